@@ -6,23 +6,12 @@ import (
 	"aibox/gpu"
 )
 
-func TestMaskBytes(t *testing.T) {
-	for _, c := range []struct{ m, n, want int }{{0, 5, 0}, {5, 0, 0}, {1, 1, 16}, {1, 128, 16}, {1, 129, 32}, {3, 200, 96}} {
-		if got := gpu.MaskBytes(c.m, c.n); got != c.want {
-			t.Errorf("the mask of %dx%d has %d bytes, want %d", c.m, c.n, got, c.want)
-		}
-	}
-}
-
 // TestShapes: the shape of a product changes with all that a choice of an algorithm may depend on, and with nothing else.
 func TestShapes(t *testing.T) {
 	product := func() gpu.Product {
 		m := memory(1 << 20)
 		at := func(offset int) gpu.Matrix { return gpu.Matrix{Memory: m, Offset: offset, Stride: 64} }
-		vector := func(offset int) gpu.Region { return gpu.Part(m, offset, 256) }
-		return gpu.Product{M: 16, N: 64, K: 64, A: at(0), B: at(1 << 16), C: at(2 << 16), Epilogue: gpu.Epilogue{
-			Bias: vector(3 << 16), ReLU: true, Mask: vector(4 << 16), DeriveMask: vector(5 << 16), Sums: vector(6 << 16),
-		}}
+		return gpu.Product{M: 16, N: 64, K: 64, A: at(0), B: at(1 << 16), C: at(2 << 16), Epilogue: gpu.Epilogue{Bias: gpu.Part(m, 3<<16, 256), ReLU: true}}
 	}
 	p := product()
 	shape := p.Shape()
@@ -33,10 +22,7 @@ func TestShapes(t *testing.T) {
 		"A's stride": func(p *gpu.Product) { p.A.Stride++ }, "B's stride": func(p *gpu.Product) { p.B.Stride++ }, "C's stride": func(p *gpu.Product) { p.C.Stride++ },
 		"A's place": func(p *gpu.Product) { p.A.Offset += 128 }, "B's place": func(p *gpu.Product) { p.B.Offset += 16 }, "C's place": func(p *gpu.Product) { p.C.Offset += 4 },
 		"bias": func(p *gpu.Product) { p.Epilogue.Bias = gpu.Region{} }, "relu": func(p *gpu.Product) { p.Epilogue.ReLU = false },
-		"mask": func(p *gpu.Product) { p.Epilogue.Mask = gpu.Region{} }, "sums": func(p *gpu.Product) { p.Epilogue.Sums = gpu.Region{} },
-		"derived mask": func(p *gpu.Product) { p.Epilogue.DeriveMask = gpu.Region{} },
-		"bias's place": func(p *gpu.Product) { p.Epilogue.Bias.Offset += 4 }, "sums' place": func(p *gpu.Product) { p.Epilogue.Sums.Offset += 32 },
-		"the mask's place": func(p *gpu.Product) { p.Epilogue.Mask.Offset += 16; p.Epilogue.DeriveMask.Offset += 16 },
+		"bias's place": func(p *gpu.Product) { p.Epilogue.Bias.Offset += 4 }, "format": func(p *gpu.Product) { p.Round = true },
 	} {
 		p := product()
 		if change(&p); p.Shape() == shape {
@@ -48,7 +34,8 @@ func TestShapes(t *testing.T) {
 	if p.Shape() != shape {
 		t.Errorf("%+v and %+v", p.Shape(), shape)
 	}
-	if got := p.String(); got != "product float32 16x64x64 bias+relu+mask+derive+sums" {
+	p.Round = true
+	if got := p.String(); got != "product float32 16x64x64 bias+relu rounded" {
 		t.Error(got)
 	}
 }

@@ -3,7 +3,7 @@ package gpu
 import "fmt"
 
 // Precision is the number format of the sides of a product. Sums are float32, and so is the
-// result.
+// result, unless the product rounds it.
 type Precision uint8
 
 const (
@@ -38,7 +38,7 @@ type Matrix struct {
 // With K = 0 the product is 0. An element of C that is not Accumulate is written without being
 // read. What lies between the rows of C stays as it is.
 //
-// A product may do more with its elements: see Epilogue. It must be asked before whether a device can: see Stream.Fuses.
+// All devices can do that. A product may do more with its elements: see Epilogue. Whether a device can must be asked before: see Stream.Fuses.
 type Product struct {
 	Precision      Precision
 	TransA, TransB bool
@@ -46,18 +46,33 @@ type Product struct {
 	A, B, C        Matrix
 	Accumulate     bool
 	Epilogue       Epilogue
+
+	// Round makes C bfloat16, to which each element is rounded last. It is for products of bfloat16 that do not Accumulate, with K of at
+	// least 1. A CUDA device may round op(A)·op(B) as well, before it adds a bias: cuBLASLt 13.1 does for some shapes on an H100.
+	Round bool
 }
 
-// String names precision, sizes and epilogue.
+// ResultBytes is the size of an element of C in memory.
+func (p *Product) ResultBytes() int {
+	if p.Round {
+		return 2
+	}
+	return 4
+}
+
+// String names precision, sizes and what is done with the elements.
 func (p *Product) String() string {
 	s := fmt.Sprintf("product %v %dx%dx%d", p.Precision, p.M, p.N, p.K)
 	if p.Epilogue.Any() {
 		s += " " + p.Epilogue.String()
 	}
+	if p.Round {
+		s += " rounded"
+	}
 	return s
 }
 
-// Regions checks the product and returns its matrices. What else it reads and writes is in its Epilogue.
+// Regions checks the product and returns its matrices. What else it reads is the bias of its Epilogue.
 func (p *Product) Regions() (a, b, c Region, err error) {
 	if p.M < 0 || p.N < 0 || p.K < 0 {
 		return a, b, c, Invalid("a product of M=%d, N=%d, K=%d", p.M, p.N, p.K)
@@ -65,19 +80,22 @@ func (p *Product) Regions() (a, b, c Region, err error) {
 	if p.Precision > BF16Product {
 		return a, b, c, Invalid("a product of unknown precision %d", uint8(p.Precision))
 	}
+	if p.Round && (p.Precision != BF16Product || p.Accumulate || p.K == 0) {
+		return a, b, c, Invalid("a product that rounds has sides of %v, K=%d, accumulates: %v", p.Precision, p.K, p.Accumulate)
+	}
 	if a, err = p.A.region("A", p.M, p.K, p.TransA, p.Precision.Bytes()); err != nil {
 		return a, b, c, err
 	}
 	if b, err = p.B.region("B", p.K, p.N, p.TransB, p.Precision.Bytes()); err != nil {
 		return a, b, c, err
 	}
-	if c, err = p.C.region("C", p.M, p.N, false, p.Epilogue.resultBytes()); err != nil {
+	if c, err = p.C.region("C", p.M, p.N, false, p.ResultBytes()); err != nil {
 		return a, b, c, err
 	}
 	if c.Overlaps(a) || c.Overlaps(b) {
 		return a, b, c, Invalid("C overlaps a side of the product: C %v, A %v, B %v", c, a, b)
 	}
-	return a, b, c, p.checkEpilogue(a, b, c)
+	return a, b, c, p.checkEpilogue(c)
 }
 
 func (m Matrix) region(name string, rows, columns int, transposed bool, size int) (Region, error) {

@@ -16,10 +16,10 @@ type Stream interface {
 	Fill(dst Region, word uint32) error
 	// Launch runs a kernel. See Arg for what it may use.
 	Launch(k Kernel, g Geometry, args ...Arg) error
-	// Multiply computes a matrix product. Its matrices, and what its epilogue has, lie in memory of the device. A product with an
+	// Multiply computes a matrix product. Its matrices and the bias lie in memory of the device. A product with an
 	// epilogue is an InvalidArgument unless Fuses has said of its shape, in this stream, that it can be done.
 	Multiply(p Product) error
-	// Fuses tells whether Multiply can do a product with its epilogue. The answer is the same for all products of one Shape, and is remembered: asking
+	// Fuses tells whether Multiply can do a product with its epilogue; it can do all that have none. The answer is the same for all products of one Shape, and is remembered: asking
 	// again costs next to nothing. The first time it prepares the stream for products, so it cannot be asked while the
 	// stream is captured. Nothing is enqueued.
 	Fuses(p Product) (bool, error)

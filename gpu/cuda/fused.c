@@ -69,11 +69,10 @@ void aibox_plan_free(aibox_plan_t *p) {
 
 #define SET(attribute, value) TRY(operation_set(p->operation, CUBLASLT_MATMUL_DESC_##attribute, &(value), sizeof(value)))
 
-// place sets the addresses that belong to the operation. The choice of an algorithm depends on how they are aligned.
+// place sets the address that belongs to the operation. The choice of an algorithm depends on how it is aligned.
 static int place(aibox_plan_t *p, const aibox_fused_t *f) {
-	void *bias = (void *)(uintptr_t)f->bias, *mask = (void *)(uintptr_t)f->mask;
+	void *bias = (void *)(uintptr_t)f->bias;
 	if (bias != NULL) SET(BIAS_POINTER, bias);
-	if (mask != NULL) SET(EPILOGUE_AUX_POINTER, mask);
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -85,7 +84,6 @@ static int describe(aibox_plan_t *p, const aibox_fused_t *f) {
 	SET(TRANSA, trans_a);
 	SET(TRANSB, trans_b);
 	SET(EPILOGUE, epilogue);
-	if (f->mask != 0) SET(EPILOGUE_AUX_LD, f->mask_ld);
 	TRY(place(p, f));
 	TRY(layout_create(&p->a, g->type, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda));
 	TRY(layout_create(&p->b, g->type, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb));

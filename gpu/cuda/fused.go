@@ -28,7 +28,7 @@ type plan struct {
 // first ones with these epilogues failed for some products that they had said they could do.
 const oldestLt = 12_02_05
 
-// biasAlignment is what kernels of cuBLASLt may expect of the addresses of vectors, in bytes. It does not ask for it.
+// biasAlignment is what kernels of cuBLASLt may expect of the address of a bias, in bytes. It does not ask for it.
 const biasAlignment = 16
 
 // Fuses implements gpu.Stream.
@@ -72,9 +72,8 @@ func (s *stream) fuses(p *gpu.Product) (bool, error) {
 
 // plan finds out how products of the shape of p are done.
 func (s *stream) plan(p *gpu.Product, a, b, c gpu.Region) (plan, error) {
-	shape := p.Shape()
 	switch {
-	case s.dev.p.options.NoEpilogues, min(shape.AlignBias, shape.AlignSums) < biasAlignment, tooLarge(p, a, b, c):
+	case s.dev.p.options.NoEpilogues, p.Shape().AlignBias < biasAlignment, tooLarge(p, a, b, c):
 		return plan{}, nil
 	case count(c) == 0:
 		return plan{fuses: true}, nil
@@ -161,52 +160,24 @@ func (s *stream) multiplyFused(p *gpu.Product, a, b, c gpu.Region) error {
 		return gpu.Invalid("Fuses was not asked about a product of this shape")
 	case !found.fuses:
 		return gpu.Invalid("Fuses says that it cannot be done in one operation")
-	case found.handle == nil && p.Epilogue.Sums.Memory == nil:
-		return nil
 	case found.handle == nil:
-		return s.fill(p.Epilogue.Sums, 0)
+		return nil
 	}
 	f := s.fusedOf(p, a, b, c)
 	return s.dev.checkBlas(C.aibox_fused(s.dev.ctx, s.handle, s.fused.handle, found.handle, &f))
 }
 
 // fusedOf is a product and its epilogue as cuBLASLt has them, column by column: a row of C is a column there, to which
-// the bias is added and whose mask begins at the next multiple of 128 bits, and sums of C's columns are those of rows.
+// the bias is added.
 func (s *stream) fusedOf(p *gpu.Product, a, b, c gpu.Region) C.aibox_fused_t {
-	e := &p.Epilogue
 	f := C.aibox_fused_t{
-		gemm: gemm(p, a, b, c), epilogue: epilogueOf(e), mask_ld: C.int64_t(8 * gpu.MaskBytes(1, p.N)),
-		workspace: C.uint64_t(s.blas.workspace), workspace_bytes: C.size_t(s.dev.Info().ProductBytes),
+		gemm: gemm(p, a, b, c), workspace: C.uint64_t(s.blas.workspace), workspace_bytes: C.size_t(s.dev.Info().ProductBytes),
 	}
-	for _, v := range [...]struct {
-		region gpu.Region
-		at     *C.uint64_t
-	}{{e.Bias, &f.bias}, {e.Sums, &f.bias}, {e.Mask, &f.mask}, {e.DeriveMask, &f.mask}} {
-		if v.region.Memory != nil {
-			*v.at = addressOf(v.region)
-		}
+	if bias := p.Epilogue.Bias; bias.Memory != nil {
+		f.bias, f.epilogue = addressOf(bias), C.CUBLASLT_EPILOGUE_BIAS
+	}
+	if p.Epilogue.ReLU {
+		f.epilogue |= C.CUBLASLT_EPILOGUE_RELU
 	}
 	return f
-}
-
-func epilogueOf(e *gpu.Epilogue) C.int {
-	bias, mask := e.Bias.Memory != nil, e.Mask.Memory != nil
-	switch {
-	case e.Sums.Memory != nil:
-		return C.CUBLASLT_EPILOGUE_DRELU_BGRAD
-	case e.DeriveMask.Memory != nil:
-		return C.CUBLASLT_EPILOGUE_DRELU
-	case mask && bias:
-		return C.CUBLASLT_EPILOGUE_RELU_AUX_BIAS
-	case mask:
-		return C.CUBLASLT_EPILOGUE_RELU_AUX
-	case e.ReLU && bias:
-		return C.CUBLASLT_EPILOGUE_RELU_BIAS
-	case e.ReLU:
-		return C.CUBLASLT_EPILOGUE_RELU
-	}
-	if bias {
-		return C.CUBLASLT_EPILOGUE_BIAS
-	}
-	return C.CUBLASLT_EPILOGUE_DEFAULT
 }

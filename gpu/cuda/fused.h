@@ -18,9 +18,7 @@ int aibox_lt_destroy(cublasLtHandle_t h);
 typedef struct {
 	aibox_gemm_t gemm; // without beta
 	int epilogue;      // a cublasLtEpilogue_t
-	uint64_t bias;     // or the sums of the gradient of the bias; 0: none
-	uint64_t mask;     // 0: none
-	int64_t mask_ld;   // bits from one column of the mask to the next
+	uint64_t bias;     // 0: none
 	uint64_t workspace;
 	size_t workspace_bytes;
 } aibox_fused_t;

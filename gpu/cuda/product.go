@@ -62,17 +62,16 @@ func (s *stream) operands(p *gpu.Product) (a, b, c gpu.Region, err error) {
 		if r.Memory == nil {
 			continue
 		}
-		if _, err := s.local([...]string{"A", "B", "C", "Bias", "Mask", "DeriveMask", "Sums"}[i], r); err != nil {
+		if _, err := s.local([...]string{"A", "B", "C", "Bias"}[i], r); err != nil {
 			return a, b, c, err
 		}
 	}
 	return a, b, c, nil
 }
 
-// regionsOf are the regions of a product and of its epilogue, which may have no memory.
-func regionsOf(p *gpu.Product, a, b, c gpu.Region) [7]gpu.Region {
-	e := &p.Epilogue
-	return [...]gpu.Region{a, b, c, e.Bias, e.Mask, e.DeriveMask, e.Sums}
+// regionsOf are the regions of a product and its bias, which may have no memory.
+func regionsOf(p *gpu.Product, a, b, c gpu.Region) [4]gpu.Region {
+	return [...]gpu.Region{a, b, c, p.Epilogue.Bias}
 }
 
 // tooLarge tells whether a product has sizes or strides that cuBLAS does not count up to.
@@ -98,7 +97,7 @@ func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
 		lda: C.int(leading(p.B, b)), ldb: C.int(leading(p.A, a)), ldc: C.int(leading(p.C, c)),
 		_type: C.CUDA_R_32F, result: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F, beta: C.float(flag(p.Accumulate)),
 	}
-	if p.Epilogue.Round {
+	if p.Round {
 		g.result = C.CUDA_R_16BF
 	}
 	switch p.Precision {

@@ -9,11 +9,8 @@ import (
 
 // usesOf appends to the uses of a product what its epilogue uses.
 func usesOf(p *gpu.Product, uses []use) []use {
-	e := &p.Epilogue
-	for _, u := range []use{{e.Bias, read}, {e.Mask, write}, {e.DeriveMask, read}, {e.Sums, write}} {
-		if u.Memory != nil {
-			uses = append(uses, u)
-		}
+	if bias := p.Epilogue.Bias; bias.Memory != nil {
+		uses = append(uses, use{bias, read})
 	}
 	return uses
 }
@@ -83,63 +80,26 @@ func finish(p *gpu.Product, c []float32, o *Options) {
 	if !e.Any() {
 		return
 	}
-	sums := vector(e.Sums)
 	var bias []float32
 	switch {
-	case e.Round && e.Bias.Memory != nil:
+	case e.Bias.Memory != nil && p.Round:
 		bias = side(gpu.BF16Product, e.Bias)
-	case !e.Round:
-		bias = vector(e.Bias)
+	case e.Bias.Memory != nil:
+		bias = side(gpu.Float32Product, e.Bias)
 	}
-	roundsFirst := e.Round && o.RoundsFirst
-	made, given := maskOf(e.Mask), maskOf(e.DeriveMask)
-	clear(made)
-	totals, bits := make([]float64, p.N), 8*gpu.MaskBytes(1, p.N)
 	for i := range p.M {
 		row := c[i*p.C.Stride:][:p.N]
 		for j, x := range row {
-			if bias != nil && roundsFirst {
+			if bias != nil && p.Round && o.RoundsFirst {
 				x = kernel.RoundBF16(x)
 			}
 			if bias != nil {
 				x += bias[j]
 			}
-			if made != nil && (x > 0 || x == 0 && roundsFirst) {
-				made.set(i*bits + j)
-			}
 			if e.ReLU && (x < 0 || o.ZeroesNaN && x != x) {
 				x = 0
 			}
-			if given != nil && !given.has(i*bits+j) {
-				x = 0
-			}
 			row[j] = x
-			totals[j] += float64(x)
 		}
 	}
-	for j := range sums {
-		sums[j] = float32(totals[j])
-	}
 }
-
-// vector returns the numbers of a region; nil if it is not there.
-func vector(r gpu.Region) []float32 {
-	if r.Memory == nil {
-		return nil
-	}
-	return gpu.As[float32](within(r))
-}
-
-// mask has one bit for each element of a matrix, and rows of whole 128 bits.
-type mask []byte
-
-// maskOf returns the mask in a region; nil if it is not there.
-func maskOf(r gpu.Region) mask {
-	if r.Memory == nil {
-		return nil
-	}
-	return within(r)
-}
-
-func (m mask) set(i int)      { m[i/8] |= 1 << (i % 8) }
-func (m mask) has(i int) bool { return m[i/8]&(1<<(i%8)) != 0 }

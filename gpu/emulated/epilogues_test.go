@@ -11,24 +11,20 @@ import (
 	"aibox/gpu/gputest"
 )
 
-// layer is what a product needs for the forward and for the backward pass, in memory of one device, all of it written but
-// the mask and the sums.
+// layer is a product with an epilogue in memory of one device. Its bias is not written.
 type layer struct {
-	t                     *testing.T
-	p                     *emulated.Platform
-	a, b                  gpu.Stream
-	e                     gpu.Event
-	x, y, dx, mask, sums  gpu.Memory
-	bias                  gpu.Memory
-	forwardly, backwardly gpu.Product
+	t    *testing.T
+	p    *emulated.Platform
+	a, b gpu.Stream // which were asked
+	e    gpu.Event
+	of   gpu.Product
+	bias gpu.Region
 }
 
-const layerSize = 8 // rows, columns, and numbers that are summed up
-
-func newLayer(t *testing.T, o emulated.Options) *layer {
+func newLayer(t *testing.T, ask bool) *layer {
 	t.Helper()
-	o.Devices = emulated.Devices(1, 1<<20)
-	l := &layer{t: t, p: emulated.New(o)}
+	const n = 8
+	l := &layer{t: t, p: emulated.New(emulated.Options{Devices: emulated.Devices(1, 1<<20), Seed: 1})}
 	d, err := l.p.Open(0)
 	l.must(err)
 	l.a, err = d.NewStream("a")
@@ -37,20 +33,19 @@ func newLayer(t *testing.T, o emulated.Options) *layer {
 	l.must(err)
 	l.e, err = d.NewEvent("e")
 	l.must(err)
-	for m, bytes := range map[*gpu.Memory]int{
-		&l.x: 4 * layerSize * layerSize, &l.y: 4 * layerSize * layerSize, &l.dx: 4 * layerSize * layerSize,
-		&l.mask: gpu.MaskBytes(layerSize, layerSize), &l.sums: 4 * layerSize, &l.bias: 4 * layerSize,
-	} {
-		*m, err = d.Alloc("m", bytes)
-		l.must(err)
+	m, err := d.Alloc("m", 4*(2*n*n+n))
+	l.must(err)
+	side := gpu.Matrix{Memory: m, Stride: n}
+	l.bias = gpu.Part(m, 8*n*n, 4*n)
+	l.of = gpu.Product{M: n, N: n, K: n, A: side, B: side, C: side, Epilogue: gpu.Epilogue{Bias: l.bias, ReLU: true}}
+	l.of.C.Offset = 4 * n * n
+	l.must(errors.Join(l.a.Fill(gpu.Part(m, 0, 4*n*n), 0x3f800000), l.a.Synchronize()))
+	for _, s := range []gpu.Stream{l.a, l.b} {
+		if ask {
+			_, err := s.Fuses(l.of)
+			l.must(err)
+		}
 	}
-	l.must(errors.Join(l.a.Fill(gpu.All(l.x), 0x3f800000), l.a.Fill(gpu.All(l.bias), 0x3f800000), l.a.Synchronize()))
-	side := func(m gpu.Memory) gpu.Matrix { return gpu.Matrix{Memory: m, Stride: layerSize} }
-	l.forwardly = gpu.Product{M: layerSize, N: layerSize, K: layerSize, A: side(l.x), B: side(l.x), C: side(l.y)}
-	l.backwardly = l.forwardly
-	l.backwardly.C = side(l.dx)
-	l.forwardly.Epilogue = gpu.Epilogue{Bias: gpu.All(l.bias), ReLU: true, Mask: gpu.All(l.mask)}
-	l.backwardly.Epilogue = gpu.Epilogue{DeriveMask: gpu.All(l.mask), Sums: gpu.All(l.sums)}
 	return l
 }
 
@@ -61,52 +56,30 @@ func (l *layer) must(err error) {
 	}
 }
 
-// ask asks in a stream about both products.
-func (l *layer) ask(s gpu.Stream) {
-	l.t.Helper()
-	for _, p := range []gpu.Product{l.forwardly, l.backwardly} {
-		fuses, err := s.Fuses(p)
-		l.must(err)
-		if !fuses {
-			l.t.Fatal("it does not fuse")
-		}
-	}
-}
-
-// TestEpilogueHazards: what an epilogue reads and writes is found as other accesses are.
-func TestEpilogueHazards(t *testing.T) {
+// TestBiasHazards: that a product reads a bias is found as other accesses are.
+func TestBiasHazards(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		program func(l *layer, right bool) error
 		kind    emulated.HazardKind
 	}{
-		{"a mask that nothing has written", func(l *layer, right bool) error {
+		{"a bias that nothing has written", func(l *layer, right bool) error {
 			if right {
-				l.must(l.a.Multiply(l.forwardly))
+				l.must(l.a.Fill(l.bias, 0))
 			}
-			return l.a.Multiply(l.backwardly)
+			return l.a.Multiply(l.of)
 		}, emulated.Unwritten},
-		{"a mask that another stream writes", func(l *layer, right bool) error {
-			l.must(l.a.Multiply(l.forwardly))
-			return l.inOrder(right, func() error { return l.b.Multiply(l.backwardly) })
-		}, emulated.Race},
 		{"a bias that another stream writes", func(l *layer, right bool) error {
-			l.must(l.a.Fill(gpu.All(l.bias), 0))
-			return l.inOrder(right, func() error { return l.b.Multiply(l.forwardly) })
+			l.must(l.a.Fill(l.bias, 0))
+			return l.inOrder(right, func() error { return l.b.Multiply(l.of) })
 		}, emulated.Race},
 		{"a bias that another stream overwrites", func(l *layer, right bool) error {
-			l.must(l.a.Multiply(l.forwardly))
-			return l.inOrder(right, func() error { return l.b.Fill(gpu.All(l.bias), 0) })
-		}, emulated.Race},
-		{"sums that another stream reads", func(l *layer, right bool) error {
-			l.must(errors.Join(l.a.Multiply(l.forwardly), l.a.Multiply(l.backwardly)))
-			return l.inOrder(right, func() error { return l.b.Copy(gpu.All(l.bias), gpu.All(l.sums)) })
+			l.must(errors.Join(l.a.Fill(l.bias, 0), l.a.Multiply(l.of)))
+			return l.inOrder(right, func() error { return l.b.Fill(l.bias, 0) })
 		}, emulated.Race},
 	} {
 		for _, right := range []bool{true, false} {
-			l := newLayer(t, emulated.Options{Seed: 1})
-			l.ask(l.a)
-			l.ask(l.b)
+			l := newLayer(t, true)
 			err := c.program(l, right)
 			var h *emulated.Hazard
 			if right {
@@ -131,30 +104,30 @@ func (l *layer) inOrder(right bool, f func() error) error {
 // TestFusesFirst: a stream is asked about a shape before it multiplies, and before it is captured; another stream, and another shape,
 // are asked for themselves.
 func TestFusesFirst(t *testing.T) {
-	l := newLayer(t, emulated.Options{})
+	l := newLayer(t, false)
 	refused := func(what string, err error, says string) {
 		t.Helper()
 		if !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want: %s", what, err, says)
 		}
 	}
-	ask := func() error { _, err := l.a.Fuses(l.forwardly); return err }
-	refused("unasked", l.a.Multiply(l.forwardly), "was not asked")
+	ask := func() error { _, err := l.a.Fuses(l.of); return err }
+	refused("unasked", l.a.Multiply(l.of), "was not asked")
 	_, err := l.a.Capture("g", ask)
 	refused("while captured", err, "captured")
-	l.ask(l.a)
-	refused("in another stream", l.b.Multiply(l.forwardly), "was not asked")
-	other := l.forwardly
+	l.must(ask())
+	refused("in another stream", l.b.Multiply(l.of), "was not asked")
+	other := l.of
 	other.M--
-	other.Epilogue.Mask.Width = gpu.MaskBytes(other.M, other.N)
 	refused("of another shape", l.a.Multiply(other), "was not asked")
-	other = l.forwardly
-	other.Epilogue.Mask = gpu.Region{}
+	other = l.of
+	other.Epilogue.ReLU = false
 	refused("with another epilogue", l.a.Multiply(other), "was not asked")
-	g, err := l.a.Capture("g", func() error { return errors.Join(ask(), l.a.Multiply(l.forwardly), l.a.Multiply(l.backwardly)) })
+	g, err := l.a.Capture("g", func() error { return errors.Join(ask(), l.a.Multiply(l.of)) })
 	l.must(err)
-	l.must(errors.Join(l.a.Run(g), l.a.Synchronize(), l.p.Err()))
-	if fuses, err := l.b.Fuses(gpu.Product{M: 1, N: 1, K: 1, A: l.forwardly.A, B: l.forwardly.B, C: l.forwardly.C}); !fuses || err != nil {
+	l.must(errors.Join(l.a.Fill(l.bias, 0), l.a.Run(g), l.a.Synchronize(), l.p.Err()))
+	other.Epilogue = gpu.Epilogue{}
+	if fuses, err := l.b.Fuses(other); !fuses || err != nil {
 		t.Errorf("a product without an epilogue: %v, %v", fuses, err)
 	}
 }

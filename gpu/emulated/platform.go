@@ -22,8 +22,7 @@ type Options struct {
 	Fuses func(gpu.ProductShape) bool
 	// ZeroesNaN says that the ReLU of an epilogue makes 0 of NaN, as that of cuBLASLt does.
 	ZeroesNaN bool
-	// RoundsFirst says that an epilogue whose result is bfloat16 rounds the product before it adds the bias, too, and that its mask counts 0
-	// as positive, as with cuBLASLt.
+	// RoundsFirst says that a product whose result is bfloat16 is rounded before the bias is added, too, as cuBLASLt does it.
 	RoundsFirst bool
 }
 

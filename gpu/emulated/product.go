@@ -57,7 +57,7 @@ func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
 		multiply = pl.gem.GemmBF16
 	}
 	var out []float32
-	if p.Epilogue.Round {
+	if p.Round {
 		out = make([]float32, c.Extent()/2)
 	} else {
 		out = gpu.As[float32](within(c))
@@ -65,7 +65,7 @@ func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
 	multiply(p.TransA, p.TransB, p.M, p.N, p.K, side(p.Precision, a), p.A.Stride, side(p.Precision, b), p.B.Stride,
 		p.Accumulate, nil, out, p.C.Stride)
 	finish(p, out, &pl.o)
-	if p.Epilogue.Round {
+	if p.Round {
 		words := gpu.As[uint16](within(c))
 		for i := range p.M {
 			for j := i * p.C.Stride; j < i*p.C.Stride+p.N; j++ {

@@ -50,15 +50,20 @@ func (m *side) at(i, j int, transposed bool) float64 {
 	return float64(m.values[i*m.stride+j])
 }
 
-// load puts the matrix into memory.
+// load puts the matrix into memory of its own.
 func (m *side) load(r *rig, s gpu.Stream, p gpu.Precision) gpu.Matrix {
 	memory := r.alloc(s.Device(), "side", m.offset+len(m.values)*p.Bytes())
+	m.store(r, s, memory, p)
+	return gpu.Matrix{Memory: memory, Offset: m.offset, Stride: m.stride}
+}
+
+// store puts the matrix into a memory.
+func (m *side) store(r *rig, s gpu.Stream, memory gpu.Memory, p gpu.Precision) {
 	if p == gpu.BF16Product {
 		put(r, s, memory, m.offset, fill(len(m.values), func(i int) uint16 { return half.BFloat16(m.values[i], 0) }))
 	} else {
 		put(r, s, memory, m.offset, m.values)
 	}
-	return gpu.Matrix{Memory: memory, Offset: m.offset, Stride: m.stride}
 }
 
 func testProduct(r *rig, s gpu.Stream, rng *rand.Rand, i int) {

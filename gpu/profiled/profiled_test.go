@@ -107,6 +107,8 @@ func TestTimes(t *testing.T) {
 			TransB: true, M: 2, N: 3, K: 4, A: gpu.Matrix{Memory: m, Stride: 4}, B: gpu.Matrix{Memory: m, Stride: 4}, C: gpu.Matrix{Memory: c, Stride: 3},
 			Epilogue: gpu.Epilogue{Bias: gpu.Part(m, 0, 12), ReLU: true},
 		}
+		rounding := product
+		rounding.Precision, rounding.Round, rounding.Epilogue = gpu.BF16Product, true, gpu.Epilogue{}
 		if fuses, err := s.Fuses(product); !fuses || err != nil {
 			t.Errorf("Fuses: %v, %v", fuses, err)
 		}
@@ -117,6 +119,7 @@ func TestTimes(t *testing.T) {
 			return errors.Join(
 				s.Copy(gpu.All(m), gpu.All(host)),
 				s.Multiply(product),
+				s.Multiply(rounding),
 				set.Copy(s, kernels.Matrix{Memory: c, Columns: 4, Stride: 4}, kernels.Matrix{Memory: m, Columns: 4, Stride: 4}, 2))
 		})
 		must(t, err)
@@ -141,7 +144,8 @@ func TestTimes(t *testing.T) {
 		must(t, p.Err())
 		want := map[string]string{
 			"fill @0": "1, 0.000", "fill @1": "1, 0.000", "all-reduce of 16 numbers @0": "3, 0.000", "all-reduce of 16 numbers @1": "3, 0.000",
-			"copy from host @0": "900, 0.115", "product float32 NT m=2 n=3 k=4 bias+relu @0": "900, 0.104", "copy to host @0": "1, 0.000", "copy between devices @0": "1, 0.000",
+			"copy from host @0": "900, 0.115", "product float32 NT m=2 n=3 k=4 bias+relu @0": "900, 0.104",
+			"product bf16 NT m=2 n=3 k=4 rounded @0": "900, 0.047", "copy to host @0": "1, 0.000", "copy between devices @0": "1, 0.000",
 		}
 		got := table(t, times)
 		name := regexp.MustCompile(`^\w+ @0$`)
@@ -150,7 +154,7 @@ func TestTimes(t *testing.T) {
 				want[k] = calls // the kernel, whatever its name
 			}
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) || len(got) != 9 {
+		if fmt.Sprint(got) != fmt.Sprint(want) || len(got) != 10 {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}

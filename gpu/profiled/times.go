@@ -33,6 +33,7 @@ type operation struct {
 	transA, transB bool
 	m, n, k        int    // of a product; m: numbers of a sum
 	epilogue       string // of a product
+	rounds         bool   // the product, to bfloat16
 }
 
 func (o operation) String() string {
@@ -44,6 +45,9 @@ func (o operation) String() string {
 		s := fmt.Sprintf("product %v %s%s m=%d n=%d k=%d", o.precision, side(o.transA), side(o.transB), o.m, o.n, o.k)
 		if o.epilogue != "" {
 			s += " " + o.epilogue
+		}
+		if o.rounds {
+			s += " rounded"
 		}
 		return s
 	case sum:

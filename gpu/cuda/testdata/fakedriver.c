@@ -195,8 +195,7 @@ struct operation {
 	float beta;
 	uint64_t a, b, c, workspace;
 	uint32_t epilogue; // of cuBLASLt; 0: none
-	uint64_t bias, mask;
-	int64_t mask_ld;
+	uint64_t bias;
 	struct reduction *reduction;
 };
 
@@ -231,20 +230,13 @@ static float element(operation *o, uint64_t x, int t, int ld, int i, int j) {
 
 // epilogue is what cuBLASLt does with each column of a product. As the one of NVIDIA, it makes 0 of NaN.
 static void epilogue(CUcontext c, operation *o, float *out, int ld) {
-	int e = o->epilogue, relu = e & CUBLASLT_EPILOGUE_RELU, add = e & CUBLASLT_EPILOGUE_BIAS, derive = (e & CUBLASLT_EPILOGUE_DRELU) == CUBLASLT_EPILOGUE_DRELU, sum = e & 16;
-	float *sums = (float *)(uintptr_t)o->bias;
-	unsigned char *mask = (unsigned char *)(uintptr_t)o->mask;
-	if (((add || sum) && !at(c, o->bias, (o->round ? 2 : 4) * (size_t)o->m, 0)) || (mask && !at(c, o->mask, o->mask_ld / 8 * o->n, 0))) return;
-	for (int i = 0; sum && i < o->m; i++) sums[i] = 0;
+	int relu = o->epilogue & CUBLASLT_EPILOGUE_RELU, add = o->epilogue & CUBLASLT_EPILOGUE_BIAS;
+	if (add && !at(c, o->bias, (o->round ? 2 : 4) * (size_t)o->m, 0)) return;
 	for (int j = 0; j < o->n; j++)
 		for (int i = 0; i < o->m; i++) {
 			float *x = out + (size_t)j * ld + i;
-			size_t bit = (size_t)j * o->mask_ld + i;
-			if (add) *x += o->round ? bf16(o->bias + 2 * i) : sums[i];
+			if (add) *x += o->round ? bf16(o->bias + 2 * i) : ((float *)(uintptr_t)o->bias)[i];
 			if (relu) *x = *x > 0 ? *x : 0;
-			if (relu && mask) mask[bit / 8] = (mask[bit / 8] & ~(1 << bit % 8)) | (*x > 0) << bit % 8;
-			if (derive && !(mask[bit / 8] >> bit % 8 & 1)) *x = 0;
-			if (sum) sums[i] += *x;
 		}
 }
 
@@ -565,11 +557,11 @@ cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperat
 // ---- cuBLASLt
 
 struct cublasLtContext { CUcontext c; };
-typedef struct { int compute, scale; int32_t ta, tb; uint32_t epilogue; uint64_t bias, mask; int64_t mask_ld; } lt_operation;
+typedef struct { int compute, scale; int32_t ta, tb; uint32_t epilogue; uint64_t bias; } lt_operation;
 typedef struct { int type; uint64_t rows, columns; int64_t ld; } lt_layout;
 typedef struct { uint64_t workspace; uint32_t reduction, align[4]; } lt_preference;
 // lt_algorithm is what it was chosen for.
-typedef struct { uint64_t hash; unsigned char align[6]; } lt_algorithm;
+typedef struct { uint64_t hash; unsigned char align[5]; } lt_algorithm;
 _Static_assert(sizeof(lt_algorithm) <= sizeof(cublasLtMatmulAlgo_t), "it is too large");
 
 static int lt_is(const char *what) { const char *n = getenv("FAKE_LT"); return n != NULL && !strcmp(n, what); }
@@ -618,8 +610,6 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
 	ATTRIBUTE(CUBLASLT_MATMUL_DESC_TRANSB, o->tb)
 	ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE, o->epilogue)
 	ATTRIBUTE(CUBLASLT_MATMUL_DESC_BIAS_POINTER, o->bias)
-	ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o->mask)
-	ATTRIBUTE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, o->mask_ld)
 	default: return CUBLAS_STATUS_INVALID_VALUE;
 	}
 }
@@ -654,27 +644,24 @@ static unsigned char log_alignment(uint64_t address) { return __builtin_ctzll(ad
 // lt_check is whether the documentation allows a product. algorithm becomes what it can be done with.
 static cublasStatus_t lt_check(const lt_operation *o, const lt_layout *a, const lt_layout *b, const lt_layout *c, const lt_layout *d, lt_algorithm *algorithm) {
 	uint64_t m = d->rows, n = d->columns, k = o->ta ? a->rows : a->columns;
-	int bias = 0, mask = 0;
+	int bias = 0;
 	switch (o->epilogue) {
-	case CUBLASLT_EPILOGUE_DEFAULT: case CUBLASLT_EPILOGUE_RELU: break;
+	case CUBLASLT_EPILOGUE_RELU: break;
 	case CUBLASLT_EPILOGUE_BIAS: case CUBLASLT_EPILOGUE_RELU_BIAS: bias = 1; break;
-	case CUBLASLT_EPILOGUE_RELU_AUX: case CUBLASLT_EPILOGUE_DRELU: mask = 1; break;
-	case CUBLASLT_EPILOGUE_RELU_AUX_BIAS: case CUBLASLT_EPILOGUE_DRELU_BGRAD: bias = mask = 1; break;
 	default: DIE("epilogue %u", o->epilogue);
 	}
 	int bf = a->type == CUDA_R_16BF;
-	// The bias, and what sums of gradients of it are written as, have the type of the result.
+	// The bias has the type of the result.
 	if (o->scale != CUDA_R_32F || a->type != b->type || (!bf && a->type != CUDA_R_32F) || (d->type != CUDA_R_32F && (!bf || d->type != CUDA_R_16BF)) ||
 		(o->compute != CUBLAS_COMPUTE_32F && (bf || o->compute != CUBLAS_COMPUTE_32F_FAST_TF32))) return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (memcmp(c, d, sizeof *c) || m < 1 || n < 1 || k < 1 || a->rows != (o->ta ? k : m) || a->columns != (o->ta ? m : k) || b->rows != (o->tb ? n : k) ||
 		b->columns != (o->tb ? k : n) || a->ld < (int64_t)a->rows || b->ld < (int64_t)b->rows || d->ld < (int64_t)m || (o->ta != CUBLAS_OP_N && o->ta != CUBLAS_OP_T) ||
 		(o->tb != CUBLAS_OP_N && o->tb != CUBLAS_OP_T)) return CUBLAS_STATUS_INVALID_VALUE;
-	if (d->type == CUDA_R_16BF && o->epilogue == CUBLASLT_EPILOGUE_DRELU_BGRAD) DIE("sums in bfloat16");
-	if (bias != (o->bias != 0) || mask != (o->mask != 0) || (mask && (o->mask_ld % 128 || o->mask_ld < (int64_t)m))) return CUBLAS_STATUS_INVALID_VALUE;
-	uint64_t h = 0xcbf29ce484222325, all[] = {o->compute, o->ta, o->tb, o->epilogue, o->mask_ld, a->type, d->type, m, n, k, a->ld, b->ld, d->ld};
+	if (bias != (o->bias != 0)) return CUBLAS_STATUS_INVALID_VALUE;
+	uint64_t h = 0xcbf29ce484222325, all[] = {o->compute, o->ta, o->tb, o->epilogue, a->type, d->type, m, n, k, a->ld, b->ld, d->ld};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) h = hash(h, all[i]);
 	*algorithm = (lt_algorithm){.hash = h};
-	algorithm->align[4] = bias ? log_alignment(o->bias) : 8, algorithm->align[5] = mask ? log_alignment(o->mask) : 8;
+	algorithm->align[4] = bias ? log_alignment(o->bias) : 8;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -708,14 +695,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t od, const
 	if (of == NULL || of->hash != algorithm.hash || *(float *)alpha != 1 || *(float *)beta != 0 || c != d || n < 1 << 20 || (uintptr_t)workspace % 256 ||
 		s->c != current || h->c != current) return CUBLAS_STATUS_INVALID_VALUE;
 	if (lt_is("fails")) return CUBLAS_STATUS_NOT_SUPPORTED;
-	uint64_t places[] = {(uint64_t)(uintptr_t)a, (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)d, o->bias, o->mask};
-	for (int i = 0; i < 6; i++)
+	uint64_t places[] = {(uint64_t)(uintptr_t)a, (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)c, (uint64_t)(uintptr_t)d, o->bias};
+	for (int i = 0; i < 5; i++)
 		if (log_alignment(places[i]) < of->align[i]) DIE("argument %d of a product is not aligned as the algorithm was told", i);
-	if (o->bias % 16 || o->mask % 16) DIE("a misaligned address"); // some kernels fail then, which the heuristic does not know
+	if (o->bias % 16) DIE("a misaligned address"); // some kernels fail then, which the heuristic does not know
 	claim((uint64_t)(uintptr_t)workspace, s);
 	operation all = {.kind = GEMM, .ta = o->ta == CUBLAS_OP_T, .tb = o->tb == CUBLAS_OP_T, .m = z->rows, .n = z->columns, .k = o->ta ? x->rows : x->columns, .lda = x->ld, .ldb = y->ld,
 		.ldc = z->ld, .bf16 = x->type == CUDA_R_16BF, .round = z->type == CUDA_R_16BF, .a = places[0], .b = places[1], .c = places[3], .workspace = (uint64_t)(uintptr_t)workspace,
-		.epilogue = o->epilogue, .bias = o->bias, .mask = o->mask, .mask_ld = o->mask_ld};
+		.epilogue = o->epilogue, .bias = o->bias};
 	return enqueue(s, all) == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 

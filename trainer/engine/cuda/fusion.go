@@ -16,7 +16,7 @@ func (u *run) fuseLayer(r *replica, step, n int) (fused bool, err error) {
 	if fused, err = r.compute.Fuses(p); err != nil || !fused {
 		return false, err
 	}
-	if p.Epilogue.Round && p.Epilogue.Bias.Memory != nil {
+	if p.Round && p.Epilogue.Bias.Memory != nil {
 		if err := u.roundWeights(r); err != nil {
 			return false, err
 		}
@@ -29,7 +29,7 @@ func (l *layers) fusible(s *program.Step) bool {
 	if !completes(s) || activation(s) > kernels.ReLU {
 		return false
 	}
-	// An epilogue that rounds has its bias in bfloat16.
+	// A product that rounds has its bias in bfloat16.
 	return !l.isAlone(s.Out[0]) || l.rounds(s) && (l.weights || len(s.In) < 3)
 }
 
@@ -41,7 +41,7 @@ func (u *run) layer(r *replica, s *program.Step, n int) gpu.Product {
 		p.Epilogue.Bias = bias.Region(1)
 	}
 	if h, ok := u.alone(r, s.Out[0]); ok {
-		p.Epilogue.Round, p.C = true, h.Side()
+		p.Round, p.C = true, h.Side()
 		if bias.Memory != nil {
 			at := u.weightsAt + u.e.params.value[u.prog.Buffers[s.In[2].Buffer].Index]/2
 			p.Epilogue.Bias = gpu.Part(r.arena, at, 2*bias.Columns)

@@ -66,7 +66,7 @@ func (u *run) derive(r *replica, step int, n int) error {
 	}
 	rounds := alone && p.Precision == gpu.BF16Product
 	if rounds {
-		p.Epilogue.Round, p.C = true, h.Side()
+		p.Round, p.C = true, h.Side()
 	}
 	if err := u.multiply(r, s, p, n); err != nil {
 		return err
