@@ -139,7 +139,7 @@ template <int N> DEVICE void gradients(float *grads, const float *dy, const int 
 		}
 	};
 	ask(lo + whole * PIECE);
-	Numbers<N> total = {}, rest = {};
+	Numbers<N> total = nothing<N>(), rest = {};
 	add_up(total, lo / PIECE, lo / PIECE + whole, [&](int slot) { return numbers<N>(pieces + (size_t)slot * width + k); });
 	for (int p = lo + whole * PIECE; p < hi; p += ASKED) {
 		Numbers<N> asked[ASKED];
@@ -159,7 +159,9 @@ template <int N> DEVICE void gradients(float *grads, const float *dy, const int 
 			add_product(rest, means[q] * weights[q], asked[q]);
 		}
 	}
-	add_product(total, 1, rest);
+	if (whole == 0 || lo + whole * PIECE < hi) {
+		add_product(total, 1, rest);
+	}
 	put(grads + (size_t)e.i * width + k, total);
 }
 

@@ -315,7 +315,7 @@ var _ = add("gradients of rows", func(r *rig) {
 	grads := r.vector(t.TableBatch.Rows*t.Values, r.garbage)
 	r.must(r.k.RowGradients(r.s, grads.region(), &t.TableBatch, dy.Matrix, region, t.Values, t.examples, r.pieces(t, t.Values)))
 	r.equal("RowGradients", grads, func(_, at int) float32 {
-		i, k, sum, total := at/t.Values, at%t.Values, float32(0), float32(0)
+		i, k, sum, total := at/t.Values, at%t.Values, float32(0), float32(math.Copysign(0, -1))
 		for p := t.starts[i]; p < t.starts[i+1]; p++ {
 			if at := p - t.starts[i]; at > 0 && at%kernel.SumPiece == 0 {
 				total, sum = total+sum, 0

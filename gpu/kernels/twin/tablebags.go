@@ -1,6 +1,8 @@
 package twin
 
 import (
+	"math"
+
 	"aibox/gpu/emulated"
 	"aibox/internal/kernel"
 )
@@ -66,11 +68,14 @@ var _ = add(emulated.Kernels{
 		sum := gradientsOf(b, b.Int32(11), width)
 		elementsAtOnce(b, b.Int32(10), width, b.Int32(13), func(i, k int) {
 			whole, tail := split(starts, i)
-			total := float32(0)
+			total := float32(math.Copysign(0, -1)) // which changes no sum
 			for slot := whole.lo; slot < whole.hi; slot++ {
 				total += pieces[int(slot)*width+k]
 			}
-			grads[i*width+k] = total + sum(tail, starts[i+1], k)
+			if whole.lo == whole.hi || tail < starts[i+1] {
+				total += sum(tail, starts[i+1], k)
+			}
+			grads[i*width+k] = total
 		})
 	}},
 })

@@ -153,7 +153,7 @@ func TestGraphs(t *testing.T) {
 		norm    bool
 		devices int
 		graphs  int // of a step
-	}{{false, 1, 3}, {true, 1, 3}, {false, 2, 2 * 3}, {true, 2, 2 * 9}, {true, 3, 3 * 9}} { // two normalizations, three sums each
+	}{{false, 1, 2}, {true, 1, 2}, {false, 2, 2 * 3}, {true, 2, 2 * 9}, {true, 3, 3 * 9}} { // two normalizations, three sums each
 		b := newBench(t, setup{spec: deep(c.norm), dense: adam, seed: testseed.Of(t), batches: 2, examples: 64})
 		p := nothing{new(calls)}
 		e := b.open(t, p, devices(c.devices))
