@@ -67,7 +67,7 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 }
 
 func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uint64]int32) Batch {
-	b := Batch{N: len(examples), Labels: []float32{}, Dense: []float32{}, Offsets: []int32{0}, Index: []int32{}, Rows: []int32{}}
+	b := Batch{N: len(examples), Labels: []float32{}, Dense: []float32{}, Offsets: []int32{0}, Index: []int32{}, Rows: []int32{}, made: true}
 	var weights, bagWeights []float32
 	if len(p.pass) > 0 {
 		b.Columns = make([][]string, len(p.pass))

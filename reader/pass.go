@@ -47,9 +47,15 @@ type Batch struct {
 	// nil unless asked for.
 	Columns [][]string
 
+	made bool // by a Reader
+
 	// The memory of Weights, BagWeights and RowWeights, which may be nil.
 	weights, bagWeights, rowWeights []float32
 }
+
+// Made tells whether a Reader has made the mini-batch, so that all its numbers of features, bags and rows are in range. Whoever changes
+// one clears that by making a Batch of its slices.
+func (b *Batch) Made() bool { return b.made }
 
 // Features is the number of sparse feature occurrences in the mini-batch.
 func (b *Batch) Features() int { return len(b.Index) }

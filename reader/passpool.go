@@ -56,7 +56,7 @@ func room[T any](s []T, n int) []T {
 
 // reset empties a mini-batch and gives it room for n examples with that many features.
 func (b *Batch) reset(p *plan, n, features int) {
-	b.N = n
+	b.N, b.made = n, false
 	b.Labels = room(b.Labels, n)
 	b.Dense = room(b.Dense, n*p.denseWidth())
 	b.Offsets = append(room(b.Offsets, n*len(p.fields)+1), 0)

@@ -68,6 +68,13 @@ func mustRead(t testing.TB, o Options) ([]*Pass, Counts) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, p := range passes {
+		for i := range p.Batches {
+			if b := &p.Batches[i]; !b.Made() || (&Batch{N: b.N, Offsets: b.Offsets, Index: b.Index}).Made() {
+				t.Fatalf("mini-batch %d of pass %d: made %v", i, p.Seq, b.Made())
+			}
+		}
+	}
 	return passes, counts
 }
 

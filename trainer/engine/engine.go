@@ -72,7 +72,7 @@ func (b *Batch) Inputs(rows []float32, step int64) program.Inputs {
 	return program.Inputs{
 		N: b.N, Total: b.Total, Rows: rows, Offsets: b.Offsets, Index: b.Index, BagWeights: b.BagWeights,
 		RowStarts: b.RowStarts, RowBags: b.RowBags, RowWeights: b.RowWeights,
-		Dense: b.Dense, Labels: b.Labels, Weights: b.Weights, Step: step,
+		Dense: b.Dense, Labels: b.Labels, Weights: b.Weights, Step: step, Made: b.Made(),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/internal/kernel"
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/devicerows"
@@ -50,6 +51,7 @@ type Engine struct {
 	shapes       map[shape]*captured
 	shares       []devicerows.Share
 	matrices     []kernels.Matrix // one of each device
+	copier       kernel.Copier
 	pool         pooling
 	poolTask     func(lo, hi int) // runPool, bound once
 	result       engine.Result

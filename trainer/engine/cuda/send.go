@@ -57,8 +57,9 @@ func (e *Engine) sendDense(j *job) error {
 		if err != nil {
 			return err
 		}
-		copy(to, v.data)
+		kernel.CopyTo(&e.copier, to, v.data)
 	}
+	e.copier.Copy()
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
 		if s.ran { // the last mini-batch of the slot may still be at work

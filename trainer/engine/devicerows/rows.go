@@ -3,6 +3,7 @@ package devicerows
 import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/internal/kernel"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/ops"
@@ -33,8 +34,7 @@ type Rows struct {
 	worker *worker
 	update kernels.RowUpdate // of the current step
 	order  order
-	copier copier
-	finder finder
+	copier kernel.Copier
 	words  []uint64 // scratch
 	floats []float32
 }
@@ -68,7 +68,6 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 // New returns rows without a pass, also if there is an error. Their optimizer goes on from state, which must not be replaced.
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
 	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker()}
-	r.copier.task, r.finder.task = r.copier.run, r.finder.run
 	for i, d := range devices {
 		p := &part{Device: d, number: i}
 		r.parts = append(r.parts, p)

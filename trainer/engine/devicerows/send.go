@@ -2,11 +2,11 @@ package devicerows
 
 import (
 	"fmt"
-	"unsafe"
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/internal/half"
+	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/trainer/decay"
 )
@@ -99,7 +99,7 @@ func (r *Rows) sendBatch(number int, b *reader.Batch, shares []Share, training *
 			r.state.RowSteps.AppendGroups(gpu.As[int32](to[x.groups:][:4*r.Network.Fields])[:0])
 			copy(gpu.As[float32](to[x.constants:][:4*len(r.floats)]), r.floats)
 		}
-		r.copier.copy()
+		r.copier.Copy()
 		if p.began[number] {
 			if err := p.Up.Wait(p.done[number]); err != nil {
 				return err
@@ -228,9 +228,9 @@ func (r *Rows) fill(x *section, b *reader.Batch, to []byte) {
 	offsets := b.Offsets[x.First*fields:][:x.N*fields+1]
 	index := ints(x.index, x.rows)
 	if len(r.parts) == 1 {
-		r.finder.find(index, b.Rows, r.current.at)
-		c.add(to[x.offsets:], bytesOf(offsets))
-		c.add(to[x.bags:], bytesOf(b.Index))
+		c.Find(index, b.Rows, r.current.at)
+		kernel.CopyTo(c, gpu.As[int32](to[x.offsets:]), offsets)
+		kernel.CopyTo(c, gpu.As[int32](to[x.bags:]), b.Index)
 	} else {
 		for i, row := range o.rows[x.first:][:x.rows] {
 			index[i] = r.current.at[b.Rows[row]] / int32(len(r.parts))
@@ -245,7 +245,7 @@ func (r *Rows) fill(x *section, b *reader.Batch, to []byte) {
 		}
 	}
 	if x.weighted {
-		c.add(to[x.bagWeights:], bytesOf(b.BagWeights[lo:][:x.bagCount]))
+		kernel.CopyTo(c, gpu.As[float32](to[x.bagWeights:]), b.BagWeights[lo:][:x.bagCount])
 	}
 	if x.averages {
 		copy(ints(x.averaged, fields), r.averaged)
@@ -259,12 +259,12 @@ func (r *Rows) fill(x *section, b *reader.Batch, to []byte) {
 // fillOccurrences writes the bags in which the rows of a section occur.
 func (r *Rows) fillOccurrences(x *section, b *reader.Batch, to []byte) {
 	o, c := &r.order, &r.copier
-	c.add(to[x.labels:], bytesOf(b.Labels))
+	kernel.CopyTo(c, gpu.As[float32](to[x.labels:]), b.Labels)
 	if len(r.parts) == 1 {
-		c.add(to[x.starts:], bytesOf(b.RowStarts))
-		c.add(to[x.rowBags:], bytesOf(b.RowBags))
+		kernel.CopyTo(c, gpu.As[int32](to[x.starts:]), b.RowStarts)
+		kernel.CopyTo(c, gpu.As[int32](to[x.rowBags:]), b.RowBags)
 		if x.rowWeighted {
-			c.add(to[x.rowWeights:], bytesOf(b.RowWeights))
+			kernel.CopyTo(c, gpu.As[float32](to[x.rowWeights:]), b.RowWeights)
 		}
 		return
 	}
@@ -282,9 +282,4 @@ func (r *Rows) fillOccurrences(x *section, b *reader.Batch, to []byte) {
 	for i, row := range o.rows[x.first:][:x.rows] {
 		copy(weights[starts[i]:], b.RowWeights[b.RowStarts[row]:b.RowStarts[row+1]])
 	}
-}
-
-// bytesOf is the memory of a slice.
-func bytesOf[T int32 | float32](s []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 4*len(s))
 }
