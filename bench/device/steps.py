@@ -21,7 +21,7 @@ class Size:
     def __init__(self, quick):
         self.batches = [32, 64, 128] if quick else [4096, 16384, 65536]
         self.examples = 512 if quick else 1 << 20  # of the log; a step of each size is taken on at most 16 mini-batches
-        self.seconds, self.turns = (0.05, 1) if quick else (1.0, 2)
+        self.seconds, self.turns = (0.05, 1) if quick else (0.4, 2)
         self.limits = {"bytes": 1 << 20, "matrix": 64} if quick else {"bytes": 1 << 31, "matrix": 8192}
 
     def of(self, batch):

@@ -11,14 +11,15 @@ import jobs
 from part import Engine, Table
 
 KERNELS = "-test.run=^TestDevice$"
-# What is run, and for how many seconds at most: tests that say something here. The others need the sources, or are for
+# What is run, for how many seconds at most, and whether again: tests that say something here. The others need the sources, or are for
 # machines without a device. Those that let a device fail have processes of their own, in which nothing may work any
-# more afterwards; the others run twice, since errors of order do not show every time.
+# more afterwards; the others run twice, since errors
+# of order do not show every time, unless time is short.
 RUNS = [
-    ("cuda.test", ["-test.skip=^TestFake$|^TestConformance/^Broken$|^TestGroupBreaks$", "-test.count=2"], 110),
-    ("cuda.test", ["-test.run=^TestConformance$/^Broken$"], 20),
-    ("cuda.test", ["-test.run=^TestGroupBreaks$"], 20),
-    ("kernels.test", [KERNELS, "-test.count=2"], 60),
+    ("cuda.test", ["-test.skip=^TestFake$|^TestConformance/^Broken$|^TestGroupBreaks$"], 110, True),
+    ("cuda.test", ["-test.run=^TestConformance$/^Broken$"], 20, False),
+    ("cuda.test", ["-test.run=^TestGroupBreaks$"], 20, False),
+    ("kernels.test", [KERNELS], 80, True),
 ]
 LINES = re.compile(r"^ *--- (PASS|FAIL|SKIP): ", re.MULTILINE)
 TOOL = "compute-sanitizer"
@@ -43,7 +44,9 @@ def run(command, timeout=None):
 def tests(options, part):
     """The test programs."""
     table = Table("program", "chosen", "passed", "failed", "skipped")
-    for name, chosen, seconds in RUNS:
+    for name, chosen, seconds, again in RUNS:
+        if again and options.share == 1:
+            chosen = [*chosen, "-test.count=2"]
         seconds = int(min(seconds, part.left() - SPARE))
         if seconds < SPARE:
             part.skip(f"{name} {' '.join(chosen)}: there is no time left")

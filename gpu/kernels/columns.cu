@@ -35,6 +35,14 @@ KERNEL repeat(float *y, int ldy, const float *x, int ldx, int rows, int columns)
 	at(y, ldy, e.i, e.j) = at(x, ldx, e.i, 0);
 }
 
+KERNEL clear_columns(float *y, int ldy, int rows, int columns) {
+	Element e(rows, columns);
+	if (e.outside) {
+		return;
+	}
+	at(y, ldy, e.i, e.j) = 0;
+}
+
 KERNEL bias(float *y, int ldy, const float *b, int, int rows, int columns) {
 	Element e(rows, columns);
 	if (e.outside) {

@@ -8,6 +8,7 @@ var (
 	kernelSpread  = declare("spread", "wi ri ii iii")
 	kernelRepeat  = declare("repeat", "wi ri ii")
 	kernelBias    = declare("bias", "wi ri ii")
+	kernelClear   = declare("clear_columns", "wi ii")
 )
 
 // Copy computes y = x.
@@ -44,6 +45,15 @@ func (k *Set) Repeat(s gpu.Stream, y, x Matrix, rows int) error {
 	}
 	k.with().writes(y, rows).reads(x, rows).ints(rows, y.Columns)
 	return k.launch(s, kernelRepeat, elements(rows, y.Columns))
+}
+
+// Clear writes zeros to all elements of y. Devices fill few columns of many rows slowly.
+func (k *Set) Clear(s gpu.Stream, y Matrix, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	k.with().writes(y, rows).ints(rows, y.Columns)
+	return k.launch(s, kernelClear, elements(rows, y.Columns))
 }
 
 // Bias writes the first number of b to every element of y.

@@ -1,12 +1,16 @@
 package kernels
 
-import "aibox/gpu"
+import (
+	"strings"
+
+	"aibox/gpu"
+)
 
 var (
 	kernelColumnSums     = declare("column_sums", "w ri ii")
 	kernelColumnSumsBF16 = declare("column_sums_bf16", "w ri ii")
 	kernelColumnDots     = declare("column_dots", "w ri ri ii")
-	kernelFinishColumns  = declare("finish_columns", "wi r ii")
+	kernelFinishColumns  = declare("finish_columns", "i"+strings.Repeat("wri", finishes))
 )
 
 // Sums over rows. A first kernel sums up each column of every chunk of chunkRows rows, in
@@ -40,7 +44,7 @@ func (k *Set) sum(s gpu.Stream, n number, sums Matrix, rows int, work gpu.Region
 	if err := k.sumChunks(s, n, sums.Columns, rows, work, more); err != nil {
 		return err
 	}
-	return k.FinishSums(s, sums, rows, work)
+	return k.FinishSums(s, rows, ChunkSums{sums, work})
 }
 
 // sumChunks launches kernel n, which leaves the sums of chunks of some columns in work.
@@ -57,17 +61,54 @@ func (k *Set) sumChunks(s gpu.Stream, n number, columns, rows int, work gpu.Regi
 	return k.launch(s, n, columnBlocks(rows, columns))
 }
 
-// FinishSums adds up the sums of chunks that Derive, or one like it, has left in work.
-func (k *Set) FinishSums(s gpu.Stream, sums Matrix, rows int, work gpu.Region) error {
+// ChunkSums is sums of chunks that Derive, or one like it, has left in Work, and where the sums of the columns go.
+type ChunkSums struct {
+	Sums Matrix
+	Work gpu.Region
+}
+
+// finishes is how many matrices one launch adds up the sums of chunks of.
+const finishes = 4
+
+// FinishSums adds up sums of chunks of matrices with so many rows each, in as few launches as there can be.
+func (k *Set) FinishSums(s gpu.Stream, rows int, all ...ChunkSums) error {
 	if rows == 0 {
-		return s.Fill(sums.Region(1), 0)
+		for _, x := range all {
+			if err := s.Fill(x.Sums.Region(1), 0); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	part, err := workPart(kernelFinishColumns, work, rows, sums.Columns)
-	if err != nil {
-		return err
+	for len(all) > 0 {
+		n := min(len(all), finishes)
+		if err := k.finishSums(s, rows, all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
 	}
-	k.with().writes(sums, 1).add(gpu.Read(part)).ints(chunks(rows), sums.Columns)
-	return k.launch(s, kernelFinishColumns, columnBlocks(1, sums.Columns))
+	return nil
+}
+
+func (k *Set) finishSums(s gpu.Stream, rows int, all []ChunkSums) error {
+	k.with().ints(chunks(rows))
+	most := 0
+	for i := range finishes {
+		if i >= len(all) {
+			k.add(gpu.Write(none(all[0].Sums.Region(1))), gpu.Read(none(all[0].Work))).ints(0)
+			continue
+		}
+		x := &all[i]
+		part, err := workPart(kernelFinishColumns, x.Work, rows, x.Sums.Columns)
+		if err != nil {
+			return err
+		}
+		k.add(gpu.Write(x.Sums.Region(1)), gpu.Read(part)).ints(x.Sums.Columns)
+		most = max(most, x.Sums.Columns)
+	}
+	g := columnBlocks(1, most)
+	g.Grid.Y = len(all)
+	return k.launch(s, kernelFinishColumns, g)
 }
 
 // workPart is the part of work that the sums of chunks take.

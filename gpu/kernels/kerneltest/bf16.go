@@ -87,7 +87,7 @@ var _ = add("derive in bf16", func(r *rig) {
 		want := func(i, j int) float32 { return gradient(a, y(i, j), dx.value(i, j)) }
 		r.must(derive(dx.Half))
 		r.rounded(what, dx, want)
-		r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+		r.must(r.k.FinishSums(r.s, n, kernels.ChunkSums{Sums: sums.Matrix, Work: work}))
 		r.equal("the sums of "+what, sums, columnSums(n, want))
 	}
 	try("DeriveBF16", y.value, func(dx kernels.Half) error { return r.k.DeriveBF16(r.s, a, dx, y.Matrix, n, work) })
@@ -102,12 +102,12 @@ var _ = add("derive outer", func(r *rig) {
 	dx := r.matrix(n, c, r.garbage)
 	r.must(r.k.DeriveOuter(r.s, a, dx.Matrix, g.Matrix, w.Matrix, y.Matrix, n, work))
 	r.equal("DeriveOuter", dx, want)
-	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.must(r.k.FinishSums(r.s, n, kernels.ChunkSums{Sums: sums.Matrix, Work: work}))
 	r.equal("the sums of DeriveOuter", sums, columnSums(n, want))
 	rounded := r.unwritten(n, c)
 	r.must(r.k.DeriveOuterBF16(r.s, a, rounded.Half, g.Matrix, w.Matrix, y.Matrix, n, work))
 	r.rounded("DeriveOuterBF16", rounded, want)
-	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.must(r.k.FinishSums(r.s, n, kernels.ChunkSums{Sums: sums.Matrix, Work: work}))
 	r.equal("the sums of DeriveOuterBF16", sums, columnSums(n, want))
 })
 

@@ -82,8 +82,25 @@ var _ = add("activate grad", func(r *rig) {
 	work, sums := r.work(dy), r.vector(c, r.garbage)
 	r.must(r.k.Derive(r.s, a, dy.Matrix, y.Matrix, n, work))
 	r.equal("Derive", dy, want)
-	r.must(r.k.FinishSums(r.s, sums.Matrix, n, work))
+	r.must(r.k.FinishSums(r.s, n, kernels.ChunkSums{Sums: sums.Matrix, Work: work}))
 	r.equal("the sums of Derive", sums, columnSums(n, want))
+})
+
+var _ = add("sums of several", func(r *rig) {
+	n := r.rowCount()
+	var all []kernels.ChunkSums
+	var sums, values []*array
+	for range 1 + r.IntN(9) {
+		c := r.columnCount()
+		x, y, sum := r.matrix(n, c, r.plain), r.matrix(n, c, r.plain), r.vector(c, r.garbage)
+		work := r.work(x)
+		r.must(r.k.Derive(r.s, kernels.Identity, x.Matrix, y.Matrix, n, work))
+		all, sums, values = append(all, kernels.ChunkSums{Sums: sum.Matrix, Work: work}), append(sums, sum), append(values, x)
+	}
+	r.must(r.k.FinishSums(r.s, n, all...))
+	for i, sum := range sums {
+		r.equal("FinishSums", sum, columnSums(n, values[i].value))
+	}
 })
 
 var _ = add("epilogue", func(r *rig) {
@@ -141,6 +158,9 @@ var _ = add("copies", func(r *rig) {
 	r.must(r.k.Repeat(r.s, repeated.Matrix, column.Matrix, n))
 	r.equal("Repeat", repeated, func(i, _ int) float32 { return column.value(i, 0) })
 	b, biases := r.vector(1+r.IntN(3), r.wild), r.matrix(n, 1, r.garbage)
+	zeros := r.matrix(n, c, r.garbage)
+	r.must(r.k.Clear(r.s, zeros.Matrix, n))
+	r.equal("Clear", zeros, func(int, int) float32 { return 0 })
 	r.must(r.k.Bias(r.s, biases.Matrix, b.Matrix, n))
 	r.equal("Bias", biases, func(int, int) float32 { return b.value(0, 0) })
 })

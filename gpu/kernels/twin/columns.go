@@ -31,6 +31,10 @@ var _ = add(emulated.Kernels{
 			y.row(i)[j] = x.row(i)[0]
 		})
 	}},
+	"clear_columns": {Run: func(b *emulated.Block) {
+		y := at(b, 0)
+		elements(b, b.Int32(2), b.Int32(3), func(i, j int) { y.row(i)[j] = 0 })
+	}},
 	"bias": {Run: func(b *emulated.Block) {
 		y, x := at(b, 0), at(b, 2)
 		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {

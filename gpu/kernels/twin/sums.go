@@ -26,9 +26,10 @@ var _ = add(emulated.Kernels{
 		sumChunk(b, b.Int32(5), b.Int32(6), func(i, j int) float64 { return float64(x.row(i)[j]) * float64(g.row(i)[0]) })
 	}},
 	"finish_columns": {Run: func(b *emulated.Block) {
-		sums, work, chunks, columns := at(b, 0), emulated.Slice[uint64](b, 2), b.Int32(3), b.Int32(4)
+		chunks, of := b.Int32(0), 1+3*b.Index.Y
+		sums, work, columns := emulated.Slice[float32](b, of), emulated.Slice[uint64](b, of+1), b.Int32(of+2)
 		blockColumns(b, columns, func(j int) {
-			sums.data[j] = float32(columnSum(0, chunks, func(c int) float64 {
+			sums[j] = float32(columnSum(0, chunks, func(c int) float64 {
 				return math.Float64frombits(work[c*columns+j])
 			}))
 		})

@@ -91,6 +91,10 @@ func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 			return err
 		}
 	}
+	err := r.kernels.FinishSums(r.compute, p.n, r.unfinished...)
+	if r.unfinished = r.unfinished[:0]; err != nil {
+		return err
+	}
 	switch {
 	case s.probe:
 		return e.writeProbe(j, r, p)

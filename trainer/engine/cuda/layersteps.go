@@ -37,7 +37,8 @@ func (u *run) matMul(r *replica, step int, n int) error {
 	}
 	sums := r.at(s.Out[1])
 	if from := u.summed[step]; from >= 0 {
-		return r.kernels.FinishSums(r.compute, sums, n, u.chunksOf(r, from, n))
+		r.unfinished = append(r.unfinished, kernels.ChunkSums{Sums: sums, Work: u.chunksOf(r, from, n)})
+		return nil
 	}
 	return r.kernels.ColumnSum(r.compute, sums, r.at(s.In[1]), n, u.workOf(r))
 }

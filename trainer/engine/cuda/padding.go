@@ -79,5 +79,6 @@ func (u *run) fillPad(r *replica, s *program.Step, n int) error {
 	}
 	r.pads[x] = u.number
 	m := r.at(x)
-	return r.compute.Fill(gpu.Region{Memory: m.Memory, Offset: m.Offset + 4*m.Columns, Width: 4 * (padded(m.Columns) - m.Columns), Rows: n, Pitch: 4 * m.Stride}, 0)
+	m.Offset, m.Columns = m.Offset+4*m.Columns, padded(m.Columns)-m.Columns
+	return r.kernels.Clear(r.compute, m, n)
 }

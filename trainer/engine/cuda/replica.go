@@ -29,11 +29,12 @@ type replica struct {
 	counters *counters
 	marks    marks
 
-	base    []kernels.Matrix      // of each buffer of the program that runs
-	terms   []kernels.Matrix      // of a sum
-	pads    map[program.Value]int // of each value that is padded: the last run that has done so
-	halfs   []int                 // of each value that a program needs in bfloat16: the last run that has made it
-	weights int                   // the last run that has rounded the parameters
+	base       []kernels.Matrix      // of each buffer of the program that runs
+	terms      []kernels.Matrix      // of a sum
+	unfinished []kernels.ChunkSums   // that the current segment has still to add up
+	pads       map[program.Value]int // of each value that is padded: the last run that has done so
+	halfs      []int                 // of each value that a program needs in bfloat16: the last run that has made it
+	weights    int                   // the last run that has rounded the parameters
 }
 
 // deviceSlot is what the host sends for one mini-batch, and marks in the streams.
