@@ -273,8 +273,12 @@ func (w *worker) decodeRows(row *int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
+	most := int64(o.blockBytes()/p.reservedBytes() + 1)
 	for ; *row < u.end; *row++ {
 		b := w.block
+		if b.n == 0 {
+			b.reserve(p, int(min(most, u.end-*row)))
+		}
 		f, err := rows.decode(b)
 		if err != nil {
 			return err
