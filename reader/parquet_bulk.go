@@ -100,10 +100,8 @@ func newLabel(rule LabelRule) (c conversion, simple bool) {
 
 // next returns the result of the next row. Unless it is bulkSlow, the row is taken.
 func (b *bulk) next() *bulkResult {
-	if b.lo == b.hi {
-		if err := b.decode(); err != nil {
-			return &slowResult // take returns the error
-		}
+	if b.lo == b.hi && b.decode() != nil {
+		return &slowResult // take returns the error
 	}
 	r := &b.results[b.lo]
 	if r.state != bulkSlow {
@@ -243,6 +241,7 @@ type values struct {
 	doubles []float64
 	bytes   []byte
 	offsets []uint32 // value i is bytes[offsets[i]:offsets[i+1]]
+	ascii   bool     // bytes are ASCII, so that each value is valid text
 }
 
 func valuesOf(data encoding.Values) (v values) {
@@ -258,6 +257,7 @@ func valuesOf(data encoding.Values) (v values) {
 		v.doubles = data.Double()
 	case encoding.ByteArray:
 		v.bytes, v.offsets = data.ByteArray()
+		v.ascii = isASCII(v.bytes)
 	}
 	return v
 }
@@ -279,24 +279,40 @@ func (v *values) value(i int) parquet.Value {
 
 // convert makes results of the values at the given places.
 func (c *conversion) convert(v *values, at []int32, out []bulkResult) {
-	for i, p := range at {
-		r := &out[i]
-		r.state = bulkMissing
-		switch {
-		case p < 0:
-		case !c.isKey:
-			r.number, r.state = c.number(v, int(p))
-		case v.kind == encoding.ByteArray:
-			text := v.bytes[v.offsets[p]:v.offsets[p+1]]
-			switch {
-			case len(text) == 0: // an empty value is a missing one
-			case c.leaf.text && !utf8.Valid(text):
-				r.state = bulkSlow
-			default:
-				r.key, r.state = keyIn(c.seed, text), bulkReady
+	switch {
+	case !c.isKey:
+		for i, p := range at {
+			out[i] = bulkResult{}
+			if p >= 0 {
+				out[i].number, out[i].state = c.number(v, int(p))
 			}
+		}
+	case v.kind == encoding.ByteArray:
+		c.convertTexts(v, at, out)
+	default:
+		for i, p := range at {
+			out[i] = bulkResult{}
+			if p >= 0 {
+				out[i].key, out[i].state = keyIn(c.seed, c.digits(v, int(p))), bulkReady
+			}
+		}
+	}
+}
+
+func (c *conversion) convertTexts(v *values, at []int32, out []bulkResult) {
+	valid := !c.leaf.text || v.ascii
+	for i, p := range at {
+		out[i] = bulkResult{}
+		if p < 0 {
+			continue
+		}
+		text := v.bytes[v.offsets[p]:v.offsets[p+1]]
+		switch {
+		case len(text) == 0: // an empty value is a missing one
+		case !valid && !utf8.Valid(text):
+			out[i].state = bulkSlow
 		default:
-			r.key, r.state = keyIn(c.seed, c.digits(v, int(p))), bulkReady
+			out[i] = bulkResult{key: keyIn(c.seed, text), state: bulkReady}
 		}
 	}
 }
