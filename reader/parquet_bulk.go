@@ -32,8 +32,11 @@ type bulk struct {
 	words  dictionary
 	err    error // of decode
 
-	// Rows lo to hi-1 of the chunk that was decoded are yet to be taken.
+	// Rows lo to hi-1 of the chunk that was decoded are yet to be taken. Chunks end where
+	// those of the other columns do, or with a page.
 	lo, hi  int
+	decoded int             // rows of the column, in all chunks
+	slow    bool            // the chunk has a result that is bulkSlow
 	at      [bulkRows]int32 // place of the row's value in the page, or -1
 	results [bulkRows]bulkResult
 }
@@ -146,7 +149,7 @@ func (b *bulk) decodeRows() error {
 			return err
 		}
 	}
-	n := min(bulkRows, b.rows-b.row)
+	n := min(bulkRows-b.decoded%bulkRows, b.rows-b.row)
 	used := b.used
 	if b.levels == nil {
 		for i := range n {
@@ -177,7 +180,12 @@ func (b *bulk) decodeRows() error {
 	} else {
 		b.of.convert(&b.values, b.at[:n], out)
 	}
+	b.slow = false
+	for i := range out {
+		b.slow = b.slow || out[i].state == bulkSlow
+	}
 	b.row, b.used, b.lo, b.hi = b.row+n, used, 0, n
+	b.decoded += n
 	return nil
 }
 
