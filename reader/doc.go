@@ -108,8 +108,8 @@
 //
 // At most 2*Threads+1 units are being decoded or wait to be read, each of at most
 // about 6*ChunkBytes plus one line when decoded (1.5*ChunkBytes for Criteo); a row
-// group of Parquet is decoded piecewise within the same bound, to which the pages of
-// its columns are added. Compressed files need in addition at most
+// group of Parquet is decoded piecewise within the same bound, to which the pages and
+// dictionaries of its columns are added. Compressed files need in addition at most
 //
 //	min(Threads, 8)*(AheadChunks+2) + 2*Threads+2
 //
