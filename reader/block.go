@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -181,6 +182,18 @@ func (b *block) bytes() int {
 	return 4*(len(b.labels)+len(b.weights)+len(b.dense)+len(b.offsets)+len(b.bagWeights)+len(b.textEnds)) +
 		8*(len(b.keys)+len(b.groups)+len(b.stats)+2*len(b.places)) + len(b.text) + 32*len(b.bad)
 }
+
+// reserve makes room for so many rows with one value in each cell, so that the columns need not
+// grow, by copies, while they are filled.
+func (b *block) reserve(p *plan, rows int) {
+	b.labels = slices.Grow(b.labels, rows)
+	b.dense = slices.Grow(b.dense, rows*p.denseWidth())
+	b.offsets = slices.Grow(b.offsets, rows*len(p.fields))
+	b.keys = slices.Grow(b.keys, rows*len(p.fields))
+}
+
+// reservedBytes is what reserve takes for a row.
+func (p *plan) reservedBytes() int { return 4*(1+p.denseWidth()+len(p.fields)) + 8*len(p.fields) }
 
 // rollback removes what a decoder wrote of a row that turned out bad.
 func (b *block) rollback(p *plan) {

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"encoding/binary"
 	"math"
 	"unicode/utf8"
 
@@ -266,6 +267,20 @@ func transform(steps []Transform, x float64) float64 {
 
 // validText says whether a row is valid UTF-8.
 func validText(row []byte) bool { return utf8.Valid(row) }
+
+// isASCII says whether all bytes are ASCII, so that every part of them is valid text.
+func isASCII(text []byte) bool {
+	const high = 0x8080808080808080
+	var all uint64
+	for ; len(text) >= 32; text = text[32:] {
+		all |= binary.LittleEndian.Uint64(text) | binary.LittleEndian.Uint64(text[8:]) |
+			binary.LittleEndian.Uint64(text[16:]) | binary.LittleEndian.Uint64(text[24:])
+	}
+	for _, b := range text {
+		all |= uint64(b)
+	}
+	return all&high == 0
+}
 
 // invalidAt is the index of the first byte of a row that is not valid UTF-8.
 func invalidAt(row []byte) int {

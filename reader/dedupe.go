@@ -1,5 +1,7 @@
 package reader
 
+import "sync/atomic"
+
 // keyTable numbers the keys of a pass in the order of their first use. It is an
 // open-addressing table with linear probing, at most half full, emptied in
 // constant time between passes: a slot is in use only if its stamp equals that of
@@ -9,15 +11,14 @@ type keyTable struct {
 	slots []keySlot // power of two
 	stamp uint32
 	keys  []uint64 // by number
-
-	touched uint32 // makes the compiler keep loads whose values are not needed
 }
 
-type keySlot struct {
-	key    uint64
-	number int32
-	stamp  uint32
-}
+// keySlot has a key and its number. Of its use, the upper half is a stamp, and the lower one
+// the number.
+type keySlot struct{ key, use uint64 }
+
+// stampOf is the stamp of a slot's use.
+func stampOf(use uint64) uint32 { return uint32(use >> 32) }
 
 // reset empties the table, which will append the keys to come to keys.
 func (t *keyTable) reset(keys []uint64) {
@@ -29,48 +30,62 @@ func (t *keyTable) reset(keys []uint64) {
 	}
 }
 
+// use is what a slot's use is for a number.
+func (t *keyTable) use(number int) uint64 { return uint64(t.stamp)<<32 | uint64(uint32(number)) }
+
 // lookahead is how many slots are touched before the first of them is needed, so that
 // the processor waits for them at the same time and not one after the other.
 const lookahead = 32
+
+// touch reads the slots where the search for the keys begins.
+func (t *keyTable) touch(keys []uint64) {
+	slots, mask := t.slots, uint64(len(t.slots)-1)
+	for _, key := range keys {
+		atomic.LoadUint64(&slots[key&mask].use) // which the compiler keeps, though nobody uses the value
+	}
+}
 
 // numberAll puts the numbers of keys into numbers, and gives each new key the next
 // number.
 func (t *keyTable) numberAll(keys []uint64, numbers []int32) {
 	for len(keys) > 0 {
 		n := min(len(keys), lookahead)
-		for 2*(len(t.keys)+n) > len(t.slots) {
-			t.grow()
-		}
-		slots, mask := t.slots, uint64(len(t.slots)-1)
-		for _, key := range keys[:n] {
-			t.touched += slots[key&mask].stamp
-		}
+		t.grow(len(t.keys) + n)
+		t.touch(keys[:n])
+		slots, mask, stamp := t.slots, uint64(len(t.slots)-1), t.stamp
 		for i, key := range keys[:n] {
 			at := key & mask
-			for slots[at].stamp == t.stamp && slots[at].key != key {
+			for stampOf(slots[at].use) == stamp && slots[at].key != key {
 				at = (at + 1) & mask
 			}
 			slot := &slots[at]
-			if slot.stamp != t.stamp {
-				*slot = keySlot{key, int32(len(t.keys)), t.stamp}
+			if stampOf(slot.use) != stamp {
+				*slot = keySlot{key, t.use(len(t.keys))}
 				t.keys = append(t.keys, key)
 			}
-			numbers[i] = slot.number
+			numbers[i] = int32(uint32(slot.use))
 		}
 		keys, numbers = keys[n:], numbers[n:]
 	}
 }
 
-// grow doubles the table.
-func (t *keyTable) grow() {
-	t.slots = make([]keySlot, 2*len(t.slots))
+// grow makes room for that many keys.
+func (t *keyTable) grow(keys int) {
+	size := len(t.slots)
+	for 2*keys > size {
+		size *= 2
+	}
+	if size == len(t.slots) {
+		return
+	}
+	t.slots = make([]keySlot, size)
 	t.stamp = 1
-	mask := uint64(len(t.slots) - 1)
+	mask := uint64(size - 1)
 	for n, key := range t.keys {
 		i := key & mask
-		for t.slots[i].stamp == 1 {
+		for t.slots[i].use != 0 {
 			i = (i + 1) & mask
 		}
-		t.slots[i] = keySlot{key, int32(n), 1}
+		t.slots[i] = keySlot{key, t.use(n)}
 	}
 }

@@ -14,7 +14,7 @@
 // samples, limits and counts; the window shuffles, if asked to; the builder
 // assigns the examples to drafts of mini-batches. Workers make the mini-batches: they copy
 // the examples and number the keys of a mini-batch. The builder then numbers the unique
-// keys of the mini-batches within their pass. The examples, the mini-batches, the
+// keys of the mini-batches within their pass, with the help of workers that wait. The examples, the mini-batches, the
 // counts and the line numbers of bad rows depend neither on how the input is cut nor
 // on the number of workers. Only Pass.Bytes and Counts.BytesRead, which are there to
 // show progress, move in steps of whole units; and where MaxBadFraction stops
@@ -108,8 +108,8 @@
 //
 // At most 2*Threads+1 units are being decoded or wait to be read, each of at most
 // about 6*ChunkBytes plus one line when decoded (1.5*ChunkBytes for Criteo); a row
-// group of Parquet is decoded piecewise within the same bound, to which the pages of
-// its columns are added. Compressed files need in addition at most
+// group of Parquet is decoded piecewise within the same bound, to which the pages and
+// dictionaries of its columns are added. Compressed files need in addition at most
 //
 //	min(Threads, 8)*(AheadChunks+2) + 2*Threads+2
 //
@@ -121,7 +121,8 @@
 // # Concurrency
 //
 // Open starts one planner and Threads workers, which decode and make mini-batches; while
-// Next waits for a mini-batch, it makes mini-batches, too. The planner starts a decompressor
+// Next waits for a mini-batch, it makes mini-batches, too, and workers that wait help it to
+// number keys (see merger). The planner starts a decompressor
 // for each compressed file, beginning a few files before its turn, at most
 // min(Threads, 8) at a time. Close ends all of them, even in the middle of the
 // input. A Reader is for one goroutine; Counts may be called from any.

@@ -19,7 +19,7 @@ func SerialTime(ctx context.Context, o Options) (spent float64, c Counts, err er
 	}
 	defer func() { _ = r.Close() }()
 	b := r.build
-	began := threadTime()
+	began := clock(unix.CLOCK_THREAD_CPUTIME_ID)
 	for {
 		for r.ended == nil && len(b.waiting) < b.depth {
 			r.ended = r.draw(ctx)
@@ -39,13 +39,13 @@ func SerialTime(ctx context.Context, o Options) (spent float64, c Counts, err er
 			pass.Recycle()
 		}
 	}
-	return threadTime() - began, r.rows.snapshot(), nil
+	return clock(unix.CLOCK_THREAD_CPUTIME_ID) - began, r.rows.snapshot(), nil
 }
 
-// threadTime is the processor time of the thread in nanoseconds.
-func threadTime() float64 {
+// clock is the time of a clock in nanoseconds.
+func clock(id int32) float64 {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+	if err := unix.ClockGettime(id, &t); err != nil {
 		panic(err)
 	}
 	return float64(t.Nano())

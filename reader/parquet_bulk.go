@@ -32,8 +32,11 @@ type bulk struct {
 	words  dictionary
 	err    error // of decode
 
-	// Rows lo to hi-1 of the chunk that was decoded are yet to be taken.
+	// Rows lo to hi-1 of the chunk that was decoded are yet to be taken. Chunks end where
+	// those of the other columns do, or with a page.
 	lo, hi  int
+	decoded int             // rows of the column, in all chunks
+	slow    bool            // the chunk has a result that is bulkSlow
 	at      [bulkRows]int32 // place of the row's value in the page, or -1
 	results [bulkRows]bulkResult
 }
@@ -100,10 +103,8 @@ func newLabel(rule LabelRule) (c conversion, simple bool) {
 
 // next returns the result of the next row. Unless it is bulkSlow, the row is taken.
 func (b *bulk) next() *bulkResult {
-	if b.lo == b.hi {
-		if err := b.decode(); err != nil {
-			return &slowResult // take returns the error
-		}
+	if b.lo == b.hi && b.decode() != nil {
+		return &slowResult // take returns the error
 	}
 	r := &b.results[b.lo]
 	if r.state != bulkSlow {
@@ -148,7 +149,7 @@ func (b *bulk) decodeRows() error {
 			return err
 		}
 	}
-	n := min(bulkRows, b.rows-b.row)
+	n := min(bulkRows-b.decoded%bulkRows, b.rows-b.row)
 	used := b.used
 	if b.levels == nil {
 		for i := range n {
@@ -179,7 +180,12 @@ func (b *bulk) decodeRows() error {
 	} else {
 		b.of.convert(&b.values, b.at[:n], out)
 	}
+	b.slow = false
+	for i := range out {
+		b.slow = b.slow || out[i].state == bulkSlow
+	}
 	b.row, b.used, b.lo, b.hi = b.row+n, used, 0, n
+	b.decoded += n
 	return nil
 }
 
@@ -243,6 +249,7 @@ type values struct {
 	doubles []float64
 	bytes   []byte
 	offsets []uint32 // value i is bytes[offsets[i]:offsets[i+1]]
+	ascii   bool     // bytes are ASCII, so that each value is valid text
 }
 
 func valuesOf(data encoding.Values) (v values) {
@@ -258,6 +265,7 @@ func valuesOf(data encoding.Values) (v values) {
 		v.doubles = data.Double()
 	case encoding.ByteArray:
 		v.bytes, v.offsets = data.ByteArray()
+		v.ascii = isASCII(v.bytes)
 	}
 	return v
 }
@@ -279,24 +287,40 @@ func (v *values) value(i int) parquet.Value {
 
 // convert makes results of the values at the given places.
 func (c *conversion) convert(v *values, at []int32, out []bulkResult) {
-	for i, p := range at {
-		r := &out[i]
-		r.state = bulkMissing
-		switch {
-		case p < 0:
-		case !c.isKey:
-			r.number, r.state = c.number(v, int(p))
-		case v.kind == encoding.ByteArray:
-			text := v.bytes[v.offsets[p]:v.offsets[p+1]]
-			switch {
-			case len(text) == 0: // an empty value is a missing one
-			case c.leaf.text && !utf8.Valid(text):
-				r.state = bulkSlow
-			default:
-				r.key, r.state = keyIn(c.seed, text), bulkReady
+	switch {
+	case !c.isKey:
+		for i, p := range at {
+			out[i] = bulkResult{}
+			if p >= 0 {
+				out[i].number, out[i].state = c.number(v, int(p))
 			}
+		}
+	case v.kind == encoding.ByteArray:
+		c.convertTexts(v, at, out)
+	default:
+		for i, p := range at {
+			out[i] = bulkResult{}
+			if p >= 0 {
+				out[i].key, out[i].state = keyIn(c.seed, c.digits(v, int(p))), bulkReady
+			}
+		}
+	}
+}
+
+func (c *conversion) convertTexts(v *values, at []int32, out []bulkResult) {
+	valid := !c.leaf.text || v.ascii
+	for i, p := range at {
+		out[i] = bulkResult{}
+		if p < 0 {
+			continue
+		}
+		text := v.bytes[v.offsets[p]:v.offsets[p+1]]
+		switch {
+		case len(text) == 0: // an empty value is a missing one
+		case !valid && !utf8.Valid(text):
+			out[i].state = bulkSlow
 		default:
-			r.key, r.state = keyIn(c.seed, c.digits(v, int(p))), bulkReady
+			out[i] = bulkResult{key: keyIn(c.seed, text), state: bulkReady}
 		}
 	}
 }

@@ -103,6 +103,17 @@ func bulkSchema() Schema {
 	return s
 }
 
+// simpleColumns are the columns of which many makes whole rows, one of them with an indicator.
+func simpleColumns(o *Options) (columns []Column) {
+	for _, c := range o.Schema.Columns {
+		c.Indicator = c.Name == "int"
+		if c.Name != "decimal" && c.Name != "flag" && c.Name != "list" {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
 // TestBulkIsAsOneByOne: simple columns of Parquet, which are decoded many values at a time,
 // yield the same passes, counts and bad rows as if each value was decoded by itself.
 func TestBulkIsAsOneByOne(t *testing.T) {
@@ -124,6 +135,9 @@ func TestBulkIsAsOneByOne(t *testing.T) {
 		func(o *Options) { o.Schema.Columns[8].Separator = "1" },
 		func(o *Options) { o.Schema.NullValues = []string{"a1", "3"} },
 		func(o *Options) { o.ChunkBytes, o.Threads = 1, 3 },
+		func(o *Options) { o.Schema.Columns = simpleColumns(o) },
+		func(o *Options) { o.Schema.Columns, o.KeepBadRows = simpleColumns(o), true },
+		func(o *Options) { o.Schema.Columns, o.KeepUnlabelled, o.ChunkBytes = simpleColumns(o), true, 1 },
 	} {
 		read := func(oneByOne bool) (text, quarantine string, counts Counts) {
 			var bad bytes.Buffer

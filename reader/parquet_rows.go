@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -120,8 +121,10 @@ type rowGroup struct {
 	label, weight, group        *cursor
 	dense, fields, stats, texts []*cursor
 	all                         []*cursor
-	list                        []string // per pass-through column: the text between the values of a list
-	ambiguous                   []bool   // per pass-through column: its values must not contain that text
+	list                        []string       // per pass-through column: the text between the values of a list
+	ambiguous                   []bool         // per pass-through column: its values must not contain that text
+	simple                      bool           // there are a label, dense columns and fields alone, which all decode in bulk
+	columns                     [][]bulkResult // of manyFields
 
 	// Of the present row:
 	bad fault // the first fault
@@ -160,6 +163,8 @@ func newRowGroup(p *plan, file *openParquetFile, group int, l *parquetLeaves) (*
 			c.simplify(newKeys(&p.fields[i]))
 		}
 	}
+	r.simple = len(r.all) == len(r.dense)+len(r.fields)+1 && r.label != nil && !p.weightedBags &&
+		!slices.ContainsFunc(r.all, func(c *cursor) bool { return c.bulk == nil })
 	for i, name := range p.pass {
 		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.texts[i] != nil {
 			role := p.schema.Columns[at].Role
@@ -273,24 +278,41 @@ func (w *worker) decodeRows(row *int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.close()) }()
-	for ; *row < u.end; *row++ {
+	most := int64(o.blockBytes()/p.reservedBytes() + bulkRows)
+	for *row < u.end {
 		b := w.block
-		f, err := rows.decode(b)
-		if err != nil {
+		if b.n == 0 {
+			b.reserve(p, int(min(most, u.end-*row)))
+		}
+		if n := rows.many(b, int(min(bulkRows, u.end-*row))); n > 0 {
+			*row += int64(n)
+		} else if err := w.decodeRow(rows, b); err != nil {
 			return err
-		}
-		if f.reason == reasonNone {
-			b.addGood(p, -1)
 		} else {
-			b.addBad(f, nil, -1, o)
-			b.endBad(p)
+			*row++
 		}
-		b.lines++
 		if b.bytes() > o.blockBytes() {
 			if err := w.flush(); err != nil {
 				return err
 			}
 		}
 	}
+	return nil
+}
+
+// decodeRow decodes the next row by itself.
+func (w *worker) decodeRow(rows *rowGroup, b *block) error {
+	o, p := w.stream.options, w.stream.plan
+	f, err := rows.decode(b)
+	if err != nil {
+		return err
+	}
+	if f.reason == reasonNone {
+		b.addGood(p, -1)
+	} else {
+		b.addBad(f, nil, -1, o)
+		b.endBad(p)
+	}
+	b.lines++
 	return nil
 }

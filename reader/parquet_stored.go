@@ -98,16 +98,12 @@ func isSigned(t parquet.Type) bool {
 
 func isFloat(t parquet.Type) bool { return t.Kind() == parquet.Float || t.Kind() == parquet.Double }
 
-// node is the column in a schema.
+// node is a value of the column in a schema.
 func (s *Stored) node() parquet.Node {
-	leaf := parquet.String()
 	if s.leaf != nil {
-		leaf = parquet.Leaf(s.leaf)
+		return parquet.Leaf(s.leaf)
 	}
-	if s.list {
-		return parquet.List(leaf)
-	}
-	return parquet.Optional(leaf)
+	return parquet.String()
 }
 
 // value is the value that a cell means. It is the inverse of cursor.text.

@@ -39,6 +39,7 @@ type stream struct {
 	order   chan *unit
 	work    chan *unit
 	drafts  chan *draft // mini-batches to be made
+	idle    chan *merger
 	blocks  freeList[*block]
 	texts   freeList[[]byte]
 	current *unit // the one that next is reading
@@ -84,6 +85,7 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		order:  make(chan *unit, 2*o.Threads),
 		work:   make(chan *unit, 2*o.Threads),
 		drafts: make(chan *draft, o.Threads+1),
+		idle:   make(chan *merger),
 		blocks: freeList[*block]{most: (blocksAhead+1)*o.Threads + 4},
 		texts:  freeList[[]byte]{most: o.maxTexts()},
 	}
@@ -179,6 +181,8 @@ func (s *stream) decodeUnits() {
 		select {
 		case d := <-s.drafts:
 			w.batches.make(s, d)
+		case m := <-s.idle:
+			m.help()
 		case u, more := <-work:
 			if !more {
 				work = nil // no more units come
@@ -342,7 +346,8 @@ func (w *worker) flush() error {
 	return nil
 }
 
-// emit hands the block on. While there is no room for it, the worker makes mini-batches.
+// emit hands the block on. While there is no room for it, the worker makes mini-batches,
+// and helps to number their keys.
 func (w *worker) emit() error {
 	for {
 		select {
@@ -351,6 +356,8 @@ func (w *worker) emit() error {
 			return nil
 		case d := <-w.stream.drafts:
 			w.batches.make(w.stream, d)
+		case m := <-w.stream.idle:
+			m.help()
 		case <-w.stream.ctx.Done():
 			return context.Cause(w.stream.ctx)
 		}

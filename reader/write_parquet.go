@@ -18,24 +18,57 @@ const rowGroupRows = 1 << 16
 // are optional doubles, sparse columns optional strings, or lists of strings
 // where the column has separators, and ignored columns optional strings. A column
 // with a Stored has the type that Stored names.
+//
+// The first rows wait until it is known which columns repeat their values. Those get
+// dictionaries: a reader then decodes each value of a row group once, and the file is smaller.
 type parquetWriter struct {
-	w       *parquet.GenericWriter[any]
+	out     io.Writer
+	w       *parquet.GenericWriter[any] // nil: the first rows wait
+	first   []parquet.Row
+	waiting int // bytes of their texts
 	columns []Column
 	row     parquet.Row
 	rows    [1]parquet.Row
 }
 
+// So many rows wait, or so many bytes of text if these come first.
+const (
+	firstRows  = 4096
+	firstBytes = 4 << 20
+)
+
 func newParquetWriter(s *Schema, w io.Writer) *parquetWriter {
+	return &parquetWriter{out: w, columns: s.Columns}
+}
+
+// begin writes the rows that wait.
+func (p *parquetWriter) begin() error {
 	group := parquetGroup{Group: parquet.Group{}}
-	for i := range s.Columns {
-		field := parquetField{Node: s.Columns[i].parquetNode(), name: s.Columns[i].Name}
+	for i := range p.columns {
+		field := parquetField{Node: p.columns[i].parquetNode(p.repeats(i)), name: p.columns[i].Name}
 		group.Group[field.name] = field.Node
 		group.fields = append(group.fields, field)
 	}
-	p := &parquetWriter{columns: s.Columns}
-	p.w = parquet.NewGenericWriter[any](w, parquet.NewSchema("aibox", group), parquet.Compression(&parquet.Zstd),
+	p.w = parquet.NewGenericWriter[any](p.out, parquet.NewSchema("aibox", group), parquet.Compression(&parquet.Zstd),
 		parquet.MaxRowsPerRowGroup(rowGroupRows), parquet.CreatedBy("aibox", "", ""))
-	return p
+	_, err := p.w.WriteRows(p.first)
+	p.first = nil
+	return err
+}
+
+// repeats says whether a column mostly has values that it has had before. In the first rows it
+// may have a new one in up to three of four: later there are fewer new ones.
+func (p *parquetWriter) repeats(column int) bool {
+	values, all := map[string]struct{}{}, 0
+	for _, row := range p.first {
+		for _, v := range row {
+			if v.Column() == column && !v.IsNull() {
+				values[string(v.Bytes())] = struct{}{}
+				all++
+			}
+		}
+	}
+	return 4*len(values) <= 3*all
 }
 
 // parquetGroup is a group of columns that keeps their order; that of the library
@@ -65,17 +98,21 @@ func (c *Column) isList() bool {
 	return c.Role == RoleSparse && (c.Separator != "" || c.WeightSeparator != "")
 }
 
-func (c *Column) parquetNode() parquet.Node {
+func (c *Column) parquetNode(dictionary bool) parquet.Node {
+	leaf, list := parquet.String(), c.isList()
 	switch {
 	case c.Stored.known():
-		return c.Stored.node()
+		leaf, list = c.Stored.node(), c.Stored.list
 	case c.Role == RoleLabel || c.Role == RoleWeight || c.Role == RoleDense:
-		return parquet.Optional(parquet.Leaf(parquet.DoubleType))
-	case c.isList():
-		return parquet.List(parquet.String())
-	default:
-		return parquet.Optional(parquet.String())
+		leaf = parquet.Leaf(parquet.DoubleType)
 	}
+	if dictionary && leaf.Type().Kind() != parquet.Boolean {
+		leaf = parquet.Encoded(leaf, &parquet.RLEDictionary)
+	}
+	if list {
+		return parquet.List(leaf)
+	}
+	return parquet.Optional(leaf)
 }
 
 func (p *parquetWriter) encode(cells [][]byte) error {
@@ -107,6 +144,18 @@ func (p *parquetWriter) encode(cells [][]byte) error {
 }
 
 func (p *parquetWriter) commit() error {
+	if p.w == nil {
+		p.first = append(p.first, p.row.Clone())
+		for _, v := range p.row {
+			if v.Kind() == parquet.ByteArray {
+				p.waiting += len(v.ByteArray())
+			}
+		}
+		if len(p.first) < firstRows && p.waiting < firstBytes {
+			return nil
+		}
+		return p.begin()
+	}
 	p.rows[0] = p.row
 	_, err := p.w.WriteRows(p.rows[:])
 	return err
@@ -171,4 +220,11 @@ func (p *parquetWriter) stored(at int, c *Column, cell []byte) error {
 	return nil
 }
 
-func (p *parquetWriter) Close() error { return p.w.Close() }
+func (p *parquetWriter) Close() error {
+	if p.w == nil {
+		if err := p.begin(); err != nil {
+			return err
+		}
+	}
+	return p.w.Close()
+}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // mixedSchema has a column of every kind.
@@ -146,5 +148,49 @@ func TestAbortedFileLeavesNothing(t *testing.T) {
 	}
 	if _, err := CreateRows(context.Background(), o.Sources, path+".bz2", FormatCSV, o.Schema); err == nil {
 		t.Error("bzip2 was written")
+	}
+}
+
+// TestParquetDictionaries: columns that repeat their values get dictionaries, and no others.
+func TestParquetDictionaries(t *testing.T) {
+	schema := Schema{Format: FormatParquet, Columns: []Column{
+		{Name: "y", Role: RoleLabel}, {Name: "count", Role: RoleDense}, {Name: "score", Role: RoleDense},
+		{Name: "site", Role: RoleSparse}, {Name: "user", Role: RoleSparse}, {Name: "tags", Role: RoleSparse, Separator: "|"},
+		{Name: "empty", Role: RoleSparse},
+	}}
+	for _, n := range []int{3, 2*firstRows + 1} {
+		var rows [][]string
+		for i := range n {
+			rows = append(rows, []string{"1", fmt.Sprint(i % 2), fmt.Sprint(float64(i) / 8), fmt.Sprint(i % 2), fmt.Sprint(i), "a|b", ""})
+		}
+		o := testOptions(schema)
+		path := filepath.Join(t.TempDir(), "rows.parquet")
+		writeRows(t, &o, path, schema, rows)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var with []string
+		for _, column := range file.Metadata().RowGroups[0].Columns {
+			if column.MetaData.DictionaryPageOffset > 0 {
+				with = append(with, column.MetaData.PathInSchema[0])
+			}
+		}
+		if got, want := fmt.Sprint(with), "[y count site tags empty]"; got != want {
+			t.Errorf("%d rows: dictionaries of %s, want %s", n, got, want)
+		}
+		o.URIs, o.BatchSize, o.BatchesPerPass = []string{path}, n, 1
+		passes, _ := mustRead(t, o)
+		b := &passes[0].Batches[0]
+		if last := len(b.Dense) - 2; b.N != n || b.Dense[last] != float32((n-1)%2) || b.Dense[last+1] != float32(n-1)/8 {
+			t.Errorf("%d rows, the last one with %v", b.N, b.Dense[last:])
+		}
+		if key := passes[0].Keys[b.Rows[b.Index[len(b.Index)-3]]]; key != Key("user", fmt.Append(nil, n-1)) {
+			t.Errorf("the last user has the key %x", key)
+		}
 	}
 }

@@ -1,0 +1,151 @@
+package reader
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// merger numbers the unique keys of mini-batches within their pass. Of what the one goroutine
+// that calls Next does, that is by far the most, so workers that have nothing else to do
+// help it:
+//
+//	keys of the mini-batch   | chunk 0 | chunk 1 | chunk 2 | ...
+//	claim, in parallel       the numbers of known keys, a slot for each new one, and how many are new
+//	in order                 the first number of each chunk's new keys
+//	settle, in parallel      the numbers of the new keys
+//
+// The keys of a mini-batch differ from each other, so no search depends on a key that is
+// claimed for at the same time, and numbers do not depend on who does what. Only which free slot a
+// new key gets depends on that, and is seen by nobody.
+type merger struct {
+	table keyTable
+	idle  chan *merger // to workers that wait; it has no room, so that only those take from it
+
+	keys   []uint64 // of the mini-batch
+	rows   []int32
+	chunks []mergeChunk
+	settle bool // which of the two steps it is
+
+	taken   atomic.Int64 // chunks, by whoever
+	helpers sync.WaitGroup
+}
+
+// mergeChunk is a part of a mini-batch's keys.
+type mergeChunk struct {
+	fresh int32 // keys that are new
+	first int32 // the number that the first of them gets
+}
+
+// chunkKeys is how many keys a chunk has: some 50 microseconds of work, many times what it takes
+// to wake a worker.
+const chunkKeys = 2048
+
+// claimed is the number in a slot whose key has none yet.
+const claimed = math.MaxUint32
+
+// number puts the numbers of the keys, which differ from each other, into rows.
+func (m *merger) number(keys []uint64, rows []int32) {
+	m.keys, m.rows, m.settle = keys, rows, false
+	m.chunks = room(m.chunks, len(keys)/chunkKeys+1)[:(len(keys)+chunkKeys-1)/chunkKeys]
+	t := &m.table
+	if t.grow(len(t.keys) + len(keys)); len(t.slots) > math.MaxInt32 || !m.invite() {
+		t.numberAll(keys, rows) // which takes less time than the two steps
+		return
+	}
+	m.join()
+	known := len(t.keys)
+	for i := range m.chunks {
+		c := &m.chunks[i]
+		c.first = int32(known)
+		known += int(c.fresh)
+	}
+	t.keys = append(t.keys, make([]uint64, known-len(t.keys))...)
+	m.settle = true
+	m.invite()
+	m.join()
+}
+
+// invite tells workers that wait that there is work; none may wait.
+func (m *merger) invite() (some bool) {
+	m.taken.Store(0)
+	for range len(m.chunks) - 1 {
+		m.helpers.Add(1)
+		select {
+		case m.idle <- m:
+			some = true
+		default:
+			m.helpers.Done()
+			return some
+		}
+	}
+	return some
+}
+
+// join does what the helpers leave, and waits for them.
+func (m *merger) join() {
+	m.work()
+	m.helpers.Wait()
+}
+
+// help is what an invited worker does.
+func (m *merger) help() {
+	defer m.helpers.Done()
+	m.work()
+}
+
+// work does chunks until all are taken.
+func (m *merger) work() {
+	for {
+		i := int(m.taken.Add(1)) - 1
+		if i >= len(m.chunks) {
+			return
+		}
+		lo := i * chunkKeys
+		hi := min(lo+chunkKeys, len(m.keys))
+		if c := &m.chunks[i]; m.settle {
+			m.table.settle(m.keys[lo:hi], m.rows[lo:hi], int(c.first))
+		} else {
+			*c = m.table.claim(m.keys[lo:hi], m.rows[lo:hi])
+		}
+	}
+}
+
+// claim puts the numbers of keys into numbers or, for new ones, ^at, where at is the slot that
+// they get. There is room for them.
+func (t *keyTable) claim(keys []uint64, numbers []int32) (c mergeChunk) {
+	slots, mask := t.slots, uint64(len(t.slots)-1)
+	for len(keys) > 0 {
+		n := min(len(keys), lookahead)
+		t.touch(keys[:n])
+		for i, key := range keys[:n] {
+			for at := key & mask; ; at = (at + 1) & mask {
+				slot := &slots[at]
+				use := atomic.LoadUint64(&slot.use)
+				if stampOf(use) != t.stamp && atomic.CompareAndSwapUint64(&slot.use, use, uint64(t.stamp)<<32|claimed) {
+					slot.key = key // nobody reads it before all slots are claimed
+					numbers[i] = ^int32(at)
+					c.fresh++
+					break
+				}
+				if number := uint32(use); stampOf(use) == t.stamp && number != claimed && slot.key == key {
+					numbers[i] = int32(number)
+					break
+				}
+			}
+		}
+		keys, numbers = keys[n:], numbers[n:]
+	}
+	return c
+}
+
+// settle gives the new keys the numbers from next on.
+func (t *keyTable) settle(keys []uint64, numbers []int32, next int) {
+	for i, number := range numbers {
+		if number < 0 {
+			t.slots[^number].use = t.use(next)
+			t.keys[next], numbers[i] = keys[i], int32(next)
+			next++
+		}
+	}
+}
