@@ -70,6 +70,9 @@ func fasterTraining(job *configs.Job, cores int, busy float64) string {
 	if n := job.Training.BatchSize; n < enough {
 		list = append(list, fmt.Sprintf("increase training.batch_size, which is %d", n))
 	}
+	if job.Engine.Kind == "cuda" && job.Engine.Embeddings == "cpu" {
+		list = append(list, "set engine.embeddings to device, if the memory of the devices has room for the rows of two passes")
+	}
 	if layers := slices.Concat(job.Model.BottomLayers, job.Model.HiddenLayers); len(layers) > 0 {
 		list = append(list, fmt.Sprintf("make the layers of the model smaller, which are %v", layers))
 	}

@@ -33,6 +33,8 @@ func TestBound(t *testing.T) {
 		{training, []string{"pipeline.compute_threads=1"}, 0.9, 1, []string{"training", "use more cores"}, "compute_threads"},
 		{training, nil, 1, 1, []string{"training", "100 %", "training.batch_size, which is 64", "model.embedding_dim, which is 4"}, "layers"},
 		{training, nil, 0.3, 1, []string{"training", "30 %", "leave the cores to this job"}, "more cores"},
+		{training, []string{"engine.kind=cuda", "engine.devices=[0]"}, 0.3, 1, []string{"training", "engine.embeddings to device"}, ""},
+		{training, []string{"engine.kind=cuda", "engine.devices=[0]", "engine.embeddings=device"}, 0.3, 1, []string{"training"}, "engine.embeddings"},
 		{training, []string{"training.batch_size=512"}, 1, 1, []string{"training", "use more cores"}, "batch_size"},
 	} {
 		stages := []pipeline.StageStats{{Name: flow.StageRead}, {Name: flow.StageTable}, {Name: flow.StageLearn}}
