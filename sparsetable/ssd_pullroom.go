@@ -10,7 +10,7 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// takeRefs returns n zero references, from the pool if possible, and makes room for
+// takeRefs returns a list of n references, from the pool if possible, and makes room for
 // the scratch memory of a Pull of that many keys. REQUIRES: changing is held.
 func (t *ssd) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	t.sets.Lock()

@@ -45,13 +45,27 @@ func (c *capture) copied(mark uint32, words int) []float32 {
 	return offheap.Float32s(c.saved[i/c.perChunk][off : off+4*words])
 }
 
-// secure copies the row of ref for the snapshot, if that still needs it, so that
-// the row may be updated. It returns errNoRoom when the budget has no room for a
-// copy.
-func (c *capture) secure(t *Table, ref uint32) error {
+// secure copies the rows of refs for the snapshot, where that still needs them, so that they
+// may be updated. It returns errNoRoom when the budget has no room for a copy.
+func (c *capture) secure(t *Table, refs []uint32) error {
+	if c.inline || c.finished {
+		return nil
+	}
+	for _, ref := range refs {
+		if ref == 0 {
+			continue
+		}
+		if err := c.secureRow(t, ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *capture) secureRow(t *Table, ref uint32) error {
 	s := t.mu.slabs
 	mark := s.mark(ref)
-	if c.inline || c.finished || *mark != markOpen {
+	if *mark != markOpen {
 		return nil
 	}
 	if !s.trained(ref) {
@@ -87,18 +101,13 @@ func (c *capture) pass(t *Table, ref uint32) {
 // sets inline, so that the snapshot is written before Snapshot returns.
 func (c *capture) securePinned(t *Table) error {
 	for _, ws := range t.mu.live {
-		for _, ref := range ws.refs {
-			if ref == 0 {
-				continue
-			}
-			err := c.secure(t, ref)
-			if errors.Is(err, errNoRoom) {
-				c.inline = true
-				return nil
-			}
-			if err != nil {
-				return err
-			}
+		err := c.secure(t, ws.refs)
+		if errors.Is(err, errNoRoom) {
+			c.inline = true
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
+	"aibox/internal/kernel"
 	"aibox/sparsetable/internal/contract"
 )
 
-// pullChunk is the number of keys for which the mutex is held at a time. That takes
-// some 0.1 ms, for which Release and Snapshot may have to wait.
+// pullChunk is the number of keys that a thread looks up at a time, and for which the
+// mutex is held at a time where it must be. That takes some 0.1 ms, for which Release and
+// Snapshot may have to wait.
 const pullChunk = 1024
 
 // errNoRoom: the budget has no room to copy a row for the snapshot being written.
@@ -29,23 +32,26 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 		return nil, err
 	}
 	defer t.changing.Release()
-	ws, err := t.newSet(keys)
+	ws, refs, err := t.newSet(len(keys))
 	if err != nil {
 		return nil, err
 	}
 	created := int64(0)
-	missing, err := t.lookup(ctx, ws, keys, mode)
+	missing, err := t.lookup(ctx, keys, refs, mode)
 	if err == nil && mode == contract.PullCreate && missing > 0 {
-		created, err = t.create(ctx, ws, keys, missing)
+		created, err = t.create(ctx, keys, refs, missing)
+	}
+	if err == nil {
+		err = t.publish(ctx, ws, refs)
 	}
 	if err != nil {
-		t.release(ws)
+		t.release(ws, refs)
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.mu.slabs
-	ws.WorkingSet = contract.NewSet(ws.refs, contract.Rows{Slabs: s.rows, Shift: s.shift, Mask: s.mask, Words: s.words}, nil, func() { t.release(ws) })
+	ws.WorkingSet = contract.NewSet(refs, contract.Rows{Slabs: s.rows, Shift: s.shift, Mask: s.mask, Words: s.words}, nil, func() { t.release(ws, refs) })
 	st := &t.mu.stats
 	st.Pulls++
 	st.Lookups += int64(len(keys))
@@ -58,21 +64,53 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	return &ws.WorkingSet, nil
 }
 
-// newSet returns a working set whose references are all 0. From then on a snapshot
-// copies the rows that the set pins.
-func (t *Table) newSet(keys []uint64) (*pinned, error) {
+// newSet returns a working set and a list for its n references, which publish gives to the set.
+func (t *Table) newSet(n int) (*pinned, []uint32, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	refs, err := t.takeRefsLocked(len(keys))
+	refs, err := t.takeRefsLocked(n)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ws := &pinned{refs: refs, place: len(t.mu.live)}
+	ws := &pinned{place: len(t.mu.live)}
 	t.mu.live = append(t.mu.live, ws)
-	return ws, nil
+	return ws, refs, nil
 }
 
-// takeRefsLocked returns n zeros, from the pool if possible.
+// publish gives a set its references. A snapshot that is fixed from then on copies the rows
+// that they pin. One that was fixed before gets its copies here, before the caller can change
+// the rows.
+func (t *Table) publish(ctx context.Context, ws *pinned, refs []uint32) error {
+	t.mu.Lock()
+	ws.refs = refs
+	snap := t.mu.snap
+	t.mu.Unlock()
+	if snap == nil {
+		return nil
+	}
+	for from := 0; from < len(refs); from += pullChunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.mu.Lock()
+		err := snap.secure(t, refs[from:min(from+pullChunk, len(refs))])
+		t.mu.Unlock()
+		if errors.Is(err, errNoRoom) {
+			// The snapshot needs no copies once it is written.
+			if err := t.saving.Acquire(ctx); err != nil {
+				return err
+			}
+			t.saving.Release()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeRefsLocked returns a list of n references, from the pool if possible.
 func (t *Table) takeRefsLocked(n int) ([]uint32, error) {
 	p := &t.mu.refs
 	if r := p.Take(n); r != nil {
@@ -90,7 +128,7 @@ func (t *Table) takeRefsLocked(n int) ([]uint32, error) {
 }
 
 // release takes a set off the list.
-func (t *Table) release(ws *pinned) {
+func (t *Table) release(ws *pinned, refs []uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last := len(t.mu.live) - 1
@@ -100,61 +138,39 @@ func (t *Table) release(ws *pinned) {
 	t.mu.live[last] = nil
 	t.mu.live = t.mu.live[:last]
 
-	t.mu.refs.Give(ws.refs)
+	t.mu.refs.Give(refs)
 	ws.refs = nil
 }
 
-// lookup finds the rows of keys and returns how many have none.
-func (t *Table) lookup(ctx context.Context, ws *pinned, keys []uint64, mode contract.PullMode) (missing int64, err error) {
-	for from := 0; from < len(keys); {
-		if err := ctx.Err(); err != nil {
-			return 0, err
+// lookup finds the rows of keys, on all threads, and returns how many have none. It takes no
+// lock: only holders of changing change the index and where rows lie.
+func (t *Table) lookup(ctx context.Context, keys []uint64, refs []uint32, mode contract.PullMode) (int64, error) {
+	var missing atomic.Int64
+	kernel.Parallel(len(keys), pullChunk, func(lo, hi int) {
+		for from := lo; from < hi && ctx.Err() == nil; from += pullChunk {
+			to := min(from+pullChunk, hi)
+			missing.Add(t.lookupChunk(keys[from:to], refs[from:to], mode))
 		}
-		to := min(from+pullChunk, len(keys))
-		n, err := t.lookupChunk(keys[from:to], ws.refs[from:to], mode)
-		if errors.Is(err, errNoRoom) {
-			// Wait until the snapshot is written, and let no other begin.
-			if err := t.saving.Acquire(ctx); err != nil {
-				return 0, err
-			}
-			n, err = t.lookupChunk(keys[from:to], ws.refs[from:to], mode)
-			t.saving.Release()
-		}
-		if err != nil {
-			return 0, err
-		}
-		missing += n
-		from = to
-	}
-	return missing, nil
+	})
+	return missing.Load(), ctx.Err()
 }
 
-func (t *Table) lookupChunk(keys []uint64, refs []uint32, mode contract.PullMode) (missing int64, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s, x := t.mu.slabs, &t.mu.index
-	for i, key := range keys {
-		ref := x.find(key, s)
+func (t *Table) lookupChunk(keys []uint64, refs []uint32, mode contract.PullMode) (missing int64) {
+	s := t.mu.slabs
+	t.mu.index.findAll(keys, refs, s)
+	for i, ref := range refs {
 		if ref != 0 && mode == contract.PullLookup && !s.trained(ref) {
-			ref = 0
+			ref, refs[i] = 0, 0
 		}
 		if ref == 0 {
-			refs[i] = 0
 			missing++
-			continue
 		}
-		if t.mu.snap != nil {
-			if err := t.mu.snap.secure(t, ref); err != nil {
-				return 0, err
-			}
-		}
-		refs[i] = ref
 	}
-	return missing, nil
+	return missing
 }
 
 // create makes rows for the references that are 0, and returns how many.
-func (t *Table) create(ctx context.Context, ws *pinned, keys []uint64, missing int64) (created int64, err error) {
+func (t *Table) create(ctx context.Context, keys []uint64, refs []uint32, missing int64) (created int64, err error) {
 	t.mu.Lock()
 	err = t.growLocked(missing, fmt.Sprintf("pulling %d rows, %d of them new,", len(keys), missing))
 	t.mu.Unlock()
@@ -166,7 +182,7 @@ func (t *Table) create(ctx context.Context, ws *pinned, keys []uint64, missing i
 			return created, err
 		}
 		to := min(from+pullChunk, len(keys))
-		n, err := t.createChunk(keys[from:to], ws.refs[from:to])
+		n, err := t.createChunk(keys[from:to], refs[from:to])
 		created += n
 		if err != nil {
 			return created, err

@@ -15,16 +15,14 @@ type Pool struct {
 	Held int64
 }
 
-// Take returns a list of n zeros from the pool; nil: none suits.
+// Take returns a list of n references from the pool, with whatever is in it; nil: none suits.
 func (p *Pool) Take(n int) []uint32 {
 	for i, r := range p.idle {
 		if cap(r) >= n && cap(r) <= 2*n {
 			last := len(p.idle) - 1
 			p.idle[i] = p.idle[last]
 			p.idle = p.idle[:last]
-			r = r[:n]
-			clear(r)
-			return r
+			return r[:n]
 		}
 	}
 	return nil
