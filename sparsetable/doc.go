@@ -340,8 +340,12 @@
 // the one before it.
 //
 // In kind "memory" one mutex guards the index, the slabs' bookkeeping and the list of
-// pinned sets. It is held for a thousand keys at a time, so that a large Pull on the
-// prefetching goroutine does not delay Release or Snapshot on the training one.
+// pinned sets. The index and the places of rows change only while rows are created or
+// removed, so a Pull, which excludes that, looks up its keys on all threads without the mutex.
+// It holds the mutex for a thousand keys at a time where it creates rows or copies them for a
+// snapshot, so that a large Pull on the prefetching goroutine does not delay Release or
+// Snapshot on the training one. In kind "ssd" all threads look into the cache, too, while
+// one of them holds its mutex.
 //
 // Kind "ssd" has a background writer, one goroutine that reads ahead, two per
 // snapshot until it is written, one that restores rows after Open, and those of

@@ -3,6 +3,7 @@ package sparsetable
 import (
 	"fmt"
 
+	"aibox/internal/kernel"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/slots"
@@ -54,12 +55,13 @@ func (d *identity) entryBytes() int { return spool.EntryBytes(d.layout.Bytes()) 
 // trained reports whether row is not that of a placeholder.
 func (d *identity) trained(row []float32) bool { return layout.Trained(row) }
 
-// appendHashes appends the hashes of keys.
-func (d *identity) appendHashes(hashes, keys []uint64) []uint64 {
-	for _, k := range keys {
-		hashes = append(hashes, d.hash.Of(k))
-	}
-	return hashes
+// hashKeys sets hashes to those of keys.
+func (d *identity) hashKeys(hashes, keys []uint64) {
+	kernel.Parallel(len(keys), 1<<14, func(lo, hi int) {
+		for i, k := range keys[lo:hi] {
+			hashes[lo+i] = d.hash.Of(k)
+		}
+	})
 }
 
 // sumOfKeys is the sum of the hashes of keys.

@@ -103,7 +103,8 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 	}
 	p := &t.pull
 	p.counts, p.reading, p.twins = pullCounts{}, mode == PullLookup, p.twins[:0]
-	p.hashes = t.appendHashes(p.hashes[:0], keys)
+	p.hashes = p.hashes[:len(keys)]
+	t.hashKeys(p.hashes, keys)
 	t.endDirect(ctx)
 	pass, c := t.takeAnnounced(p.hashes)
 	if pass >= 0 {
@@ -112,11 +113,15 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 	if p.carry = c; c == nil && mode == PullCreate && !t.opts.ReadOnly {
 		p.carry = t.carried.New()
 	}
-	t.cache.Find(pass, keys, p.hashes, refs)
+	p.counts.found = int64(t.cache.Find(pass, keys, p.hashes, refs))
 	if mode == PullLookup && !p.trained {
 		t.unpinPlaceholders(refs)
 	}
-	err = t.pullMissing(ctx, keys, refs, mode)
+	if mode == PullLookup || p.counts.found < int64(len(refs)) {
+		err = t.pullMissing(ctx, keys, refs, mode)
+	} else {
+		err = ctx.Err()
+	}
 	for waited := false; errors.Is(err, errNoVictims) && t.makeMoreRoom(ctx, &waited); {
 		found := p.counts.found
 		err = t.pullMissing(ctx, keys, refs, mode)

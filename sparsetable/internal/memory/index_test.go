@@ -52,6 +52,13 @@ func TestIndexAgainstMap(t *testing.T) {
 				t.Fatalf("seed %d: key %d has reference %d, want %d", seed, key, ref, model[key])
 			}
 		}
+		refs := make([]uint32, len(keys))
+		x.findAll(keys, refs, s)
+		for i, key := range keys {
+			if refs[i] != model[key] {
+				t.Fatalf("seed %d: key %d has reference %d among others, want %d", seed, key, refs[i], model[key])
+			}
+		}
 		used := uint64(0)
 		for _, g := range x.segs {
 			used += g.used

@@ -33,7 +33,8 @@ type Table struct {
 	// taken after changing.
 	saving guard.Lock
 
-	// mu guards everything below. It is never held during I/O.
+	// mu guards everything below. It is never held during I/O. The index and where rows lie are
+	// changed only by holders of changing, who read them without it.
 	mu struct {
 		sync.Mutex
 		arena   offheap.Arena
@@ -51,8 +52,8 @@ type Table struct {
 // pinned is a working set that was not released.
 type pinned struct {
 	contract.WorkingSet
-	refs  []uint32
-	place int // in live
+	refs  []uint32 // nil while its Pull looks them up
+	place int      // in live
 }
 
 // fixedBytes is what a table takes before its first row: the index's scratch space

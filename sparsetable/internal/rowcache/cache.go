@@ -125,13 +125,8 @@ type Cache struct {
 		rows     int64             // in use, the zero row not among them
 		taken    int64             // rows handed out by Victims
 		morePins map[uint32]uint32 // pins of a row beyond maxPins
-		dirty    int64             // rows with updates not on SSD
-		marked2  int64             // rows with Mark2
-		saved    int64             // rows with Saved
 		parity   uint32            // 0 or Old: the bit of rows that are not Old
-		owed     int64             // rows that are dirty and Old, so still to be saved
 		dir      directory
-		ranks    ranks
 		hand     uint32 // where Victims looks next
 		epoch    uint32
 		pinsLeft int64 // until the next epoch
@@ -139,10 +134,12 @@ type Cache struct {
 		win      window
 		stats    Stats
 		closed   bool
-		// touched receives what was loaded ahead of its use, so that the compiler
-		// does not drop these loads. Nobody reads it.
-		touched uint32
+		tally
+		work work // of the holder of mu
 	}
+	// sharing guards the tally and morePins while several threads work for the holder of mu.
+	sharing sync.Mutex
+	part    func(lo, hi int) // doPart, bound once so that sharing work makes no garbage
 }
 
 // New makes an empty cache.
@@ -156,6 +153,7 @@ func New(o Options) (*Cache, error) {
 	}
 	c := &Cache{geometry: o.geometry(), rules: r, hash: o.Hash}
 	c.rowMask = 1<<c.shift - 1
+	c.part = c.doPart
 	c.mu.maxBytes = o.MaxBytes
 	c.mu.bytes = c.fixed
 	c.mu.retired = -1

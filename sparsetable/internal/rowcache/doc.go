@@ -123,12 +123,13 @@
 //
 // Every method may be called from any goroutine. One mutex guards everything but
 // the words of rows, and it is held for at most 1,024 keys or 16,384 metas at a
-// time (with the policy lookahead, the first Find of a pass also reads the
-// window's table once, 1.5 bytes per key of all announced passes). The words of a
-// row belong to whoever has it pinned; the words of idle and taken rows may be read
-// in ForEachOfSlot and ForEach. Two goroutines must not insert the same key, so
-// pulls come one after the other. Insert makes a row visible to others before the
-// caller has filled its words, but the row becomes idle only after Release.
+// time. Find and Release work on all threads (tally.go) and hold it for 8,192 keys
+// times the number of threads. With the policy lookahead, the first Find of a pass
+// also reads the window's table once, 1.5 bytes per key of all announced passes. The
+// words of a row belong to whoever has it pinned; the words of idle and taken rows
+// may be read in ForEachOfSlot and ForEach. Two goroutines must not insert the same
+// key, so pulls come one after the other. Insert makes a row visible to others before
+// the caller has filled its words, but the row becomes idle only after Release.
 //
 // Shrink moves idle rows, so that their references change: a reference of an idle
 // row must not be used after Shrink.

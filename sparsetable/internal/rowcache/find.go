@@ -1,10 +1,13 @@
 package rowcache
 
-import "errors"
+import (
+	"errors"
+	"sync/atomic"
+)
 
 const (
-	// lockKeys is how many keys are looked up under one hold of the mutex. That
-	// takes about 50 microseconds, for which others may have to wait.
+	// lockKeys is how many keys one thread looks up under one hold of the mutex, but
+	// see holdKeys. That takes about 50 microseconds, for which others may have to wait.
 	lockKeys = 1024
 	// ahead is how many chains are followed side by side: their misses of the
 	// processor's cache overlap instead of adding up. 32 is more than the
@@ -20,8 +23,11 @@ const (
 // of that order.
 func (c *Cache) Find(pass int64, keys, hashes []uint64, refs []uint32) (found int) {
 	c.reach(pass)
+	c.mu.Lock()
+	c.mu.random += 0x9e3779b97f4a7c15 // Weyl sequence (Steele et al. 2014)
+	c.mu.Unlock()
 	for len(keys) > 0 {
-		n := min(len(keys), lockKeys)
+		n := holdKeys(len(keys))
 		c.mu.Lock()
 		f := c.findLocked(keys[:n], hashes[:n], refs[:n])
 		c.mu.stats.Lookups += int64(n)
@@ -32,30 +38,29 @@ func (c *Cache) Find(pass int64, keys, hashes []uint64, refs []uint32) (found in
 	return found
 }
 
-func (c *Cache) findLocked(keys, hashes []uint64, refs []uint32) (found int) {
-	shared := int64(0)
-	for len(keys) > 0 {
-		n := min(len(keys), ahead)
-		keysN, hashesN, refsN := keys[:n], hashes[:n:n], refs[:n:n]
-		c.locate(keysN, hashesN, refsN)
-		for i, ref := range refsN {
-			if ref == 0 {
-				continue
-			}
-			found++
-			if c.pin(ref, c.meta(ref), hashesN[i]) {
-				shared++
-			}
-		}
-		keys, hashes, refs = keys[n:], hashes[n:], refs[n:]
-	}
-	c.mu.stats.HitsInFlight += shared
-	c.mu.stats.HitsIdle += int64(found) - shared
-	c.mu.pinsLeft -= int64(found)
+func (c *Cache) findLocked(keys, hashes []uint64, refs []uint32) int {
+	before := c.mu.hitsInFlight + c.mu.hitsIdle
+	c.share(work{do: (*Cache).findPart, keys: keys, hashes: hashes, refs: refs})
+	found := c.mu.hitsInFlight + c.mu.hitsIdle - before
+	c.mu.pinsLeft -= found
 	if c.mu.pinsLeft <= 0 {
 		c.startEpoch()
 	}
-	return found
+	return int(found)
+}
+
+func (c *Cache) findPart(w *work, t *tally, lo, hi int) {
+	for lo < hi {
+		n := min(hi-lo, ahead)
+		hashes, refs := w.hashes[lo:lo+n:lo+n], w.refs[lo:lo+n:lo+n]
+		t.touched |= c.locate(w.keys[lo:lo+n], hashes, refs)
+		for i, ref := range refs {
+			if ref != 0 {
+				c.pin(t, ref, hashes[i])
+			}
+		}
+		lo += n
+	}
 }
 
 // Locate sets refs[i] to the reference of keys[i], or to 0 where the key is not
@@ -64,7 +69,7 @@ func (c *Cache) Locate(keys, hashes []uint64, refs []uint32) {
 	for len(keys) > 0 {
 		n := min(len(keys), ahead)
 		c.mu.Lock()
-		c.locate(keys[:n], hashes[:n], refs[:n])
+		c.mu.touched = c.locate(keys[:n], hashes[:n], refs[:n])
 		c.mu.Unlock()
 		keys, hashes, refs = keys[n:], hashes[n:], refs[n:]
 	}
@@ -72,8 +77,9 @@ func (c *Cache) Locate(keys, hashes []uint64, refs []uint32) {
 
 // locate sets refs to the references of at most ahead keys. Its first loops
 // have no branch that depends on what they load, so that the processor runs
-// ahead and starts the loads of many keys before the first has arrived.
-func (c *Cache) locate(keys, hashes []uint64, refs []uint32) {
+// ahead and starts the loads of many keys before the first has arrived. Its result is what
+// these loads gave, of which the caller makes no use.
+func (c *Cache) locate(keys, hashes []uint64, refs []uint32) (touched uint32) {
 	var heads [ahead]*uint32
 	d := &c.mu.dir
 	for i, h := range hashes {
@@ -82,11 +88,9 @@ func (c *Cache) locate(keys, hashes []uint64, refs []uint32) {
 	for i := range refs {
 		refs[i] = *heads[i&(ahead-1)]
 	}
-	var states uint32
 	for _, ref := range refs {
-		states |= c.meta(ref).state // reference 0 has one as well
+		touched |= c.meta(ref).next // reference 0 has one as well
 	}
-	c.mu.touched = states
 	for i, key := range keys {
 		ref := refs[i]
 		for ref != 0 {
@@ -98,30 +102,41 @@ func (c *Cache) locate(keys, hashes []uint64, refs []uint32) {
 		}
 		refs[i] = ref
 	}
+	return touched
 }
 
-// pin adds a pin and reports whether there was one before.
-func (c *Cache) pin(ref uint32, m *meta, hash uint64) bool {
-	s := m.state
-	shared := pins(s) != 0
-	if idle(s) {
-		c.mu.ranks.remove(s)
-	}
-	c.mu.random += 0x9e3779b97f4a7c15 // Weyl sequence (Steele et al. 2014)
-	r := c.mu.random
+// pin adds a pin. Whether it counts as a use of a row that was used often depends on hash,
+// so that the order in which threads pin rows makes no difference.
+func (c *Cache) pin(t *tally, ref uint32, hash uint64) {
+	m := c.meta(ref)
+	r := c.mu.random + hash
 	r = (r ^ r>>32) * 0xd6e8feb86659fd93
-	s = withUses(s, countUse(uses(s), r>>32))
-	if pins(s) < maxPins {
-		s++
-	} else {
-		c.pinMore(ref)
+	for {
+		before := atomic.LoadUint32(&m.state)
+		s := withEpoch(withUses(before, countUse(uses(before), r>>32)), c.mu.epoch)
+		if pins(s) < maxPins {
+			s++
+		}
+		// If the state names a pass that is still to come, that stays the next one.
+		if c.rules.window && c.mu.win.ahead(group(s)) <= 0 {
+			s = withGroup(s, c.mu.win.next(hash))
+		}
+		if !t.swap(m, before, s) {
+			continue
+		}
+		if pins(before) == maxPins {
+			c.pinMore(ref)
+		}
+		if idle(before) {
+			t.ranks.remove(before)
+		}
+		if pins(before) != 0 {
+			t.hitsInFlight++
+		} else {
+			t.hitsIdle++
+		}
+		return
 	}
-	// If the state names a pass that is still to come, that stays the next one.
-	if c.rules.window && c.mu.win.ahead(group(s)) <= 0 {
-		s = withGroup(s, c.mu.win.next(hash))
-	}
-	m.state = withEpoch(s, c.mu.epoch)
-	return shared
 }
 
 // Insert adds keys[i] wherever refs[i] is 0; none of those keys may be cached. It
@@ -205,39 +220,54 @@ func (c *Cache) Release(refs []uint32, dirty bool) {
 		set, unset = uint32(Dirty), uint32(Saved)
 	}
 	for len(refs) > 0 {
-		n := min(len(refs), lockKeys)
+		n := holdKeys(len(refs))
 		c.mu.Lock()
-		c.releaseLocked(refs[:n], set, unset)
+		c.share(work{do: (*Cache).releasePart, refs: refs[:n], set: set, unset: unset})
 		c.mu.Unlock()
 		refs = refs[n:]
 	}
 }
 
-func (c *Cache) releaseLocked(refs []uint32, set, unset uint32) {
-	for len(refs) > 0 {
-		n := min(len(refs), ahead)
-		var states uint32
-		for _, ref := range refs[:n] {
-			states |= c.meta(ref).state
+func (c *Cache) releasePart(w *work, t *tally, lo, hi int) {
+	for lo < hi {
+		n := min(hi-lo, ahead)
+		for _, ref := range w.refs[lo : lo+n] {
+			t.touched |= c.meta(ref).next
 		}
-		c.mu.touched = states
-		for _, ref := range refs[:n] {
-			if ref == 0 {
-				continue
-			}
-			m := c.meta(ref)
-			if pins(m.state) == 0 {
-				panic("rowcache: release of a row that is not pinned")
-			}
-			if pins(m.state) == maxPins && c.unpinMore(ref) {
-				c.change(m, m.state&^unset|set)
-				continue
-			}
-			c.change(m, (m.state-1)&^unset|set)
-			if idle(m.state) {
-				c.mu.ranks.add(m.state)
+		for _, ref := range w.refs[lo : lo+n] {
+			if ref != 0 {
+				c.unpin(t, ref, w.set, w.unset)
 			}
 		}
-		refs = refs[n:]
+		lo += n
+	}
+}
+
+// unpin takes back a pin, and sets and clears flags.
+func (c *Cache) unpin(t *tally, ref uint32, set, unset uint32) {
+	m := c.meta(ref)
+	one := uint32(1) // 0: the pin was not one of those in the state
+	for {
+		before := atomic.LoadUint32(&m.state)
+		if one == 1 && pins(before) == 0 {
+			panic("rowcache: release of a row that is not pinned")
+		}
+		if one == 1 && pins(before) == maxPins && c.unpinMore(ref) {
+			one = 0
+		}
+		s := (before-one)&^unset | set
+		changed := (before^s)&flagMask != 0
+		if changed {
+			s = c.settled(before, s)
+		}
+		if !t.swap(m, before, s) {
+			continue
+		}
+		if changed {
+			c.count(t, before, s)
+		} else if idle(s) {
+			t.ranks.add(s)
+		}
+		return
 	}
 }

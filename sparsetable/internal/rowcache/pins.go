@@ -9,6 +9,8 @@ const morePinsBytes = 32
 
 // pinMore adds a pin to a row whose state holds no more.
 func (c *Cache) pinMore(ref uint32) {
+	c.sharing.Lock()
+	defer c.sharing.Unlock()
 	if c.mu.morePins == nil {
 		c.mu.morePins = map[uint32]uint32{}
 	}
@@ -20,6 +22,8 @@ func (c *Cache) pinMore(ref uint32) {
 // unpinMore takes back one of the pins that the row's state does not hold, and
 // reports whether there was one.
 func (c *Cache) unpinMore(ref uint32) bool {
+	c.sharing.Lock()
+	defer c.sharing.Unlock()
 	n := c.mu.morePins[ref]
 	switch n {
 	case 0:

@@ -170,7 +170,7 @@ func (c *Cache) Contains(keys, hashes []uint64, in []bool) {
 	var refs [ahead]uint32
 	for len(keys) > 0 {
 		n := min(len(keys), ahead)
-		c.locate(keys[:n], hashes[:n], refs[:n])
+		c.mu.touched = c.locate(keys[:n], hashes[:n], refs[:n])
 		for i, ref := range refs[:n] {
 			in[i] = ref != 0
 		}

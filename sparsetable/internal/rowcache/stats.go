@@ -33,6 +33,7 @@ func (c *Cache) Stats() Stats {
 	defer c.mu.Unlock()
 	s := c.mu.stats
 	s.Rows, s.Idle, s.Taken, s.Dirty = c.mu.rows, c.mu.ranks.idle.rows, c.mu.taken, c.mu.dirty
+	s.HitsInFlight, s.HitsIdle = c.mu.hitsInFlight, c.mu.hitsIdle
 	if c.rules.window {
 		for _, n := range c.mu.ranks.clean.byUses {
 			s.Loose += n

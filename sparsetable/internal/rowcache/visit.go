@@ -27,41 +27,21 @@ func (c *Cache) changed(state uint32, ch Change) uint32 {
 // change gives a row a new state. The state of an idle row may differ from the old
 // one only in its flags Dirty, Old, Mark2 and Saved, because its rank must not change.
 func (c *Cache) change(m *meta, state uint32) {
-	if state&^m.state&uint32(Dirty) != 0 {
+	state = c.settled(m.state, state)
+	c.count(&c.mu.tally, m.state, state)
+	m.state = state
+}
+
+// settled is the state of a row, which was in another one before, with the flags that
+// follow from that.
+func (c *Cache) settled(before, state uint32) uint32 {
+	if state&^before&uint32(Dirty) != 0 {
 		state = c.notOld(state)
 	}
-	if state&m.state&uint32(Dirty) == 0 {
+	if state&before&uint32(Dirty) == 0 {
 		state &^= uint32(Saved)
 	}
-	if c.owed(m.state) && !c.owed(state) {
-		c.mu.owed--
-	}
-	if (state^m.state)&uint32(Dirty) != 0 {
-		if idle(m.state) {
-			c.mu.ranks.remove(m.state)
-			c.mu.ranks.add(state)
-		}
-		if state&uint32(Dirty) != 0 {
-			c.mu.dirty++
-		} else {
-			c.mu.dirty--
-		}
-	}
-	if (state^m.state)&uint32(Mark2) != 0 {
-		if state&uint32(Mark2) != 0 {
-			c.mu.marked2++
-		} else {
-			c.mu.marked2--
-		}
-	}
-	if (state^m.state)&uint32(Saved) != 0 {
-		if state&uint32(Saved) != 0 {
-			c.mu.saved++
-		} else {
-			c.mu.saved--
-		}
-	}
-	m.state = state
+	return state
 }
 
 func (c *Cache) visit(ref uint32, m *meta, fn func(Entry) Change) {

@@ -377,8 +377,7 @@ func (c *Cache) announceLocked(g int64, keys, hashes, missing []uint64) []uint64
 	var refs [ahead]uint32
 	for len(keys) > 0 {
 		n := min(len(keys), ahead)
-		c.locate(keys[:n], hashes[:n], refs[:n])
-		c.mu.touched = w.touch(hashes[:n]) | w.missing.touch(hashes[:n])
+		c.mu.touched = c.locate(keys[:n], hashes[:n], refs[:n]) | w.touch(hashes[:n]) | w.missing.touch(hashes[:n])
 		for i, ref := range refs[:n] {
 			if ref == 0 {
 				known, noted := w.miss(hashes[i], g)
