@@ -14,10 +14,7 @@ def job(options, part):
     """Two epochs over the log, four times, of which the last one counts: the table has all rows then."""
     size, engine = Size(options.quick), Engine(options)
     place = log_of(options, size.examples)
-    files = [place.directory / f"train-{i}.parquet" for i in range(4)]
-    for file in files:
-        if not file.exists():
-            os.link(place.directory / "train.parquet", file)
+    files = four(place)
     print(f"The whole job of DLRM, second of two epochs, thousands of examples a second, and the share of the time that each stage was busy. {JOB_GOAL}\n")
     table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for")
     _, middle, large = size.batches
@@ -27,7 +24,7 @@ def job(options, part):
         try:
             summary = place.train({
                 **engine.keys(precision, embeddings=where), **place.input("train", "parquet"),
-                "data.train": list(map(str, files)), "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
+                "data.train": files, "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
                 # So that there are passes enough for stages to work at the same time.
                 "pipeline.batches_per_pass": max(1, size.examples // 8 // batch), "snapshots.every": "none"})
         except SystemExit as e:
@@ -36,7 +33,16 @@ def job(options, part):
         epoch = summary["epochs"][-1]
         busy = {stage["name"]: f"{stage['busy_seconds'] / epoch['seconds']:.0%}" for stage in epoch["stages"]}
         table.row(batch, precision, where, rate([epoch["examples"] / epoch["seconds"]]),
-                  *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), summary.get("bound") or summary["limiting_stage"], *traffic(summary))
+                  *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), (summary.get("bound") or summary["limiting_stage"]).split(":")[0], *traffic(summary))
+
+
+def four(place):
+    """The log four times, each time as a file."""
+    files = [place.directory / f"train-{i}.parquet" for i in range(4)]
+    for file in files:
+        if not file.exists():
+            os.link(place.directory / "train.parquet", file)
+    return list(map(str, files))
 
 
 def traffic(summary):
@@ -51,13 +57,13 @@ def host(options, part):
     size, cores = Size(options.quick), len(os.sched_getaffinity(0))
     place = log_of(options, size.examples)
     request = {"job": str(sides.JOB), "examples": size.examples, "seconds": size.seconds, "set": sides.settings({
-        **place.input("train", "parquet"), "training.batch_size": size.batches[0]})}
+        **place.input("train", "parquet"), "data.train": four(place), "training.batch_size": size.batches[0]})}
     disk = options.dir / "ssd"
     print("Alone, on so many cores: thousands of examples a second from Parquet, thousands of rows a second that are pulled and released\n")
     table = Table("threads", "examples", "rows, table in memory", "rows, table on SSD, in its cache")
     for threads in part.in_time(sorted({min(n, cores) for n in (1, 2, 4, 8, 16)})):
         side = sides.Side(sides.on_cores(threads, [place.speed]))
-        read = side.ask(op="read", **request)
+        read = side.ask(op="read", **{**request, "examples": size.examples * min(threads, 4)})
         pull = {**request, "op": "pull", "examples": size.examples // 4}
         memory = side.ask(**pull)
         cached = side.ask(**pull, output=str(disk), cache_bytes=CACHE_BYTES)
