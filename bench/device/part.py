@@ -34,12 +34,15 @@ class Part:
             took = time.monotonic() - begin
 
     def while_time(self, cases, spare=10):
-        """Those cases that come while there is time, but for some seconds to spare. The others are skipped."""
+        """Those cases that come while there is time, but for some seconds to spare, or for one that takes as long as the one before. The
+        others are skipped."""
         for number, case in enumerate(cases):
             if number and self.left() < spare:
                 self.skip(f"all but the first {number}: there is no time left")
                 return
+            begin = time.monotonic()
             yield case
+            spare = max(spare, 1.25 * (time.monotonic() - begin))
 
     def fail(self, text):
         self.failures.append(text)
