@@ -22,7 +22,8 @@
 //
 //	host      dense features, labels, weights, which rows the mini-batch has and in which bags, are handed to the copies up
 //	devices   statistics and values of rows, pooled bags; the steps of the program; gradients are summed, parameters
-//	          and rows are updated
+//	          and rows are updated; the rows in a stream of their own, as soon as the loss is known to be finite and the gradient of the
+//	          pooled bags is there, if there is one device
 //	host      waits for the results of the mini-batch before: its loss, statistics and rows are finite
 //
 // So the host never waits for the mini-batch that it has just handed over, and results are one call late. What depends on the number

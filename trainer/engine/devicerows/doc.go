@@ -14,7 +14,7 @@
 // has as many; no device needs a hash table, since a mini-batch names rows by their number in the pass, for which the host knows the place. Lanes (lane.go) copy
 // rows in chunks, through pinned memory, and on a stream of their own in each direction. A worker moves rows between
 // that and the table, while the caller trains: Progress, which each step calls, only enqueues what is ready. Rows get to their places, and are taken
-// from there, in the stream in which the device computes, so that what is trained is never in doubt. With BagPipe (§3.3) this shares that
+// from there, in the stream in which the device works on rows, so that what is trained is never in doubt. With BagPipe (§3.3) this shares that
 // rows come early and leave late; it needs no look ahead further than one pass.
 //
 // Begin waits for what is missing. Without Announce, or where two passes do not fit the memory, passes follow one another: all rows leave, then all
@@ -34,8 +34,10 @@
 // is why each device gets the gradients of all examples; sums of each device's own examples would be smaller, but
 // depend on how the examples are divided.
 //
-// All that is done on a device is in one stream. Before a mini-batch is begun, each device waits until all others are
-// done with the one before, since they copy from its memory.
+// A device works on its rows in a stream of their own, beside the one in which it computes the network. So it updates the rows of a mini-batch as soon as the
+// gradients of its bags are known, and collects and gathers those of the next one, while it computes the rest of the backward pass. Bags are pooled, and the values
+// of the others' rows copied, in the stream of the network, since that has used the memory before. Before a mini-batch is begun, each device waits until all
+// are done with the one before, since they copy from its memory.
 //
 // # Errors
 //

@@ -9,7 +9,7 @@ import (
 
 // lane copies rows of a pass between the host and one device, in chunks. What the host does for a chunk is done by the
 // worker, and what the device does is in streams of its own, while the caller goes on; only rows are put to their places,
-// or taken from there, in the stream in which the device computes.
+// or taken from there, in the stream in which the device works on rows.
 type lane struct {
 	r      *Rows
 	p      *part
@@ -68,7 +68,7 @@ func (l *lane) makeRoom(n int) error {
 // start begins to copy rows of a pass. REQUIRES: the lane is done.
 func (l *lane) start(of *pass, list []int32) { l.of, l.list, l.begun = of, list, 0 }
 
-// isDone tells whether all rows are copied; those to a device are on their way, and there for what follows in the stream in which it computes.
+// isDone tells whether all rows are copied; those to a device are on their way, and there for what follows in the stream in which it works on rows.
 func (l *lane) isDone() bool { return l.begun == len(l.list) && l.first == l.last }
 
 // advance does what can be done at once, and tells whether that is anything. With wait it waits until something can.
