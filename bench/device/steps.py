@@ -81,23 +81,26 @@ def speed(options, part):
     kinds = [kind for kind, (where, _) in KINDS.items() if where in engine.placements()]
     ours = {where: sides.Side([str(place.speed)]) for where, _ in (KINDS[kind] for kind in kinds)}  # one keeps the mini-batches of a job that it has opened
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
-                  "aibox, rows stay / best PyTorch", "limit of products", "of memory", "of copies (host)")
+                  "aibox, rows stay / best PyTorch", "device busy, rows stay", "limit of products", "of memory", "of copies (host)")
     for batch, precision in part.in_time(spread(size.batches, engine.precisions())):
-        found = {name: [] for name in kinds + VARIANTS}
+        found, busy = {name: [] for name in kinds + VARIANTS}, "–"
         common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
         for _ in range(size.turns):
             for kind in kinds:
                 where, stay = KINDS[kind]
                 rounds = max(32, STEPS * size.batches[0] // batch // 16) if stay and not options.quick else 2 if stay else 1
                 keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
-                add(found[kind], ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys)))
+                answer = ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys))
+                add(found[kind], answer)
+                if stay and answer and "busy" in answer:
+                    busy = f"{answer['busy']:.0%}"
             for variant in VARIANTS if torch else []:
                 add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
                                               dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
         best = max((statistics.median(found[v]) for v in VARIANTS if found[v]), default=None)
         staying = found.get("device, rows stay")
         ratio = f"{statistics.median(staying) / best:.2f} of 2" if staying and best else "–"
-        table.row(batch, precision, *(rate(values) for values in found.values()), ratio, *bounds(limits, precision))
+        table.row(batch, precision, *(rate(values) for values in found.values()), ratio, busy, *bounds(limits, precision))
     for side in ours.values():
         side.close()
 

@@ -15,6 +15,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer"
 	"aibox/trainer/engine"
+	enginecuda "aibox/trainer/engine/cuda"
 )
 
 // steps are the passes of a job, read and with their rows pinned in memory, and the
@@ -73,6 +74,17 @@ type taken struct {
 	Seconds     float64 `json:"seconds"`
 	Loss        float64 `json:"loss"` // of the last pass, before its updates
 	PullSeconds float64 `json:"pull_seconds"`
+	Busy        float64 `json:"busy,omitempty"` // the share of sampled steps in which devices computed
+}
+
+// sampled is how long the devices' sampled steps took so far, and how long they computed in them.
+func (s *steps) sampled() (all, busy time.Duration) {
+	if e, ok := s.engine.(*enginecuda.Engine); ok {
+		for _, d := range e.Stats() {
+			all, busy = all+d.SampledTime, busy+d.BusyTime
+		}
+	}
+	return all, busy
 }
 
 // take trains on whole passes, in turn, until the time is over.
@@ -89,6 +101,7 @@ func (s *steps) take(r *request) (t taken, err error) {
 		defer pprof.StopCPUProfile()
 	}
 	t.PullSeconds = s.pullSeconds
+	allBefore, busyBefore := s.sampled()
 	rounds := max(1, r.Rounds)
 	begin := time.Now()
 	for i := 0; t.Seconds < r.Seconds; i = (i + 1) % len(s.passes) {
@@ -99,6 +112,9 @@ func (s *steps) take(r *request) (t taken, err error) {
 			t.Examples += rounds * b.N
 		}
 		t.Seconds = time.Since(begin).Seconds()
+	}
+	if all, busy := s.sampled(); all > allBefore {
+		t.Busy = float64(busy-busyBefore) / float64(all-allBefore)
 	}
 	return t, s.engine.Check()
 }
