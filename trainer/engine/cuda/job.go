@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"time"
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
@@ -225,8 +226,32 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 	return loss, logits, nil
 }
 
-// wait waits for the results of a job.
+// pollInterval is how long the host sleeps before it looks again at copies of rows and results.
+const pollInterval = 30 * time.Microsecond
+
+// wait waits for the results of a job. Meanwhile it goes on with the copies of rows of other passes, of which each needs the host
+// several times.
 func (e *Engine) wait(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("wait"))
+	for e.held != nil && e.held.Copying() {
+		if err := e.held.Progress(); err != nil {
+			return err
+		}
+		done, err := j.downloaded()
+		if done || err != nil {
+			return err
+		}
+		time.Sleep(pollInterval)
+	}
 	return j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].downloaded.Synchronize() })
+}
+
+// downloaded tells whether the results of a job are in the memory of the host.
+func (j *job) downloaded() (bool, error) {
+	for _, r := range j.e.replicas {
+		if done, err := r.slots[j.slot].downloaded.Done(); !done || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

@@ -152,6 +152,22 @@ func (r *Rows) Progress() error {
 	return err
 }
 
+// Copying tells whether Progress has still something to do.
+func (r *Rows) Copying() bool {
+	if r.before != nil {
+		return true
+	}
+	if r.next == nil {
+		return false
+	}
+	for _, p := range r.parts {
+		if !r.next.planned || !p.bringing.isDone() {
+			return true
+		}
+	}
+	return false
+}
+
 // finishBefore goes on with the copies of rows of the pass before the current one, and tells whether all are on the host. With
 // wait they are.
 func (r *Rows) finishBefore(wait bool) (done bool, err error) {
