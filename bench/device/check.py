@@ -1,6 +1,6 @@
 """Checks and measures aibox on a machine with an NVIDIA device, and prints what docs/gpu.md is to say, as Markdown.
 
-    ./check.sh                                  all parts, within 27 minutes
+    ./check.sh                                  all parts, within 28 minutes
     ./check.sh --data DIR models determinism    some of them
     ./check.sh --within 540                     as much as there is time for: each part gets its share, and skips the rest
     ./check.sh --engine cpu --quick             what needs no device, in small: a test of the check itself
@@ -10,6 +10,7 @@ Parts:
     tests         the tests of devices and of kernels, twice: each kernel on random shapes and with poisoned results,
                   against its formula in float64 and, bit for bit, against its twin
     models        all models, on the samples of --data or on a generated log, against the CPU
+    losses        those of the first 1,000 steps of all models, against the CPU
     determinism   the same model three times; several logical devices on one against one
     speed         a step, beside PyTorch in the same run and beside what the device can do
     job           the whole job from Parquet, and the stage that bounds it
@@ -35,10 +36,11 @@ import steps
 import tests
 from part import Part, Table, fenced, output
 
-# What runs, and for how many seconds at most: together 27 minutes.
+# What runs, and for how many seconds at most: together 28 minutes.
 PARTS = {
     "tests": (tests.tests, 240),
     "models": (jobs.models, 140),
+    "losses": (jobs.losses, 90),
     "determinism": (jobs.determinism, 180),
     "speed": (steps.speed, 600),
     "job": (host.job, 180),

@@ -86,7 +86,9 @@ class Job:
         model = pathlib.Path(tempfile.mkdtemp(prefix="model-", dir=self.directory))
         try:
             self.run("train", file, *self.flags({**keys, "name": model.name, "output.model_dir": str(model)}))
-            return json.loads((model / "summary.json").read_text())
+            lines = map(json.loads, (model / "metrics.jsonl").read_text().splitlines())
+            losses = [line["log_loss"] for line in lines if line["kind"] == "train"]  # of the steps, if each is written
+            return {**json.loads((model / "summary.json").read_text()), "losses": losses}
         finally:
             shutil.rmtree(model)
 
@@ -128,6 +130,39 @@ def reports(engine, job, file, precision):
     # The CPU has no tf32, which is nearer to float32 than to bf16.
     want = job.train(file, {"engine.kind": "cpu", "engine.precision": "bf16" if precision == "bf16" else "float32"})["eval"]
     return want, {embeddings: job.train(file, engine.keys(precision, embeddings=embeddings))["eval"] for embeddings in engine.placements()}
+
+
+LOSSES = 1e-4  # how far the loss of a step in float32 may be from that of the CPU, relatively
+
+
+def losses(options, part):
+    """The losses of the first 1,000 steps of each model in float32, against the CPU; those of DLRM in the other precisions, too, for information."""
+    steps, batch = (50, 16) if options.quick else (1000, 64)
+    engine = Engine(options)
+    job = prepare(options, "generated", options.dir / "losses", steps * batch)
+    table = Table("model", "precision", "embeddings", "steps", "largest relative difference", "in step", "differs")
+    files = {model: job.file(model, batch) for model in MODELS}
+    cases = [(model, precision) for model in MODELS for precision in (engine.precisions() if model == "dlrm" else ["float32"])]
+    found_of = together(functools.partial(losses_of, engine, job, files[model], precision) for model, precision in cases)
+    for (model, precision), found in part.while_time(zip(cases, found_of)):
+        if isinstance(found, RuntimeError):
+            part.fail(f"{model} in {precision}: {found}")
+            continue
+        want, on_devices = found
+        for embeddings, got in on_devices.items():
+            differences = [abs(a - b) / b for a, b in zip(got, want)]
+            worst = max(range(steps), key=differences.__getitem__)
+            good = len(got) == len(want) == steps and (precision != "float32" or differences[worst] <= LOSSES)
+            table.row(model, precision, embeddings, len(got), f"{differences[worst]:.1e}", worst + 1, "" if good else "yes")
+            if not good:
+                part.fail(f"{model} in {precision}, embeddings: {embeddings}: it differs from the CPU")
+
+
+def losses_of(engine, job, file, precision):
+    """The losses of all steps on the host's processors in float32, and with the embeddings in each place."""
+    each = {"output.log_every": 1, "data.shuffle_buffer": 0}
+    want = job.train(file, {**each, "engine.kind": "cpu"})["losses"]
+    return want, {embeddings: job.train(file, {**each, **engine.keys(precision, embeddings=embeddings)})["losses"] for embeddings in engine.placements()}
 
 
 # The devices of the same job, and how often it runs on them.
