@@ -17,8 +17,8 @@ import (
 //   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it;
 //   - all parameters are rounded at once;
 //   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
-//   - products of a column and a row, and of a matrix and a column, of which a layer with one output has some, are not worth a library's
-//     while: the first is part of the pass that derives, the second a sum of columns.
+//   - the two products of the backward pass of a layer with one output are none of a library, which is slow at them: that of a column and a
+//     row is part of the pass that derives, and that of a matrix and a column is a sum of columns.
 
 // layers is how the layers of a program are computed.
 type layers struct {

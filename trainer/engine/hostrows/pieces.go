@@ -15,7 +15,7 @@ import (
 // No list of these pieces is made. A piece has the number of its first occurrence divided by SumPiece, which no other
 // full piece has, as both have more than SumPiece-1 occurrences, all of them behind one another:
 //
-//	occurrences  0         128       256       384       512
+//	occurrences  0         64        128       192       256
 //	rows         |--- 0 ----|-1-|---------- 2 ----------|3|4|
 //	full pieces             .   |    1    |    2    |
 //
