@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"aibox/configs"
-	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -22,10 +21,10 @@ type Bench struct {
 	Reader reader.Options    // for the first epoch of data.train
 }
 
-// NewBench makes a Bench for a job, whose devices are those of a platform; nil: as in a run. Statistics of the data are not
+// NewBench makes a Bench for a job. Statistics of the data are not
 // gathered, so a column that needs them has to be given them in the job.
-func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log, opts: Options{Status: new(Status), platform: platform}}
+func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, error) {
+	r := &run{job: job, log: log, opts: Options{Status: new(Status)}}
 	var err error
 	if r.Parts, err = jobparts.Make(job); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ type steps struct {
 
 // openSteps reads so many examples and takes one step on each of their mini-batches.
 func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, error) {
-	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
+	bench, err := trainer.NewBench(ctx, job, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

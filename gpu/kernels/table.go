@@ -60,16 +60,14 @@ type TableBatch struct {
 	Weights gpu.Region // float32: the weight of each occurrence, in the order of Bags; none: all are 1
 }
 
-// slots is how many pieces of kernel.SumPiece occurrences the rows may have: see table.h.
-func (b *TableBatch) slots() int { return b.Bags.Bytes() / 4 / kernel.SumPiece }
+// occurrences is how often rows occur.
+func (b *TableBatch) occurrences() int { return b.Bags.Bytes() / 4 }
 
-// pieces is the part of work memory for so many columns of sums of pieces.
-func (b *TableBatch) pieces(work gpu.Region, columns int) gpu.Region {
-	return gpu.Part(work.Memory, work.Offset, 4*b.slots()*columns)
-}
+// slots is how many pieces of kernel.SumPiece occurrences the rows may have: see table.h.
+func slots(occurrences int) int { return occurrences / kernel.SumPiece }
 
 // PieceBytes is the work memory that RowGradients needs for a mini-batch with so many occurrences of rows and so many columns.
-func PieceBytes(occurrences, columns int) int { return 4 * (occurrences / kernel.SumPiece) * columns }
+func PieceBytes(occurrences, columns int) int { return 4 * slots(occurrences) * columns }
 
 // clickBlocks is how many blocks table_clicks has for so many occurrences and their end.
 func clickBlocks(occurrences int) int { return occurrences/blockThreads + 1 }
@@ -140,7 +138,7 @@ func (k *Set) Collect(s gpu.Stream, flag gpu.Region, t *Table, b *TableBatch, c 
 	if b.Rows == 0 {
 		return nil
 	}
-	n := b.Bags.Bytes() / 4
+	n := b.occurrences()
 	before, blocks := gpu.Part(work.Memory, work.Offset, 4*(n+1)), gpu.Part(work.Memory, work.Offset+4*(n+1), 4*clickBlocks(n))
 	k.with().add(gpu.Write(before), gpu.Write(blocks), gpu.Read(b.Bags), gpu.Read(labels)).ints(n, b.Fields)
 	if err := k.launch(s, kernelClicks, rowThreads(n+1)); err != nil {

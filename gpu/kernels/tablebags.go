@@ -50,10 +50,10 @@ func (k *Set) RowGradients(s gpu.Stream, grads gpu.Region, b *TableBatch, dy Mat
 		k.with().add(gpu.Write(to)).reads(dy, examples).add(gpu.Read(b.Starts), gpu.Read(b.Bags))
 		return k.perhapsRegion(b.Weights, b.Starts).perhapsRegion(means, b.Starts)
 	}
-	pieces := b.pieces(work, width)
-	if slots := b.slots(); slots > 0 {
-		of(pieces).ints(slots, b.Rows, b.Fields, width).add(inverse(b.Fields))
-		if err := k.launch(s, kernelPieceGradients, rowsOfWords(width, slots, blockPieces)); err != nil {
+	pieces := gpu.Part(work.Memory, work.Offset, PieceBytes(b.occurrences(), width))
+	if n := slots(b.occurrences()); n > 0 {
+		of(pieces).ints(n, b.Rows, b.Fields, width).add(inverse(b.Fields))
+		if err := k.launch(s, kernelPieceGradients, rowsOfWords(width, n, blockPieces)); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (u *run) matMul(r *replica, step int, n int) error {
 	if derives(s) {
 		return u.derive(r, step, n)
 	}
-	if err := u.weightGradient(r, s, n); err != nil || !biasGradient(s) {
+	if err := u.gradient(r, s, n); err != nil || !biasGradient(s) {
 		return err
 	}
 	sums := r.at(s.Out[1])
@@ -43,8 +43,8 @@ func (u *run) matMul(r *replica, step int, n int) error {
 	return r.kernels.ColumnSum(r.compute, sums, r.at(s.In[1]), n, u.workOf(r))
 }
 
-// weightGradient is dw = xᵀ·dz, or dx = dz·wᵀ without a derivative.
-func (u *run) weightGradient(r *replica, s *program.Step, n int) error {
+// gradient is dw = xᵀ·dz, or dx = dz·wᵀ without a derivative.
+func (u *run) gradient(r *replica, s *program.Step, n int) error {
 	if dw := r.at(s.Out[0]); s.TransA && dw.Columns == 1 && dw.Stride == 1 {
 		dw.Columns = s.In[0].Columns
 		return r.kernels.ColumnDots(r.compute, dw, r.at(s.In[0]), r.at(s.In[1]), n, u.workOf(r))
@@ -58,13 +58,13 @@ func (u *run) derive(r *replica, step int, n int) error {
 	a, dx, y := activation(s), r.at(s.Out[0]), r.at(s.In[2])
 	h, alone := u.alone(r, s.Out[0])
 	half, fromHalf := u.alone(r, s.In[2])
-	p := u.product(r, s, n)
 	switch outer := s.In[0].Columns == 1 && !fromHalf; {
 	case outer && alone:
 		return r.kernels.DeriveOuterBF16(r.compute, a, h, r.at(s.In[0]), r.at(s.In[1]), y, n, work)
 	case outer:
 		return r.kernels.DeriveOuter(r.compute, a, dx, r.at(s.In[0]), r.at(s.In[1]), y, n, work)
 	}
+	p := u.product(r, s, n)
 	rounds := alone && p.Precision == gpu.BF16Product
 	if rounds {
 		p.Round, p.C = true, h.Side()
