@@ -47,7 +47,7 @@ type Batch struct {
 	// nil unless asked for.
 	Columns [][]string
 
-	made bool // by a Reader
+	made bool // by a Reader, or by who says so
 
 	// The memory of Weights, BagWeights and RowWeights, which may be nil.
 	weights, bagWeights, rowWeights []float32
@@ -56,6 +56,9 @@ type Batch struct {
 // Made tells whether a Reader has made the mini-batch, so that all its numbers of features, bags and rows are in range. Whoever changes
 // one clears that by making a Batch of its slices.
 func (b *Batch) Made() bool { return b.made }
+
+// SetMade says that the mini-batch is as a Reader would have made it.
+func (b *Batch) SetMade() { b.made = true }
 
 // Features is the number of sparse feature occurrences in the mini-batch.
 func (b *Batch) Features() int { return len(b.Index) }

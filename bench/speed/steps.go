@@ -23,8 +23,7 @@ import (
 type steps struct {
 	engine      engine.Engine
 	passes      []engine.Pass
-	batches     [][]reader.Batch // of each pass
-	pullSeconds float64          // that finding and making the rows of all passes took
+	pullSeconds float64 // that finding and making the rows of all passes took
 }
 
 // openSteps reads so many examples and takes one step on each of their mini-batches.
@@ -41,8 +40,7 @@ func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, e
 			return err
 		}
 		s.pullSeconds += time.Since(begin).Seconds()
-		s.passes = append(s.passes, engine.Pass{Keys: pass.Keys, Rows: rows})
-		s.batches = append(s.batches, pass.Batches)
+		s.passes = append(s.passes, engine.Pass{Keys: pass.Keys, Rows: rows, Batches: pass.Batches})
 		return nil
 	})
 	if err != nil {
@@ -108,7 +106,7 @@ func (s *steps) take(r *request) (t taken, err error) {
 		if t.Loss, err = s.pass(i, rounds); err != nil {
 			return t, err
 		}
-		for _, b := range s.batches[i] {
+		for _, b := range s.passes[i].Batches {
 			t.Examples += rounds * b.N
 		}
 		t.Seconds = time.Since(begin).Seconds()
@@ -125,8 +123,8 @@ func (s *steps) pass(i, rounds int) (float64, error) {
 		return 0, err
 	}
 	sum := 0.0
-	for j := range rounds * len(s.batches[i]) {
-		err := s.engine.Train(engine.Batch{Batch: &s.batches[i][j%len(s.batches[i])]}, func(r *engine.Result) error {
+	for j := range rounds * len(s.passes[i].Batches) {
+		err := s.engine.Train(engine.Batch{Batch: &s.passes[i].Batches[j%len(s.passes[i].Batches)]}, func(r *engine.Result) error {
 			sum += r.Loss
 			return nil
 		})
@@ -134,5 +132,5 @@ func (s *steps) pass(i, rounds int) (float64, error) {
 			return 0, errors.Join(err, s.engine.End())
 		}
 	}
-	return sum / float64(rounds*len(s.batches[i])), s.engine.End()
+	return sum / float64(rounds*len(s.passes[i].Batches)), s.engine.End()
 }

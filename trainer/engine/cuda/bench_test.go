@@ -225,7 +225,7 @@ func (b *bench) begin(t testing.TB) {
 	if b.rows, err = b.table.Pull(t.Context(), b.pass.Keys, sparsetable.PullCreate); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.engine.Begin(engine.Pass{Keys: b.pass.Keys, Rows: b.rows}); err != nil {
+	if err := b.engine.Begin(engine.Pass{Keys: b.pass.Keys, Rows: b.rows, Batches: b.pass.Batches}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -26,7 +26,8 @@
 //	          pooled bags is there, if there is one device
 //	host      waits for the results of the mini-batch before: its loss, statistics and rows are finite
 //
-// So the host never waits for the mini-batch that it has just handed over, and results are one call late. What depends on the number
+// So the host never waits for the mini-batch that it has just handed over, and results are one call late. Meanwhile a worker copies what the next
+// mini-batch of the pass needs into pinned memory (feed.go). What depends on the number
 // of rows of a mini-batch is not part of a graph.
 //
 // # Memory

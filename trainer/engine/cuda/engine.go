@@ -8,6 +8,7 @@ import (
 	"aibox/gpu/kernels"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
+	"aibox/reader"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/devicerows"
 	"aibox/trainer/engine/hostrows"
@@ -41,9 +42,9 @@ type Engine struct {
 	ranges   gpu.Ranger // what the host does, for profilers
 
 	train, infer execution
-	slots        [2]slot
+	pinned       pinned
 	jobs         [2]job     // by slot
-	runs         int        // jobs so far; the slot of the next is its last bit
+	runs         int        // jobs so far; the slot of the next is its last bit, and it has the inputs of pinned.inputsOf
 	pending      *job       // whose result was not delivered yet
 	trained      bool       // a step of the pass was enqueued, with rows on the devices
 	updates      []together // of parameters, in the current step
@@ -51,6 +52,9 @@ type Engine struct {
 	shapes       map[shape]*captured
 	shares       []devicerows.Share
 	matrices     []kernels.Matrix // one of each device
+	batches      []reader.Batch   // of the pass, with rows on the devices
+	prepared     prepared
+	aheadParts   []part
 	copier       kernel.Copier
 	pool         pooling
 	poolTask     func(lo, hi int) // runPool, bound once
@@ -110,6 +114,11 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) *Engine {
 	e := &Engine{Config: c, state: state, rowsOnDevice: rowsOnDevice, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
 	e.poolTask = e.runPool
+	e.prepared.copy = e.prepared.copier.Copy
+	e.pinned.inputs = make([]gpu.Pinned, len(e.jobs))
+	if rowsOnDevice {
+		e.pinned.inputs = append(e.pinned.inputs, nil)
+	}
 	e.train.init(e, c.Network.Train, devices)
 	e.infer.init(e, c.Network.Infer, devices)
 	pads := make([]int, len(c.Network.Params))
@@ -202,7 +211,7 @@ func (e *Engine) End() (err error) {
 	defer func() {
 		e.rows.End()
 		e.result = engine.Result{}
-		e.jobs, e.pending = [2]job{}, nil
+		e.jobs, e.pending, e.batches, e.prepared.batch = [2]job{}, nil, nil, nil
 		e.train.in, e.infer.in = program.Inputs{}, program.Inputs{}
 	}()
 	if e.err == nil && !e.stopped {
@@ -246,10 +255,7 @@ func (e *Engine) MemoryBytes() int64 {
 	if e.held != nil {
 		n += e.held.Bytes()
 	}
-	for i := range e.slots {
-		n += e.slots[i].bytes()
-	}
-	return n
+	return n + e.pinned.bytes()
 }
 
 // DeviceBytes is the memory that the engine takes on its most loaded device.

@@ -4,10 +4,14 @@ import (
 	"testing"
 
 	"aibox/gpu"
+	"aibox/reader"
 )
 
 // PinnedBytes is the pinned memory of the slots.
-func (e *Engine) PinnedBytes() int64 { return e.slots[0].bytes() + e.slots[1].bytes() }
+func (e *Engine) PinnedBytes() int64 { return e.pinned.bytes() }
+
+// Prepared is the mini-batch that was prepared last, unless it was sent.
+func (e *Engine) Prepared() *reader.Batch { return e.prepared.batch }
 
 // NetworkBytes is DeviceBytes without rows.
 func (e *Engine) NetworkBytes() int64 {

@@ -19,7 +19,7 @@ type Needs struct {
 	Arena      int64 // activations and their gradients, of the largest mini-batch
 	Inputs     int64 // of two mini-batches
 	Products   int64 // what the device needs to multiply matrices
-	// Of the host, for inputs and results of two mini-batches:
+	// Of the host, for inputs of two mini-batches, or three with rows on devices, and results of two:
 	Pinned int64
 }
 
@@ -52,8 +52,8 @@ func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsO
 		in = max(in, x.inputs(most).bytes)
 		inputs, outputs = max(inputs, x.inputs(examples).bytes), max(outputs, x.outputs(examples).bytes)
 	}
-	slots := int64(len(e.slots))
-	n.Inputs, n.Pinned = slots*int64(in), slots*int64(inputs+outputs)
+	n.Inputs = int64(len(e.jobs)) * int64(in)
+	n.Pinned = int64(len(e.pinned.inputs))*int64(inputs) + int64(len(e.pinned.outputs))*int64(outputs)
 	return n
 }
 

@@ -61,13 +61,14 @@ func (e *Engine) beginHeld(p engine.Pass) error {
 	if err != nil {
 		return err
 	}
+	e.batches = p.Batches
 	return e.held.Begin(p)
 }
 
 // makeAllRoom is makeRoom for all slots.
 func (e *Engine) makeAllRoom(x *execution, n int) error {
-	for slot := range e.slots {
-		if err := e.makeRoom(x, slot, n); err != nil {
+	for inputs := range e.pinned.inputs {
+		if err := e.makeRoom(x, inputs%len(e.jobs), inputs, n); err != nil {
 			return err
 		}
 	}
@@ -92,7 +93,10 @@ func (e *Engine) trainHeld(b engine.Batch, done engine.Done) error {
 		return e.fail(err)
 	}
 	sending := e.ranges.StartRange("send")
-	err = e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j), step, scale)
+	err = e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j.parts), step, scale)
+	if err == nil {
+		err = e.prepareNext(j)
+	}
 	e.ranges.EndRange(sending)
 	if err != nil {
 		return e.fail(err)
@@ -163,9 +167,9 @@ func (e *Engine) settle() error {
 }
 
 // sharesOf is the examples of each device.
-func (e *Engine) sharesOf(j *job) []devicerows.Share {
+func (e *Engine) sharesOf(parts []part) []devicerows.Share {
 	e.shares = e.shares[:0]
-	for _, p := range j.parts {
+	for _, p := range parts {
 		e.shares = append(e.shares, devicerows.Share{First: p.first, N: p.n})
 	}
 	return e.shares
@@ -174,7 +178,10 @@ func (e *Engine) sharesOf(j *job) []devicerows.Share {
 // sendBags is sendPooled for inference with rows on the devices.
 func (e *Engine) sendBags(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
-	if err := e.held.Send(j.slot, j.batch.Batch, e.sharesOf(j)); err != nil {
+	if err := e.held.Send(j.slot, j.batch.Batch, e.sharesOf(j.parts)); err != nil {
+		return err
+	}
+	if err := e.prepareNext(j); err != nil {
 		return err
 	}
 	return e.arrived(j)
@@ -276,7 +283,7 @@ func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	for _, x := range []*execution{&e.train, &e.infer} {
 		x.layout(share)
 	}
-	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.slots)*e.train.inputs(share).bytes)
+	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.jobs)*e.train.inputs(share).bytes)
 	least := int64(math.MaxInt64)
 	for _, r := range e.replicas {
 		free, _, err := r.dev.FreeMemory()

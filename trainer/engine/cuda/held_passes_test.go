@@ -69,6 +69,9 @@ func randomBatch(rng *rand.Rand, s setup, rows int) reader.Batch {
 		}
 	}
 	b.Invert(len(b.Rows))
+	if rng.IntN(4) > 0 {
+		b.SetMade()
+	}
 	return b
 }
 

@@ -9,19 +9,25 @@ import (
 	"aibox/trainer/engine"
 )
 
-// slot is the memory of the host for one mini-batch, with the inputs for all devices and
-// their results.
-type slot struct{ inputs, outputs gpu.Pinned }
+// pinned is the memory of the host for mini-batches: the inputs for all devices of the two that they may work on, and of the next one if it is
+// prepared meanwhile (feed.go), and the results of two.
+type pinned struct {
+	inputs  []gpu.Pinned
+	outputs [2]gpu.Pinned
+}
 
-func (s *slot) bytes() int64 {
+func (p *pinned) bytes() int64 {
 	n := int64(0)
-	for _, m := range []gpu.Pinned{s.inputs, s.outputs} {
+	for _, m := range append(p.outputs[:], p.inputs...) {
 		if m != nil {
 			n += int64(m.Bytes())
 		}
 	}
 	return n
 }
+
+// inputsOf is the place of the inputs of a run, by its number.
+func (p *pinned) inputsOf(number int) int { return number % len(p.inputs) }
 
 // job is a mini-batch that the devices work on.
 type job struct {
@@ -41,36 +47,41 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 		return nil, e.err
 	}
 	e.runs++
-	at := e.runs % len(e.slots)
+	at := e.runs % len(e.jobs)
 	j := &e.jobs[at]
 	*j = job{run: run{execution: x, number: e.runs, slot: at, parts: j.parts[:0], total: b.Total}, batch: b, done: done, step: step}
 	if j.total == 0 {
 		j.total = b.N
 	}
-	devices := len(e.replicas)
-	for d := range devices {
-		lo, hi := b.N*d/devices, b.N*(d+1)/devices
-		j.parts = append(j.parts, part{lo, hi - lo})
-	}
-	if err := e.makeRoom(j.execution, at, b.N); err != nil {
+	j.parts = e.divide(j.parts, b.N)
+	if err := e.makeRoom(j.execution, at, e.pinned.inputsOf(j.number), b.N); err != nil {
 		return nil, err
 	}
 	return j, nil
 }
 
-// makeRoom sees to it that the memory of a slot, and the arenas, are large enough for a mini-batch of n examples.
-func (e *Engine) makeRoom(x *execution, slot, n int) error {
+// divide appends the parts of n examples that the devices have to parts.
+func (e *Engine) divide(parts []part, n int) []part {
+	devices := len(e.replicas)
+	for d := range devices {
+		lo, hi := n*d/devices, n*(d+1)/devices
+		parts = append(parts, part{lo, hi - lo})
+	}
+	return parts
+}
+
+// makeRoom sees to it that the memory of a slot, inputs of the host, and the arenas are large enough for a mini-batch of n examples.
+func (e *Engine) makeRoom(x *execution, slot, inputs, n int) error {
 	most := (n + len(e.replicas) - 1) / len(e.replicas)
 	x.layout(most)
-	s := &e.slots[slot]
-	r := e.replicas[0]
-	if bytes := x.inputs(n).bytes; !holds(s.inputs, bytes) {
-		if err := r.growPinned(&s.inputs, fmt.Sprintf("inputs %d", slot), bytes, batchMemory("the inputs", n, n)); err != nil {
+	p, r := &e.pinned, e.replicas[0]
+	if bytes := x.inputs(n).bytes; !holds(p.inputs[inputs], bytes) {
+		if err := r.growPinned(&p.inputs[inputs], fmt.Sprintf("inputs %d", inputs), bytes, batchMemory("the inputs", n, n)); err != nil {
 			return err
 		}
 	}
-	if bytes := x.outputs(n).bytes; !holds(s.outputs, bytes) {
-		if err := r.growPinned(&s.outputs, fmt.Sprintf("outputs %d", slot), bytes, batchMemory("the results", n, n)); err != nil {
+	if bytes := x.outputs(n).bytes; !holds(p.outputs[slot], bytes) {
+		if err := r.growPinned(&p.outputs[slot], fmt.Sprintf("outputs %d", slot), bytes, batchMemory("the results", n, n)); err != nil {
 			return err
 		}
 	}
@@ -101,7 +112,7 @@ func (e *Engine) makeRoom(x *execution, slot, n int) error {
 // compute enqueues the steps of the program, and the copies of the results.
 func (e *Engine) compute(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("compute"))
-	other := (j.slot + 1) % len(e.slots)
+	other := (j.slot + 1) % len(e.jobs)
 	if err := j.onEach(func(r *replica, p part) error {
 		j.bind(r, j.slot, p.n)
 		if !r.slots[other].ran {
@@ -151,7 +162,7 @@ func (e *Engine) compute(j *job) error {
 
 // receive enqueues the copies of the results to the host.
 func (e *Engine) receive(j *job) error {
-	out, l := e.slots[j.slot].outputs, j.outputs(j.in.N)
+	out, l := e.pinned.outputs[j.slot], j.outputs(j.in.N)
 	width := j.net.Fields * j.net.RowDim
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
@@ -220,7 +231,7 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 			return 0, nil, e.fail(engine.BatchError(j.step, err))
 		}
 	}
-	if logits, err = numbers(e.slots[j.slot].outputs, j.outputs(j.batch.N).logits, j.batch.N); err != nil {
+	if logits, err = numbers(e.pinned.outputs[j.slot], j.outputs(j.batch.N).logits, j.batch.N); err != nil {
 		return 0, nil, e.fail(err)
 	}
 	return loss, logits, nil

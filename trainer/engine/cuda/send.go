@@ -20,22 +20,30 @@ const (
 // sendDense sends what does not depend on rows.
 func (e *Engine) sendDense(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
-	in, l := e.slots[j.slot].inputs, j.inputs(j.in.N)
+	in, l := e.inputsOf(j), j.inputs(j.in.N)
 	end := l.clock + 8
 	if j.prog.Training() {
 		end = l.constants + 4*len(e.constants)
 	}
-	data := [...]struct {
-		at   int
-		data []float32
-	}{{l.dense, j.in.Dense}, {l.labels, j.in.Labels}, {l.weights, j.in.Weights}}
-	for _, v := range data {
-		if len(v.data) > 0 {
-			end = v.at + 4*len(v.data)
-		}
+	switch {
+	case len(j.in.Weights) > 0:
+		end = l.weights + 4*len(j.in.Weights)
+	case len(j.in.Labels) > 0:
+		end = l.labels + 4*len(j.in.Labels)
+	case len(j.in.Dense) > 0:
+		end = l.dense + 4*len(j.in.Dense)
 	}
-	if _, err := in.Writing(0, end); err != nil { // with what lies between
+	is, err := e.isPrepared(j, l)
+	if err != nil {
 		return err
+	}
+	to, err := in.Writing(0, end) // with what lies between
+	if err != nil {
+		return err
+	}
+	if !is {
+		l.copyTo(&e.copier, to, &j.in)
+		e.copier.Copy()
 	}
 	clock, err := in.Writing(l.clock, 8)
 	if err != nil {
@@ -49,17 +57,6 @@ func (e *Engine) sendDense(j *job) error {
 		}
 		copy(words, e.constants)
 	}
-	for _, v := range data {
-		if len(v.data) == 0 {
-			continue
-		}
-		to, err := room(in, v.at, len(v.data))
-		if err != nil {
-			return err
-		}
-		kernel.CopyTo(&e.copier, to, v.data)
-	}
-	e.copier.Copy()
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
 		if s.ran { // the last mini-batch of the slot may still be at work
@@ -89,13 +86,16 @@ func (e *Engine) sendDense(j *job) error {
 	})
 }
 
+// inputsOf is the pinned memory of the inputs of a job.
+func (e *Engine) inputsOf(j *job) gpu.Pinned { return e.pinned.inputs[e.pinned.inputsOf(j.number)] }
+
 // send copies the examples of a device to it, columns numbers of each.
 func send(r *replica, j *job, to, from int, p part, columns int) error {
 	bytes := 4 * columns * p.n
 	if bytes == 0 {
 		return nil
 	}
-	return r.up.Copy(gpu.Part(r.slots[j.slot].inputs, to, bytes), gpu.Part(j.e.slots[j.slot].inputs, from+4*columns*p.first, bytes))
+	return r.up.Copy(gpu.Part(r.slots[j.slot].inputs, to, bytes), gpu.Part(j.e.inputsOf(j), from+4*columns*p.first, bytes))
 }
 
 // gather returns the values of the rows of a mini-batch.
@@ -136,7 +136,7 @@ func (e *Engine) sendBlock(j *job, block part, from, width int) error {
 // poolBags pools the bags of a block of examples, width numbers of each example.
 func (e *Engine) poolBags(j *job, block part, width int) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("pool"))
-	pooled, err := room(e.slots[j.slot].inputs, j.inputs(j.in.N).pooled+4*width*block.first, block.n*width)
+	pooled, err := room(e.inputsOf(j), j.inputs(j.in.N).pooled+4*width*block.first, block.n*width)
 	if err != nil {
 		return err
 	}

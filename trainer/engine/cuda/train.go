@@ -54,7 +54,7 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 func (e *Engine) updateRows(j *job, scale float32) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("update rows"))
 	width := j.net.Fields * j.net.RowDim
-	grads, err := numbers(e.slots[j.slot].outputs, j.outputs(j.in.N).pooled, j.in.N*width)
+	grads, err := numbers(e.pinned.outputs[j.slot], j.outputs(j.in.N).pooled, j.in.N*width)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (e *Engine) enqueueUpdate(j *job) error {
 // judge returns the loss of a job, the mean of the terms in double precision and in the order of the examples, or
 // says what is not finite. The devices find the same: see notice.
 func (e *Engine) judge(j *job) (loss float64, err error) {
-	out, l := e.slots[j.slot].outputs, j.outputs(j.batch.N)
+	out, l := e.pinned.outputs[j.slot], j.outputs(j.batch.N)
 	terms, err := numbers(out, l.terms, j.batch.N)
 	if err != nil {
 		return 0, err

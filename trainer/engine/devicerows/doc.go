@@ -22,7 +22,9 @@
 //
 // # One mini-batch
 //
-//	host       orders the rows of the mini-batch by device, and hands their places and bags to the copies up     Send
+//	host       orders the rows of the mini-batch by device, and copies their places and bags into pinned memory,
+//	           if it can on a worker, while the one before is trained                                           Prepare
+//	host       adds what depends on the step, and hands all to the copies up                                    Send
 //	owners     bring the statistics of their rows up to date and gather their values                           Forward
 //	all        copy the values of the others' rows, and pool the bags of their own examples
 //	           (the network runs)

@@ -10,7 +10,7 @@ import (
 type work struct{ values, admitted, factors, grads, dy, means, sums, bytes int }
 
 // workOf lays out the work memory of a part for a mini-batch.
-func (r *Rows) workOf(s *slot, x *section) (w work) {
+func (r *Rows) workOf(x *section, training bool, examples int) (w work) {
 	place := func(bytes int) int {
 		at := w.bytes
 		w.bytes += aligned(bytes)
@@ -23,23 +23,26 @@ func (r *Rows) workOf(s *slot, x *section) (w work) {
 		w.factors = place(kernels.FactorsBytes * x.rows)
 	}
 	if x.averages {
-		w.means = place(4 * s.examples * r.Network.Fields)
+		w.means = place(4 * examples * r.Network.Fields)
 	}
-	if s.training {
+	if training {
 		w.grads = place(4 * dim * x.rows)
 		w.sums = place(max(kernels.PieceBytes(x.rowBagCount, dim), kernels.ClickBytes(x.rowBagCount)))
 		if len(r.parts) > 1 {
-			w.dy = place(4 * r.width() * s.examples)
+			w.dy = place(4 * r.width() * examples)
 		}
 	}
 	return w
 }
 
+// workOn lays out the work memory of device d for the mini-batch of a slot.
+func (r *Rows) workOn(s *slot, d int) work { return r.workOf(&s.sections[d], s.training, s.examples) }
+
 // workRoom makes room in the work memories.
 func (r *Rows) workRoom(s *slot) error {
 	enough := true
 	for d, p := range r.parts {
-		enough = enough && holds(p.work, r.workOf(s, &s.sections[d]).bytes)
+		enough = enough && holds(p.work, r.workOn(s, d).bytes)
 	}
 	if enough {
 		return nil
@@ -47,7 +50,7 @@ func (r *Rows) workRoom(s *slot) error {
 	if err := r.synchronize(); err != nil {
 		return err
 	}
-	return r.growWork(func(d int) int { return r.workOf(s, &s.sections[d]).bytes }, s.examples)
+	return r.growWork(func(d int) int { return r.workOn(s, d).bytes }, s.examples)
 }
 
 // growWork gives the devices work memory. No device may use it.
@@ -70,7 +73,7 @@ type view struct {
 
 func (r *Rows) view(number, d int) view {
 	s, p := &r.slots[number], r.parts[d]
-	return view{&s.sections[d], r.workOf(s, &s.sections[d]), p, p.inputs[number]}
+	return view{&s.sections[d], r.workOn(s, d), p, p.inputs[number]}
 }
 
 func (v *view) in(at, bytes int) gpu.Region { return gpu.Part(v.inputs, at, bytes) }

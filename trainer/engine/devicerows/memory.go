@@ -86,8 +86,12 @@ func (r *Rows) DeviceBytes(d int) int64 {
 
 // Bytes is the memory of the host that r has.
 func (r *Rows) Bytes() int64 {
-	n := r.order.bytes() + 8*int64(cap(r.words)) + 4*int64(cap(r.floats)) + r.size
-	memories := []gpu.Pinned{r.slots[0].inputs, r.slots[0].overflow, r.slots[1].inputs, r.slots[1].overflow}
+	n := 8*int64(cap(r.words)) + 4*int64(cap(r.floats)) + r.size
+	memories := []gpu.Pinned{r.slots[0].overflow, r.slots[1].overflow}
+	for i := range r.feed.ring {
+		s := &r.feed.ring[i]
+		memories, n = append(memories, s.pinned), n+s.orderBytes
+	}
 	for _, p := range r.parts {
 		for i := range ring {
 			memories = append(memories, p.bringing.chunks[i].pinned, p.fetching.chunks[i].pinned)

@@ -33,7 +33,6 @@ func (r *Rows) needsOf(of size) needs {
 		}
 		return min(n, n/devices+n/(4*devices)+64)
 	}
-	s := slot{training: of.training, examples: of.examples}
 	x := section{
 		Share: Share{0, (of.examples + devices - 1) / devices}, rows: part(of.rows), all: of.rows, bagCount: part(of.features),
 		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: of.weighted,
@@ -45,8 +44,8 @@ func (r *Rows) needsOf(of size) needs {
 		x.rowBagCount, x.rowWeighted = part(of.features), of.rowWeighted
 		x.floats = 2 * kernels.UpdateBytes / 4 * r.Network.Fields // of as many groups at most
 	}
-	r.place(&x, s.training, s.examples)
-	return needs{work: r.workOf(&s, &x).bytes, inputs: x.bytes, pinned: devices * x.bytes}
+	r.place(&x, of.training, of.examples)
+	return needs{work: r.workOf(&x, of.training, of.examples).bytes, inputs: x.bytes, pinned: devices * x.bytes}
 }
 
 // needsOfAll are the largest of some mini-batches.
@@ -79,8 +78,13 @@ func (r *Rows) reserve(batches []reader.Batch) error {
 	for i := range batches {
 		most = max(most, batches[i].N)
 	}
+	for i := range r.feed.ring {
+		if err := r.growStaging(&r.feed.ring[i], n.pinned, most); err != nil {
+			return err
+		}
+	}
 	for i := range r.slots {
-		if err := r.growInputs(&r.slots[i], i, n.pinned, func(int) int { return n.inputs }, most); err != nil {
+		if err := r.growInputs(i, func(int) int { return n.inputs }, most); err != nil {
 			return err
 		}
 	}
@@ -94,7 +98,12 @@ func (r *Rows) reserved(n needs) bool {
 			return false
 		}
 	}
-	return r.slots[0].holds(n.pinned) && r.slots[1].holds(n.pinned)
+	for i := range r.feed.ring {
+		if !r.feed.ring[i].holds(n.pinned) {
+			return false
+		}
+	}
+	return true
 }
 
 // lacks is how many bytes of a device's memory mini-batches would need more.

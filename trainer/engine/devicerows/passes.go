@@ -271,6 +271,7 @@ func (r *Rows) leave() {
 // End ends the current pass; trained says whether rows of it were changed. Unless another pass was announced, they are on
 // the host then.
 func (r *Rows) End(trained bool) error {
+	r.dropBatches()
 	if r.current == nil {
 		return nil
 	}
@@ -324,6 +325,7 @@ func (r *Rows) settle(all bool) error {
 
 // Abort ends all passes after an error; nothing more is copied.
 func (r *Rows) Abort() {
+	r.dropBatches()
 	r.forgetNext()
 	for _, p := range r.parts {
 		p.fetching.stop()

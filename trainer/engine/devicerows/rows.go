@@ -3,7 +3,6 @@ package devicerows
 import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
-	"aibox/internal/kernel"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/ops"
@@ -31,11 +30,10 @@ type Rows struct {
 	parts    []*part
 	slots    [2]slot
 	passes
+	feed   feed
 	worker *worker
 	update kernels.RowUpdate // of the current step
-	order  order
-	copier kernel.Copier
-	words  []uint64 // scratch
+	words  []uint64          // scratch
 	floats []float32
 }
 
@@ -67,7 +65,8 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 
 // New returns rows without a pass, also if there is an error. Their optimizer goes on from state, which must not be replaced.
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
-	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker()}
+	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker("copying rows")}
+	r.feed.worker, r.feed.task = newWorker("copying a mini-batch"), newTask(r.prepare)
 	for i, d := range devices {
 		p := &part{Device: d, number: i}
 		r.parts = append(r.parts, p)
@@ -95,7 +94,10 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 }
 
 // Close ends all work on the host; nothing but Traffic may be called any more. What is on the devices ends with them.
-func (r *Rows) Close() { r.worker.close() }
+func (r *Rows) Close() {
+	r.feed.worker.close()
+	r.worker.close()
+}
 
 // averagedFields says of each field whether its bags are averaged; nil: none is.
 func averagedFields(net *program.Network) []int32 {

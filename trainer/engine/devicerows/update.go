@@ -111,7 +111,7 @@ func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 			continue
 		}
 		x := &s.sections[d]
-		index, err := s.inputs.Reading(x.at+x.index, 4*x.rows)
+		index, err := s.pinned.Reading(x.at+x.index, 4*x.rows)
 		if err != nil {
 			return 0, false, err
 		}

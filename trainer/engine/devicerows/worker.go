@@ -9,6 +9,7 @@ import (
 // worker does what needs the host alone, such as copies between pinned memory and the host's rows, one task after the
 // other, while the goroutine that uses Rows goes on.
 type worker struct {
+	name    string
 	tasks   chan *task
 	closing sync.Once
 	ended   chan struct{}
@@ -23,16 +24,16 @@ type task struct {
 
 func newTask(do func()) task { return task{do: do, outcome: make(chan error, 1)} }
 
-func newWorker() *worker {
-	w := &worker{tasks: make(chan *task, 16), ended: make(chan struct{})}
-	panics.Go("copying rows", w.run)
+func newWorker(name string) *worker {
+	w := &worker{name: name, tasks: make(chan *task, 16), ended: make(chan struct{})}
+	panics.Go(name, w.run)
 	return w
 }
 
 func (w *worker) run() {
 	defer close(w.ended)
 	for t := range w.tasks {
-		t.outcome <- panics.Do("copying rows", func() error {
+		t.outcome <- panics.Do(w.name, func() error {
 			t.do()
 			return nil
 		})

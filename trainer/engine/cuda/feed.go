@@ -1,0 +1,84 @@
+package cuda
+
+import (
+	"aibox/gpu"
+	"aibox/internal/kernel"
+	"aibox/reader"
+	"aibox/trainer/program"
+)
+
+// With rows on the devices, a step of a large mini-batch may take a device no longer than it takes the host to copy what the step needs into pinned
+// memory. So while the host enqueues a step and waits for the one before, a worker (devicerows.Rows.Prepare) copies for the next one.
+
+// prepared is the dense inputs of the next mini-batch, in pinned memory.
+type prepared struct {
+	batch    *reader.Batch // nil: none was prepared
+	training bool
+	layout   inputLayout
+	copier   kernel.Copier
+	copy     func() // copier.Copy, bound once
+}
+
+// following is the mini-batch of the pass behind another one; nil if there is none.
+func (e *Engine) following(b *reader.Batch) *reader.Batch {
+	for i := range len(e.batches) - 1 {
+		if &e.batches[i] == b {
+			return &e.batches[i+1]
+		}
+	}
+	return nil
+}
+
+// prepareNext lets a worker copy what the devices need of the mini-batch behind that of j, all parts of which were sent. A mini-batch
+// that was not checked when it was made is not touched before its own call.
+func (e *Engine) prepareNext(j *job) error {
+	next := e.following(j.batch.Batch)
+	if next == nil || !next.Made() {
+		return nil
+	}
+	l, to := j.inputs(next.N), e.pinned.inputs[e.pinned.inputsOf(j.number+1)]
+	if !holds(to, l.bytes) {
+		return nil
+	}
+	bytes, err := to.Writing(0, l.bytes)
+	if err != nil {
+		return err
+	}
+	p := &e.prepared
+	p.batch, p.training, p.layout = next, j.prog.Training(), l
+	in := program.Inputs{Dense: next.Dense}
+	if p.training {
+		in.Labels, in.Weights = next.Labels, next.Weights
+	}
+	l.copyTo(&p.copier, bytes, &in)
+	e.aheadParts = e.divide(e.aheadParts[:0], next.N)
+	begun, err := e.held.Prepare(next, e.sharesOf(e.aheadParts), p.training, p.copy)
+	if !begun {
+		p.batch = nil
+		p.copy()
+	}
+	return err
+}
+
+// isPrepared tells whether the dense inputs of a job are in pinned memory.
+func (e *Engine) isPrepared(j *job, l inputLayout) (bool, error) {
+	if e.held == nil {
+		return false, nil
+	}
+	p := &e.prepared
+	is := p.batch == j.batch.Batch && p.training == j.prog.Training() && p.layout == l
+	p.batch = nil
+	return is, e.held.Prepared()
+}
+
+// copyTo adds the copies of the inputs of a mini-batch, as far as it has them, to pinned memory.
+func (l *inputLayout) copyTo(c *kernel.Copier, to []byte, in *program.Inputs) {
+	for _, v := range [...]struct {
+		at   int
+		data []float32
+	}{{l.dense, in.Dense}, {l.labels, in.Labels}, {l.weights, in.Weights}} {
+		if len(v.data) > 0 {
+			kernel.CopyTo(c, gpu.As[float32](to[v.at:][:4*len(v.data)]), v.data)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package devicerows
+
+import (
+	"aibox/gpu/kernels"
+	"aibox/trainer/decay"
+)
+
+// section is what one device gets of a mini-batch: offsets in bytes from its beginning.
+type section struct {
+	Share
+	at, bytes int // in the pinned memory
+	first     int // of its rows, in the order of rows
+	rows      int // that it has
+	all       int // rows of the mini-batch
+
+	index, offsets, bags, bagWeights        int // of all mini-batches
+	starts, rowBags, rowWeights, labels     int // of training
+	averaged, moment, timeline              int
+	step, groups, constants                 int
+	bagCount, rowBagCount                   int
+	timelineWords, floats                   int
+	weighted, rowWeighted, averages, decays bool
+}
+
+// layout orders the rows of a mini-batch and lays out its sections, for so many devices. It returns the bytes of all.
+func (r *Rows) layout(s *staging) int {
+	o, b, fields, devices := &s.order, s.batch, r.Network.Fields, len(r.parts)
+	o.set(b, r.current.at, devices)
+	s.sections = resize(s.sections, devices)
+	at := 0
+	for d := range s.sections {
+		share := s.shares[d]
+		lo, hi := b.Offsets[share.First*fields], b.Offsets[(share.First+share.N)*fields]
+		x := section{
+			Share: share, at: at, first: o.first[d], rows: o.first[d+1] - o.first[d], all: len(b.Rows), bagCount: int(hi - lo),
+			weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.decays,
+		}
+		if x.decays {
+			x.timelineWords = s.words - decay.MomentWords
+		}
+		if s.training {
+			x.rowBagCount, x.rowWeighted = o.features[d+1]-o.features[d], b.RowWeights != nil
+			x.floats = s.floats
+		}
+		r.place(&x, s.training, b.N)
+		at += x.bytes
+		s.sections[d] = x
+	}
+	return at
+}
+
+// place gives the parts of a section their places, of a mini-batch with so many examples.
+func (r *Rows) place(x *section, training bool, examples int) {
+	fields := r.Network.Fields
+	place := func(bytes int) int {
+		at := x.bytes
+		x.bytes += aligned(bytes)
+		return at
+	}
+	x.index = place(4 * x.rows)
+	x.offsets = place(4 * (x.N*fields + 1))
+	x.bags = place(4 * x.bagCount)
+	if x.weighted {
+		x.bagWeights = place(4 * x.bagCount)
+	}
+	if x.averages {
+		x.averaged = place(4 * fields)
+	}
+	if x.decays {
+		x.moment = place(8 * decay.MomentWords)
+		x.timeline = place(8 * x.timelineWords)
+	}
+	if !training {
+		return
+	}
+	x.starts = place(4 * (x.rows + 1))
+	x.rowBags = place(4 * x.rowBagCount)
+	if x.rowWeighted {
+		x.rowWeights = place(4 * x.rowBagCount)
+	}
+	x.labels = place(4 * examples)
+	x.step = place(kernels.RowStepBytes)
+	x.groups = place(4 * fields)
+	x.constants = place(4 * x.floats)
+}
