@@ -67,7 +67,7 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 }
 
 func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uint64]int32) Batch {
-	b := Batch{N: len(examples), Labels: []float32{}, Dense: []float32{}, Offsets: []int32{0}, Index: []int32{}, Rows: []int32{}, made: true}
+	b := Batch{N: len(examples), Labels: []float32{}, Dense: []float32{}, Offsets: []int32{0}, Index: []int32{}, Rows: []int32{}}
 	var weights, bagWeights []float32
 	if len(p.pass) > 0 {
 		b.Columns = make([][]string, len(p.pass))
@@ -131,6 +131,7 @@ func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uin
 	if slices.ContainsFunc(bagWeights, func(w float32) bool { return !isOne(w) }) {
 		b.BagWeights, b.RowWeights = bagWeights, slices.Concat(userWeights...)
 	}
+	b.SetMade()
 	return b
 }
 

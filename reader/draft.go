@@ -140,7 +140,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 	}
 	d.keys = m.table.keys
 	b.Invert(len(d.keys))
-	b.made = true
+	b.SetMade()
 	return nil
 }
 

@@ -47,7 +47,8 @@ type Batch struct {
 	// nil unless asked for.
 	Columns [][]string
 
-	made bool // by a Reader, or by who says so
+	made   bool // by a Reader, or by who says so
+	single bool // each bag has one feature
 
 	// The memory of Weights, BagWeights and RowWeights, which may be nil.
 	weights, bagWeights, rowWeights []float32
@@ -58,7 +59,21 @@ type Batch struct {
 func (b *Batch) Made() bool { return b.made }
 
 // SetMade says that the mini-batch is as a Reader would have made it.
-func (b *Batch) SetMade() { b.made = true }
+func (b *Batch) SetMade() {
+	b.made, b.single = true, len(b.Index) == len(b.Offsets)-1
+	if !b.single {
+		return
+	}
+	for i, at := range b.Offsets {
+		if int(at) != i {
+			b.single = false
+			return
+		}
+	}
+}
+
+// Single tells whether the mini-batch was made, and each of its bags has one feature, so that Offsets says nothing.
+func (b *Batch) Single() bool { return b.made && b.single }
 
 // Features is the number of sparse feature occurrences in the mini-batch.
 func (b *Batch) Features() int { return len(b.Index) }

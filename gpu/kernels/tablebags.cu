@@ -1,13 +1,13 @@
 #include "table.h"
 
-template <int N> DEVICE void pool(float *y, int ldy, float *means, const float *values, const int *offsets, const int *index,
+template <int N> DEVICE void pool(float *y, int ldy, float *means, const float *values, const int *index, const int *offsets, int several,
 		const float *weights, int weighted, const int *averaged, int averages, int examples, int fields, int width, long long inverse) {
 	Element e(examples * fields, width / N);
 	if (e.outside) {
 		return;
 	}
 	unsigned bag = e.i, k = e.j * N;
-	int lo = offsets[bag], hi = offsets[bag + 1];
+	int lo = several ? offsets[bag] : bag, hi = several ? offsets[bag + 1] : bag + 1;
 	float factor = 1;
 	Numbers<N> sum = {};
 	if (hi - lo == 1 && !weighted) {
@@ -34,13 +34,13 @@ template <int N> DEVICE void pool(float *y, int ldy, float *means, const float *
 	}
 }
 
-// weighted and averages are 1 if there are weights, and fields that are averaged. A thread works on at_once columns.
-WAITING_KERNEL table_pool(float *y, int ldy, float *means, const float *values, const int *offsets, const int *index, const float *weights, int weighted,
+// several is 0 if each bag has one row; weighted and averages are 1 if there are weights, and fields that are averaged. A thread works on at_once columns.
+WAITING_KERNEL table_pool(float *y, int ldy, float *means, const float *values, const int *index, const int *offsets, int several, const float *weights, int weighted,
 		const int *averaged, int averages, int examples, int fields, int width, int at_once, long long inverse) {
 	if (at_once == 4) {
-		pool<4>(y, ldy, means, values, offsets, index, weights, weighted, averaged, averages, examples, fields, width, inverse);
+		pool<4>(y, ldy, means, values, index, offsets, several, weights, weighted, averaged, averages, examples, fields, width, inverse);
 	} else {
-		pool<1>(y, ldy, means, values, offsets, index, weights, weighted, averaged, averages, examples, fields, width, inverse);
+		pool<1>(y, ldy, means, values, index, offsets, several, weights, weighted, averaged, averages, examples, fields, width, inverse);
 	}
 }
 

@@ -3,7 +3,7 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelPool           = declare("table_pool", "wi wrrr ri ri iiiil")
+	kernelPool           = declare("table_pool", "wi wrr ri ri ri iiiil")
 	kernelPieceGradients = declare("table_piece_gradients", "w ri rr ri ri iiiil")
 	kernelRowGradients   = declare("table_gradients", "w ri rr ri ri r iiiil")
 )
@@ -11,7 +11,7 @@ var (
 // Bags is which rows of a mini-batch each bag has, as reader.Batch has them.
 type Bags struct {
 	Fields   int        // of an example
-	Offsets  gpu.Region // int32 (examples*Fields + 1): where bags begin in Index
+	Offsets  gpu.Region // int32 (examples*Fields + 1): where bags begin in Index; none: each has one row
 	Index    gpu.Region // int32: rows of the mini-batch
 	Weights  gpu.Region // float32, in the order of Index; none: all are 1
 	Averaged gpu.Region // int32 (Fields): not 0 where the field has the mean of its rows, by weight; none: all have the sum
@@ -26,13 +26,13 @@ func (k *Set) Pool(s gpu.Stream, y Matrix, b *Bags, values gpu.Region, width, ex
 	}
 	means := b.Means
 	if b.Averaged.Memory == nil {
-		means = none(b.Offsets)
+		means = none(b.Index)
 	} else if means.Memory == nil {
 		return gpu.Invalid("fields are averaged, and there is no room for what their sums are multiplied by")
 	}
-	k.with().writes(y, examples).add(gpu.Write(means), gpu.Read(values), gpu.Read(b.Offsets), gpu.Read(b.Index))
+	k.with().writes(y, examples).add(gpu.Write(means), gpu.Read(values), gpu.Read(b.Index)).perhapsRegion(b.Offsets, b.Index)
 	each := atOnce([]int{y.Stride, width}, y.Region(examples), values)
-	k.perhapsRegion(b.Weights, b.Offsets).perhapsRegion(b.Averaged, b.Offsets).ints(examples, b.Fields, width, each).add(inverse(b.Fields))
+	k.perhapsRegion(b.Weights, b.Index).perhapsRegion(b.Averaged, b.Index).ints(examples, b.Fields, width, each).add(inverse(b.Fields))
 	return k.launch(s, kernelPool, elements(examples, b.Fields*width/each))
 }
 

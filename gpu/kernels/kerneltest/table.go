@@ -240,16 +240,23 @@ var _ = add("pool rows", func(r *rig) {
 	n, width, examples := 1+r.IntN(50), []int{1 + r.IntN(20), 4 * (1 + r.IntN(5))}[r.IntN(2)], r.rowCount()
 	b := kernels.Bags{Fields: 1 + r.IntN(4)}
 	offsets, index := []int32{0}, []int32(nil)
-	weighted := r.IntN(2) == 0
+	weighted, single := r.IntN(2) == 0, r.IntN(3) == 0
 	var weights []float32
 	for range examples * b.Fields {
-		for range r.IntN(4) {
+		rows := 1
+		if !single {
+			rows = r.IntN(4)
+		}
+		for range rows {
 			index = append(index, int32(r.IntN(n)))
 			weights = append(weights, r.plain()*float32(r.IntN(2)))
 		}
 		offsets = append(offsets, int32(len(index)))
 	}
-	b.Offsets, b.Index = r.ints(offsets), r.ints(index)
+	b.Index = r.ints(index)
+	if !single || r.IntN(2) == 0 {
+		b.Offsets = r.ints(offsets)
+	}
 	if weighted {
 		b.Weights = r.floats(weights).region()
 	}

@@ -10,14 +10,17 @@ import (
 var _ = add(emulated.Kernels{
 	"table_pool": {Run: func(b *emulated.Block) {
 		y, means, values := at(b, 0), emulated.Slice[float32](b, 2), emulated.Slice[float32](b, 3)
-		offsets, index := emulated.Slice[int32](b, 4), emulated.Slice[int32](b, 5)
-		weights, weighted := emulated.Slice[float32](b, 6), b.Int32(7) != 0
-		averaged, averages := emulated.Slice[int32](b, 8), b.Int32(9) != 0
-		fields, width := b.Int32(11), b.Int32(12)
-		elementsAtOnce(b, b.Int32(10), fields*width, b.Int32(13), func(i, j int) {
+		index, offsets, several := emulated.Slice[int32](b, 4), emulated.Slice[int32](b, 5), b.Int32(6) != 0
+		weights, weighted := emulated.Slice[float32](b, 7), b.Int32(8) != 0
+		averaged, averages := emulated.Slice[int32](b, 9), b.Int32(10) != 0
+		fields, width := b.Int32(12), b.Int32(13)
+		elementsAtOnce(b, b.Int32(11), fields*width, b.Int32(14), func(i, j int) {
 			f, k := j/width, j%width
 			bag := i*fields + f
-			lo, hi := offsets[bag], offsets[bag+1]
+			lo, hi := int32(bag), int32(bag+1)
+			if several {
+				lo, hi = offsets[bag], offsets[bag+1]
+			}
 			factor, sum := float32(1), float32(0)
 			if hi-lo == 1 && !weighted {
 				sum = values[int(index[lo])*width+k]

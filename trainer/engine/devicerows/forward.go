@@ -188,7 +188,10 @@ func (r *Rows) gather(number, d int) error {
 // pool enqueues the pooling of a device's bags.
 func (r *Rows) pool(v *view, y kernels.Matrix) error {
 	b := kernels.Bags{
-		Fields: r.Network.Fields, Offsets: v.in(v.offsets, 4*(v.N*r.Network.Fields+1)), Index: v.in(v.bags, 4*v.bagCount), Means: r.meansOf(v, v.Share),
+		Fields: r.Network.Fields, Index: v.in(v.bags, 4*v.bagCount), Means: r.meansOf(v, v.Share),
+	}
+	if !v.single {
+		b.Offsets = v.in(v.offsets, 4*(v.N*r.Network.Fields+1))
 	}
 	if v.weighted {
 		b.Weights = v.in(v.bagWeights, 4*v.bagCount)

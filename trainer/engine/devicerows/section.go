@@ -20,6 +20,7 @@ type section struct {
 	bagCount, rowBagCount                   int
 	timelineWords, floats                   int
 	weighted, rowWeighted, averages, decays bool
+	single                                  bool // each bag has one row
 }
 
 // layout orders the rows of a mini-batch and lays out its sections, for so many devices. It returns the bytes of all.
@@ -33,7 +34,7 @@ func (r *Rows) layout(s *staging) int {
 		lo, hi := b.Offsets[share.First*fields], b.Offsets[(share.First+share.N)*fields]
 		x := section{
 			Share: share, at: at, first: o.first[d], rows: o.first[d+1] - o.first[d], all: len(b.Rows), bagCount: int(hi - lo),
-			weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.decays,
+			weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.decays, single: b.Single(),
 		}
 		if x.decays {
 			x.timelineWords = s.words - decay.MomentWords
@@ -58,7 +59,9 @@ func (r *Rows) place(x *section, training bool, examples int) {
 		return at
 	}
 	x.index = place(4 * x.rows)
-	x.offsets = place(4 * (x.N*fields + 1))
+	if !x.single {
+		x.offsets = place(4 * (x.N*fields + 1))
+	}
 	x.bags = place(4 * x.bagCount)
 	if x.weighted {
 		x.bagWeights = place(4 * x.bagCount)

@@ -152,19 +152,23 @@ func (r *Rows) fill(s *staging, x *section, to []byte) {
 	o, c, b, fields := &s.order, &s.copier, s.batch, r.Network.Fields
 	ints := func(at, n int) []int32 { return gpu.As[int32](to[at:][:4*n]) }
 	lo := b.Offsets[x.First*fields]
-	offsets := b.Offsets[x.First*fields:][:x.N*fields+1]
 	index := ints(x.index, x.rows)
+	if !x.single {
+		offsets := b.Offsets[x.First*fields:][:x.N*fields+1]
+		if to := ints(x.offsets, len(offsets)); lo == 0 {
+			kernel.CopyTo(c, to, offsets)
+		} else {
+			for i, at := range offsets {
+				to[i] = at - lo
+			}
+		}
+	}
 	if len(r.parts) == 1 {
 		c.Find(index, b.Rows, r.current.at)
-		kernel.CopyTo(c, gpu.As[int32](to[x.offsets:]), offsets)
 		kernel.CopyTo(c, gpu.As[int32](to[x.bags:]), b.Index)
 	} else {
 		for i, row := range o.rows[x.first:][:x.rows] {
 			index[i] = r.current.at[b.Rows[row]] / int32(len(r.parts))
-		}
-		from := ints(x.offsets, len(offsets))
-		for i, at := range offsets {
-			from[i] = at - lo
 		}
 		bags := ints(x.bags, x.bagCount)
 		for i, row := range b.Index[lo:][:x.bagCount] {
