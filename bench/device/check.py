@@ -1,6 +1,6 @@
 """Checks and measures aibox on a machine with an NVIDIA device, and prints what docs/gpu.md is to say, as Markdown.
 
-    ./check.sh                                  all parts, within 28 minutes
+    ./check.sh                                  all parts, within 29 minutes
     ./check.sh --data DIR models determinism    some of them
     ./check.sh --within 540                     as much as there is time for: each part gets its share, and skips the rest
     ./check.sh --engine cpu --quick             what needs no device, in small: a test of the check itself
@@ -12,6 +12,7 @@ Parts:
     models        all models, on the samples of --data or on a generated log, against the CPU
     losses        those of the first 1,000 steps of all models, against the CPU
     determinism   the same model three times; several logical devices on one against one
+    operations    how long each operation of a step takes
     speed         a step, beside PyTorch in the same run and beside what the device can do
     job           the whole job from Parquet, and the stage that bounds it
     host          the reader and pulls of rows in memory, by threads
@@ -32,22 +33,24 @@ import time
 
 import host
 import jobs
+import operations
 import steps
 import tests
 from part import Part, Table, fenced, output
 
-# What runs, and for how many seconds at most: together 28 minutes.
+# What runs, and for how many seconds at most: together 29 minutes.
 PARTS = {
     "tests": (tests.tests, 240),
     "models": (jobs.models, 140),
     "losses": (jobs.losses, 90),
     "determinism": (jobs.determinism, 180),
+    "operations": (operations.operations, 60),
     "speed": (steps.speed, 600),
     "job": (host.job, 180),
     "host": (host.host, 100),
     "sanitizer": (tests.sanitizer, 180),
 }
-ON_DEVICES = ("tests", "sanitizer")  # parts that mean nothing without one
+ON_DEVICES = ("tests", "operations", "sanitizer")  # parts that mean nothing without one
 RESULTS = {0: "passed", 3: "passed; some was skipped"}
 GRACE = 5  # seconds for a part that is stopped to say what it has found
 

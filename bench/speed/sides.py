@@ -107,9 +107,9 @@ class Place:
             made.write_text(json.dumps(wanted))
         return {**json.loads((model / "summary.json").read_text()), "model": str(model)}
 
-    def run(self, command, overrides, cores=None):
+    def run(self, command, overrides, cores=None, more=()):
         """Runs a command of aibox on the job and returns the seconds that it took, and its log."""
-        line = [self.aibox, command, JOB, *flags(overrides), "--log-format", "json"]
+        line = [self.aibox, command, JOB, *flags(overrides), "--log-format", "json", *more]
         begin = time.perf_counter()
         done = subprocess.run(on_cores(cores, line), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode:
