@@ -75,6 +75,7 @@ func TestSmallestCache(t *testing.T) {
 		}
 		for _, format := range sparsetable.ValueFormats() {
 			t.Run(kind+" "+format, func(t *testing.T) {
+				t.Parallel()
 				base := slices.Concat(extras[kind], oddRows(kind), []string{"training.epochs=2", "sparse_table.value_format=" + format})
 				want := train(t, job(t, kind, base...)).Digest
 				for _, policy := range sparsetable.CachePolicies() {

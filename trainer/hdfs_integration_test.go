@@ -21,6 +21,7 @@ import (
 // happens, the model must be the one trained from the good bytes on the local
 // disk, or there must be no model.
 func TestTrainFromHDFS(t *testing.T) {
+	t.Parallel() // it waits for the cluster most of the time
 	if testing.Short() {
 		t.Skip("SKIP: starts a cluster; not in short mode")
 	}

@@ -12,6 +12,7 @@ import (
 // TestRestoreFromHDFS: a model is restored from a real HDFS of which parts fail in the middle of a
 // bucket file, when the model is usable and the rest of it is fetched.
 func TestRestoreFromHDFS(t *testing.T) {
+	t.Parallel() // it waits for the cluster most of the time
 	a := &away{Cluster: proxied(t)}
 	j := withBuckets(t, slices.Concat(patient, []string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "output.remote=" + a.URI("/model")})...)
 	s := train(t, j)

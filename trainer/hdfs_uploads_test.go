@@ -24,6 +24,7 @@ import (
 // an object, processes are killed there, and HDFS refuses what is uploaded. Then the machine is
 // lost, and another one makes the model of a machine that was not disturbed.
 func TestSnapshotsToHDFS(t *testing.T) {
+	t.Parallel() // it waits for the cluster most of the time
 	a := newAway(t)
 	rng := testseed.Rand(t)
 	for range tabletest.Kills(t, 1, 1) {

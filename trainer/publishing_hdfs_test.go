@@ -21,6 +21,7 @@ import (
 
 // TestPublishToHDFS publishes nights to a real HDFS while its parts fail, and restores them.
 func TestPublishToHDFS(t *testing.T) {
+	t.Parallel() // it waits for the cluster most of the time
 	if testing.Short() {
 		t.Skip("SKIP: starts a cluster; not in short mode")
 	}

@@ -87,6 +87,7 @@ func TestResumeOnAnotherMachine(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			left := job(t, "deepfm", append(slices.Clip(set), "snapshots.every=none")...)
 			want := outcome(t, left, train(t, left))
 			rng := testseed.Rand(t)

@@ -26,6 +26,7 @@ func TestKilledWhileSaving(t *testing.T) {
 	for _, stage := range []string{stageTableSaved, stagePrepared, stageCommitted, stageDropped} {
 		for _, at := range []int{1, 2, 7, 12, 13, 14, -1} {
 			t.Run(fmt.Sprintf("%s, number %d", stage, at), func(t *testing.T) {
+				t.Parallel()
 				j := job(t, "fm", set...)
 				opts := quiet
 				last, n := newCrash(t, j), 0

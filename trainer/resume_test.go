@@ -292,6 +292,7 @@ func resumeSettings(t *testing.T) map[string][]string {
 func TestResumeOfAllKinds(t *testing.T) {
 	for name, set := range resumeSettings(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			left := job(t, "deepfm", append(slices.Clip(set), "snapshots.every=none")...)
 			want := outcome(t, left, train(t, left))
 			rng := testseed.Rand(t)
