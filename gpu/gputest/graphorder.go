@@ -176,6 +176,13 @@ func (b *board) random() func() error {
 			x, y, z := any(onDevice, m, k), any(onDevice, k, n), any(onDevice, m, n)
 			if !z.Overlaps(x) && !z.Overlaps(y) {
 				p := gpu.Product{M: m, N: n, K: k, A: b.side(x), B: b.side(y), C: b.side(z), Accumulate: rng.IntN(2) == 0}
+				if bias := any(onDevice, 1, n); !p.Accumulate && !bias.Overlaps(z) {
+					fused := p
+					fused.Epilogue = gpu.Epilogue{Bias: bias, ReLU: true}
+					if must[bool](b.rig)(b.s.Fuses(fused)) {
+						p = fused
+					}
+				}
 				return func() error { return b.s.Multiply(p) }
 			}
 		}
