@@ -13,7 +13,7 @@
 //	    Stream    a queue: its operations run one after the other; products may have an Epilogue
 //	    Event     a mark in a stream that other streams and the host can wait for
 //	    Module    code; has kernels by name
-//	    Graph     a captured series of operations of a stream, which is enqueued there by one call
+//	    Graph     captured operations of a stream, which are enqueued there by one call and may run side by side
 //	  Group       devices that add up arrays together
 //
 // Open may be called several times for one physical device. Each call gives a device of its
@@ -30,7 +30,8 @@
 // them into the queues of their streams and returns. Everything else is done when the
 // call returns. Nothing but the following orders two operations:
 //
-//   - of two operations of one stream, the earlier one is finished before the later one begins;
+//   - of two operations of one stream, the earlier one is finished before the later one begins. A graph is
+//     one operation; what orders those within it are the regions that they use (Order);
 //   - what was enqueued before Record is finished before what is enqueued after a Wait for
 //     that event begins, whatever the streams and devices. Wait means the latest Record
 //     before the call of Wait; later ones do not matter;

@@ -60,7 +60,7 @@ func (k ArgKind) String() string {
 
 // Arg is an argument of a kernel. A region that a kernel writes overlaps none of its other
 // regions, and all lie in memory of the device that runs the kernel. Read, Write and
-// Update say what the kernel will use: the emulation orders launches by that and holds the
+// Update say what the kernel will use: the operations of a graph are ordered by that, and the emulation holds the
 // kernel to it, including the gaps between rows.
 type Arg struct {
 	Kind   ArgKind

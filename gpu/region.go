@@ -51,11 +51,50 @@ func (r Region) Check(what string) error {
 	return nil
 }
 
-// Overlaps tells whether two regions have a byte in common.
+// Overlaps tells whether two regions, in which Check finds no fault, have a byte in common. It takes longer the more rows they have only if
+// there are gaps between the rows of both, and the distances of the rows differ.
 func (r Region) Overlaps(o Region) bool {
 	if r.Memory != o.Memory || r.empty() || o.empty() || r.Offset >= o.Offset+o.Extent() || o.Offset >= r.Offset+r.Extent() {
 		return false
 	}
+	r, o = r.joined(), o.joined()
+	switch {
+	case r.Rows == 1:
+		return evenly(r, o, o.Pitch)
+	case o.Rows == 1 || r.Pitch == o.Pitch:
+		return evenly(r, o, r.Pitch)
+	}
+	return walk(r, o)
+}
+
+// joined is the region with one row, if no gaps are between its rows.
+func (r Region) joined() Region {
+	if r.Rows == 1 || r.Pitch == r.Width {
+		r.Width, r.Rows = r.Extent(), 1
+		r.Pitch = r.Width
+	}
+	return r
+}
+
+// evenly is Overlaps of regions whose rows are all the same distance apart; that of a single row does not matter. Row j of o begins
+// distance + (j-i)*pitch bytes after row i of r. They have a byte in common if that is more than -o.Width and less than r.Width.
+func evenly(r, o Region, pitch int) bool {
+	distance := o.Offset - r.Offset
+	least := -floor(distance+o.Width-1, pitch) // of j-i
+	most := floor(r.Width-1-distance, pitch)
+	return max(least, 1-r.Rows) <= min(most, o.Rows-1)
+}
+
+// floor is a divided by b, rounded down.
+func floor(a, b int) int {
+	if a < 0 {
+		return -((b - 1 - a) / b)
+	}
+	return a / b
+}
+
+// walk is Overlaps of any regions that are not empty.
+func walk(r, o Region) bool {
 	for i, j := 0, 0; i < r.Rows && j < o.Rows; {
 		a, b := r.Offset+i*r.Pitch, o.Offset+j*o.Pitch
 		switch {

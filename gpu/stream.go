@@ -2,7 +2,7 @@ package gpu
 
 import "time"
 
-// Stream is a queue of operations of a device, which run one after the other. Its methods
+// Stream is a queue of operations of a device, which run one after the other; those of a Graph, which is one operation, may not. Its methods
 // enqueue and return, except for Synchronize and Capture.
 type Stream interface {
 	Name() string
@@ -39,8 +39,10 @@ type Stream interface {
 	// Capture calls enqueue. The operations that it puts into this stream do not run, but become
 	// the graph, with the arguments and the memory they have. It must not do anything else to
 	// this stream, nor Record, Wait or AllReduce. If there are products, the stream must be prepared for them.
+	// What is wrong with the arguments of an operation is the error of its call; all else is that of Capture.
 	Capture(name string, enqueue func() error) (Graph, error)
-	// Run enqueues the operations of a graph that was captured in this stream.
+	// Run enqueues a graph that was captured in this stream. It is one operation: the graph begins when what is in front of it has
+	// finished, and what is behind it begins when all operations of the graph have finished.
 	Run(g Graph) error
 }
 
@@ -59,6 +61,9 @@ type Event interface {
 
 // Graph is a series of operations that was captured. It runs in the stream in which that was done, and nowhere else: so its
 // runs, and all that the stream does besides, can share what the stream has.
+//
+// The operations give the results that they would give one after the other. But only those wait for one another that Order says: those
+// that use nothing in common which one of them writes may run at the same time, or the later one first.
 type Graph interface {
 	Name() string
 	// Free gives back what the graph takes. All its runs must have finished.

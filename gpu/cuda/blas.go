@@ -13,9 +13,10 @@ import (
 	"aibox/gpu"
 )
 
-// blas is the handle of cuBLAS that a stream has, with a workspace. Each stream has its own: with a
-// common one, results could depend on what else is running. Products in graphs have the workspace of their stream, in which
-// the graphs run one after the other. With a workspace that it is given, cuBLAS allocates nothing while it is captured.
+// blas is the handle of cuBLAS that a lane has, with its part of the stream's workspace. Each lane has its own: with a
+// common one, results could depend on what else is running. Graphs of a stream run one after the other, so they have the workspaces of its
+// lanes in common. All are of one size, on which it depends which algorithm cuBLAS takes. With a workspace that it is given, cuBLAS allocates
+// nothing while it is captured.
 type blas struct {
 	handle    C.cublasHandle_t
 	workspace cu.DevicePtr
@@ -29,18 +30,21 @@ func workspaceBytes(major int) int64 {
 	return 4 << 20
 }
 
+// workspaceBytes is the size of the workspace of a lane.
+func (d *device) workspaceBytes() int64 { return workspaceBytes(d.Info().Major) }
+
 // PrepareProducts implements gpu.Stream.
 func (s *stream) PrepareProducts() error {
 	err := s.dev.ready()
 	if err == nil {
-		err = s.blas.prepare(s)
+		err = s.prepare()
 	}
 	return s.failed("PrepareProducts", err)
 }
 
-// prepare makes the handle and the workspace, unless they are there.
-func (b *blas) prepare(s *stream) error {
-	if b.handle != nil {
+// prepare makes the handles and the workspaces, unless they are there.
+func (s *stream) prepare() error {
+	if s.at(lanes-1).blas.handle != nil {
 		return nil
 	}
 	if s.capture != nil {
@@ -50,30 +54,49 @@ func (b *blas) prepare(s *stream) error {
 	if err := cublas.load(d.p.driver); err != nil {
 		return err
 	}
-	bytes := d.Info().ProductBytes
-	if b.workspace == 0 {
-		if err := d.on(func() (err error) {
-			b.workspace, err = cu.MemAlloc(bytes)
-			if resultOf(err) == outOfMemory {
-				e := &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: bytes, Reason: "the workspace of cuBLAS"}
-				e.Free, e.Total, _ = d.room()
-				return e
-			}
-			return err
-		}); err != nil {
+	if err := s.openSides(); err != nil {
+		return err
+	}
+	if s.workspace == 0 {
+		if err := d.on(s.allocate); err != nil {
 			return err
 		}
 	}
-	return d.checkBlas(C.aibox_blas_create(d.ctx, s.handle, C.uint64_t(b.workspace), C.size_t(bytes), &b.handle))
+	for i := range lanes {
+		if err := s.at(i).prepare(d, s.workspace+cu.DevicePtr(int64(i)*d.workspaceBytes())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allocate makes room for the workspaces of all lanes.
+func (s *stream) allocate() (err error) {
+	d := s.dev
+	bytes := d.Info().ProductBytes
+	s.workspace, err = cu.MemAlloc(bytes)
+	if resultOf(err) == outOfMemory {
+		e := &gpu.Error{Kind: gpu.OutOfMemory, Device: d.number, Asked: bytes, Reason: "the workspace of cuBLAS"}
+		e.Free, e.Total, _ = d.room()
+		return e
+	}
+	return err
+}
+
+// prepare makes the handle of a lane, unless it is there.
+func (l *lane) prepare(d *device, workspace cu.DevicePtr) error {
+	b := &l.blas
+	if b.handle != nil {
+		return nil
+	}
+	b.workspace = workspace
+	return d.checkBlas(C.aibox_blas_create(d.ctx, l.handle, C.uint64_t(workspace), C.size_t(d.workspaceBytes()), &b.handle))
 }
 
 // free gives the handle back. The context is that of the thread.
 func (b *blas) free() {
 	if b.handle != nil {
 		C.aibox_blas_destroy(b.handle)
-	}
-	if b.workspace != 0 {
-		_ = cu.MemFree(b.workspace)
 	}
 }
 

@@ -135,9 +135,7 @@ func (d *device) close() error {
 func (d *device) empty() {
 	_ = d.on(func() error {
 		for _, s := range d.streams {
-			s.fused.free()
-			s.blas.free()
-			_ = s.cu.Destroy()
+			s.free()
 		}
 		for _, g := range d.graphs {
 			g.free()

@@ -41,14 +41,13 @@ func (s *stream) copy(dst, src gpu.Region) error {
 	if count(dst) == 0 {
 		return nil
 	}
-	s.uses(from, to)
 	c := C.aibox_copy_t{
 		dst: C.uint64_t(to.address) + C.uint64_t(dst.Offset), src: C.uint64_t(from.address) + C.uint64_t(src.Offset),
 		dst_pitch: pitch(dst), src_pitch: pitch(src), width: C.uint64_t(dst.Width), rows: C.uint64_t(dst.Rows),
 		max_pitch: C.uint64_t(s.dev.p.maxPitch[s.dev.number]),
 	}
 	if from.pinned && to.pinned {
-		return s.copyHost(c)
+		return s.copyHost(c, dst, src)
 	}
 	if away(from) || away(to) {
 		for _, m := range []*memory{from, to} {
@@ -63,9 +62,24 @@ func (s *stream) copy(dst, src gpu.Region) error {
 			c.by_peers, c.dst_ctx, c.src_ctx = 1, number(to.dev), number(from.dev)
 		}
 	}
-	r := C.aibox_copy(s.dev.ctx, s.handle, &c)
+	if s.capture != nil {
+		captured := c
+		s.capture.addCopy(dst, src, func(l *lane) error { return s.copyIn(l, captured, from.dev, to.dev) })
+		return nil
+	}
+	return s.copyIn(&s.lane, c, from.dev, to.dev)
+}
+
+// addCopy makes a copy an operation of the graph.
+func (g *graph) addCopy(dst, src gpu.Region, enqueue func(*lane) error) {
+	g.add("Copy", []gpu.Arg{gpu.Read(src), gpu.Write(dst)}, enqueue)
+}
+
+// copyIn copies in a lane.
+func (s *stream) copyIn(l *lane, c C.aibox_copy_t, from, to *device) error {
+	r := C.aibox_copy(s.dev.ctx, l.handle, &c)
 	if r != 0 {
-		for _, d := range [...]*device{from.dev, to.dev} {
+		for _, d := range [...]*device{from, to} {
 			if d == s.dev {
 				continue
 			}
@@ -82,16 +96,20 @@ func number(d *device) C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(d
 
 // copyHost copies between pinned memories, on a thread of the driver: a copy of the driver would make
 // the host wait.
-func (s *stream) copyHost(c C.aibox_copy_t) error {
-	if s.capture == nil {
+func (s *stream) copyHost(c C.aibox_copy_t, dst, src gpu.Region) error {
+	g := s.capture
+	if g == nil {
 		return s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, &c, nil))
 	}
-	var held unsafe.Pointer
-	err := s.dev.check(C.aibox_host_copy(s.dev.ctx, s.handle, &c, &held))
-	if err == nil {
-		s.capture.held = append(s.capture.held, held)
-	}
-	return err
+	g.addCopy(dst, src, func(l *lane) error {
+		var held unsafe.Pointer
+		err := s.dev.check(C.aibox_host_copy(s.dev.ctx, l.handle, &c, &held))
+		if err == nil {
+			g.held = append(g.held, held)
+		}
+		return err
+	})
+	return nil
 }
 
 // reach lets d copy from and to memory of o directly, where the hardware can. Otherwise the driver

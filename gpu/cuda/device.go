@@ -188,14 +188,9 @@ func (d *device) room() (free, total int64, err error) {
 // NewStream implements gpu.Device.
 func (d *device) NewStream(name string) (gpu.Stream, error) {
 	s := &stream{dev: d, name: name}
-	err := d.do(fmt.Sprintf("NewStream %q", name), func() (err error) {
-		s.cu, err = cu.MakeStream(cu.NonBlocking)
-		return err
-	})
-	if err != nil {
+	if err := d.do(fmt.Sprintf("NewStream %q", name), s.open); err != nil {
 		return nil, err
 	}
-	s.handle = C.CUstream(handle(&s.cu))
 	d.streams = append(d.streams, s)
 	return s, nil
 }

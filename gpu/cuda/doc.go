@@ -32,6 +32,13 @@
 // work. Where a device may wait for others (groups, events of other devices), waiting looks for
 // failures of those, too.
 //
+// # Graphs
+//
+// The operations of a graph are collected, and captured when all are known. gpu.Order says which must wait for which. They are spread over
+// two lanes (lanes.go), streams of the driver of which one is the captured one; events make the other one begin and end with it, and order operations
+// in between. So the driver's graph is no chain, and while the next product of the backward pass runs, so may the gradient of weights. That
+// needs nothing of a driver that those for CUDA 11.4 have not, nor of cuBLAS. Options.Chain makes chains.
+//
 // # Kernels
 //
 // An image's Code is PTX, or anything else that cuModuleLoadData takes. Its Params say which kinds of
@@ -40,8 +47,8 @@
 //
 // # Determinism
 //
-// A product uses the workspace of its stream, so what else is running does not
-// influence which algorithm cuBLAS takes. The same holds for cuBLASLt, which is asked for one algorithm before all captures, and without a
+// A product uses the workspace of its lane, of which all have the same size, so what else is running does not
+// influence which algorithm cuBLAS takes, and neither does the lane. The same holds for cuBLASLt, which is asked for one algorithm before all captures, and without a
 // measurement. AllReduce is NCCL's with rings, unless NCCL_ALGO says
 // otherwise. Where NCCL is missing, or several devices of a group are on one physical device, each
 // device sums up a part of the arrays, in the order of the devices, and copies the sum to the others.

@@ -56,7 +56,7 @@ func (s *stream) fuses(p *gpu.Product) (bool, error) {
 	if s.capture != nil {
 		return false, gpu.Invalid("Fuses was not asked about a product of this shape before the capture")
 	}
-	if err := s.blas.prepare(s); err != nil {
+	if err := s.prepare(); err != nil {
 		return false, err
 	}
 	found, err := s.plan(p, a, b, c)
@@ -164,14 +164,24 @@ func (s *stream) multiplyFused(p *gpu.Product, a, b, c gpu.Region) error {
 		return nil
 	}
 	f := s.fusedOf(p, a, b, c)
-	return s.dev.checkBlas(C.aibox_fused(s.dev.ctx, s.handle, s.fused.handle, found.handle, &f))
+	if s.capture != nil {
+		s.capture.add(p.String(), p.Args(a, b, c), func(l *lane) error { return s.multiplyIn(l, found.handle, f) })
+		return nil
+	}
+	return s.multiplyIn(&s.lane, found.handle, f)
+}
+
+// multiplyIn does a product in a lane.
+func (s *stream) multiplyIn(l *lane, with *C.aibox_plan_t, f C.aibox_fused_t) error {
+	f.workspace = C.uint64_t(l.blas.workspace)
+	return s.dev.checkBlas(C.aibox_fused(s.dev.ctx, l.handle, s.fused.handle, with, &f))
 }
 
 // fusedOf is a product and its epilogue as cuBLASLt has them, column by column: a row of C is a column there, to which
 // the bias is added.
 func (s *stream) fusedOf(p *gpu.Product, a, b, c gpu.Region) C.aibox_fused_t {
 	f := C.aibox_fused_t{
-		gemm: gemm(p, a, b, c), workspace: C.uint64_t(s.blas.workspace), workspace_bytes: C.size_t(s.dev.Info().ProductBytes),
+		gemm: gemm(p, a, b, c), workspace: C.uint64_t(s.blas.workspace), workspace_bytes: C.size_t(s.dev.workspaceBytes()),
 	}
 	if bias := p.Epilogue.Bias; bias.Memory != nil {
 		f.bias, f.epilogue = addressOf(bias), C.CUBLASLT_EPILOGUE_BIAS

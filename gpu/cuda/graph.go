@@ -16,61 +16,16 @@ import (
 
 // graph implements gpu.Graph.
 type graph struct {
-	stream   *stream // that it was captured in
-	name     string
-	exec     C.CUgraphExec
-	memories map[*memory]struct{} // that its operations use
-	held     []unsafe.Pointer     // of copies between pinned memories
-	freed    bool
+	stream     *stream // that it was captured in
+	name       string
+	operations []operation // until the driver has captured them
+	exec       C.CUgraphExec
+	memories   map[*memory]struct{} // that its operations use
+	held       []unsafe.Pointer     // of copies between pinned memories
+	freed      bool
 }
 
 func (g *graph) Name() string { return g.name }
-
-func (g *graph) uses(memories []*memory) {
-	for _, m := range memories {
-		g.memories[m] = struct{}{}
-	}
-}
-
-// Capture implements gpu.Stream.
-func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
-	d, call := s.dev, fmt.Sprintf("Capture of graph %q", name)
-	err := d.ready()
-	if err == nil && s.capture != nil {
-		err = gpu.Invalid("the stream is being captured")
-	}
-	if err == nil {
-		err = d.check(C.aibox_capture(d.ctx, s.handle))
-	}
-	if err != nil {
-		return nil, s.failed(call, err)
-	}
-	g := &graph{stream: s, name: name, memories: map[*memory]struct{}{}}
-	s.capture = g
-	if err := s.captured(g, enqueue); err != nil {
-		_ = d.on(func() error { g.free(); return nil })
-		return nil, err
-	}
-	d.graphs = append(d.graphs, g)
-	return g, nil
-}
-
-// captured lets enqueue fill the graph, and ends the capture also if enqueue panics.
-func (s *stream) captured(g *graph, enqueue func() error) error {
-	done := false
-	defer func() {
-		if !done {
-			s.capture = nil
-			_ = C.aibox_captured(s.dev.ctx, s.handle, nil)
-		}
-	}()
-	if err := enqueue(); err != nil {
-		return err
-	}
-	done = true
-	s.capture = nil
-	return s.failed(fmt.Sprintf("end of Capture of graph %q", g.name), s.dev.check(C.aibox_captured(s.dev.ctx, s.handle, &g.exec)))
-}
 
 // Run implements gpu.Stream.
 func (s *stream) Run(of gpu.Graph) error {

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -140,7 +141,6 @@ func (s *stream) launch(k gpu.Kernel, g gpu.Geometry, args []gpu.Arg) error {
 		if err != nil {
 			return err
 		}
-		s.uses(m)
 		s.values[i] = m.address + uint64(a.Region.Offset)
 	}
 	if g.SharedBytes > f.shared {
@@ -151,5 +151,20 @@ func (s *stream) launch(k gpu.Kernel, g gpu.Geometry, args []gpu.Arg) error {
 	}
 	at := func(n int) C.uint32_t { return C.uint32_t(max(n, 1)) }
 	shape := [7]C.uint32_t{at(g.Grid.X), at(g.Grid.Y), at(g.Grid.Z), at(g.Block.X), at(g.Block.Y), at(g.Block.Z), C.uint32_t(g.SharedBytes)}
-	return d.check(C.aibox_launch(d.ctx, s.handle, f.handle, &shape[0], (*C.uint64_t)(&s.values[0]), C.int(len(args))))
+	values := s.values[:len(args)]
+	if s.capture != nil {
+		s.capture.addLaunch(f, shape, slices.Clone(values), slices.Clone(args))
+		return nil
+	}
+	return s.lane.launch(f, shape, values)
+}
+
+// addLaunch makes a launch an operation of the graph.
+func (g *graph) addLaunch(f *function, shape [7]C.uint32_t, values []uint64, args []gpu.Arg) {
+	g.add(fmt.Sprintf("kernel %q", f.name), args, func(l *lane) error { return l.launch(f, shape, values) })
+}
+
+func (l *lane) launch(f *function, shape [7]C.uint32_t, values []uint64) error {
+	d := f.dev
+	return d.check(C.aibox_launch(d.ctx, l.handle, f.handle, &shape[0], (*C.uint64_t)(unsafe.SliceData(values)), C.int(len(values))))
 }

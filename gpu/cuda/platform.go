@@ -100,7 +100,7 @@ func describe(number int) (info gpu.Info, maxPitch int, err error) {
 			return info, 0, err
 		}
 	}
-	info.ProductBytes = workspaceBytes(info.Major)
+	info.ProductBytes = lanes * workspaceBytes(info.Major)
 	return info, maxPitch, nil
 }
 

@@ -31,11 +31,6 @@ func (s *stream) multiply(p *gpu.Product) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range regionsOf(p, a, b, c) {
-		if r.Memory != nil {
-			s.uses(bare(r.Memory))
-		}
-	}
 	switch {
 	case p.Epilogue.Any():
 		return s.multiplyFused(p, a, b, c)
@@ -46,11 +41,19 @@ func (s *stream) multiply(p *gpu.Product) error {
 	case tooLarge(p, a, b, c):
 		return gpu.Invalid("a product of sizes or strides above %d", math.MaxInt32)
 	}
-	if err := s.blas.prepare(s); err != nil {
+	if err := s.prepare(); err != nil {
 		return err
 	}
 	g := gemm(p, a, b, c)
-	return d.checkBlas(C.aibox_blas_gemm(d.ctx, s.blas.handle, &g))
+	if s.capture != nil {
+		s.capture.add(p.String(), p.Args(a, b, c), func(l *lane) error { return d.gemm(l, g) })
+		return nil
+	}
+	return d.gemm(&s.lane, g)
+}
+
+func (d *device) gemm(l *lane, g C.aibox_gemm_t) error {
+	return d.checkBlas(C.aibox_blas_gemm(d.ctx, l.blas.handle, &g))
 }
 
 // operands checks the regions that a product uses, and returns those of its matrices.

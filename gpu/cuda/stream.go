@@ -15,14 +15,69 @@ import (
 
 // stream implements gpu.Stream.
 type stream struct {
-	dev     *device
-	name    string
-	cu      cu.Stream
-	handle  C.CUstream
-	capture *graph                        // that operations go to
-	blas    blas                          // of its products, also of those in graphs
-	fused   fused                         // of those that have an epilogue
-	values  [C.AIBOX_MAX_ARGUMENTS]uint64 // arguments of the latest launch
+	dev       *device
+	name      string
+	lane                                    // of all operations but those of graphs
+	sides     [lanes - 1]lane               // of graphs; nothing runs in them
+	marks     []cu.Event                    // between lanes
+	capture   *graph                        // that operations go to
+	workspace cu.DevicePtr                  // of products; 0: none yet. Each lane has its part
+	fused     fused                         // of products that have an epilogue
+	values    [C.AIBOX_MAX_ARGUMENTS]uint64 // arguments of the latest launch
+}
+
+// lane is a stream of the driver, with what products need there.
+type lane struct {
+	cu     cu.Stream
+	handle C.CUstream
+	blas   blas
+}
+
+// at is lane i.
+func (s *stream) at(i int) *lane {
+	if i == 0 {
+		return &s.lane
+	}
+	return &s.sides[i-1]
+}
+
+// open makes the stream of the driver, unless it is there. The context is that of the thread.
+func (l *lane) open() (err error) {
+	if l.handle != nil {
+		return nil
+	}
+	if l.cu, err = cu.MakeStream(cu.NonBlocking); err == nil {
+		l.handle = C.CUstream(handle(&l.cu))
+	}
+	return err
+}
+
+// openSides makes the other lanes.
+func (s *stream) openSides() error {
+	for i := range s.sides {
+		if err := s.dev.on(s.sides[i].open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free gives all back that the stream has. The context is that of the thread.
+func (s *stream) free() {
+	s.fused.free()
+	for i := range lanes {
+		l := s.at(i)
+		l.blas.free()
+		if l.handle != nil {
+			_ = l.cu.Destroy()
+		}
+	}
+	for i := range s.marks {
+		_ = cu.DestroyEvent(&s.marks[i])
+	}
+	if s.workspace != 0 {
+		_ = cu.MemFree(s.workspace)
+	}
 }
 
 func (s *stream) Name() string       { return s.name }
@@ -60,13 +115,6 @@ func (s *stream) local(what string, r gpu.Region) (*memory, error) {
 	return m, err
 }
 
-// uses takes note of memory that the graph which is being captured uses.
-func (s *stream) uses(memories ...*memory) {
-	if s.capture != nil {
-		s.capture.uses(memories)
-	}
-}
-
 // count is how many rows of a region there is something to do for.
 func count(r gpu.Region) int {
 	if r.Width == 0 {
@@ -100,9 +148,17 @@ func (s *stream) fill(dst gpu.Region, word uint32) error {
 	if count(dst) == 0 {
 		return nil
 	}
-	s.uses(m)
-	return s.dev.check(C.aibox_fill(s.dev.ctx, s.handle, C.uint64_t(m.address)+C.uint64_t(dst.Offset), pitch(dst), C.uint32_t(word),
-		C.uint64_t(dst.Width/4), C.uint64_t(dst.Rows), C.uint64_t(s.dev.p.maxPitch[s.dev.number])))
+	if s.capture != nil {
+		s.capture.add("Fill", []gpu.Arg{gpu.Write(dst)}, func(l *lane) error { return l.fill(m, dst, word) })
+		return nil
+	}
+	return s.lane.fill(m, dst, word)
+}
+
+func (l *lane) fill(m *memory, dst gpu.Region, word uint32) error {
+	d := m.dev
+	return d.check(C.aibox_fill(d.ctx, l.handle, C.uint64_t(m.address)+C.uint64_t(dst.Offset), pitch(dst), C.uint32_t(word),
+		C.uint64_t(dst.Width/4), C.uint64_t(dst.Rows), C.uint64_t(d.p.maxPitch[d.number])))
 }
 
 // Synchronize implements gpu.Stream.

@@ -116,7 +116,7 @@ func (d *device) finish() error {
 		if s.capture != nil {
 			return gpu.Invalid("stream %q is being captured", s.name)
 		}
-		last = append(last, s.last)
+		last = append(last, s.last...)
 		known.join(s.clock)
 	}
 	return d.p.wait(d, known, last...)

@@ -6,7 +6,7 @@
 // Nothing runs on its own: there are no goroutines. An operation that is enqueued only
 // becomes one of those that are pending. When a call has to wait, such as Stream.Synchronize,
 // pending operations run one by one, each time a random one of those whose predecessors (in
-// their stream, and by events) have finished, preferably one that the call needs. So most of
+// their stream or, by gpu.Order, in their graph, and by events) have finished, preferably one that the call needs. So most of
 // them run as late as they may, and in every order in which they may. Options.Seed decides
 // about the order, and about how many run at once when they are enqueued: none, some or all. With
 // seed 0 all do. A program that orders its operations correctly computes the same with

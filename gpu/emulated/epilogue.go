@@ -7,14 +7,6 @@ import (
 	"aibox/internal/kernel"
 )
 
-// usesOf appends to the uses of a product what its epilogue uses.
-func usesOf(p *gpu.Product, uses []use) []use {
-	if bias := p.Epilogue.Bias; bias.Memory != nil {
-		uses = append(uses, use{bias, read})
-	}
-	return uses
-}
-
 // Fuses implements gpu.Stream.
 func (s *stream) Fuses(p gpu.Product) (fuses bool, err error) {
 	err = s.dev.p.do(s.dev, fmt.Sprintf("Fuses of %v in %v", &p, s), func() (err error) {
@@ -29,7 +21,7 @@ func (s *stream) fuses(p *gpu.Product) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, u := range usesOf(p, []use{{Region: a}, {Region: b}, {Region: c}}) {
+	for _, u := range p.Args(a, b, c) {
 		m, err := s.local("a region of the product", u.Region)
 		if err != nil {
 			return false, err

@@ -98,7 +98,7 @@ func (d *device) tell() error {
 		}
 	}
 	for _, s := range d.streams {
-		if s.last != nil {
+		if len(s.last) > 0 {
 			own := make(clock, s.agent+1)
 			own[s.agent] = s.clock[s.agent]
 			d.p.host.join(own)

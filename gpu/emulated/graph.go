@@ -11,6 +11,8 @@ type graph struct {
 	stream *stream // that it was captured in
 	name   string
 	steps  []work
+	after  [][]int // of each step: those that it waits for
+	ends   []int   // the steps that no other one waits for
 	busy   *memory // a byte that every run writes, so that Free is a race unless it comes after them
 }
 
@@ -37,7 +39,27 @@ func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 	if err := p.do(s.dev, "end of "+what, func() error { return nil }); err != nil {
 		return nil, err
 	}
+	g.order()
 	return g, nil
+}
+
+// order finds out which steps wait for which.
+func (g *graph) order() {
+	uses, awaited := make([][]gpu.Arg, len(g.steps)), make([]bool, len(g.steps))
+	for i := range g.steps {
+		uses[i] = g.steps[i].uses
+	}
+	g.after = gpu.Order(uses)
+	for _, after := range g.after {
+		for _, i := range after {
+			awaited[i] = true
+		}
+	}
+	for i := range awaited {
+		if !awaited[i] {
+			g.ends = append(g.ends, i)
+		}
+	}
 }
 
 // Run implements gpu.Stream.
@@ -55,20 +77,42 @@ func (s *stream) Run(of gpu.Graph) error {
 		}
 		for _, w := range g.steps {
 			for _, u := range w.uses {
-				if bare(u.Memory).freed {
-					return gpu.Invalid("%v was freed", bare(u.Memory))
+				if m := bare(u.Region.Memory); m.freed {
+					return gpu.Invalid("%v was freed", m)
 				}
 			}
 		}
-		for _, w := range g.steps {
-			w.what = fmt.Sprintf("%s of graph %q", w.what, g.name)
-			w.uses = append(w.uses[:len(w.uses):len(w.uses)], use{gpu.All(g.busy), write})
-			if _, err := p.enqueue([]*stream{s}, w); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.runSteps(g)
 	})
+}
+
+// runSteps enqueues the steps of a graph, of which each runs when those have run that it waits for. To the clocks they are a chain: those
+// that use the same bytes, one of them writing, are ordered, and nothing else looks at the clocks of two of them.
+func (s *stream) runSteps(g *graph) error {
+	front, made := s.last, make([]*operation, len(g.steps))
+	pick := func(steps []int) []*operation {
+		var picked []*operation
+		for _, i := range steps {
+			picked = append(picked, made[i])
+		}
+		return picked
+	}
+	for i, w := range g.steps {
+		if s.last = front; len(g.after[i]) > 0 {
+			s.last = pick(g.after[i])
+		}
+		w.what = fmt.Sprintf("%s of graph %q", w.what, g.name)
+		w.uses = append(w.uses[:len(w.uses):len(w.uses)], gpu.Write(gpu.All(g.busy)))
+		op, err := s.dev.p.enqueue([]*stream{s}, w)
+		if err != nil {
+			return err
+		}
+		made[i] = op
+	}
+	if len(made) > 0 {
+		s.last = pick(g.ends)
+	}
+	return nil
 }
 
 // Free implements gpu.Graph.

@@ -75,7 +75,7 @@ func (g *group) AllReduce(streams []gpu.Stream, arrays []gpu.Region) error {
 				return gpu.Invalid("%v was freed", bare(r.Memory))
 			}
 			mine[i], values[i] = st, gpu.As[float32](within(r))
-			w.uses = append(w.uses, use{r, update})
+			w.uses = append(w.uses, gpu.Update(r))
 		}
 		w.run = func() error { sumUp(values); return nil }
 		_, err := g.p.enqueue(mine, w)

@@ -117,7 +117,7 @@ func (s *stream) Launch(k gpu.Kernel, g gpu.Geometry, args ...gpu.Arg) error {
 			if _, err := s.local(fmt.Sprintf("argument %d", i), a.Region); err != nil {
 				return work{}, err
 			}
-			w.uses = append(w.uses, use{a.Region, map[gpu.ArgKind]mode{gpu.ReadArg: read, gpu.WriteArg: write, gpu.UpdateArg: update}[a.Kind]})
+			w.uses = append(w.uses, a)
 		}
 		w.run = func() error { return s.dev.p.launch(f, g, args) }
 		return w, nil

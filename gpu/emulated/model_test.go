@@ -345,7 +345,14 @@ func run(program []instruction, seed uint64, skip [2]int) (*state, error) {
 		case "fill":
 			check(s.Fill(dst, i.word))
 		case "graph":
-			g, err := s.Capture("g", func() error { return s.Fill(dst, i.word) })
+			g, err := s.Capture("g", func() error { // each row in an operation of its own
+				for k := range dst.Rows {
+					if err := s.Fill(gpu.Part(dst.Memory, dst.Offset+k*dst.Pitch, dst.Width), i.word); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 			check(err)
 			if err == nil {
 				check(s.Run(g))

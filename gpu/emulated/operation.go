@@ -11,14 +11,13 @@ import (
 // work is what an operation does, wherever it is enqueued.
 type work struct {
 	what string
-	uses []use
+	uses []gpu.Arg    // regions
 	run  func() error // nil: nothing
 }
 
-// use is a region that an operation uses.
-type use struct {
-	gpu.Region
-	how mode
+// modeOf is how an operation uses a region.
+func modeOf(u gpu.Arg) mode {
+	return [...]mode{gpu.ReadArg: read, gpu.WriteArg: write, gpu.UpdateArg: update}[u.Kind]
 }
 
 // operation is work in one stream, or at once in several of them.
@@ -62,7 +61,7 @@ func (h *held) changed() bool {
 // the streams have joined.
 func (p *Platform) enqueue(streams []*stream, w work, after ...*operation) (*operation, error) {
 	for _, u := range w.uses {
-		if m := bare(u.Memory); m.freed {
+		if m := bare(u.Region.Memory); m.freed {
 			return nil, gpu.Invalid("%v was freed", m)
 		}
 	}
@@ -74,9 +73,7 @@ func (p *Platform) enqueue(streams []*stream, w work, after ...*operation) (*ope
 		op.what += fmt.Sprintf(" in stream %q of device %d", s.name, s.dev.number)
 		op.devices = append(op.devices, s.dev)
 		all.join(s.clock)
-		if s.last != nil {
-			op.after = append(op.after, s.last)
-		}
+		op.after = append(op.after, s.last...)
 	}
 	op.what += fmt.Sprintf(" (operation %d)", p.operations)
 	for _, s := range streams {
@@ -88,25 +85,25 @@ func (p *Platform) enqueue(streams []*stream, w work, after ...*operation) (*ope
 	// All streams have done what the operation does: its accesses may be any one's.
 	a := &access{streams[0].agent, all[streams[0].agent], op.what}
 	for _, u := range w.uses {
-		if err := p.use(u.Region, u.how, a, all); err != nil {
+		if err := p.use(u.Region, modeOf(u), a, all); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range streams {
-		s.clock, s.last = all.clone(), op
+		s.clock, s.last = all.clone(), []*operation{op}
 	}
 	p.pending.add(op)
 	return op, nil
 }
 
 // hold looks whether the host, and nobody else, uses pinned memory until op runs.
-func (op *operation) hold(u use, host clock) {
-	m := bare(u.Memory)
-	switch {
+func (op *operation) hold(u gpu.Arg, host clock) {
+	m := bare(u.Region.Memory)
+	switch how := modeOf(u); {
 	case !m.pinned:
-	case u.how == read && m.shadow.quiet(u.Region, write, host):
+	case how == read && m.shadow.quiet(u.Region, write, host):
 		op.held = append(op.held, held{region: u.Region, hash: hashOf(u.Region)})
-	case u.how == write && m.shadow.quiet(u.Region, update, host):
+	case how == write && m.shadow.quiet(u.Region, update, host):
 		rows(u.Region, m.data, fillPoison)
 		op.held = append(op.held, held{region: u.Region, poison: true})
 	}
@@ -153,8 +150,8 @@ func (op *operation) spoil(why *gpu.Error) {
 		return
 	}
 	for _, u := range op.uses {
-		if u.how&write != 0 {
-			rows(u.Region, bare(u.Memory).data, fillPoison)
+		if u.Writes() {
+			rows(u.Region, bare(u.Region.Memory).data, fillPoison)
 		}
 	}
 	for _, d := range op.devices {

@@ -15,16 +15,11 @@ func (s *stream) Multiply(p gpu.Product) error {
 		if err != nil {
 			return work{}, err
 		}
-		how := write
-		if p.Accumulate {
-			how = update
-		}
-		w := work{run: func() error { s.dev.p.multiply(&p, a, b, c); return nil }}
-		for _, u := range usesOf(&p, []use{{a, read}, {b, read}, {c, how}}) {
+		w := work{uses: p.Args(a, b, c), run: func() error { s.dev.p.multiply(&p, a, b, c); return nil }}
+		for _, u := range w.uses {
 			if _, err := s.local("a region of the product", u.Region); err != nil {
 				return work{}, err
 			}
-			w.uses = append(w.uses, u)
 		}
 		if err := s.prepare(); err != nil {
 			return work{}, err

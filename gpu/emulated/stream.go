@@ -14,7 +14,7 @@ type stream struct {
 	name       string
 	agent      int
 	clock      clock                     // what is known to happen before its next operation, beside what the host knows
-	last       *operation                // that was enqueued
+	last       []*operation              // after which the next one runs: the one that was enqueued last or, behind a graph, several
 	capture    *graph                    // that operations go to
 	multiplies bool                      // it has what products need
 	fused      map[gpu.ProductShape]bool // what Fuses has said
@@ -34,8 +34,8 @@ func (s *stream) do(what string, prepare func() (work, error)) error {
 		}
 		w.what = what
 		for _, u := range w.uses {
-			if bare(u.Memory).freed {
-				return gpu.Invalid("%v was freed", bare(u.Memory))
+			if m := bare(u.Region.Memory); m.freed {
+				return gpu.Invalid("%v was freed", m)
 			}
 		}
 		if s.capture != nil {
@@ -94,7 +94,7 @@ func (s *stream) Copy(dst, src gpu.Region) error {
 			}
 			return nil
 		}
-		return work{uses: []use{{src, read}, {dst, write}}, run: run}, nil
+		return work{uses: []gpu.Arg{gpu.Read(src), gpu.Write(dst)}, run: run}, nil
 	})
 }
 
@@ -116,7 +116,7 @@ func (s *stream) Fill(dst gpu.Region, word uint32) error {
 			})
 			return nil
 		}
-		return work{uses: []use{{dst, write}}, run: run}, nil
+		return work{uses: []gpu.Arg{gpu.Write(dst)}, run: run}, nil
 	})
 }
 
@@ -126,7 +126,7 @@ func (s *stream) Synchronize() error {
 		if s.capture != nil {
 			return gpu.Invalid("the stream is being captured")
 		}
-		return s.dev.p.wait(s.dev, s.clock, s.last)
+		return s.dev.p.wait(s.dev, s.clock, s.last...)
 	})
 }
 

@@ -43,6 +43,7 @@ func Run(t *testing.T, s Subject) {
 		{"AllReduce", testAllReduce},
 		{"AllReduceOrder", testAllReduceOrder},
 		{"Graphs", testGraphs},
+		{"GraphOrder", testGraphOrder},
 		{"Broken", testBroken},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(&rig{t, s}) })

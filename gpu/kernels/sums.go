@@ -61,7 +61,7 @@ func (k *Set) sumChunks(s gpu.Stream, n number, columns, rows int, work gpu.Regi
 	return k.launch(s, n, columnBlocks(rows, columns))
 }
 
-// ChunkSums is sums of chunks that Derive, or one like it, has left in Work, and where the sums of the columns go.
+// ChunkSums is sums of chunks that ColumnChunks, Derive, or one like them, has left in Work, and where the sums of the columns go.
 type ChunkSums struct {
 	Sums Matrix
 	Work gpu.Region
@@ -123,7 +123,15 @@ func workPart(n number, work gpu.Region, rows, columns int) (gpu.Region, error) 
 // ColumnSum sums up the columns of x, in an order that depends on the number of rows alone. Work is
 // memory of at least WorkBytes(rows, x.Columns), whose contents are overwritten.
 func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region) error {
-	return k.sum(s, kernelColumnSums, sums, rows, work, func() {
+	if err := k.ColumnChunks(s, x, rows, work); err != nil {
+		return err
+	}
+	return k.FinishSums(s, rows, ChunkSums{sums, work})
+}
+
+// ColumnChunks is the first half of ColumnSum: it leaves the sums of chunks of the columns of x in work, for FinishSums.
+func (k *Set) ColumnChunks(s gpu.Stream, x Matrix, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelColumnSums, x.Columns, rows, work, func() {
 		k.reads(x, rows).ints(rows, x.Columns)
 	})
 }
@@ -135,10 +143,10 @@ func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gp
 	})
 }
 
-// ColumnDots sums up the columns of x, each row times the number of g, which has one column: the gradient of the weights of a
-// layer with one output. Work is as with ColumnSum.
-func (k *Set) ColumnDots(s gpu.Stream, sums, x, g Matrix, rows int, work gpu.Region) error {
-	return k.sum(s, kernelColumnDots, sums, rows, work, func() {
+// DotChunks is ColumnChunks of x, each row times the number of g, which has one column: the sums are the gradient of the weights of a
+// layer with one output.
+func (k *Set) DotChunks(s gpu.Stream, x, g Matrix, rows int, work gpu.Region) error {
+	return k.sumChunks(s, kernelColumnDots, x.Columns, rows, work, func() {
 		k.reads(x, rows).reads(g, rows).ints(rows, x.Columns)
 	})
 }

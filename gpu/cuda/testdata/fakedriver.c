@@ -1,6 +1,6 @@
 // A driver, cuBLAS and NCCL that have devices on the CPU, as far as package cuda calls them: for machines
 // without a device (fake_test.go). It does what their documentation says, strictly: operations run
-// as late as they may; addresses must be in memory of the operation's context; a failure breaks
+// as late as they may, those of a graph in another order each time; addresses must be in memory of the operation's context; a failure breaks
 // one context; NCCL takes streams of primary contexts only; a context ends with nothing in it.
 // FAKE_DEVICES says how many devices there are; FAKE_LEAKS lets contexts end that are not empty; FAKE_MODE is
 // the compute mode of the devices, which another process has if it is not 0; FAKE_INIT is the result of cuInit, and
@@ -115,7 +115,7 @@ typedef struct {
 	size_t n;
 	CUcontext c;
 	int pinned;
-	CUstream user; // of a workspace of cuBLAS
+	CUstream users[4]; // of it as workspaces of cuBLAS of 4 MiB
 } allocation;
 static allocation allocations[MAX * 16];
 static int allocated;
@@ -133,7 +133,7 @@ static void *allocate(size_t n, int pinned) {
 	void *p = aligned_alloc(256, (n + 255) / 256 * 256);
 	if (p == NULL || allocated == MAX * 16) DIE("no memory");
 	memset(p, 0xff, n); // NaN
-	allocations[allocated++] = (allocation){p, n, current, pinned, NULL};
+	allocations[allocated++] = (allocation){p, n, current, pinned, {NULL}};
 	current->objects++;
 	return p;
 }
@@ -178,7 +178,7 @@ struct reduction {
 	size_t count;
 };
 struct operation {
-	enum { COPY, FILL, KERNEL, HOST, RECORD, WAIT, GEMM, REDUCE } kind;
+	enum { COPY, FILL, KERNEL, HOST, RECORD, WAIT, GEMM, REDUCE, GRAPH } kind;
 	uint64_t dst, src, dst_pitch, src_pitch, width, rows;
 	CUcontext dst_ctx, src_ctx; // of copies by peers
 	int any;                    // the driver finds the contexts
@@ -197,12 +197,16 @@ struct operation {
 	uint32_t epilogue; // of cuBLASLt; 0: none
 	uint64_t bias;
 	struct reduction *reduction;
+	CUgraphExec graph;
 };
 
-struct CUgraph_st { operation *ops[MAX]; int n, bad; };
-struct CUgraphExec_st { struct CUgraph_st g; CUcontext c; };
-struct CUstream_st { CUcontext c; operation *ops[MAX * 4]; int n, ran, running; CUgraph capture; };
-struct CUevent_st { CUcontext c; CUstream s; int at; double time; };
+// A node of a graph comes behind those that are marked.
+typedef struct { operation *o; char *behind; } node;
+struct CUgraph_st { node nodes[MAX]; int n, bad, ended; CUstream origin; };
+struct CUgraphExec_st { CUgraph g; CUcontext c; int runs; };
+// While a stream is captured, tail marks the nodes that its next one comes behind. An event that was recorded then has a copy.
+struct CUstream_st { CUcontext c; operation *ops[MAX * 4]; int n, ran, running; CUgraph capture; char *tail; };
+struct CUevent_st { CUcontext c; CUstream s; int at; double time; CUgraph capture; char *tail; };
 struct CUmod_st { CUcontext c; };
 struct CUfunc_st { CUcontext c; char name[32]; int shared; };
 
@@ -298,8 +302,35 @@ static void kernel(CUcontext c, operation *o) {
 	}
 }
 
+static void perform(CUstream s, operation *o);
+
+// run runs the nodes of a graph, of those that may run next the first one, the last one or any, by turns.
+static void run(CUstream s, CUgraphExec e) {
+	static unsigned random = 1;
+	int n = e->g->n, turn = e->runs++ % 4;
+	char *done = calloc(1, MAX);
+	for (int left = n; left > 0; left--) {
+		int ready[MAX], count = 0;
+		for (int i = 0; i < n; i++) {
+			int may = !done[i];
+			for (int j = 0; may && j < n; j++) may = !e->g->nodes[i].behind[j] || done[j];
+			if (may) ready[count++] = i;
+		}
+		if (count == 0) DIE("a graph with a cycle");
+		random = random * 1664525 + 1013904223;
+		int next = ready[turn == 0 ? count - 1 : turn == 1 ? 0 : (int)(random >> 16) % count];
+		perform(s, e->g->nodes[next].o);
+		done[next] = 1;
+	}
+	free(done);
+}
+
 static void perform(CUstream s, operation *o) {
 	clock_ms += 0.001;
+	if (o->kind == GRAPH) {
+		run(s, o->graph);
+		return;
+	}
 	if (o->kind == WAIT) {
 		if (o->target->c->alive) until(o->target, o->at);
 		return;
@@ -358,7 +389,11 @@ static CUresult enqueue(CUstream s, operation o) {
 	operation *copy = malloc(sizeof o);
 	*copy = o;
 	if (s->capture != NULL) {
-		s->capture->ops[s->capture->n++] = copy;
+		CUgraph g = s->capture;
+		if (g->n == MAX) DIE("too many nodes");
+		g->nodes[g->n] = (node){copy, s->tail};
+		s->tail = calloc(1, MAX);
+		s->tail[g->n++] = 1;
 		return CUDA_SUCCESS;
 	}
 	if (s->n == MAX * 4) DIE("too many operations");
@@ -366,29 +401,51 @@ static CUresult enqueue(CUstream s, operation o) {
 	return CUDA_SUCCESS;
 }
 
+static CUstream streams[MAX];
+static int made;
+
+static CUresult invalid(CUgraph g, CUresult r) { g->bad = 1; return r; }
+
 CUresult cuStreamCreate(CUstream *s, unsigned f) {
 	CONTEXT;
 	if (f != CU_STREAM_NON_BLOCKING) DIE("a stream that blocks");
-	*s = calloc(1, sizeof **s);
+	if (made == MAX) DIE("too many streams");
+	*s = streams[made++] = calloc(1, sizeof **s);
 	(*s)->c = current;
 	current->objects++;
 	return CUDA_SUCCESS;
 }
-CUresult cuStreamDestroy(CUstream s) { CONTEXT; until(s, s->n); current->objects--; return current->error; }
+CUresult cuStreamDestroy(CUstream s) {
+	CONTEXT;
+	if (s->capture) DIE("a stream ends while it is captured");
+	until(s, s->n);
+	current->objects--;
+	return current->error;
+}
 CUresult cuStreamSynchronize(CUstream s) {
 	CONTEXT;
-	if (s->capture) { s->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	if (s->capture) return invalid(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	until(s, s->n);
 	return current->error;
 }
 CUresult cuStreamQuery(CUstream s) {
 	CONTEXT;
-	if (s->capture) { s->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	if (s->capture) return invalid(s->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	if (s->ran < s->n) { until(s, s->ran + 1); return current->error ? current->error : CUDA_ERROR_NOT_READY; }
 	return CUDA_SUCCESS;
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned f) {
 	(void)f;
+	if (e->capture != NULL) { // the event is in a graph
+		CUgraph g = e->capture;
+		if (s->capture != NULL && s->capture != g) { g->bad = 1; return invalid(s->capture, CUDA_ERROR_STREAM_CAPTURE_MERGE); }
+		if (g->ended) return CUDA_ERROR_CAPTURED_EVENT;
+		if (s->c != current) return CUDA_ERROR_INVALID_HANDLE;
+		if (s->capture == NULL) s->capture = g, s->tail = calloc(1, MAX);
+		for (int i = 0; i < g->n; i++) s->tail[i] |= e->tail[i];
+		return CUDA_SUCCESS;
+	}
+	if (s->capture != NULL) return invalid(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 	if (e->s == NULL) return CUDA_SUCCESS;
 	return enqueue(s, (operation){.kind = WAIT, .target = e->s, .at = e->at});
 }
@@ -397,19 +454,25 @@ CUresult cuEventDestroy(CUevent e) { CONTEXT; if (e->c != current) DIE("event of
 CUresult cuEventRecord(CUevent e, CUstream s) {
 	CONTEXT;
 	if (e->c != s->c) return CUDA_ERROR_INVALID_HANDLE;
+	if (s->capture != NULL) {
+		e->capture = s->capture, e->tail = memcpy(malloc(MAX), s->tail, MAX);
+		return CUDA_SUCCESS;
+	}
+	e->capture = NULL;
 	CUresult r = enqueue(s, (operation){.kind = RECORD, .event = e});
 	if (r == CUDA_SUCCESS) e->s = s, e->at = s->n;
 	return r;
 }
 CUresult cuEventQuery(CUevent e) {
 	CONTEXT;
+	if (e->capture != NULL) return CUDA_ERROR_CAPTURED_EVENT;
 	if (e->s != NULL && e->s->ran < e->at) { until(e->s, e->s->ran + 1); return current->error ? current->error : CUDA_ERROR_NOT_READY; }
 	return CUDA_SUCCESS;
 }
-CUresult cuEventSynchronize(CUevent e) { CONTEXT; if (e->s != NULL) until(e->s, e->at); return current->error; }
+CUresult cuEventSynchronize(CUevent e) { CONTEXT; if (e->capture != NULL) return CUDA_ERROR_CAPTURED_EVENT; if (e->s != NULL) until(e->s, e->at); return current->error; }
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
 	CONTEXT;
-	if (a->s == NULL || b->s == NULL) return CUDA_ERROR_INVALID_HANDLE;
+	if (a->s == NULL || b->s == NULL || a->capture || b->capture) return CUDA_ERROR_INVALID_HANDLE;
 	if (a->s->ran < a->at || b->s->ran < b->at) return CUDA_ERROR_NOT_READY;
 	*ms = b->time - a->time;
 	return CUDA_SUCCESS;
@@ -421,7 +484,7 @@ CUresult cuMemcpyAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream st) {
 	return enqueue(st, (operation){.kind = COPY, .dst = d, .src = s, .width = n, .rows = 1, .any = 1});
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream st) {
-	if (st->capture) { st->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	if (st->capture) return invalid(st->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	return enqueue(st, (operation){.kind = COPY, .dst = d, .src = s, .width = n, .rows = 1, .dst_ctx = dc, .src_ctx = sc});
 }
 CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *p, CUstream st) {
@@ -430,7 +493,7 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *p, CUstream st) {
 	return enqueue(st, (operation){.kind = COPY, .dst = p->dstDevice, .src = p->srcDevice, .width = p->WidthInBytes, .rows = p->Height, .dst_pitch = p->dstPitch, .src_pitch = p->srcPitch, .any = 1});
 }
 CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *p, CUstream st) {
-	if (st->capture) { st->capture->bad = 1; return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
+	if (st->capture) return invalid(st->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	if (p->Depth != 1 || p->srcMemoryType != CU_MEMORYTYPE_DEVICE || p->srcPitch < p->WidthInBytes || p->dstPitch < p->WidthInBytes) return CUDA_ERROR_INVALID_VALUE;
 	return enqueue(st, (operation){.kind = COPY, .dst = p->dstDevice, .src = p->srcDevice, .width = p->WidthInBytes, .rows = p->Height, .dst_pitch = p->dstPitch, .src_pitch = p->srcPitch, .dst_ctx = p->dstContext, .src_ctx = p->srcContext});
 }
@@ -481,33 +544,57 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, uns
 CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode m) {
 	CONTEXT;
 	if (m != CU_STREAM_CAPTURE_MODE_RELAXED) DIE("capture mode");
+	if (s->capture != NULL) return invalid(s->capture, CUDA_ERROR_ILLEGAL_STATE);
 	s->capture = calloc(1, sizeof *s->capture);
+	s->capture->origin = s, s->tail = calloc(1, MAX);
 	capturing++;
 	return CUDA_SUCCESS;
 }
-CUresult cuStreamEndCapture(CUstream s, CUgraph *g) {
+
+// complete makes each node come behind all that come before it, also by way of others. A node has a larger number than those it comes behind.
+static void complete(CUgraph g, char *behind) {
+	for (int j = g->n - 1; j >= 0; j--)
+		for (int k = 0; behind[j] && k < j; k++) behind[k] |= g->nodes[j].behind[k];
+}
+
+CUresult cuStreamEndCapture(CUstream s, CUgraph *to) {
 	CONTEXT;
-	if (s->capture == NULL) return CUDA_ERROR_ILLEGAL_STATE;
+	CUgraph g = s->capture;
+	if (g == NULL) return CUDA_ERROR_ILLEGAL_STATE;
+	if (g->origin != s) return invalid(g, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+	CUresult r = g->bad ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+	for (int i = 0; i < g->n; i++) complete(g, g->nodes[i].behind);
+	complete(g, s->tail);
+	for (int i = 0; i < made; i++) {
+		if (streams[i]->capture != g) continue;
+		for (int k = 0; k < g->n; k++)
+			if (streams[i]->tail[k] && !s->tail[k] && r == CUDA_SUCCESS) r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+		streams[i]->capture = NULL;
+	}
+	for (int i = 0; i < g->n; i++)
+		for (int k = 0; k < i; k++) {
+			operation *x = g->nodes[i].o, *y = g->nodes[k].o;
+			if (x->kind == GEMM && y->kind == GEMM && x->workspace == y->workspace && !g->nodes[i].behind[k]) DIE("two products at a time have one workspace");
+		}
+	g->ended = 1;
 	capturing--;
-	*g = s->capture->bad ? NULL : s->capture;
-	s->capture = NULL;
-	return *g ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	*to = r == CUDA_SUCCESS ? g : NULL;
+	return r;
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g, unsigned long long f) {
 	CONTEXT;
 	(void)f;
 	*e = calloc(1, sizeof **e);
-	(*e)->g = *g, (*e)->c = current;
+	(*e)->g = g, (*e)->c = current;
 	current->objects++;
 	return CUDA_SUCCESS;
 }
-CUresult cuGraphDestroy(CUgraph g) { free(g); return CUDA_SUCCESS; }
-CUresult cuGraphExecDestroy(CUgraphExec e) { CONTEXT; free(e); current->objects--; return CUDA_SUCCESS; }
+CUresult cuGraphDestroy(CUgraph g) { (void)g; return CUDA_SUCCESS; } // events still name it
+CUresult cuGraphExecDestroy(CUgraphExec e) { CONTEXT; e->c = NULL; current->objects--; return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
 	CONTEXT;
 	if (e->c != current || s->c != current || s->capture) return CUDA_ERROR_INVALID_HANDLE;
-	for (int i = 0; i < e->g.n; i++) enqueue(s, *e->g.ops[i]);
-	return CUDA_SUCCESS;
+	return enqueue(s, (operation){.kind = GRAPH, .graph = e});
 }
 
 // ---- cuBLAS
@@ -540,8 +627,10 @@ cublasStatus_t cublasGetProperty(libraryPropertyType t, int *v) { *v = t == MAJO
 // claim takes note that a stream uses a workspace.
 static void claim(uint64_t workspace, CUstream s) {
 	allocation *w = find(workspace, 4 << 20);
-	if (w == NULL || (w->user != NULL && w->user != s)) DIE("two streams have one workspace");
-	w->user = s;
+	if (w == NULL) DIE("a workspace that was not allocated");
+	size_t at = workspace - (uint64_t)(uintptr_t)w->p, i = at / (4 << 20);
+	if (at % (4 << 20) || i >= 4 || (w->users[i] != NULL && w->users[i] != s)) DIE("two streams have one workspace");
+	w->users[i] = s;
 }
 cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *a, cudaDataType ta_,
 	int lda, const void *b, cudaDataType tb_, int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {

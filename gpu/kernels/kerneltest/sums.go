@@ -228,8 +228,10 @@ var _ = add("running statistics", func(r *rig) {
 var _ = add("column dots", func(r *rig) {
 	n, c := r.rowCount(), r.columnCount()
 	x, g, sums := r.matrix(n, c, r.plain), r.matrix(n, 1, r.plain), r.vector(c, r.garbage)
-	r.must(r.k.ColumnDots(r.s, sums.Matrix, x.Matrix, g.Matrix, n, r.work(x)))
-	r.near("ColumnDots", sums, func(_, j int) (float64, float64) {
+	work := r.work(x)
+	r.must(r.k.DotChunks(r.s, x.Matrix, g.Matrix, n, work))
+	r.must(r.k.FinishSums(r.s, n, kernels.ChunkSums{Sums: sums.Matrix, Work: work}))
+	r.near("DotChunks", sums, func(_, j int) (float64, float64) {
 		return total(n, func(i int) float64 { return float64(x.value(i, j)) * float64(g.value(i, 0)) })
 	})
 })

@@ -56,6 +56,8 @@
 //
 // What a device does between two sums is a segment of operations (segments.go), and a graph from the second mini-batch of
 // a shape on. So what the host enqueues in a step grows with the number of sums and not with that of operations.
+// Operations of a graph that do not use the same bytes may run side by side, such as a gradient of weights and the gradient that goes on to the layer
+// before: so steps have their own memory where they can.
 //
 // # Statistics
 //

@@ -27,7 +27,6 @@ type layers struct {
 	halfs      []half
 	halfOf     map[program.Value]int
 	summed     []int                  // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
-	chunks     []int                  // of each step that derives: where its sums of chunks lie in the arena
 	padInputs  map[program.Value]bool // whether what enters a layer is padded
 	padWeights map[int]int            // of weights that are padded: how many numbers behind them
 	weights    bool                   // some of halfs are parameters
@@ -45,7 +44,7 @@ type half struct {
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
 	l.precision, l.prog, l.halfOf = precision, p, map[program.Value]int{}
-	l.summed, l.chunks = make([]int, len(p.Steps)), make([]int, len(p.Steps))
+	l.summed = make([]int, len(p.Steps))
 	derived := map[program.Value]int{}
 	for i := range p.Steps {
 		s := &p.Steps[i]

@@ -32,29 +32,37 @@ func (u *run) matMul(r *replica, step int, n int) error {
 	if derives(s) {
 		return u.derive(r, step, n)
 	}
-	if err := u.gradient(r, s, n); err != nil || !biasGradient(s) {
+	if err := u.gradient(r, step, n); err != nil || !biasGradient(s) {
 		return err
 	}
 	sums := r.at(s.Out[1])
 	if from := u.summed[step]; from >= 0 {
-		r.unfinished = append(r.unfinished, kernels.ChunkSums{Sums: sums, Work: u.chunksOf(r, from, n)})
-		return nil
+		return u.finishSum(r, s.Out[1], sums, u.workOf(r, from, n), n)
 	}
-	return r.kernels.ColumnSum(r.compute, sums, r.at(s.In[1]), n, u.workOf(r))
+	work := u.biasWorkOf(r, step, n)
+	if err := r.kernels.ColumnChunks(r.compute, r.at(s.In[1]), n, work); err != nil {
+		return err
+	}
+	return u.finishSum(r, s.Out[1], sums, work, n)
 }
 
 // gradient is dw = xᵀ·dz, or dx = dz·wᵀ without a derivative.
-func (u *run) gradient(r *replica, s *program.Step, n int) error {
+func (u *run) gradient(r *replica, step, n int) error {
+	s := &u.prog.Steps[step]
 	if dw := r.at(s.Out[0]); s.TransA && dw.Columns == 1 && dw.Stride == 1 {
+		work := u.workOf(r, step, n)
+		if err := r.kernels.DotChunks(r.compute, r.at(s.In[0]), r.at(s.In[1]), n, work); err != nil {
+			return err
+		}
 		dw.Columns = s.In[0].Columns
-		return r.kernels.ColumnDots(r.compute, dw, r.at(s.In[0]), r.at(s.In[1]), n, u.workOf(r))
+		return u.finishSum(r, s.Out[0], dw, work, n)
 	}
 	return u.multiply(r, s, u.product(r, s, n), n)
 }
 
 // derive is a product times the derivative of an activation.
 func (u *run) derive(r *replica, step int, n int) error {
-	s, work := &u.prog.Steps[step], u.chunksOf(r, step, n)
+	s, work := &u.prog.Steps[step], u.workOf(r, step, n)
 	a, dx, y := activation(s), r.at(s.Out[0]), r.at(s.In[2])
 	h, alone := u.alone(r, s.Out[0])
 	half, fromHalf := u.alone(r, s.In[2])
@@ -84,11 +92,6 @@ func (u *run) derive(r *replica, step int, n int) error {
 		return r.kernels.DeriveBF16(r.compute, a, h, y, n, work)
 	}
 	return r.kernels.Derive(r.compute, a, dx, y, n, work)
-}
-
-// chunksOf is where a step that derives leaves the sums of chunks of n examples.
-func (u *run) chunksOf(r *replica, step, n int) gpu.Region {
-	return gpu.Part(r.arena, u.chunks[step], kernels.WorkBytes(n, u.prog.Steps[step].Out[0].Columns))
 }
 
 // product is that of a step, for n examples of a device.

@@ -28,17 +28,16 @@ type execution struct {
 	offsets []int // of each inner buffer, in the arena
 	slots   []int // of each slot
 	sumsAt  int
-	workAt  int // of the memory for sums over rows
-	work    int // its size
-	zerosAt int // of the terms times 0: see Engine.writeProbe
-	bytes   int // of the arena
+	works   []int // of each step: where the memory for its sums over examples lies: see workOf
+	zerosAt int   // of the terms times 0, and behind them the memory to sum them up: see Engine.writeProbe
+	bytes   int   // of the arena
 }
 
 func (x *execution) init(e *Engine, p *program.Program, devices int) {
 	x.e, x.net, x.prog, x.n = e, e.Network, p, -1
 	x.bags.Init(x.net, p)
 	x.offsets, x.slots = make([]int, len(p.Buffers)), make([]int, len(p.Slots))
-	x.sums = make([]int, len(p.Steps))
+	x.sums, x.works = make([]int, len(p.Steps)), make([]int, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if s.Kind == ops.KindBagPool {
@@ -76,7 +75,6 @@ func (x *execution) layout(n int) {
 	for i, size := range x.prog.Slots {
 		x.slots[i] = place(4 * size * n)
 	}
-	x.work = 0
 	for i := range x.prog.Buffers {
 		b := &x.prog.Buffers[i]
 		switch {
@@ -101,36 +99,12 @@ func (x *execution) layout(n int) {
 		h.at = place(2 * h.stride * x.rows(h.value, n))
 	}
 	for i := range x.prog.Steps {
-		s := &x.prog.Steps[i]
-		if derives(s) {
-			x.chunks[i] = place(kernels.WorkBytes(n, s.Out[0].Columns))
-		}
-		x.work = max(x.work, kernels.WorkBytes(n, summedColumns(s)))
+		x.works[i] = place(kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])+x.biasColumns(i)))
 	}
 	if x.prog.Training() && len(x.e.replicas) > 1 {
-		x.work = max(x.work, kernels.WorkBytes(n, 1))
-		x.zerosAt = place(4 * n)
+		x.zerosAt = place(aligned(4*n) + kernels.WorkBytes(n, 1))
 	}
 	x.sumsAt = place(4 * x.allSums)
-	x.workAt = place(x.work)
-}
-
-// summedColumns is how many columns a step sums up over the examples with a kernel of its own, or may.
-func summedColumns(s *program.Step) int {
-	switch s.Kind {
-	case ops.KindBatchStats, ops.KindBatchNormGamma, ops.KindColumnSum:
-		return s.In[0].Columns
-	case ops.KindMatMul:
-		columns := 0
-		if len(s.Out) > 1 {
-			columns = s.In[1].Columns
-		}
-		if s.TransA && s.Out[0].Columns == 1 {
-			columns = max(columns, s.In[0].Columns)
-		}
-		return columns
-	}
-	return 0
 }
 
 // inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,

@@ -67,9 +67,9 @@ func (u *run) batchStats(r *replica, p part, at piece) error {
 	values, squares := u.vector(r, at.step, 0, columns), u.vector(r, at.step, 1, columns)
 	switch at.part {
 	case 0:
-		return r.kernels.ColumnSum(r.compute, values, x, p.n, u.workOf(r))
+		return r.kernels.ColumnSum(r.compute, values, x, p.n, u.workOf(r, at.step, p.n))
 	case 1:
-		return r.kernels.NormSquares(r.compute, squares, x, values, p.n, u.in.N, u.workOf(r))
+		return r.kernels.NormSquares(r.compute, squares, x, values, p.n, u.in.N, u.workOf(r, at.step, p.n))
 	}
 	return r.kernels.NormStatistics(r.compute, r.at(s.Out[0]), values, squares, u.in.N)
 }

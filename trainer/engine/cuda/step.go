@@ -38,7 +38,11 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case ops.KindMatMul:
 		return u.matMul(r, at.step, p.n)
 	case ops.KindColumnSum:
-		return k.ColumnSum(c, y, in(0), p.n, u.workOf(r))
+		work := u.workOf(r, at.step, p.n)
+		if err := k.ColumnChunks(c, in(0), p.n, work); err != nil {
+			return err
+		}
+		return u.finishSum(r, s.Out[0], y, work, p.n)
 	case ops.KindActivate:
 		return k.Activate(c, activation(s), y, in(0), n)
 	case ops.KindActivateGrad:
@@ -52,7 +56,7 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case ops.KindBatchNormInput:
 		return u.normInput(r, p, at)
 	case ops.KindBatchNormGamma:
-		return k.NormGamma(c, y, in(0), in(1), in(2), p.n, u.workOf(r))
+		return k.NormGamma(c, y, in(0), in(1), in(2), p.n, u.workOf(r, at.step, p.n))
 	case ops.KindBias:
 		return k.Bias(c, y, in(0), n)
 	case ops.KindColumns:
@@ -104,9 +108,6 @@ func (u *run) take(r *replica, p part, at piece) error {
 
 // activation is that of a step. The numbers are the same in both packages.
 func activation(s *program.Step) kernels.Activation { return kernels.Activation(s.Activation) }
-
-// workOf is the memory for sums over the examples.
-func (x *execution) workOf(r *replica) gpu.Region { return gpu.Part(r.arena, x.workAt, x.work) }
 
 // pooled brings the pooled rows, which the host has sent, to their place.
 func (u *run) pooled(r *replica, y kernels.Matrix, n int) error {

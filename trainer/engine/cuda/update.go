@@ -62,7 +62,8 @@ func (e *Engine) writeProbe(j *job, r *replica, p part) error {
 	if err := r.kernels.ScaleVectors(r.compute, zeros, r.at(j.prog.Terms), zero, 1, p.n); err != nil {
 		return err
 	}
-	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, j.workOf(r))
+	work := gpu.Part(r.arena, j.zerosAt+aligned(4*j.n), kernels.WorkBytes(p.n, 1))
+	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, work)
 }
 
 // notice sets the flag of a device if a loss term of any device, or a batch statistic, is not finite.
