@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"aibox/configs"
+	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
@@ -22,9 +23,9 @@ type Bench struct {
 }
 
 // NewBench makes a Bench for a job. Statistics of the data are not
-// gathered, so a column that needs them has to be given them in the job.
-func NewBench(ctx context.Context, job *configs.Job, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log, opts: Options{Status: new(Status)}}
+// gathered, so a column that needs them has to be given them in the job. Devices are those of platform; nil: those of the machine.
+func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
+	r := &run{job: job, log: log, opts: Options{Status: new(Status), platform: platform}}
 	var err error
 	if r.Parts, err = jobparts.Make(job); err != nil {
 		return nil, err

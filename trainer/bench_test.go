@@ -15,7 +15,7 @@ import (
 // TestBench: the steps of a Bench are those of the job.
 func TestBench(t *testing.T) {
 	j := job(t, "deepfm", "data.columns[2].transform=[log1p]")
-	b, err := NewBench(t.Context(), j, slog.New(slog.DiscardHandler))
+	b, err := NewBench(t.Context(), j, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat, 
 	if err != nil {
 		b.Fatal(err)
 	}
-	bench, err := NewBench(b.Context(), job, slog.New(slog.DiscardHandler))
+	bench, err := NewBench(b.Context(), job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

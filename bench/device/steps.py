@@ -9,7 +9,9 @@ import models  # of bench/speed, which part makes known
 
 # Where embeddings are, and whether aibox takes the mini-batches of a pass that it has begun more than once. A pass brings its rows to the device, and
 # back; PyTorch has all of them there, so it is compared with steps on rows that stay.
-KINDS = {"host": ("host", False), "device": ("device", False), "device, rows stay": ("device", True)}
+# The last one has graphs of operations one after the other, to see what lanes bring.
+STAY, CHAIN = "device, rows stay", "the same, without lanes"
+KINDS = {"host": "host", "device": "device", STAY: "device", CHAIN: "device"}
 STEPS = 1 << 12  # about how many a pass has whose rows stay, with small mini-batches
 GOALS = "Goals: with embeddings on the device, 2 times the best of PyTorch; with embeddings on the host, 1,000 thousand a second."
 VARIANTS = ["eager", "compiled", "graph", "compiled graph"]  # those of torch_cuda.py
@@ -78,8 +80,8 @@ def speed(options, part):
             table.row(f"products of {size.limits['matrix']}³ in {precision}, TFLOP/s", f"{limits[precision] / 1e12:,.1f}")
     print(f"\nA step of DLRM, thousands of examples a second, by where the embeddings are. {GOALS} Limits are for the same figures: products of the "
           "network at the measured rate, the device's memory at the measured bandwidth, and the copies between host and device.\n")
-    kinds = [kind for kind, (where, _) in KINDS.items() if where in engine.placements()]
-    ours = {where: sides.Side([str(place.speed)]) for where, _ in (KINDS[kind] for kind in kinds)}  # one keeps the mini-batches of a job that it has opened
+    kinds = [kind for kind, where in KINDS.items() if where in engine.placements()]
+    ours = {side: sides.Side([str(place.speed)]) for side in map(side_of, kinds)}  # one keeps the mini-batches of a job that it has opened
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
                   "aibox, rows stay / best PyTorch", "device busy, rows stay", "limit of products", "of memory", "of copies (host)")
     for batch, precision in part.in_time(spread(size.batches, engine.precisions())):
@@ -87,18 +89,18 @@ def speed(options, part):
         common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
         for _ in range(size.turns):
             for kind in kinds:
-                where, stay = KINDS[kind]
+                where, stay, chain = KINDS[kind], kind in (STAY, CHAIN), kind == CHAIN
                 rounds = max(32, STEPS * size.batches[0] // batch // 16) if stay and not options.quick else 2 if stay else 1
                 keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
-                answer = ask(ours, where, part, **common, rounds=rounds, job=str(sides.JOB), set=sides.settings(keys))
+                answer = ask(ours, side_of(kind), part, **common, rounds=rounds, chain=chain, job=str(sides.JOB), set=sides.settings(keys))
                 add(found[kind], answer)
-                if stay and answer and "busy" in answer:
+                if kind == STAY and answer and "busy" in answer:
                     busy = f"{answer['busy']:.0%}"
             for variant in VARIANTS if torch else []:
                 add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
                                               dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
         best = max((statistics.median(found[v]) for v in VARIANTS if found[v]), default=None)
-        staying = found.get("device, rows stay")
+        staying = found.get(STAY)
         ratio = f"{statistics.median(staying) / best:.2f} of 2" if staying and best else "–"
         table.row(batch, precision, *(rate(values) for values in found.values()), ratio, busy, *bounds(limits, precision))
     for side in ours.values():
@@ -110,13 +112,18 @@ def spread(batches, precisions):
     return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (batches.index(pair[0]) - precisions.index(pair[1])) % len(batches))
 
 
-def ask(ours, where, part, **request):
+def side_of(kind):
+    """The process that takes steps of a kind."""
+    return "without lanes" if kind == CHAIN else KINDS[kind]
+
+
+def ask(ours, side, part, **request):
     """An answer of aibox. After a failure a new process goes on."""
     try:
-        return ours[where].ask(**request)
+        return ours[side].ask(**request)
     except SystemExit as e:
-        part.fail(f"aibox, embeddings on the {where}: {e}")
-        ours[where] = sides.Side(ours[where].command)
+        part.fail(f"aibox, {side}: {e}")
+        ours[side] = sides.Side(ours[side].command)
 
 
 def add(values, answer):

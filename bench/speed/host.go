@@ -46,7 +46,7 @@ func eachPass(ctx context.Context, o reader.Options, examples int64, f func(*rea
 
 // readAlone makes passes of the data, and nobody waits for anything but them.
 func readAlone(ctx context.Context, job *configs.Job, examples int64) (d done, err error) {
-	bench, err := trainer.NewBench(ctx, job, slog.New(slog.DiscardHandler))
+	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return d, err
 	}
@@ -66,7 +66,7 @@ func readAlone(ctx context.Context, job *configs.Job, examples int64) (d done, e
 // pullCached pulls and releases the passes of a job, in turn, until the time is over. The table, which has been
 // trained on all of them, has their rows in memory: one on SSD, in dir, in its cache, which has that many bytes.
 func pullCached(ctx context.Context, job *configs.Job, r *request) (d done, err error) {
-	bench, err := trainer.NewBench(ctx, job, slog.New(slog.DiscardHandler))
+	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return d, err
 	}

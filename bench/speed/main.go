@@ -31,6 +31,7 @@ type request struct {
 	Examples int64   `json:"examples"` // how many are read; of step at the first request for a job
 	Seconds  float64 `json:"seconds"`  // how long steps are taken, or rows pulled, at least
 	Rounds   int     `json:"rounds"`   // of step: how often the mini-batches of a pass are trained on before it ends; 0: once
+	Chain    bool    `json:"chain"`    // of step: the operations of captured graphs of CUDA devices run one after the other
 	Profile  string  `json:"profile"`  // of step: file for a profile of processor time; "": none
 
 	Output     string `json:"output"`      // a directory for number; of pull one for a table on SSD, "": a table in memory
@@ -85,12 +86,12 @@ func (s *server) serve(ctx context.Context, line []byte) (any, error) {
 	case "pull":
 		return pullCached(ctx, job, &r)
 	case "step":
-		if key := fmt.Sprint(r.Job, r.Set, r.Examples); s.key != key {
+		if key := fmt.Sprint(r.Job, r.Set, r.Examples, r.Chain); s.key != key {
 			if err := s.steps.close(); err != nil {
 				return nil, err
 			}
 			s.key, s.steps = key, nil // which frees its memory
-			if s.steps, err = openSteps(ctx, job, r.Examples); err != nil {
+			if s.steps, err = openSteps(ctx, job, &r); err != nil {
 				return nil, err
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/gpu"
+	"aibox/gpu/cuda"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -26,14 +28,21 @@ type steps struct {
 	pullSeconds float64 // that finding and making the rows of all passes took
 }
 
-// openSteps reads so many examples and takes one step on each of their mini-batches.
-func openSteps(ctx context.Context, job *configs.Job, examples int64) (*steps, error) {
-	bench, err := trainer.NewBench(ctx, job, slog.New(slog.DiscardHandler))
+// openSteps reads as many examples as are asked for and takes one step on each of their mini-batches.
+func openSteps(ctx context.Context, job *configs.Job, r *request) (*steps, error) {
+	var platform gpu.Platform
+	if r.Chain {
+		var err error
+		if platform, err = cuda.OpenWith(cuda.Options{Chain: true}); err != nil {
+			return nil, err
+		}
+	}
+	bench, err := trainer.NewBench(ctx, job, platform, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
 	s := &steps{engine: bench.Engine}
-	err = eachPass(ctx, bench.Reader, examples, func(pass *reader.Pass) error {
+	err = eachPass(ctx, bench.Reader, r.Examples, func(pass *reader.Pass) error {
 		begin := time.Now()
 		rows, err := bench.Table.Pull(ctx, pass.Keys, sparsetable.PullCreate)
 		if err != nil {

@@ -152,16 +152,10 @@ func (g *graph) schedule() schedule {
 			}
 		}
 	}
-	after := gpu.Order(uses)
 	if g.stream.dev.p.options.Chain {
-		for i := range after {
-			after[i] = nil
-			if i > 0 {
-				after[i] = []int{i - 1}
-			}
-		}
+		return chain(cost)
 	}
-	return spread(after, cost, lanes)
+	return choose(gpu.Order(uses), cost)
 }
 
 // mark records mark i behind what is in a lane. Mark 0 is that of link.

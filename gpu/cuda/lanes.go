@@ -17,11 +17,35 @@ const (
 	crossCost = startCost / 2
 )
 
+// worthLanes is how much shorter lanes must make a graph, by these costs, for it not to be a chain: one part in so many. Drivers launch
+// chains faster than other graphs.
+const worthLanes = 10
+
 // schedule is how operations are spread over lanes.
 type schedule struct {
 	order []int   // of all operations: one comes behind all that it waits for, and lanes run theirs in this order
 	lane  []int   // of each operation
 	waits [][]int // of each operation: those of other lanes behind which it comes and that nothing else makes it come behind
+	cost  int     // of all, from the first one to the end of the last
+}
+
+// choose spreads operations over lanes, if that is worth it.
+func choose(after [][]int, cost []int) schedule {
+	one, several := chain(cost), spread(after, cost, lanes)
+	if several.cost > one.cost-one.cost/worthLanes {
+		return one
+	}
+	return several
+}
+
+// chain is all operations in one lane, in their order.
+func chain(cost []int) schedule {
+	s := schedule{order: make([]int, len(cost)), lane: make([]int, len(cost)), waits: make([][]int, len(cost))}
+	for i, c := range cost {
+		s.order[i] = i
+		s.cost += c
+	}
+	return s
 }
 
 // spread makes a schedule of operations, of which each waits for those in after and costs so much. Whenever a lane is free it takes, of the
@@ -55,6 +79,7 @@ func spread(after [][]int, cost []int, lanes int) schedule {
 		end[i] = begin + cost[i]
 		free[where] = end[i]
 	}
+	s.cost = slices.Max(free)
 	s.findWaits(after, lanes)
 	return s
 }

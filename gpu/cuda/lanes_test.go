@@ -105,3 +105,28 @@ func TestBackwardPass(t *testing.T) {
 		t.Errorf("a chain becomes %+v", s)
 	}
 }
+
+// TestChoose: lanes are used where they make a graph much shorter, and only there.
+func TestChoose(t *testing.T) {
+	cost := slices.Repeat([]int{startCost}, 20)
+	after := make([][]int, len(cost))
+	for i := 1; i < len(after); i++ {
+		after[i] = []int{i - 1}
+	}
+	for _, c := range []struct {
+		beside int
+		want   bool
+	}{{0, false}, {1, false}, {8, true}} {
+		beside, want := c.beside, c.want
+		for i := range beside { // they wait for the first one alone
+			after[len(after)-1-i] = []int{0}
+		}
+		s := choose(after, cost)
+		if lanes := slices.Max(s.lane) > 0; lanes != want {
+			t.Errorf("with %d operations beside the others: %+v", beside, s)
+		}
+		if one := chain(cost); s.cost > one.cost || !want && !slices.Equal(s.order, one.order) {
+			t.Errorf("with %d operations beside the others: %+v", beside, s)
+		}
+	}
+}
