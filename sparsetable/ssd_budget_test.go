@@ -217,7 +217,7 @@ func budgetOf(t *testing.T, err error) (bytes int64) {
 func TestSSDBudgetError(t *testing.T) {
 	first, seeds := testseed.Of(t), uint64(60)
 	if testing.Short() {
-		seeds = 20
+		seeds = 10
 	}
 	if _, given := testseed.Given(t); given {
 		seeds = 1

@@ -83,8 +83,12 @@ func announcedPasses(t *testing.T, o sparsetable.Options, size, passes int) (spa
 func TestSSDFiltersStay(t *testing.T) {
 	const size, passes = 6000, 40
 	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
+	budgets := []int64{128 << 10, 256 << 10, 512 << 10, 2 << 20}
+	if testing.Short() {
+		budgets = budgets[:1]
+	}
 	for _, policy := range sparsetable.CachePolicies() {
-		for _, extra := range []int64{128 << 10, 256 << 10, 512 << 10, 2 << 20} {
+		for _, extra := range budgets {
 			t.Run(fmt.Sprint(policy, extra>>10), func(t *testing.T) {
 				o := sparsetable.SSDOptions{CachePolicy: policy, Dirs: []string{"/ssd0"}}
 				opts := sparsetable.Options{Layout: l, SSD: o, MemoryBytes: sparsetable.SmallestSSD(l, o, 2*size) + extra}
@@ -104,6 +108,9 @@ func TestSSDFiltersStay(t *testing.T) {
 // TestSSDFiltersGone: where a budget has no room for filters, log and statistics
 // say so, but for a table that has so little memory only for a while.
 func TestSSDFiltersGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: writes hundreds of thousands of rows; not in short mode")
+	}
 	for _, brief := range []bool{false, true} {
 		t.Run(fmt.Sprint(brief), func(t *testing.T) { filtersGone(t, brief) })
 	}
