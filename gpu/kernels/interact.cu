@@ -1,4 +1,4 @@
-#include "aibox.h"
+#include "bf16.h"
 
 // A block works on blockDim.y examples, each of which blockDim.x threads share. They first copy what they read again
 // and again to shared memory: size elements for each example, or 0 if these are more than a block gets. Then each
@@ -44,10 +44,14 @@ template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned 
 	}
 }
 
+// Results are float32, or rounded to bfloat16.
+DEVICE void put(float *y, float x) { *y = x; }
+DEVICE void put(unsigned short *y, float x) { *y = bf16_bits(x); }
+
 // Computes the dot products of all pairs. A tile is those of four vectors with four. Vectors are distance elements
 // apart, and four of them at GAP more from the next four, so that threads that read vectors of different fours at one
 // place read from different banks. Where there is no GAP they may begin anywhere.
-template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned vectors, unsigned dim,
+template <int GAP, class Y> DEVICE void multiply_pairs(Y *y, const float *x, unsigned vectors, unsigned dim,
 	unsigned distance) {
 	unsigned fours = (vectors + 3) / 4;
 	for (unsigned tile = threadIdx.x; tile < fours * (fours + 1) / 2; tile += blockDim.x) {
@@ -90,24 +94,28 @@ template <int GAP> DEVICE void multiply_pairs(float *y, const float *x, unsigned
 			}
 		}
 		for (unsigned i = 0, v = v0; i < 4 && v < vectors; i++, v++) {
-			float *row = y + v * (v - 1) / 2 + w0;
+			Y *row = y + v * (v - 1) / 2 + w0;
 			for (unsigned j = 0; j < 4; j++) {
 				if (w0 + j < v) {
-					row[j] = sum[i][j];
+					put(row + j, sum[i][j]);
 				}
 			}
 		}
 	}
 }
 
-// Shared memory has the vectors of an example and then its products, which are written to y in one piece.
-KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
-	int dim, int size) {
-	extern __shared__ __align__(16) float shared[];
+// Shared memory has the vectors of an example and then its products, which are written to y in one piece, with zeros up to
+// so many columns behind them.
+template <class Y> DEVICE void interact_rows(Y *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows,
+	int vectors, int dim, int size, unsigned columns, float *shared) {
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
 	bool inside = i < rows;
 	const float *row = &at(x, ldx, i, 0);
-	float *out = &at(y, ldy, i, 0);
+	Y *out = &at(y, ldy, i, 0);
+	unsigned pairs = vectors * (vectors - 1) / 2;
+	for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
+		put(out + p, 0);
+	}
 	if (size == 0) {
 		if (inside) {
 			multiply_pairs<0>(out, row, vectors, dim, dim);
@@ -115,7 +123,6 @@ KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int
 		return;
 	}
 	enum { GAP = 4 };
-	unsigned pairs = vectors * (vectors - 1) / 2;
 	float *copied = shared + threadIdx.y * size, *products = copied + (vectors + 3) / 4 * (4 * spaced(dim) + GAP);
 	if (inside) {
 		copy_vectors<GAP>(copied, row, vectors, dim);
@@ -126,8 +133,20 @@ KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int
 	}
 	__syncthreads();
 	for (unsigned p = threadIdx.x; inside && p < pairs; p += blockDim.x) {
-		out[p] = products[p];
+		put(out + p, products[p]);
 	}
+}
+
+KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int size) {
+	extern __shared__ __align__(16) float shared[];
+	interact_rows(y, ldy, x, ldx, rows, vectors, dim, size, 0, shared);
+}
+
+KERNEL interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int size, int columns) {
+	extern __shared__ __align__(16) float shared[];
+	interact_rows(y, ldy, x, ldx, rows, vectors, dim, size, columns, shared);
 }
 
 // Copies the gradients of pairs to a square in shared memory for each example, size elements apart: that of vectors v

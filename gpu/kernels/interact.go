@@ -4,6 +4,7 @@ import "aibox/gpu"
 
 var (
 	kernelInteract     = declare("interact", "wi ri iiii")
+	kernelInteractBF16 = declare("interact_bf16", "wi ri iiiii")
 	kernelInteractGrad = declare("interact_grad", "wi ri ri iiiii")
 )
 
@@ -37,10 +38,26 @@ func (k *Set) Interact(s gpu.Stream, y, x Matrix, dim, rows int) error {
 		return nil
 	}
 	f := x.Columns / dim
-	fours := quarter(f)
-	g, size := examples(rows, fours*(fours+1)/2, fours*(16*quarter(dim)+4)+4*quarter(y.Columns))
+	g, size := pairExamples(rows, f, dim)
 	k.with().writes(y, rows).reads(x, rows).ints(rows, f, dim, size)
 	return k.launch(s, kernelInteract, g)
+}
+
+// InteractBF16 is Interact of a result that is needed in bfloat16 alone, rounded as ToBF16 does. Columns of y behind the pairs become 0.
+func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	f := x.Columns / dim
+	g, size := pairExamples(rows, f, dim)
+	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, f, dim, size, y.Columns)
+	return k.launch(s, kernelInteractBF16, g)
+}
+
+// pairExamples is examples of Interact, for f vectors of dim numbers.
+func pairExamples(rows, f, dim int) (g gpu.Geometry, each int) {
+	fours := quarter(f)
+	return examples(rows, fours*(fours+1)/2, fours*(16*quarter(dim)+4)+4*quarter(f*(f-1)/2))
 }
 
 // InteractGrad is the derivative of Interact: for each vector the sum of all vectors times the

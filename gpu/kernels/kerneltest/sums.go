@@ -53,9 +53,16 @@ func interaction(r *rig, n, f, dim int) {
 	x, y := r.matrix(n, f*dim, r.any()), r.matrix(n, pairs(f), r.garbage)
 	var s kernel.Scratch
 	r.must(r.k.Interact(r.s, y.Matrix, x.Matrix, dim, n))
-	r.equal("Interact", y, byRow(n, pairs(f), func(i int, out []float32) {
-		s.Interact(1, f, dim, x.row(i), f*dim, out, pairs(f))
-	}))
+	want := byRow(n, pairs(f), func(i int, out []float32) { s.Interact(1, f, dim, x.row(i), f*dim, out, pairs(f)) })
+	r.equal("Interact", y, want)
+	half := r.unwritten(n, (pairs(f)+1)/2*2+2*r.IntN(4))
+	r.must(r.k.InteractBF16(r.s, half.Half, x.Matrix, dim, n))
+	r.rounded("InteractBF16", half, func(i, j int) float32 {
+		if j >= pairs(f) {
+			return 0
+		}
+		return want(i, j)
+	})
 	dx, dy := r.matrix(n, f*dim, r.garbage), r.matrix(n, pairs(f), r.any())
 	r.must(r.k.InteractGrad(r.s, dx.Matrix, x.Matrix, dy.Matrix, dim, n))
 	r.equal("InteractGrad", dx, byRow(n, f*dim, func(i int, out []float32) {

@@ -8,17 +8,15 @@ import (
 // Shared memory only holds copies, so the twins do without.
 var _ = add(emulated.Kernels{
 	"interact": {Run: func(b *emulated.Block) {
-		vectors, dim := b.Int32(5), b.Int32(6)
+		out := at(b, 0)
+		pairs(b, func(i, pair int, product float32) { out.row(i)[pair] = product })
+	}},
+	"interact_bf16": {Run: func(b *emulated.Block) {
+		out := halfs(b, 0)
+		pairs(b, out.set)
 		examples(b, b.Int32(4), func(i int) {
-			out, row := at(b, 0).row(i), at(b, 2).row(i)
-			for v := range vectors {
-				for w := range v {
-					var sum float32
-					for d, x := range row[v*dim:][:dim] {
-						sum = kernel.FMA(x, row[w*dim+d], sum)
-					}
-					out[kernel.Pairs(v)+w] = sum
-				}
+			for j := kernel.Pairs(b.Int32(5)); j < b.Int32(8); j++ {
+				out.set(i, j, 0)
 			}
 		})
 	}},
@@ -42,6 +40,23 @@ var _ = add(emulated.Kernels{
 		})
 	}},
 })
+
+// pairs calls put with the dot product of each pair of the vectors of each example.
+func pairs(b *emulated.Block, put func(i, pair int, product float32)) {
+	vectors, dim := b.Int32(5), b.Int32(6)
+	examples(b, b.Int32(4), func(i int) {
+		row := at(b, 2).row(i)
+		for v := range vectors {
+			for w := range v {
+				var sum float32
+				for d, x := range row[v*dim:][:dim] {
+					sum = kernel.FMA(x, row[w*dim+d], sum)
+				}
+				put(i, kernel.Pairs(v)+w, sum)
+			}
+		}
+	})
+}
 
 // examples calls f for each of n examples that a block works on.
 func examples(b *emulated.Block, n int, f func(i int)) {

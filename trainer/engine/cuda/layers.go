@@ -14,7 +14,8 @@ import (
 //   - bias and activation of a layer are one;
 //   - so are, on the way back, the derivative of the activation and what is needed for the gradient of the bias, the sums
 //     of chunks of its result (kernels.Derive);
-//   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it;
+//   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it; so do an interaction, and
+//     copies of what is beside it, which together are what enters a layer;
 //   - all parameters are rounded at once;
 //   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
 //   - the two products of the backward pass of a layer with one output are none of a library, which is slow at them: that of a column and a
@@ -111,6 +112,29 @@ func completes(s *program.Step) bool {
 	return derives(s) || s.Kind == ops.KindLinear && (len(s.In) == 3 || activation(s) != kernels.Identity)
 }
 
+// gathers tells whether a step writes some of the columns of a value, and can write bfloat16. What lies behind the columns, up to a multiple of 8, the
+// interaction fills with zeros: so it has the last columns.
+func gathers(s *program.Step, v program.Value) bool {
+	return s.Kind == program.KindCopy || s.Kind == ops.KindInteract && s.Out[0].Column+s.Out[0].Columns == v.Columns
+}
+
+// gathered returns where a step writes some of the columns of a value of which there is no float32; ok tells whether it does.
+func (u *run) gathered(r *replica, out program.Value) (to kernels.Half, ok bool) {
+	for i := range u.halfs {
+		h := &u.halfs[i]
+		if !h.alone || h.value.Buffer != out.Buffer {
+			continue
+		}
+		to = h.on(r)
+		to.Offset += 2 * out.Column
+		if to.Columns = out.Columns; out.Column+out.Columns == h.value.Columns {
+			to.Columns = h.stride - out.Column // see padding.go
+		}
+		return to, true
+	}
+	return to, false
+}
+
 // inner tells whether a value is a whole buffer that nobody but steps looks at.
 func (l *layers) inner(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
@@ -130,7 +154,7 @@ func (l *layers) suffices(v program.Value) bool {
 	for i := range l.prog.Steps {
 		s := &l.prog.Steps[i]
 		for k, out := range s.Out {
-			if out.Buffer == v.Buffer && (k > 0 || !completes(s)) {
+			if out.Buffer == v.Buffer && !(k == 0 && completes(s) && out == v) && !gathers(s, v) {
 				return false
 			}
 		}

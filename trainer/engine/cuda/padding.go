@@ -32,7 +32,7 @@ func (l *layers) findPads() {
 		}
 		l.padWeights[w.Index] = (padded(inputs) - inputs) * outputs
 		if h, ok := l.halfOf[s.In[0]]; ok {
-			l.padInputs[s.In[0]] = !l.halfs[h].alone // ToBF16 writes the zeros
+			l.padInputs[s.In[0]] = !l.halfs[h].alone || l.isGathered(s.In[0]) // ToBF16, or who gathers, writes the zeros
 		} else {
 			l.padInputs[s.In[0]] = l.hasRoom(s.In[0])
 		}
@@ -43,6 +43,18 @@ func (l *layers) findPads() {
 func (l *layers) hasRoom(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
 	return b.Source == program.Inner && b.Rows == program.Examples && v.Columns == b.Columns && b.Stride >= padded(b.Columns)
+}
+
+// isGathered tells whether several steps write columns of a value.
+func (l *layers) isGathered(v program.Value) bool {
+	for i := range l.prog.Steps {
+		for _, out := range l.prog.Steps[i].Out {
+			if out.Buffer == v.Buffer && out != v {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pad makes a product of a step larger, if it can.

@@ -32,6 +32,9 @@ func (u *run) take(r *replica, p part, at piece) error {
 	in := func(i int) kernels.Matrix { return r.at(s.In[i]) }
 	switch s.Kind {
 	case program.KindCopy:
+		if to, ok := u.gathered(r, s.Out[0]); ok {
+			return k.ToBF16(c, to, in(0), n)
+		}
 		return k.Copy(c, y, in(0), n)
 	case ops.KindLinear:
 		return u.linear(r, at.step, n)
@@ -77,6 +80,9 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case ops.KindFMGrad:
 		return k.FMGrad(c, y, in(0), in(1), s.Dim, n)
 	case ops.KindInteract:
+		if to, ok := u.gathered(r, s.Out[0]); ok {
+			return k.InteractBF16(c, to, in(0), s.Dim, n)
+		}
 		return k.Interact(c, y, in(0), s.Dim, n)
 	case ops.KindInteractGrad:
 		return k.InteractGrad(c, y, in(0), in(1), s.Dim, n)
