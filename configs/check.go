@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func (l *loader) sound(paths ...string) bool {
 
 func (l *loader) checkTraining() {
 	j := l.job
+	l.dropEarlyStopping()
 	if j.Training.EarlyStopping != nil && l.sound("data.eval") {
 		if len(j.Data.Eval) == 0 && j.Data.ValidationFraction == 0 && l.sound("data.validation_fraction") {
 			l.faultKey("training.early_stopping", "needs data that are not trained on: give data.validation_fraction, such as 0.1, or data.eval")
@@ -48,6 +50,26 @@ func (l *loader) checkTraining() {
 		}
 	}
 	l.checkDelimiters()
+}
+
+// dropEarlyStopping leaves early stopping of the job file out where an override asks for one epoch.
+func (l *loader) dropEarlyStopping() {
+	const key = "training.early_stopping"
+	t := &l.job.Training
+	set := l.given["training.epochs"].set
+	if t.EarlyStopping == nil || t.Epochs != 1 || set == "" || !l.sound("training.epochs", key) {
+		return
+	}
+	for path := range l.given {
+		if strings.HasPrefix(path, key) && l.keys[path].set != "" {
+			return
+		}
+	}
+	if !l.opts.Saved {
+		l.job.notes = append(l.job.notes, fmt.Sprintf("%s of the job file is left out: it has no effect with epochs: 1 (%s)", key, set))
+	}
+	t.EarlyStopping = nil
+	maps.DeleteFunc(l.given, func(path string, _ place) bool { return strings.HasPrefix(path, key) })
 }
 
 func (l *loader) checkEngine() {

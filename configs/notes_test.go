@@ -11,9 +11,10 @@ import (
 // the file itself makes useless stay faults, and so do useless overrides.
 func TestOverridesDropKeys(t *testing.T) {
 	const file = `
-data: {train: [a], format: csv, delimiter: ";", columns: [{name: y, role: label}, {name: x, role: dense, group: g}, {name: u, separator: "|"}, {name: v}]}
+data: {train: [a], eval: [b], format: csv, delimiter: ";", columns: [{name: y, role: label}, {name: x, role: dense, group: g}, {name: u, separator: "|"}, {name: v}]}
 model: {kind: dlrm, embedding_dim: 8, bottom_layers: [4, 8], hidden_layers: [32], dropout: 0.1}
 optimizer: {dense: {kind: adam, beta1: 0.8}, rows: {kind: ftrl, ftrl_l1: 2}}
+training: {epochs: 3, early_stopping: {patience: 1}}
 output: {model_dir: o}
 `
 	for _, c := range []struct {
@@ -27,6 +28,8 @@ output: {model_dir: o}
 		{[]string{"optimizer.dense.kind=sgd", "optimizer.rows={kind: adam}"}, []string{"optimizer.dense.beta1"}},
 		{[]string{"data.format=parquet"}, []string{"data.delimiter"}},
 		{[]string{"data.columns[2].role=dense"}, []string{"data.columns[2].separator"}},
+		{[]string{"training.epochs=2"}, nil},
+		{[]string{"training.epochs=1"}, []string{"training.early_stopping"}},
 	} {
 		j, err := Parse("job.yaml", []byte(file), LoadOptions{Env: noEnv, Set: c.set})
 		if err != nil {
@@ -53,6 +56,7 @@ output: {model_dir: o}
 	}
 	for _, set := range [][]string{
 		{"model.kind=deepfm", "model.cross_layers=2"}, {"model.cross_layers=2"}, {"model={kind: lr, dropout: 0.5}"},
+		{"training.epochs=1", "training.early_stopping.patience=2"}, {"training={epochs: 1, early_stopping: {patience: 1}}"},
 	} {
 		if _, err := Parse("job.yaml", []byte(file), LoadOptions{Env: noEnv, Set: set}); err == nil || !strings.Contains(err.Error(), "has no effect with") {
 			t.Errorf("%v: %v", set, err)

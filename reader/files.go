@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -138,6 +139,28 @@ func (f *inputFile) unreadable(err error) error {
 	return nil
 }
 
+// orDamage returns fault, which is about the header of the file, unless the file is compressed and its
+// data are damaged: then the header may be what the damage has made of another one.
+func (f *inputFile) orDamage(ctx context.Context, o *Options, fault error) error {
+	if f.Compression == source.NoCompression || damagedWhole(fault) || errors.As(fault, new(*source.Error)) {
+		return fault
+	}
+	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
+	if err != nil {
+		return fault
+	}
+	defer func() { _ = raw.Close() }() // only read
+	text, err := source.Decompress(f.Compression, raw)
+	if err == nil {
+		_, err = io.Copy(io.Discard, text)
+		_ = text.Close() // a decoder
+	}
+	if damagedWhole(err) {
+		return fmt.Errorf("%s: no header: %w", f.URI, err)
+	}
+	return fault
+}
+
 // check finds the plan's columns in the file.
 func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *sharedLeaves) error {
 	switch {
@@ -166,7 +189,7 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 			f.empty = true
 			return nil
 		case err != nil:
-			return f.unreadable(err)
+			return f.unreadable(f.orDamage(ctx, o, err))
 		}
 	} else {
 		for i := range p.schema.Columns {
@@ -182,7 +205,7 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 			return p.noColumns(missing, fmt.Errorf("schema: there is no column %s; the columns are %s%s",
 				quoteSome(missing, maxNamed), quoteSome(names, maxListed), meantColumns(missing, names)))
 		}
-		return p.noColumns(missing, fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names)))
+		return f.unreadable(f.orDamage(ctx, o, p.noColumns(missing, fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names)))))
 	}
 	f.cells = cells
 	return nil

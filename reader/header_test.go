@@ -1,11 +1,15 @@
 package reader
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"aibox/reader/source"
 )
 
 // inUTF16 encodes text, little-endian, with a byte order mark.
@@ -62,5 +66,40 @@ func TestHeaderMismatchIsShort(t *testing.T) {
 	want := `no column "y", "c0", "c1", "c2", "c3" and 496 more; its columns are "`
 	if err == nil || len(err.Error()) > 1500 || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " and 488 more") {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestDamagedHeader: a compressed file whose header is damaged, but can be decompressed, is lost, and the
+// others are read. One of another kind, whose data are sound, is an error about its columns.
+func TestDamagedHeader(t *testing.T) {
+	s := adSchema()
+	s.Header = true
+	text := append([]byte("y,x,c,tags\n"), adRows(20)...)
+	var stored bytes.Buffer // as it is, so that a damaged byte is one of the text
+	w, err := gzip.NewWriterLevel(&stored, gzip.NoCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	whole := write(t, dir, "whole.gz", stored.Bytes())
+	other := write(t, dir, "other.gz", packed(t, source.Gzip, bytes.Replace(text, []byte("tags"), []byte("tugs"), 1)))
+	for _, header := range []string{"y,x,c,tugs", "y,x,c,\xff\xffgs", "y,x,x,tags"} {
+		bad := write(t, dir, "bad.gz", bytes.Replace(stored.Bytes(), []byte("y,x,c,tags"), []byte(header), 1))
+		_, counts, err := readAll(testOptions(s, bad, whole))
+		if err != nil || counts.Examples != 20 || len(counts.Lost) != 1 || counts.Lost[0].URI != bad || !strings.Contains(counts.Lost[0].Cause, "checksum") {
+			t.Errorf("%q: %+v, %v", header, counts, err)
+		}
+		if _, _, err := readAll(defaultLimits(testOptions(s, bad, whole))); !errors.As(err, new(*LostDataError)) {
+			t.Errorf("%q: with the default limits: %v", header, err)
+		}
+	}
+	if _, _, err := readAll(testOptions(s, other, whole)); err == nil || !strings.Contains(err.Error(), `no column "tags"`) {
+		t.Errorf("another header: %v", err)
 	}
 }

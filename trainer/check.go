@@ -21,6 +21,6 @@ func Check(ctx context.Context, job *configs.Job) error {
 	_, err := jobparts.Make(job)
 	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	local := slices.DeleteFunc(Inputs(job), func(uri string) bool { return !source.IsLocal(uri) })
-	err = errors.Join(err, sources.RefuseOverwrite(ctx, local, jobOutputs(job)), sources.Close())
+	err = errors.Join(err, sources.RefuseOverwrite(ctx, local, jobOutputs(job)), refuseOtherModels(job), sources.Close())
 	return errkind.As(errkind.Job, err) // all options of a training job come from its file
 }

@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/trainer/modeldir"
 )
 
 // TestCheckFindsWhatTrainingRefuses: what Train refuses without its files having
@@ -116,5 +117,44 @@ func TestCheckFindsOverwrites(t *testing.T) {
 		if !errors.As(err, &overwrite) || errkind.Of(t.Context(), err) != errkind.Job {
 			t.Errorf("%s: %v", set, err)
 		}
+	}
+}
+
+// TestReportsOfOtherModelsStay: a job cannot write its metrics or events into the directory of
+// another model, whose reports they would become. In its own directory, named by whatever path,
+// they are reports of the new model, and those of the model before stay as they were.
+func TestReportsOfOtherModelsStay(t *testing.T) {
+	j := job(t, "lr", "output.keep_generations=2")
+	dir := j.Output.ModelDir
+	train(t, j)
+	before := reportOfModel(t, j, metricsName)
+
+	for _, set := range []string{"output.metrics=" + dir + "/metrics.jsonl", "output.tensorboard=" + dir + "/tensorboard"} {
+		other := job(t, "lr", set)
+		checked := Check(t.Context(), other)
+		if errkind.Of(t.Context(), checked) != errkind.Job || !strings.Contains(checked.Error(), "another model") {
+			t.Errorf("%s: %v", set, checked)
+		}
+		if _, err := Train(t.Context(), other, quiet); err == nil || err.Error() != checked.Error() {
+			t.Errorf("%s: training says %v", set, err)
+		}
+	}
+
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	j.Output.Metrics, j.Output.TensorBoard = filepath.Join(link, metricsName), filepath.Join(link, tensorBoardName)
+	j.Seed++
+	train(t, j)
+	after := reportOfModel(t, j, metricsName)
+	if after == before || strings.HasPrefix(after, before) {
+		t.Errorf("the second model has the metrics %s after %s", after, before)
+	}
+	if data, err := os.ReadFile(modeldir.ReportOf(dir, "gen-000001", metricsName)); string(data) != before {
+		t.Errorf("the first model has the metrics %s, %v", data, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, metricsName)); string(data) != after {
+		t.Errorf("the directory has the metrics %s, %v", data, err)
 	}
 }

@@ -292,8 +292,12 @@ type heldOut struct {
 	of      func(*EpochSummary) **metrics.Report // where the report belongs
 }
 
-// measure measures the model after an epoch.
+// measure measures the model after an epoch, unless a process that was interrupted later, in
+// the evaluation on other data, has done so.
 func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
+	if *data.of(r.state.epoch(epoch)) != nil {
+		return nil
+	}
 	r.reportBadRows(&data.options, epoch)
 	rd, err := flow.OpenReader(ctx, data.options)
 	if err != nil {

@@ -41,7 +41,7 @@ func (r *run) latest() (*chosen, error) {
 	there := make(listings)
 	tried := make(map[string]bool)
 	for dir, night := range r.job.EarlierModelDirs() {
-		if best != nil && (best.night == "" || !laterNight(night, best.night)) {
+		if best != nil && (best.night == "" || !modeldir.LaterNight(night, best.night)) {
 			break // a directory that was last written at such a night has no newer model
 		}
 		if tried[dir] || !there.have(dir) {
@@ -55,7 +55,7 @@ func (r *run) latest() (*chosen, error) {
 		if blocked == nil {
 			blocked = cause
 		}
-		if c != nil && (best == nil || laterNight(c.night, best.night)) {
+		if c != nil && (best == nil || modeldir.LaterNight(c.night, best.night)) {
 			best = c
 		}
 	}
@@ -81,13 +81,13 @@ func (r *run) latestIn(dir string) (best *chosen, blocked, err error) {
 		_, err := modeldir.Open(dir) // says what is wrong
 		return nil, nil, fmt.Errorf("%w; it has complete generations: `aibox rollback %s --to N` publishes one of them", err, dir)
 	}
-	if night := made[0].Manifest.OfNight(); r.job.Dated && !r.job.DateGiven && laterNight(night, r.job.Night()) {
+	if night := made[0].Manifest.OfNight(); r.job.Dated && !r.job.DateGiven && modeldir.LaterNight(night, r.job.Night()) {
 		return nil, nil, optionErrorf("%s is of the night %s, and by the clock of this machine the job is of the earlier night %s: is the clock right, and %s the right time zone? To train that night all the same, which publishes its model, give its date: --date %[3]s",
 			filepath.Join(dir, made[0].Name), night, r.job.Night(), r.job.Timezone)
 	}
 	for _, g := range made {
 		if !r.mayStartFrom(&g.Manifest) {
-			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && laterNight(night, r.job.Night()) && r.overtakes != at { // else it has said so
+			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, r.job.Night()) && r.overtakes != at { // else it has said so
 				r.overtakes = at
 				r.log.Warn("a night is trained again, and a later one is published: the model of this one takes its place, and the next night starts from it", "night", r.job.Night(), "published", g.Name, "published_night", night)
 			}
@@ -113,18 +113,11 @@ func (r *run) mayStartFrom(m *modeldir.Manifest) bool {
 	if !r.job.Dated || night == "" {
 		return true // jobDay compares how days are counted
 	}
-	if laterNight(night, r.job.Night()) {
+	if modeldir.LaterNight(night, r.job.Night()) {
 		return false
 	}
-	sameNight := !laterNight(r.job.Night(), night)
+	sameNight := !modeldir.LaterNight(r.job.Night(), night)
 	return !sameNight || m.TrainData != "" && m.TrainData != trainDataHash(r.job)
-}
-
-// laterNight reports whether a is a later night than b. If only one of them has an hour,
-// the days are compared.
-func laterNight(a, b string) bool {
-	n := min(len(a), len(b))
-	return a[:n] > b[:n]
 }
 
 // daysBetween is the number of days from the night a to the night b.

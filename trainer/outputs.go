@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,9 +13,27 @@ import (
 )
 
 // checkOutputs refuses a job that would overwrite what it reads: its data, the model
-// that it starts from, or its own job file.
+// that it starts from, or its own job file; and one that would change the reports of another model.
 func (r *run) checkOutputs(ctx context.Context) error {
-	return r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job))
+	return errors.Join(r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job)), refuseOtherModels(r.job))
+}
+
+// refuseOtherModels fails if reports are to be written into the directory of another model, as
+// where output.model_dir was changed in a job file that "config show" has printed. What is there are
+// links to the reports of that model, which belong to it.
+func refuseOtherModels(job *configs.Job) error {
+	paths := reportPaths(job)
+	var errs []error
+	for _, name := range []string{"metrics", "tensorboard"} {
+		dir := filepath.Dir(paths[name])
+		if paths[name] == "" || modeldir.SameDir(dir, job.Output.ModelDir) {
+			continue
+		}
+		if _, err := modeldir.Generations(dir); !errors.Is(err, modeldir.ErrNoModel) {
+			errs = append(errs, optionErrorf("output.%s: %s is in the model directory %s, which is not output.model_dir (%s): it would be written into the reports of another model; leave output.%[1]s out, or name another place", name, paths[name], dir, job.Output.ModelDir))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // checkFirstRemote fails, before a first night that restores no model, if its own could not be published.

@@ -39,9 +39,9 @@ func reportPaths(job *configs.Job) map[string]string {
 }
 
 // staged is where a report is written while the job runs: in the generation if its
-// final place is the model directory, otherwise directly where the job file says.
+// final place is the model directory, by whatever path, otherwise directly where the job file says.
 func staged(w *modeldir.Writer, modelDir, path string) string {
-	if filepath.Dir(filepath.Clean(path)) == filepath.Clean(modelDir) {
+	if modeldir.SameDir(filepath.Dir(filepath.Clean(path)), modelDir) {
 		return w.Report(filepath.Base(path))
 	}
 	return path

@@ -97,6 +97,46 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// TestStoppedBetweenEvaluations: a run that is told to stop when it has measured the model on
+// the examples that it holds out, and not on data.eval, does not measure it there again: each line
+// of metrics, and each bad row, is there once.
+func TestStoppedBetweenEvaluations(t *testing.T) {
+	log, err := testLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(log, "train-0.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := filepath.Join(t.TempDir(), "train.tsv") // its end is held out
+	if err := os.WriteFile(held, append(data, "not a row\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := job(t, "fm", "data.train=["+held+"]", "training.epochs=2", "data.validation_fraction=0.2", "snapshots.on_stop_seconds=3600", neverDue)
+	want := outcome(t, j, train(t, j))
+	if want.quarantine == "" {
+		t.Fatal("there is no bad row")
+	}
+	for epoch := range 2 {
+		if err := os.RemoveAll(j.Output.ModelDir); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		opts, n := quiet, 0
+		opts.Logger = slog.New(cancelling{quiet.Logger.Handler(), "evaluated", func() {
+			if n++; n == 2*epoch+1 { // of which data.eval are the second ones
+				cancel()
+			}
+		}})
+		if _, err := Train(ctx, j, opts); !errors.As(err, new(*ResumableError)) {
+			t.Fatalf("epoch %d: %v", epoch+1, err)
+		}
+		got := outcome(t, j, train(t, j))
+		got.compare(t, &want)
+	}
+}
+
 // cancelling is a slog.Handler that calls do at a message.
 type cancelling struct {
 	slog.Handler

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -119,7 +120,7 @@ Exit codes:
 
 // finishCommand gives c and its subcommands what all commands share.
 func finishCommand(c *cli.Command) {
-	c.Before = checkLogFlags
+	c.Before = func(c *cli.Context) error { return cmp.Or(checkLogFlags(c), cliargs.NoEmptyFlags(c)) }
 	c.OnUsageError = cliargs.OnUsageError
 	c.HideHelpCommand = true
 	c.Flags = append(c.Flags, logFlags()...)

@@ -54,7 +54,7 @@ Examples:
 			&cli.StringFlag{Name: "dir", Usage: "`DIR` for the journal of the search and the models of trials (default: output.model_dir with -tune at its end)"},
 			&cli.IntFlag{Name: "trials", Value: 27, Usage: "`NUMBER` of settings to try, the job as it is among them"},
 			&cli.StringFlag{Name: "over", Value: strings.Join(tune.Groups, ","), Usage: "`LIST` of what to vary"},
-			&cli.IntFlag{Name: "epochs", Value: 3, Usage: "greatest `NUMBER` of epochs; fewer are trained where one more makes the model worse"},
+			&cli.IntFlag{Name: "epochs", Value: 3, Usage: "greatest `NUMBER` of epochs; fewer are trained where one more makes the model worse; a job with training.early_stopping keeps its own training.epochs"},
 			&cli.StringFlag{Name: "metric", Value: string(tune.LogLoss), Usage: "`METRIC` to compare trials by: log_loss or auc"},
 			&cli.Int64Flag{Name: "examples", Usage: "use the first `NUMBER` examples of data.train", DefaultText: "all, or data.limit"},
 			&cli.Float64Flag{Name: "validation-fraction", Usage: "`SHARE` of the examples that is held out", DefaultText: "data.validation_fraction, or 0.1"},
@@ -134,6 +134,10 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 		return o, "", bad("trials", "want a number from 2 to 1000")
 	case o.MaxEpochs < 1 || o.MaxEpochs > 1000:
 		return o, "", bad("epochs", "want a number from 1 to 1000")
+	case c.IsSet("epochs") && !slices.Contains(o.Groups, tune.Epochs):
+		return o, "", bad("epochs", "--over does not have epochs, so each trial trains for training.epochs; give that by --set")
+	case c.IsSet("epochs") && job.Training.EarlyStopping != nil:
+		return o, "", bad("epochs", "the job has training.early_stopping, which ends each trial within training.epochs; give that by --set")
 	case o.Metric != tune.LogLoss && o.Metric != tune.AUC:
 		return o, "", bad("metric", "want log_loss or auc")
 	case o.Examples < 0 || c.IsSet("examples") && o.Examples == 0:

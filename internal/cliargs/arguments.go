@@ -48,6 +48,17 @@ func NeedFlags(c *cli.Context, names ...string) error {
 	return nil
 }
 
+// NoEmptyFlags fails if a flag of the command was given an empty text, as by --date "$DAY" in a script
+// where DAY is not set. Without that, the command would do what it does without the flag.
+func NoEmptyFlags(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		if s, ok := f.(*cli.StringFlag); ok && c.IsSet(s.Name) && c.String(s.Name) == "" {
+			return Errorf("%s: --%s is empty; give it a value, or leave it out", CommandPath(c), s.Name)
+		}
+	}
+	return nil
+}
+
 // OneOf fails if the named flag has a value that is not in values.
 func OneOf(c *cli.Context, name string, values []string) error {
 	if v := c.String(name); !slices.Contains(values, v) {

@@ -71,6 +71,9 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 		if i < 0 {
 			faults = append(faults, fmt.Errorf("convert: there is no column %q to write; the columns are %s", from, quoteAll(known)))
 		}
+		if indexOf(schema.Columns, column.Column.Name) >= 0 {
+			faults = append(faults, fmt.Errorf("convert: column %q would be written twice; name it once, or give it another name", column.Column.Name))
+		}
 		c.take = append(c.take, i)
 		if i >= 0 {
 			c.keepStored(&column.Column, i, from)

@@ -201,6 +201,9 @@ func TestConvertFaults(t *testing.T) {
 		"no such column to write": {func(c *Options, _ string) {
 			c.Columns = []OutputColumn{{Column: reader.Column{Name: "genre"}}}
 		}, `no column "genre"`},
+		"a column written twice": {func(c *Options, _ string) {
+			c.Columns = []OutputColumn{{Column: reader.Column{Name: "userId"}}, {Column: reader.Column{Name: "userId"}, From: "movieId"}}
+		}, `column "userId" would be written twice`},
 		"no such column to sort by": {func(c *Options, _ string) { c.SortBy = "time" }, `no column "time"`},
 		"no such column to join on": {func(c *Options, dir string) {
 			j := join(dir)

@@ -72,9 +72,14 @@ func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(found))
-	for i, e := range found {
-		entries[i] = Entry{Name: path.Base(e.path), Size: e.size, ModTime: e.modTime, IsDir: e.dir}
+	entries := make([]Entry, 0, len(found))
+	for _, e := range found {
+		switch {
+		case e.fault == nil:
+			entries = append(entries, Entry{Name: path.Base(e.path), Size: e.size, ModTime: e.modTime, IsDir: e.dir})
+		case !errors.Is(e.fault, ErrNotFound): // a link that leads nowhere is no file
+			return nil, e.fault
+		}
 	}
 	return entries, nil
 }

@@ -28,6 +28,8 @@
 //     an error (ErrChanged), not a mixture of old and new bytes.
 //   - An HDFS file that is still open for writing is an error (ErrBeingWritten)
 //     when it is listed: its visible length would depend on the moment.
+//   - A local link that leads nowhere is an error where a directory or a wildcard of
+//     the input yields it: what it leads to may be data on a disk that is not mounted.
 //   - A compressed stream that ends early is an error that wraps
 //     io.ErrUnexpectedEOF.
 //

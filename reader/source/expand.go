@@ -109,6 +109,9 @@ func expand(ctx context.Context, fs lister, uri, p string) ([]entry, error) {
 
 // appendFiles adds e, or all files below it.
 func appendFiles(ctx context.Context, fs lister, files []entry, e entry) ([]entry, error) {
+	if e.fault != nil {
+		return nil, e.fault
+	}
 	if !e.dir {
 		return append(files, e), nil
 	}

@@ -359,3 +359,29 @@ func TestExpandLoop(t *testing.T) {
 		}
 	}
 }
+
+// TestExpandBrokenLinks: a link that leads nowhere, as to a disk that is not mounted, or to itself, is an
+// error and no missing file, where the input means it, and nothing otherwise.
+func TestExpandBrokenLinks(t *testing.T) {
+	dir := tree(t, "in/a/x.csv", "in/b/x.csv")
+	for link, to := range map[string]string{"in/a/y.csv": "/nowhere/y.csv", "in/c": "/nowhere", "in/b/self": "self", "in/b/up": "..", "in/b/.lock": "somebody"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for uri, want := range map[string]string{
+		"in": "in/a/y.csv", "in/a": "in/a/y.csv", "in/a/*.csv": "in/a/y.csv", "in/*/x.csv": "in/c", "in/b": "in/b/self", "in/b/u*": "in/b/up",
+		"in/b/*.csv": "", "in/[ab]/x.csv": "", "in/{a,b}/x*": "",
+	} {
+		got, err := expandNames(t, dir, uri)
+		switch {
+		case want == "" && (err != nil || len(got) == 0):
+			t.Errorf("%s: %q, %v", uri, got, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want+": ")):
+			t.Errorf("%s: %q, %v, want an error about %s", uri, got, err, want)
+		}
+	}
+	if _, err := expandNames(t, dir, "in/a"); err == nil || !strings.Contains(err.Error(), "a link to /nowhere/y.csv, which does not exist") {
+		t.Errorf("%v", err)
+	}
+}

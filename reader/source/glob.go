@@ -146,6 +146,9 @@ func matchSegments(ctx context.Context, fs lister, found []entry, base string, s
 		if ok, _ := path.Match(segments[0], name); !ok {
 			continue
 		}
+		if c.fault != nil {
+			return nil, c.fault
+		}
 		c.path = join(base, name)
 		if segments[0] == anyDepth {
 			if c.dir {

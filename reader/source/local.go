@@ -63,19 +63,36 @@ func (localFS) list(ctx context.Context, dir string) ([]entry, error) {
 			return nil, context.Cause(ctx)
 		}
 		p := join(dir, n.Name())
-		info, err := os.Stat(p) // follows links
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // a dangling link, or removed since
-		} else if err != nil {
-			return nil, localError("open", p, err)
+		e, err := listed(dir, p, n.Type())
+		if err == nil {
+			entries = append(entries, e)
+		} else if _, gone := os.Lstat(p); !errors.Is(gone, fs.ErrNotExist) { // else removed since
+			entries = append(entries, entry{path: p, fault: err})
 		}
-		if n.Type()&fs.ModeSymlink != 0 && info.IsDir() && leadsBack(p, dir) {
-			return nil, &Error{Op: "list", URI: p, Kind: ErrUnsupported,
-				Err: errors.New("it is a link to a directory that it is in"), Hint: "remove the link, or name the files beside it instead of the directory"}
-		}
-		entries = append(entries, localEntry(p, info))
 	}
 	return entries, nil
+}
+
+// listed is the file or directory p of dir. What cannot be read, such as a link that leads nowhere
+// because a file system is not mounted, is an error.
+func listed(dir, p string, mode fs.FileMode) (entry, error) {
+	info, err := os.Stat(p) // follows links
+	if mode&fs.ModeSymlink == 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			return entry{}, localError("open", p, err)
+		}
+		return localEntry(p, info), nil
+	}
+	if err != nil {
+		to, _ := os.Readlink(p) // it is for the message
+		return entry{}, &Error{Op: "open", URI: p, Kind: ErrNotFound,
+			Err: fmt.Errorf("it is a link to %s, which does not exist", to), Hint: "mount the file system that it leads to, or remove the link"}
+	}
+	if info.IsDir() && leadsBack(p, dir) {
+		return entry{}, &Error{Op: "list", URI: p, Kind: ErrUnsupported,
+			Err: errors.New("it is a link to a directory that it is in"), Hint: "remove the link, or name the files beside it instead of the directory"}
+	}
+	return localEntry(p, info), nil
 }
 
 // leadsBack says whether a link in dir leads to dir or to a directory around it,

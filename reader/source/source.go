@@ -142,6 +142,7 @@ type entry struct {
 	size    int64
 	dir     bool
 	modTime time.Time
+	fault   error // why it cannot be read, in a list of a directory; an error for who means it
 }
 
 // New returns Sources, which connect to a cluster only when they need it.

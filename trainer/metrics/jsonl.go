@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 )
 
@@ -21,8 +22,12 @@ type JSONLWriter struct {
 	f  *os.File
 }
 
-// CreateJSONL creates path, or opens it to append where it is there already.
+// CreateJSONL creates path, with the directory that it is in, or opens it to append where it is
+// there already.
 func CreateJSONL(path string) (*JSONLWriter, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)

@@ -66,6 +66,22 @@ func TestJSONLWriterToDevice(t *testing.T) {
 	}
 }
 
+// TestJSONLWriterMakesDirectory: the file may be in a directory that does not exist, as where a date is
+// in its path.
+func TestJSONLWriterMakesDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "2026-11-20", "log", "metrics.jsonl")
+	w, err := CreateJSONL(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(1), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); string(got) != "1\n" {
+		t.Errorf("file holds %q, %v", got, err)
+	}
+}
+
 func TestJSONLWriterTornFirstLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	if err := os.WriteFile(path, []byte(strings.Repeat("y", 9000)), 0o666); err != nil {

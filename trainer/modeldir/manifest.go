@@ -104,6 +104,13 @@ func (m *Manifest) OfNight() string {
 	return m.Night
 }
 
+// LaterNight reports whether a is a later night than b. If only one of them has an hour,
+// the days are compared. Without a night, none is later.
+func LaterNight(a, b string) bool {
+	n := min(len(a), len(b))
+	return a[:n] > b[:n]
+}
+
 const secondsPerDay = 24 * 60 * 60
 
 // ErrNoModel says that the directory holds no committed model.

@@ -3,6 +3,7 @@ package transfer
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -17,7 +18,8 @@ import (
 // reached, is made up for when a later model of its directory is published: before it, in
 // the order in which they were made, so that the newest model has the highest number there.
 // That goes for the models from which it was made. One that the model directory has gone
-// back from is not published.
+// back from is not published, nor is one before which a model of a later night is there: a night is
+// trained again then, and later models there would be deleted for it.
 
 // isModel reports whether m is the model of its directory.
 func isModel(m *modeldir.Model) bool {
@@ -56,7 +58,8 @@ func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
 }
 
 // unpublished returns which of the models from which m was made the remote directory lacks,
-// the oldest first. Only as many are looked at as stay there beside m.
+// the oldest first. Only as many are looked at as stay there beside m, and none that a model of a
+// later night there would have to make room for.
 func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o *publishing) (out []keptModel, err error) {
 	there, _, err := d.Generations(ctx)
 	if err != nil {
@@ -77,6 +80,12 @@ func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o 
 		}
 		return nil, nil
 	}
+	out = slices.DeleteFunc(out, func(k keptModel) bool {
+		return slices.ContainsFunc(there, func(r *remote.Manifest) bool {
+			var later modeldir.Manifest
+			return r.Job == o.jobName(k.Manifest) && json.Unmarshal(r.Model, &later) == nil && modeldir.LaterNight(later.OfNight(), k.OfNight())
+		})
+	})
 	slices.Reverse(out)
 	return out, nil
 }
