@@ -14,7 +14,7 @@ type chunk struct {
 	name   string
 	pinned gpu.Pinned
 	memory gpu.Memory
-	rows   []int32 // of the pass
+	list   rowList
 	stage  stage
 	work   task // fill, or store
 
@@ -49,7 +49,7 @@ func (c *chunk) init(l *lane, name string) error {
 	if l.down {
 		c.task = c.store
 	}
-	c.work = newTask(func() { kernel.Parallel(len(c.rows), rowGrain, c.task) })
+	c.work = newTask(func() { kernel.Parallel(len(c.list.rows), rowGrain, c.task) })
 	for _, e := range []struct {
 		event *gpu.Event
 		name  string
@@ -74,30 +74,29 @@ func (c *chunk) layout(n int) (keys, places, bytes int) {
 }
 
 // begin begins to copy rows, unless it would have to wait for the device until it can.
-func (c *chunk) begin(rows []int32, wait bool) (ready bool, err error) {
+func (c *chunk) begin(list rowList, wait bool) (ready bool, err error) {
 	l := c.lane
 	if c.used && !l.down { // what is fetched the host has waited for
 		if ready, err := isDone(c.sent, wait); !ready || err != nil {
 			return false, err
 		}
 	}
-	c.rows = rows
-	keysAt, placesAt, bytes := c.layout(len(rows))
+	c.list = list
+	n := len(list.rows)
+	keysAt, placesAt, bytes := c.layout(n)
 	if l.down {
-		to, err := c.pinned.Writing(placesAt, 4*len(rows))
+		to, err := c.pinned.Writing(placesAt, 4*n)
 		if err != nil {
 			return false, err
 		}
-		for i, row := range rows {
-			gpu.As[int32](to)[i] = l.of.at[row] / int32(len(l.r.parts))
-		}
+		copy(gpu.As[int32](to), list.places)
 		return true, c.take()
 	}
 	to, err := c.pinned.Writing(0, bytes)
 	if err != nil {
 		return false, err
 	}
-	c.words, c.places = gpu.As[float32](to[:l.r.rowBytes()*len(rows)]), gpu.As[int32](to[placesAt:][:4*len(rows)])
+	c.words, c.places = gpu.As[float32](to[:l.r.rowBytes()*n]), gpu.As[int32](to[placesAt:][:4*n])
 	c.keys = gpu.As[uint64](to[keysAt:placesAt])
 	c.stage = filling
 	l.r.worker.begin(&c.work)
@@ -129,7 +128,7 @@ func (c *chunk) step(wait bool) (moved bool, err error) {
 
 // fetchedWords are the rows that have arrived at the host.
 func (c *chunk) fetchedWords() ([]float32, error) {
-	b, err := c.pinned.Reading(0, c.lane.r.rowBytes()*len(c.rows))
+	b, err := c.pinned.Reading(0, c.lane.r.rowBytes()*len(c.list.rows))
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +137,12 @@ func (c *chunk) fetchedWords() ([]float32, error) {
 
 // fill copies rows of the host to the chunk.
 func (c *chunk) fill(lo, hi int) {
-	of, words, devices := c.lane.of, c.lane.r.Layout.Words(), int32(len(c.lane.r.parts))
-	for i, row := range c.rows[lo:hi] {
+	of, words, keyed := c.lane.of, c.lane.r.Layout.Words(), c.lane.r.keyed()
+	copy(c.places[lo:hi], c.list.places[lo:hi])
+	for i, row := range c.list.rows[lo:hi] {
 		i += lo
 		copy(c.words[i*words:][:words], of.Rows.Row(int(row)))
-		c.places[i] = of.at[row] / devices
-		if c.lane.r.keyed() {
+		if keyed {
 			c.keys[i] = of.Keys[row]
 		}
 	}
@@ -152,14 +151,14 @@ func (c *chunk) fill(lo, hi int) {
 // store copies the chunk to rows of the host.
 func (c *chunk) store(lo, hi int) {
 	words := c.lane.r.Layout.Words()
-	for i, row := range c.rows[lo:hi] {
+	for i, row := range c.list.rows[lo:hi] {
 		copy(c.lane.of.Rows.Row(int(row)), c.words[(lo+i)*words:][:words])
 	}
 }
 
 // put enqueues that the rows of a chunk that is filled get to their places.
 func (c *chunk) put() error {
-	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.rows)
+	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.list.rows)
 	keysAt, placesAt, bytes := c.layout(n)
 	if c.used {
 		if err := l.stream.Wait(c.moved); err != nil { // the chunk's memory had other rows
@@ -184,7 +183,7 @@ func (c *chunk) put() error {
 
 // take enqueues that the rows of a chunk whose places are known get to the host.
 func (c *chunk) take() error {
-	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.rows)
+	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.list.rows)
 	_, placesAt, _ := c.layout(n)
 	if err := c.send(placesAt, 4*n); err != nil {
 		return err

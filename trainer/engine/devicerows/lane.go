@@ -17,7 +17,7 @@ type lane struct {
 	stream gpu.Stream
 
 	of     *pass
-	list   []int32 // the rows of it that are copied
+	list   rowList // the rows of it that are copied
 	begun  int     // of them, in chunks
 	first  int     // chunks [first, last) are at work; chunk i is in chunks[i mod ring]
 	last   int
@@ -66,10 +66,10 @@ func (l *lane) makeRoom(n int) error {
 }
 
 // start begins to copy rows of a pass. REQUIRES: the lane is done.
-func (l *lane) start(of *pass, list []int32) { l.of, l.list, l.begun = of, list, 0 }
+func (l *lane) start(of *pass, list rowList) { l.of, l.list, l.begun = of, list, 0 }
 
 // isDone tells whether all rows are copied; those to a device are on their way, and there for what follows in the stream in which it works on rows.
-func (l *lane) isDone() bool { return l.begun == len(l.list) && l.first == l.last }
+func (l *lane) isDone() bool { return l.begun == len(l.list.rows) && l.first == l.last }
 
 // advance does what can be done at once, and tells whether that is anything. With wait it waits until something can.
 func (l *lane) advance(wait bool) (moved bool, err error) {
@@ -81,19 +81,19 @@ func (l *lane) advance(wait bool) (moved bool, err error) {
 		moved = moved || step
 	}
 	for ; l.first < l.last && l.chunks[l.first%ring].stage == resting; l.first++ {
-		l.copied.Add(int64(len(l.chunks[l.first%ring].rows)))
+		l.copied.Add(int64(len(l.chunks[l.first%ring].list.rows)))
 	}
-	for l.begun < len(l.list) && l.last-l.first < ring {
+	for l.begun < len(l.list.rows) && l.last-l.first < ring {
 		c := &l.chunks[l.last%ring]
-		rows := l.list[l.begun:]
-		ready, err := c.begin(rows[:min(l.most, len(rows))], wait && l.first == l.last)
+		end := min(l.begun+l.most, len(l.list.rows))
+		ready, err := c.begin(l.list.part(l.begun, end), wait && l.first == l.last)
 		if err != nil {
 			return false, err
 		}
 		if !ready {
 			break
 		}
-		l.begun += len(c.rows)
+		l.begun = end
 		l.last++
 		moved = true
 	}
@@ -107,7 +107,7 @@ func (l *lane) stop() {
 		_, _ = c.work.isDone(true) // a panic has no effect any more
 		c.stage = resting
 	}
-	l.of, l.list, l.begun, l.first = nil, nil, 0, l.last
+	l.of, l.list, l.begun, l.first = nil, rowList{}, 0, l.last
 }
 
 // copyRows copies with all lanes to the host, or from it, and tells whether that is done. With wait it is.

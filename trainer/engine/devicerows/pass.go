@@ -11,8 +11,8 @@ type pass struct {
 	engine.Pass
 	at       []int32   // of each row: its number in the memory of its device, times D, plus the number of the device
 	kept     []int     // of each device, how many rows were there
-	arriving [][]int32 // of each device, the rows that come from the host
-	leaving  [][]int32 // of each device, the rows that the next pass does not share
+	arriving []rowList // of each device, the rows that come from the host
+	leaving  []rowList // of each device, the rows that the next pass does not share
 	planned  bool      // at and arriving are known
 	changed  bool      // rows on the devices are newer than those of the host
 }
@@ -20,25 +20,43 @@ type pass struct {
 // reset makes p the pass that is given.
 func (p *pass) reset(of engine.Pass) { p.Pass, p.planned, p.changed = of, false, false }
 
+// rowList is rows of a pass, and their places in the memory of the device that they are on.
+type rowList struct{ rows, places []int32 }
+
+func (l *rowList) add(row, place int32) {
+	l.rows, l.places = append(l.rows, row), append(l.places, place)
+}
+
+// part is rows lo to hi-1 of the list.
+func (l rowList) part(lo, hi int) rowList { return rowList{l.rows[lo:hi], l.places[lo:hi]} }
+
 // listRows lists rows by the device in whose memory they are, but for those that are to be left out.
-func listRows(lists [][]int32, devices int, at []int32, without []bool) [][]int32 {
+func listRows(lists []rowList, devices int, at []int32, without []bool) []rowList {
 	lists = cleared(lists, devices)
 	for i, at := range at {
 		if without == nil || !without[i] {
-			d := int(at) % devices
-			lists[d] = append(lists[d], int32(i))
+			d, place := onDevice(at, devices)
+			lists[d].add(int32(i), place)
 		}
 	}
 	return lists
 }
 
+// onDevice is the device of a row, and its place there. With one device there is nothing to divide.
+func onDevice(at int32, devices int) (device, place int32) {
+	if devices == 1 {
+		return 0, at
+	}
+	return at % int32(devices), at / int32(devices)
+}
+
 // cleared returns n empty lists, with the memory of those there are.
-func cleared(lists [][]int32, n int) [][]int32 {
+func cleared(lists []rowList, n int) []rowList {
 	if len(lists) != n {
-		return make([][]int32, n)
+		return make([]rowList, n)
 	}
 	for i := range lists {
-		lists[i] = lists[i][:0]
+		lists[i] = lists[i].part(0, 0)
 	}
 	return lists
 }
@@ -46,7 +64,7 @@ func cleared(lists [][]int32, n int) [][]int32 {
 func (p *pass) bytes() int64 {
 	n := cap(p.at)
 	for _, l := range slices.Concat(p.arriving, p.leaving) {
-		n += cap(l)
+		n += cap(l.rows) + cap(l.places)
 	}
 	return 4 * int64(n)
 }

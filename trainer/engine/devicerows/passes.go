@@ -14,7 +14,7 @@ type passes struct {
 	next    *pass // whose rows are being copied to the devices; nil: none was announced, or it has to wait
 	memory  [3]pass
 	plan    plan
-	lists   [][]int32 // scratch
+	lists   []rowList // scratch
 	size    int64     // of the memory that they take, in bytes, after the last plan
 }
 
@@ -250,7 +250,7 @@ func (r *Rows) fit(of *pass, passes int) error {
 }
 
 // fetch begins to copy rows of a pass, listed by devices, to the host.
-func (r *Rows) fetch(p *pass, lists [][]int32) {
+func (r *Rows) fetch(p *pass, lists []rowList) {
 	for d, part := range r.parts {
 		part.fetching.start(p, lists[d])
 	}
@@ -261,9 +261,7 @@ func (r *Rows) leave() {
 	p := r.before
 	r.before = nil
 	for d, part := range r.parts {
-		for _, row := range p.leaving[d] {
-			part.places.give(p.at[row] / int32(len(r.parts)))
-		}
+		part.places.give(p.leaving[d].places)
 	}
 	p.HasEnded()
 }
@@ -364,7 +362,7 @@ func (s *passes) bytes() int64 {
 		n += s.memory[i].bytes()
 	}
 	for _, l := range s.lists {
-		n += 4 * int64(cap(l))
+		n += 4 * int64(cap(l.rows)+cap(l.places))
 	}
 	return n
 }

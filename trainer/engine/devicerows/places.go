@@ -25,8 +25,8 @@ func (p *places) take() int32 {
 	return int32(p.first - 1)
 }
 
-// give gives a place back.
-func (p *places) give(at int32) { p.free = append(p.free, at) }
+// give gives places back.
+func (p *places) give(at []int32) { p.free = append(p.free, at...) }
 
 // clear gives all back.
 func (p *places) clear() { p.first, p.free = 0, p.free[:0] }

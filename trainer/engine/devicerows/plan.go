@@ -90,7 +90,8 @@ func (p *plan) assign() {
 	clear(p.to.kept)
 	for _, at := range p.to.at {
 		if at != nowhere {
-			p.to.kept[int(at)%devices]++
+			d, _ := onDevice(at, devices)
+			p.to.kept[d]++
 		}
 	}
 	for d := range p.quotas {
@@ -103,13 +104,22 @@ func (p *plan) assign() {
 			continue
 		}
 		for p.quotas[d] <= 0 {
-			d = (d + 1) % devices
+			d = next(d, devices)
 		}
 		p.quotas[d]--
-		p.to.at[i] = p.parts[d].places.take()*int32(devices) + int32(d)
-		p.to.arriving[d] = append(p.to.arriving[d], int32(i))
-		d = (d + 1) % devices
+		place := p.parts[d].places.take()
+		p.to.at[i] = place*int32(devices) + int32(d)
+		p.to.arriving[d].add(int32(i), place)
+		d = next(d, devices)
 	}
+}
+
+// next is the device behind another one.
+func next(d, devices int) int {
+	if d++; d == devices {
+		return 0
+	}
+	return d
 }
 
 // share is how many of n rows a device gets.

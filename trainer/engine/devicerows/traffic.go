@@ -22,7 +22,7 @@ func (r *Rows) Traffic(d int) Traffic {
 // countLate notes what the devices have to wait for when the next pass begins.
 func (r *Rows) countLate() {
 	for _, p := range r.parts {
-		p.traffic.late.Add(int64(len(p.bringing.list) - p.bringing.begun))
+		p.traffic.late.Add(int64(len(p.bringing.list.rows) - p.bringing.begun))
 	}
 }
 
