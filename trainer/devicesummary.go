@@ -28,6 +28,8 @@ type DeviceSummary struct {
 	RowsLate       int64 `json:"rows_uploaded_late,omitempty"` // of these, those for which the device has waited: their copy had not begun when their pass did
 	RowsKept       int64 `json:"rows_kept,omitempty"`          // that were there already, from the pass before
 	RowsDownloaded int64 `json:"rows_downloaded,omitempty"`
+	// RowsWaitSeconds is how long training waited, at the beginning of passes, until the rows were on all devices.
+	RowsWaitSeconds float64 `json:"rows_wait_seconds,omitempty"`
 
 	KernelLaunches int64 `json:"kernel_launches"`
 	MatrixProducts int64 `json:"matrix_products"`
@@ -50,7 +52,7 @@ func deviceSummaries(e engine.Engine) []DeviceSummary {
 		all = append(all, DeviceSummary{
 			Device: s.Number, Name: s.Name, MemoryBytes: s.MemoryBytes, MemoryUsedBytes: s.UsedBytes, MemoryPeakBytes: s.PeakBytes,
 			UploadedBytes: s.UploadedBytes, DownloadedBytes: s.DownloadedBytes, BetweenBytes: s.BetweenBytes,
-			RowsUploaded: s.Rows.Uploaded, RowsLate: s.Rows.Late, RowsKept: s.Rows.Kept, RowsDownloaded: s.Rows.Downloaded,
+			RowsUploaded: s.Rows.Uploaded, RowsLate: s.Rows.Late, RowsKept: s.Rows.Kept, RowsDownloaded: s.Rows.Downloaded, RowsWaitSeconds: s.RowsWait.Seconds(),
 			KernelLaunches: s.Launches, MatrixProducts: s.Products,
 			MeasuredSteps: s.SampledSteps, StepSeconds: s.Step().Seconds(), BusyFraction: math.Round(1e4*s.Busy()) / 1e4,
 			AllReduceSeconds: s.Sum().Seconds(),

@@ -16,7 +16,7 @@ def job(options, part):
     place = log_of(options, size.examples)
     files = four(place)
     print(f"The whole job of DLRM, second of two epochs, thousands of examples a second, and the share of the time that each stage was busy. {JOB_GOAL}\n")
-    table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for")
+    table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for", "time it waited for rows")
     _, middle, large = size.batches
     precise, fast = engine.precisions()[:2]
     cases = [(batch, precision, where) for batch, precision in ((middle, precise), (middle, fast), (large, fast)) for where in engine.placements()]
@@ -46,10 +46,13 @@ def four(place):
 
 
 def traffic(summary):
-    """Of the rows of all passes, the share that was on the device already, and the share that was copied there too late."""
+    """Of the rows of all passes, the share that was on the device already, and the share that was copied there too late; and how much of
+    the time training waited for rows."""
     devices = summary.get("devices") or [{}]
     up, kept, late = (sum(d.get(key, 0) for d in devices) for key in ("rows_uploaded", "rows_kept", "rows_uploaded_late"))
-    return [f"{rows / (up + kept):.0%}" if up else "–" for rows in (kept, late)]
+    seconds = sum(epoch["seconds"] for epoch in summary["epochs"])
+    waited = f"{devices[0].get('rows_wait_seconds', 0) / seconds:.0%}" if up else "–"
+    return [*(f"{rows / (up + kept):.0%}" if up else "–" for rows in (kept, late)), waited]
 
 
 def host(options, part):

@@ -24,7 +24,8 @@ type DeviceStats struct {
 	Launches        int64 // of kernels
 	Products        int64 // of matrices
 
-	Rows devicerows.Traffic // of passes, if rows are on the devices
+	Rows     devicerows.Traffic // of passes, if rows are on the devices
+	RowsWait time.Duration      // that passes have waited for their rows, on all devices together
 
 	// These are measured with events, by the clock of the device, in a sample of the steps of training. A step
 	// is here the time from the end of the step before to its own.
@@ -64,7 +65,7 @@ func (e *Engine) Stats() []DeviceStats {
 			SumTime: time.Duration(c.sums.Load()),
 		}
 		if e.held != nil {
-			all[i].Rows = e.held.Traffic(i)
+			all[i].Rows, all[i].RowsWait = e.held.Traffic(i), e.held.Waited()
 		}
 	}
 	return all

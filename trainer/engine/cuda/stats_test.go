@@ -198,7 +198,7 @@ func TestSamplesOfHeldRows(t *testing.T) {
 		}
 		b.end(t)
 		for _, s := range b.engine.(*cuda.Engine).Stats() {
-			if s.SampledSteps != 2 || s.Busy() <= 0 || s.Busy() >= 1 || (s.Sum() > 0) != (n > 1) || s.UploadedBytes == 0 || s.DownloadedBytes == 0 || s.BetweenBytes == 0 && n > 1 {
+			if s.SampledSteps != 2 || s.Busy() <= 0 || s.Busy() >= 1 || (s.Sum() > 0) != (n > 1) || s.RowsWait <= 0 || s.UploadedBytes == 0 || s.DownloadedBytes == 0 || s.BetweenBytes == 0 && n > 1 {
 				t.Errorf("%d devices: %+v", n, s)
 			}
 		}

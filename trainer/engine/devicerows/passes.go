@@ -2,6 +2,8 @@ package devicerows
 
 import (
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"aibox/gpu"
 	"aibox/trainer/engine"
@@ -16,6 +18,7 @@ type passes struct {
 	plan    plan
 	lists   []rowList // scratch
 	size    int64     // of the memory that they take, in bytes, after the last plan
+	waited  atomic.Int64
 }
 
 // unused returns memory for a pass.
@@ -30,6 +33,8 @@ func (s *passes) unused() *pass {
 
 // Begin makes the rows of a pass those of the current one.
 func (r *Rows) Begin(of engine.Pass) error {
+	began := time.Now()
+	defer func() { r.waited.Add(int64(time.Since(began))) }()
 	if err := r.bring(of); err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package devicerows
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Traffic is how many rows of passes came to a device, or left it.
 type Traffic struct {
@@ -18,6 +21,9 @@ func (r *Rows) Traffic(d int) Traffic {
 	p := r.parts[d]
 	return Traffic{Uploaded: p.bringing.copied.Load(), Late: p.traffic.late.Load(), Kept: p.traffic.kept.Load(), Downloaded: p.fetching.copied.Load()}
 }
+
+// Waited is how long Begin has taken in all, which is next to nothing where rows were there before. It may be called from any goroutine.
+func (r *Rows) Waited() time.Duration { return time.Duration(r.waited.Load()) }
 
 // countLate notes what the devices have to wait for when the next pass begins.
 func (r *Rows) countLate() {
