@@ -36,11 +36,16 @@ func (c *Copier) add(to, from []uint32, table []int32) {
 }
 
 // Copy copies all that was added.
-func (c *Copier) Copy() {
+func (c *Copier) Copy() { c.copyOn(Threads()) }
+
+// CopyBeside is Copy on half of the threads, for what others do not wait for yet.
+func (c *Copier) CopyBeside() { c.copyOn((Threads() + 1) / 2) }
+
+func (c *Copier) copyOn(threads int) {
 	if c.task == nil {
 		c.task = c.run
 	}
-	Parallel(c.words, copyGrain, c.task)
+	parallelOn(threads, c.words, copyGrain, ranger(c.task))
 	clear(c.parts)
 	c.parts, c.words = c.parts[:0], 0
 }

@@ -36,7 +36,11 @@ func TestCopier(t *testing.T) {
 			CopyTo(&c, copies, numbers)
 			got, want, floats = append(got, to), append(want, result), append(floats, append(numbers, 0), copies)
 		}
-		c.Copy()
+		if rng.IntN(2) == 0 {
+			c.Copy()
+		} else {
+			c.CopyBeside()
+		}
 		for i := range got {
 			if !slices.Equal(got[i], want[i]) || !slices.Equal(floats[2*i], floats[2*i+1]) {
 				t.Fatalf("slice %d of %d numbers", i, len(want[i])-1)

@@ -114,7 +114,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) *Engine {
 	e := &Engine{Config: c, state: state, rowsOnDevice: rowsOnDevice, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
 	e.poolTask = e.runPool
-	e.prepared.copy = e.prepared.copier.Copy
+	e.prepared.copy = e.prepared.copier.CopyBeside
 	e.pinned.inputs = make([]gpu.Pinned, len(e.jobs))
 	if rowsOnDevice {
 		e.pinned.inputs = append(e.pinned.inputs, nil)

@@ -16,7 +16,7 @@ type prepared struct {
 	training bool
 	layout   inputLayout
 	copier   kernel.Copier
-	copy     func() // copier.Copy, bound once
+	copy     func() // copier.CopyBeside, bound once
 }
 
 // following is the mini-batch of the pass behind another one; nil if there is none.

@@ -69,6 +69,7 @@ func (r *Rows) prepare() {
 	s := r.feed.ahead
 	if r.layout(s) <= len(s.to) {
 		r.fillAll(s)
+		s.copier.CopyBeside()
 		s.filled = true
 	}
 	if s.also != nil {
@@ -100,6 +101,7 @@ func (r *Rows) stage(b *reader.Batch, shares []Share, training bool) (*staging, 
 		return nil, err
 	}
 	r.fillAll(s)
+	s.copier.Copy()
 	return s, nil
 }
 
@@ -134,7 +136,7 @@ func (r *Rows) growStaging(s *staging, bytes, examples int) error {
 // holds tells whether there is memory for sections of so many bytes.
 func (s *staging) holds(bytes int) bool { return s.pinned != nil && s.pinned.Bytes() >= bytes }
 
-// fillAll writes all sections but for their heads.
+// fillAll writes all sections but for their heads, apart from what it leaves to the copier.
 func (r *Rows) fillAll(s *staging) {
 	for d := range s.sections {
 		x := &s.sections[d]
@@ -144,7 +146,6 @@ func (r *Rows) fillAll(s *staging) {
 			r.fillOccurrences(s, x, to)
 		}
 	}
-	s.copier.Copy()
 }
 
 // fill writes what the rows and bags of a section are. Large copies are left to the copier.
