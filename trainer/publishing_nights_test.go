@@ -1,9 +1,14 @@
 package trainer
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"aibox/internal/testseed"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/transfer"
 )
@@ -114,4 +119,55 @@ func TestRollbackOfNight(t *testing.T) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	sameNextNight(t, m, uri, "2026-11-24", "2026-11-23", set...)
+}
+
+// TestNightsHereAndRemotely: nights follow one another, are trained again and taken back, in random
+// order and in directories of a night or of a month. Each next night starts, on a machine that has nothing but the
+// remote directory, from the model from which it starts on the machine that has all.
+func TestNightsHereAndRemotely(t *testing.T) {
+	for name, dir := range map[string]string{"a directory a night": "{{date}}", "a directory a month": `{{date "2006-01"}}`} {
+		t.Run(name, func(t *testing.T) {
+			rng := testseed.Rand(t)
+			uri := t.TempDir() + "/remote"
+			keep := 1 + rng.IntN(3)
+			set := []string{"output.model_dir=AT/models/" + dir, "output.keep_generations=100", fmt.Sprint("output.remote_keep_generations=", keep)}
+			m := newMachine(t, uri, set...)
+			date := func(night int) string {
+				return time.Date(2026, 10, 28+night, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+			}
+			did := []string{fmt.Sprint("of the models, ", keep, " stay")}
+			defer func() { t.Logf("what was done: %s", strings.Join(did, ", ")) }()
+			m.night(date(0))
+			for last := 0; last < 8 && !t.Failed(); {
+				night := rng.IntN(last + 1)
+				switch rng.IntN(4) {
+				case 0, 1:
+					last++
+					did = append(did, date(last))
+					copied := t.TempDir()
+					if err := os.CopyFS(copied, os.DirFS(uri)); err != nil {
+						t.Fatal(err)
+					}
+					elsewhere := newMachine(t, copied, set...).night(date(last))
+					if here := m.night(date(last)); here.Digest != elsewhere.Digest {
+						t.Errorf("night %s: digest %s here, %s on a machine without models", date(last), here.Digest, elsewhere.Digest)
+					}
+				case 2:
+					did = append(did, date(night)+" again")
+					m.night(date(night))
+				case 3:
+					j, err := m.job(date(night))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, to, err := modeldir.Rollback(j.Output.ModelDir, 0); err == nil {
+						did = append(did, fmt.Sprintf("%s back to generation %d of %s", j.Output.ModelDir, to.Number, to.Manifest.Night))
+						if _, err := transfer.PublishAgain(t.Context(), j.Output.ModelDir, quiet.transfer()); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+		})
+	}
 }
