@@ -233,6 +233,7 @@ func (r *run) checkPrevious() error {
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), trainDataHash(r.job)
+	m.NightDir = r.job.ModelDirHasDate()
 	if r.start != nil {
 		m.StartedFrom = r.start.Origin
 	}

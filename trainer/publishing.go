@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,7 +32,6 @@ func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
 	if uri == "" {
 		return false, nil
 	}
-	r.warnOfLaterNights(ctx)
 	r.log.Info("publishing the model", "remote", uri)
 	name := modeldir.JoinName(dir, s.generation)
 	o := transfer.PublishOptions{Model: name, Remote: uri, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts.transfer()}
@@ -67,31 +65,6 @@ func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
 		r.log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run before it publishes its own", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
 	}
 	return false, nil
-}
-
-// warnOfLaterNights says that the model of a night which was trained again becomes the newest one of the
-// remote directory, which has later ones. Where all models are in one directory, latestIn has said what
-// that means.
-func (r *run) warnOfLaterNights(ctx context.Context) {
-	if !r.job.Dated || !r.job.ModelDirHasDate() {
-		return
-	}
-	d, err := transfer.OpenToRead(r.data.sources, r.job.Output.Remote, 0, "reading", r.log)
-	if err != nil {
-		return // it is only for a warning
-	}
-	all, _, err := d.Generations(ctx)
-	if err != nil {
-		return
-	}
-	for _, g := range all {
-		var m modeldir.Manifest
-		if g.Job == r.job.PlainName() && json.Unmarshal(g.Model, &m) == nil && modeldir.LaterNight(m.OfNight(), r.job.Night()) {
-			r.log.Warn("a night is trained again, and output.remote has a later one: the model of this one becomes the newest there, from which a machine without models starts, while this machine goes on from the later one; train the nights after this one again, too",
-				"night", r.job.Night(), "remote", d.URI(), "later_night", m.OfNight(), "later_generation", g.Number)
-			return
-		}
-	}
 }
 
 // notReadable returns why a model could not be published as the loss of files of its table, if it is

@@ -82,25 +82,6 @@ func TestPublishesMissedNights(t *testing.T) {
 	}
 }
 
-// TestLaterNightIsPublished: with a directory a night, a night that is trained again becomes the newest
-// model of the remote directory, before those of later nights, which the log says. The model that it was
-// made from, which is not there any more, does not push these out.
-func TestLaterNightIsPublished(t *testing.T) {
-	uri := t.TempDir() + "/remote"
-	m := newMachine(t, uri, "output.model_dir=AT/models/{{date}}")
-	const warning = "output.remote has a later one"
-	for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-22", "2026-11-23"} {
-		if m.night(date); strings.Contains(m.log.String(), warning) {
-			t.Errorf("%s: %s", date, m.log.String())
-		}
-	}
-	wantRemote(t, uri, []int{4, 3}, []string{"2026-11-23", "2026-11-22"})
-	m.night("2026-11-22")
-	wantRemote(t, uri, []int{5, 4}, []string{"2026-11-22", "2026-11-23"})
-	m.said(warning)
-	m.said("later_night=2026-11-23")
-}
-
 // TestPublishesAfterMissedNight: `aibox publish` publishes what is missing before the model,
 // and goes without an earlier model that is damaged.
 func TestPublishesAfterMissedNight(t *testing.T) {

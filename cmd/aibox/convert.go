@@ -26,8 +26,9 @@ names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
 separated. It also gives the format of input whose name does not say it, and
-whether input of the job's format has a header. Without a job file, columns are text, named by the header. From Parquet to
-Parquet, columns keep their types. In text formats the values of a list are
+whether input of the job's format has a header. Without a job file, columns are text,
+named by the header; to write LibSVM or LibFFM, it has to say which are features. From
+Parquet to Parquet, columns keep their types. In text formats the values of a list are
 separated by the column's separator, or by "|" if it has none.
 
 Joined tables are held in memory, and so are the rows if they are sorted. For a split

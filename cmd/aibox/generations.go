@@ -33,11 +33,11 @@ belongs to a run that goes on, or is deleted by the next run. Of a model that "a
 restore" or "aibox train" is still fetching it says how much may be lacking.
 
 Of a remote directory (hdfs://, file:// or a path), the models that were published there are
-listed, from which "aibox restore" restores URI@N, and the snapshots that
-snapshots.remote has there, from which "aibox train" goes on. They share files: the size
-of each counts all of its files, and what is its own would be freed without it. What is
-listed as rows was saved by snapshots.priority: a directory that is lost is restored from
-that and from the snapshot of the same run.
+listed in the order in which that was done, the last one first, and the snapshots that
+snapshots.remote has there, from which "aibox train" goes on. "aibox restore" restores
+URI@N. They share files: the size of each counts all of its files, and what is its own
+would be freed without it. What is listed as rows was saved by snapshots.priority: a
+directory that is lost is restored from that and from the snapshot of the same run.
 
 Examples:
 

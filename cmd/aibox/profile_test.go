@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -51,16 +54,53 @@ func TestProfile(t *testing.T) {
 	}
 	wantProfiles(t, "failed")
 
-	// Profiles of another run stay, and no job is begun.
+	// Profiles of another run stay, and those of the next ones are beside them.
 	before := read(t, "failed/cpu.pprof")
-	if o := aibox("train", "job.yaml", "--profile", "failed", "--set", "output.model_dir=none"); o.code != exitUsage || !strings.Contains(o.stderr, "holds profiles of another run") {
-		t.Errorf("exit %d: %s", o.code, o.stderr)
+	for _, dir := range []string{"failed/2", "failed/3"} {
+		if o := aibox("train", "job.yaml", "--profile", "failed", "--set", "output.model_dir=again"); o.code != exitDone || !strings.Contains(o.stderr, "now="+dir) {
+			t.Errorf("exit %d: %s", o.code, o.stderr)
+		}
+		wantProfiles(t, dir)
 	}
-	if exists("none") || read(t, "failed/cpu.pprof") != before {
-		t.Error("a job was begun, or the profiles are touched")
+	if read(t, "failed/cpu.pprof") != before {
+		t.Error("the profiles are touched")
 	}
 	if o := aibox("train", "job.yaml", "--profile", "job.yaml/x"); o.code != exitIO {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}
+
+// TestProfileOfKilledRun: a job that was killed, which leaves incomplete profiles, goes on when the same
+// command is given again.
+func TestProfileOfKilledRun(t *testing.T) {
+	inSmallJob(t)
+	until := func(said string) *exec.Cmd {
+		t.Helper()
+		cmd, stderr := startWatched(t, append([]string{"train", "job.yaml", "--profile", "profiles", "--set", "snapshots.every=1 pass"}, endless...)...)
+		var log strings.Builder
+		for lines := bufio.NewScanner(stderr); lines.Scan(); fmt.Fprintln(&log, lines.Text()) {
+			if strings.Contains(lines.Text(), said) {
+				go func() { _, _ = io.Copy(io.Discard, stderr) }()
+				return cmd
+			}
+		}
+		t.Fatalf("it does not say %q: %s", said, log.String())
+		return nil
+	}
+	cmd := until("snapshot saved")
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, cmd, -1)
+	left := namesIn(t, "profiles")
+	cmd = until("training goes on from the snapshot")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, cmd, exitInterrupted)
+	wantProfiles(t, "profiles/2")
+	if now := namesIn(t, "profiles"); now != "2 "+left {
+		t.Errorf("the directory holds %s, and held %s", now, left)
 	}
 }
 

@@ -24,7 +24,8 @@ interruption, the same command goes on where it ended. Where the directory of a 
 file system is empty although models of DIR were there, it may not be mounted: that is an
 error, which says how to begin it anew if they were deleted on purpose. After a rollback, the model of
 DIR becomes the newest one there again. Of the job's models there, as
-many stay as output.remote_keep_generations of the model's job allows.
+many stay as output.remote_keep_generations of the model's job allows: the newest or, with a
+date in output.model_dir, those of the latest nights, beside the one that is published.
 
 Examples:
 

@@ -22,7 +22,8 @@ model directory in which there is no model yet, and verifies every byte. A job f
 where it is (output.remote), where it is put (output.model_dir, sparse_table.dirs) and
 how HDFS is reached; --from, --to and --dirs say it without one or instead. The
 directories of the table, and their number, need not be those of the machine where the
-model was made.
+model was made. Of a job with a date in output.model_dir, the newest model is that of the
+latest night, also if an earlier night was trained again after it.
 
 The model can be used before all of it has arrived: it is there as soon as everything but
 the rows in the files of a table on SSD has been fetched, which the log says. Until the

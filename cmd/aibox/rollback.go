@@ -29,8 +29,9 @@ inspect DIR@N" verifies these too. If a generation is damaged, nothing changes. 
 MODEL.json is lost or damaged, --to publishes a generation that is whole.
 
 In output.remote, if the model's job has one, that generation is made the newest one, too,
-under a new number, which uploads only what is not there any more. Where that fails, the
-model directory has its model all the same, and the log names the command to try again.
+under a new number, which uploads only what is not there any more; with a date in
+output.model_dir, the newest one of this directory. Where that fails, the model directory
+has its model all the same, and the log names the command to try again.
 
 Examples:
 

@@ -39,10 +39,12 @@ again by itself.
 
 With --profile, the job leaves profiles of its processor time, memory and waits for
 locks, and an execution trace, also when it fails or is interrupted once. The trace
-ends when it has 256 MiB. With engine.kind cuda, kernels.tsv has the time of each
-kernel, product of matrices, copy and sum on each device. For that, operations are
-measured one by one and not captured as graphs, so the job is slower; its model is the
-same. Stages and steps are marked for Nsight Systems with and without --profile.
+ends when it has 256 MiB. Where DIR holds profiles already, of an earlier run or of this
+one before it was killed, they stay, and the new ones are in DIR/2, DIR/3 and so on. With
+engine.kind cuda, kernels.tsv has the time of each kernel, product of matrices, copy and
+sum on each device. For that, operations are measured one by one and not captured as
+graphs, so the job is slower; its model is the same. Stages and steps are marked for
+Nsight Systems with and without --profile.
 
 Examples:
 
@@ -54,7 +56,7 @@ Examples:
   aibox train job.yaml --profile profiles/{{date}}`,
 		Flags: append(jobFlags(), waitFlag(),
 			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the snapshot of an interrupted run of this job"},
-			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, which must not hold those of another run"},
+			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, or into DIR/2, DIR/3 and so on where it holds some already"},
 		),
 		Action: func(c *cli.Context) (err error) {
 			job, err := loadJob(c)
@@ -97,6 +99,13 @@ func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (times *p
 	dir, err := pathFlag(c, job, "profile")
 	if err != nil || dir == "" {
 		return nil, func() error { return nil }, err
+	}
+	named := dir
+	if dir, err = profiling.FreeDir(named); err != nil {
+		return nil, nil, err
+	}
+	if dir != named {
+		log.Info("the directory of --profile holds profiles of another run, or of this one before it was interrupted; they stay, and those of now go beside them", "there", named, "now", dir)
 	}
 	var files []string
 	for _, name := range append(profiling.Files[:len(profiling.Files):len(profiling.Files)], profiling.KernelsFile) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 
 	"aibox/internal/errkind"
@@ -45,7 +46,7 @@ const (
 
 // Options are the settings of a session.
 type Options struct {
-	Dir        string       // is created; must not hold files of another session
+	Dir        string       // is created; must not hold files of another session: see FreeDir
 	TraceBytes int64        // the execution trace ends at this size; 0: DefaultTraceBytes
 	Logger     *slog.Logger // nil: slog.Default()
 	// Kernels writes KernelsFile when the session ends; nil: there is none.
@@ -63,6 +64,22 @@ type Session struct {
 	kernels func(io.Writer) error
 }
 
+// FreeDir returns the directory where a session may leave its files: dir, or, if it holds those of
+// another session, the first of dir/2, dir/3 and so on that holds none. So a job that was killed, which
+// has left some, goes on when the same command is given again.
+func FreeDir(dir string) (string, error) {
+	for n := 1; ; n++ {
+		at := dir
+		if n > 1 {
+			at = filepath.Join(dir, strconv.Itoa(n))
+		}
+		found, err := held(at)
+		if err != nil || len(found) == 0 {
+			return at, err
+		}
+	}
+}
+
 // Start begins to record. It refuses a directory that holds one of the Files, or KernelsFile, so that
 // the profiles of an earlier run are not lost.
 func Start(o Options) (*Session, error) {
@@ -76,8 +93,12 @@ func Start(o Options) (*Session, error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("directory for profiles: %w", err)
 	}
-	if err := s.refuseOthers(); err != nil {
+	found, err := held(s.dir)
+	if err != nil {
 		return nil, err
+	}
+	if len(found) > 0 {
+		return nil, errkind.As(errkind.Usage, fmt.Errorf("%s holds profiles of another run (%s): name another directory, or delete them", s.dir, strings.Join(found, ", ")))
 	}
 	if err := s.start(o.TraceBytes); err != nil {
 		return nil, errors.Join(fmt.Errorf("profiles in %s: %w", s.dir, err), s.abandon())
@@ -85,20 +106,16 @@ func Start(o Options) (*Session, error) {
 	return s, nil
 }
 
-// refuseOthers fails if the directory holds profiles.
-func (s *Session) refuseOthers() error {
-	var found []string
+// held are the names of the profiles that a directory holds, which need not exist.
+func held(dir string) (found []string, err error) {
 	for _, name := range append(Files[:len(Files):len(Files)], KernelsFile) {
-		if _, err := os.Lstat(s.path(name)); err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			found = append(found, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("directory for profiles: %w", err)
+			return nil, fmt.Errorf("directory for profiles: %w", err)
 		}
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	return errkind.As(errkind.Usage, fmt.Errorf("%s holds profiles of another run (%s): name another directory, or delete them", s.dir, strings.Join(found, ", ")))
+	return found, nil
 }
 
 func (s *Session) start(traceBytes int64) error {

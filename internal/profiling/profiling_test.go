@@ -121,6 +121,29 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// TestFreeDir: a directory is taken as long as no session has left a file in it, and numbers go on.
+func TestFreeDir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, c := range []struct{ file, want string }{
+		{"", ""}, {"notes.txt", ""}, {"trace.out", "2"}, {"2/other", "2"}, {"2/kernels.tsv", "3"}, {"3/cpu.pprof", "4"}, {"5/cpu.pprof", "4"},
+	} {
+		if c.file != "" {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, c.file)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := FreeDir(dir); err != nil || got != filepath.Join(dir, c.want) {
+			t.Errorf("after %q: %s, %v, want %s", c.file, got, err, c.want)
+		}
+	}
+	if got, err := FreeDir(filepath.Join(dir, "notes.txt")); err == nil {
+		t.Errorf("a file: %s", got)
+	}
+}
+
 // TestKernels: what the caller has measured on devices is beside the other profiles, and is not lost either.
 func TestKernels(t *testing.T) {
 	dir := t.TempDir()

@@ -83,7 +83,7 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	if o.Format == reader.FormatCriteo {
 		faults = append(faults, c.orderCriteo(&schema))
 	}
-	faults = append(faults, checkWeights(&schema))
+	faults = append(faults, checkIndexed(&schema))
 	c.label = -1
 	if rule := o.From.Schema.Label; rule.Op != "" {
 		if i := slices.Index(available, rule.Column); slices.Contains(c.take, i) {

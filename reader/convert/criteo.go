@@ -41,10 +41,17 @@ func (c *converter) orderCriteo(s *reader.Schema) error {
 	return errors.Join(faults...)
 }
 
-// checkWeights refuses example weights where the output has no place for them.
-func checkWeights(s *reader.Schema) error {
-	if i := slices.IndexFunc(s.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }); i >= 0 && s.Format.Indexed() {
+// checkIndexed refuses, for LibSVM and LibFFM, example weights, for which they have no place, and
+// columns of which none is a feature: lines would be labels alone.
+func checkIndexed(s *reader.Schema) error {
+	if !s.Format.Indexed() {
+		return nil
+	}
+	if i := slices.IndexFunc(s.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }); i >= 0 {
 		return fmt.Errorf("convert: column %q is the weight of an example, which %v cannot hold: use --columns to leave it out", s.Columns[i].Name, s.Format)
+	}
+	if !slices.ContainsFunc(s.Columns, func(c reader.Column) bool { return c.Role == reader.RoleDense || c.Role == reader.RoleSparse }) {
+		return fmt.Errorf("convert: %v holds a label and features, and none of the columns is known to be a feature: name a job file (--job) whose data.columns say which column has the role label, and which are dense or sparse", s.Format)
 	}
 	return nil
 }

@@ -136,6 +136,20 @@ func TestWeightIsRefusedByIndexedFormats(t *testing.T) {
 	}
 }
 
+// TestIndexedFormatsNeedFeatures: without a schema, no column is known to be a feature, and the lines would
+// be labels alone.
+func TestIndexedFormatsNeedFeatures(t *testing.T) {
+	dir := t.TempDir()
+	in := write(t, dir, "in.csv", []byte("label,a,b\n1,2,3\n"))
+	for _, format := range []reader.Format{reader.FormatLibSVM, reader.FormatLibFFM} {
+		_, err := convertFile(reader.Schema{Format: reader.FormatCSV, Header: true}, in, format, filepath.Join(dir, "out"))
+		var options *reader.OptionsError
+		if !errors.As(err, &options) || !strings.Contains(err.Error(), "(--job) whose data.columns say which column has the role label") {
+			t.Errorf("%v: %v", format, err)
+		}
+	}
+}
+
 func TestParquetKeepsTheSchemasOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	s := reader.Schema{Format: reader.FormatParquet, Columns: []reader.Column{{Name: "z", Role: reader.RoleLabel}, {Name: "m", Role: reader.RoleSparse, Separator: " "}, {Name: "a"}}}

@@ -55,6 +55,7 @@ type Manifest struct {
 	SavedAt     string `json:"saved_at,omitempty"`    // in UTC, as RFC 3339 has it; "": an earlier version saved the model
 	Job         string `json:"job,omitempty"`         // its name, without dates in it; "": an earlier version saved the model
 	Night       string `json:"night,omitempty"`       // the job's date, with the hour if the job depends on it; "": the job has none
+	NightDir    bool   `json:"night_dir,omitempty"`   // output.model_dir of the job had a date in it, so models of other nights may have other directories
 	TrainData   string `json:"train_data,omitempty"`  // SHA-256 of the URIs of the training data
 	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero: training began with a new one
 

@@ -27,17 +27,9 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 	if err != nil {
 		return 0, err
 	}
-	kept := 1 // made
+	stay := h.stay(p, made)
 	for _, f := range slices.Backward(h.of[p.Kind].list) {
-		if f.Job != p.Job || f.ID == made.ID {
-			continue
-		}
-		if p.Kind != Generation && f.Run != p.Run {
-			if d.mayBeUsed(f, p) {
-				continue
-			}
-		} else if kept < p.Keep && f.Identity != made.Identity { // of the same model, an earlier one is damaged
-			kept++
+		if f.Job != p.Job || stay[f.ID] || p.Kind != Generation && f.Run != p.Run && d.mayBeUsed(f, p) {
 			continue
 		}
 		if err := d.store.Remove(ctx, f.committedName()); err != nil {

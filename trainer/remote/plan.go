@@ -45,7 +45,10 @@ type Publication struct {
 	// already: the model directory has gone back to it. But a model that another directory
 	// has published since stays the newest.
 	Newest bool
-	Keep   int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
+	// Night says of which night a generation of the job is, for a job that has a model directory a
+	// night: see ByNight. nil: the job has one for all nights.
+	Night func(*Manifest) string
+	Keep  int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
 }
 
 // plan is what a publication uploads.

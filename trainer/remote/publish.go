@@ -112,18 +112,6 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	return out, nil
 }
 
-// superseded reports whether a generation of the model that is to be published has to get a
-// new number, so that it is the newest one.
-func (h *held) superseded(f *found, p *Publication) bool {
-	newest := f
-	for _, other := range h.of[Generation].list {
-		if other.Job == p.Job {
-			newest = other
-		}
-	}
-	return p.Newest && newest.Identity != p.Identity && newest.Owner == p.Owner
-}
-
 func (d *Directory) report(m *Manifest) *Published {
 	return &Published{URI: fmt.Sprintf("%s@%d", d.uri, m.Number), Generation: m.Number, Bytes: m.Bytes()}
 }

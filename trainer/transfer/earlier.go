@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -19,7 +18,7 @@ import (
 // the order in which they were made, so that the newest model has the highest number there.
 // That goes for the models from which it was made. One that the model directory has gone
 // back from is not published, nor is one before which a model of a later night is there: a night is
-// trained again then, and later models there would be deleted for it.
+// trained again then, and later models there would have to make room for it.
 
 // isModel reports whether m is the model of its directory.
 func isModel(m *modeldir.Model) bool {
@@ -82,8 +81,7 @@ func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o 
 	}
 	out = slices.DeleteFunc(out, func(k keptModel) bool {
 		return slices.ContainsFunc(there, func(r *remote.Manifest) bool {
-			var later modeldir.Manifest
-			return r.Job == o.jobName(k.Manifest) && json.Unmarshal(r.Model, &later) == nil && modeldir.LaterNight(later.OfNight(), k.OfNight())
+			return r.Job == o.jobName(k.Manifest) && modeldir.LaterNight(nightOf(r), k.OfNight())
 		})
 	})
 	slices.Reverse(out)

@@ -146,6 +146,9 @@ func publication(m *modeldir.Model, files *modeldir.Portable, o *publishing) (*r
 		Job: o.jobName(&m.Manifest), Owner: host + ":" + modeldir.RealDir(m.Dir), Identity: m.Identity(), ParentIdentity: m.StartedFrom.Identity,
 		AiboxVersion: o.Version, Number: m.Number(), Model: manifest, Keep: o.job.Output.RemoteKeepGenerations,
 	}
+	if m.NightDir {
+		p.Night = nightOf
+	}
 	for _, f := range files.Files {
 		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})
 	}

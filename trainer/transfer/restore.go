@@ -147,6 +147,7 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 	case len(jobs) > 1:
 		return nil, errkind.Errorf(errkind.Usage, "remote directory %s holds the models of several jobs; name one of them: %s", uri, strings.Join(jobs, ", "))
 	}
+	bestFirst(out)
 	return out, nil
 }
 

@@ -1,0 +1,71 @@
+package remote
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Most jobs have one model directory, which goes back to an earlier night when that is trained again:
+// of their generations, the newest comes first. A job that has a model directory a night goes on from
+// the latest night, whichever it has trained last; its generations are sorted by ByNight.
+
+// ByNight sorts generations of one job, the newest first, so that the model of the latest night comes
+// first. Of those that one model directory has published, the newest stands for all of them: the
+// directory may have gone back to it. night says of which night a model is; texts of later nights are
+// greater, and "" is before all.
+func ByNight(all []*Manifest, night func(*Manifest) string) {
+	newest := make(map[string]*Manifest) // by Owner
+	nights := make(map[string]string)
+	for _, m := range all {
+		if n := newest[m.Owner]; n == nil || m.Number > n.Number {
+			newest[m.Owner], nights[m.Owner] = m, night(m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Manifest) int {
+		return cmp.Or(
+			cmp.Compare(nights[b.Owner], nights[a.Owner]),
+			cmp.Compare(newest[b.Owner].Number, newest[a.Owner].Number),
+			cmp.Compare(b.Number, a.Number),
+		)
+	})
+}
+
+// stay are the ids of what stays of the job's generations, or of its run's snapshots or saves, when
+// made is published: made and the best of the others, p.Keep in all. Where nights have model directories
+// of their own, and p.Keep others are better than made, it stays beside them until the next publication.
+func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
+	var all []*Manifest
+	for _, f := range slices.Backward(h.of[p.Kind].list) {
+		if f.Job != p.Job || p.Kind != Generation && f.Run != p.Run {
+			continue
+		}
+		if f.ID == made.ID || f.Identity != made.Identity { // of the same model, an earlier one is damaged
+			all = append(all, f.Manifest)
+		}
+	}
+	keep := max(p.Keep, 1)
+	if p.Night == nil { // made is the best, also where it was there before
+		all = slices.DeleteFunc(all, func(m *Manifest) bool { return m.ID == made.ID })
+		keep--
+	} else {
+		ByNight(all, p.Night)
+	}
+	out := map[string]bool{made.ID: true}
+	for _, m := range all[:min(keep, len(all))] {
+		out[m.ID] = true
+	}
+	return out
+}
+
+// superseded reports whether a generation of the model that is to be published has to get a
+// new number, so that it is the newest one: of the job, or of its model directory, if later nights
+// have others.
+func (h *held) superseded(f *found, p *Publication) bool {
+	newest := f
+	for _, other := range h.of[Generation].list {
+		if other.Job == p.Job && (p.Night == nil || other.Owner == p.Owner) {
+			newest = other
+		}
+	}
+	return p.Newest && newest.Identity != p.Identity && newest.Owner == p.Owner
+}

@@ -1,0 +1,29 @@
+package transfer
+
+import (
+	"encoding/json"
+	"slices"
+
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// bestFirst sorts generations of one job, which are not none, the newest first: where the newest is of a
+// job that has a model directory a night, the model of the latest night comes first, as such a job
+// chooses among its directories.
+func bestFirst(all []*remote.Manifest) {
+	newest := slices.MaxFunc(all, func(a, b *remote.Manifest) int { return a.Number - b.Number })
+	var m modeldir.Manifest
+	if json.Unmarshal(newest.Model, &m) == nil && m.NightDir {
+		remote.ByNight(all, nightOf)
+	}
+}
+
+// nightOf is the night of the model of a generation; "": it has none, or cannot be read.
+func nightOf(m *remote.Manifest) string {
+	var model modeldir.Manifest
+	if json.Unmarshal(m.Model, &model) != nil {
+		return ""
+	}
+	return model.OfNight()
+}
