@@ -157,7 +157,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 			t.Errorf("%+v, %v", all, err)
 		}
 		other := *j
-		other.Output.ModelDir = o.To
+		other.Output.ModelDir, other.Output.Metrics, other.Output.TensorBoard = o.To, filepath.Join(o.To, "metrics.jsonl"), "none"
 		if _, err := Train(t.Context(), &other, quiet); !errors.Is(err, modeldir.ErrLocked) {
 			t.Errorf("a job trains in the directory to which a model is restored: %v", err)
 		}
