@@ -74,6 +74,13 @@ func TestNightAgainAlone(t *testing.T) {
 	}
 	sameNextNight(t, m, uri, "2026-11-24", "2026-11-23", set...)
 	wantRemote(t, uri, []int{7}, []string{"2026-11-24"})
+
+	// From the one that is left no earlier night can start.
+	fresh := newMachine(t, uri, set...)
+	if s := fresh.night("2026-11-22"); s.WarmStart != "" {
+		t.Errorf("started from %s", s.WarmStart)
+	}
+	fresh.said("none of an earlier night")
 }
 
 // TestNightAgainInMonth: in a directory that has the models of several nights, the one that was trained

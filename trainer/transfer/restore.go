@@ -110,6 +110,9 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 	}
 }
 
+// ErrNoEarlier is remote.ErrNone where there are models of the job, but none that RestoreOptions.Accept takes.
+var ErrNoEarlier = fmt.Errorf("%w of an earlier night", remote.ErrNone)
+
 // choose returns the generations that may be restored, the best first.
 func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, error) {
 	if len(all) == 0 {
@@ -141,7 +144,7 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 		slices.Reverse(numbers)
 		return nil, fmt.Errorf("remote directory %s: %w: it has no generation %d; it has %s", uri, remote.ErrNone, number, strings.Join(numbers, ", "))
 	case len(out) == 0 && o.Accept != nil && len(numbers) > 0:
-		return nil, fmt.Errorf("remote directory %s: %w of an earlier night", uri, remote.ErrNone)
+		return nil, fmt.Errorf("remote directory %s: %w", uri, ErrNoEarlier)
 	case len(out) == 0:
 		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", uri, remote.ErrNone, o.Job)
 	case len(jobs) > 1:
