@@ -334,6 +334,9 @@ func TestStartsWhileModelArrives(t *testing.T) {
 		"directories": {"sparse_table.dirs=[MODEL-a,MODEL-b]"},
 		"conversion":  {"model.embedding_dim=256"},
 	} {
+		if testing.Short() && name != "directories" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			set := []string{"training.warm_start=latest", everyPass, "output.keep_generations=2"}
 			nights := func(remote string) (*configs.Job, *configs.Job) {

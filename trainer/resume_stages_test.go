@@ -25,6 +25,9 @@ func TestKilledWhileSaving(t *testing.T) {
 	want := outcome(t, left, train(t, left))
 	for _, stage := range []string{stageTableSaved, stagePrepared, stageCommitted, stageDropped} {
 		for _, at := range []int{1, 2, 7, 12, 13, 14, -1} {
+			if testing.Short() && at > 2 {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, number %d", stage, at), func(t *testing.T) {
 				t.Parallel()
 				j := job(t, "fm", set...)

@@ -291,6 +291,9 @@ func resumeSettings(t *testing.T) map[string][]string {
 // a snapshot is or is not being written.
 func TestResumeOfAllKinds(t *testing.T) {
 	for name, set := range resumeSettings(t) {
+		if testing.Short() && name != "ssd and stopping" && name != "bad rows" && name != "adam" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			left := job(t, "deepfm", append(slices.Clip(set), "snapshots.every=none")...)
