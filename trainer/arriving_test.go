@@ -128,6 +128,9 @@ func TestTrainsWhileTableArrives(t *testing.T) {
 // once: headers, buckets that are read one by one, and files that are read as a whole. It is fetched
 // again, and nobody else notices.
 func TestArrivingTableDamagedOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: trains large tables many times; not in short mode")
+	}
 	left := withBuckets(t)
 	want := outcome(t, left, train(t, left))
 	dir := t.TempDir()
@@ -208,6 +211,9 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 // training has gone on from it. The run ends and says so. The next one fetches the snapshot
 // as a whole, if it is not damaged any more, or uses the one before it.
 func TestArrivingTableDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: trains large tables many times; not in short mode")
+	}
 	left := withBuckets(t)
 	want := outcome(t, left, train(t, left))
 	for _, healed := range []bool{false, true} {
@@ -401,6 +407,9 @@ func TestStartsWhileModelArrives(t *testing.T) {
 // output.remote. The night ends and says so; the next attempt restores the model as a whole, when it
 // is not damaged any more.
 func TestModelThatArrivesDamaged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: trains large tables many times; not in short mode")
+	}
 	dir := t.TempDir()
 	j := withBuckets(t, "training.warm_start=latest", everyPass, "output.remote="+dir)
 	train(t, j)

@@ -69,6 +69,9 @@ func TestArrivingTableLosesDirectory(t *testing.T) {
 // arrived from snapshots.remote, while it is trained and before what lacks there is fetched. The job begins again
 // and makes the model of a run that was left alone.
 func TestArrivingTableLosesDirectoryWhileTraining(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: trains large tables many times; not in short mode")
+	}
 	left := withBuckets(t)
 	want := outcome(t, left, train(t, left))
 	for i, way := range []string{"files gone", "new disk"} {

@@ -14,6 +14,9 @@ import (
 // TestResumesBesideModelThatNeverArrives: a model directory has a generation whose files have not all arrived and never will, since the
 // remote directory does not have them any more. A run that has started from another model goes on all the same.
 func TestResumesBesideModelThatNeverArrives(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: trains large tables many times; not in short mode")
+	}
 	set := []string{"training.warm_start=latest", everyPass, "output.keep_generations=3"}
 	nights := func() *configs.Job {
 		j := withBuckets(t, append(slices.Clip(set), "output.remote="+t.TempDir())...)
