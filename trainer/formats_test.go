@@ -12,7 +12,6 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
-	"aibox/trainer/model"
 )
 
 // narrow are the value formats that round.
@@ -36,10 +35,7 @@ func oddRows(kind string) []string {
 // with all rows in memory. What evaluation
 // and inspection read from the directory must be what was trained.
 func TestSameModelInEveryFormat(t *testing.T) {
-	for i, kind := range model.Kinds() {
-		if testing.Short() && i%3 != 0 {
-			continue
-		}
+	for _, kind := range someKinds() {
 		digests := map[string]string{}
 		for _, format := range narrow {
 			t.Run(kind+" "+format, func(t *testing.T) {
@@ -72,10 +68,7 @@ func TestSameModelInEveryFormat(t *testing.T) {
 // TestSmallestCache trains on SSD within the smallest budget that works, in every
 // format: no row may depend on how often it left memory.
 func TestSmallestCache(t *testing.T) {
-	for i, kind := range model.Kinds() {
-		if testing.Short() && i%3 != 0 {
-			continue
-		}
+	for _, kind := range someKinds() {
 		for _, format := range sparsetable.ValueFormats() {
 			t.Run(kind+" "+format, func(t *testing.T) {
 				t.Parallel()

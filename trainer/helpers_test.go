@@ -13,6 +13,7 @@ import (
 	"aibox/internal/generate"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
+	"aibox/trainer/model"
 )
 
 // testJob is a job over a small generated log: multi-valued fields, dense
@@ -118,6 +119,16 @@ func job(t *testing.T, kind string, set ...string) *configs.Job {
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), Version: "test"}
 
 // train runs a job that must succeed. The digest is filled in where the job does
+// someKinds are the kinds of models or, in short mode, every third of them.
+func someKinds() (kinds []string) {
+	for i, kind := range model.Kinds() {
+		if !testing.Short() || i%3 == 0 {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
 // not compute it.
 func train(t *testing.T, j *configs.Job) *Summary {
 	t.Helper()

@@ -114,6 +114,22 @@ func TestPublishesAfterMissedNight(t *testing.T) {
 	wantRemote(t, m.at+"/remote", []int{3}, []string{"2026-11-23"})
 }
 
+// goesBack lets a model directory go back from its second generation to the first one, which becomes the third
+// of the remote directory.
+func goesBack(t *testing.T, dir, uri string) {
+	t.Helper()
+	if _, _, err := modeldir.Rollback(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second one changes nothing
+		out, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer())
+		if err != nil || out == nil || out.Generation != 3 || out.UploadedBytes != 0 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		wantRemote(t, uri, []int{3, 2}, []string{"2026-11-21", "2026-11-22"})
+	}
+}
+
 // TestRollbackRemotely: the model to which a model directory has gone back is the newest one
 // of the remote directory, and the next night, here and on a new machine, starts from it.
 func TestRollbackRemotely(t *testing.T) {
@@ -124,16 +140,7 @@ func TestRollbackRemotely(t *testing.T) {
 			first := m.night("2026-11-21")
 			m.night("2026-11-22")
 			dir := filepath.Join(m.at, "model")
-			if _, _, err := modeldir.Rollback(dir, 0); err != nil {
-				t.Fatal(err)
-			}
-			for range 2 { // the second one changes nothing
-				out, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer())
-				if err != nil || out == nil || out.Generation != 3 || out.UploadedBytes != 0 {
-					t.Fatalf("%+v, %v", out, err)
-				}
-				wantRemote(t, uri, []int{3, 2}, []string{"2026-11-21", "2026-11-22"})
-			}
+			goesBack(t, dir, uri)
 			// A machine that has nothing starts from it.
 			other := newMachine(t, uri, append(set, "output.remote_keep_generations=3")...)
 			elsewhere := other.night("2026-11-23", `output.remote="`+uri+`"`)

@@ -106,16 +106,7 @@ func TestRollbackOfNight(t *testing.T) {
 	m := newMachine(t, uri, set...)
 	m.night("2026-11-22")
 	dir := filepath.Join(m.at, "models", "2026-11-22")
-	if _, _, err := modeldir.Rollback(dir, 0); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second one changes nothing
-		out, err := transfer.PublishAgain(t.Context(), dir, quiet.transfer())
-		if err != nil || out == nil || out.Generation != 3 || out.UploadedBytes != 0 {
-			t.Fatalf("%+v, %v", out, err)
-		}
-		wantRemote(t, uri, []int{3, 2}, []string{"2026-11-21", "2026-11-22"})
-	}
+	goesBack(t, dir, uri)
 	sameNextNight(t, m, uri, "2026-11-23", "2026-11-21", set...)
 
 	// It goes forward again, though later nights are there by now.

@@ -82,10 +82,7 @@ func remoteFiles(t *testing.T, dir string) (names []string, bytes int64) {
 // makes the model and the reports of a machine that was not disturbed. In the end nothing
 // is left in the remote directory.
 func TestResumeOnAnotherMachine(t *testing.T) {
-	for name, set := range resumeSettings(t) {
-		if testing.Short() && name != "ssd and stopping" && name != "bad rows" && name != "directories" {
-			continue
-		}
+	for name, set := range resumeSettings(t, "ssd and stopping", "bad rows", "directories") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			left := job(t, "deepfm", append(slices.Clip(set), "snapshots.every=none")...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -246,8 +247,9 @@ func entriesOf(t *testing.T, pattern string) string {
 }
 
 // resumeSettings are jobs with all that has to go on: epochs, evaluation, early stopping,
-// warm start, kinds of tables, formats of values, sampling, limits, bad rows.
-func resumeSettings(t *testing.T) map[string][]string {
+// warm start, kinds of tables, formats of values, sampling, limits, bad rows. In short mode they are those
+// named.
+func resumeSettings(t *testing.T, short ...string) map[string][]string {
 	t.Helper()
 	log, err := testLog()
 	if err != nil {
@@ -267,7 +269,7 @@ func resumeSettings(t *testing.T) map[string][]string {
 	}
 	first := job(t, "deepfm", "optimizer.rows.kind=adam")
 	train(t, first)
-	return map[string][]string{
+	all := map[string][]string{
 		"validation":       {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", "data.validation_fraction=0.15", "data.train=[" + bad + "]", "data.max_bad_fraction=1"},
 		"early stopping":   {"training.epochs=4", "training.early_stopping={metric: auc, patience: 2}", "output.log_every=3"},
 		"worse epochs":     {"training.epochs=5", "training.early_stopping={metric: log_loss, patience: 2}", "optimizer.dense.learning_rate=0.1", "optimizer.rows.learning_rate=0.3"},
@@ -285,15 +287,16 @@ func resumeSettings(t *testing.T) map[string][]string {
 		"weight decay":     {"training.warm_start=" + first.Output.ModelDir, "optimizer.rows={kind: adam, weight_decay: 0.5}", "training.epochs=2"},
 		"events":           {"output.tensorboard=MODEL/tensorboard", "output.log_every=1"},
 	}
+	if testing.Short() {
+		maps.DeleteFunc(all, func(name string, _ []string) bool { return !slices.Contains(short, name) })
+	}
+	return all
 }
 
 // TestResumeOfAllKinds kills runs of all kinds at some passes, several times each, while
 // a snapshot is or is not being written.
 func TestResumeOfAllKinds(t *testing.T) {
-	for name, set := range resumeSettings(t) {
-		if testing.Short() && name != "ssd and stopping" && name != "bad rows" && name != "adam" {
-			continue
-		}
+	for name, set := range resumeSettings(t, "ssd and stopping", "bad rows", "adam") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			left := job(t, "deepfm", append(slices.Clip(set), "snapshots.every=none")...)

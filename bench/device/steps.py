@@ -7,9 +7,9 @@ from part import Engine, Table, log_of, rate, sides
 
 import models  # of bench/speed, which part makes known
 
-# Where embeddings are, and whether aibox takes the mini-batches of a pass that it has begun more than once. A pass brings its rows to the device, and
-# back; PyTorch has all of them there, so it is compared with steps on rows that stay.
-# The last one has graphs of operations one after the other, to see what lanes bring.
+# Kinds of steps of aibox, and where embeddings are. A pass brings its rows to the device, and back; PyTorch has all of them there, so it is compared
+# with steps on rows that stay: aibox takes the mini-batches of a pass that it has begun more than once. The last kind has graphs of operations one
+# after the other, to see what lanes bring.
 STAY, CHAIN = "device, rows stay", "the same, without lanes"
 KINDS = {"host": "host", "device": "device", STAY: "device", CHAIN: "device"}
 STEPS = 1 << 12  # about how many a pass has whose rows stay, with small mini-batches

@@ -16,9 +16,9 @@ type passes struct {
 	next    *pass // whose rows are being copied to the devices; nil: none was announced, or it has to wait
 	memory  [3]pass
 	plan    plan
-	lists   []rowList // scratch
-	size    int64     // of the memory that they take, in bytes, after the last plan
-	waited  atomic.Int64
+	lists   []rowList    // scratch
+	size    int64        // of the memory that they take, in bytes, after the last plan
+	waited  atomic.Int64 // nanoseconds that Begin has taken
 }
 
 // unused returns memory for a pass.
