@@ -36,7 +36,7 @@ import jobs
 import operations
 import steps
 import tests
-from part import Part, Table, fenced, output
+from part import Part, Table, fenced, log_of, output
 
 # What runs, and for how many seconds at most: together 29 minutes.
 PARTS = {
@@ -50,7 +50,8 @@ PARTS = {
     "host": (host.host, 100),
     "sanitizer": (tests.sanitizer, 180),
 }
-ON_DEVICES = ("tests", "operations", "sanitizer")  # parts that mean nothing without one
+ON_DEVICES = ("tests", "sanitizer")  # parts that mean nothing without one
+WITH_LOG = ("operations", "speed", "job", "host")  # parts that need the log of bench/speed
 RESULTS = {0: "passed", 3: "passed; some was skipped"}
 GRACE = 5  # seconds for a part that is stopped to say what it has found
 
@@ -68,12 +69,11 @@ def parse():
     add("--dir", type=pathlib.Path, help="for logs and models (default: a temporary one)")
     add("--programs", type=pathlib.Path, default=pathlib.Path.cwd(), help="directory of the programs (default: %(default)s)")
     add("--child", choices=PARTS, help=argparse.SUPPRESS)
+    add("--seconds", type=float, help=argparse.SUPPRESS)  # of the child
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
     options.parts = options.parts or [part for part in PARTS if options.engine == "cuda" or part not in ON_DEVICES]
-    whole = sum(PARTS[part][1] for part in options.parts)
-    options.share = min(1, options.within / whole) if options.within else 1
     options.programs = options.programs.resolve()
     built = [options.programs / name for name in ("aibox-cuda", "aibox")]
     options.aibox = next((program for program in built if program.exists()), None)
@@ -117,10 +117,10 @@ def heading(options):
     print(f"{', '.join(processors)}, {len(os.sched_getaffinity(0))} cores, {memory} GiB\n", flush=True)
 
 
-def run(options, part):
-    """Runs one part in a process of its own, whose group is killed after the limit, and returns its result and seconds."""
-    limit, begin = PARTS[part][1] * options.share, time.monotonic()
-    child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--child", part], start_new_session=True)
+def run(part, limit):
+    """Runs one part in a process of its own, whose group is killed after so many seconds, and returns its result and seconds."""
+    begin = time.monotonic()
+    child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--child", part, "--seconds", str(limit)], start_new_session=True)
     try:
         result = RESULTS.get(child.wait(limit), "FAILED")
     except subprocess.TimeoutExpired:
@@ -147,7 +147,7 @@ def child(options):
         sys.exit("stopped")
 
     signal.signal(signal.SIGTERM, end)
-    part = Part(PARTS[options.child][1] * options.share)
+    part = Part(options.seconds)
     try:
         PARTS[options.child][0](options, part)
     except Exception as e:  # what it found before counts
@@ -157,7 +157,27 @@ def child(options):
     finally:
         part.end()
     sys.stdout.flush()
-    sys.exit(part.status())
+    os._exit(part.status())  # without waiting for jobs that are still running, which the parent kills
+
+
+def run_all(options):
+    """Runs all parts, and returns their results. Each has its share of the time that is left, so that the later ones get what the earlier
+    ones do not need."""
+    results = {}
+    until = time.monotonic() + (options.within or sum(PARTS[part][1] for part in options.parts))
+    if set(WITH_LOG) & set(options.parts):
+        begin = time.monotonic()
+        try:
+            log_of(options, steps.Size(options.quick).examples)
+            print(f"The log was made in {time.monotonic() - begin:.0f} s.\n", flush=True)
+        except SystemExit as e:  # the parts that need it will fail
+            print(f"The log could not be made: {e}\n", flush=True)
+    for i, part in enumerate(options.parts):
+        print(f"#### {part}\n", flush=True)
+        weight = PARTS[part][1] / sum(PARTS[other][1] for other in options.parts[i:])
+        results[part] = run(part, max(GRACE, weight * (until - time.monotonic())))
+        print(flush=True)
+    return results
 
 
 def main():
@@ -170,12 +190,9 @@ def main():
         with tempfile.TemporaryDirectory(prefix="aibox-check-") as directory:
             if not options.dir:
                 sys.argv[1:1] = ["--dir", directory]
+                options.dir = pathlib.Path(directory)
             heading(options)
-            results = {}
-            for part in options.parts:
-                print(f"#### {part}\n", flush=True)
-                results[part] = run(options, part)
-                print(flush=True)
+            results = run_all(options)
     finally:
         if holder:
             holder.kill()

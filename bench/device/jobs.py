@@ -1,13 +1,14 @@
 """Whole jobs, small ones: every model against the CPU, and the same model again and again."""
 
 import functools
+import itertools
 import json
 import pathlib
 import shutil
 import subprocess
 import tempfile
 
-from part import Engine, Table, sides, together
+from part import Engine, Table, sides
 
 MODELS = ["lr", "fm", "wide_deep", "deepfm", "dcn", "dcn_v2", "dlrm", "aibox"]
 # The section `data` of a job file without its files, and where the files of --data are.
@@ -79,18 +80,31 @@ class Job:
 
     def flags(self, keys):
         # Models are compared with one another, however bad they are.
-        return sides.flags({**keys, "snapshots.every": "none", "training.accept_diverged": True})
+        return sides.flags({"snapshots.every": "none", "training.accept_diverged": True, **keys})
 
-    def train(self, file, keys):
-        """The summary of a job. It has a name of its own, since several of the same file may run at the same time."""
+    def train(self, file, keys, kill=False):
+        """The summary of a job, which is killed first, if wanted, and goes on from its snapshot. It has a name of its own, since several of the
+        same file may run at the same time."""
         model = pathlib.Path(tempfile.mkdtemp(prefix="model-", dir=self.directory))
+        keys = {**keys, "name": model.name, "output.model_dir": str(model)}
+        if kill:
+            keys["snapshots.every"] = "2 passes"
         try:
-            self.run("train", file, *self.flags({**keys, "name": model.name, "output.model_dir": str(model)}))
+            if kill:
+                self.kill_amid(file, keys)
+            self.run("train", file, *self.flags(keys))
             lines = map(json.loads, (model / "metrics.jsonl").read_text().splitlines())
             losses = [line["log_loss"] for line in lines if line["kind"] == "train"]  # of the steps, if each is written
             return {**json.loads((model / "summary.json").read_text()), "losses": losses}
         finally:
             shutil.rmtree(model)
+
+    def kill_amid(self, file, keys):
+        """Begins a job, and kills it as soon as it has a snapshot."""
+        line = [self.aibox, "train", file, "--log-format", "json", *self.flags(keys)]
+        with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            if any('"snapshot saved"' in entry for entry in process.stderr):
+                process.kill()
 
 
 def prepare(options, name, directory, examples=20_000):
@@ -101,7 +115,7 @@ def prepare(options, name, directory, examples=20_000):
 
 
 def models(options, part):
-    """Each model on each set, in float32; DLRM in the other precisions too."""
+    """Each model on each set, in all precisions."""
     names = ["criteo", "movielens"] if options.data else ["generated"]
     if not options.data and not options.quick:
         part.skip("criteo and movielens, without --data")
@@ -109,9 +123,10 @@ def models(options, part):
     table = Table("set", "model", "precision", "embeddings", "log loss", "on the CPU", "AUC", "on the CPU", "differs")
     sets = [prepare(options, name, options.dir / name, 2_000 if options.quick else 20_000) for name in names]
     files = [(job, model, job.file(model, 256)) for job in sets for model in MODELS]
-    cases = [(job, model, file, precision) for job, model, file in files for precision in (engine.precisions() if model == "dlrm" else ["float32"])]
-    found_of = together(functools.partial(reports, engine, job, file, precision) for job, _, file, precision in cases)
-    for (job, model, _, precision), found in part.while_time(zip(cases, found_of)):
+    # All in float32 first, in case that there is no time for the rest.
+    cases = [(job, model, file, precision) for precision in engine.precisions() for job, model, file in files]
+    found_of = part.together(functools.partial(reports, engine, job, file, precision) for job, _, file, precision in cases)
+    for (job, model, _, precision), found in zip(cases, found_of):
         what = f"{model} on {job.name} in {precision}"
         if isinstance(found, RuntimeError):
             part.fail(f"{what}: {found}")
@@ -143,16 +158,19 @@ def losses(options, part):
     table = Table("model", "precision", "embeddings", "steps", "largest relative difference", "in step", "differs")
     files = {model: job.file(model, batch) for model in MODELS}
     cases = [(model, precision) for model in MODELS for precision in (engine.precisions() if model == "dlrm" else ["float32"])]
-    found_of = together(functools.partial(losses_of, engine, job, files[model], precision) for model, precision in cases)
-    for (model, precision), found in part.while_time(zip(cases, found_of)):
+    found_of = part.together(functools.partial(losses_of, engine, job, files[model], precision) for model, precision in cases)
+    for (model, precision), found in zip(cases, found_of):
         if isinstance(found, RuntimeError):
             part.fail(f"{model} in {precision}: {found}")
             continue
         want, on_devices = found
         for embeddings, got in on_devices.items():
+            if not len(got) == len(want) == steps:
+                part.fail(f"{model} in {precision}, embeddings: {embeddings}: there are losses of {len(got)} steps, and of {len(want)} on the CPU, not of {steps}")
+                continue
             differences = [abs(a - b) / b for a, b in zip(got, want)]
             worst = max(range(steps), key=differences.__getitem__)
-            good = len(got) == len(want) == steps and (precision != "float32" or differences[worst] <= LOSSES)
+            good = precision != "float32" or differences[worst] <= LOSSES
             table.row(model, precision, embeddings, len(got), f"{differences[worst]:.1e}", worst + 1, "" if good else "yes")
             if not good:
                 part.fail(f"{model} in {precision}, embeddings: {embeddings}: it differs from the CPU")
@@ -170,7 +188,8 @@ DEVICES = ([0], 3), ([0, 0], 2), ([0, 0, 0, 0], 2)
 
 
 def determinism(options, part):
-    """Digests of models that should be equal, and models of several devices that should be near that of one."""
+    """Digests of models that should be equal, and models of several devices that should be near that of one. One run of each was killed, and
+    has gone on from its snapshot."""
     engine = Engine(options)
     job = prepare(options, "generated", options.dir / "determinism", 2_000 if options.quick else 20_000)
     table = Table("model", "precision", "embeddings", "devices", "runs", "digest", "log loss")
@@ -178,19 +197,24 @@ def determinism(options, part):
     files = {model: job.file(model, 256, **more) for model, more in (("dlrm", {}), ("deepfm", network))}
     cases = [(model, precision, embeddings) for model in files for precision in (engine.precisions() if model == "dlrm" else ["float32"])
              for embeddings in engine.placements()]
-    # Runs at the same time disturb each other, which makes errors of order likelier.
-    made = together(functools.partial(job.train, files[model], engine.keys(precision, devices, embeddings))
-                    for model, precision, embeddings in cases for devices, runs in DEVICES for _ in range(runs))
-    for what in part.while_time(cases):
+    # Passes are short, so that there is a snapshot early. Runs at the same time disturb each other, which makes errors of order likelier.
+    made = part.together(
+        functools.partial(job.train, files[model], {**engine.keys(precision, devices, embeddings), "pipeline.batches_per_pass": 2}, run == 1)
+        for model, precision, embeddings in cases for devices, runs in DEVICES for run in range(runs))
+    for what in cases:
         first = None
         for devices, runs in DEVICES:
-            summaries = [next(made) for _ in range(runs)]
+            summaries = list(itertools.islice(made, runs))
+            if len(summaries) < runs:  # there is no time left
+                return
             if failed := [s for s in summaries if isinstance(s, RuntimeError)]:
                 part.fail(f"{what}, devices {devices}: {failed[0]}")
                 continue
             digests, report = {summary["digest"] for summary in summaries}, summaries[0]["eval"]
             first = first or report
             table.row(*what, devices, runs, " and ".join(sorted(digest[:16] for digest in digests)), f"{report['log_loss']:.5f}")
+            if not summaries[1].get("resumed"):
+                part.skip(f"{what}, devices {devices}: going on from a snapshot: the job ended before it was killed")
             if len(digests) > 1:
                 part.fail(f"{what}, devices {devices}: {len(digests)} different models")
             if not near(report, first, what[1]):

@@ -11,6 +11,8 @@ SPEED = pathlib.Path(__file__).resolve().parent.parent / "speed"
 sys.path.insert(0, str(SPEED))
 import sides  # noqa: E402
 
+SPARE = 2  # seconds in which a part ends
+
 
 class Part:
     """What did not go as it should in one part of so many seconds. It is printed last, since it would cut tables in two."""
@@ -33,16 +35,26 @@ class Part:
             yield case
             took = time.monotonic() - begin
 
-    def while_time(self, cases, spare=10):
-        """Those cases that come while there is time, but for some seconds to spare, or for one that takes as long as the one before. The
-        others are skipped."""
-        for number, case in enumerate(cases):
-            if number and self.left() < spare:
-                self.skip(f"all but the first {number}: there is no time left")
-                return
-            begin = time.monotonic()
-            yield case
-            spare = max(spare, 1.25 * (time.monotonic() - begin))
+    def together(self, tasks, most=4):
+        """Calls functions, some at a time, and yields what they return, in their order; of one that fails, the RuntimeError. It ends where time
+        does; what is running then goes on until the part has ended."""
+        def call(task):
+            try:
+                return task()
+            except RuntimeError as e:
+                return e
+
+        pool = concurrent.futures.ThreadPoolExecutor(min(most, len(os.sched_getaffinity(0))))
+        futures = [pool.submit(call, task) for task in tasks]
+        try:
+            for done, future in enumerate(futures):
+                try:
+                    yield future.result(max(0, self.left() - SPARE))
+                except concurrent.futures.TimeoutError:
+                    self.skip(f"all but the first {done} of {len(futures)} results: there is no time left")
+                    return
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def fail(self, text):
         self.failures.append(text)
@@ -74,22 +86,6 @@ class Table:
 
     def row(self, *cells):
         print("| " + " | ".join(map(str, cells)) + " |", flush=True)
-
-
-def together(tasks, most=4):
-    """Calls functions, some at a time, and yields what they return, in their order; of one that fails, the RuntimeError."""
-    def call(task):
-        try:
-            return task()
-        except RuntimeError as e:
-            return e
-
-    pool = concurrent.futures.ThreadPoolExecutor(min(most, len(os.sched_getaffinity(0))))
-    try:
-        for future in [pool.submit(call, task) for task in tasks]:
-            yield future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def fenced(text):
@@ -139,7 +135,7 @@ class Engine:
 
 
 def log_of(options, examples, held_out=4096):
-    """The log of bench/speed as Parquet, with what numbers its values, made at first use."""
+    """The log of bench/speed as Parquet."""
     programs = options.aibox, options.programs / "speed"
     return sides.Place(options.dir / "log", options.python, programs, examples, held_out, inputs=["parquet"])
 

@@ -35,11 +35,8 @@ class Torch:
     """PyTorch, in a process that is started again after an error, which may have broken its device."""
 
     def __init__(self, options, place, part):
-        self.command = [options.python, sides.HERE / "torch_cuda.py", "--data", place.directory, "--device", options.engine]
+        self.command = [options.python, sides.HERE / "torch_cuda.py", "--data", place.for_torch(), "--device", options.engine]
         self.part, self.side, self.bad = part, None, set()
-
-    def installed(self):
-        return subprocess.run([self.command[0], "-c", "import torch"], capture_output=True).returncode == 0
 
     def ask(self, **request):
         """An answer, or None after a failure, which is reported once."""
@@ -59,13 +56,20 @@ class Torch:
         return None
 
 
+def has_torch(python):
+    """Whether that Python has PyTorch. It is not loaded, which takes seconds."""
+    return subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"]).returncode == 0
+
+
 def speed(options, part):
     size, engine = Size(options.quick), Engine(options)
     place = log_of(options, size.examples)
-    torch = None if options.no_torch else Torch(options, place, part)
-    if torch and not torch.installed():
-        part.skip(f"PyTorch: {options.python} does not have it")
-        torch = None
+    torch = None
+    if not options.no_torch:
+        if has_torch(options.python):
+            torch = Torch(options, place, part)
+        else:
+            part.skip(f"PyTorch: {options.python} does not have it")
     version = torch and torch.ask(op="version")
     if torch and not version:
         torch = None
@@ -108,8 +112,9 @@ def speed(options, part):
 
 
 def spread(batches, precisions):
-    """All pairs. Those with which different things bound a step come first, in case that there is no time for all."""
-    return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (batches.index(pair[0]) - precisions.index(pair[1])) % len(batches))
+    """All pairs. Those with which different things bound a step come first, in case that there is no time for all, and then those of which
+    docs/gpu.md has no figures yet."""
+    return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (precisions.index(pair[1]) - batches.index(pair[0])) % len(batches))
 
 
 def side_of(kind):

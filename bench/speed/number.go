@@ -68,6 +68,7 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 		files[i], to[i] = f, bufio.NewWriterSize(f, 1<<20)
 	}
 	fields := len(schema.Fields())
+	var ofPass []int64 // the numbers of a pass's keys, which are in the order of their first use, too
 	for {
 		pass, err := rd.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -76,6 +77,10 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 		if err != nil {
 			return 0, err
 		}
+		ofPass = ofPass[:0]
+		for _, key := range pass.Keys {
+			ofPass = append(ofPass, n.of(key))
+		}
 		for i := range pass.Batches {
 			b := &pass.Batches[i]
 			if len(b.Index) != b.N*fields {
@@ -83,7 +88,7 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 			}
 			ids := make([]int64, len(b.Index))
 			for at, row := range b.Index {
-				ids[at] = n.of(pass.Keys[b.Rows[row]])
+				ids[at] = ofPass[b.Rows[row]]
 			}
 			for k, data := range []any{b.Labels, b.Dense, ids} {
 				if err := binary.Write(to[k], binary.NativeEndian, data); err != nil {

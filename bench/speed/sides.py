@@ -56,14 +56,15 @@ def build(directory):
 
 
 class Place:
-    """A directory with the log, which is made when it is not there. programs are those of build."""
+    """A directory with the log, as text and as Parquet, which is made when it is not there, and as binary files for PyTorch once it is asked
+    for. programs are those of build."""
 
     def __init__(self, directory, python, programs, examples, held_out=HELD_OUT, inputs=("text", "parquet")):
         self.directory, self.python, self.examples, self.held_out, self.inputs = directory, python, examples, held_out, inputs
         directory.mkdir(parents=True, exist_ok=True)
         self.aibox, self.speed = programs
         self.has_bf16 = self.accepts({"engine.precision": "bf16"})
-        self.make_log()
+        self.unless_made("log.json", self.generate)
 
     def accepts(self, overrides):
         """Whether aibox knows the keys of the overrides."""
@@ -76,12 +77,16 @@ class Place:
         files = {"data.train": [f"{self.directory}/{name}.{ending}"], "data.eval": [f"{self.directory}/eval.{ending}"]}
         return files if input == "text" else {**files, "data.format": "parquet", "data.columns": COLUMNS}
 
-    def make_log(self):
-        """Writes the log as text, as Parquet, and as binary files for PyTorch."""
-        made = self.directory / "log.json"
+    def unless_made(self, name, make):
+        """Calls make, unless the directory says in a file of that name that this was done for the same log."""
+        made = self.directory / name
         wanted = {"examples": self.examples, "held_out": self.held_out, "job": JOB.read_text()}
-        if made.exists() and json.loads(made.read_text()) == wanted:
-            return
+        if not made.exists() or json.loads(made.read_text()) != wanted:
+            make()
+            made.write_text(json.dumps(wanted))
+
+    def generate(self):
+        """Writes the log."""
         print(f"making the log in {self.directory}", file=sys.stderr)
         for input in self.inputs:
             overrides = {
@@ -89,10 +94,17 @@ class Place:
                 "generate.train_examples": self.examples, "generate.eval_examples": self.held_out,
             }
             self.run("generate", overrides)
+
+    def number(self):
+        """Writes the log as binary files, in which keys are numbers."""
         side = Side([str(self.speed)])
         side.ask(op="number", job=str(JOB), set=settings(self.input("train", "parquet")), output=str(self.directory))
         side.close()
-        made.write_text(json.dumps(wanted))
+
+    def for_torch(self):
+        """The directory with the binary files, which are made when they are not there."""
+        self.unless_made("numbers.json", self.number)
+        return self.directory
 
     def filled(self, overrides, examples):
         """The summary of a model that has trained on a log of that many examples, fill.parquet,
@@ -118,7 +130,7 @@ class Place:
         return time.perf_counter() - begin, log
 
     def torch(self, *arguments):
-        return [self.python, HERE / "torch_side.py", "--data", self.directory, *arguments]
+        return [self.python, HERE / "torch_side.py", "--data", self.for_torch(), *arguments]
 
     def train(self, overrides, cores=None):
         """Runs a job of aibox and returns its summary, with the seconds of the whole process, and
