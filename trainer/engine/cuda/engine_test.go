@@ -151,6 +151,29 @@ func TestPrecisions(t *testing.T) {
 	}
 }
 
+// TestOddWidths: layers of which neither inputs nor outputs are multiples of 8 have the results of the host. Products read nothing behind
+// their weights but zeros.
+func TestOddWidths(t *testing.T) {
+	seed := testseed.Of(t)
+	for _, c := range []struct {
+		devices, host engine.Precision
+	}{{engine.BF16, engine.BF16}, {engine.TF32, engine.Float32}} {
+		for n := 1; n <= 2; n++ {
+			s := setup{spec: deep(false), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, precision: c.host, seed: seed, batches: 4, examples: 21}
+			s.spec.HiddenLayers = []int{13, 7, 3}
+			host := onHost(t, s)
+			host.train(t, 0, s.batches)
+			host.end(t)
+			s.precision = c.devices
+			b := onDevices(t, s, n, seed)
+			b.train(t, 0, s.batches)
+			b.end(t)
+			allNear(t, b.values(), host.values(), 0.1)
+			b.infer(t)
+		}
+	}
+}
+
 // TestRows: 16-bit values, decay and admission are those of the host.
 func TestRows(t *testing.T) {
 	seed := testseed.Of(t)

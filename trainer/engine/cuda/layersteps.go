@@ -119,7 +119,7 @@ func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 func (u *run) multiply(r *replica, s *program.Step, p gpu.Product, n int) error {
 	if p.Precision == gpu.BF16Product {
 		for _, v := range s.In[:2] {
-			if err := u.round(r, v, u.rows(v, n)); err != nil {
+			if err := u.round(r, v, n); err != nil {
 				return err
 			}
 		}
@@ -141,7 +141,7 @@ func (h *half) on(r *replica) kernels.Half {
 }
 
 // round makes a value bfloat16, unless the step that computes it does, or it was made in this run.
-func (u *run) round(r *replica, v program.Value, rows int) error {
+func (u *run) round(r *replica, v program.Value, n int) error {
 	i := u.halfOf[v]
 	h := &u.halfs[i]
 	switch {
@@ -153,7 +153,7 @@ func (u *run) round(r *replica, v program.Value, rows int) error {
 	r.halfs[i] = u.number
 	half := h.on(r)
 	half.Columns = half.Stride // see padding.go
-	return r.kernels.ToBF16(r.compute, half, r.at(v), rows)
+	return r.kernels.ToBF16(r.compute, half, r.at(v), u.halfRows(v, n))
 }
 
 // roundWeights makes all parameters bfloat16 or, in inference, their averages.

@@ -96,7 +96,7 @@ func (x *execution) layout(n int) {
 			h.at = x.weightsAt + x.e.params.value[h.weight]/2
 			continue
 		}
-		h.at = place(2 * h.stride * x.rows(h.value, n))
+		h.at = place(2 * h.stride * x.halfRows(h.value, n))
 	}
 	for i := range x.prog.Steps {
 		x.works[i] = place(kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])+x.biasColumns(i)))

@@ -39,6 +39,15 @@ func (l *layers) findPads() {
 	}
 }
 
+// halfRows is how many rows a value has in bfloat16: weights have those behind them, too.
+func (x *execution) halfRows(v program.Value, n int) int {
+	b := &x.prog.Buffers[v.Buffer]
+	if b.Source != program.Param || v.Columns != b.Columns {
+		return x.rows(v, n)
+	}
+	return x.rows(v, n) + x.e.params.pads[b.Index]/b.Columns
+}
+
 // hasRoom tells whether a value is a whole buffer of one row for each example, with room behind its columns.
 func (l *layers) hasRoom(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
