@@ -26,7 +26,7 @@ func TestLikeHost(t *testing.T) {
 			host.end(t)
 			want := host.values()
 			wantInferred := host.infer(t)
-			for n := 1; n <= 3; n++ {
+			for _, n := range numbers() {
 				t.Run(fmt.Sprintf("devices=%d", n), func(t *testing.T) {
 					b := onDevices(t, s, n, seed+uint64(n))
 					losses, logits := b.train(t, 0, s.batches)
@@ -48,6 +48,14 @@ func TestLikeHost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// numbers are the numbers of devices with which tests of all models try each of them.
+func numbers() []int {
+	if testing.Short() {
+		return []int{1, 3}
+	}
+	return []int{1, 2, 3, 8}
 }
 
 // deep has a layer of everything but what needs dense features alone.

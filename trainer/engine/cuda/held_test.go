@@ -51,13 +51,9 @@ func likeOnHost(t *testing.T, s setup, n int) {
 // TestHeldRows: rows on the devices become the same bits as rows on the host, for every model and number of devices.
 func TestHeldRows(t *testing.T) {
 	seed := testseed.Of(t)
-	numbers := []int{1, 2, 3, 8}
-	if testing.Short() {
-		numbers = []int{1, 3}
-	}
 	for name, spec := range model.Examples() {
 		t.Run(name, func(t *testing.T) {
-			for _, n := range numbers {
+			for _, n := range numbers() {
 				likeOnHost(t, setup{spec: spec, dense: adam, seed: seed, batches: 6, examples: 37}, n)
 			}
 		})
