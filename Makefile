@@ -54,11 +54,12 @@ race: ## run every test under the race detector
 invariants: ## test the sparse table with its expensive checks compiled in
 	$(GO) test -short -tags invariants -timeout $(TEST_TIMEOUT) ./sparsetable/...
 
-stress: ## test tables with SEEDS random sequences (3000), a failure of every operation, and KILLS kills by SIGKILL (200), also of the program; kill CRASHES random jobs (1000), and run as many random sequences of nights
+stress: ## test tables with SEEDS random sequences (3000), a failure of every operation, also of devices, and KILLS kills by SIGKILL (200), also of the program; kill CRASHES random jobs (1000), and run as many random sequences of nights
 	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDRandomArriving|TestSSDRandomLoss|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash|TestSSDDeltas)$$' -v -timeout 3h ./sparsetable
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestOperationsOnSSD' -v -timeout 3h ./trainer
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(CRASHES) $(GO) test -count=1 -run '^(TestCrash|TestNightsModel|TestPrioritySavesAreKilled)$$' -v -timeout 12h ./trainer
+	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every $(GO) test -count=1 -run '^(TestFaults|TestHeldPassesFaults)$$' -v -timeout 3h ./trainer/engine/cuda
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^(TestTableArrivesFromHDFS|TestSnapshotsToHDFS)$$' -v -timeout 12h ./trainer
 
 bench: ## run the Go benchmarks, with shares of what the machine can do (%peak, %bandwidth)

@@ -18,11 +18,6 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// faultsVariable, set to "every", makes every operation of all scripts fail, as
-// "make stress" does; set to "2/8", every eighth from the second on, for several
-// processes that share the work.
-const faultsVariable = "AIBOX_TEST_FAULTS"
-
 // within fails the test if do takes too long.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
@@ -145,13 +140,13 @@ func faultSteps(t *testing.T, script faultScript, seed uint64, ops int) (first, 
 	if testing.Short() {
 		runs = 4
 	}
-	share := os.Getenv(faultsVariable)
+	share := os.Getenv(testseed.FaultsVariable)
 	switch {
 	case share == "every":
 		return 0, 1
 	case share != "":
 		if _, err := fmt.Sscanf(share, "%d/%d", &first, &step); err != nil || first < 1 || first > step {
-			t.Fatalf(`%s=%s: want "every", or a share such as "2/8"`, faultsVariable, share)
+			t.Fatalf(`%s=%s: want "every", or a share such as "2/8"`, testseed.FaultsVariable, share)
 		}
 		return first - 1, step
 	case runs > 0:

@@ -48,8 +48,23 @@ func call(n int, kind gpu.Kind) func(*testing.T, *emulated.Platform) {
 // TestDeviceFaults: whatever happens to a device, while a job trains or when it goes on, the error says what it was, the
 // earlier model is as it was, and the job then goes on from its snapshot to the model of a run without failures.
 func TestDeviceFaults(t *testing.T) {
+	eachPlace(t, testDeviceFaults)
+}
+
+// eachPlace runs a test with embeddings on the host and on the devices, in short mode on the host alone.
+func eachPlace(t *testing.T, test func(t *testing.T, setting string)) {
+	places := []string{"cpu", "device"}
+	if testing.Short() {
+		places = places[:1]
+	}
+	for _, place := range places {
+		t.Run(place, func(t *testing.T) { test(t, "engine.embeddings="+place) })
+	}
+}
+
+func testDeviceFaults(t *testing.T, place string) {
 	seed := testseed.Of(t)
-	set := append(slices.Clone(onDevices), "snapshots.every=1 pass")
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass", place)
 	want, err := trainOn(t, job(t, "dlrm", set...), devices(seed, 1), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +181,14 @@ func TestDevicesFailAnywhere(t *testing.T) {
 	calls, operations := p.Calls(), p.Operations()
 	kinds := []gpu.Kind{gpu.OutOfMemory, gpu.InUse, gpu.WrongDriver, gpu.LaunchFailed, gpu.ECC, gpu.DeviceLost}
 	resumed := 0
-	for range 8 {
-		j, p, kind := job(t, "deepfm", set...), devices(rng.Uint64(), 2), one(rng, kinds...)
+	runs := 12
+	if testing.Short() {
+		runs = 6
+	}
+	for i := range runs {
+		// With embeddings on the devices there are about as many calls, and the model is the same.
+		place := "engine.embeddings=" + []string{"cpu", "device"}[i%2]
+		j, p, kind := job(t, "deepfm", append(set, place)...), devices(rng.Uint64(), 2), one(rng, kinds...)
 		if kind.Breaks() && rng.IntN(2) == 0 {
 			p.FailOperation(1+rng.IntN(operations), kind)
 		} else {
@@ -183,7 +204,7 @@ func TestDevicesFailAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Digest != want.Digest || errors.As(failed, new(*ResumableError)) != (len(got.Resumed) == 1) {
-			t.Errorf("after %v: %v, without a failure %v; resumed: %+v", failed, got.Digest, want.Digest, got.Resumed)
+			t.Errorf("%s, after %v: %v, without a failure %v; resumed: %+v", place, failed, got.Digest, want.Digest, got.Resumed)
 		}
 		resumed += len(got.Resumed)
 	}
@@ -210,8 +231,12 @@ func breakDevice(t *testing.T, p *emulated.Platform, number int) {
 
 // TestOtherDevices: a run goes on with other devices, if they are as many.
 func TestOtherDevices(t *testing.T) {
+	eachPlace(t, testOtherDevices)
+}
+
+func testOtherDevices(t *testing.T, place string) {
 	seed := testseed.Of(t)
-	set := append(slices.Clone(onDevices), "snapshots.every=1 pass")
+	set := append(slices.Clone(onDevices), "snapshots.every=1 pass", place)
 	want, err := trainOn(t, job(t, "dlrm", append(set, "engine.devices=[0, 2]")...), devices(seed, 3), nil)
 	if err != nil {
 		t.Fatal(err)

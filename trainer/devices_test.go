@@ -87,16 +87,23 @@ func TestDevicesTrainAllModels(t *testing.T) {
 // TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)
-	for kind, place := range map[string]string{"dlrm": "cpu", "wide_deep": "device"} {
-		t.Run(kind, func(t *testing.T) {
-			set := append(slices.Clip(extras[kind]), append(onDevices, "snapshots.every=1 pass", "engine.devices=[0, 1]", "engine.embeddings="+place)...)
-			want, err := trainOn(t, job(t, kind, set...), devices(seed, 2), nil)
+	for i, c := range []struct{ kind, place, precision, devices string }{
+		{"dlrm", "cpu", "float32", "[0, 1]"}, {"wide_deep", "device", "float32", "[0, 1]"},
+		{"dcn_v2", "device", "bf16", "[0, 1, 2]"}, {"deepfm", "cpu", "tf32", "[1, 1, 0]"},
+	} {
+		if testing.Short() && i > 1 {
+			break
+		}
+		t.Run(c.kind, func(t *testing.T) {
+			set := append(slices.Clip(extras[c.kind]), append(onDevices, "snapshots.every=1 pass", "engine.devices="+c.devices, "engine.embeddings="+c.place,
+				"engine.precision="+c.precision)...)
+			want, err := trainOn(t, job(t, c.kind, set...), devices(seed, 3), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			j := job(t, kind, set...)
+			j := job(t, c.kind, set...)
 			c := newCrash(t, j)
-			_, err = trainOn(t, j, devices(seed+1, 2), func(o *Options) {
+			_, err = trainOn(t, j, devices(seed+1, 3), func(o *Options) {
 				o.afterPass = func(_ context.Context, r *run) error {
 					if r.snapshots.wait(); c.resume() != "" {
 						c.now()
@@ -109,7 +116,7 @@ func TestDevicesResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.happened()
-			got, err := trainOn(t, j, devices(seed+2, 2), nil)
+			got, err := trainOn(t, j, devices(seed+2, 3), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,9 +14,13 @@ import (
 // TestKernelTimes: a run whose kernels are measured makes the same model, and each kernel, product and copy that the summary
 // counts is among those that were measured.
 func TestKernelTimes(t *testing.T) {
+	eachPlace(t, testKernelTimes)
+}
+
+func testKernelTimes(t *testing.T, place string) {
 	seed := testseed.Of(t)
 	for _, numbers := range []string{"[0]", "[0, 1]", "[1, 1]"} {
-		set := append(slices.Clone(onDevices), "engine.devices="+numbers, "model.batch_norm=true")
+		set := append(slices.Clone(onDevices), "engine.devices="+numbers, "model.batch_norm=true", place)
 		want, err := trainOn(t, job(t, "deepfm", set...), devices(seed, 2), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -362,6 +362,9 @@ func TestHeldPassesFaults(t *testing.T) {
 	if testing.Short() {
 		stride = 60
 	}
+	if testseed.EveryFault() {
+		stride = 1
+	}
 	for at := 1; ; at++ {
 		p := platform(2, seed+uint64(at))
 		p.FailCall(at, gpu.DeviceLost)
