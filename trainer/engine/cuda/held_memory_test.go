@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"aibox/gpu"
@@ -122,5 +124,35 @@ func TestHeldPassesRefused(t *testing.T) {
 	}
 	if refused < 5 {
 		t.Errorf("only %d refusals did not end the night", refused)
+	}
+}
+
+// TestHeldPassTooLarge: the error for a pass that does not fit says how many rows would: passes of a little fewer fit, those of more do not.
+func TestHeldPassTooLarge(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
+	for _, numbers := range [][]int{{0}, {0, 1}} {
+		pass := func(rows int, bytes int64) error {
+			n := randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{rows}, []int{20}, 0)
+			_, _, _, err := nightOn(t, s, n, numbers, bytes, seed)
+			return err
+		}
+		const bytes = 1 << 20
+		err := pass(100_000, bytes)
+		if !errors.Is(err, gpu.OutOfMemory) {
+			t.Fatalf("a pass of 100,000 rows fits %d bytes: %v", bytes, err)
+		}
+		_, after, _ := strings.Cut(err.Error(), "a pass has 100000 rows, and about ")
+		figure, _, _ := strings.Cut(after, " fit the memory of engine.devices")
+		rows, cannot := strconv.Atoi(figure)
+		if cannot != nil {
+			t.Fatalf("the error does not say how many rows fit: %v", err)
+		}
+		if err := pass(rows*9/10, bytes); err != nil {
+			t.Errorf("devices %v: %d rows should fit, but %d do not: %v", numbers, rows, rows*9/10, err)
+		}
+		if err := pass(rows*5/4, bytes); !errors.Is(err, gpu.OutOfMemory) {
+			t.Errorf("devices %v: at most %d rows should fit, but %d do: %v", numbers, rows, rows*5/4, err)
+		}
 	}
 }

@@ -25,15 +25,16 @@ func (l *Limit) Rows(batches []reader.Batch) int64 {
 	defer l.mu.Unlock()
 	l.needs = l.needs.largest(l.rows.needsOfAll(batches))
 	mini := int64(l.needs.work + len(l.rows.slots)*l.needs.inputs)
-	return max(1, l.rows.rowsIn(l.bytes-mini-mini/spare)*int64(len(l.rows.parts)))
+	return max(1, l.rows.rowsIn(l.bytes-mini-mini/spare, 2)*int64(len(l.rows.parts)))
 }
 
-// rowsIn is how many rows of each of two passes a device can have in so many bytes, with what is needed to copy them.
-func (r *Rows) rowsIn(bytes int64) int64 {
+// rowsIn is how many rows of each of so many passes a device can have in so many bytes, with what is needed to copy them.
+func (r *Rows) rowsIn(bytes int64, passes int) int64 {
 	each := int64(r.bytesPerRow())
 	copied := each + 4 // of a row in a chunk
+	ofPasses := int64(passes) * each
 	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*align); bytes >= 3*full {
-		return (bytes - full) / (2 * each)
+		return (bytes - full) / ofPasses
 	}
-	return (bytes - 2*ring*(copied*leastChunkRows+3*align)) / (2*each + 2*ring*copied/8)
+	return (bytes - 2*ring*(copied*leastChunkRows+3*align)) / (ofPasses + 2*ring*copied/8)
 }

@@ -71,11 +71,19 @@ func (r *Rows) growPinned(m *gpu.Pinned, name string, bytes int, what string) er
 // DeviceBytes is the memory that r has on device number d of those that New got.
 func (r *Rows) DeviceBytes(d int) int64 {
 	p := r.parts[d]
-	n := int64(0)
-	memories := []gpu.Memory{p.rows, p.keys, p.work, p.inputs[0], p.inputs[1], p.overflow}
+	return p.passBytes() + bytesOf(p.work, p.inputs[0], p.inputs[1], p.overflow)
+}
+
+// passBytes is the memory for rows of passes and their copies.
+func (p *part) passBytes() int64 {
+	n := bytesOf(p.rows, p.keys)
 	for i := range ring {
-		memories = append(memories, p.bringing.chunks[i].memory, p.fetching.chunks[i].memory)
+		n += bytesOf(p.bringing.chunks[i].memory, p.fetching.chunks[i].memory)
 	}
+	return n
+}
+
+func bytesOf(memories ...gpu.Memory) (n int64) {
 	for _, m := range memories {
 		if m != nil {
 			n += int64(m.Bytes())

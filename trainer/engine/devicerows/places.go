@@ -1,6 +1,7 @@
 package devicerows
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -48,7 +49,19 @@ func (r *Rows) bytesPerRow() int {
 }
 
 // makeRoom makes room on a device for the n rows that it has of a pass, times so many passes, and for their copies. Rows that are there stay.
+// An error of out of memory says how many rows a pass may have.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
+	err := r.tryRoom(p, n, passes, of)
+	var full *gpu.Error
+	if errors.As(err, &full) && full.Kind == gpu.OutOfMemory {
+		if rows := r.rowsIn(full.Free+p.passBytes(), passes) * int64(len(r.parts)); rows > 0 {
+			err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
+		}
+	}
+	return err
+}
+
+func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 	if p.places.first == 0 && p.places.lack(passes*n) > 0 {
 		if err := p.freeRows(); err != nil {
 			return err
