@@ -128,7 +128,7 @@ gputest-kernels: ## compile the kernels of package gputest, and the one of packa
 	@set -e; for kernels in gpu/gputest/kernels gpu/cuda/sum; do \
 		echo "nvcc $$kernels.cu"; \
 		nvcc -ptx -fmad=false -arch=compute_70 -o $$kernels.ptx $$kernels.cu; \
-		sed -i 's/^\.version .*/.version 7.0/' $$kernels.ptx; \
+		sed -i -e 's/^\.version .*/.version 7.0/' -e "1i // sources $$(sha256sum < $$kernels.cu | cut -d' ' -f1)" $$kernels.ptx; \
 	done
 
 lint-cuda: tools ## go vet, staticcheck, errcheck and unparam of what is built with the tag nvidia

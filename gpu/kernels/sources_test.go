@@ -23,27 +23,35 @@ func TestSources(t *testing.T) {
 	kerneltest.Run(t, testseed.Of(t), onEmulated("twin", twin.Images()), onEmulated("source", shim.Images(t)))
 }
 
-// The PTX that is embedded was made of the sources.
+// All PTX was made of the sources that lie beside it, also that of the kernels of package cuda and of the tests of devices.
 func TestPTXIsOfTheSources(t *testing.T) {
-	headers, err := filepath.Glob("*.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := filepath.Glob("*.cu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := sha256.New()
-	for _, f := range slices.Concat(headers, sources) {
-		data, err := os.ReadFile(f)
+	for _, of := range []struct{ ptx, headers, sources, target string }{
+		{"aibox.ptx", "*.h", "*.cu", "kernels"},
+		{"../cuda/sum.ptx", "", "../cuda/sum.cu", "gputest-kernels"},
+		{"../gputest/kernels.ptx", "", "../gputest/kernels.cu", "gputest-kernels"},
+	} {
+		h := sha256.New()
+		for _, pattern := range []string{of.headers, of.sources} {
+			files, err := filepath.Glob(pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				data, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = h.Write(data)
+			}
+		}
+		code, err := os.ReadFile(of.ptx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = h.Write(data)
-	}
-	first, _, _ := strings.Cut(string(kernels.Image().Code), "\n")
-	if want := "// sources " + hex.EncodeToString(h.Sum(nil)); first != want {
-		t.Errorf("aibox.ptx begins with %q, its sources have %q: run make kernels", first, want)
+		first, _, _ := strings.Cut(string(code), "\n")
+		if want := "// sources " + hex.EncodeToString(h.Sum(nil)); first != want {
+			t.Errorf("%s begins with %q, its sources have %q: run make %s", of.ptx, first, want, of.target)
+		}
 	}
 }
 
