@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +62,11 @@ func TestFake(t *testing.T) {
 			for _, lt := range []string{"old", "none", "nothing", "greedy", "fails"} {
 				run("-test.run=^TestFusesNot$", "FAKE_LT="+lt)
 			}
+			for _, link := range []string{"PCIe", "host", "one way"} {
+				if devices == "2" {
+					run("-test.run=^(TestLinks|TestConformance)$", "FAKE_LINK="+link)
+				}
+			}
 			text := run("-test.skip=^(TestFake|TestGroupBreaks|TestRefused)$")
 			withProfiler(t, compiler, dir, run)
 			inCUDAHome(t, compiler, dir, run)
@@ -100,6 +106,24 @@ func inCUDAHome(t *testing.T, compiler, dir string, run func(tests string, env .
 		t.Fatal(err)
 	}
 	run("-test.run=^TestFusesNot$", "LD_LIBRARY_PATH="+bare, "FAKE_LT=missing")
+}
+
+// TestLinks: what links two devices, both ways, is the slower of what links each with the other.
+func TestLinks(t *testing.T) {
+	p, err := cuda.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	if n := len(p.Devices()); n < 2 || os.Getenv("FAKE_DEVICES") == "" {
+		return
+	}
+	want := map[string]gpu.Link{"": gpu.LinkNVLink, "PCIe": gpu.LinkPCIe, "host": gpu.LinkHost, "one way": gpu.LinkHost}[os.Getenv("FAKE_LINK")]
+	if got := []gpu.Link{p.Link(0, 1), p.Link(1, 0), p.Link(1, 1)}; !slices.Equal(got, []gpu.Link{want, want, gpu.LinkSame}) {
+		t.Errorf("links are %v, want %v", got, want)
+	}
+	if text := strings.Join(cuda.Describe(), "\n"); !strings.Contains(text, "to 1: "+want.String()) {
+		t.Errorf("Describe does not say that devices are linked by %v:\n%s", want, text)
+	}
 }
 
 // TestRefused: the error says why a device, or the driver, that is there cannot be used.

@@ -75,9 +75,16 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
 	}
 	return CUDA_SUCCESS;
 }
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b) { *can = a != b; return CUDA_SUCCESS; }
-CUresult cuDeviceGetP2PAttribute(int *v, CUdevice_P2PAttribute a, CUdevice x, CUdevice y) { (void)a, (void)x, (void)y; *v = 1; return CUDA_SUCCESS; }
-CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned f) { CONTEXT; (void)f; return c->device == current->device ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : CUDA_SUCCESS; }
+// FAKE_LINK is what devices are linked by: "PCIe"; "host", by nothing; "one way", of which only the one with the lower number can access the
+// other; otherwise NVLink.
+static int linked(const char *by) { const char *link = getenv("FAKE_LINK"); return link && !strcmp(link, by); }
+static int accesses(CUdevice a, CUdevice b) { return a != b && !linked("host") && !(linked("one way") && a > b); }
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice a, CUdevice b) { *can = accesses(a, b); return CUDA_SUCCESS; }
+CUresult cuDeviceGetP2PAttribute(int *v, CUdevice_P2PAttribute a, CUdevice x, CUdevice y) {
+	*v = accesses(x, y) && !(linked("PCIe") && a == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
+	return CUDA_SUCCESS;
+}
+CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned f) { CONTEXT; (void)f; return accesses(current->device, c->device) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED; }
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) { (void)f; return primaries[d].alive ? CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE : CUDA_SUCCESS; }
 static CUresult opening(void) { return sticky ? sticky : (CUresult)setting("FAKE_OPEN", CUDA_SUCCESS); }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
