@@ -122,7 +122,7 @@
 //
 // Open starts one planner and Threads workers, which decode and make mini-batches; while
 // Next waits for a mini-batch, it makes mini-batches, too, and workers that wait help it to
-// number keys (see merger). The planner starts a decompressor
+// number keys (see package numbering). The planner starts a decompressor
 // for each compressed file, beginning a few files before its turn, at most
 // min(Threads, 8) at a time. Close ends all of them, even in the middle of the
 // input. A Reader is for one goroutine; Counts may be called from any.

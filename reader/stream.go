@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/numbering"
 	"aibox/reader/source"
 )
 
@@ -39,7 +40,7 @@ type stream struct {
 	order   chan *unit
 	work    chan *unit
 	drafts  chan *draft // mini-batches to be made
-	idle    chan *merger
+	idle    chan *numbering.Merger
 	blocks  freeList[*block]
 	texts   freeList[[]byte]
 	current *unit // the one that next is reading
@@ -85,7 +86,7 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		order:  make(chan *unit, 2*o.Threads),
 		work:   make(chan *unit, 2*o.Threads),
 		drafts: make(chan *draft, o.Threads+1),
-		idle:   make(chan *merger),
+		idle:   make(chan *numbering.Merger),
 		blocks: freeList[*block]{most: (blocksAhead+1)*o.Threads + 4},
 		texts:  freeList[[]byte]{most: o.maxTexts()},
 	}
@@ -182,7 +183,7 @@ func (s *stream) decodeUnits() {
 		case d := <-s.drafts:
 			w.batches.make(s, d)
 		case m := <-s.idle:
-			m.help()
+			m.Help()
 		case u, more := <-work:
 			if !more {
 				work = nil // no more units come
@@ -357,7 +358,7 @@ func (w *worker) emit() error {
 		case d := <-w.stream.drafts:
 			w.batches.make(w.stream, d)
 		case m := <-w.stream.idle:
-			m.help()
+			m.Help()
 		case <-w.stream.ctx.Done():
 			return context.Cause(w.stream.ctx)
 		}
