@@ -3,7 +3,9 @@ package reader
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -130,18 +132,19 @@ type delimited struct {
 	p         *plan
 	m         *cellMap
 	unlabeled *cellMap // of lines that lack the label's cell; nil where that is a fault
-	delimiter byte
-	quoted    bool
+	split     *rowtext.Cells
 	nulls     [][]byte // cells that are missing values
 	partition [][]byte // cells that the file's directories give, behind those of the line
-	cells     [][]byte
-	unquoted  []byte // text of the line's quoted cells that hold quotes
+}
+
+// split cuts lines into cells; its slice has room for so many.
+func (p *plan) split(cells int) *rowtext.Cells {
+	return rowtext.NewCells(p.schema.Delimiter, p.schema.Quoting == QuotingRFC4180, cells)
 }
 
 func newDelimited(p *plan, m *cellMap) *delimited {
 	d := &delimited{
-		p: p, m: m, delimiter: p.schema.Delimiter, quoted: p.schema.Quoting == QuotingRFC4180, partition: m.partition,
-		cells: make([][]byte, 0, m.cells+1+len(m.partition)),
+		p: p, m: m, split: p.split(m.cells + 1 + len(m.partition)), partition: m.partition,
 	}
 	for _, null := range p.schema.NullValues {
 		if null != "" {
@@ -158,7 +161,7 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 // removes what was appended.
 func (d *delimited) decode(line []byte, b *block) fault {
 	m := d.m
-	cells, ok := d.split(line, m.cells+1)
+	cells, ok := d.split.Split(line, m.cells+1)
 	if !ok {
 		return fault{reason: ReasonQuote}
 	}
@@ -170,7 +173,7 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	}
 	p := d.p
 	var f fault
-	if !validText(line) {
+	if !utf8.Valid(line) {
 		if f = d.notText(line, cells, m); f.reason != reasonNone && !p.keepBad {
 			return f
 		}
@@ -246,7 +249,7 @@ func clearNulls(cells [][]byte, null []byte) {
 // clearInvalid empties the cells that are not UTF-8.
 func clearInvalid(cells [][]byte) {
 	for i, cell := range cells {
-		if !validText(cell) {
+		if !utf8.Valid(cell) {
 			cells[i] = nil
 		}
 	}
@@ -257,10 +260,10 @@ func clearInvalid(cells [][]byte) {
 func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
 	start := 0 // of the cell in the line
 	for i, cell := range cells {
-		if m.used[i] && !validText(cell) {
-			at := invalidAt(cell)
+		if m.used[i] && !utf8.Valid(cell) {
+			at := rowtext.InvalidAt(cell)
 			f := fault{reason: ReasonUTF8, column: m.names[i], cell: cell[at:], at: start + at + 1}
-			if d.quoted && bytes.IndexByte(line, '"') >= 0 {
+			if d.p.schema.Quoting == QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
 				f.at = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
 			}
 			return f
@@ -268,62 +271,4 @@ func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
 		start += len(cell) + 1
 	}
 	return fault{}
-}
-
-// split cuts a line into cells, at most limit; ok is false on bad quoting. The
-// cells are valid until the next call.
-func (d *delimited) split(line []byte, limit int) (cells [][]byte, ok bool) {
-	d.cells = d.cells[:0]
-	if d.quoted && bytes.IndexByte(line, '"') >= 0 {
-		return d.splitQuoted(line, limit)
-	}
-	d.cells = cut(d.cells, line, d.delimiter, limit)
-	return d.cells, true
-}
-
-// splitQuoted is split for lines with quotes (RFC 4180): a cell that begins with
-// a quote ends with one, before a delimiter or the end of the line, and "" in it
-// means a quote. Elsewhere in a cell a quote is an ordinary character.
-func (d *delimited) splitQuoted(line []byte, limit int) (cells [][]byte, ok bool) {
-	// Unquoting only shortens a cell, so this buffer never grows while cells point into it.
-	if cap(d.unquoted) < len(line) {
-		d.unquoted = make([]byte, 0, 2*len(line))
-	}
-	d.unquoted = d.unquoted[:0]
-	for len(d.cells) < limit {
-		if len(line) == 0 || line[0] != '"' {
-			i := bytes.IndexByte(line, d.delimiter)
-			if i < 0 {
-				d.cells = append(d.cells, line)
-				return d.cells, true
-			}
-			d.cells = append(d.cells, line[:i])
-			line = line[i+1:]
-			continue
-		}
-		start := len(d.unquoted)
-		line = line[1:]
-		for {
-			i := bytes.IndexByte(line, '"')
-			if i < 0 {
-				return nil, false
-			}
-			d.unquoted = append(d.unquoted, line[:i]...)
-			line = line[i+1:]
-			if len(line) == 0 || line[0] != '"' {
-				break
-			}
-			d.unquoted = append(d.unquoted, '"')
-			line = line[1:]
-		}
-		d.cells = append(d.cells, d.unquoted[start:len(d.unquoted):len(d.unquoted)])
-		if len(line) == 0 {
-			return d.cells, true
-		}
-		if line[0] != d.delimiter {
-			return nil, false
-		}
-		line = line[1:]
-	}
-	return d.cells, true
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 
 	"aibox/internal/parquetfile"
+	"aibox/reader/internal/rowtext"
 )
 
 // bulk decodes the values of a simple column many at a time, from the arrays that the
@@ -265,7 +266,7 @@ func valuesOf(data encoding.Values) (v values) {
 		v.doubles = data.Double()
 	case encoding.ByteArray:
 		v.bytes, v.offsets = data.ByteArray()
-		v.ascii = isASCII(v.bytes)
+		v.ascii = rowtext.IsASCII(v.bytes)
 	}
 	return v
 }

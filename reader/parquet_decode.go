@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"bytes"
 	"math"
 	"unicode/utf8"
 
@@ -185,7 +186,7 @@ func (r *rowGroup) decodeText(b *block, i int, c *cursor) {
 		case !utf8.Valid(text):
 			r.bad = fault{reason: ReasonUTF8, column: c.leaf.name}
 			continue
-		case r.ambiguous[i] && c.leaf.list && index(text, r.list[i]) >= 0:
+		case r.ambiguous[i] && c.leaf.list && bytes.Contains(text, []byte(r.list[i])):
 			r.bad = fault{reason: ReasonOutput, column: c.leaf.name, cell: text}
 			continue
 		}

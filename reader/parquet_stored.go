@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -146,7 +147,7 @@ func (s *Stored) value(cell []byte) (parquet.Value, error) {
 		v = parquet.ByteArrayValue(cell)
 	}
 	if !ok {
-		return v, fmt.Errorf("%q is not a value of type %v", excerpt(cell), s.leaf)
+		return v, fmt.Errorf("%q is not a value of type %v", rowtext.Excerpt(cell), s.leaf)
 	}
 	return v, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"aibox/internal/panics"
 	"aibox/reader/internal/numbering"
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
 )
 
@@ -202,8 +203,8 @@ func (s *stream) decodeUnits() {
 // worker is the state of one worker.
 type worker struct {
 	stream *stream
-	lines  lineScanner
-	text   lineScanner // scans the text of a unit, without a buffer of its own
+	lines  rowtext.Lines
+	text   rowtext.Lines // scans the text of a unit, without a buffer of its own
 	unit   *unit
 	block  *block
 
@@ -233,7 +234,7 @@ func (w *worker) decode(u *unit) error {
 	case u.file.parquet != nil:
 		err = w.decodeRowGroup()
 	case u.text != nil:
-		w.text.resetBytes(u.text, u.start, w.stream.options.MaxLineBytes)
+		w.text.ResetBytes(u.text, u.start, w.stream.options.MaxLineBytes)
 		err = w.decodeLines(&w.text)
 		w.stream.releaseText(u.text)
 		u.text = nil
@@ -267,32 +268,32 @@ func (w *worker) decodeRange() error {
 		return err
 	}
 	defer raw.Close()
-	w.lines.reset(raw, from, u.end, w.stream.options.MaxLineBytes)
+	w.lines.Reset(raw, from, u.end, w.stream.options.MaxLineBytes)
 	if u.start > 0 {
-		if err := w.lines.skipLine(); err != nil {
+		if err := w.lines.SkipLine(); err != nil {
 			return err
 		}
-		w.block.head = min(w.lines.offset(), u.end) - u.start
-		w.block.headOpen = w.lines.offset() >= u.end
+		w.block.head = min(w.lines.Offset(), u.end) - u.start
+		w.block.headOpen = w.lines.Offset() >= u.end
 	}
 	if err := w.decodeLines(&w.lines); err != nil {
 		return err
 	}
-	if got := w.lines.offset(); got < u.end {
+	if got := w.lines.Offset(); got < u.end {
 		return fmt.Errorf("read %s: it ends at byte %d, but had %d bytes when it was listed: %w", u.file.URI, got, u.file.Size, io.ErrUnexpectedEOF)
 	}
 	return nil
 }
 
 // decodeLines decodes the lines of the scanner.
-func (w *worker) decodeLines(lines *lineScanner) error {
+func (w *worker) decodeLines(lines *rowtext.Lines) error {
 	o, p := w.stream.options, w.stream.plan
 	decoder := w.stream.newDecoder(w.unit.file)
 	header := w.unit.start == 0 && p.schema.Header
 	indexed := p.schema.Format.Indexed()
 	limit := o.blockBytes()
 	for {
-		line, offset, tooLong, err := lines.next()
+		line, offset, tooLong, err := lines.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -301,7 +302,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 		}
 		b := w.block
 		if offset == 0 {
-			line = trimBOM(line)
+			line = rowtext.TrimBOM(line)
 		}
 		switch {
 		case header:
@@ -311,8 +312,8 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o)
-			b.bad[len(b.bad)-1].length = min(lines.offset(), w.unit.end) - offset
-			b.open = lines.offset() >= w.unit.end
+			b.bad[len(b.bad)-1].length = min(lines.Offset(), w.unit.end) - offset
+			b.open = lines.Offset() >= w.unit.end
 			b.endBad(p)
 		case len(line) == 0, indexed && isComment(line):
 		default:
@@ -321,7 +322,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			} else {
 				b.addBad(f, line, offset, o)
 				b.endBad(p)
-				if lines.open && w.unit.lost == nil && partOfRow(line, f, p.schema) {
+				if lines.Open() && w.unit.lost == nil && partOfRow(line, f, p.schema) {
 					w.unit.lost = &damage{
 						cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
 						offset: offset, line: -1, rows: -1, cut: true,

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"unicode/utf8"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -144,8 +147,8 @@ func (d *tokens) decode(line []byte, b *block) fault {
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
 	}
-	if !validText(line) {
-		return fault{reason: ReasonUTF8, cell: line[invalidAt(line):], at: invalidAt(line) + 1}
+	if !utf8.Valid(line) {
+		return fault{reason: ReasonUTF8, cell: line[rowtext.InvalidAt(line):], at: rowtext.InvalidAt(line) + 1}
 	}
 	d.features, d.label, d.query = d.features[:0], nil, nil
 	clear(d.counts)
@@ -236,9 +239,9 @@ func (d *tokens) token(token []byte) fault {
 	var canonical [20]byte
 	switch feature := numbers[d.perToken-1]; {
 	case d.perToken == 1 && c.lo > 0:
-		index = appendInt(canonical[:0], feature-c.lo)
+		index = strconv.AppendInt(canonical[:0], feature-c.lo, 10)
 	case len(index) > 1 && (index[0] < '1' || index[0] > '9'):
-		index = appendInt(canonical[:0], feature)
+		index = strconv.AppendInt(canonical[:0], feature, 10)
 	}
 	if c.number {
 		if c.value != nil {

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"aibox/reader/internal/rowtext"
 )
 
 // writeBufferBytes is how many bytes are gathered before a write to the file or the
@@ -52,11 +54,11 @@ func (d *delimitedWriter) encode(cells [][]byte) error {
 		// The reader cuts the file into lines before it looks at quotes, so quotes
 		// would not help.
 		if bytes.ContainsAny(cell, "\r\n") {
-			return fmt.Errorf("column %s: the cell %q contains a line end", d.columns[i].Name, excerpt(cell))
+			return fmt.Errorf("column %s: the cell %q contains a line end", d.columns[i].Name, rowtext.Excerpt(cell))
 		}
 		special := bytes.IndexByte(cell, d.delimiter) >= 0
 		if special && !d.quoted {
-			return fmt.Errorf("column %s: the delimiter %q is in the cell %q", d.columns[i].Name, d.delimiter, excerpt(cell))
+			return fmt.Errorf("column %s: the delimiter %q is in the cell %q", d.columns[i].Name, d.delimiter, rowtext.Excerpt(cell))
 		}
 		// A row whose only cell is empty must not become an empty line, which readers
 		// skip.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -135,7 +136,7 @@ func (p *parquetWriter) encode(cells [][]byte) error {
 			cell = number.Trim(cell)
 			x, ok := number.Float64(cell)
 			if !ok && len(cell) > 0 {
-				return fmt.Errorf("column %s: %q is not a number", c.Name, excerpt(cell))
+				return fmt.Errorf("column %s: %q is not a number", c.Name, rowtext.Excerpt(cell))
 			}
 			p.optional(at, len(cell) > 0, parquet.DoubleValue(x))
 		}
@@ -174,12 +175,8 @@ func (p *parquetWriter) optional(at int, present bool, v parquet.Value) {
 func (p *parquetWriter) list(at int, c *Column, cell []byte) {
 	repetition := 0
 	for len(cell) > 0 {
-		value := cell
-		if i := index(cell, c.Separator); i >= 0 {
-			value, cell = cell[:i], cell[i+len(c.Separator):]
-		} else {
-			cell = nil
-		}
+		var value []byte
+		value, cell = rowtext.Cut(cell, c.Separator)
 		if len(value) > 0 {
 			p.row = append(p.row, parquet.ByteArrayValue(value).Level(repetition, 1, at))
 			repetition = 1
@@ -194,16 +191,11 @@ func (p *parquetWriter) list(at int, c *Column, cell []byte) {
 func (p *parquetWriter) stored(at int, c *Column, cell []byte) error {
 	repetition := 0
 	for len(cell) > 0 {
-		value := cell
-		i := -1
+		value, rest := cell, []byte(nil)
 		if c.Stored.list {
-			i = index(cell, storedListSeparator)
+			value, rest = rowtext.Cut(cell, storedListSeparator)
 		}
-		if i >= 0 {
-			value, cell = cell[:i], cell[i+len(storedListSeparator):]
-		} else {
-			cell = nil
-		}
+		cell = rest
 		if len(value) == 0 {
 			continue
 		}
