@@ -90,7 +90,7 @@ type Options struct {
 	Logger      *slog.Logger
 
 	// oneByOne decodes every value of Parquet by itself, also those of simple columns
-	// (see bulk). Tests compare both ways.
+	// (see parquetcolumn.Column.Simplify). Tests compare both ways.
 	oneByOne bool
 }
 

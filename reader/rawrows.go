@@ -164,13 +164,10 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 }
 
 // footerNames are the names of the columns in the file's footer.
-func (f *inputFile) footerNames(ctx context.Context, o *Options) (names []string, err error) {
+func (f *inputFile) footerNames(ctx context.Context, o *Options) ([]string, error) {
 	open, err := openParquet(ctx, o.Sources, f.File)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range open.file.Root().Columns() {
-		names = append(names, c.Name())
-	}
-	return names, open.close()
+	return open.Names(), open.Close()
 }

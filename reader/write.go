@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 
+	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/source"
 )
 
@@ -41,11 +42,11 @@ func NewRowWriter(format Format, schema Schema, w io.Writer) (RowWriter, error) 
 // rowEncoder writes a row in two steps, so that a row which the format cannot
 // hold is told from a failed write.
 type rowEncoder interface {
-	// encode prepares a row in place of the last one. It fails on a cell that the
+	// Encode prepares a row in place of the last one. It fails on a cell that the
 	// format cannot hold.
-	encode(cells [][]byte) error
-	// commit writes the prepared row. An error means that the write to the file failed.
-	commit() error
+	Encode(cells [][]byte) error
+	// Commit writes the prepared row. An error means that the write to the file failed.
+	Commit() error
 	Close() error
 }
 
@@ -53,10 +54,10 @@ type rowEncoder interface {
 type rowWriter struct{ rowEncoder }
 
 func (w rowWriter) Write(cells [][]byte) error {
-	if err := w.encode(cells); err != nil {
+	if err := w.Encode(cells); err != nil {
 		return err
 	}
-	return w.commit()
+	return w.Commit()
 }
 
 func newRowEncoder(format Format, schema Schema, w io.Writer) (rowEncoder, error) {
@@ -66,14 +67,30 @@ func newRowEncoder(format Format, schema Schema, w io.Writer) (rowEncoder, error
 		return nil, fmt.Errorf("reader: write %v: %w", format, err)
 	}
 	s := schema.withDefaults()
+	encoder := checkedEncoder{columns: len(s.Columns)}
+	var err error
 	switch {
 	case format.delimited():
-		return newDelimitedWriter(&s, w)
+		encoder.rowEncoder, err = newDelimitedWriter(&s, w)
 	case format.Indexed():
-		return newTokenWriter(&s, w), nil
+		encoder.rowEncoder = newTokenWriter(&s, w)
 	default:
-		return newParquetWriter(&s, w), nil
+		encoder.rowEncoder = parquetcolumn.NewWriter(w, writtenColumns(s.Columns))
 	}
+	return encoder, err
+}
+
+// checkedEncoder is an encoder that refuses rows which have not so many cells.
+type checkedEncoder struct {
+	rowEncoder
+	columns int
+}
+
+func (c checkedEncoder) Encode(cells [][]byte) error {
+	if len(cells) != c.columns {
+		return fmt.Errorf("a row has %d cells, but there are %d columns", len(cells), c.columns)
+	}
+	return c.rowEncoder.Encode(cells)
 }
 
 // RowFile is a RowWriter that writes into a file. Nothing is visible under the file's
@@ -109,7 +126,7 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 
 // Check returns an error that says why the format cannot hold the row, or nil if it
 // can.
-func (f *RowFile) Check(cells [][]byte) error { return f.rows.encode(cells) }
+func (f *RowFile) Check(cells [][]byte) error { return f.rows.Encode(cells) }
 
 // Write is RowWriter's, with the file named in errors.
 func (f *RowFile) Write(cells [][]byte) error {
@@ -199,11 +216,3 @@ func compress(c source.Compression, w io.Writer) (io.WriteCloser, error) {
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-// checkCells says whether a row has the schema's number of cells.
-func checkCells(cells [][]byte, columns int) error {
-	if len(cells) != columns {
-		return fmt.Errorf("a row has %d cells, but there are %d columns", len(cells), columns)
-	}
-	return nil
-}

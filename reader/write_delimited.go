@@ -42,10 +42,7 @@ func newDelimitedWriter(s *Schema, w io.Writer) (*delimitedWriter, error) {
 	return d, nil
 }
 
-func (d *delimitedWriter) encode(cells [][]byte) error {
-	if err := checkCells(cells, len(d.columns)); err != nil {
-		return err
-	}
+func (d *delimitedWriter) Encode(cells [][]byte) error {
 	d.line = d.line[:0]
 	for i, cell := range cells {
 		if i > 0 {
@@ -77,7 +74,7 @@ func (d *delimitedWriter) encode(cells [][]byte) error {
 	return nil
 }
 
-func (d *delimitedWriter) commit() error {
+func (d *delimitedWriter) Commit() error {
 	_, err := d.w.Write(d.line)
 	return err
 }

@@ -158,7 +158,7 @@ func TestParquetDictionaries(t *testing.T) {
 		{Name: "site", Role: RoleSparse}, {Name: "user", Role: RoleSparse}, {Name: "tags", Role: RoleSparse, Separator: "|"},
 		{Name: "empty", Role: RoleSparse},
 	}}
-	for _, n := range []int{3, 2*firstRows + 1} {
+	for _, n := range []int{3, 2*4096 + 1} {
 		var rows [][]string
 		for i := range n {
 			rows = append(rows, []string{"1", fmt.Sprint(i % 2), fmt.Sprint(float64(i) / 8), fmt.Sprint(i % 2), fmt.Sprint(i), "a|b", ""})

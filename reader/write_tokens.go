@@ -73,10 +73,7 @@ func newTokenWriter(s *Schema, w io.Writer) *tokenWriter {
 	}
 }
 
-func (t *tokenWriter) encode(cells [][]byte) error {
-	if err := checkCells(cells, len(t.columns)); err != nil {
-		return err
-	}
+func (t *tokenWriter) Encode(cells [][]byte) error {
 	t.line = t.line[:0]
 	if t.label >= 0 {
 		label := number.Trim(cells[t.label])
@@ -113,7 +110,7 @@ func (t *tokenWriter) encode(cells [][]byte) error {
 	return nil
 }
 
-func (t *tokenWriter) commit() error {
+func (t *tokenWriter) Commit() error {
 	_, err := t.w.Write(t.line)
 	return err
 }

@@ -1,7 +1,6 @@
 package rowtext
 
 import (
-	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,20 +23,6 @@ func Prefix(row []byte) []byte {
 		end--
 	}
 	return row[:end]
-}
-
-// IsASCII says whether all bytes are ASCII, so that every part of them is valid text.
-func IsASCII(text []byte) bool {
-	const high = 0x8080808080808080
-	var all uint64
-	for ; len(text) >= 32; text = text[32:] {
-		all |= binary.LittleEndian.Uint64(text) | binary.LittleEndian.Uint64(text[8:]) |
-			binary.LittleEndian.Uint64(text[16:]) | binary.LittleEndian.Uint64(text[24:])
-	}
-	for _, b := range text {
-		all |= uint64(b)
-	}
-	return all&high == 0
 }
 
 // InvalidAt is the index of the first byte of a row that is not valid UTF-8.
