@@ -35,7 +35,10 @@ func newDelimitedWriter(s *Schema, w io.Writer) (*delimitedWriter, error) {
 		for i := range s.Columns {
 			names[i] = []byte(s.Columns[i].Name)
 		}
-		if err := (rowWriter{d}).Write(names); err != nil {
+		if err := d.Encode(names); err != nil {
+			return nil, fmt.Errorf("header: %w", err)
+		}
+		if err := d.Commit(); err != nil {
 			return nil, fmt.Errorf("header: %w", err)
 		}
 	}
