@@ -40,7 +40,7 @@ type builder struct {
 
 func newBuilder(o *Options, s *stream) *builder {
 	return &builder{
-		plan: s.plan, stream: s, pool: new(passPool), batchSize: o.BatchSize, batchesPerPass: o.BatchesPerPass, depth: cap(s.drafts),
+		plan: s.plan, stream: s, pool: &passPool{most: maxFreePasses}, batchSize: o.BatchSize, batchesPerPass: o.BatchesPerPass, depth: cap(s.drafts),
 		numbers: numbering.NewMerger(s.idle),
 	}
 }
@@ -62,7 +62,7 @@ func (b *builder) submit(now func() progress) {
 	d := b.open
 	b.open = nil
 	if b.filling == nil {
-		b.filling, b.filled = b.pool.get(b.seq, b.batchesPerPass), 0
+		b.filling, b.filled = newPass(b.pool, b.seq, b.batchesPerPass), 0
 		b.seq++
 	}
 	d.pass, d.at, d.made = b.filling, b.filled, false

@@ -19,70 +19,34 @@ type cellMap struct {
 	// directories; they follow those of the line.
 	partition [][]byte
 	used      []bool // by cell: something is taken from it
-	label     int
-	weight    int
-	group     int
-	dense     []int
-	fields    []int
-	stats     []int
-	pass      []int
+	planned[int]
 }
 
 // mapCells finds the plan's columns among the names of the file's columns, or else
 // among those that its directories give. missing lists the columns that were not
 // found, in the order of the schema.
 func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing []string) {
-	m = &cellMap{cells: len(names), names: slices.Clone(names), label: -1, weight: -1, group: -1}
+	m = &cellMap{cells: len(names), names: slices.Clone(names)}
 	for _, g := range given {
 		m.names = append(m.names, g.name)
 		m.partition = append(m.partition, g.value)
 	}
 	where := make(map[string]int, len(m.names))
-	for i, name := range m.names {
-		if _, twice := where[name]; !twice {
-			where[name] = i
-		}
+	for i, name := range slices.Backward(m.names) { // of several cells with one name, the first counts
+		where[name] = i
 	}
 	reported := map[string]bool{}
-	find := func(name string) int {
-		i, found := where[name]
-		if found {
+	w := p.wanted()
+	m.planned = mapped(&w, func(w wanted) int {
+		if i, found := where[w.name]; found && w.name != "" {
 			return i
 		}
-		if !reported[name] {
-			reported[name] = true
-			missing = append(missing, name)
+		if w.name != "" && !w.optional && !reported[w.name] {
+			reported[w.name] = true
+			missing = append(missing, w.name)
 		}
 		return -1
-	}
-	if i, found := where[p.labelColumn]; found {
-		m.label = i
-	} else if !p.keepUnlabelled && !p.raw {
-		find(p.labelColumn)
-	}
-	if p.weightColumn != "" {
-		m.weight = find(p.weightColumn)
-	}
-	if p.groupColumn != "" {
-		m.group = find(p.groupColumn)
-	}
-	for i := range p.dense {
-		m.dense = append(m.dense, find(p.dense[i].name))
-	}
-	for i := range p.fields {
-		m.fields = append(m.fields, find(p.fields[i].name))
-	}
-	for i := range p.stats {
-		m.stats = append(m.stats, find(p.stats[i].name))
-	}
-	for _, name := range p.pass {
-		// A label column that may be absent may also be absent from the output.
-		if _, found := where[name]; !found && name == p.labelColumn && p.keepUnlabelled {
-			m.pass = append(m.pass, -1)
-			continue
-		}
-		m.pass = append(m.pass, find(name))
-	}
+	})
 	m.markUsed(p)
 	return m, missing
 }
@@ -90,11 +54,11 @@ func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing 
 // markUsed notes which cells the plan uses.
 func (m *cellMap) markUsed(p *plan) {
 	m.used = make([]bool, len(m.names))
-	label := []int{m.label}
+	used := m.planned
 	if p.raw {
-		label = nil // at most the label's text is used, which the pass-through columns mark
+		used.label = -1 // at most the label's text is used, which the pass-through columns mark
 	}
-	for _, i := range slices.Concat(label, []int{m.weight, m.group}, m.dense, m.fields, m.stats, m.pass) {
+	for _, i := range used.all() {
 		if i >= 0 {
 			m.used[i] = true
 		}
@@ -112,16 +76,8 @@ func (m *cellMap) withoutLabel(p *plan) *cellMap {
 		}
 		return i
 	}
-	shiftAll := func(list []int) []int {
-		shifted := make([]int, len(list))
-		for i := range list {
-			shifted[i] = shift(list[i])
-		}
-		return shifted
-	}
 	short := &cellMap{
-		cells: m.cells - 1, names: slices.Delete(slices.Clone(m.names), m.label, m.label+1), partition: m.partition, label: -1, weight: shift(m.weight), group: shift(m.group), dense: shiftAll(m.dense),
-		fields: shiftAll(m.fields), stats: shiftAll(m.stats), pass: shiftAll(m.pass),
+		cells: m.cells - 1, names: slices.Delete(slices.Clone(m.names), m.label, m.label+1), partition: m.partition, planned: mapped(&m.planned, shift),
 	}
 	short.markUsed(p)
 	return short

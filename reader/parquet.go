@@ -27,10 +27,7 @@ type parquetFile struct {
 
 // parquetLeaves says in which leaf column of a file each of a plan's columns is. A
 // nil leaf means that the file has no label.
-type parquetLeaves struct {
-	label, weight, group        *parquetcolumn.Leaf
-	dense, fields, stats, texts []*parquetcolumn.Leaf
-}
+type parquetLeaves = planned[*parquetcolumn.Leaf]
 
 // openParquet opens a file and parses its footer. What is wrong with its contents is an
 // *InputError.
@@ -59,9 +56,9 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 		if err != nil || file.rows == 0 {
 			return err
 		}
-		leaves := &parquetLeaves{}
-		err = errors.Join(leaves.find(open, p, partitionsOf(f.URI)), open.Check(leaves.all()))
-		file.leaves = shared.of(leaves)
+		leaves, err := findLeaves(open, p, partitionsOf(f.URI))
+		err = errors.Join(err, open.Check(leaves.all()))
+		file.leaves = shared.of(&leaves)
 		return err
 	})
 	return file, errors.Join(err, open.Close())
@@ -78,13 +75,11 @@ type sharedLeaves struct {
 // of returns the shared leaves that equal these ones.
 func (s *sharedLeaves) of(l *parquetLeaves) *parquetLeaves {
 	var key strings.Builder
-	for _, list := range [][]*parquetcolumn.Leaf{{l.label, l.weight, l.group}, l.dense, l.fields, l.stats, l.texts} {
-		for _, leaf := range list {
-			if leaf != nil {
-				key.WriteString(leaf.Key())
-			}
-			key.WriteByte('\n')
+	for _, leaf := range l.all() {
+		if leaf != nil {
+			key.WriteString(leaf.Key())
 		}
+		key.WriteByte('\n')
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,73 +90,46 @@ func (s *sharedLeaves) of(l *parquetLeaves) *parquetLeaves {
 	return l
 }
 
-// all lists the leaves that are there.
-func (l *parquetLeaves) all() []*parquetcolumn.Leaf {
-	list := slices.Concat([]*parquetcolumn.Leaf{l.label, l.weight, l.group}, l.dense, l.fields, l.stats, l.texts)
-	return slices.DeleteFunc(list, func(leaf *parquetcolumn.Leaf) bool { return leaf == nil })
-}
-
-// find looks the plan's columns up in the file's schema.
-func (l *parquetLeaves) find(file *parquetcolumn.File, p *plan, given []partition) error {
+// findLeaves looks the plan's columns up in the file's schema.
+func findLeaves(file *parquetcolumn.File, p *plan, given []partition) (parquetLeaves, error) {
 	var faults []error
-	directory := func(name string) int {
-		return slices.IndexFunc(given, func(g partition) bool { return g.name == name })
+	var missing []string
+	w := p.wanted()
+	if p.raw {
+		w.label = wanted{} // at most the label's text is used, as that of a pass-through column
 	}
-	leaf := func(name string, listAllowed bool) *parquetcolumn.Leaf {
-		if !file.Has(name) {
-			if i := directory(name); i >= 0 {
-				return parquetcolumn.Given(name, given[i].value)
+	leaves := mapped(&w, func(w wanted) *parquetcolumn.Leaf {
+		if w.name == "" {
+			return nil
+		}
+		if file.Has(w.name) {
+			leaf, err := file.Find(w.name)
+			if err == nil && leaf.List && !w.list {
+				err = fmt.Errorf("column %q is a list; only sparse columns may be", w.name)
 			}
+			if err != nil {
+				faults = append(faults, err)
+				return nil
+			}
+			return leaf
+		}
+		if i := slices.IndexFunc(given, func(g partition) bool { return g.name == w.name }); i >= 0 {
+			return parquetcolumn.Given(w.name, given[i].value)
+		}
+		missing = append(missing, w.name)
+		if !w.optional {
 			names := file.Names()
-			faults = append(faults, fmt.Errorf("no column %q; the columns are %s%s", name, quoteAll(names), meantColumns([]string{name}, names)))
-			return nil
+			faults = append(faults, fmt.Errorf("no column %q; the columns are %s%s", w.name, quoteAll(names), meantColumns([]string{w.name}, names)))
 		}
-		found, err := file.Find(name)
-		if err == nil && found.List && !listAllowed {
-			err = fmt.Errorf("column %q is a list; only sparse columns may be", name)
-		}
-		if err != nil {
-			faults = append(faults, err)
-			return nil
-		}
-		return found
+		return nil
+	})
+	if len(faults) == 0 {
+		return leaves, nil
 	}
-	optionalLabel := p.keepUnlabelled && !file.Has(p.labelColumn) && directory(p.labelColumn) < 0
-	if !p.raw && !optionalLabel {
-		l.label = leaf(p.labelColumn, false)
-	}
-	if p.weightColumn != "" {
-		l.weight = leaf(p.weightColumn, false)
-	}
-	if p.groupColumn != "" {
-		l.group = leaf(p.groupColumn, false)
-	}
-	for i := range p.dense {
-		l.dense = append(l.dense, leaf(p.dense[i].name, false))
-	}
-	for i := range p.fields {
-		l.fields = append(l.fields, leaf(p.fields[i].name, p.fields[i].steps == nil))
-	}
-	for i := range p.stats {
-		l.stats = append(l.stats, leaf(p.stats[i].name, false))
-	}
-	for _, name := range p.pass {
-		if name == p.labelColumn && optionalLabel {
-			l.texts = append(l.texts, nil)
-			continue
-		}
-		l.texts = append(l.texts, leaf(name, true))
-	}
-	if len(faults) > 0 && p.raw && !p.asked {
+	if p.raw && !p.asked {
 		faults = append(faults, errors.New("leave these columns out by --columns"))
 	}
-	missing := slices.DeleteFunc(slices.Clone(p.pass), func(name string) bool {
-		return file.Has(name) || directory(name) >= 0
-	})
-	if err := errors.Join(faults...); err != nil {
-		return p.noColumns(missing, err)
-	}
-	return nil
+	return leaves, p.noColumns(missing, errors.Join(faults...))
 }
 
 // planRowGroups submits the row groups of a file; false means that reading has

@@ -24,7 +24,7 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 	if r.p.keepBad {
 		r.bad = fault{} // the texts of a bad row are decoded, too
 	}
-	for i, c := range r.texts {
+	for i, c := range r.pass {
 		if c != nil {
 			r.decodeText(b, i, c)
 		}

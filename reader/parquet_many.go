@@ -13,7 +13,7 @@ func (r *rowGroup) many(b *block, most int) int {
 		return 0
 	}
 	n := most
-	for i, c := range r.all {
+	for i, c := range r.columns {
 		r.results[i] = c.Results()
 		n = min(n, len(r.results[i]))
 	}
@@ -32,7 +32,7 @@ func (r *rowGroup) many(b *block, most int) int {
 	}
 	b.n += n
 	b.lines += int64(n)
-	for _, c := range r.all {
+	for _, c := range r.columns {
 		c.Skip(n)
 	}
 	return n

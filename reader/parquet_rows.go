@@ -10,14 +10,13 @@ import (
 
 // rowGroup decodes the rows of a row group, column after column of each row.
 type rowGroup struct {
-	p                           *plan
-	label, weight, group        *parquetcolumn.Column
-	dense, fields, stats, texts []*parquetcolumn.Column
-	all                         []*parquetcolumn.Column
-	list                        []string                 // per pass-through column: the text between the values of a list
-	ambiguous                   []bool                   // per pass-through column: its values must not contain that text
-	simple                      bool                     // there are a label, dense columns and fields alone, which all decode in bulk
-	results                     [][]parquetcolumn.Result // of many, by column
+	planned[*parquetcolumn.Column]
+	p         *plan
+	columns   []*parquetcolumn.Column  // those that are there
+	list      []string                 // per pass-through column: the text between the values of a list
+	ambiguous []bool                   // per pass-through column: its values must not contain that text
+	simple    bool                     // there are a label, dense columns and fields alone, which all decode in bulk
+	results   [][]parquetcolumn.Result // of many, by column
 
 	// Of the present row:
 	bad fault // the first fault
@@ -27,7 +26,7 @@ type rowGroup struct {
 func newRowGroup(p *plan, file *parquetcolumn.File, group int, l *parquetLeaves) (*rowGroup, error) {
 	r := &rowGroup{p: p}
 	var faults []error
-	open := func(leaf *parquetcolumn.Leaf) *parquetcolumn.Column {
+	r.planned = mapped(l, func(leaf *parquetcolumn.Leaf) *parquetcolumn.Column {
 		if leaf == nil {
 			return nil
 		}
@@ -36,25 +35,17 @@ func newRowGroup(p *plan, file *parquetcolumn.File, group int, l *parquetLeaves)
 			faults = append(faults, err)
 			return nil
 		}
-		r.all = append(r.all, c)
+		r.columns = append(r.columns, c)
 		return c
-	}
-	openAll := func(leaves []*parquetcolumn.Leaf) (columns []*parquetcolumn.Column) {
-		for _, leaf := range leaves {
-			columns = append(columns, open(leaf))
-		}
-		return columns
-	}
-	r.label, r.weight, r.group = open(l.label), open(l.weight), open(l.group)
-	r.dense, r.fields, r.stats, r.texts = openAll(l.dense), openAll(l.fields), openAll(l.stats), openAll(l.texts)
+	})
 	r.simplify()
 	for i, name := range p.pass {
-		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.texts[i] != nil {
+		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.pass[i] != nil {
 			role := p.schema.Columns[at].Role
-			r.texts[i].Digits = role == RoleLabel || role == RoleDense || role == RoleWeight
+			r.pass[i].Digits = role == RoleLabel || role == RoleDense || role == RoleWeight
 		}
-		if r.texts[i] != nil {
-			r.texts[i].Times = !p.raw && !p.keepLists
+		if r.pass[i] != nil {
+			r.pass[i].Times = !p.raw && !p.keepLists
 		}
 		list, chosen := p.listSeparator(name)
 		r.list = append(r.list, list)
@@ -88,8 +79,8 @@ func (r *rowGroup) simplify() {
 			bulk(c, &conversion{isKey: true, seed: f.seed})
 		}
 	}
-	r.simple = simple == len(r.all) && r.label != nil && !p.weightedBags
-	r.results = make([][]parquetcolumn.Result, len(r.all))
+	r.simple = simple == len(r.columns) && r.label != nil && !p.weightedBags
+	r.results = make([][]parquetcolumn.Result, len(r.columns))
 }
 
 // defaultListSeparator separates the values of a list that is written as text where
@@ -111,7 +102,7 @@ func (p *plan) listSeparator(name string) (separator string, chosen bool) {
 
 func (r *rowGroup) close() error {
 	var faults []error
-	for _, c := range r.all {
+	for _, c := range r.columns {
 		if err := c.Close(); err != nil {
 			faults = append(faults, err)
 		}

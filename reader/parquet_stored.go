@@ -45,8 +45,8 @@ func storedIn(files []*inputFile, columns int) []Stored {
 	all := make([]Stored, columns)
 	for _, f := range files {
 		for i := range all {
-			if f.parquet != nil && f.parquet.leaves != nil && f.parquet.leaves.texts[i] != nil {
-				leaf := f.parquet.leaves.texts[i]
+			if f.parquet != nil && f.parquet.leaves != nil && f.parquet.leaves.pass[i] != nil {
+				leaf := f.parquet.leaves.pass[i]
 				all[i] = all[i].and(Stored{leaf.Stored(), leaf.List})
 			}
 		}

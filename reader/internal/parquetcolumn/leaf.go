@@ -70,11 +70,11 @@ func (f *File) Names() (names []string) {
 // Has says whether the file has the column, which may be named by its path with dots.
 func (f *File) Has(name string) bool { return f.lookUp(name) != nil }
 
-// Check checks that the leaves can be read.
+// Check checks that the leaves, some of which may be nil, can be read.
 func (f *File) Check(leaves []*Leaf) error {
 	var columns []int
 	for _, l := range leaves {
-		if !l.given {
+		if l != nil && !l.given {
 			columns = append(columns, l.index)
 		}
 	}
