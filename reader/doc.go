@@ -104,6 +104,12 @@
 // is of use only where units are cut in the same way: with the same ChunkBytes, and by the
 // same version of this package.
 //
+// # Parts
+//
+// Three parts know nothing of schemas and examples: package rowtext cuts text
+// into lines and cells, package parquetcolumn reads and writes columns of Parquet, and package
+// numbering numbers keys. What lines, cells, columns and keys mean is said here.
+//
 // # Memory
 //
 // At most 2*Threads+1 units are being decoded or wait to be read, each of at most
