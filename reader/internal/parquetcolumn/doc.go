@@ -23,5 +23,5 @@
 // A Writer is the inverse: it writes rows of text in columns of given types. A value of a column
 // that has the type that Leaf.Stored names is read back as the same text.
 //
-// All but File.Failure is for one goroutine.
+// Several goroutines may read different row groups of a File. A Column and a Writer are for one.
 package parquetcolumn

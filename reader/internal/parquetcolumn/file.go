@@ -12,17 +12,19 @@ import (
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"aibox/reader/source"
 )
 
 // File is an open file whose footer has been read.
 type File struct {
-	uri  string
-	file *parquet.File
-	at   *fileSource
-	once sync.Once
-	err  error
+	uri      string
+	file     *parquet.File
+	elements []*format.SchemaElement // of the leaf columns
+	at       *fileSource
+	once     sync.Once
+	err      error
 }
 
 // fileSource is the file below the Parquet library. It remembers the first
@@ -114,6 +116,7 @@ func Open(ctx context.Context, s *source.Sources, f source.File) (*File, error) 
 		case err != nil:
 			return damaged("%w", err)
 		}
+		open.elements = leafElements(open.file.Metadata())
 		return nil
 	}); err != nil {
 		if failed := open.Failure(); failed != nil {

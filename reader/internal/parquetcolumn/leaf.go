@@ -96,19 +96,15 @@ func (f *File) lookUp(name string) *parquet.Column {
 	return c
 }
 
-// leafElement is the footer's description of leaf column i, which the library does not export;
-// its own knows fewer types.
-func leafElement(footer *format.FileMetaData, i int) *format.SchemaElement {
-	for at := range footer.Schema {
-		if at == 0 || footer.Schema[at].NumChildren > 0 {
-			continue
+// leafElements are the footer's descriptions of the leaf columns, by their index.
+// They are used because the library does not export its own and knows fewer types.
+func leafElements(footer *format.FileMetaData) (leaves []*format.SchemaElement) {
+	for i := range footer.Schema {
+		if i > 0 && footer.Schema[i].NumChildren == 0 {
+			leaves = append(leaves, &footer.Schema[i])
 		}
-		if i == 0 {
-			return &footer.Schema[at]
-		}
-		i--
 	}
-	return nil
+	return leaves
 }
 
 // Find finds the leaf of a column that the file has: the column itself, or the element of a
@@ -126,7 +122,7 @@ func (f *File) Find(name string) (*Leaf, error) {
 		return nil, fmt.Errorf("column %q is a list of lists", name)
 	}
 	leaf := &Leaf{Name: name, index: c.Index(), List: c.MaxRepetitionLevel() == 1, levels: c.MaxDefinitionLevel()}
-	element := leafElement(f.file.Metadata(), c.Index())
+	element := f.elements[c.Index()]
 	logical := element.LogicalType
 	switch {
 	case logical != nil && logical.Unknown != nil:
