@@ -47,10 +47,9 @@ type tokens struct {
 type tokenColumn struct {
 	name   string
 	lo, hi int64
-	number bool // a dense column
-	dense  int  // into plan.dense, or -1
-	field  int  // into plan.fields, or -1
-	bucket bool
+	number bool  // a dense column
+	dense  int   // into plan.dense, or -1
+	field  int   // into plan.fields, or -1; of a dense column: that of its buckets
 	stats  []int // into plan.stats
 	pass   []int // into plan.pass
 	list   string
@@ -74,7 +73,7 @@ func newTokens(p *plan) *tokens {
 	}
 	for i := range p.schema.Columns {
 		c := &p.schema.Columns[i]
-		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == RoleDense, bucket: c.bucketized()}
+		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == RoleDense}
 		given := c.HasIndexRange
 		if p.schema.Format == FormatLibFFM {
 			t.lo, t.hi, given = int64(c.FieldNumber), int64(c.FieldNumber), c.HasFieldNumber
@@ -355,7 +354,7 @@ func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault 
 		b.stats[statAt+i] = b.stats[last]
 		b.stats = b.stats[:last]
 	}
-	if c.bucket {
+	if c.field >= 0 {
 		bucket, f := p.fields[c.field].bucket(c.value)
 		if f.reason != reasonNone {
 			return f
