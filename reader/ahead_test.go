@@ -180,7 +180,7 @@ func TestDecompressorsStop(t *testing.T) {
 func decompressing() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return bytes.Count(stacks, []byte(".(*cutter).decompress("))
+	return bytes.Count(stacks, []byte(".(*decompressor).decompress("))
 }
 
 // TestDecompressionAheadIsBounded opens long files and takes nothing. The text is

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
 )
 
@@ -96,14 +97,14 @@ func BenchmarkDecodeCriteo(b *testing.B) {
 	}
 	m, _ := p.mapCells(p.schema.columnNames(), nil)
 	d := newDelimited(p, m)
-	lines, bl := &lineScanner{}, newBlock()
+	lines, bl := &rowtext.Lines{}, newBlock()
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
 		bl.reset(nil)
-		lines.resetBytes(data, 0, 1<<20)
+		lines.ResetBytes(data, 0, 1<<20)
 		for {
-			line, _, _, err := lines.next()
+			line, _, _, err := lines.Next()
 			if err != nil {
 				break
 			}

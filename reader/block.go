@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"aibox/internal/humanize"
+	"aibox/reader/internal/rowtext"
 )
 
 // block holds decoded rows in columns, in the order of the file. Blocks travel
@@ -230,7 +230,7 @@ func (b *block) addBad(f fault, row []byte, offset int64, o *Options) {
 	}
 	if first || len(b.details) < o.QuarantineRows {
 		entry.detail = int32(len(b.details))
-		b.details = append(b.details, badDetail{f.String(), excerpt(row), rawExcerpt(row)})
+		b.details = append(b.details, badDetail{f.String(), rowtext.Excerpt(row), rawExcerpt(row)})
 	}
 	b.bad = append(b.bad, entry)
 }
@@ -267,27 +267,10 @@ func (f fault) String() string {
 	}
 }
 
-// excerpt is the beginning of a row as valid UTF-8.
-func excerpt(row []byte) string {
-	return strings.ToValidUTF8(string(rowPrefix(row)), "\uFFFD")
-}
-
 // rawExcerpt holds the bytes of the excerpt where they are not UTF-8, else it is "".
 func rawExcerpt(row []byte) string {
-	if prefix := rowPrefix(row); !validText(prefix) {
+	if prefix := rowtext.Prefix(row); !utf8.Valid(prefix) {
 		return base64.StdEncoding.EncodeToString(prefix)
 	}
 	return ""
-}
-
-// rowPrefix is the beginning of a row, cut between two characters.
-func rowPrefix(row []byte) []byte {
-	if len(row) <= rowPrefixBytes {
-		return row
-	}
-	end := rowPrefixBytes
-	for end > rowPrefixBytes-utf8.UTFMax && !utf8.RuneStart(row[end]) {
-		end--
-	}
-	return row[:end]
 }

@@ -2,6 +2,8 @@ package reader
 
 import (
 	"context"
+
+	"aibox/reader/internal/numbering"
 )
 
 // builder makes passes of examples. The work is divided so that as little as possible
@@ -12,7 +14,7 @@ import (
 //   - Workers make the mini-batches, several at a time: they copy the examples and number
 //     the keys of one mini-batch by themselves.
 //   - The goroutine takes the mini-batches back in their order and numbers their unique
-//     keys within the pass, with the help of workers that wait; see merger.
+//     keys within the pass, with the help of workers that wait; see package numbering.
 //
 // Drafts of the next pass may be with the workers while a pass is completed.
 type builder struct {
@@ -30,7 +32,7 @@ type builder struct {
 	waiting []*draft // with the workers, in order
 	free    []*draft
 
-	numbers merger
+	numbers *numbering.Merger
 	merging *Pass // has the mini-batches that were taken back
 	merged  int
 	helper  batchMaker
@@ -38,8 +40,8 @@ type builder struct {
 
 func newBuilder(o *Options, s *stream) *builder {
 	return &builder{
-		plan: s.plan, stream: s, pool: new(passPool), batchSize: o.BatchSize, batchesPerPass: o.BatchesPerPass, depth: cap(s.drafts),
-		numbers: merger{idle: s.idle},
+		plan: s.plan, stream: s, pool: &passPool{most: maxFreePasses}, batchSize: o.BatchSize, batchesPerPass: o.BatchesPerPass, depth: cap(s.drafts),
+		numbers: numbering.NewMerger(s.idle),
 	}
 }
 
@@ -60,7 +62,7 @@ func (b *builder) submit(now func() progress) {
 	d := b.open
 	b.open = nil
 	if b.filling == nil {
-		b.filling, b.filled = b.pool.get(b.seq, b.batchesPerPass), 0
+		b.filling, b.filled = newPass(b.pool, b.seq, b.batchesPerPass), 0
 		b.seq++
 	}
 	d.pass, d.at, d.made = b.filling, b.filled, false
@@ -117,11 +119,11 @@ func (b *builder) merge(ctx context.Context) (*Pass, *progress, error) {
 	pass := d.pass
 	if d.at == 0 {
 		b.merging, b.merged = pass, 0
-		b.numbers.table.reset(pass.Keys)
+		b.numbers.Begin(pass.Keys)
 	}
 	batch := &pass.Batches[d.at]
 	batch.Rows = room(batch.Rows, len(d.keys))[:len(d.keys)]
-	b.numbers.number(d.keys, batch.Rows)
+	b.numbers.Number(d.keys, batch.Rows)
 	b.merged++
 	d.pass, d.n, d.keys = nil, 0, d.keys[:0]
 	b.free = append(b.free, d)
@@ -138,7 +140,7 @@ func (b *builder) finish() *Pass {
 	if pass == nil {
 		return nil
 	}
-	pass.Keys = b.numbers.table.keys
+	pass.Keys = b.numbers.Keys()
 	pass.Batches = pass.Batches[:b.merged]
 	b.merging = nil
 	return pass

@@ -1,10 +1,10 @@
 package reader
 
 import (
-	"encoding/binary"
 	"math"
-	"unicode/utf8"
+	"strconv"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -146,12 +146,8 @@ func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
 // addValues appends the values of a cell.
 func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) fault {
 	for len(cell) > 0 {
-		value := cell
-		if i := index(cell, c.separator); i >= 0 {
-			value, cell = cell[:i], cell[i+len(c.separator):]
-		} else {
-			cell = nil
-		}
+		var value []byte
+		value, cell = rowtext.Cut(cell, c.separator)
 		if f := c.addValue(p, b, value); f.reason != reasonNone {
 			return f
 		}
@@ -162,7 +158,7 @@ func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) fault {
 // addValue appends one value of a bag, "value" or "value:weight".
 func (c *fieldColumn) addValue(p *plan, b *block, value []byte) fault {
 	weight := float32(1)
-	if i := lastIndex(value, c.weightSeparator); i >= 0 {
+	if i := rowtext.LastIndex(value, c.weightSeparator); i >= 0 {
 		text := number.Trim(value[i+len(c.weightSeparator):])
 		w, ok := number.Float32(text)
 		if !ok || !finite(float64(w)) {
@@ -219,7 +215,7 @@ func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, fault) {
 		return 0, fault{reason: ReasonNotFinite, column: c.name, cell: cell}
 	}
 	var text [20]byte
-	return keyIn(c.seed, appendInt(text[:0], int64(transform(c.steps, x)))), fault{}
+	return keyIn(c.seed, strconv.AppendInt(text[:0], int64(transform(c.steps, x)), 10)), fault{}
 }
 
 // addStat appends the input of a column's mean and standard deviation.
@@ -263,33 +259,4 @@ func transform(steps []Transform, x float64) float64 {
 		x = steps[i].apply(x)
 	}
 	return x
-}
-
-// validText says whether a row is valid UTF-8.
-func validText(row []byte) bool { return utf8.Valid(row) }
-
-// isASCII says whether all bytes are ASCII, so that every part of them is valid text.
-func isASCII(text []byte) bool {
-	const high = 0x8080808080808080
-	var all uint64
-	for ; len(text) >= 32; text = text[32:] {
-		all |= binary.LittleEndian.Uint64(text) | binary.LittleEndian.Uint64(text[8:]) |
-			binary.LittleEndian.Uint64(text[16:]) | binary.LittleEndian.Uint64(text[24:])
-	}
-	for _, b := range text {
-		all |= uint64(b)
-	}
-	return all&high == 0
-}
-
-// invalidAt is the index of the first byte of a row that is not valid UTF-8.
-func invalidAt(row []byte) int {
-	for i := 0; i < len(row); {
-		r, size := utf8.DecodeRune(row[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return len(row)
 }

@@ -7,10 +7,8 @@ func Check(o Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := compile(&o); err != nil {
-		return optionsErrorf("reader: %w", err)
-	}
-	return nil
+	_, err = compile(&o)
+	return err
 }
 
 // TextChunks is how many chunks of decompressed text a reader with so many threads

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
 )
 
@@ -63,14 +64,14 @@ func (s *stream) decompress(ctx context.Context, file *inputFile) <-chan *unit {
 	units := make(chan *unit, s.options.AheadChunks)
 	s.workers.Go(func() {
 		defer close(units)
-		c := &cutter{stream: s, ctx: ctx, file: file, units: units}
+		d := &decompressor{stream: s, ctx: ctx, file: file, units: units}
+		d.chunks = rowtext.Chunks{MaxLine: s.options.MaxLineBytes, New: s.newText, Take: func(c rowtext.Chunk) bool { return d.emit(c, d.in.Consumed(), nil) }}
 		err := panics.Do("decompressing "+file.URI, func() error {
-			c.decompress()
-			s.releaseText(c.text)
+			d.decompress()
 			return nil
 		})
 		if err != nil {
-			c.fail(err)
+			d.fail(err)
 		}
 	})
 	return units
@@ -94,165 +95,90 @@ func (s *stream) fail(file *inputFile, err error) bool {
 	return false
 }
 
-// cutter cuts decompressed text into units of whole lines.
-type cutter struct {
+// decompressor makes units of a compressed file.
+type decompressor struct {
 	stream *stream
 	ctx    context.Context
 	file   *inputFile
 	units  chan<- *unit
-	number int // of the next unit
 	in     *source.Decompressor
-	stored int64  // stored bytes that the units so far account for
-	offset int64  // of text[0]
-	text   []byte // not yet in a unit
-	head   int64  // bytes before it that were skipped
+	chunks rowtext.Chunks
+	stored int64 // stored bytes that the units so far account for
 }
 
 // decompress makes units of the whole file.
-func (c *cutter) decompress() {
-	raw, err := c.stream.options.Sources.OpenRange(c.ctx, c.file.File, 0)
+func (d *decompressor) decompress() {
+	raw, err := d.stream.options.Sources.OpenRange(d.ctx, d.file.File, 0)
 	if err != nil {
-		c.fail(err)
+		d.fail(err)
 		return
 	}
 	defer raw.Close()
-	if c.in, err = source.Decompress(c.file.Compression, raw); err != nil {
-		c.end(err)
+	if d.in, err = source.Decompress(d.file.Compression, raw); err != nil {
+		d.end(err)
 		return
 	}
-	defer func() { _ = c.in.Close() }() // a decoder
-	c.end(c.cut(c.in))
+	defer func() { _ = d.in.Close() }() // a decoder
+	d.end(d.chunks.Cut(d.in))
 }
 
-// cut makes units up to the end of the text and returns what ended it: io.EOF, or
-// an error, which is errStopped if nobody takes the units any more.
-func (c *cutter) cut(r io.Reader) error {
-	o := c.stream.options
-	c.text = c.stream.newText()
-	for empty := 0; ; {
-		size := len(c.text)
-		if size == cap(c.text) {
-			// There is no line end in a whole chunk. The buffer grows until the
-			// line is certainly too long, as in lineScanner.next.
-			if size > o.MaxLineBytes+1 {
-				if err := c.skipLine(r); err != nil {
-					return err
-				}
-				continue
-			}
-			grown := make([]byte, size, min(2*size, max(o.MaxLineBytes+2, size+1)))
-			copy(grown, c.text)
-			c.text = grown
-		}
-		n, err := r.Read(c.text[size:cap(c.text)])
-		c.text = c.text[:size+n]
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			empty = 0
-		} else if empty++; empty == 100 {
-			return io.ErrNoProgress
-		}
-		if len(c.text) == cap(c.text) {
-			if i := bytes.LastIndexByte(c.text, '\n'); i >= 0 && !c.emit(i+1, c.in.Consumed(), nil) {
-				return errStopped
-			}
-		}
-	}
-}
-
-// errStopped ends a cutter whose units nobody takes any more. It is not reported to
-// the caller.
-var errStopped = errors.New("reading has ended")
-
-// emit makes a unit of the first n bytes of the text and keeps the rest; false
-// means that reading has ended. A unit before the one with which reading starts is
-// dropped. Up to and including this unit, read stored bytes of the file are accounted for.
-// lost is what is lost after the unit.
-func (c *cutter) emit(n int, read int64, lost *damage) bool {
+// emit makes a unit of a chunk; false means that reading has ended. A unit before the one
+// with which reading starts is dropped. Up to and including this unit, read stored bytes of
+// the file are accounted for. lost is what is lost after the unit.
+func (d *decompressor) emit(c rowtext.Chunk, read int64, lost *damage) bool {
 	u := &unit{
-		file: c.file, number: c.number, start: c.offset, end: c.offset + int64(n), text: c.text[:n], head: c.head, stored: read - c.stored, lost: lost,
+		file: d.file, number: c.Number, start: c.Start, end: c.Start + int64(len(c.Text)), text: c.Text, head: c.Head, stored: read - d.stored, lost: lost,
 	}
-	c.number++
-	c.head = 0
-	rest := c.stream.newText()
-	if left := len(c.text) - n; left > cap(rest) {
-		rest = make([]byte, 0, 2*left)
+	d.stored = read
+	if u.number < d.file.from {
+		d.stream.releaseText(u.text)
+		return d.ctx.Err() == nil
 	}
-	c.text = append(rest, c.text[n:]...)
-	c.offset += int64(n)
-	c.stored = read
-	if u.number < c.file.from {
-		c.stream.releaseText(u.text)
-		return c.ctx.Err() == nil
-	}
-	return c.send(u)
+	return d.send(u)
 }
 
 // send hands a unit to the planner; false means that reading has ended.
-func (c *cutter) send(u *unit) bool {
+func (d *decompressor) send(u *unit) bool {
 	select {
-	case c.units <- u:
+	case d.units <- u:
 		return true
-	case <-c.ctx.Done():
+	case <-d.ctx.Done():
 		return false
 	}
 }
 
 // fail puts an error in the place of the file's next unit.
-func (c *cutter) fail(err error) {
-	c.send(&unit{file: c.file, err: fmt.Errorf("reader: %w", err)})
-}
-
-// skipLine makes a unit of the beginning of a line that is too long and skips the
-// rest of the line.
-func (c *cutter) skipLine(r io.Reader) error {
-	if !c.emit(len(c.text), c.in.Consumed(), nil) {
-		return errStopped
-	}
-	for {
-		n, err := r.Read(c.text[:cap(c.text)])
-		if i := bytes.IndexByte(c.text[:n], '\n'); i >= 0 {
-			c.offset += int64(i + 1)
-			c.head += int64(i + 1)
-			c.text = append(c.text[:0], c.text[i+1:n]...)
-			return err
-		}
-		c.offset += int64(n)
-		c.head += int64(n)
-		if err != nil {
-			return err
-		}
-	}
+func (d *decompressor) fail(err error) {
+	d.send(&unit{file: d.file, err: fmt.Errorf("reader: %w", err)})
 }
 
 // end makes units of what is left when the text ends with err, io.EOF if all is
 // well.
-func (c *cutter) end(err error) {
-	if errors.Is(err, errStopped) {
+func (d *decompressor) end(err error) {
+	if errors.Is(err, rowtext.ErrStopped) {
 		return
 	}
-	// The rest of the file's bytes are accounted for, even if they cannot be read.
-	all, lines := c.file.Size, bytes.LastIndexByte(c.text, '\n')+1
+	rest := d.chunks.Rest()
+	whole := rest // without the beginning of a line, which is part of what is lost
+	whole.Text = rest.Text[:bytes.LastIndexByte(rest.Text, '\n')+1]
+	all := d.file.Size // its bytes are accounted for, even if they cannot be read
 	switch {
 	case errors.Is(err, io.EOF):
-		c.emit(len(c.text), all, nil)
+		d.emit(rest, all, nil)
 	case badStream(err):
-		if changed := c.stream.options.Sources.Unchanged(c.ctx, c.file.File); changed != nil {
-			c.fail(changed)
+		if changed := d.stream.options.Sources.Unchanged(d.ctx, d.file.File); changed != nil {
+			d.fail(changed)
 			return
 		}
-		// The line that the fault cut is part of what is lost.
-		lost := &damage{cause: err.Error(), offset: c.offset + int64(lines), rows: -1}
+		lost := &damage{cause: err.Error(), offset: whole.Start + int64(len(whole.Text)), rows: -1}
 		if cutShort(err) {
 			lost.cut = true
-		} else if lost.bytes = all; c.in != nil {
-			lost.bytes = all - c.in.Sound()
+		} else if lost.bytes = all; d.in != nil {
+			lost.bytes = all - d.in.Sound()
 		}
-		c.emit(lines, all, lost)
-	case len(c.text) == 0 || c.emit(lines, all, nil):
-		c.fail(fmt.Errorf("%s: %w", c.file.URI, err))
+		d.emit(whole, all, lost)
+	case len(rest.Text) == 0 || d.emit(whole, all, nil):
+		d.fail(fmt.Errorf("%s: %w", d.file.URI, err))
 	}
 }
 

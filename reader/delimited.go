@@ -3,7 +3,9 @@ package reader
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -17,70 +19,34 @@ type cellMap struct {
 	// directories; they follow those of the line.
 	partition [][]byte
 	used      []bool // by cell: something is taken from it
-	label     int
-	weight    int
-	group     int
-	dense     []int
-	fields    []int
-	stats     []int
-	pass      []int
+	planned[int]
 }
 
 // mapCells finds the plan's columns among the names of the file's columns, or else
 // among those that its directories give. missing lists the columns that were not
 // found, in the order of the schema.
 func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing []string) {
-	m = &cellMap{cells: len(names), names: slices.Clone(names), label: -1, weight: -1, group: -1}
+	m = &cellMap{cells: len(names), names: slices.Clone(names)}
 	for _, g := range given {
 		m.names = append(m.names, g.name)
 		m.partition = append(m.partition, g.value)
 	}
 	where := make(map[string]int, len(m.names))
-	for i, name := range m.names {
-		if _, twice := where[name]; !twice {
-			where[name] = i
-		}
+	for i, name := range slices.Backward(m.names) { // of several cells with one name, the first counts
+		where[name] = i
 	}
 	reported := map[string]bool{}
-	find := func(name string) int {
-		i, found := where[name]
-		if found {
+	w := p.wanted()
+	m.planned = mapped(&w, func(w wanted) int {
+		if i, found := where[w.name]; found && w.name != "" {
 			return i
 		}
-		if !reported[name] {
-			reported[name] = true
-			missing = append(missing, name)
+		if w.name != "" && !w.optional && !reported[w.name] {
+			reported[w.name] = true
+			missing = append(missing, w.name)
 		}
 		return -1
-	}
-	if i, found := where[p.labelColumn]; found {
-		m.label = i
-	} else if !p.keepUnlabelled && !p.raw {
-		find(p.labelColumn)
-	}
-	if p.weightColumn != "" {
-		m.weight = find(p.weightColumn)
-	}
-	if p.groupColumn != "" {
-		m.group = find(p.groupColumn)
-	}
-	for i := range p.dense {
-		m.dense = append(m.dense, find(p.dense[i].name))
-	}
-	for i := range p.fields {
-		m.fields = append(m.fields, find(p.fields[i].name))
-	}
-	for i := range p.stats {
-		m.stats = append(m.stats, find(p.stats[i].name))
-	}
-	for _, name := range p.pass {
-		// A label column that may be absent may also be absent from the output.
-		if _, found := where[name]; !found && name == p.labelColumn && p.keepUnlabelled {
-			m.pass = append(m.pass, -1)
-			continue
-		}
-		m.pass = append(m.pass, find(name))
-	}
+	})
 	m.markUsed(p)
 	return m, missing
 }
@@ -88,11 +54,11 @@ func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing 
 // markUsed notes which cells the plan uses.
 func (m *cellMap) markUsed(p *plan) {
 	m.used = make([]bool, len(m.names))
-	label := []int{m.label}
+	used := m.planned
 	if p.raw {
-		label = nil // at most the label's text is used, which the pass-through columns mark
+		used.label = -1 // at most the label's text is used, which the pass-through columns mark
 	}
-	for _, i := range slices.Concat(label, []int{m.weight, m.group}, m.dense, m.fields, m.stats, m.pass) {
+	for _, i := range used.all() {
 		if i >= 0 {
 			m.used[i] = true
 		}
@@ -110,16 +76,8 @@ func (m *cellMap) withoutLabel(p *plan) *cellMap {
 		}
 		return i
 	}
-	shiftAll := func(list []int) []int {
-		shifted := make([]int, len(list))
-		for i := range list {
-			shifted[i] = shift(list[i])
-		}
-		return shifted
-	}
 	short := &cellMap{
-		cells: m.cells - 1, names: slices.Delete(slices.Clone(m.names), m.label, m.label+1), partition: m.partition, label: -1, weight: shift(m.weight), group: shift(m.group), dense: shiftAll(m.dense),
-		fields: shiftAll(m.fields), stats: shiftAll(m.stats), pass: shiftAll(m.pass),
+		cells: m.cells - 1, names: slices.Delete(slices.Clone(m.names), m.label, m.label+1), partition: m.partition, planned: mapped(&m.planned, shift),
 	}
 	short.markUsed(p)
 	return short
@@ -130,18 +88,19 @@ type delimited struct {
 	p         *plan
 	m         *cellMap
 	unlabeled *cellMap // of lines that lack the label's cell; nil where that is a fault
-	delimiter byte
-	quoted    bool
+	split     *rowtext.Cells
 	nulls     [][]byte // cells that are missing values
 	partition [][]byte // cells that the file's directories give, behind those of the line
-	cells     [][]byte
-	unquoted  []byte // text of the line's quoted cells that hold quotes
+}
+
+// split cuts lines into cells; its slice has room for so many.
+func (p *plan) split(cells int) *rowtext.Cells {
+	return rowtext.NewCells(p.schema.Delimiter, p.schema.Quoting == QuotingRFC4180, cells)
 }
 
 func newDelimited(p *plan, m *cellMap) *delimited {
 	d := &delimited{
-		p: p, m: m, delimiter: p.schema.Delimiter, quoted: p.schema.Quoting == QuotingRFC4180, partition: m.partition,
-		cells: make([][]byte, 0, m.cells+1+len(m.partition)),
+		p: p, m: m, split: p.split(m.cells + 1 + len(m.partition)), partition: m.partition,
 	}
 	for _, null := range p.schema.NullValues {
 		if null != "" {
@@ -158,7 +117,7 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 // removes what was appended.
 func (d *delimited) decode(line []byte, b *block) fault {
 	m := d.m
-	cells, ok := d.split(line, m.cells+1)
+	cells, ok := d.split.Split(line, m.cells+1)
 	if !ok {
 		return fault{reason: ReasonQuote}
 	}
@@ -170,7 +129,7 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	}
 	p := d.p
 	var f fault
-	if !validText(line) {
+	if !utf8.Valid(line) {
 		if f = d.notText(line, cells, m); f.reason != reasonNone && !p.keepBad {
 			return f
 		}
@@ -246,7 +205,7 @@ func clearNulls(cells [][]byte, null []byte) {
 // clearInvalid empties the cells that are not UTF-8.
 func clearInvalid(cells [][]byte) {
 	for i, cell := range cells {
-		if !validText(cell) {
+		if !utf8.Valid(cell) {
 			cells[i] = nil
 		}
 	}
@@ -257,10 +216,10 @@ func clearInvalid(cells [][]byte) {
 func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
 	start := 0 // of the cell in the line
 	for i, cell := range cells {
-		if m.used[i] && !validText(cell) {
-			at := invalidAt(cell)
+		if m.used[i] && !utf8.Valid(cell) {
+			at := rowtext.InvalidAt(cell)
 			f := fault{reason: ReasonUTF8, column: m.names[i], cell: cell[at:], at: start + at + 1}
-			if d.quoted && bytes.IndexByte(line, '"') >= 0 {
+			if d.p.schema.Quoting == QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
 				f.at = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
 			}
 			return f
@@ -268,62 +227,4 @@ func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
 		start += len(cell) + 1
 	}
 	return fault{}
-}
-
-// split cuts a line into cells, at most limit; ok is false on bad quoting. The
-// cells are valid until the next call.
-func (d *delimited) split(line []byte, limit int) (cells [][]byte, ok bool) {
-	d.cells = d.cells[:0]
-	if d.quoted && bytes.IndexByte(line, '"') >= 0 {
-		return d.splitQuoted(line, limit)
-	}
-	d.cells = cut(d.cells, line, d.delimiter, limit)
-	return d.cells, true
-}
-
-// splitQuoted is split for lines with quotes (RFC 4180): a cell that begins with
-// a quote ends with one, before a delimiter or the end of the line, and "" in it
-// means a quote. Elsewhere in a cell a quote is an ordinary character.
-func (d *delimited) splitQuoted(line []byte, limit int) (cells [][]byte, ok bool) {
-	// Unquoting only shortens a cell, so this buffer never grows while cells point into it.
-	if cap(d.unquoted) < len(line) {
-		d.unquoted = make([]byte, 0, 2*len(line))
-	}
-	d.unquoted = d.unquoted[:0]
-	for len(d.cells) < limit {
-		if len(line) == 0 || line[0] != '"' {
-			i := bytes.IndexByte(line, d.delimiter)
-			if i < 0 {
-				d.cells = append(d.cells, line)
-				return d.cells, true
-			}
-			d.cells = append(d.cells, line[:i])
-			line = line[i+1:]
-			continue
-		}
-		start := len(d.unquoted)
-		line = line[1:]
-		for {
-			i := bytes.IndexByte(line, '"')
-			if i < 0 {
-				return nil, false
-			}
-			d.unquoted = append(d.unquoted, line[:i]...)
-			line = line[i+1:]
-			if len(line) == 0 || line[0] != '"' {
-				break
-			}
-			d.unquoted = append(d.unquoted, '"')
-			line = line[1:]
-		}
-		d.cells = append(d.cells, d.unquoted[start:len(d.unquoted):len(d.unquoted)])
-		if len(line) == 0 {
-			return d.cells, true
-		}
-		if line[0] != d.delimiter {
-			return nil, false
-		}
-		line = line[1:]
-	}
-	return d.cells, true
 }

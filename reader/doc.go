@@ -104,6 +104,12 @@
 // is of use only where units are cut in the same way: with the same ChunkBytes, and by the
 // same version of this package.
 //
+// # Parts
+//
+// Three parts know nothing of schemas and examples: package rowtext cuts text
+// into lines and cells, package parquetcolumn reads and writes columns of Parquet, and package
+// numbering numbers keys. What lines, cells, columns and keys mean is said here.
+//
 // # Memory
 //
 // At most 2*Threads+1 units are being decoded or wait to be read, each of at most
@@ -122,7 +128,7 @@
 //
 // Open starts one planner and Threads workers, which decode and make mini-batches; while
 // Next waits for a mini-batch, it makes mini-batches, too, and workers that wait help it to
-// number keys (see merger). The planner starts a decompressor
+// number keys (see package numbering). The planner starts a decompressor
 // for each compressed file, beginning a few files before its turn, at most
 // min(Threads, 8) at a time. Close ends all of them, even in the middle of the
 // input. A Reader is for one goroutine; Counts may be called from any.

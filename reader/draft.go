@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/numbering"
 )
 
 // draft says of which examples a mini-batch consists, until a worker makes it. The
@@ -75,7 +76,7 @@ func (d *draft) move(s *stream, from *block) {
 
 // batchMaker makes mini-batches of drafts. Each worker has one.
 type batchMaker struct {
-	table keyTable
+	table numbering.Table
 }
 
 // make makes the draft's mini-batch and gives the draft back.
@@ -109,7 +110,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 		b.bagWeights = room(b.bagWeights, features)
 		b.BagWeights = b.bagWeights
 	}
-	m.table.reset(d.keys)
+	m.table.Reset(d.keys)
 	for _, part := range d.parts {
 		from, lo, hi := part.block, int(part.lo), int(part.hi)
 		b.Labels = append(b.Labels, from.labels[lo:hi]...)
@@ -127,7 +128,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 		base := len(b.Index)
 		b.Offsets = appendShifted(b.Offsets, from.offsets[lo*fields+1:hi*fields+1], int32(base-first))
 		b.Index = b.Index[:base+last-first]
-		m.table.numberAll(from.keys[first:last], b.Index[base:])
+		m.table.Number(from.keys[first:last], b.Index[base:])
 		if !bagOnes {
 			b.BagWeights = append(b.BagWeights, from.bagWeights[first:last]...)
 		}
@@ -138,7 +139,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 			}
 		}
 	}
-	d.keys = m.table.keys
+	d.keys = m.table.Keys()
 	b.Invert(len(d.keys))
 	b.SetMade()
 	return nil

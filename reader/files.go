@@ -12,6 +12,7 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/internal/panics"
+	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/source"
 )
 
@@ -121,8 +122,8 @@ func listed(files []*inputFile) (list []source.File) {
 // damagedWhole says whether an error of reading a header or footer means that the file is
 // of the right kind, but so damaged that nothing of it can be read.
 func damagedWhole(err error) bool {
-	var footer *damagedParquet
-	return errors.As(err, &footer) || badStream(err)
+	var footer *parquetcolumn.Fault
+	return errors.As(err, &footer) && footer.Damaged || badStream(err)
 }
 
 // unreadable notes that the whole file is lost, if that is what the error means, and
@@ -132,9 +133,9 @@ func (f *inputFile) unreadable(err error) error {
 		return err
 	}
 	f.damaged = &damage{cause: strings.TrimPrefix(err.Error(), f.URI+": "), bytes: f.Size, rows: -1, cut: cutShort(err)}
-	var footer *damagedParquet
+	var footer *parquetcolumn.Fault
 	if errors.As(err, &footer) {
-		f.damaged.offset, f.damaged.cut = -1, footer.cut
+		f.damaged.offset, f.damaged.cut = -1, footer.Cut
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"aibox/reader/source"
@@ -25,10 +26,7 @@ var formatNames = [...]string{"criteo", "csv", "tsv", "libsvm", "libffm", "parqu
 
 // String returns the name that ParseFormat takes.
 func (f Format) String() string {
-	if int(f) < len(formatNames) {
-		return formatNames[f]
-	}
-	return fmt.Sprintf("Format(%d)", uint8(f))
+	return nameOf(f, "Format", formatNames[:])
 }
 
 // FormatOf tells a file's format by its extension, which is the name of a format,
@@ -57,12 +55,23 @@ func FormatOf(file string) (format Format, ok bool) {
 // ParseFormat returns the format of that name: criteo, csv, tsv, libsvm, libffm
 // or parquet.
 func ParseFormat(name string) (Format, error) {
-	for i, n := range formatNames {
-		if n == name {
-			return Format(i), nil
-		}
+	return byName[Format](name, "format", formatNames[:])
+}
+
+// nameOf is the name of a value of an enumeration.
+func nameOf[T ~uint8](v T, kind string, names []string) string {
+	if int(v) < len(names) {
+		return names[v]
 	}
-	return 0, fmt.Errorf("reader: unknown format %q; known are %v", name, formatNames)
+	return fmt.Sprintf("%s(%d)", kind, uint8(v))
+}
+
+// byName is the inverse of nameOf.
+func byName[T ~uint8](name, kind string, names []string) (T, error) {
+	if i := slices.Index(names, name); i >= 0 {
+		return T(i), nil
+	}
+	return 0, fmt.Errorf("reader: unknown %s %q; known are %v", kind, name, names)
 }
 
 // delimited formats have one cell per column and line.

@@ -9,8 +9,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"aibox/internal/nearest"
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 	"aibox/reader/source"
 )
@@ -42,19 +44,19 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	}
 	defer func() { _ = text.Close() }() // a decoder
 	const usual = 4096                  // longer headers are read in several steps
-	lines := &lineScanner{buf: make([]byte, usual)}
-	lines.reset(text, 0, usual, o.MaxLineBytes)
-	line, _, tooLong, err := lines.next()
+	lines := rowtext.NewLines(usual)
+	lines.Reset(text, 0, usual, o.MaxLineBytes)
+	line, _, tooLong, err := lines.Next()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, errNothing
 	case err != nil:
 		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
 	}
-	line = trimBOM(line)
+	line = rowtext.TrimBOM(line)
 	for len(line) == 0 {
-		switch next, _, _, err := lines.next(); {
-		case errors.Is(err, io.EOF) && lines.eof && lines.lo == lines.hi:
+		switch next, _, _, err := lines.Next(); {
+		case errors.Is(err, io.EOF) && lines.Ended():
 			return nil, errNothing
 		case err != nil || len(next) > 0:
 			return nil, fmt.Errorf("%s: no header: the first line is empty", f.URI)
@@ -66,11 +68,10 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	if tooLong {
 		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, shown(line))
 	}
-	d := &delimited{delimiter: p.schema.Delimiter, quoted: p.schema.Quoting == QuotingRFC4180}
-	cells, ok := d.split(line, len(line)+1)
+	cells, ok := p.split(0).Split(line, len(line)+1)
 	switch {
-	case !validText(line):
-		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, invalidAt(line)+1, shown(line))
+	case !utf8.Valid(line):
+		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, rowtext.InvalidAt(line)+1, shown(line))
 	case !ok:
 		return nil, fmt.Errorf("%s: the header has bad quoting (a quoted cell must end on its line): %s", f.URI, shown(line))
 	}
@@ -101,7 +102,7 @@ func oddText(line []byte) string {
 		return "it is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"
 	case bytes.IndexByte(line, 0) >= 0:
 		return "it is not text: its first line contains zero bytes"
-	case bytes.IndexByte(line, '\r') >= 0 && validText(rowPrefix(line)):
+	case bytes.IndexByte(line, '\r') >= 0 && utf8.Valid(rowtext.Prefix(line)):
 		return `its lines end with a bare CR (\r), which aibox does not take as a line end; convert it first: tr '\r' '\n'`
 	}
 	return ""

@@ -3,6 +3,7 @@ package reader
 import (
 	"fmt"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -61,7 +62,7 @@ func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 	}
 	x, ok := number.Float64(trimmed)
 	if !ok || !finite(x) {
-		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, excerpt(cell))
+		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, rowtext.Excerpt(cell))
 	}
 	if yes, _ := r.label(x); yes == 1 {
 		return []byte("1"), nil

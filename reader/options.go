@@ -52,7 +52,7 @@ type Options struct {
 	GroupBy     string   // column whose hash goes to Batch.Groups; "": none
 	PassThrough []string // columns whose raw text goes to Batch.Columns
 	// KeepLists separates the values of a Parquet list in Batch.Columns by bytes
-	// 0xff, as a RowWriter expects them in a column that has Column.Stored. Without
+	// 0xff, as a RowFile expects them in a column that has Column.Stored. Without
 	// it, the column's Separator or, if there is none, "|" separates them.
 	KeepLists      bool
 	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
@@ -90,7 +90,7 @@ type Options struct {
 	Logger      *slog.Logger
 
 	// oneByOne decodes every value of Parquet by itself, also those of simple columns
-	// (see bulk). Tests compare both ways.
+	// (see parquetcolumn.Column.Simplify). Tests compare both ways.
 	oneByOne bool
 }
 

@@ -108,10 +108,11 @@ func TestBrokenFileIsOneLoss(t *testing.T) {
 }
 
 func TestParquetRowGroups(t *testing.T) {
+	const groupRows = 1 << 16 // of a parquetcolumn.Writer
 	schema := mixedSchema(FormatParquet)
 	path := filepath.Join(t.TempDir(), "a.parquet")
-	rows := mixedRows(rowGroupRows + 5000) // two row groups
-	rows[rowGroupRows+7][0] = "3"
+	rows := mixedRows(groupRows + 5000) // two row groups
+	rows[groupRows+7][0] = "3"
 	o := testOptions(schema, path)
 	writeRows(t, &o, path, schema, rows)
 	var want string
@@ -120,7 +121,7 @@ func TestParquetRowGroups(t *testing.T) {
 			o.ChunkBytes, o.Threads, o.BatchSize = chunk, threads, 5000
 			o.PassThrough, o.GroupBy = []string{"tags"}, "ad"
 			passes, counts := mustRead(t, o)
-			if counts.BadRows != 1 || counts.Bad[0].Example.Line != rowGroupRows+8 || counts.Bad[0].Example.Offset != -1 ||
+			if counts.BadRows != 1 || counts.Bad[0].Example.Line != groupRows+8 || counts.Bad[0].Example.Offset != -1 ||
 				counts.BytesRead != counts.BytesTotal {
 				t.Fatalf("%+v", counts)
 			}

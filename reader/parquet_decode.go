@@ -1,13 +1,16 @@
 package reader
 
 import (
+	"bytes"
 	"math"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/internal/parquetcolumn"
 )
 
-// decode appends the next row's example to the block. All cursors move to the next
+// decode appends the next row's example to the block. All columns move to the next
 // row, even if this one is bad; err reports faults of the file.
 func (r *rowGroup) decode(b *block) (f fault, err error) {
 	r.bad, r.err = fault{}, nil
@@ -21,7 +24,7 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 	if r.p.keepBad {
 		r.bad = fault{} // the texts of a bad row are decoded, too
 	}
-	for i, c := range r.texts {
+	for i, c := range r.pass {
 		if c != nil {
 			r.decodeText(b, i, c)
 		}
@@ -35,18 +38,18 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 
 // next returns the next value of the present row that has to be decoded, or nil if there
 // is none. The values that follow a fault in the row are passed over.
-func (r *rowGroup) next(c *cursor) *parquet.Value {
+func (r *rowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 	for {
-		v := c.next()
+		v, err := c.Next()
 		switch {
 		case v == nil:
-			if c.err != nil && r.err == nil {
-				r.err = c.err
+			if err != nil && r.err == nil {
+				r.err = err
 			}
 			return nil
 		case r.bad.reason != reasonNone:
-		case c.leaf.text && !utf8.Valid(v.ByteArray()):
-			r.bad = fault{reason: ReasonUTF8, column: c.leaf.name}
+		case !c.Valid(v):
+			r.bad = fault{reason: ReasonUTF8, column: c.Leaf.Name}
 		default:
 			return v
 		}
@@ -54,9 +57,9 @@ func (r *rowGroup) next(c *cursor) *parquet.Value {
 }
 
 // number returns a value as a number. If it is none, the row is bad.
-func (r *rowGroup) number(c *cursor, v *parquet.Value, column string) (x float64, ok bool) {
-	if x, ok = c.number(v); !ok {
-		r.bad = fault{reason: ReasonNumber, column: column, cell: c.text(v)}
+func (r *rowGroup) number(c *parquetcolumn.Column, v *parquet.Value, column string) (x float64, ok bool) {
+	if x, ok = c.Number(v); !ok {
+		r.bad = fault{reason: ReasonNumber, column: column, cell: c.Text(v)}
 	}
 	return x, ok
 }
@@ -71,15 +74,20 @@ func (r *rowGroup) decodeLabel(b *block) {
 		r.bad = p.addNoLabel(b)
 		return
 	}
-	if c.takeLabel(b) {
+	switch v := c.Result(); v.State {
+	case parquetcolumn.Ready:
+		b.labels = append(b.labels, v.Number)
+		return
+	case parquetcolumn.Missing:
+		r.bad = p.addNoLabel(b)
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
 		if x, ok := r.number(c, v, p.labelColumn); ok {
-			r.bad = p.addLabelNumber(b, x, c.text(v))
+			r.bad = p.addLabelNumber(b, x, c.Text(v))
 		}
 	}
-	if c.seen == 0 {
+	if c.Seen() == 0 {
 		r.bad = p.addNoLabel(b)
 	}
 }
@@ -90,9 +98,9 @@ func (r *rowGroup) decodeWeight(b *block) {
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
-		r.bad = r.p.addWeight(b, c.text(v))
+		r.bad = r.p.addWeight(b, c.Text(v))
 	}
-	if c.seen == 0 {
+	if c.Seen() == 0 {
 		b.weights = append(b.weights, 1)
 	}
 }
@@ -101,22 +109,20 @@ func (r *rowGroup) decodeDense(b *block) {
 	at := len(b.dense)
 	for i, c := range r.dense {
 		d := &r.p.dense[i]
-		if c.bulk != nil {
-			if v := c.bulk.next(); v.state != bulkSlow {
-				x := v.number
-				if v.state == bulkMissing {
-					x = d.missing
-				}
-				b.dense = append(b.dense, x)
-				continue
+		if v := c.Result(); v.State != parquetcolumn.Slow {
+			x := v.Number
+			if v.State == parquetcolumn.Missing {
+				x = d.missing
 			}
+			b.dense = append(b.dense, x)
+			continue
 		}
 		for v := r.next(c); v != nil; v = r.next(c) {
 			if x, ok := r.number(c, v, d.name); ok {
-				r.bad = d.addDenseNumber(b, x, c.text(v))
+				r.bad = d.addDenseNumber(b, x, c.Text(v))
 			}
 		}
-		if c.seen == 0 {
+		if c.Seen() == 0 {
 			b.dense = append(b.dense, d.missing)
 		}
 	}
@@ -127,7 +133,10 @@ func (r *rowGroup) decodeDense(b *block) {
 
 func (r *rowGroup) decodeFields(b *block) {
 	for i, c := range r.fields {
-		if c.bulk == nil || !r.takeKey(b, c.bulk) {
+		switch v := c.Result(); v.State {
+		case parquetcolumn.Ready:
+			r.p.fields[i].addBucketKey(r.p, b, v.Key)
+		case parquetcolumn.Slow:
 			for v := r.next(c); v != nil; v = r.next(c) {
 				r.bad = r.addValues(&r.p.fields[i], c, b, v)
 			}
@@ -136,27 +145,15 @@ func (r *rowGroup) decodeFields(b *block) {
 	}
 }
 
-// takeKey appends the key of the next row if there is a result of it.
-func (r *rowGroup) takeKey(b *block, from *bulk) bool {
-	v := from.next()
-	if v.state == bulkReady {
-		b.keys = append(b.keys, v.key)
-		if r.p.weightedBags {
-			b.bagWeights = append(b.bagWeights, 1)
-		}
-	}
-	return v.state != bulkSlow
-}
-
 func (r *rowGroup) decodeStats(b *block) {
 	for i, c := range r.stats {
 		s := &r.p.stats[i]
 		for v := r.next(c); v != nil; v = r.next(c) {
 			if x, ok := r.number(c, v, s.name); ok {
-				r.bad = s.addStatNumber(b, x, c.text(v))
+				r.bad = s.addStatNumber(b, x, c.Text(v))
 			}
 		}
-		if c.seen == 0 {
+		if c.Seen() == 0 {
 			b.stats = append(b.stats, math.NaN())
 		}
 	}
@@ -168,25 +165,25 @@ func (r *rowGroup) decodeGroup(b *block) {
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
-		b.addGroup(c.text(v))
+		b.addGroup(c.Text(v))
 	}
-	if c.seen == 0 {
+	if c.Seen() == 0 {
 		b.addGroup(nil)
 	}
 }
 
 // decodeText appends the text of pass-through column i. The values of a list are
 // separated by the column's separator.
-func (r *rowGroup) decodeText(b *block, i int, c *cursor) {
+func (r *rowGroup) decodeText(b *block, i int, c *parquetcolumn.Column) {
 	first := true
 	for v := r.next(c); v != nil; v = r.next(c) {
-		text := c.text(v)
+		text := c.Text(v)
 		switch {
 		case !utf8.Valid(text):
-			r.bad = fault{reason: ReasonUTF8, column: c.leaf.name}
+			r.bad = fault{reason: ReasonUTF8, column: c.Leaf.Name}
 			continue
-		case r.ambiguous[i] && c.leaf.list && index(text, r.list[i]) >= 0:
-			r.bad = fault{reason: ReasonOutput, column: c.leaf.name, cell: text}
+		case r.ambiguous[i] && c.Leaf.List && bytes.Contains(text, []byte(r.list[i])):
+			r.bad = fault{reason: ReasonOutput, column: c.Leaf.Name, cell: text}
 			continue
 		}
 		if !first {
@@ -197,28 +194,19 @@ func (r *rowGroup) decodeText(b *block, i int, c *cursor) {
 	}
 }
 
-// takeLabel appends the label of the next row if there is a result of it.
-func (c *cursor) takeLabel(b *block) bool {
-	if c.bulk == nil || c.bulk.lo == c.bulk.hi && c.bulk.decode() != nil || c.bulk.results[c.bulk.lo].state != bulkReady {
-		return false
-	}
-	b.labels = append(b.labels, c.bulk.next().number)
-	return true
-}
-
 // addValues appends what one Parquet value means for a field: a feature, several
 // where the column has a separator, or a bucket.
-func (r *rowGroup) addValues(field *fieldColumn, c *cursor, b *block, v *parquet.Value) fault {
+func (r *rowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, b *block, v *parquet.Value) fault {
 	if field.steps != nil {
-		x, ok := c.number(v)
+		x, ok := c.Number(v)
 		if !ok {
-			return fault{reason: ReasonNumber, column: field.name, cell: c.text(v)}
+			return fault{reason: ReasonNumber, column: field.name, cell: c.Text(v)}
 		}
-		key, f := field.bucketOf(x, c.text(v))
+		key, f := field.bucketOf(x, c.Text(v))
 		if f.reason == reasonNone {
 			field.addBucketKey(r.p, b, key)
 		}
 		return f
 	}
-	return field.addValues(r.p, b, c.text(v))
+	return field.addValues(r.p, b, c.Text(v))
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -41,4 +42,42 @@ func TestPassMemoryBytes(t *testing.T) {
 		}
 	}
 	t.Errorf("a pass says %d bytes, the heap grew by %d", says, took)
+}
+
+// TestRowsAreInOrderOfFirstUse checks what Batch and Pass promise.
+func TestRowsAreInOrderOfFirstUse(t *testing.T) {
+	o := testOptions(CriteoSchema(), write(t, t.TempDir(), "data", criteoLines(500)))
+	o.BatchSize, o.BatchesPerPass = 30, 3
+	passes, _ := mustRead(t, o)
+	for _, p := range passes {
+		seen := 0 // keys of the pass
+		for i := range p.Batches {
+			b := &p.Batches[i]
+			rows := 0
+			for _, row := range b.Index {
+				if int(row) > rows {
+					t.Fatalf("row %d is used before row %d", row, rows)
+				}
+				rows = max(rows, int(row)+1)
+			}
+			if rows != len(b.Rows) || int(b.Offsets[len(b.Offsets)-1]) != b.Features() {
+				t.Fatalf("%d rows, used are %d", len(b.Rows), rows)
+			}
+			for _, key := range b.Rows {
+				if int(key) > seen {
+					t.Fatalf("key %d is used before key %d", key, seen)
+				}
+				seen = max(seen, int(key)+1)
+			}
+			if sorted := slices.Sorted(slices.Values(b.Rows)); len(slices.Compact(sorted)) != len(b.Rows) {
+				t.Fatal("a key has two rows")
+			}
+		}
+		if seen != len(p.Keys) {
+			t.Fatalf("%d keys, used are %d", len(p.Keys), seen)
+		}
+		if sorted := slices.Sorted(slices.Values(p.Keys)); len(slices.Compact(sorted)) != len(p.Keys) {
+			t.Fatal("a key occurs twice")
+		}
+	}
 }

@@ -1,38 +1,23 @@
 package reader
 
-import "sync"
-
 // passPool keeps passes that were given back, for their memory.
-type passPool struct {
-	mu   sync.Mutex
-	free []*Pass
-}
+type passPool = freeList[*Pass]
 
 // maxFreePasses bounds the memory that lies idle. Passes are given back about as fast as
 // they are made, so that few are free at any time.
 const maxFreePasses = 4
 
-// get returns a pass with that many mini-batches, whose contents are undefined.
-func (l *passPool) get(seq int64, batches int) *Pass {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := &Pass{pool: l}
-	if n := len(l.free); n > 0 {
-		p, l.free = l.free[n-1], l.free[:n-1]
+// newPass returns a pass with that many mini-batches, whose contents are undefined.
+func newPass(pool *passPool, seq int64, batches int) *Pass {
+	p, ok := pool.get()
+	if !ok {
+		p = &Pass{pool: pool}
 	}
 	if cap(p.Batches) < batches {
 		p.Batches = make([]Batch, batches)
 	}
 	p.Seq, p.Bytes, p.End, p.Keys, p.Batches = seq, 0, nil, p.Keys[:0], p.Batches[:batches]
 	return p
-}
-
-func (l *passPool) put(p *Pass) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.free) < maxFreePasses {
-		l.free = append(l.free, p)
-	}
 }
 
 // Recycle gives the memory of a pass back to the reader that made it, which uses it for

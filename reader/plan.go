@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -57,10 +56,10 @@ type statColumn struct {
 	steps  []Transform
 }
 
-// compile makes the plan for training and prediction.
+// compile makes the plan for training and prediction. Its errors are *OptionsError.
 func compile(o *Options) (*plan, error) {
 	if err := o.Schema.Validate(); err != nil {
-		return nil, err
+		return nil, optionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.withDefaults()
 	p := &plan{
@@ -69,7 +68,7 @@ func compile(o *Options) (*plan, error) {
 		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {
-		return nil, fmt.Errorf("schema: there is neither a column of role label nor a label rule")
+		return nil, optionsErrorf("reader: schema: there is neither a column of role label nor a label rule")
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]

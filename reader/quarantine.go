@@ -6,9 +6,6 @@ import (
 	"io"
 )
 
-// rowPrefixBytes is how much of a bad row is kept for people to look at.
-const rowPrefixBytes = 256
-
 // quarantine writes at most the given number of bad rows, and all losses, as one JSON
 // object per line. A nil *quarantine writes nothing.
 type quarantine struct {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"aibox/reader/internal/rowtext"
 )
 
 // RawReader yields rows as text, in the order of the input: rows are split into
@@ -112,7 +114,7 @@ func (r *RawReader) Close() error { return r.rows.close() }
 
 // Refuse counts the last row as bad, because it cannot be written.
 func (r *RawReader) Refuse(cells [][]byte, why error) error {
-	return r.rows.refuse(ReasonOutput, why.Error(), excerpt(bytes.Join(cells, []byte{'\t'})))
+	return r.rows.refuse(ReasonOutput, why.Error(), rowtext.Excerpt(bytes.Join(cells, []byte{'\t'})))
 }
 
 // ColumnNames returns the names of the columns of the first file that is not
@@ -162,13 +164,10 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 }
 
 // footerNames are the names of the columns in the file's footer.
-func (f *inputFile) footerNames(ctx context.Context, o *Options) (names []string, err error) {
+func (f *inputFile) footerNames(ctx context.Context, o *Options) ([]string, error) {
 	open, err := openParquet(ctx, o.Sources, f.File)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range open.file.Root().Columns() {
-		names = append(names, c.Name())
-	}
-	return names, open.close()
+	return open.Names(), open.Close()
 }

@@ -49,7 +49,7 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	}
 	p, err := compile(&o)
 	if err != nil {
-		return nil, optionsErrorf("reader: %w", err)
+		return nil, err
 	}
 	if name := p.needStatistics(); name != "" {
 		return nil, optionsErrorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)

@@ -57,7 +57,7 @@ func openScan(ctx context.Context, o Options) (*rows, error) {
 	}
 	p, err := compile(&o)
 	if err != nil {
-		return nil, optionsErrorf("reader: %w", err)
+		return nil, err
 	}
 	rows, err := openRows(ctx, &o, p.forScan())
 	return rows, AsInputError(ctx, err)
@@ -136,25 +136,24 @@ func (s *Statistics) Apply(schema *Schema) error {
 			t.Mean, t.Std, t.HasMeanStd = c.Mean, c.Std, true
 		}
 	}
-	for i := range columns {
-		for j := range columns[i].Transforms {
-			if t := &columns[i].Transforms[j]; t.Kind == TransformStandardize && !t.HasMeanStd {
-				return fmt.Errorf("reader: no statistics for column %q", columns[i].Name)
-			}
-		}
+	if column := filled.unscanned(); column != nil {
+		return fmt.Errorf("reader: no statistics for column %q", column.Name)
 	}
 	*schema = filled
 	return nil
 }
 
 // NeedsScan says whether a standardize step lacks its mean and std.
-func (s *Schema) NeedsScan() bool {
+func (s *Schema) NeedsScan() bool { return s.unscanned() != nil }
+
+// unscanned is the first column with such a step; nil if there is none.
+func (s *Schema) unscanned() *Column {
 	for i := range s.Columns {
 		for j := range s.Columns[i].Transforms {
 			if t := &s.Columns[i].Transforms[j]; t.Kind == TransformStandardize && !t.HasMeanStd {
-				return true
+				return &s.Columns[i]
 			}
 		}
 	}
-	return false
+	return nil
 }

@@ -25,20 +25,12 @@ var roleNames = [...]string{"ignore", "label", "dense", "sparse", "weight"}
 
 // String returns the name that ParseRole takes.
 func (r Role) String() string {
-	if int(r) < len(roleNames) {
-		return roleNames[r]
-	}
-	return fmt.Sprintf("Role(%d)", uint8(r))
+	return nameOf(r, "Role", roleNames[:])
 }
 
 // ParseRole returns the role of that name: label, dense, sparse, weight, ignore.
 func ParseRole(name string) (Role, error) {
-	for i, n := range roleNames {
-		if n == name {
-			return Role(i), nil
-		}
-	}
-	return 0, fmt.Errorf("reader: unknown role %q; known are %v", name, roleNames)
+	return byName[Role](name, "role", roleNames[:])
 }
 
 // Column is one column of the input.

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/numbering"
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
 )
 
@@ -39,7 +41,7 @@ type stream struct {
 	order   chan *unit
 	work    chan *unit
 	drafts  chan *draft // mini-batches to be made
-	idle    chan *merger
+	idle    chan *numbering.Merger
 	blocks  freeList[*block]
 	texts   freeList[[]byte]
 	current *unit // the one that next is reading
@@ -85,7 +87,7 @@ func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *st
 		order:  make(chan *unit, 2*o.Threads),
 		work:   make(chan *unit, 2*o.Threads),
 		drafts: make(chan *draft, o.Threads+1),
-		idle:   make(chan *merger),
+		idle:   make(chan *numbering.Merger),
 		blocks: freeList[*block]{most: (blocksAhead+1)*o.Threads + 4},
 		texts:  freeList[[]byte]{most: o.maxTexts()},
 	}
@@ -182,7 +184,7 @@ func (s *stream) decodeUnits() {
 		case d := <-s.drafts:
 			w.batches.make(s, d)
 		case m := <-s.idle:
-			m.help()
+			m.Help()
 		case u, more := <-work:
 			if !more {
 				work = nil // no more units come
@@ -201,8 +203,8 @@ func (s *stream) decodeUnits() {
 // worker is the state of one worker.
 type worker struct {
 	stream *stream
-	lines  lineScanner
-	text   lineScanner // scans the text of a unit, without a buffer of its own
+	lines  rowtext.Lines
+	text   rowtext.Lines // scans the text of a unit, without a buffer of its own
 	unit   *unit
 	block  *block
 
@@ -232,7 +234,7 @@ func (w *worker) decode(u *unit) error {
 	case u.file.parquet != nil:
 		err = w.decodeRowGroup()
 	case u.text != nil:
-		w.text.resetBytes(u.text, u.start, w.stream.options.MaxLineBytes)
+		w.text.ResetBytes(u.text, u.start, w.stream.options.MaxLineBytes)
 		err = w.decodeLines(&w.text)
 		w.stream.releaseText(u.text)
 		u.text = nil
@@ -266,32 +268,32 @@ func (w *worker) decodeRange() error {
 		return err
 	}
 	defer raw.Close()
-	w.lines.reset(raw, from, u.end, w.stream.options.MaxLineBytes)
+	w.lines.Reset(raw, from, u.end, w.stream.options.MaxLineBytes)
 	if u.start > 0 {
-		if err := w.lines.skipLine(); err != nil {
+		if err := w.lines.SkipLine(); err != nil {
 			return err
 		}
-		w.block.head = min(w.lines.offset(), u.end) - u.start
-		w.block.headOpen = w.lines.offset() >= u.end
+		w.block.head = min(w.lines.Offset(), u.end) - u.start
+		w.block.headOpen = w.lines.Offset() >= u.end
 	}
 	if err := w.decodeLines(&w.lines); err != nil {
 		return err
 	}
-	if got := w.lines.offset(); got < u.end {
+	if got := w.lines.Offset(); got < u.end {
 		return fmt.Errorf("read %s: it ends at byte %d, but had %d bytes when it was listed: %w", u.file.URI, got, u.file.Size, io.ErrUnexpectedEOF)
 	}
 	return nil
 }
 
 // decodeLines decodes the lines of the scanner.
-func (w *worker) decodeLines(lines *lineScanner) error {
+func (w *worker) decodeLines(lines *rowtext.Lines) error {
 	o, p := w.stream.options, w.stream.plan
 	decoder := w.stream.newDecoder(w.unit.file)
 	header := w.unit.start == 0 && p.schema.Header
 	indexed := p.schema.Format.Indexed()
 	limit := o.blockBytes()
 	for {
-		line, offset, tooLong, err := lines.next()
+		line, offset, tooLong, err := lines.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -300,7 +302,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 		}
 		b := w.block
 		if offset == 0 {
-			line = trimBOM(line)
+			line = rowtext.TrimBOM(line)
 		}
 		switch {
 		case header:
@@ -310,8 +312,8 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
 			b.addBad(fault{reason: ReasonTooLong}, line, offset, o)
-			b.bad[len(b.bad)-1].length = min(lines.offset(), w.unit.end) - offset
-			b.open = lines.offset() >= w.unit.end
+			b.bad[len(b.bad)-1].length = min(lines.Offset(), w.unit.end) - offset
+			b.open = lines.Offset() >= w.unit.end
 			b.endBad(p)
 		case len(line) == 0, indexed && isComment(line):
 		default:
@@ -320,7 +322,7 @@ func (w *worker) decodeLines(lines *lineScanner) error {
 			} else {
 				b.addBad(f, line, offset, o)
 				b.endBad(p)
-				if lines.open && w.unit.lost == nil && partOfRow(line, f, p.schema) {
+				if lines.Open() && w.unit.lost == nil && partOfRow(line, f, p.schema) {
 					w.unit.lost = &damage{
 						cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
 						offset: offset, line: -1, rows: -1, cut: true,
@@ -357,7 +359,7 @@ func (w *worker) emit() error {
 		case d := <-w.stream.drafts:
 			w.batches.make(w.stream, d)
 		case m := <-w.stream.idle:
-			m.help()
+			m.Help()
 		case <-w.stream.ctx.Done():
 			return context.Cause(w.stream.ctx)
 		}

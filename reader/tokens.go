@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"unicode/utf8"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -44,10 +47,9 @@ type tokens struct {
 type tokenColumn struct {
 	name   string
 	lo, hi int64
-	number bool // a dense column
-	dense  int  // into plan.dense, or -1
-	field  int  // into plan.fields, or -1
-	bucket bool
+	number bool  // a dense column
+	dense  int   // into plan.dense, or -1
+	field  int   // into plan.fields, or -1; of a dense column: that of its buckets
 	stats  []int // into plan.stats
 	pass   []int // into plan.pass
 	list   string
@@ -71,7 +73,7 @@ func newTokens(p *plan) *tokens {
 	}
 	for i := range p.schema.Columns {
 		c := &p.schema.Columns[i]
-		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == RoleDense, bucket: c.bucketized()}
+		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == RoleDense}
 		given := c.HasIndexRange
 		if p.schema.Format == FormatLibFFM {
 			t.lo, t.hi, given = int64(c.FieldNumber), int64(c.FieldNumber), c.HasFieldNumber
@@ -144,8 +146,8 @@ func (d *tokens) decode(line []byte, b *block) fault {
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
 	}
-	if !validText(line) {
-		return fault{reason: ReasonUTF8, cell: line[invalidAt(line):], at: invalidAt(line) + 1}
+	if !utf8.Valid(line) {
+		return fault{reason: ReasonUTF8, cell: line[rowtext.InvalidAt(line):], at: rowtext.InvalidAt(line) + 1}
 	}
 	d.features, d.label, d.query = d.features[:0], nil, nil
 	clear(d.counts)
@@ -236,9 +238,9 @@ func (d *tokens) token(token []byte) fault {
 	var canonical [20]byte
 	switch feature := numbers[d.perToken-1]; {
 	case d.perToken == 1 && c.lo > 0:
-		index = appendInt(canonical[:0], feature-c.lo)
+		index = strconv.AppendInt(canonical[:0], feature-c.lo, 10)
 	case len(index) > 1 && (index[0] < '1' || index[0] > '9'):
-		index = appendInt(canonical[:0], feature)
+		index = strconv.AppendInt(canonical[:0], feature, 10)
 	}
 	if c.number {
 		if c.value != nil {
@@ -352,7 +354,7 @@ func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault 
 		b.stats[statAt+i] = b.stats[last]
 		b.stats = b.stats[:last]
 	}
-	if c.bucket {
+	if c.field >= 0 {
 		bucket, f := p.fields[c.field].bucket(c.value)
 		if f.reason != reasonNone {
 			return f

@@ -31,21 +31,13 @@ var transformNames = [...]string{"log1p", "standardize", "clip", "bucketize"}
 
 // String returns the name that ParseTransform takes.
 func (k TransformKind) String() string {
-	if int(k) < len(transformNames) {
-		return transformNames[k]
-	}
-	return fmt.Sprintf("TransformKind(%d)", uint8(k))
+	return nameOf(k, "TransformKind", transformNames[:])
 }
 
 // ParseTransform returns the transform of that name: log1p, standardize, clip or
 // bucketize.
 func ParseTransform(name string) (TransformKind, error) {
-	for i, n := range transformNames {
-		if n == name {
-			return TransformKind(i), nil
-		}
-	}
-	return 0, fmt.Errorf("reader: unknown transform %q; known are %v", name, transformNames)
+	return byName[TransformKind](name, "transform", transformNames[:])
 }
 
 // Transform is one step on a dense column. Steps are applied in order, in float64;

@@ -10,84 +10,50 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 
+	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/source"
 )
 
-// RowWriter writes rows in one format. It is for one goroutine.
-type RowWriter interface {
-	// Write writes one row: one cell of text for each column of the schema, in
-	// the schema's order, as a CSV file would hold it before quoting. An empty cell is
-	// a missing value. The column's Separator, if it has one, separates several values,
-	// and each value's weight follows the WeightSeparator. Write does not keep cells.
-	// It fails on a cell that the format cannot hold.
-	Write(cells [][]byte) error
+// rowEncoder writes a row in two steps, so that a row which the format cannot
+// hold is told from a failed write.
+type rowEncoder interface {
+	// Encode prepares a row in place of the last one. It fails on a cell that the
+	// format cannot hold.
+	Encode(cells [][]byte) error
+	// Commit writes the prepared row. An error means that the write to the file failed.
+	Commit() error
 	// Close writes what is buffered and the end of the file. It does not close
 	// the underlying writer.
 	Close() error
 }
 
-// NewRowWriter returns a writer of rows in the format; schema.Format is ignored, and
-// columns of all roles are written. A Reader with the same schema reads the same
-// examples from the result as from a CSV file with these cells. The only exception is
-// features of LibSVM and LibFFM that are not numbers: see tokenWriter.
-func NewRowWriter(format Format, schema Schema, w io.Writer) (RowWriter, error) {
-	encoder, err := newRowEncoder(format, schema, w)
-	if err != nil {
-		return nil, err
-	}
-	return rowWriter{encoder}, nil
-}
-
-// rowEncoder writes a row in two steps, so that a row which the format cannot
-// hold is told from a failed write.
-type rowEncoder interface {
-	// encode prepares a row in place of the last one. It fails on a cell that the
-	// format cannot hold.
-	encode(cells [][]byte) error
-	// commit writes the prepared row. An error means that the write to the file failed.
-	commit() error
-	Close() error
-}
-
-// rowWriter makes a RowWriter from an encoder.
-type rowWriter struct{ rowEncoder }
-
-func (w rowWriter) Write(cells [][]byte) error {
-	if err := w.encode(cells); err != nil {
-		return err
-	}
-	return w.commit()
-}
-
-func newRowEncoder(format Format, schema Schema, w io.Writer) (rowEncoder, error) {
-	schema.Format = format
-	schema = WithIndices(schema)
-	if err := errors.Join(schema.check()...); err != nil {
-		return nil, fmt.Errorf("reader: write %v: %w", format, err)
-	}
-	s := schema.withDefaults()
+func newRowEncoder(schema *Schema, w io.Writer) (rowEncoder, error) {
 	switch {
-	case format.delimited():
-		return newDelimitedWriter(&s, w)
-	case format.Indexed():
-		return newTokenWriter(&s, w), nil
+	case schema.Format.delimited():
+		return newDelimitedWriter(schema, w)
+	case schema.Format.Indexed():
+		return newTokenWriter(schema, w), nil
 	default:
-		return newParquetWriter(&s, w), nil
+		return parquetcolumn.NewWriter(w, writtenColumns(schema.Columns)), nil
 	}
 }
 
-// RowFile is a RowWriter that writes into a file. Nothing is visible under the file's
-// name before Close has returned nil.
+// RowFile writes rows into a file. Nothing is visible under the file's name before Close has
+// returned nil. It is for one goroutine.
 type RowFile struct {
 	rows       rowEncoder
+	columns    int
 	uri        string
 	compressor io.WriteCloser
 	file       source.Writer
 	prepared   bool
 }
 
-// CreateRows creates a file of rows, compressed as its name says (.gz, .zst,
-// .snappy; Parquet compresses by itself).
+// CreateRows creates a file of rows in the format, compressed as its name says (.gz, .zst,
+// .snappy; Parquet compresses by itself). schema.Format is ignored, and columns of all roles
+// are written. A Reader with the same schema reads the same examples from the file as from a
+// CSV file with these cells. The only exception is features of LibSVM and LibFFM that are not
+// numbers: see tokenWriter.
 func CreateRows(ctx context.Context, sources *source.Sources, uri string, format Format, schema Schema) (*RowFile, error) {
 	compression := source.CompressionOf(uri)
 	if format == FormatParquet && compression != source.NoCompression {
@@ -98,10 +64,16 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 		return nil, fmt.Errorf("reader: %w", err)
 	}
 	compressor, err := compress(compression, file)
+	schema.Format = format
+	schema = WithIndices(schema)
+	if faults := errors.Join(schema.check()...); err == nil && faults != nil {
+		err = fmt.Errorf("reader: write %v: %w", format, faults)
+	}
 	if err == nil {
+		s := schema.withDefaults()
 		var rows rowEncoder
-		if rows, err = newRowEncoder(format, schema, compressor); err == nil {
-			return &RowFile{rows: rows, uri: uri, compressor: compressor, file: file}, nil
+		if rows, err = newRowEncoder(&s, compressor); err == nil {
+			return &RowFile{rows: rows, columns: len(s.Columns), uri: uri, compressor: compressor, file: file}, nil
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("reader: %s: %w", uri, err), file.Abort())
@@ -109,11 +81,23 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 
 // Check returns an error that says why the format cannot hold the row, or nil if it
 // can.
-func (f *RowFile) Check(cells [][]byte) error { return f.rows.encode(cells) }
+func (f *RowFile) Check(cells [][]byte) error {
+	if len(cells) != f.columns {
+		return fmt.Errorf("a row has %d cells, but there are %d columns", len(cells), f.columns)
+	}
+	return f.rows.Encode(cells)
+}
 
-// Write is RowWriter's, with the file named in errors.
+// Write writes one row: one cell of text for each column of the schema, in the schema's order, as
+// a CSV file would hold it before quoting. An empty cell is a missing value. The column's
+// Separator, if it has one, separates several values, and each value's weight follows the
+// WeightSeparator. Write does not keep cells. It fails on a cell that the format cannot hold.
 func (f *RowFile) Write(cells [][]byte) error {
-	if err := (rowWriter{f.rows}).Write(cells); err != nil {
+	err := f.Check(cells)
+	if err == nil {
+		err = f.rows.Commit()
+	}
+	if err != nil {
 		return f.failed(err)
 	}
 	return nil
@@ -199,11 +183,3 @@ func compress(c source.Compression, w io.Writer) (io.WriteCloser, error) {
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
-
-// checkCells says whether a row has the schema's number of cells.
-func checkCells(cells [][]byte, columns int) error {
-	if len(cells) != columns {
-		return fmt.Errorf("a row has %d cells, but there are %d columns", len(cells), columns)
-	}
-	return nil
-}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"aibox/reader/internal/rowtext"
 )
 
 // writeBufferBytes is how many bytes are gathered before a write to the file or the
@@ -33,17 +35,17 @@ func newDelimitedWriter(s *Schema, w io.Writer) (*delimitedWriter, error) {
 		for i := range s.Columns {
 			names[i] = []byte(s.Columns[i].Name)
 		}
-		if err := (rowWriter{d}).Write(names); err != nil {
+		if err := d.Encode(names); err != nil {
+			return nil, fmt.Errorf("header: %w", err)
+		}
+		if err := d.Commit(); err != nil {
 			return nil, fmt.Errorf("header: %w", err)
 		}
 	}
 	return d, nil
 }
 
-func (d *delimitedWriter) encode(cells [][]byte) error {
-	if err := checkCells(cells, len(d.columns)); err != nil {
-		return err
-	}
+func (d *delimitedWriter) Encode(cells [][]byte) error {
 	d.line = d.line[:0]
 	for i, cell := range cells {
 		if i > 0 {
@@ -52,11 +54,11 @@ func (d *delimitedWriter) encode(cells [][]byte) error {
 		// The reader cuts the file into lines before it looks at quotes, so quotes
 		// would not help.
 		if bytes.ContainsAny(cell, "\r\n") {
-			return fmt.Errorf("column %s: the cell %q contains a line end", d.columns[i].Name, excerpt(cell))
+			return fmt.Errorf("column %s: the cell %q contains a line end", d.columns[i].Name, rowtext.Excerpt(cell))
 		}
 		special := bytes.IndexByte(cell, d.delimiter) >= 0
 		if special && !d.quoted {
-			return fmt.Errorf("column %s: the delimiter %q is in the cell %q", d.columns[i].Name, d.delimiter, excerpt(cell))
+			return fmt.Errorf("column %s: the delimiter %q is in the cell %q", d.columns[i].Name, d.delimiter, rowtext.Excerpt(cell))
 		}
 		// A row whose only cell is empty must not become an empty line, which readers
 		// skip.
@@ -75,7 +77,7 @@ func (d *delimitedWriter) encode(cells [][]byte) error {
 	return nil
 }
 
-func (d *delimitedWriter) commit() error {
+func (d *delimitedWriter) Commit() error {
 	_, err := d.w.Write(d.line)
 	return err
 }

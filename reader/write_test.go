@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/source"
 )
 
 // mixedSchema has a column of every kind.
@@ -123,12 +125,15 @@ func TestWriterRefusesWhatItCannotHold(t *testing.T) {
 		{FormatLibFFM, "1|2|c:heavy", "weight"},
 		{FormatParquet, "1|two|c", "not a number"},
 	} {
-		w, err := NewRowWriter(c.format, schema, &bytes.Buffer{})
+		f, err := CreateRows(t.Context(), source.New(source.Options{}), filepath.Join(t.TempDir(), "rows"), c.format, schema)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Write(bytes.Split([]byte(c.row), []byte("|"))); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := f.Write(bytes.Split([]byte(c.row), []byte("|"))); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %q: %v, want an error about %q", c.format, c.row, err, c.want)
+		}
+		if err := f.Abort(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -158,7 +163,7 @@ func TestParquetDictionaries(t *testing.T) {
 		{Name: "site", Role: RoleSparse}, {Name: "user", Role: RoleSparse}, {Name: "tags", Role: RoleSparse, Separator: "|"},
 		{Name: "empty", Role: RoleSparse},
 	}}
-	for _, n := range []int{3, 2*firstRows + 1} {
+	for _, n := range []int{3, 2*4096 + 1} {
 		var rows [][]string
 		for i := range n {
 			rows = append(rows, []string{"1", fmt.Sprint(i % 2), fmt.Sprint(float64(i) / 8), fmt.Sprint(i % 2), fmt.Sprint(i), "a|b", ""})

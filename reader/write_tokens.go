@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
+	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
 
@@ -71,21 +73,18 @@ func newTokenWriter(s *Schema, w io.Writer) *tokenWriter {
 	}
 }
 
-func (t *tokenWriter) encode(cells [][]byte) error {
-	if err := checkCells(cells, len(t.columns)); err != nil {
-		return err
-	}
+func (t *tokenWriter) Encode(cells [][]byte) error {
 	t.line = t.line[:0]
 	if t.label >= 0 {
 		label := number.Trim(cells[t.label])
 		if _, ok := number.Float64(label); !ok && len(label) > 0 {
-			return fmt.Errorf("column %s: the label %q is not a number", t.columns[t.label].Name, excerpt(label))
+			return fmt.Errorf("column %s: the label %q is not a number", t.columns[t.label].Name, rowtext.Excerpt(label))
 		}
 		t.line = append(t.line, label...)
 	}
 	if t.query >= 0 && len(cells[t.query]) > 0 {
 		if bytes.ContainsAny(cells[t.query], " \t\r\n#") {
-			return fmt.Errorf("column %s: the cell %q contains spaces", queryColumn, excerpt(cells[t.query]))
+			return fmt.Errorf("column %s: the cell %q contains spaces", queryColumn, rowtext.Excerpt(cells[t.query]))
 		}
 		t.line = append(t.line, " qid:"...)
 		t.line = append(t.line, cells[t.query]...)
@@ -111,7 +110,7 @@ func (t *tokenWriter) encode(cells [][]byte) error {
 	return nil
 }
 
-func (t *tokenWriter) commit() error {
+func (t *tokenWriter) Commit() error {
 	_, err := t.w.Write(t.line)
 	return err
 }
@@ -123,7 +122,7 @@ func (t *tokenWriter) dense(c *Column, cell []byte) error {
 		return nil
 	}
 	if _, ok := number.Float64(cell); !ok {
-		return fmt.Errorf("column %s: %q is not a number", c.Name, excerpt(cell))
+		return fmt.Errorf("column %s: %q is not a number", c.Name, rowtext.Excerpt(cell))
 	}
 	t.token(c, 0, cell)
 	return nil
@@ -132,17 +131,13 @@ func (t *tokenWriter) dense(c *Column, cell []byte) error {
 // sparse writes the values of a sparse cell.
 func (t *tokenWriter) sparse(c *Column, cell []byte) error {
 	for len(cell) > 0 {
-		value := cell
-		if i := index(cell, c.Separator); i >= 0 {
-			value, cell = cell[:i], cell[i+len(c.Separator):]
-		} else {
-			cell = nil
-		}
+		var value []byte
+		value, cell = rowtext.Cut(cell, c.Separator)
 		weight := []byte("1")
-		if i := lastIndex(value, c.WeightSeparator); i >= 0 {
+		if i := rowtext.LastIndex(value, c.WeightSeparator); i >= 0 {
 			value, weight = value[:i], number.Trim(value[i+len(c.WeightSeparator):])
 			if _, ok := number.Float32(weight); !ok {
-				return fmt.Errorf("column %s: the weight %q is not a number", c.Name, excerpt(weight))
+				return fmt.Errorf("column %s: the weight %q is not a number", c.Name, rowtext.Excerpt(weight))
 			}
 		}
 		if len(value) > 0 {
@@ -160,7 +155,7 @@ func (t *tokenWriter) feature(c *Column, value []byte) uint64 {
 	}
 	n, ok := number.Int64(value)
 	var canonical [20]byte
-	if ok && n >= 0 && uint64(n) <= last && bytes.Equal(appendInt(canonical[:0], n), value) {
+	if ok && n >= 0 && uint64(n) <= last && bytes.Equal(strconv.AppendInt(canonical[:0], n, 10), value) {
 		return uint64(n)
 	}
 	return Key(c.space(), value) % (last + 1)
@@ -169,11 +164,11 @@ func (t *tokenWriter) feature(c *Column, value []byte) uint64 {
 func (t *tokenWriter) token(c *Column, feature uint64, value []byte) {
 	t.line = append(t.line, ' ')
 	if t.ffm {
-		t.line = append(appendInt(t.line, int64(c.FieldNumber)), ':')
+		t.line = append(strconv.AppendInt(t.line, int64(c.FieldNumber), 10), ':')
 	} else {
 		feature += uint64(c.IndexRange[0])
 	}
-	t.line = append(appendInt(t.line, int64(feature)), ':')
+	t.line = append(strconv.AppendInt(t.line, int64(feature), 10), ':')
 	t.line = append(t.line, value...)
 }
 

@@ -71,7 +71,7 @@ type ListColumn struct {
 }
 
 // Run reads rows of any format and writes them in any other. Cells are copied as text;
-// NewRowWriter says how the output format changes them, and a row with a cell that the
+// reader.CreateRows says how the output format changes them, and a row with a cell that the
 // format cannot hold is a bad row. The files of To appear after all of them are
 // complete, or not at all. The errors are of the same kinds as those of a reader.Reader.
 func Run(ctx context.Context, o Options) (*Summary, error) {

@@ -148,6 +148,19 @@ func columnsOf(s reader.Schema) (list []OutputColumn) {
 	return list
 }
 
+// TestBucketizedTokens: a column of LibSVM that makes buckets in training is copied as it is.
+func TestBucketizedTokens(t *testing.T) {
+	schema := reader.Schema{Format: reader.FormatLibSVM, Columns: []reader.Column{{
+		Name: "hour", Role: reader.RoleDense, Transforms: []reader.Transform{{Kind: reader.TransformBucketize, Boundaries: []float64{6, 18}}},
+		IndexRange: [2]int64{6, 6}, HasIndexRange: true,
+	}}}
+	output := filepath.Join(t.TempDir(), "out.csv")
+	mustConvertFile(t, schema, write(t, t.TempDir(), "in.svm", []byte("1 6:12\n0\n")), reader.FormatCSV, output)
+	if got, want := content(t, output), "label,hour\n1,12\n0,\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestColumnsWithoutName: pandas gives the column of row numbers no name. It can be left out.
 func TestColumnsWithoutName(t *testing.T) {
 	dir := t.TempDir()

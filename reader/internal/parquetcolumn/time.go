@@ -1,4 +1,4 @@
-package reader
+package parquetcolumn
 
 import (
 	"time"
@@ -14,7 +14,7 @@ import (
 
 // findTime notes whether the column is a timestamp or a date, which new and old
 // writers declare in different ways.
-func (l *parquetLeaf) findTime(element *format.SchemaElement) {
+func (l *Leaf) findTime(element *format.SchemaElement) {
 	switch t := element.LogicalType; {
 	case t != nil && t.Date != nil:
 		l.date = l.kind == parquet.Int32
@@ -46,7 +46,7 @@ func (l *parquetLeaf) findTime(element *format.SchemaElement) {
 
 // appendTime appends a timestamp or a date as text; ok is false where the column is
 // neither.
-func (l *parquetLeaf) appendTime(text []byte, v *parquet.Value) (_ []byte, ok bool) {
+func (l *Leaf) appendTime(text []byte, v *parquet.Value) (_ []byte, ok bool) {
 	switch {
 	case l.date:
 		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().AppendFormat(text, time.DateOnly), true

@@ -1,15 +1,15 @@
-package reader
+package rowtext
 
 import (
 	"bytes"
 	"io"
 )
 
-// lineScanner cuts a byte stream into lines in a bounded buffer. A line ends
+// Lines cuts a byte stream into lines in a bounded buffer. A line ends
 // with \n, \r\n or the end of the stream. A line of more than maxLine bytes
 // (without its end) is reported once, with its beginning, and the rest of it is
-// skipped without being held.
-type lineScanner struct {
+// skipped without being held. The zero Lines is ready for Reset.
+type Lines struct {
 	r       io.Reader
 	maxLine int
 	limit   int64 // lines that start at this offset or later are not returned
@@ -18,53 +18,63 @@ type lineScanner struct {
 	lo, hi int   // unread bytes are buf[lo:hi]
 	base   int64 // offset in the stream of buf[0]
 	eof    bool
-	open   bool // the last line that next returned has no line end, because the stream ended
+	open   bool
 }
 
-// readBytes is how much a lineScanner asks of its reader at a time: large enough
+// readBytes is how much Lines ask of their reader at a time: large enough
 // to make system calls cheap, small enough to stay in the cache until parsed.
 const readBytes = 256 << 10
 
-// tailBytes is how much a lineScanner asks for after its limit, where it only needs
+// tailBytes is how much Lines ask for after their limit, where they only need
 // the end of one line: it holds a few lines of most logs. For a longer line the
 // amount is doubled, so that the bytes read in vain are at most as many as the line has.
 const tailBytes = 4 << 10
 
-// reset starts over at offset of the stream r, keeping the buffer.
-func (s *lineScanner) reset(r io.Reader, offset, limit int64, maxLine int) {
-	*s = lineScanner{r: r, maxLine: maxLine, limit: limit, buf: s.buf, base: offset}
+// NewLines returns Lines whose buffer has so many bytes at first, for a stream of which little
+// is read.
+func NewLines(buffer int) *Lines { return &Lines{buf: make([]byte, buffer)} }
+
+// Reset starts over at offset of the stream r, keeping the buffer.
+func (s *Lines) Reset(r io.Reader, offset, limit int64, maxLine int) {
+	*s = Lines{r: r, maxLine: maxLine, limit: limit, buf: s.buf, base: offset}
 	if s.buf == nil {
 		s.buf = make([]byte, readBytes)
 	}
 }
 
-// resetBytes starts over at offset of a stream whose rest is data, which is not
+// ResetBytes starts over at offset of a stream whose rest is data, which is not
 // copied.
-func (s *lineScanner) resetBytes(data []byte, offset int64, maxLine int) {
-	*s = lineScanner{maxLine: maxLine, limit: 1<<63 - 1, buf: data, hi: len(data), base: offset, eof: true}
+func (s *Lines) ResetBytes(data []byte, offset int64, maxLine int) {
+	*s = Lines{maxLine: maxLine, limit: 1<<63 - 1, buf: data, hi: len(data), base: offset, eof: true}
 }
 
-// offset is that of the next unread byte.
-func (s *lineScanner) offset() int64 { return s.base + int64(s.lo) }
+// Offset is that of the next unread byte.
+func (s *Lines) Offset() int64 { return s.base + int64(s.lo) }
 
-// next returns the next line without its end, and its offset. The line is valid
+// Open says whether the last line that Next returned has no line end, because the stream ended.
+func (s *Lines) Open() bool { return s.open }
+
+// Ended says whether nothing of the stream is left.
+func (s *Lines) Ended() bool { return s.eof && s.lo == s.hi }
+
+// Next returns the next line without its end, and its offset. The line is valid
 // until the next call. It returns io.EOF after the last line that starts before
 // the limit.
-func (s *lineScanner) next() (line []byte, offset int64, tooLong bool, err error) {
-	if s.offset() >= s.limit {
-		return nil, s.offset(), false, io.EOF
+func (s *Lines) Next() (line []byte, offset int64, tooLong bool, err error) {
+	if s.Offset() >= s.limit {
+		return nil, s.Offset(), false, io.EOF
 	}
 	searched := 0
 	for {
 		if i := bytes.IndexByte(s.buf[s.lo+searched:s.hi], '\n'); i >= 0 {
-			offset = s.offset()
+			offset = s.Offset()
 			line = trimCR(s.buf[s.lo : s.lo+searched+i])
 			s.lo += searched + i + 1
 			return line, offset, len(line) > s.maxLine, nil
 		}
 		searched = s.hi - s.lo
 		if s.eof {
-			offset = s.offset()
+			offset = s.Offset()
 			if searched == 0 {
 				return nil, offset, false, io.EOF
 			}
@@ -73,19 +83,19 @@ func (s *lineScanner) next() (line []byte, offset int64, tooLong bool, err error
 			return line, offset, len(line) > s.maxLine, nil
 		}
 		if searched > s.maxLine+1 { // the line is too long even if its last byte is a \r
-			offset = s.offset()
-			line = bytes.Clone(s.buf[s.lo : s.lo+min(searched, rowPrefixBytes)])
-			return line, offset, true, s.skipLine()
+			offset = s.Offset()
+			line = bytes.Clone(s.buf[s.lo : s.lo+min(searched, prefixBytes)])
+			return line, offset, true, s.SkipLine()
 		}
 		if err := s.fill(); err != nil {
-			return nil, s.offset(), false, err
+			return nil, s.Offset(), false, err
 		}
 	}
 }
 
-// skipLine moves past the next \n, or to the limit if that comes first.
-func (s *lineScanner) skipLine() error {
-	for s.offset() < s.limit {
+// SkipLine moves past the next \n, or to the limit if that comes first.
+func (s *Lines) SkipLine() error {
+	for s.Offset() < s.limit {
 		if i := bytes.IndexByte(s.buf[s.lo:s.hi], '\n'); i >= 0 {
 			s.lo += i + 1
 			return nil
@@ -102,7 +112,7 @@ func (s *lineScanner) skipLine() error {
 }
 
 // fill reads more bytes into the buffer, after the unread ones.
-func (s *lineScanner) fill() error {
+func (s *Lines) fill() error {
 	if s.lo > 0 {
 		copy(s.buf, s.buf[s.lo:s.hi])
 		s.base += int64(s.lo)
@@ -147,5 +157,5 @@ func trimCR(line []byte) []byte {
 	return line
 }
 
-// trimBOM cuts a UTF-8 byte order mark off the beginning of a file.
-func trimBOM(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) }
+// TrimBOM cuts a UTF-8 byte order mark off the beginning of a file.
+func TrimBOM(line []byte) []byte { return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) }

@@ -1,14 +1,14 @@
-package reader
+package numbering
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
-// merger numbers the unique keys of mini-batches within their pass. Of what the one goroutine
-// that calls Next does, that is by far the most, so workers that have nothing else to do
-// help it:
+// Merger numbers the unique keys of mini-batches within their pass, with the help of workers
+// that wait:
 //
 //	keys of the mini-batch   | chunk 0 | chunk 1 | chunk 2 | ...
 //	claim, in parallel       the numbers of known keys, a slot for each new one, and how many are new
@@ -18,9 +18,9 @@ import (
 // The keys of a mini-batch differ from each other, so no search depends on a key that is
 // claimed for at the same time, and numbers do not depend on who does what. Only which free slot a
 // new key gets depends on that, and is seen by nobody.
-type merger struct {
-	table keyTable
-	idle  chan *merger // to workers that wait; it has no room, so that only those take from it
+type Merger struct {
+	table Table
+	idle  chan<- *Merger // to workers that wait; it has no room, so that only those take from it
 
 	keys   []uint64 // of the mini-batch
 	rows   []int32
@@ -44,13 +44,22 @@ const chunkKeys = 2048
 // claimed is the number in a slot whose key has none yet.
 const claimed = math.MaxUint32
 
-// number puts the numbers of the keys, which differ from each other, into rows.
-func (m *merger) number(keys []uint64, rows []int32) {
+// NewMerger returns a Merger that invites the receivers of idle, a channel without room, to help.
+func NewMerger(idle chan<- *Merger) *Merger { return &Merger{idle: idle} }
+
+// Begin begins a pass, whose keys it will append to keys.
+func (m *Merger) Begin(keys []uint64) { m.table.Reset(keys) }
+
+// Keys are the keys of the pass so far, by number.
+func (m *Merger) Keys() []uint64 { return m.table.keys }
+
+// Number puts the numbers of a mini-batch's keys, which differ from each other, into rows.
+func (m *Merger) Number(keys []uint64, rows []int32) {
 	m.keys, m.rows, m.settle = keys, rows, false
-	m.chunks = room(m.chunks, len(keys)/chunkKeys+1)[:(len(keys)+chunkKeys-1)/chunkKeys]
+	m.chunks = slices.Grow(m.chunks[:0], len(keys)/chunkKeys+1)[:(len(keys)+chunkKeys-1)/chunkKeys]
 	t := &m.table
 	if t.grow(len(t.keys) + len(keys)); len(t.slots) > math.MaxInt32 || !m.invite() {
-		t.numberAll(keys, rows) // which takes less time than the two steps
+		t.Number(keys, rows) // which takes less time than the two steps
 		return
 	}
 	m.join()
@@ -67,7 +76,7 @@ func (m *merger) number(keys []uint64, rows []int32) {
 }
 
 // invite tells workers that wait that there is work; none may wait.
-func (m *merger) invite() (some bool) {
+func (m *Merger) invite() (some bool) {
 	m.taken.Store(0)
 	for range len(m.chunks) - 1 {
 		m.helpers.Add(1)
@@ -83,19 +92,19 @@ func (m *merger) invite() (some bool) {
 }
 
 // join does what the helpers leave, and waits for them.
-func (m *merger) join() {
+func (m *Merger) join() {
 	m.work()
 	m.helpers.Wait()
 }
 
-// help is what an invited worker does.
-func (m *merger) help() {
+// Help is what an invited worker does.
+func (m *Merger) Help() {
 	defer m.helpers.Done()
 	m.work()
 }
 
 // work does chunks until all are taken.
-func (m *merger) work() {
+func (m *Merger) work() {
 	for {
 		i := int(m.taken.Add(1)) - 1
 		if i >= len(m.chunks) {
@@ -113,7 +122,7 @@ func (m *merger) work() {
 
 // claim puts the numbers of keys into numbers or, for new ones, ^at, where at is the slot that
 // they get. There is room for them.
-func (t *keyTable) claim(keys []uint64, numbers []int32) (c mergeChunk) {
+func (t *Table) claim(keys []uint64, numbers []int32) (c mergeChunk) {
 	slots, mask := t.slots, uint64(len(t.slots)-1)
 	for len(keys) > 0 {
 		n := min(len(keys), lookahead)
@@ -140,7 +149,7 @@ func (t *keyTable) claim(keys []uint64, numbers []int32) (c mergeChunk) {
 }
 
 // settle gives the new keys the numbers from next on.
-func (t *keyTable) settle(keys []uint64, numbers []int32, next int) {
+func (t *Table) settle(keys []uint64, numbers []int32, next int) {
 	for i, number := range numbers {
 		if number < 0 {
 			t.slots[^number].use = t.use(next)

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,47 +34,6 @@ func TestParquetTypesAsFeatures(t *testing.T) {
 	}
 	if got := passes[0].Keys; len(got) != 2 || got[0] != Key("wide", []byte("-12345678901234567890123456789.12")) {
 		t.Errorf("keys %v", got)
-	}
-}
-
-func TestBigEndian(t *testing.T) {
-	for _, c := range []struct {
-		bytes []byte
-		want  string
-	}{
-		{nil, "0"}, {[]byte{0xff}, "-1"}, {[]byte{0x7f}, "127"}, {[]byte{0x80, 0}, "-32768"},
-		{[]byte{0, 0x80, 0, 0, 0, 0, 0, 0, 0}, "9223372036854775808"},
-		{[]byte{0xff, 0x80, 0, 0, 0, 0, 0, 0, 0}, "-9223372036854775808"},
-		{[]byte{0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0}, "-9295429630892703744"},
-		{append([]byte{0x80}, make([]byte, 15)...), "-170141183460469231731687303715884105728"},
-	} {
-		if got := string(appendBigEndian(nil, c.bytes)); got != c.want {
-			t.Errorf("%x is %s, want %s", c.bytes, got, c.want)
-		}
-	}
-}
-
-func TestFloatsAsText(t *testing.T) {
-	for want, x := range map[string]float64{
-		"1005389": 1005389, "-20000000": -2e7, "1234567.25": 1234567.25, "0.1": 0.1, "1e+21": 1e21, "1e-07": 1e-7, "NaN": math.NaN(), "0": 0,
-		"999999999999999900000": 999999999999999900000,
-	} {
-		if got := string(appendFloat(nil, x, 64)); got != want {
-			t.Errorf("%v is %s, want %s", x, got, want)
-		}
-	}
-}
-
-func TestFloat16(t *testing.T) {
-	for bits, want := range map[uint16]float32{
-		0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x03ff: 0x3ffp-24, 0x0400: 0x1p-14, 0x3555: 0.33325195, 0x7c00: float32(math.Inf(1)),
-	} {
-		if got := float16([]byte{byte(bits), byte(bits >> 8)}); got != want {
-			t.Errorf("%#x is %v, want %v", bits, got, want)
-		}
-	}
-	if got := float16([]byte{1, 0x7c}); got == got {
-		t.Errorf("NaN is %v", got)
 	}
 }
 
@@ -139,37 +96,6 @@ func TestDamagedPageLosesTheRestOfItsRowGroup(t *testing.T) {
 	}
 }
 
-// halfDisk fails to read its second half.
-type halfDisk struct{ size int64 }
-
-func (d halfDisk) ReadAt(p []byte, offset int64) (int, error) {
-	switch end := offset + int64(len(p)); {
-	case end <= d.size/2:
-		return len(p), nil
-	case end > d.size:
-		return int(max(d.size-offset, 0)), io.EOF
-	}
-	return 0, errDisk
-}
-
-func (halfDisk) Close() error { return nil }
-
-var errDisk = errors.New("the disk is broken")
-
-// TestFailedReadsAreNotDamage: what the library makes of errors does not matter.
-func TestFailedReadsAreNotDamage(t *testing.T) {
-	s := &parquetSource{ReaderAtCloser: halfDisk{100}, size: 100}
-	for _, c := range []struct {
-		offset int64
-		length int
-		want   error
-	}{{0, 50, nil}, {-5, 10, nil}, {101, 10, nil}, {95, 10, nil}, {60, 10, errDisk}, {0, 10, errDisk}} {
-		if _, err := s.ReadAt(make([]byte, c.length), c.offset); s.failure() != c.want {
-			t.Errorf("after %d bytes from %d (%v) the failure is %v, want %v", c.length, c.offset, err, s.failure(), c.want)
-		}
-	}
-}
-
 // signed returns a Parquet file whose footer has a signature, as that of a file with encrypted columns.
 func signed(t *testing.T, path string) []byte {
 	t.Helper()
@@ -180,7 +106,7 @@ func signed(t *testing.T, path string) []byte {
 	end := len(data) - 8
 	footer := binary.LittleEndian.Uint32(data[end:])
 	out := append(slices.Clone(data[:end]), make([]byte, 28)...)
-	return append(binary.LittleEndian.AppendUint32(out, footer+28), parquetMagic...)
+	return append(binary.LittleEndian.AppendUint32(out, footer+28), "PAR1"...)
 }
 
 func TestNotAParquetFile(t *testing.T) {

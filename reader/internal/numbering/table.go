@@ -1,13 +1,12 @@
-package reader
+package numbering
 
 import "sync/atomic"
 
-// keyTable numbers the keys of a pass in the order of their first use. It is an
-// open-addressing table with linear probing, at most half full, emptied in
-// constant time between passes: a slot is in use only if its stamp equals that of
-// the table. Keys are uniformly distributed hashes already (see Key), so their low
-// bits select the slot.
-type keyTable struct {
+// Table numbers keys in the order of their first use. It is an open-addressing table with
+// linear probing, at most half full, emptied in constant time: a slot is in use only if its
+// stamp equals that of the table. Keys are uniformly distributed hashes already (see
+// reader.Key), so their low bits select the slot.
+type Table struct {
 	slots []keySlot // power of two
 	stamp uint32
 	keys  []uint64 // by number
@@ -20,8 +19,8 @@ type keySlot struct{ key, use uint64 }
 // stampOf is the stamp of a slot's use.
 func stampOf(use uint64) uint32 { return uint32(use >> 32) }
 
-// reset empties the table, which will append the keys to come to keys.
-func (t *keyTable) reset(keys []uint64) {
+// Reset empties the table, which will append the keys to come to keys.
+func (t *Table) Reset(keys []uint64) {
 	t.keys = keys[:0]
 	t.stamp++
 	if t.slots == nil || t.stamp == 0 {
@@ -30,24 +29,27 @@ func (t *keyTable) reset(keys []uint64) {
 	}
 }
 
+// Keys are the keys so far, by number.
+func (t *Table) Keys() []uint64 { return t.keys }
+
 // use is what a slot's use is for a number.
-func (t *keyTable) use(number int) uint64 { return uint64(t.stamp)<<32 | uint64(uint32(number)) }
+func (t *Table) use(number int) uint64 { return uint64(t.stamp)<<32 | uint64(uint32(number)) }
 
 // lookahead is how many slots are touched before the first of them is needed, so that
 // the processor waits for them at the same time and not one after the other.
 const lookahead = 32
 
 // touch reads the slots where the search for the keys begins.
-func (t *keyTable) touch(keys []uint64) {
+func (t *Table) touch(keys []uint64) {
 	slots, mask := t.slots, uint64(len(t.slots)-1)
 	for _, key := range keys {
 		atomic.LoadUint64(&slots[key&mask].use) // which the compiler keeps, though nobody uses the value
 	}
 }
 
-// numberAll puts the numbers of keys into numbers, and gives each new key the next
+// Number puts the numbers of keys into numbers, and gives each new key the next
 // number.
-func (t *keyTable) numberAll(keys []uint64, numbers []int32) {
+func (t *Table) Number(keys []uint64, numbers []int32) {
 	for len(keys) > 0 {
 		n := min(len(keys), lookahead)
 		t.grow(len(t.keys) + n)
@@ -70,7 +72,7 @@ func (t *keyTable) numberAll(keys []uint64, numbers []int32) {
 }
 
 // grow makes room for that many keys.
-func (t *keyTable) grow(keys int) {
+func (t *Table) grow(keys int) {
 	size := len(t.slots)
 	for 2*keys > size {
 		size *= 2

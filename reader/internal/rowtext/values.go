@@ -1,9 +1,6 @@
-package reader
+package rowtext
 
-import (
-	"bytes"
-	"strconv"
-)
+import "bytes"
 
 // index is bytes.Index for a separator in text form; -1 where it is "".
 func index(cell []byte, separator string) int {
@@ -21,8 +18,17 @@ func index(cell []byte, separator string) int {
 	return -1
 }
 
-// lastIndex is bytes.LastIndex for a separator in text form; -1 where it is "".
-func lastIndex(cell []byte, separator string) int {
+// Cut cuts a cell around the first separator. Without a separator in it, all of the cell is the
+// value, and nothing is left.
+func Cut(cell []byte, separator string) (value, rest []byte) {
+	if i := index(cell, separator); i >= 0 {
+		return cell[:i], cell[i+len(separator):]
+	}
+	return cell, nil
+}
+
+// LastIndex is bytes.LastIndex for a separator in text form; -1 where it is "".
+func LastIndex(cell []byte, separator string) int {
 	switch len(separator) {
 	case 0:
 		return -1
@@ -36,6 +42,3 @@ func lastIndex(cell []byte, separator string) int {
 	}
 	return -1
 }
-
-// appendInt appends decimal text.
-func appendInt(text []byte, v int64) []byte { return strconv.AppendInt(text, v, 10) }

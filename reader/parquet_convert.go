@@ -1,0 +1,76 @@
+package reader
+
+import (
+	"unicode/utf8"
+
+	"aibox/reader/internal/parquetcolumn"
+)
+
+// conversion says what the values of a simple column of Parquet become.
+type conversion struct {
+	isKey  bool
+	seed   uint64      // of keys
+	steps  []Transform // of dense features
+	binary bool        // numbers other than 0 and 1 are slow
+	text   []byte      // of a number that is used as a feature
+}
+
+// Convert is parquetcolumn.Converter's. Every value at fault is slow.
+func (c *conversion) Convert(v *parquetcolumn.Values, at []int32, out []parquetcolumn.Result) {
+	clear(out)
+	switch {
+	case !c.isKey:
+		for i, p := range at {
+			if p >= 0 {
+				out[i].Number, out[i].State = c.number(v.Number(int(p)))
+			}
+		}
+	case v.Texts():
+		c.convertTexts(v, at, out)
+	default:
+		for i, p := range at {
+			if p >= 0 {
+				c.text = v.AppendNumber(c.text[:0], int(p))
+				out[i].Key, out[i].State = keyIn(c.seed, c.text), parquetcolumn.Ready
+			}
+		}
+	}
+}
+
+func (c *conversion) convertTexts(v *parquetcolumn.Values, at []int32, out []parquetcolumn.Result) {
+	valid := v.Valid()
+	for i, p := range at {
+		if p < 0 {
+			continue
+		}
+		text := v.Text(int(p))
+		switch {
+		case len(text) == 0: // an empty value is a missing one
+		case !valid && !utf8.Valid(text):
+			out[i].State = parquetcolumn.Slow
+		default:
+			out[i] = parquetcolumn.Result{Key: keyIn(c.seed, text), State: parquetcolumn.Ready}
+		}
+	}
+}
+
+// number is a number as a dense feature or a label.
+func (c *conversion) number(x float64) (float32, parquetcolumn.State) {
+	if c.binary {
+		switch x {
+		case 0:
+			return 0, parquetcolumn.Ready
+		case 1:
+			return 1, parquetcolumn.Ready
+		}
+		return 0, parquetcolumn.Slow
+	}
+	if !finite(x) {
+		return 0, parquetcolumn.Slow
+	}
+	y := float32(transform(c.steps, x))
+	if !finite(float64(y)) {
+		return 0, parquetcolumn.Slow
+	}
+	return y, parquetcolumn.Ready
+}
