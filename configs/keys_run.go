@@ -67,7 +67,7 @@ var tableKeys = []Key{
 	{Path: "sparse_table.admission", Meaning: "Which features get an embedding.", Tuning: true},
 	{Path: "sparse_table.admission.min_occurrences", Default: "1", Range: "[1,4294967295]",
 		Meaning: "A feature's embedding is trained from its n-th occurrence on. 1 means from the first."},
-	{Path: "sparse_table.expiry", Meaning: "Which rows are dropped at the end of the job.", Tuning: true},
+	{Path: "sparse_table.expiry", Meaning: "Which rows are dropped at the end of the job, after the last evaluation: the metrics of the job are those of the model with them.", Tuning: true},
 	{Path: "sparse_table.expiry.unseen_days", Default: "0", Range: "[0,100000]",
 		Meaning: "Drop rows that have not been trained for this many days. 0 keeps them."},
 	{Path: "sparse_table.expiry.min_show", Default: "0", Range: "[0,1e9]",
