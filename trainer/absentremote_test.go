@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -55,7 +56,10 @@ func TestRemoteNotMounted(t *testing.T) {
 	if _, err := Train(t.Context(), job(t, "fm", append(set, "snapshots.remote="+snapshots+"-2")...), fresh); err != nil {
 		t.Errorf("with --fresh: %v", err)
 	}
-	if err := errors.Join(os.RemoveAll(dir), os.Rename(away, dir)); err != nil { // what these two have made
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s was made to upload snapshots", dir)
+	}
+	if err := os.Rename(away, dir); err != nil {
 		t.Fatal(err)
 	}
 	if s := other.night("2026-11-22", withSnapshots); s.Digest != want {
@@ -94,6 +98,37 @@ func TestSnapshotsNotMounted(t *testing.T) {
 		}
 		got := outcome(t, j, s)
 		got.compare(t, &want)
+	}
+}
+
+// TestUploadedBeneathMount: snapshots are not uploaded where snapshots.remote does not exist, since its file
+// system may not be mounted, and are uploaded from the moment it is there.
+func TestUploadedBeneathMount(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mounted")
+	j := job(t, "fm", everyPass, "training.max_examples=640", "snapshots.remote="+dir, `snapshots.remote_every="1 snapshot"`)
+	opts, made, uploaded := quiet, false, int64(0)
+	opts.Fresh = true // so that the job begins without the directory
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.snapshots.wait()
+		r.snapshots.uploads.Finish(ctx)
+		s := r.snapshots.uploads.Summary()
+		if uploaded = s.Uploaded; made || s.Failed == 0 && uploaded == 0 {
+			return nil
+		}
+		if _, err := os.Stat(dir); err == nil || uploaded > 0 {
+			t.Errorf("%s was made", dir)
+		}
+		if !strings.Contains(s.Error, "mkdir -p "+dir) {
+			t.Errorf("the upload has failed with %q", s.Error)
+		}
+		made = true
+		return os.MkdirAll(dir, 0o755)
+	}
+	if _, err := Train(t.Context(), j, opts); err != nil {
+		t.Fatal(err)
+	}
+	if !made || uploaded == 0 {
+		t.Errorf("an upload has failed: %t; afterwards, %d were uploaded", made, uploaded)
 	}
 }
 

@@ -72,6 +72,9 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if err := loadTensors(networkTensors(l.model), l.Saved.Dense); err != nil {
 		return l.mismatch(change.Set, err)
 	}
+	if err := l.checkOverrides(change, spec); err != nil {
+		return err
+	}
 	if l.reading, err = transfer.Read(l.Saved, l.Job, l.opts.Logger); err != nil {
 		return err
 	}

@@ -159,7 +159,7 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 // refillFromSnapshot restores the newest whole snapshot in snapshots.remote of the run that x
 // is of; nil: there is none.
 func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumption, survivors map[string]string) (*refill, error) {
-	d, err := r.snapshotsToRead()
+	d, err := r.presentSnapshots("restoring a snapshot")
 	if err != nil {
 		return nil, err
 	}

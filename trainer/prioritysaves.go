@@ -348,7 +348,7 @@ func (p *prioritySaves) upload(ctx context.Context, s *prioritySave) (*remote.Pu
 		return nil, nil // a snapshot that is there has newer rows
 	}
 	r := p.run
-	d, err := r.remoteSnapshots("uploading rows")
+	d, err := r.presentSnapshots("uploading rows")
 	if err != nil {
 		return nil, err
 	}

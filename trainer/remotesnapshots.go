@@ -263,7 +263,7 @@ func (r *run) outsideReport(name string) string {
 
 func (u *uploads) uploadSnapshot(ctx context.Context, step int64, files *modeldir.RunFiles, resume []byte) (*remote.Published, error) {
 	r := u.run
-	d, err := r.remoteSnapshots("uploading a snapshot")
+	d, err := r.presentSnapshots("uploading a snapshot")
 	if err != nil {
 		return nil, err
 	}
@@ -286,9 +286,11 @@ func (r *run) remoteSnapshots(doing string) (*remote.Directory, error) {
 	return transfer.Open(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
 }
 
-// snapshotsToRead is remoteSnapshots where what is there decides from where the run goes on.
-func (r *run) snapshotsToRead() (*remote.Directory, error) {
-	return transfer.OpenToRead(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), "restoring a snapshot", r.log)
+// presentSnapshots is remoteSnapshots where snapshots.remote has to exist: where what is there decides from
+// where the run goes on, and where something is uploaded, which would otherwise lie beneath a file system
+// that is not mounted.
+func (r *run) presentSnapshots(doing string) (*remote.Directory, error) {
+	return transfer.OpenPresent(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
 }
 
 // snapshotOwner is the Owner of the run's snapshots in a remote directory.
@@ -321,7 +323,7 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 		return false, context.Cause(ctx)
 	}
 	if errors.Is(err, transfer.ErrAbsent) && r.loss == nil && r.hasModels() {
-		r.log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found, and those of this run are not there", "remote", uri)
+		r.log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found; those of this run are uploaded when it is there", "remote", uri)
 		return false, nil
 	}
 	if err == nil && len(all) == 0 && r.loss != nil && r.loss.uploaded && transfer.MountedPath(r.data.sources, uri) != "" {
@@ -375,7 +377,7 @@ func (r *run) hasModels() bool {
 
 // listSnapshots lists snapshots.remote.
 func (r *run) listSnapshots(ctx context.Context) (d *remote.Directory, all []*remote.Manifest, err error) {
-	if d, err = r.snapshotsToRead(); err != nil {
+	if d, err = r.presentSnapshots("restoring a snapshot"); err != nil {
 		return nil, nil, err
 	}
 	var faults []error

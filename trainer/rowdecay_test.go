@@ -158,6 +158,53 @@ func TestTableL2AndWarmStarts(t *testing.T) {
 	}
 }
 
+// TestTableL2WaitsForGradients: rows whose optimizer's state starts fresh in a warm start, or that get new values, have no
+// gradients that the penalty could be divided by. They stay as they are until they are used; divided by epsilon alone, they
+// were gone after the first step.
+func TestTableL2WaitsForGradients(t *testing.T) {
+	held := "optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.0005}"
+	for name, c := range map[string]struct {
+		kind string
+		set  string
+	}{
+		"another optimizer":           {"fm", "optimizer.rows={kind: rowwise_adagrad}"},
+		"another optimizer, decaying": {"fm", "optimizer.rows={kind: adam, weight_decay: 0.01}"},
+		"new values":                  {"lr", held},
+		"without a penalty":           {"fm", "optimizer.rows={kind: adagrad, learning_rate: 0.05}"},
+	} {
+		first := job(t, c.kind, c.set, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0", "sparse_table.admission={min_occurrences: 2}")
+		train(t, first)
+		before, stored := settledRows(t, first.Output.ModelDir)
+		digests := map[string]bool{}
+		for _, on := range []func(...string) []string{func(set ...string) []string { return set }, onSSD} {
+			j := job(t, "fm", on(held, "data.shuffle_buffer=0", "data.train=[LOG/train-1.tsv.gz]", "training.warm_start="+first.Output.ModelDir, "sparse_table.admission={min_occurrences: 2}")...)
+			digests[train(t, j).Digest] = true
+			after, now := settledRows(t, j.Output.ModelDir)
+			unused := 0
+			for key, values := range before {
+				if now[key].stats != stored[key].stats {
+					continue
+				}
+				unused++
+				if name != "without a penalty" && !slices.Equal(after[key][:len(values)], values) {
+					t.Fatalf("%s: row %x is %v, was %v", name, key, after[key], values)
+				}
+				for i, v := range after[key] {
+					if math.Abs(float64(v)) < 1e-30 && (i >= len(values) || values[i] != 0) {
+						t.Fatalf("%s: row %x is %v, was %v", name, key, after[key], values)
+					}
+				}
+			}
+			if unused < 50 {
+				t.Errorf("%s: %d unused rows: too few to show anything", name, unused)
+			}
+		}
+		if len(digests) != 1 {
+			t.Errorf("%s: memory and SSD differ: %v", name, digests)
+		}
+	}
+}
+
 // denominator is that of value i of a row of fm: its first value is the linear weight.
 func denominator(state []float32, i int) float64 {
 	const epsilon = 1e-8

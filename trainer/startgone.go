@@ -56,7 +56,7 @@ func (r *run) startElsewhere(ctx context.Context, gone *startGoneError) error {
 		return gone
 	}
 	r.models.gone = gone
-	d, err := transfer.OpenToRead(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
+	d, err := transfer.OpenPresent(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
 	var all []*remote.Manifest
 	if err == nil {
 		all, _, err = d.Generations(ctx)

@@ -65,7 +65,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	return t.copyRows(ctx, warmstart.NewConverter(warmstart.Conversion{
 		From: before, To: r.Layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(r.job.Seed, initRounding),
 		Init: r.table.init, Refresh: r.Rows.Init, Parts: r.Rows.Parts(), OldParts: oldRows.Parts(),
-		Clocks: decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew),
+		Clocks: decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew || (!keepState || values.Fresh > 0) && decay.RatesOf(r.Rows).By != nil),
 	}))
 }
 

@@ -64,7 +64,7 @@ type takeover struct {
 func (t *takeover) dense() error {
 	r := t.run
 	if r.Spec.Kind != t.oldSpec.Kind {
-		r.log.Warn("warm start: the earlier model is of another kind; only parameters with the same name and inputs are copied",
+		r.log.Warn("warm start: the earlier model is of another kind; only parameters with the same name, inputs and size are copied",
 			"earlier", t.oldSpec.Kind, "now", r.Spec.Kind)
 	}
 	if r.job.Optimizer.Dense.Kind != t.earlier.Optimizer.Dense.Kind {
@@ -90,6 +90,11 @@ func (t *takeover) dense() error {
 			continue
 		}
 		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
+		if err != nil && r.Spec.Kind != t.oldSpec.Kind { // as dcn and dcn_v2 have cross weights of their own shapes
+			r.state.Engine.Dense.Begin(i, began)
+			fresh = append(fresh, p.Name)
+			continue
+		}
 		if err != nil {
 			return err
 		}

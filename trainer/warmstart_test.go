@@ -200,6 +200,33 @@ func TestWarmStartFromAnotherKindOfModel(t *testing.T) {
 	}
 }
 
+// TestWarmStartBetweenCrossNetworks: the cross weights of dcn and of dcn_v2 have the same names and other shapes. They
+// start fresh, and the deep network, which both have, is taken over.
+func TestWarmStartBetweenCrossNetworks(t *testing.T) {
+	for _, kinds := range [][2]string{{"dcn", "dcn_v2"}, {"dcn_v2", "dcn"}} {
+		dir, _ := firstNight(t, kinds[0])
+		j := job(t, kinds[1], "data.limit=64", "optimizer.schedule={warmup_steps: 1000000}")
+		j.Training.WarmStart = dir
+		train(t, j)
+		old, now := load(t, dir), load(t, j.Output.ModelDir)
+		of := func(l *Loaded, name string) []float32 {
+			for _, p := range l.model.Params() {
+				if p.Name == name {
+					return p.Data
+				}
+			}
+			t.Fatalf("no parameter %s", name)
+			return nil
+		}
+		before := of(old, "deep/0/weight")
+		for i, v := range of(now, "deep/0/weight") {
+			if d := math.Abs(float64(v - before[i])); d > 1e-4 {
+				t.Fatalf("from %s to %s: weight %d of the deep network is %g, was %g", kinds[0], kinds[1], i, v, before[i])
+			}
+		}
+	}
+}
+
 // TestRowsAgeByTheDate: shows decay by day, and rows unseen for too long go.
 func TestRowsAgeByTheDate(t *testing.T) {
 	aging := []string{"sparse_table.show_decay=0.5", "sparse_table.expiry.unseen_days=2", "data.columns[2].transform=[log1p]"}

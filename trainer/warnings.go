@@ -79,7 +79,12 @@ func warnChanges(r *run, earlier *configs.Job) {
 	if earlier.Data.NegativeSampling != r.job.Data.NegativeSampling {
 		warn("data.negative_sampling", earlier.Data.NegativeSampling, r.job.Data.NegativeSampling)
 	}
-	for _, now := range r.job.Data.Columns {
+	columnChanges(earlier, r.job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
+}
+
+// columnChanges calls changed for what is not the same about the columns that both jobs have.
+func columnChanges(earlier, job *configs.Job, changed func(column, what, before, now string)) {
+	for _, now := range job.Data.Columns {
 		i := slices.IndexFunc(earlier.Data.Columns, func(c configs.Column) bool { return c.Name == now.Name })
 		if i < 0 {
 			continue
@@ -92,14 +97,14 @@ func warnChanges(r *run, earlier *configs.Job) {
 			before, now string
 		}{
 			{"role", before.Role, now.Role},
-			{"pooling", cmp.Or(before.Pooling, earlier.Model.Pooling), cmp.Or(now.Pooling, r.job.Model.Pooling)},
+			{"pooling", cmp.Or(before.Pooling, earlier.Model.Pooling), cmp.Or(now.Pooling, job.Model.Pooling)},
 			{"space", cmp.Or(before.Space, before.Name), cmp.Or(now.Space, now.Name)},
 			{"transform", transformText(before.Transform), transformText(now.Transform)},
 			{"missing", missingText(before.Missing), missingText(now.Missing)},
 			{"separator", before.Separator + " " + before.WeightSeparator, now.Separator + " " + now.WeightSeparator},
 		} {
 			if f.before != f.now {
-				warn("data.columns."+now.Name+"."+f.name, f.before, f.now)
+				changed(now.Name, f.name, f.before, f.now)
 			}
 		}
 	}

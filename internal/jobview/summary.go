@@ -71,7 +71,7 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 	tableSummary(&b, &s.Table)
 	snapshotText(&b, s)
 	if s.ExpiredRows > 0 {
-		fmt.Fprintf(&b, "expired       %d rows\n", s.ExpiredRows)
+		fmt.Fprintf(&b, "expired       %d rows, after the metrics above were computed: \"aibox eval\" measures the model without these rows\n", s.ExpiredRows)
 	}
 	precision := precisionText(s.Precision)
 	if precision != "" {

@@ -26,9 +26,9 @@ func TestSummary(t *testing.T) {
 		ModelKind: "dlrm", Examples: 2000, ElapsedSeconds: 1.25, ExamplesPerSec: 4000, KeptEpoch: 1, Steps: 10,
 		TrainRows: trainer.ReadingSummary{Good: 1000, Bad: 3, BadByReason: map[string]int64{"wrong column count": 2, "label": 1}, Dropped: 7},
 		EvalRows:  trainer.ReadingSummary{Good: 50}, Eval: &first, Limiting: "RE", Bound: "reading: do this", DenseParameters: 99, Digest: "abcd",
-		PeakMemoryBytes: 3 << 20,
-		Epochs:          []trainer.EpochSummary{{Epoch: 1, Online: report(1000, math.NaN(), 0), Eval: &first}, {Epoch: 2, Online: report(1000, math.NaN(), 0), Eval: &second}},
-		Files:           map[string]string{"model": "m", "summary": "m/summary.json"},
+		PeakMemoryBytes: 3 << 20, ExpiredRows: 12,
+		Epochs: []trainer.EpochSummary{{Epoch: 1, Online: report(1000, math.NaN(), 0), Eval: &first}, {Epoch: 2, Online: report(1000, math.NaN(), 0), Eval: &second}},
+		Files:  map[string]string{"model": "m", "summary": "m/summary.json"},
 	}
 	var out bytes.Buffer
 	if err := PrintSummary(&out, s); err != nil {
@@ -49,6 +49,7 @@ bounded by    reading: do this
 train rows    1000 good, 3 bad (label 1, wrong column count 2), 7 negatives left out by sampling
 eval rows     50 good, 0 bad
 table         0 rows, 0 B in memory
+expired       12 rows, after the metrics above were computed: "aibox eval" measures the model without these rows
 dense part    99 parameters
 peak memory   3.0 MiB
 digest        abcd

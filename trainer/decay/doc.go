@@ -31,7 +31,9 @@
 //
 // # History
 //
-// Where the state of rows changes otherwise than by updates, in a warm start, all rows are decayed first.
+// Where the state of rows changes otherwise than by updates, in a warm start, all rows are decayed first. Rows
+// whose sums are 0 then, since the optimizer is another one or values are new, have nothing to be divided by: they get
+// the clock of a row that was never updated.
 //
 // Rates and schedules may change from one run to the next, and a row may have been used
 // last many runs ago. So a model has the history of its rates (History): a segment for each

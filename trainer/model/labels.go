@@ -9,7 +9,7 @@ import (
 // Columns of the network have names, so that a later model with another field, dense
 // feature or tower can copy the values that both models have:
 // "user/embedding/3" is value 3 of field user's embedding, "user/linear" its
-// linear weight, "dense:age" a dense feature, "item·user"
+// linear weight, "dense:age" a dense feature, "item"·"user", with the quotation marks,
 // the dot product of two vectors, "deep/0:17" the 18th result of a layer.
 // A parameter's axis carries the names of the columns that it belongs to.
 
@@ -98,16 +98,18 @@ func (s Spec) denseNames() []string {
 }
 
 // pairNames are the dot products of the interaction, in its order; the bottom
-// network's vector, if there is one, comes before the fields.
+// network's vector, if there is one, comes before the fields. A product has the same name in whatever order
+// the job lists its fields, and none is that of another one: no field has an empty name, which the bottom network's has.
 func (s Spec) pairNames() []string {
 	vectors := s.Fields
 	if len(s.Dense) > 0 {
-		vectors = append([]string{"dense"}, vectors...)
+		vectors = append([]string{""}, vectors...)
 	}
 	var names []string
 	for i := range vectors {
 		for j := range i {
-			names = append(names, vectors[i]+"·"+vectors[j])
+			a, b := vectors[i], vectors[j]
+			names = append(names, fmt.Sprintf("%q·%q", min(a, b), max(a, b)))
 		}
 	}
 	return names

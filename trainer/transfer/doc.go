@@ -15,7 +15,7 @@
 //
 // A remote directory may be on a file system that is mounted from elsewhere. Where that is not
 // mounted, its place is empty or missing, which must not count as a directory without models. So
-// what decides by the contents of the directory opens it by OpenToRead, which fails if the
+// what decides by the contents of the directory opens it by OpenPresent, which fails if the
 // directory does not exist. And a model is not published where models of its model directory have been, which
 // remote.json there says (Report), and now there are none.
 package transfer

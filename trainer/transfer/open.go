@@ -34,10 +34,11 @@ func Open(sources *source.Sources, uri string, bytesPerSecond int64, doing strin
 // ErrAbsent says that a remote directory is not there.
 var ErrAbsent = errkind.New(errkind.IO, "it does not exist")
 
-// OpenToRead is Open for a remote directory whose contents decide what is done. If it
-// is one of a mounted file system, it has to exist, or the error is ErrAbsent: where that is not mounted,
-// nobody knows what is there. HDFS is not mounted; there, a directory that does not exist is an empty one.
-func OpenToRead(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
+// OpenPresent is Open for a remote directory whose contents decide what is done, or which is to get more of
+// them while training goes on. If it is one of a mounted file system, it has to exist, or the error is ErrAbsent:
+// where that is not mounted, nobody knows what is there, and what is written lies beneath it. HDFS is not
+// mounted; there, a directory that does not exist is an empty one.
+func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
 	if path := MountedPath(sources, uri); path != "" {
 		info, err := os.Stat(path)
 		if err == nil && !info.IsDir() {

@@ -33,7 +33,7 @@ func TestFileIsNoRemoteDirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenToRead(sources, file, 0, "restoring", silent); err == nil || !strings.Contains(err.Error(), file+": it is a file") {
+	if _, err := OpenPresent(sources, file, 0, "restoring", silent); err == nil || !strings.Contains(err.Error(), file+": it is a file") {
 		t.Errorf("%v", err)
 	}
 }

@@ -131,7 +131,7 @@ func (o *RestoreOptions) giveUpLost(ctx context.Context, sources *source.Sources
 		return lost
 	}
 	uri, _ := remote.SplitURI(o.From)
-	d, err := OpenToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	d, err := OpenPresent(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
 	if err == nil {
 		err = d.Whole(ctx, m)
 	}

@@ -86,7 +86,7 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 	o.ensureDefaults()
 	defer func() { err = errors.Join(err, modeldir.RemoveDiscarded(o.To)) }()
 	uri, number := remote.SplitURI(o.From)
-	d, err := OpenToRead(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	d, err := OpenPresent(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -64,13 +64,16 @@ func (c *Converter) Convert(key uint64, row []float32) []float32 {
 	state := c.To.State(c.buf)
 	c.To.LoadValues(c.now, c.buf)
 	clear(state)
+	words := state
 	if c.Clocks.Counts() {
-		*decay.ClockOf(state) = clock
-		state = state[:len(state)-1]
+		words = state[:len(state)-1]
 	}
-	c.Refresh(c.now, state)
+	c.Refresh(c.now, words)
 	if c.KeepState {
-		c.copyState(state, c.From.State(row))
+		c.copyState(words, c.From.State(row))
+	}
+	if c.Clocks.Counts() {
+		*decay.ClockOf(state) = c.Clocks.Clock(clock, words)
 	}
 	c.To.SetStats(c.buf, c.From.Stats(row))
 	return c.buf
