@@ -166,3 +166,33 @@ func TestHeldPassesReserved(t *testing.T) {
 		}
 	}
 }
+
+// TestFullDevice: the end of a pass, the check of parameters and an export need no memory of a device, all of which rows may have taken.
+func TestFullDevice(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		p := multiplying(2, 16<<20, 64<<10, 1)
+		b := newBench(t, setup{spec: deep(true), dense: adam, held: held, seed: testseed.Of(t), batches: 1, examples: 20})
+		e := b.open(t, p, devices(2))
+		b.begin(t)
+		b.trainFirst(t, 1)
+		for d := range 2 {
+			other, err := p.Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			free, _, err := other.FreeMemory()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := other.Alloc("all the rest", int(free)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(e.End(), e.Check(), e.Export(), e.Import()); err != nil {
+			t.Errorf("rows on the devices %v: %v", held, err)
+		}
+		if err := errors.Join(e.Close(), p.Err()); err != nil {
+			t.Error(err)
+		}
+	}
+}
