@@ -156,3 +156,75 @@ func TestHeldPassTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldPassesReserved: what Begin reserves is enough for the mini-batches of a pass, also where most of their features are those of one
+// row, which is on one device, or those of a few examples.
+func TestHeldPassesReserved(t *testing.T) {
+	rng := testseed.Rand(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: 1, examples: 200}
+	for n := 1; n <= 4; n++ {
+		for _, first := range []int{0, 90} { // of the examples that have these features
+			b := newBench(t, s)
+			batch := randomBatch(rng, s, 100)
+			batch.Index, batch.Offsets = nil, []int32{0}
+			for bag := range batch.N * len(s.spec.Fields) {
+				for range 1 + 60*min(1, bag/(1+len(s.spec.Fields)*first)) {
+					batch.Index = append(batch.Index, int32(min(bag, len(batch.Rows)-1)))
+				}
+				batch.Offsets = append(batch.Offsets, int32(len(batch.Index)))
+			}
+			batch.Invert(len(batch.Rows))
+			b.pass = &reader.Pass{Batches: []reader.Batch{batch}}
+			for i := range 100 {
+				b.pass.Keys = append(b.pass.Keys, uint64(i))
+			}
+			p := platform(n, 1)
+			e := b.open(t, p, devices(n))
+			b.begin(t)
+			device, host := e.DeviceBytes(), e.MemoryBytes()
+			b.trainFirst(t, 1)
+			if err := e.End(); err != nil {
+				t.Fatal(err)
+			}
+			if more := e.DeviceBytes() - device; more != 0 {
+				t.Errorf("%d devices: the mini-batch takes %d bytes more than what was reserved", n, more)
+			}
+			if more := e.MemoryBytes() - host; more > 4<<10 { // which lists of rows take
+				t.Errorf("%d devices: the mini-batch takes %d bytes of the host more than what was reserved", n, more)
+			}
+			if err := errors.Join(e.Close(), p.Err()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestFullDevice: the end of a pass, the check of parameters and an export need no memory of a device, all of which rows may have taken.
+func TestFullDevice(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		p := multiplying(2, 16<<20, 64<<10, 1)
+		b := newBench(t, setup{spec: deep(true), dense: adam, held: held, seed: testseed.Of(t), batches: 1, examples: 20})
+		e := b.open(t, p, devices(2))
+		b.begin(t)
+		b.trainFirst(t, 1)
+		for d := range 2 {
+			other, err := p.Open(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			free, _, err := other.FreeMemory()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := other.Alloc("all the rest", int(free)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(e.End(), e.Check(), e.Export(), e.Import()); err != nil {
+			t.Errorf("rows on the devices %v: %v", held, err)
+		}
+		if err := errors.Join(e.Close(), p.Err()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type parameters struct {
 	value, grad, average []int // of each parameter; no averages: nil
 	slots                [][]int
 	running              []int // of each normalization
+	checks               int   // of each parameter a word: see firstNotFinite
 	probe                int   // a float32 behind the gradients: see Engine.probe
 	gradients            int   // where they begin
 	gradientBytes        int   // of all gradients and the probe
@@ -69,6 +70,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads 
 	for _, n := range net.Norms {
 		p.running = append(p.running, place(len(n.Both)))
 	}
+	p.checks = place(len(net.Params))
 	return p
 }
 
@@ -253,24 +255,22 @@ func (e *Engine) firstNotFinite() (int, error) {
 	if n == 0 {
 		return -1, nil
 	}
+	// Rows may have taken all the memory that others could be in.
 	r := e.replicas[0]
-	flags, err := r.alloc("check", 4*n, "for the check of the parameters")
-	if err != nil {
-		return 0, err
-	}
+	flags := func(first, n int) gpu.Region { return gpu.Part(r.state, p.checks+4*first, 4*n) }
 	var pinned gpu.Pinned
 	if err := r.growPinned(&pinned, "check", 4*n, "for the check of the parameters"); err != nil {
 		return 0, err
 	}
-	if err := r.compute.Fill(gpu.All(flags), 0); err != nil {
+	if err := r.compute.Fill(flags(0, n), 0); err != nil {
 		return 0, err
 	}
 	for i, param := range p.net.Params {
-		if err := r.kernels.Finite(r.compute, gpu.Part(flags, 4*i, 4), r.vector(p.value[i], len(param.Data)), 1); err != nil {
+		if err := r.kernels.Finite(r.compute, flags(i, 1), r.vector(p.value[i], len(param.Data)), 1); err != nil {
 			return 0, err
 		}
 	}
-	if err := r.compute.Copy(gpu.All(pinned), gpu.All(flags)); err != nil {
+	if err := r.compute.Copy(gpu.All(pinned), flags(0, n)); err != nil {
 		return 0, err
 	}
 	if err := r.compute.Synchronize(); err != nil {
@@ -285,9 +285,6 @@ func (e *Engine) firstNotFinite() (int, error) {
 		if w != 0 && first < 0 {
 			first = i
 		}
-	}
-	if err := flags.Free(); err != nil {
-		return 0, err
 	}
 	return first, pinned.Free()
 }

@@ -23,29 +23,40 @@ type size struct {
 // timelineWords is for how many words of a timeline of decay there is room in needs; if it has more, memory grows.
 const timelineWords = 4096
 
-// needsOf are those of a mini-batch, whose rows and features are divided among the devices about equally. They depend on nothing that
-// changes.
+// varying is how many parts of a section have a size that depends on the rows and features that the device has.
+const varying = 6
+
+// needsOf are those of a mini-batch. Its rows are divided among the devices about equally. Its features need not be: in many mini-batches
+// most of them are those of a few rows, which one device may have. They depend on nothing that changes.
 func (r *Rows) needsOf(of size) needs {
-	devices := len(r.parts)
-	part := func(n int) int {
-		if devices == 1 {
-			return n
-		}
-		return min(n, n/devices+n/(4*devices)+64)
+	devices, some := len(r.parts), of.rows
+	if devices > 1 {
+		some = min(some, some/devices+some/(4*devices)+64)
 	}
+	x := r.sectionOf(of, some, of.features)
+	n := needs{work: r.workOf(&x, of.training, of.examples).bytes, inputs: x.bytes}
+	// Together the sections have each row and each feature once.
+	all, none := r.sectionOf(of, of.rows, of.features), r.sectionOf(of, 0, 0)
+	n.pinned = all.bytes + (devices-1)*(none.bytes+varying*align)
+	return n
+}
+
+// sectionOf is the section of a device that has so many rows and features of a mini-batch.
+func (r *Rows) sectionOf(of size, rows, features int) section {
+	devices := len(r.parts)
 	x := section{
-		Share: Share{0, (of.examples + devices - 1) / devices}, rows: part(of.rows), all: of.rows, bagCount: part(of.features),
+		Share: Share{0, (of.examples + devices - 1) / devices}, rows: rows, all: of.rows, bagCount: features,
 		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: of.weighted,
 	}
 	if x.decays {
 		x.timelineWords = timelineWords
 	}
 	if of.training {
-		x.rowBagCount, x.rowWeighted = part(of.features), of.rowWeighted
+		x.rowBagCount, x.rowWeighted = features, of.rowWeighted
 		x.floats = 2 * kernels.UpdateBytes / 4 * r.Network.Fields // of as many groups at most
 	}
 	r.place(&x, of.training, of.examples)
-	return needs{work: r.workOf(&x, of.training, of.examples).bytes, inputs: x.bytes, pinned: devices * x.bytes}
+	return x
 }
 
 // needsOfAll are the largest of some mini-batches.

@@ -97,10 +97,11 @@ func (r *Rows) Receive(number, d int, down gpu.Stream) error {
 	return down.Copy(gpu.Part(r.slots[number].overflow, align*d, 4), gpu.Part(r.parts[d].overflow, align*number, 4))
 }
 
-// Overflowed returns the key of a row whose values Update has made infinite or NaN, if there is one. All that
+// Overflowed returns the key of the first row of the mini-batch whose values Update has made infinite or NaN, if there is one. All that
 // Receive has enqueued must have finished.
 func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 	s := &r.slots[number]
+	first := 0 // if is
 	for d := range r.parts {
 		b, err := s.overflow.Reading(align*d, 4)
 		if err != nil {
@@ -111,12 +112,19 @@ func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 			continue
 		}
 		x := &s.sections[d]
+		row := int(at)
+		if len(r.parts) > 1 {
+			row = int(s.order.rows[x.first+row])
+		}
+		if is && row > first {
+			continue
+		}
 		index, err := s.pinned.Reading(x.at+x.index, 4*x.rows)
 		if err != nil {
 			return 0, false, err
 		}
 		place := gpu.As[int32](index)[at]*int32(len(r.parts)) + int32(d)
-		return r.current.Keys[slices.Index(r.current.at, place)], true, nil
+		key, first, is = r.current.Keys[slices.Index(r.current.at, place)], row, true
 	}
-	return 0, false, nil
+	return key, is, nil
 }

@@ -36,7 +36,7 @@ type Rows struct {
 	bags       *Bags
 	grads      Gradients
 	rounding   sparsetable.Rounding
-	overflowed atomic.Int64 // 1 + the index of a row whose update was not finite; 0: there is none
+	overflowed atomic.Int64 // 1 + the index of the first row whose update was not finite; 0: there is none
 	scratch    scratchPool
 
 	// What runs on all threads, bound once so that a step allocates nothing:
@@ -213,10 +213,20 @@ func (r *Rows) update(lo, hi int) {
 		state := r.decay.update(values, r.Layout.State(row))
 		r.step(i).Update(values, state, grad)
 		if !engine.Finite(values) {
-			r.overflowed.Store(int64(i) + 1)
+			r.overflow(i)
 		}
 		if !inPlace {
 			r.Layout.StoreValues(row, values, r.pass.Keys[r.batch.Rows[i]], r.rounding)
+		}
+	}
+}
+
+// overflow notes that the values of row i are not finite.
+func (r *Rows) overflow(i int) {
+	for n := int64(i) + 1; ; {
+		was := r.overflowed.Load()
+		if was > 0 && was < n || r.overflowed.CompareAndSwap(was, n) {
+			return
 		}
 	}
 }
