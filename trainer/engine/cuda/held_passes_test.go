@@ -273,38 +273,49 @@ func TestHeldPasses(t *testing.T) {
 }
 
 // TestHeldPassesTraffic: rows that a pass shares with the one before are copied neither up nor down, and others while
-// mini-batches are trained.
+// mini-batches are trained, if there are enough of these: the worker that copies needs a processor now and then.
 func TestHeldPassesTraffic(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, numbers := range [][]int{{0}, {0, 1, 2}} {
 		if testing.Short() && len(numbers) > 1 {
 			continue
 		}
-		rng := rand.New(rand.NewPCG(seed, 3))
-		s := nightSetup(0, seed)
-		s.held = true
-		const passes, keys, fresh, batches = 4, 1200, 400, 100
-		n := &night{universe: keys + passes*fresh}
-		for i := range passes {
-			p := nightPass{Pass: new(reader.Pass)}
-			for k := range keys {
-				p.Keys = append(p.Keys, uint64(i*fresh+k)*0x10001+1)
+		want, rows := devicerows.Traffic{}, devicerows.Traffic{}
+		for batches := 100; batches <= 1600; batches *= 2 {
+			if rows, want = traffic(t, seed, numbers, batches); rows.Late == want.Late {
+				break
 			}
-			for range batches {
-				p.Batches = append(p.Batches, randomBatch(rng, s, 40))
-			}
-			n.passes = append(n.passes, p)
-		}
-		_, rows, _, err := nightOn(t, s, n, numbers, 1<<30, 0) // operations run when they are enqueued
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := devicerows.Traffic{
-			Uploaded: keys + (passes-1)*fresh, Late: keys, Kept: (passes - 1) * (keys - fresh), Downloaded: (passes-1)*fresh + keys,
 		}
 		if rows != want {
 			t.Errorf("devices %v: %+v, want %+v", numbers, rows, want)
 		}
+	}
+}
+
+// traffic is that of passes of so many mini-batches that share rows, and what it should be.
+func traffic(t *testing.T, seed uint64, numbers []int, batches int) (rows, want devicerows.Traffic) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 3))
+	s := nightSetup(0, seed)
+	s.held = true
+	const passes, keys, fresh = 4, 1200, 400
+	n := &night{universe: keys + passes*fresh}
+	for i := range passes {
+		p := nightPass{Pass: new(reader.Pass)}
+		for k := range keys {
+			p.Keys = append(p.Keys, uint64(i*fresh+k)*0x10001+1)
+		}
+		for range batches {
+			p.Batches = append(p.Batches, randomBatch(rng, s, 40))
+		}
+		n.passes = append(n.passes, p)
+	}
+	_, rows, _, err := nightOn(t, s, n, numbers, 1<<30, 0) // operations run when they are enqueued
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows, devicerows.Traffic{
+		Uploaded: keys + (passes-1)*fresh, Late: keys, Kept: (passes - 1) * (keys - fresh), Downloaded: (passes-1)*fresh + keys,
 	}
 }
 
