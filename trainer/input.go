@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/trainer/jobparts"
@@ -31,7 +32,35 @@ func (r *run) listData(ctx context.Context) error {
 		return missing
 	}
 	r.data.eval, err = r.list(ctx, "data.eval", r.job.Data.Eval)
+	for _, text := range r.data.repeated() {
+		r.log.Warn(text)
+	}
 	return errors.Join(missing, err)
+}
+
+// repeated says which files are read more often than the user may think: patterns may overlap.
+func (d *dataset) repeated() (warnings []string) {
+	seen := map[string]bool{}
+	warn := func(l *source.Listing, say string) {
+		if l == nil {
+			return
+		}
+		var again []string
+		for _, f := range l.Files {
+			if seen[f.URI] {
+				again = append(again, f.URI)
+			}
+			if l == d.train {
+				seen[f.URI] = true
+			}
+		}
+		if len(again) > 0 {
+			warnings = append(warnings, fmt.Sprintf(say, humanize.Count(int64(len(again)), "file"), again[0]))
+		}
+	}
+	warn(d.train, "data.train names %s more than once, such as %s: their examples are trained on each time")
+	warn(d.eval, "data.eval has %s of data.train, such as %s: on examples that it was trained on, a model looks better than it is")
+	return warnings
 }
 
 func (r *run) list(ctx context.Context, key string, uris []string) (*source.Listing, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,48 @@ func TestInputIsListedOnce(t *testing.T) {
 					t.Errorf("%s: epoch %d has %d examples and evaluates %d", c.name, e.Epoch, e.Examples, e.Eval.Examples)
 				}
 			}
+		}
+	}
+}
+
+// TestRepeatedFiles: a warning says which files overlapping patterns name twice, and which a model is measured on that it was trained on.
+func TestRepeatedFiles(t *testing.T) {
+	text, err := os.ReadFile(job(t, "lr").Data.Eval[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a.tsv", "b.tsv", "c.tsv"} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		train, eval []string
+		want        []string
+	}{
+		{[]string{"a.tsv", "b.tsv"}, []string{"c.tsv"}, nil},
+		{[]string{"*.tsv", "b.tsv"}, []string{"c.tsv", "c.tsv"}, []string{
+			"data.train names 1 file more than once, such as " + dir + "/b.tsv: their examples are trained on each time",
+			"data.eval has 2 files of data.train, such as " + dir + "/c.tsv: on examples that it was trained on, a model looks better than it is",
+		}},
+	} {
+		j := job(t, "lr")
+		within := func(names []string) (uris []string) {
+			for _, name := range names {
+				uris = append(uris, filepath.Join(dir, name))
+			}
+			return uris
+		}
+		j.Data.Train, j.Data.Eval = within(c.train), within(c.eval)
+		var got []string
+		for _, w := range train(t, j).Warnings {
+			if strings.HasPrefix(w, "data.") {
+				got = append(got, w)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v and %v: the warnings are %q, want %q", c.train, c.eval, got, c.want)
 		}
 	}
 }
