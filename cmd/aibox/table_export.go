@@ -22,8 +22,10 @@ func tableExportCommand() *cli.Command {
 		Description: `Columns: key (uint64), values and state (lists of float), show, click (float),
 last_seen, count (uint32). They have the very bits of the table, and import reads
 them back; only where weight_decay or table_l2 shrinks rows, values are those after
-the model's last step, as float32, and the last word of state is the row's clock. The rows are in no particular order. The file appears under its name when
-it is complete.
+the model's last step, as float32, and the last word of state is the row's clock. The rows
+are in no particular order. The file appears under its name when it is complete.
+docs/serving.md says how other programs predict with it; a row counts only if its count is
+at least sparse_table.admission.min_occurrences.
 
 Examples:
 

@@ -25,7 +25,9 @@ func tableGetCommand() *cli.Command {
 		ArgsUsage: "TABLE KEY|FIELD=VALUE...",
 		Description: `A key is a number, in decimal, or in hexadecimal with 0x. FIELD=VALUE stands for the
 key that the training data give to this value of the field. The key is computed by
-the model's job, or by the job that --job names.
+the model's job, or by the job that --job names. The model predicts with the values of a
+row only if its count is at least sparse_table.admission.min_occurrences; else they
+count as 0, as those of a key without a row do.
 
 Examples:
 

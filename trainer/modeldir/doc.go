@@ -61,5 +61,6 @@
 //	|          |           | names,shapes | to back          | LE      |
 //	+----------+-----------+--------------+------------------+---------+
 //
-// The checksum covers all that precedes it.
+// The checksum covers all that precedes it. Names of tensors begin with param/, buffer/ (running statistics of batch
+// normalization) or optimizer/. docs/serving.md says how to predict with them.
 package modeldir
