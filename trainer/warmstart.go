@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/reader"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
@@ -20,13 +21,9 @@ import (
 // starts with fresh values, one that was removed is dropped. Optimizer state is copied
 // if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
-	earlier, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{Saved: true})
+	earlier, schema, err := r.earlierJob()
 	if err != nil {
-		return fmt.Errorf("job file of the earlier model: %w", err)
-	}
-	schema, err := jobparts.Schema(earlier)
-	if err != nil {
-		return fmt.Errorf("job file of the earlier model: %w", err)
+		return err
 	}
 	spec, err := jobparts.ModelSpec(earlier, &schema)
 	if err != nil {
@@ -50,6 +47,19 @@ func (r *run) warmStart(ctx context.Context) error {
 	}
 	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.previous.Step, r.models.previous.Step
 	return nil
+}
+
+// earlierJob returns the job of the earlier model, and its schema.
+func (r *run) earlierJob() (*configs.Job, reader.Schema, error) {
+	var schema reader.Schema
+	job, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{Saved: true})
+	if err == nil {
+		schema, err = jobparts.Schema(job)
+	}
+	if err != nil {
+		return nil, schema, fmt.Errorf("job file of the earlier model: %w", err)
+	}
+	return job, schema, nil
 }
 
 // takeover moves an earlier model's values into a run.
