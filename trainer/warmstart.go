@@ -122,11 +122,13 @@ func (t *takeover) dense() error {
 		r.state.Engine.Dense.Begin(i, began)
 	}
 	for _, p := range r.model.Buffers() {
-		if s, ok := saved[bufferPrefix+p.Name]; ok && len(s.Data) == len(p.Data) {
-			copy(p.Data, s.Data)
-		} else {
+		s := saved[bufferPrefix+p.Name]
+		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
+		if err != nil { // the layer, or its normalization, is new
 			fresh = append(fresh, p.Name)
+			continue
 		}
+		warmstart.Copy(m, p.Data, s.Data)
 	}
 	if len(fresh) > 0 {
 		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
