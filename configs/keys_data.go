@@ -92,7 +92,7 @@ var dataKeys = []Key{
 	{Path: "data.shuffle_buffer", Default: "0", Range: "[0,1e8]", Tuning: true,
 		Meaning: "Shuffle the examples, by the seed, within windows of this many. The examples of a window are held in memory. 0 keeps the order of the files, which is best for logs."},
 	{Path: "data.negative_sampling", Default: "1", Range: "(0,1]", Tuning: true,
-		Meaning: "Keep this share of the negative training examples, chosen by the seed. Predictions are calibrated for it. 1 keeps all."},
+		Meaning: "Keep this share of the negative training examples, chosen by the seed. Predictions are calibrated for it, also those of a warm start with another share than the earlier model had. 1 keeps all."},
 	{Path: "data.max_bad_rows", Default: "-1", Range: "[-1,inf)", Tuning: true,
 		Meaning: "Stop when more rows than this are bad. Lost rows count too. -1 means that there is no such limit."},
 	{Path: "data.max_bad_fraction", Default: "0.01", Range: "[0,1]", Tuning: true,

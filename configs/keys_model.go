@@ -52,7 +52,7 @@ var modelKeys = []Key{
 	{Path: "model.batch_norm", Default: "false", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Whether hidden layers have batch normalization."},
 	{Path: "model.initial_bias", Default: "auto", Values: []string{"auto"}, Range: "[-50,50]", Tuning: true,
-		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, and negative_sampling applies. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model."},
+		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, and negative_sampling applies. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model, shifted if data.negative_sampling is another."},
 	{Path: "model.pooling", Default: "sum", Values: []string{"sum", "mean"}, Tuning: true,
 		Meaning: "How the embeddings of a field with several values are combined into one, unless its column says it."},
 }

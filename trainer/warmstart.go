@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/trainer/jobparts"
+	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
@@ -45,6 +46,7 @@ func (r *run) warmStart(ctx context.Context) error {
 	if err := t.rows(ctx); err != nil {
 		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Name, err)
 	}
+	t.shiftBias()
 	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.previous.Step, r.models.previous.Step
 	return nil
 }
@@ -134,6 +136,24 @@ func (t *takeover) dense() error {
 		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
 	}
 	return nil
+}
+
+// shiftBias keeps the predictions what they were where this job keeps another share of the negatives than the earlier
+// one: predictions are corrected by the share, and the output bias has learned the earlier one.
+func (t *takeover) shiftBias() {
+	r := t.run
+	before, now := r.models.previous.KeptShare, r.job.Data.NegativeSampling
+	bias := r.model.OutputBias()
+	if before == now || r.models.previous.Tensor(paramPrefix+bias.Name) == nil {
+		return
+	}
+	shift := logShare(before) - logShare(now)
+	r.log.Info("warm start: the output bias is shifted for the share of negatives that is kept", "earlier", before, "now", now, "shift", rounded(metrics.Value(shift)))
+	average := r.state.Engine.Dense.Average(bias)
+	if &average[0] != &bias.Data[0] {
+		average[0] += shift
+	}
+	bias.Data[0] += shift
 }
 
 // state copies the optimizer state of a parameter, and stores in began the step at which
