@@ -34,7 +34,7 @@ var modelKeys = []Key{
 	{Path: "model.structure", Default: "parallel", Values: []string{"parallel", "stacked"}, When: []When{{Path: "model.kind", In: crossKinds}},
 		Meaning: "With parallel, the outputs of the cross network and the deep network are concatenated. With stacked, the output of the cross network is the input of the deep network."},
 	{Path: "model.towers", When: []When{{Path: "model.kind", In: []string{"aibox"}}}, MinItems: 1,
-		DefaultFrom: defaultTowers, DefaultNote: "one tower per group of dense columns, in order of first appearance; the columns without a group form the last tower",
+		DefaultFrom: defaultTowers, DefaultNote: "one tower per group of dense columns, in order of first appearance; the columns without a group form the last tower, tower1",
 		Meaning: "The towers, in order. Each takes all embeddings and one group of dense features, and passes its first and last hidden layers on to the next tower."},
 	{Path: "model.towers[].name", DefaultFrom: func(s scope) string { return fmt.Sprintf("tower%d", lastIndex(s.path)+1) }, DefaultNote: "tower1, tower2, …",
 		Meaning: "Name of the tower. A warm start matches towers by name."},
