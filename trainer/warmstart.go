@@ -35,7 +35,7 @@ func (r *run) warmStart(ctx context.Context) error {
 		return err
 	}
 	warnChanges(r, earlier)
-	warnActivations(r, earlier)
+	warnNetwork(r, earlier)
 	if before, now := earlier.Engine.Precision, r.job.Engine.Precision; before != now {
 		r.log.Info("warm start: matrix products are computed in another precision", "earlier", before, "now", now)
 	}
