@@ -34,7 +34,7 @@ var modelKeys = []Key{
 	{Path: "model.structure", Default: "parallel", Values: []string{"parallel", "stacked"}, When: []When{{Path: "model.kind", In: crossKinds}},
 		Meaning: "With parallel, the outputs of the cross network and the deep network are concatenated. With stacked, the output of the cross network is the input of the deep network."},
 	{Path: "model.towers", When: []When{{Path: "model.kind", In: []string{"aibox"}}}, MinItems: 1,
-		DefaultFrom: defaultTowers, DefaultNote: "one tower per group of dense columns, in order of first appearance; the columns without a group form the last tower",
+		DefaultFrom: defaultTowers, DefaultNote: "one tower per group of dense columns, in order of first appearance; the columns without a group form the last tower, tower1",
 		Meaning: "The towers, in order. Each takes all embeddings and one group of dense features, and passes its first and last hidden layers on to the next tower."},
 	{Path: "model.towers[].name", DefaultFrom: func(s scope) string { return fmt.Sprintf("tower%d", lastIndex(s.path)+1) }, DefaultNote: "tower1, tower2, …",
 		Meaning: "Name of the tower. A warm start matches towers by name."},
@@ -52,7 +52,7 @@ var modelKeys = []Key{
 	{Path: "model.batch_norm", Default: "false", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Whether hidden layers have batch normalization."},
 	{Path: "model.initial_bias", Default: "auto", Values: []string{"auto"}, Range: "[-50,50]", Tuning: true,
-		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, negative_sampling applies, and half an example of mean weight is added to either class. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model."},
+		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, negative_sampling applies, and half an example of mean weight is added to either class. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model, shifted if data.negative_sampling is another."},
 	{Path: "model.pooling", Default: "sum", Values: []string{"sum", "mean"}, Tuning: true,
 		Meaning: "How the embeddings of a field with several values are combined into one, unless its column says it."},
 }

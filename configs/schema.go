@@ -196,7 +196,8 @@ func generatedColumns(g *Generate, format string) string {
 const maxRepeat = 10000
 
 // defaultTowers is the default of model.towers: one tower per group, and one for the
-// dense columns without a group.
+// dense columns without a group. Its name does not depend on how many groups there are, so that a warm start finds it
+// again where a group was added.
 func defaultTowers(s scope) string {
 	var groups []string
 	single := map[string]string{} // columns without a group
@@ -212,7 +213,11 @@ func defaultTowers(s scope) string {
 		towers = append(towers, fmt.Sprintf("{name: %s, dense: [%s]}", yamlText(g), yamlText(g)))
 	}
 	if rest := strings.TrimPrefix(single[""], ", "); rest != "" || towers == nil {
-		towers = append(towers, fmt.Sprintf("{name: tower%d, dense: [%s]}", len(towers)+1, rest))
+		n := 1
+		for slices.Contains(groups, fmt.Sprintf("tower%d", n)) {
+			n++
+		}
+		towers = append(towers, fmt.Sprintf("{name: tower%d, dense: [%s]}", n, rest))
 	}
 	return "[" + strings.Join(towers, ", ") + "]"
 }

@@ -22,6 +22,11 @@ func (r *run) scan(ctx context.Context) error {
 			if err := json.Unmarshal(r.models.previous.Statistics, &earlier); err != nil {
 				return fmt.Errorf("statistics of the earlier model in %s: %w", r.models.previous.Name, err)
 			}
+			_, before, err := r.earlierJob()
+			if err != nil {
+				return err
+			}
+			keepStatistics(&earlier, &before, &r.Schema)
 		}
 		if missingStatistics(&r.Schema, &earlier) {
 			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
@@ -38,9 +43,6 @@ func (r *run) scan(ctx context.Context) error {
 			r.data.statistics = fresh
 		}
 		for _, c := range earlier.Columns {
-			if !standardizes(&r.Schema, c) {
-				continue // the column has changed or is gone
-			}
 			same := func(o reader.ColumnStatistics) bool { return o.Column == c.Column && o.Step == c.Step }
 			if i := slices.IndexFunc(r.data.statistics.Columns, same); i >= 0 {
 				r.data.statistics.Columns[i] = c
@@ -78,15 +80,27 @@ func cutQuarantine(f *os.File, size int64) error {
 	return nil
 }
 
-// standardizes says whether c is about a standardize step of the schema.
-func standardizes(s *reader.Schema, c reader.ColumnStatistics) bool {
+// keepStatistics leaves of the statistics of a model with the schema before those that now, a schema, goes on
+// with: of standardize steps whose numbers come from the same transforms. Those of log1p say nothing about numbers without it.
+func keepStatistics(s *reader.Statistics, before, now *reader.Schema) {
+	s.Columns = slices.DeleteFunc(s.Columns, func(c reader.ColumnStatistics) bool {
+		old, steps := stepsTo(before, c), stepsTo(now, c)
+		return steps == nil || !slices.Equal(old, steps) || steps[c.Step] != reader.TransformStandardize
+	})
+}
+
+// stepsTo are the kinds of a column's transforms up to the one that c is about; nil: there is none.
+func stepsTo(s *reader.Schema, c reader.ColumnStatistics) (kinds []reader.TransformKind) {
 	for i := range s.Columns {
 		col := &s.Columns[i]
-		if col.Name == c.Column {
-			return c.Step < len(col.Transforms) && col.Transforms[c.Step].Kind == reader.TransformStandardize
+		if col.Name != c.Column || c.Step < 0 || c.Step >= len(col.Transforms) {
+			continue
+		}
+		for _, t := range col.Transforms[:c.Step+1] {
+			kinds = append(kinds, t.Kind)
 		}
 	}
-	return false
+	return kinds
 }
 
 // missingStatistics says whether the schema has a standardize step whose numbers are

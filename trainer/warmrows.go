@@ -45,7 +45,10 @@ func (t *takeover) rows(ctx context.Context) error {
 		return err
 	}
 	history := earlier
-	if !keepState || values.Fresh > 0 {
+	switch {
+	case values.Fresh > 0 || before.ValueDim != r.Layout.ValueDim:
+		history = nil // a row's first value, which may decay in a way of its own, is another one now, and new values have not decayed yet
+	case !keepState:
 		history = earlier.WithoutState()
 	}
 	renew, err := r.decayRows(history, r.models.previous.Step)
@@ -65,7 +68,7 @@ func (t *takeover) rows(ctx context.Context) error {
 	return t.copyRows(ctx, warmstart.NewConverter(warmstart.Conversion{
 		From: before, To: r.Layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(r.job.Seed, initRounding),
 		Init: r.table.init, Refresh: r.Rows.Init, Parts: r.Rows.Parts(), OldParts: oldRows.Parts(),
-		Clocks: decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew || (!keepState || values.Fresh > 0) && decay.RatesOf(r.Rows).By != nil),
+		Clocks: decay.NewHandover(earlier, r.state.Engine.Decay, r.models.previous.Step, renew || !keepState && decay.RatesOf(r.Rows).By != nil),
 	}))
 }
 

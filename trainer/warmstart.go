@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/reader"
 	"aibox/trainer/jobparts"
+	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
@@ -20,13 +22,9 @@ import (
 // starts with fresh values, one that was removed is dropped. Optimizer state is copied
 // if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
-	earlier, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{Saved: true})
+	earlier, schema, err := r.earlierJob()
 	if err != nil {
-		return fmt.Errorf("job file of the earlier model: %w", err)
-	}
-	schema, err := jobparts.Schema(earlier)
-	if err != nil {
-		return fmt.Errorf("job file of the earlier model: %w", err)
+		return err
 	}
 	spec, err := jobparts.ModelSpec(earlier, &schema)
 	if err != nil {
@@ -37,7 +35,7 @@ func (r *run) warmStart(ctx context.Context) error {
 		return err
 	}
 	warnChanges(r, earlier)
-	warnActivations(r, earlier)
+	warnNetwork(r, earlier)
 	if before, now := earlier.Engine.Precision, r.job.Engine.Precision; before != now {
 		r.log.Info("warm start: matrix products are computed in another precision", "earlier", before, "now", now)
 	}
@@ -48,8 +46,22 @@ func (r *run) warmStart(ctx context.Context) error {
 	if err := t.rows(ctx); err != nil {
 		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Name, err)
 	}
+	t.shiftBias()
 	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.previous.Step, r.models.previous.Step
 	return nil
+}
+
+// earlierJob returns the job of the earlier model, and its schema.
+func (r *run) earlierJob() (*configs.Job, reader.Schema, error) {
+	var schema reader.Schema
+	job, err := configs.Parse(filepath.Join(r.models.previous.Dir, "job.yaml"), r.models.previous.Job, configs.LoadOptions{Saved: true})
+	if err == nil {
+		schema, err = jobparts.Schema(job)
+	}
+	if err != nil {
+		return nil, schema, fmt.Errorf("job file of the earlier model: %w", err)
+	}
+	return job, schema, nil
 }
 
 // takeover moves an earlier model's values into a run.
@@ -112,16 +124,36 @@ func (t *takeover) dense() error {
 		r.state.Engine.Dense.Begin(i, began)
 	}
 	for _, p := range r.model.Buffers() {
-		if s, ok := saved[bufferPrefix+p.Name]; ok && len(s.Data) == len(p.Data) {
-			copy(p.Data, s.Data)
-		} else {
+		s := saved[bufferPrefix+p.Name]
+		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
+		if err != nil { // the layer, or its normalization, is new
 			fresh = append(fresh, p.Name)
+			continue
 		}
+		warmstart.Copy(m, p.Data, s.Data)
 	}
 	if len(fresh) > 0 {
 		r.log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
 	}
 	return nil
+}
+
+// shiftBias keeps the predictions what they were where this job keeps another share of the negatives than the earlier
+// one: predictions are corrected by the share, and the output bias has learned the earlier one.
+func (t *takeover) shiftBias() {
+	r := t.run
+	before, now := r.models.previous.KeptShare, r.job.Data.NegativeSampling
+	bias := r.model.OutputBias()
+	if before == now || r.models.previous.Tensor(paramPrefix+bias.Name) == nil {
+		return
+	}
+	shift := logShare(before) - logShare(now)
+	r.log.Info("warm start: the output bias is shifted for the share of negatives that is kept", "earlier", before, "now", now, "shift", rounded(metrics.Value(shift)))
+	average := r.state.Engine.Dense.Average(bias)
+	if &average[0] != &bias.Data[0] {
+		average[0] += shift
+	}
+	bias.Data[0] += shift
 }
 
 // state copies the optimizer state of a parameter, and stores in began the step at which

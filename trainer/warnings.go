@@ -76,9 +76,6 @@ func warnChanges(r *run, earlier *configs.Job) {
 	if earlier.Data.Label != r.job.Data.Label {
 		warn("data.label", earlier.Data.Label, r.job.Data.Label)
 	}
-	if earlier.Data.NegativeSampling != r.job.Data.NegativeSampling {
-		warn("data.negative_sampling", earlier.Data.NegativeSampling, r.job.Data.NegativeSampling)
-	}
 	columnChanges(earlier, r.job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
 }
 
@@ -110,8 +107,8 @@ func columnChanges(earlier, job *configs.Job, changed func(column, what, before,
 	}
 }
 
-// warnActivations logs where the network of a warm start computes something else with the earlier model's weights.
-func warnActivations(r *run, earlier *configs.Job) {
+// warnNetwork logs where the network of a warm start computes something else with the earlier model's weights.
+func warnNetwork(r *run, earlier *configs.Job) {
 	before, now := &earlier.Model, &r.job.Model
 	if before.Kind != now.Kind {
 		return
@@ -122,6 +119,18 @@ func warnActivations(r *run, earlier *configs.Job) {
 	} {
 		if x.before != x.now && x.now != "" {
 			r.log.Warn("warm start: the earlier model's weights were trained with another activation function; it should stay what it was",
+				"key", x.key, "earlier", x.before, "now", x.now)
+		}
+	}
+	for _, x := range []struct {
+		key         string
+		before, now any
+	}{
+		{"model.batch_norm", before.BatchNorm, now.BatchNorm},
+		{"model.structure", before.Structure, now.Structure},
+	} {
+		if x.before != x.now {
+			r.log.Warn("warm start: the earlier model's weights, which are taken over, were trained with other inputs or outputs of their layers; the setting should stay what it was",
 				"key", x.key, "earlier", x.before, "now", x.now)
 		}
 	}

@@ -73,7 +73,7 @@ func (b *builder) nameUnits(layer string, result *gorgonia.Node) {
 	}
 	units := b.namesOf(result, layer)
 	b.params.axes[layer+"/weight"][1] = units
-	for _, param := range []string{"/bias", "/norm/gamma", "/norm/beta"} {
+	for _, param := range []string{"/bias", "/norm/gamma", "/norm/beta", "/norm/running_mean", "/norm/running_variance"} {
 		b.axes(layer+param, units)
 	}
 }
