@@ -55,7 +55,8 @@ func testKernelTimes(t *testing.T, place string) {
 		}
 		counted := map[string]int64{}
 		for i, d := range got.Devices {
-			if want := want.Devices[i]; d.KernelLaunches != want.KernelLaunches || d.MatrixProducts != want.MatrixProducts || d.UploadedBytes != want.UploadedBytes {
+			// How many rows stay on devices, and with that what is copied, depends on which worker comes first.
+			if want := want.Devices[i]; d.RowsUploaded == 0 && (d.KernelLaunches != want.KernelLaunches || d.MatrixProducts != want.MatrixProducts || d.UploadedBytes != want.UploadedBytes) {
 				t.Errorf("devices %s: %+v with measured kernels, %+v without", numbers, d, want)
 			}
 			counted["kernel"+strconv.Itoa(d.Device)] += d.KernelLaunches
