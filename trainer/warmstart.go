@@ -96,13 +96,8 @@ func (t *takeover) dense() error {
 	for i, p := range r.model.Params() {
 		began := slices.Repeat([]int64{r.models.previous.Step}, len(p.Data)) // the default, for values whose state is not copied
 		s, ok := saved[paramPrefix+p.Name]
-		if !ok {
-			r.state.Engine.Dense.Begin(i, began)
-			fresh = append(fresh, p.Name)
-			continue
-		}
 		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
-		if err != nil && r.Spec.Kind != t.oldSpec.Kind { // as dcn and dcn_v2 have cross weights of their own shapes
+		if !ok || err != nil && r.Spec.Kind != t.oldSpec.Kind { // as dcn and dcn_v2 have cross weights of their own shapes
 			r.state.Engine.Dense.Begin(i, began)
 			fresh = append(fresh, p.Name)
 			continue

@@ -8,15 +8,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
-
-	"aibox/internal/rowfile"
 )
 
 // servedModel predicts by docs/serving.md from the files of a model and an export of its table, with nothing that
@@ -74,20 +71,7 @@ func (m *servedModel) readDense(t *testing.T, file string) {
 
 func (m *servedModel) readRows(t *testing.T, name string, minOccurrences uint32) {
 	t.Helper()
-	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := rowfile.NewReader(file, info.Size(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = r.Close() }()
+	r := openRows(t, name)
 	for {
 		key, row, err := r.Next()
 		if errors.Is(err, io.EOF) {

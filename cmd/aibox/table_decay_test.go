@@ -18,20 +18,7 @@ func TestDecayedTable(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--set", "optimizer.rows.weight_decay=0.9", "--set", "sparse_table.value_format=bfloat16")
 	ok(t, "table", "export", "model", "--to", "x.parquet")
-	file, err := os.Open("x.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := rowfile.NewReader(file, info.Size(), "x.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
+	rows := openRows(t, "x.parquet")
 	l := rows.Layout()
 	if l.Format != sparsetable.Float32 {
 		t.Fatalf("exported as %v", l)
@@ -77,4 +64,24 @@ func TestDecayedTable(t *testing.T) {
 	if text := ok(t, "inspect", "model"); !strings.Contains(text, "5 bfloat16 values") {
 		t.Errorf("inspect prints %s", text)
 	}
+}
+
+// openRows opens an exported table until the end of the test.
+func openRows(t *testing.T, name string) *rowfile.Reader {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := rowfile.NewReader(file, info.Size(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rows.Close() })
+	return rows
 }
