@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/engine"
@@ -32,6 +34,7 @@ type layers struct {
 	padWeights map[int]int            // of weights that are padded: how many numbers behind them
 	weights    bool                   // some of halfs are parameters
 	weightsAt  int                    // in the arena: where all parameters lie in bfloat16
+	joined
 }
 
 // half is a value that products use in bfloat16.
@@ -77,6 +80,7 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 		}
 	}
 	l.findPads()
+	l.joinSteps()
 }
 
 // isAlone tells whether the step that computes a value writes no float32 of it.
@@ -141,12 +145,12 @@ func (l *layers) inner(v program.Value) bool {
 	if b.Source != program.Inner || v.Columns != b.Columns {
 		return false
 	}
-	for _, result := range append([]program.Value{l.prog.Logits, l.prog.Terms, l.prog.Pooled}, l.prog.Stats...) {
-		if result.Columns > 0 && result.Buffer == v.Buffer {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.results(), func(r program.Value) bool { return r.Columns > 0 && r.Buffer == v.Buffer })
+}
+
+// results are the values that others than steps look at. Those that there are not have no columns.
+func (l *layers) results() []program.Value {
+	return append([]program.Value{l.prog.Logits, l.prog.Terms, l.prog.Pooled}, l.prog.Stats...)
 }
 
 // suffices tells whether all steps that have to do with a value can do with bfloat16.

@@ -140,6 +140,13 @@ func (h *half) on(r *replica) kernels.Half {
 	return kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
 }
 
+// padded is on with the columns behind the value, which are to become zeros: see padding.go.
+func (h *half) padded(r *replica) kernels.Half {
+	m := h.on(r)
+	m.Columns = m.Stride
+	return m
+}
+
 // round makes a value bfloat16, unless the step that computes it does, or it was made in this run.
 func (u *run) round(r *replica, v program.Value, n int) error {
 	i := u.halfOf[v]
@@ -151,9 +158,7 @@ func (u *run) round(r *replica, v program.Value, n int) error {
 		return nil
 	}
 	r.halfs[i] = u.number
-	half := h.on(r)
-	half.Columns = half.Stride // see padding.go
-	return r.kernels.ToBF16(r.compute, half, r.at(v), u.halfRows(v, n))
+	return r.kernels.ToBF16(r.compute, h.padded(r), r.at(v), u.halfRows(v, n))
 }
 
 // roundWeights makes all parameters bfloat16 or, in inference, their averages.

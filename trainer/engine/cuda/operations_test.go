@@ -68,7 +68,7 @@ func TestOperations(t *testing.T) {
 		precision engine.Precision
 		fuses     bool
 		most      int
-	}{{engine.TF32, true, 39}, {engine.TF32, false, 46}, {engine.BF16, true, 41}, {engine.BF16, false, 48}} {
+	}{{engine.TF32, true, 37}, {engine.TF32, false, 44}, {engine.BF16, true, 38}, {engine.BF16, false, 45}} {
 		s := setup{spec: spec, dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, admitted: true, batches: 1, examples: examples, precision: c.precision}
 		if !c.fuses {
 			s.seed = 1
@@ -112,17 +112,17 @@ func TestLayerOperations(t *testing.T) {
 		fuses      bool
 		want       string
 	}{
-		// The gradient that the interaction passes down is no product, and that of the loss neither.
-		{engine.Float32, "relu", false, "activate_grad 1, column_sums 2, derive 3, derive_outer 1, epilogue 6, finish_columns 2"},
+		// The gradient that the interaction passes down, the derivative of its first vector with it, is no product, and that of the loss neither.
+		{engine.Float32, "relu", false, "column_sums 2, derive 3, derive_outer 1, epilogue 6, finish_columns 2"},
 		// The logits' weights are no product of bfloat16, so the last hidden layer remains float32. Rounded for themselves are
-		// the other weights, at once, the dense features, what is beside the interactions, and the gradient from these.
-		{engine.BF16, "relu", false, "activate_grad 1, column_sums 2, derive_from_bf16 3, derive_outer_bf16 1, epilogue 3, epilogue_bf16 3, finish_columns 2, to_bf16 4"},
+		// the other weights, at once, the dense features, and what is beside the interactions.
+		{engine.BF16, "relu", false, "column_sums 2, derive_from_bf16 3, derive_outer_bf16 1, epilogue 3, epilogue_bf16 3, finish_columns 2, to_bf16 3"},
 		// The derivative needs float32.
-		{engine.BF16, "tanh", false, "activate_grad 1, column_sums 2, derive_bf16 3, derive_outer_bf16 1, epilogue 6, finish_columns 2, to_bf16 7"},
+		{engine.BF16, "tanh", false, "column_sums 2, derive_bf16 3, derive_outer_bf16 1, epilogue 6, finish_columns 2, to_bf16 6"},
 		// Products do all of the forward pass.
-		{engine.TF32, "relu", true, "activate_grad 1, column_sums 2, derive 3, derive_outer 1, finish_columns 2"},
-		{engine.TF32, "tanh", true, "activate_grad 1, column_sums 2, derive 3, derive_outer 1, epilogue 5, finish_columns 2"},
-		{engine.BF16, "relu", true, "activate_grad 1, column_sums 2, derive_from_bf16 3, derive_outer_bf16 1, finish_columns 2, to_bf16 4"},
+		{engine.TF32, "relu", true, "column_sums 2, derive 3, derive_outer 1, finish_columns 2"},
+		{engine.TF32, "tanh", true, "column_sums 2, derive 3, derive_outer 1, epilogue 5, finish_columns 2"},
+		{engine.BF16, "relu", true, "column_sums 2, derive_from_bf16 3, derive_outer_bf16 1, finish_columns 2, to_bf16 3"},
 	} {
 		spec := model.Spec{
 			Kind: model.KindDLRM, Fields: []string{"a", "b", "c", "d"}, Dense: []string{"x", "y", "z"}, Activation: c.activation,

@@ -25,6 +25,9 @@ func (x *execution) divide(devices int) {
 		if s.Kind == ops.KindBagPoolGrad || s.Kind == ops.KindBagPool && x.e.rowsOnDevice {
 			continue // of hostrows.Bags, or of devicerows.Rows
 		}
+		if x.by[i] != i {
+			continue
+		}
 		for _, part := range partsOf(s, devices) {
 			x.pieces = append(x.pieces, piece{i, part})
 		}
@@ -51,7 +54,7 @@ func (x *execution) join(devices int, buckets []bucket) {
 	}
 }
 
-// lastResult is the step after which all results of the program are there.
+// lastResult is the step after whose operation all results of the program are there.
 func (x *execution) lastResult() int {
 	p := x.prog
 	results := map[int]bool{p.Logits.Buffer: true}
@@ -65,7 +68,7 @@ func (x *execution) lastResult() int {
 	for i := range p.Steps {
 		for _, v := range p.Steps[i].Out {
 			if results[v.Buffer] {
-				last = i
+				last = max(last, x.by[i])
 			}
 		}
 	}
