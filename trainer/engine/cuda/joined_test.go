@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"aibox/internal/testseed"
@@ -22,18 +23,25 @@ func small(activation string, norm bool) model.Spec {
 // of the processors of the host.
 func TestJoinedSteps(t *testing.T) {
 	seed := testseed.Of(t)
-	type spec = model.Spec
+	dropping, without, stacked := small("relu", false), small("relu", false), small("relu", false)
+	dropping.Dropout, without.Dense = 0.3, nil
+	stacked.Kind, stacked.Structure, stacked.CrossLayers = model.KindDCN, model.Stacked, 1
 	for name, c := range map[string]struct {
-		spec   spec
-		counts map[string]int // of operations
+		spec model.Spec
+		want string // operations that do more, or are left alone
 	}{
-		"relu":       {small("relu", false), map[string]int{"interact_grad_first": 1}},
-		"leaky_relu": {small("leaky_relu", false), map[string]int{"interact_grad_first": 1}},
-		"tanh":       {small("tanh", false), map[string]int{"interact_grad_first": 1}},
-		"sigmoid":    {small("sigmoid", false), map[string]int{"interact_grad_first": 1}},
-		"identity":   {small("identity", false), map[string]int{"interact_grad_first": 1}},
-		"batch norm": {small("relu", true), map[string]int{"interact_grad_first": 1}},
-		"no bottom":  {func() spec { s := small("relu", false); s.Dense = nil; return s }(), map[string]int{"interact_grad": 1}},
+		"relu":       {small("relu", false), "interact_grad_first output_layer output_sums"},
+		"leaky_relu": {small("leaky_relu", false), "interact_grad_first output_layer output_sums"},
+		"tanh":       {small("tanh", false), "interact_grad_first output_layer output_sums"},
+		"sigmoid":    {small("sigmoid", false), "interact_grad_first output_layer output_sums"},
+		"batch norm": {small("relu", true), "interact_grad_first output_layer output_sums"},
+		// There is no derivative of what enters the last layer; nor is there where elements are dropped between.
+		"identity":  {small("identity", false), "column_dots interact_grad_first loss_grad loss_terms"},
+		"dropout":   {dropping, "activate_grad column_dots interact_grad_first loss_grad loss_terms"},
+		"no bottom": {without, "interact_grad output_layer output_sums"},
+		"stacked":   {stacked, "column_dots output_layer output_sums sum"},
+		// The logit is a sum.
+		"deepfm": {deep(false), "column_dots derive_outer loss_grad loss_terms sum"},
 	} {
 		for precision, tolerance := range map[engine.Precision]float64{engine.Float32: 1e-4, engine.BF16: 1e-2} {
 			t.Run(fmt.Sprint(name, "/", precision), func(t *testing.T) {
@@ -41,11 +49,17 @@ func TestJoinedSteps(t *testing.T) {
 					spec: c.spec, dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.05}, rows: &optim.RowConfig{Kind: "sgd", LearningRate: 0.1},
 					seed: seed, batches: 3, examples: 37, admitted: true, precision: precision,
 				}
-				got, _ := operations(t, s)
-				for _, operation := range []string{"interact_grad", "interact_grad_first", "activate_grad", "sum"} {
-					if got[operation] != c.counts[operation] {
-						t.Errorf("%d operations %s, want %d: %v", got[operation], operation, c.counts[operation], got)
+				counts, _ := operations(t, s)
+				var got []string
+				for _, operation := range []string{
+					"activate_grad", "column_dots", "derive_outer", "interact_grad", "interact_grad_first", "loss_grad", "loss_terms", "output_layer", "output_sums", "sum",
+				} {
+					if counts[operation]+counts[operation+"_bf16"] > 0 {
+						got = append(got, operation)
 					}
+				}
+				if got := strings.Join(got, " "); got != c.want {
+					t.Errorf("operations %s, want %s", got, c.want)
 				}
 				host := onHost(t, s)
 				host.train(t, 0, s.batches)

@@ -3,12 +3,16 @@ package cuda
 import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
 
 // linear is a layer: product, bias and activation.
 func (u *run) linear(r *replica, step int, n int) error {
 	s := &u.prog.Steps[step]
+	if _, ok := u.outputLayers[step]; ok {
+		return u.output(r, step, n)
+	}
 	if err := u.fillPad(r, s, n); err != nil {
 		return err
 	}
@@ -49,19 +53,31 @@ func (u *run) matMul(r *replica, step int, n int) error {
 // gradient is dw = xᵀ·dz, or dx = dz·wᵀ without a derivative.
 func (u *run) gradient(r *replica, step, n int) error {
 	s := &u.prog.Steps[step]
-	if dw := r.at(s.Out[0]); s.TransA && dw.Columns == 1 && dw.Stride == 1 {
+	if u.sumsDots(step) {
 		work := u.workOf(r, step, n)
-		if err := r.kernels.DotChunks(r.compute, r.at(s.In[0]), r.at(s.In[1]), n, work); err != nil {
-			return err
+		if !u.dots[step] {
+			if err := r.kernels.DotChunks(r.compute, r.at(s.In[0]), r.at(s.In[1]), n, work); err != nil {
+				return err
+			}
 		}
+		dw := r.at(s.Out[0])
 		dw.Columns = s.In[0].Columns
 		return u.finishSum(r, s.Out[0], dw, work, n)
 	}
 	return u.multiply(r, s, u.product(r, s, n), n)
 }
 
+// sumsDots tells whether a step is the gradient of one column of weights, which lie one behind the other. That is a sum of columns.
+func (l *layers) sumsDots(step int) bool {
+	s := &l.prog.Steps[step]
+	return s.Kind == ops.KindMatMul && s.TransA && s.Out[0].Columns == 1 && l.prog.Buffers[s.Out[0].Buffer].Stride == 1
+}
+
 // derive is a product times the derivative of an activation.
 func (u *run) derive(r *replica, step int, n int) error {
+	if layer, ok := u.outer[step]; ok {
+		return u.outputSums(r, layer, n)
+	}
 	s, work := &u.prog.Steps[step], u.workOf(r, step, n)
 	a, dx, y := activation(s), r.at(s.Out[0]), r.at(s.In[2])
 	h, alone := u.alone(r, s.Out[0])
