@@ -126,7 +126,7 @@ func (e *Engine) compute(j *job) error {
 		return err
 	}
 	if e.held != nil {
-		if err := e.held.Forward(j.slot, j.onAll(func(r *replica) kernels.Matrix { return j.pooledOn(r) })); err != nil {
+		if err := e.held.Forward(j.slot, j.onAll(func(r *replica) kernels.Matrix { return j.pooledOn(r) }), e.poolsEarly(j)); err != nil {
 			return err
 		}
 	}

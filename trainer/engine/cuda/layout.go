@@ -19,6 +19,8 @@ type execution struct {
 	products bool          // there are some
 	pieces   []piece
 	segments []segment
+	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that does not use their memory.
+	poolsEarly bool
 	layers
 	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
 	allSums int

@@ -1,6 +1,11 @@
 package cuda
 
-import "aibox/trainer/ops"
+import (
+	"slices"
+
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
 
 // What a device does in a run of a program is some segments of operations, with nothing between two operations of a
 // segment that concerns another stream or device. A segment ends where the devices add up something, in the
@@ -52,6 +57,31 @@ func (x *execution) join(devices int, buckets []bucket) {
 			s = segment{}
 		}
 	}
+	x.poolsEarly = x.pool != nil && x.isFreeBehind(x.pool.Out[0])
+}
+
+// isFreeBehind tells whether nothing behind the results of a run uses the memory of a value.
+func (x *execution) isFreeBehind(v program.Value) bool {
+	b, behind := &x.prog.Buffers[v.Buffer], false
+	for i := range x.segments {
+		for _, at := range x.segments[i].pieces {
+			s := &x.prog.Steps[at.step]
+			for _, u := range slices.Concat(s.In, s.Out) {
+				other := &x.prog.Buffers[u.Buffer]
+				shares := u.Buffer != v.Buffer && x.isTile(b) && x.isTile(other) && other.Slot == b.Slot
+				if behind && (shares || overlap(u, v)) {
+					return false
+				}
+			}
+		}
+		behind = behind || x.segments[i].results
+	}
+	return true
+}
+
+// isTile tells whether a buffer lies in a slot.
+func (x *execution) isTile(b *program.Buffer) bool {
+	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope == program.Tile
 }
 
 // lastResult is the step after whose operation all results of the program are there.
