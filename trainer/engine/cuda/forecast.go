@@ -12,7 +12,7 @@ import (
 // Needs is the memory that an engine takes, in bytes.
 type Needs struct {
 	// Of each device:
-	Parameters int64 // with running statistics
+	Parameters int64 // with running statistics, and the same in bfloat16 where products need that
 	Gradients  int64
 	Optimizer  int64 // the state of the optimizer
 	Averages   int64 // of parameters

@@ -173,7 +173,7 @@ func (u *run) interactGrad(r *replica, step, n int) error {
 	}
 	first := kernels.FirstVector{Activation: f.activation, Others: r.at(f.others), Gradient: r.at(f.out)}
 	if i, ok := u.halfOf[f.out]; ok {
-		first.Half = u.halfs[i].padded(r)
+		first.Half = u.padded(r, i)
 		r.halfs[i] = u.number
 	}
 	return r.kernels.InteractGradFirst(r.compute, dx.Slice(s.Dim, dx.Columns), first, x, dy, s.Dim, n)

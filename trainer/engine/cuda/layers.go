@@ -18,7 +18,7 @@ import (
 //     of chunks of its result (kernels.Derive);
 //   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it; so do an interaction, and
 //     copies of what is beside it, which together are what enters a layer;
-//   - all parameters are rounded at once;
+//   - parameters are rounded when they are updated;
 //   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
 //   - the two products of the backward pass of a layer with one output are none of a library, which is slow at them: that of a column and a
 //     row is part of the pass that derives, and that of a matrix and a column is a sum of columns.
@@ -33,7 +33,6 @@ type layers struct {
 	padInputs  map[program.Value]bool // whether what enters a layer is padded
 	padWeights map[int]int            // of weights that are padded: how many numbers behind them
 	weights    bool                   // some of halfs are parameters
-	weightsAt  int                    // in the arena: where all parameters lie in bfloat16
 	joined
 }
 
@@ -43,7 +42,7 @@ type half struct {
 	stride int
 	at     int  // in the arena
 	alone  bool // the step that computes the value writes no float32 of it
-	weight int  // the parameter that it is, which is rounded with all others; else -1
+	weight int  // the parameter that it is, which its updates round; else -1
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
@@ -129,7 +128,7 @@ func (u *run) gathered(r *replica, out program.Value) (to kernels.Half, ok bool)
 		if !h.alone || h.value.Buffer != out.Buffer {
 			continue
 		}
-		to = h.on(r)
+		to = u.half(r, i)
 		to.Offset += 2 * out.Column
 		if to.Columns = out.Columns; out.Column+out.Columns == h.value.Columns {
 			to.Columns = h.stride - out.Column // see padding.go

@@ -122,7 +122,7 @@ func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 	}
 	for i, side := range []*gpu.Matrix{&p.A, &p.B} {
 		if p.Precision == gpu.BF16Product {
-			*side = u.halfs[u.halfOf[s.In[i]]].on(r).Side()
+			*side = u.half(r, u.halfOf[s.In[i]]).Side()
 		} else {
 			*side = r.at(s.In[i]).Side()
 		}
@@ -151,45 +151,40 @@ func (r *replica) biasOf(s *program.Step) kernels.Matrix {
 	return kernels.Matrix{}
 }
 
-// on is where a replica has a value.
-func (h *half) on(r *replica) kernels.Half {
-	return kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
+// half is where a replica has one of halfs.
+func (u *run) half(r *replica, i int) kernels.Half {
+	h := &u.halfs[i]
+	m := kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
+	if h.weight >= 0 {
+		m.Memory, m.Offset = r.state, u.rounded()+u.e.params.value[h.weight]/2
+	}
+	return m
 }
 
-// padded is on with the columns behind the value, which are to become zeros: see padding.go.
-func (h *half) padded(r *replica) kernels.Half {
-	m := h.on(r)
+// rounded is where all parameters lie in bfloat16 or, in inference, their averages.
+func (u *run) rounded() int {
+	if u.prog.Training() {
+		return u.e.params.rounded
+	}
+	return u.e.params.roundedAverage
+}
+
+// padded is half with the columns behind the value, which are to become zeros: see padding.go.
+func (u *run) padded(r *replica, i int) kernels.Half {
+	m := u.half(r, i)
 	m.Columns = m.Stride
 	return m
 }
 
-// round makes a value bfloat16, unless the step that computes it does, or it was made in this run.
+// round makes a value bfloat16, unless the step that computes it, or the update of parameters, does, or it was made in this run.
 func (u *run) round(r *replica, v program.Value, n int) error {
 	i := u.halfOf[v]
 	h := &u.halfs[i]
-	switch {
-	case h.weight >= 0:
-		return u.roundWeights(r)
-	case h.alone || r.halfs[i] == u.number:
+	if h.weight >= 0 || h.alone || r.halfs[i] == u.number {
 		return nil
 	}
 	r.halfs[i] = u.number
-	return r.kernels.ToBF16(r.compute, h.padded(r), r.at(v), u.halfRows(v, n))
-}
-
-// roundWeights makes all parameters bfloat16 or, in inference, their averages.
-func (u *run) roundWeights(r *replica) error {
-	if r.weights == u.number {
-		return nil
-	}
-	r.weights = u.number
-	p := u.e.params
-	from := p.value
-	if !u.prog.Training() && p.average != nil {
-		from = p.average
-	}
-	all := kernels.Half{Memory: r.arena, Offset: u.weightsAt, Columns: p.values, Stride: p.values}
-	return r.kernels.ToBF16(r.compute, all, r.vector(from[p.order[0]], p.values), 1)
+	return r.kernels.ToBF16(r.compute, u.padded(r, i), r.at(v), u.halfRows(v, n))
 }
 
 // alone returns where the step that computes a value writes it in bfloat16; ok tells whether it does.
@@ -197,5 +192,5 @@ func (u *run) alone(r *replica, v program.Value) (h kernels.Half, ok bool) {
 	if !u.isAlone(v) {
 		return h, false
 	}
-	return u.halfs[u.halfOf[v]].on(r), true
+	return u.half(r, u.halfOf[v]), true
 }

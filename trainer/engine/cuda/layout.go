@@ -89,16 +89,10 @@ func (x *execution) layout(n int) {
 			x.offsets[i] = place(4 * b.Stride * n)
 		}
 	}
-	if x.weights {
-		x.weightsAt = place(2 * x.e.params.values)
-	}
 	for i := range x.halfs {
-		h := &x.halfs[i]
-		if h.weight >= 0 {
-			h.at = x.weightsAt + x.e.params.value[h.weight]/2
-			continue
+		if h := &x.halfs[i]; h.weight < 0 {
+			h.at = place(2 * h.stride * x.halfRows(h.value, n))
 		}
-		h.at = place(2 * h.stride * x.halfRows(h.value, n))
 	}
 	for i := range x.prog.Steps {
 		x.works[i] = place(kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])+x.biasColumns(i)))

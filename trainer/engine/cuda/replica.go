@@ -34,7 +34,6 @@ type replica struct {
 	unfinished []kernels.ChunkSums   // that the current segment has still to add up
 	pads       map[program.Value]int // of each value that is padded: the last run that has done so
 	halfs      []int                 // of each value that a program needs in bfloat16: the last run that has made it
-	weights    int                   // the last run that has rounded the parameters
 }
 
 // deviceSlot is what the host sends for one mini-batch, and marks in the streams.
