@@ -49,7 +49,7 @@ func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsO
 	for _, x := range programs {
 		x.layout(most)
 		n.Arena = max(n.Arena, int64(x.bytes))
-		in = max(in, x.inputs(most).bytes)
+		in = max(in, x.inputs(most).onDevice)
 		inputs, outputs = max(inputs, x.inputs(examples).bytes), max(outputs, x.outputs(examples).bytes)
 	}
 	n.Inputs = int64(len(e.jobs)) * int64(in)

@@ -290,7 +290,7 @@ func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	for _, x := range []*execution{&e.train, &e.infer} {
 		x.layout(share)
 	}
-	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.jobs)*e.train.inputs(share).bytes)
+	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.jobs)*e.train.inputs(share).onDevice)
 	least := int64(math.MaxInt64)
 	for _, r := range e.replicas {
 		free, _, err := r.dev.FreeMemory()

@@ -85,7 +85,7 @@ func (e *Engine) makeRoom(x *execution, slot, inputs, n int) error {
 			return err
 		}
 	}
-	wanted, enough := x.inputs(most).bytes, true
+	wanted, enough := x.inputs(most).onDevice, true
 	for _, r := range e.replicas {
 		enough = enough && holds(r.arena, x.bytes) && holds(r.slots[slot].inputs, wanted)
 	}

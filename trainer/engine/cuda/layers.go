@@ -18,7 +18,7 @@ import (
 //     of chunks of its result (kernels.Derive);
 //   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it; so do an interaction, and
 //     copies of what is beside it, which together are what enters a layer;
-//   - parameters are rounded when they are updated;
+//   - parameters are rounded when they are updated, and dense features when they arrive, in the stream of copies up;
 //   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
 //   - the two products of the backward pass of a layer with one output are none of a library, which is slow at them: that of a column and a
 //     row is part of the pass that derives, and that of a matrix and a column is a sum of columns.
@@ -33,6 +33,7 @@ type layers struct {
 	padInputs  map[program.Value]bool // whether what enters a layer is padded
 	padWeights map[int]int            // of weights that are padded: how many numbers behind them
 	weights    bool                   // some of halfs are parameters
+	dense      int                    // the one of halfs that is the dense features; -1: none is
 	joined
 }
 
@@ -46,7 +47,7 @@ type half struct {
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
-	l.precision, l.prog, l.halfOf = precision, p, map[program.Value]int{}
+	l.precision, l.prog, l.halfOf, l.dense = precision, p, map[program.Value]int{}, -1
 	l.summed = make([]int, len(p.Steps))
 	derived := map[program.Value]int{}
 	for i := range p.Steps {
@@ -95,8 +96,12 @@ func (l *layers) round(v program.Value) {
 		return
 	}
 	h := half{value: v, stride: (v.Columns + 7) &^ 7, weight: -1}
-	if b := &l.prog.Buffers[v.Buffer]; b.Source == program.Param && v.Columns == b.Columns && h.stride == b.Stride {
+	switch b := &l.prog.Buffers[v.Buffer]; {
+	case v.Columns != b.Columns:
+	case b.Source == program.Param && h.stride == b.Stride:
 		h.weight, l.weights = b.Index, true
+	case b.Source == program.Dense:
+		l.dense = len(l.halfs)
 	}
 	l.halfOf[v] = len(l.halfs)
 	l.halfs = append(l.halfs, h)

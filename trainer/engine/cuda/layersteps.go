@@ -155,8 +155,11 @@ func (r *replica) biasOf(s *program.Step) kernels.Matrix {
 func (u *run) half(r *replica, i int) kernels.Half {
 	h := &u.halfs[i]
 	m := kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
-	if h.weight >= 0 {
+	switch {
+	case h.weight >= 0:
 		m.Memory, m.Offset = r.state, u.rounded()+u.e.params.value[h.weight]/2
+	case i == u.dense:
+		m.Memory, m.Offset = r.slots[u.slot].inputs, r.dense
 	}
 	return m
 }
@@ -176,11 +179,11 @@ func (u *run) padded(r *replica, i int) kernels.Half {
 	return m
 }
 
-// round makes a value bfloat16, unless the step that computes it, or the update of parameters, does, or it was made in this run.
+// round makes a value bfloat16, unless the step that computes it does, or it was made before or in this run.
 func (u *run) round(r *replica, v program.Value, n int) error {
 	i := u.halfOf[v]
 	h := &u.halfs[i]
-	if h.weight >= 0 || h.alone || r.halfs[i] == u.number {
+	if h.weight >= 0 || i == u.dense || h.alone || r.halfs[i] == u.number {
 		return nil
 	}
 	r.halfs[i] = u.number

@@ -90,7 +90,7 @@ func (x *execution) layout(n int) {
 		}
 	}
 	for i := range x.halfs {
-		if h := &x.halfs[i]; h.weight < 0 {
+		if h := &x.halfs[i]; h.weight < 0 && i != x.dense {
 			h.at = place(2 * h.stride * x.halfRows(h.value, n))
 		}
 	}
@@ -104,8 +104,8 @@ func (x *execution) layout(n int) {
 }
 
 // inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,
-// in bytes.
-type inputLayout struct{ clock, constants, dense, labels, weights, pooled, bytes int }
+// in bytes. A device also has the dense features in bfloat16, if products need them.
+type inputLayout struct{ clock, constants, dense, labels, weights, pooled, bytes, rounded, onDevice int }
 
 func (x *execution) inputs(n int) inputLayout {
 	var l inputLayout
@@ -122,6 +122,10 @@ func (x *execution) inputs(n int) inputLayout {
 	l.labels = place(n)
 	l.weights = place(n)
 	l.pooled = place(x.pooledValues(n))
+	l.rounded, l.onDevice = l.bytes, l.bytes
+	if x.dense >= 0 {
+		l.onDevice += aligned(2 * x.halfs[x.dense].stride * n)
+	}
 	return l
 }
 
@@ -161,7 +165,7 @@ func (x *execution) bind(r *replica, slot, n int) {
 	if cap(r.base) < len(x.prog.Buffers) {
 		r.base = make([]kernels.Matrix, len(x.prog.Buffers))
 	}
-	r.base = r.base[:len(x.prog.Buffers)]
+	r.base, r.dense = r.base[:len(x.prog.Buffers)], layout.rounded
 	r.halfs = append(r.halfs, make([]int, max(0, len(x.halfs)-len(r.halfs)))...)
 	for i := range x.prog.Buffers {
 		b := &x.prog.Buffers[i]
