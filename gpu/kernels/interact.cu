@@ -1,3 +1,4 @@
+#include "activation.h"
 #include "bf16.h"
 
 // A block works on blockDim.y examples, each of which blockDim.x threads share. They first copy what they read again
@@ -188,11 +189,38 @@ DEVICE void copy_gradients(float *to, int size, unsigned distance, const float *
 	}
 }
 
+// What becomes of the gradients of the first vectors. Those of all others are results as they are.
+
+// There are no such vectors.
+struct LikeOthers {
+	enum { VECTORS = 0 };
+	DEVICE float more(unsigned) const { return 0; }
+	DEVICE void put(const float *, unsigned, float, float) const {}
+};
+
+// The first vector is the result of an activation, of which more is known to be the gradient besides. dz is that of what the activation got,
+// and half is where it is needed in bfloat16, or null.
+struct Derived {
+	enum { VECTORS = 1 };
+	const float *others;
+	float *dz;
+	unsigned short *half;
+	int a;
+	DEVICE float more(unsigned d) const { return others[d]; }
+	DEVICE void put(const float *x, unsigned d, float more, float sum) const {
+		float g = derived(a, x[d], more + sum);
+		dz[d] = g;
+		if (half) {
+			half[d] = bf16_bits(g);
+		}
+	}
+};
+
 // For each element of x the sum over all vectors, in their order, of the gradient of the pair times the element of
 // that vector. A tile is four elements of eight vectors. x and g are in shared memory. Elements that a tile has more
 // than there are become anything, and are dropped.
-DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned distance, unsigned vectors,
-	unsigned dim) {
+template <class First> DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned distance, unsigned vectors,
+	unsigned dim, const First &first) {
 	bool aligned = dim % 4 == 0 && (size_t)dx % 16 == 0;
 	unsigned fours = (dim + 3) / 4, eights = (vectors + 7) / 8;
 	for (unsigned tile = threadIdx.x; tile < (eights + 1) / 2 * 2 * fours; tile += blockDim.x) {
@@ -200,6 +228,10 @@ DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned dist
 		unsigned v0 = 8 * (tile / (2 * fours) * 2 + tile % 2), d0 = 4 * (tile / 2 % fours);
 		if (v0 >= vectors) {
 			continue;
+		}
+		float more[4] = {}; // asked for before it is needed
+		for (unsigned d = 0; (int)v0 < First::VECTORS && d < 4; d++) {
+			more[d] = first.more(least(d0 + d, dim - 1));
 		}
 		float sum[8][4] = {};
 		const float *a = x + d0, *b = g + v0;
@@ -217,11 +249,19 @@ DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned dist
 				}
 			}
 		}
+#pragma unroll
 		for (int i = 0; i < 8; i++) {
-			float *to = dx + (v0 + i) * dim + d0, *s = sum[i];
-			if (v0 + i < vectors && aligned) {
+			int v = v0 + i;
+			float *to = dx + (v - First::VECTORS) * (int)dim + d0, *s = sum[i];
+			if (i < First::VECTORS && v < First::VECTORS) {
+				for (unsigned d = 0; d < 4; d++) {
+					if (d0 + d < dim) {
+						first.put(x, d0 + d, more[d], s[d]);
+					}
+				}
+			} else if (v < (int)vectors && aligned) {
 				*(float4 *)to = {s[0], s[1], s[2], s[3]};
-			} else if (v0 + i < vectors) {
+			} else if (v < (int)vectors) {
 				for (unsigned d = 0; d < 4; d++) {
 					if (d0 + d < dim) {
 						to[d] = s[d];
@@ -233,7 +273,7 @@ DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned dist
 }
 
 // The same, one element at a time, from the gradients of pairs as they are.
-DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int dim) {
+template <class First> DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int dim, const First &first) {
 	for (int k = threadIdx.x; k < vectors * dim; k += blockDim.x) {
 		int v = k / dim, d = k % dim;
 		float sum = 0;
@@ -244,21 +284,23 @@ DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int
 			}
 			sum = fmaf(g, x[w * dim + d], sum);
 		}
-		dx[k] = sum;
+		if (v < First::VECTORS) {
+			first.put(x, d, first.more(d), sum);
+		} else {
+			dx[k - First::VECTORS * dim] = sum;
+		}
 	}
 }
 
-// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors.
-KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
-	const float *__restrict__ dy, int lddy, int rows, int vectors, int dim, int distance, int size) {
-	extern __shared__ __align__(16) float shared[];
-	int first = blockIdx.x * blockDim.y, i = first + threadIdx.y;
+// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors. dx, row and first are
+// those of the example of this thread.
+template <class First> DEVICE void interact_grads(float *dx, const float *row, const float *__restrict__ dy, int lddy, int rows, int vectors,
+	int dim, int distance, int size, float *shared, const First &first) {
+	int begin = blockIdx.x * blockDim.y, i = begin + threadIdx.y;
 	bool inside = i < rows;
-	const float *row = &at(x, ldx, i, 0);
-	float *out = &at(dx, lddx, i, 0);
 	if (size == 0) {
 		if (inside) {
-			mix_far(out, row, &at(dy, lddy, i, 0), vectors, dim);
+			mix_far(dx, row, &at(dy, lddy, i, 0), vectors, dim, first);
 		}
 		return;
 	}
@@ -266,9 +308,29 @@ KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__
 	if (inside) {
 		copy_vectors<0>(copied, row, vectors, dim);
 	}
-	copy_gradients(shared, size, distance, &at(dy, lddy, first, 0), lddy, least(blockDim.y, rows - first), vectors);
+	copy_gradients(shared, size, distance, &at(dy, lddy, begin, 0), lddy, least(blockDim.y, rows - begin), vectors);
 	__syncthreads();
 	if (inside) {
-		mix_vectors(out, copied, square, distance, vectors, dim);
+		mix_vectors(dx, copied, square, distance, vectors, dim, first);
 	}
+}
+
+KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
+	const float *__restrict__ dy, int lddy, int rows, int vectors, int dim, int distance, int size) {
+	extern __shared__ __align__(16) float shared[];
+	int i = blockIdx.x * blockDim.y + threadIdx.y;
+	interact_grads(&at(dx, lddx, i, 0), &at(x, ldx, i, 0), dy, lddy, rows, vectors, dim, distance, size, shared, LikeOthers());
+}
+
+// ldhalf is 0 if half is not needed; columns is how many it has, of which those behind the first vector become 0.
+KERNEL interact_grad_first(float *__restrict__ dx, int lddx, float *__restrict__ dz, int lddz, unsigned short *__restrict__ half, int ldhalf,
+	const float *__restrict__ x, int ldx, const float *__restrict__ dy, int lddy, const float *__restrict__ others, int ldothers, int rows,
+	int vectors, int dim, int distance, int size, int columns, int a) {
+	extern __shared__ __align__(16) float shared[];
+	int i = blockIdx.x * blockDim.y + threadIdx.y;
+	Derived first{&at(others, ldothers, i, 0), &at(dz, lddz, i, 0), ldhalf ? &at(half, ldhalf, i, 0) : nullptr, a};
+	for (int d = dim + threadIdx.x; i < rows && d < columns; d += blockDim.x) {
+		first.half[d] = 0;
+	}
+	interact_grads(&at(dx, lddx, i, 0), &at(x, ldx, i, 0), dy, lddy, rows, vectors, dim, distance, size, shared, first);
 }

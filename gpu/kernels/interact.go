@@ -3,9 +3,10 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelInteract     = declare("interact", "wi ri iiii")
-	kernelInteractBF16 = declare("interact_bf16", "wi ri iiiii")
-	kernelInteractGrad = declare("interact_grad", "wi ri ri iiiii")
+	kernelInteract          = declare("interact", "wi ri iiii")
+	kernelInteractBF16      = declare("interact_bf16", "wi ri iiiii")
+	kernelInteractGrad      = declare("interact_grad", "wi ri ri iiiii")
+	kernelInteractGradFirst = declare("interact_grad_first", "wi wi wi ri ri ri iiiiiii")
 )
 
 const (
@@ -67,12 +68,43 @@ func (k *Set) InteractGrad(s gpu.Stream, dx, x, dy Matrix, dim, rows int) error 
 		return nil
 	}
 	f := x.Columns / dim
-	// Gradients are written to rows and to columns of a square. With an odd number of fours in a row, those
-	// of a column are in as many banks as can be.
-	distance := 4 * (quarter(f) | 1)
-	g, size := examples(rows, (f+15)/16*2*quarter(dim), f*(distance+4*quarter(dim)))
+	g, distance, size := gradientExamples(rows, f, dim)
 	k.with().writes(dx, rows).reads(x, rows).reads(dy, rows).ints(rows, f, dim, distance, size)
 	return k.launch(s, kernelInteractGrad, g)
+}
+
+// FirstVector is what InteractGradFirst computes of the gradient of the first vector of each row.
+type FirstVector struct {
+	Activation Activation // whose result the vector is
+	Others     Matrix     // other gradients of the vector
+	Gradient   Matrix     // of what the activation got: that of the pairs and the others, times the derivative
+	Half       Half       // the same, rounded as ToBF16 does; columns behind the vector become 0. It may be left out
+}
+
+// InteractGradFirst is InteractGrad of all vectors but the first of each row, whose gradients are added to others, and go through the
+// derivative of an activation.
+func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, dy Matrix, dim, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	f := x.Columns / dim
+	g, distance, size := gradientExamples(rows, f, dim)
+	half := none(x.Region(rows))
+	if first.Half.Memory != nil {
+		half = first.Half.Region(rows)
+	}
+	k.with().writes(dx, rows).writes(first.Gradient, rows).add(gpu.Write(half)).ints(first.Half.Stride).reads(x, rows).reads(dy, rows)
+	k.reads(first.Others, rows).ints(rows, f, dim, distance, size, first.Half.Columns, int(first.Activation))
+	return k.launch(s, kernelInteractGradFirst, g)
+}
+
+// gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows of the square of gradients are apart.
+func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
+	// Gradients are written to rows and to columns of a square. With an odd number of fours in a row, those
+	// of a column are in as many banks as can be.
+	distance = 4 * (quarter(f) | 1)
+	g, each = examples(rows, (f+15)/16*2*quarter(dim), f*(distance+4*quarter(dim)))
+	return g, distance, each
 }
 
 // quarter is how many fours n elements take.

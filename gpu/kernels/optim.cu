@@ -1,55 +1,60 @@
+#include "bf16.h"
 #include "optim.h"
 
-// The flag says that the step does not count.
+// The flag says that the step does not count. rounds is 1 if there is half, where values are needed in bfloat16, too.
 
-// Notes a parameter that is NaN. All threads that do so write NaN.
-DEVICE void notice(float *check, float w) {
-	if (w != w) {
-		*check = w;
+// Sets a parameter, and notes one that is NaN. All threads that do so write NaN.
+DEVICE void set(float *check, float *w, unsigned short *half, int rounds, unsigned i, float x) {
+	w[i] = x;
+	if (rounds) {
+		half[i] = bf16_bits(x);
+	}
+	if (x != x) {
+		*check = x;
 	}
 }
 
-KERNEL optimize_sgd(const int *flag, float *check, const Update *u, float *w, const float *g, int n) {
+KERNEL optimize_sgd(const int *flag, float *check, const Update *u, float *w, const float *g,
+	unsigned short *half, int rounds, int n) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n || *flag) {
 		return;
 	}
-	w[i] = step_sgd(*u, u->shrink * w[i], g[i]);
-	notice(check, w[i]);
+	set(check, w, half, rounds, i, step_sgd(*u, u->shrink * w[i], g[i]));
 }
 
-KERNEL optimize_momentum(const int *flag, float *check, const Update *u, float *w, const float *g, float *b, int n) {
+KERNEL optimize_momentum(const int *flag, float *check, const Update *u, float *w, const float *g, float *b,
+	unsigned short *half, int rounds, int n) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n || *flag) {
 		return;
 	}
-	w[i] = step_momentum(*u, u->shrink * w[i], g[i], b[i]);
-	notice(check, w[i]);
+	set(check, w, half, rounds, i, step_momentum(*u, u->shrink * w[i], g[i], b[i]));
 }
 
-KERNEL optimize_adagrad(const int *flag, float *check, const Update *u, float *w, const float *g, float *s, int n) {
+KERNEL optimize_adagrad(const int *flag, float *check, const Update *u, float *w, const float *g, float *s,
+	unsigned short *half, int rounds, int n) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n || *flag) {
 		return;
 	}
-	w[i] = step_adagrad(*u, u->shrink * w[i], g[i], s[i]);
-	notice(check, w[i]);
+	set(check, w, half, rounds, i, step_adagrad(*u, u->shrink * w[i], g[i], s[i]));
 }
 
-KERNEL optimize_adam(const int *flag, float *check, const Update *u, float *w, const float *g, float *m, float *v, int n) {
+KERNEL optimize_adam(const int *flag, float *check, const Update *u, float *w, const float *g, float *m, float *v,
+	unsigned short *half, int rounds, int n) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n || *flag) {
 		return;
 	}
-	w[i] = step_adam(*u, u->shrink * w[i], g[i], m[i], v[i]);
-	notice(check, w[i]);
+	set(check, w, half, rounds, i, step_adam(*u, u->shrink * w[i], g[i], m[i], v[i]));
 }
 
-KERNEL optimize_ftrl(const int *flag, float *check, const Update *u, float *w, const float *g, float *z, float *squares, int n) {
+KERNEL optimize_ftrl(const int *flag, float *check, const Update *u, float *w, const float *g, float *z, float *squares,
+	unsigned short *half, int rounds, int n) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n || *flag) {
 		return;
 	}
-	w[i] = step_ftrl(*u, u->shrink * w[i], g[i], z[i], squares[i]);
-	notice(check, w[i]);
+	set(check, w, half, rounds, i, step_ftrl(*u, u->shrink * w[i], g[i], z[i], squares[i]));
 }

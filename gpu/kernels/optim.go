@@ -7,11 +7,11 @@ import (
 
 // kernelOptimize are the kernels of dense parameters, by formula. The row-wise formula is that of tables only.
 var kernelOptimize = map[kernel.Formula]number{
-	kernel.FormulaSGD:      declare("optimize_sgd", "rururi"),
-	kernel.FormulaMomentum: declare("optimize_momentum", "rururu i"),
-	kernel.FormulaAdagrad:  declare("optimize_adagrad", "rururu i"),
-	kernel.FormulaAdam:     declare("optimize_adam", "rururuu i"),
-	kernel.FormulaFTRL:     declare("optimize_ftrl", "rururuu i"),
+	kernel.FormulaSGD:      declare("optimize_sgd", "rurur ui i"),
+	kernel.FormulaMomentum: declare("optimize_momentum", "rururu ui i"),
+	kernel.FormulaAdagrad:  declare("optimize_adagrad", "rururu ui i"),
+	kernel.FormulaAdam:     declare("optimize_adam", "rururuu ui i"),
+	kernel.FormulaFTRL:     declare("optimize_ftrl", "rururuu ui i"),
 }
 
 // UpdateBytes is what the constants of a kernel.Update take in device memory.
@@ -33,10 +33,10 @@ func ReadUpdate(f kernel.Formula, words []float32) kernel.Update {
 // Optimize updates the values of w, which is one row, in place, by their gradients g and their state: as many
 // matrices of one row of that length as f.Slots says. Constants are those of the update, UpdateBytes of
 // device memory (AppendUpdate), since they change from one step to the next. Where the flag is set, it does nothing. If a value becomes
-// NaN, so does check, a number in device memory, which otherwise stays as it is.
+// NaN, so does check, a number in device memory, which otherwise stays as it is. Rounded, which may be left out, gets the new values as ToBF16 rounds them.
 //
 // An average is updated in the same way, by the parameters in place of gradients (optim.Dense.Averager).
-func (k *Set) Optimize(s gpu.Stream, flag, check, constants gpu.Region, f kernel.Formula, w, g Matrix, state ...Matrix) error {
+func (k *Set) Optimize(s gpu.Stream, flag, check, constants gpu.Region, f kernel.Formula, w, g Matrix, rounded Half, state ...Matrix) error {
 	n, ok := kernelOptimize[f]
 	if !ok || len(state) != f.Slots() {
 		return gpu.Invalid("an update of formula %d with %d slots of state", f, len(state))
@@ -48,6 +48,10 @@ func (k *Set) Optimize(s gpu.Stream, flag, check, constants gpu.Region, f kernel
 	for _, m := range state {
 		k.add(gpu.Update(m.Region(1)))
 	}
-	k.ints(w.Columns)
+	half, rounds := none(g.Region(1)), 0
+	if rounded.Memory != nil {
+		half, rounds = rounded.Region(1), 1
+	}
+	k.add(gpu.Update(half)).ints(rounds, w.Columns)
 	return k.launch(s, n, elements(1, w.Columns))
 }

@@ -15,7 +15,7 @@ DEVICE int chunk_end(int rows) {
 }
 
 // Adds v over the threads of each column, as a tree. Those of row 0 of the block get the results. All
-// threads of the block must call it, once in a kernel.
+// threads of the block must call it; behind another call, after a __syncthreads.
 DEVICE double column_tree(double v) {
 	__shared__ double sums[CHUNK_LANES][CHUNK_COLUMNS];
 	unsigned lane = threadIdx.y, j = threadIdx.x;
@@ -29,18 +29,28 @@ DEVICE double column_tree(double v) {
 	return sums[lane][j];
 }
 
-// Writes the sums of the block's columns over its chunk of rows to the row of work that belongs to
-// the chunk. term(i) is what row i of this thread's column adds.
-template <class Term> DEVICE void sum_chunk(double *work, int rows, int columns, Term term) {
-	int j = block_column();
-	double sum = 0;
-	if (j < columns) {
+// Calls add(i) for each row of this thread's column in the block's chunk.
+template <class Add> DEVICE void each_row(int rows, int columns, Add add) {
+	if (block_column() < columns) {
 		for (int i = blockIdx.y * CHUNK_ROWS + threadIdx.y; i < chunk_end(rows); i += CHUNK_LANES) {
-			sum += term(i);
+			add(i);
 		}
 	}
+}
+
+// Writes the sums of the block's columns over its chunk of rows to the row of work that belongs to the chunk. sum is that of what each_row has
+// for this thread.
+DEVICE void put_chunk(double *work, int columns, double sum) {
+	int j = block_column();
 	sum = column_tree(sum);
 	if (j < columns && threadIdx.y == 0) {
 		at(work, columns, blockIdx.y, j) = sum;
 	}
+}
+
+// Both: term(i) is what row i of this thread's column adds.
+template <class Term> DEVICE void sum_chunk(double *work, int rows, int columns, Term term) {
+	double sum = 0;
+	each_row(rows, columns, [&](int i) { sum += term(i); });
+	put_chunk(work, columns, sum);
 }

@@ -20,8 +20,8 @@ func TestUpdatesThatDoNotFit(t *testing.T) {
 		return k.UpdateRows(s, part(6), part(7), t, &rows, &u, part(8), part(9), part(10))
 	}
 	for what, err := range map[string]error{
-		"too few slots":               k.Optimize(s, part(0), part(5), part(1), kernel.FormulaAdam, vector(2), vector(3), vector(4)),
-		"sums of rows":                k.Optimize(s, part(0), part(5), part(1), kernel.FormulaRowwiseAdagrad, vector(2), vector(3), vector(4)),
+		"too few slots":               k.Optimize(s, part(0), part(5), part(1), kernel.FormulaAdam, vector(2), vector(3), kernels.Half{}, vector(4)),
+		"sums of rows":                k.Optimize(s, part(0), part(5), part(1), kernel.FormulaRowwiseAdagrad, vector(2), vector(3), kernels.Half{}, vector(4)),
 		"another state":               update(&kernels.Table{Values: 4, State: 4}, kernels.RowUpdate{Rest: kernel.FormulaAdam}),
 		"no clock":                    update(&kernels.Table{Values: 4, State: 1, Decays: true}, kernels.RowUpdate{Rest: kernel.FormulaRowwiseAdagrad}),
 		"another state if split":      update(&kernels.Table{Values: 4, State: 8}, kernels.RowUpdate{First: kernel.FormulaSGD, Rest: kernel.FormulaAdam, Split: true}),

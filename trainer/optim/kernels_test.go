@@ -62,11 +62,11 @@ func (x *deviceDense) step(t int64, scale float32) {
 			slots = append(slots, s.Slice(u.Lo, u.Hi))
 		}
 		w := x.params[u.Param].Slice(u.Lo, u.Hi)
-		x.Must(x.Optimize(x.Stream, x.flag, x.check, of(1+i), u.Formula, w, x.grads[u.Param].Slice(u.Lo, u.Hi), slots...))
+		x.Must(x.Optimize(x.Stream, x.flag, x.check, of(1+i), u.Formula, w, x.grads[u.Param].Slice(u.Lo, u.Hi), kernels.Half{}, slots...))
 	}
 	for i, a := range x.averages {
 		if averages {
-			x.Must(x.Optimize(x.Stream, x.flag, x.check, of(0), averager.Formula, a, x.params[i]))
+			x.Must(x.Optimize(x.Stream, x.flag, x.check, of(0), averager.Formula, a, x.params[i], kernels.Half{}))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (r *rig) floats(values []float32) *array {
 
 var _ = add("optimize", func(r *rig) {
 	for _, f := range []kernel.Formula{kernel.FormulaSGD, kernel.FormulaMomentum, kernel.FormulaAdagrad, kernel.FormulaAdam, kernel.FormulaFTRL} {
-		n, value := r.IntN(700), r.any()
+		n, value := 2*r.IntN(350), r.any()
 		u := r.update(f)
 		constants, flag := r.floats(kernels.AppendUpdate(nil, &u)), r.IntN(4)/3
 		w, g := r.vector(n, value), r.vector(n, value)
@@ -50,7 +50,11 @@ var _ = add("optimize", func(r *rig) {
 			u.Step(values, g.row(0), want[0], want[1])
 		}
 		check := r.words(0)
-		r.must(r.k.Optimize(r.s, r.words(uint32(flag)).region(), check.region(), constants.region(), f, w.Matrix, g.Matrix, slots...))
+		half, rounded := r.half(1, n, r.plain), kernels.Half{}
+		if r.IntN(2) == 0 {
+			rounded = half.Half
+		}
+		r.must(r.k.Optimize(r.s, r.words(uint32(flag)).region(), check.region(), constants.region(), f, w.Matrix, g.Matrix, rounded, slots...))
 		r.equal("check", check, func(int, int) (sum float32) {
 			for _, v := range values {
 				if v != v && flag == 0 {
@@ -60,6 +64,12 @@ var _ = add("optimize", func(r *rig) {
 			return sum
 		})
 		r.equal("Optimize", w, func(_, j int) float32 { return values[j] })
+		r.rounded("Optimize, rounded", half, func(_, j int) float32 {
+			if rounded.Memory == nil || flag != 0 {
+				return half.value(0, j)
+			}
+			return values[j]
+		})
 		for i, a := range state {
 			r.equal("state", a, func(_, j int) float32 { return want[i][j] })
 		}

@@ -43,7 +43,7 @@ var _ = add("optimize in float64", func(r *rig) {
 			a := r.vector(n, func() float32 { return 0.1 + r.Float32() })
 			state, slots = append(state, a), append(slots, a.Matrix)
 		}
-		r.must(r.k.Optimize(r.s, r.words(0).region(), r.words(0).region(), constants.region(), f, w.Matrix, g.Matrix, slots...))
+		r.must(r.k.Optimize(r.s, r.words(0).region(), r.words(0).region(), constants.region(), f, w.Matrix, g.Matrix, kernels.Half{}, slots...))
 		after := func(j int) (float64, [2]float64) {
 			var before [2]float64
 			for i, a := range state {

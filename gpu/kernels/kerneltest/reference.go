@@ -142,7 +142,7 @@ var _ = add("rows in float64", func(r *rig) {
 	})
 	dx, single := r.matrix(n, f*dim, r.garbage), r.matrix(n, 1, r.plain)
 	r.must(r.k.InteractGrad(r.s, dx.Matrix, x.Matrix, dy.Matrix, dim, n))
-	r.near("InteractGrad", dx, func(i, j int) (float64, float64) {
+	mixed := func(i, j int) (float64, float64) {
 		return dots(f, func(w int) float64 {
 			if w == j/dim {
 				return 0
@@ -150,6 +150,16 @@ var _ = add("rows in float64", func(r *rig) {
 			lo, hi := min(w, j/dim), max(w, j/dim)
 			return dy.exact(i, pairs(hi)+lo) * x.exact(i, w*dim+j%dim)
 		})
+	}
+	r.near("InteractGrad", dx, mixed)
+	rest, others, dz := r.matrix(n, (f-1)*dim, r.garbage), r.matrix(n, dim, r.plain), r.matrix(n, dim, r.garbage)
+	vector := kernels.FirstVector{Activation: kernels.Tanh, Others: others.Matrix, Gradient: dz.Matrix}
+	r.must(r.k.InteractGradFirst(r.s, rest.Matrix, vector, x.Matrix, dy.Matrix, dim, n))
+	r.near("InteractGradFirst", rest, func(i, j int) (float64, float64) { return mixed(i, j+dim) })
+	r.near("InteractGradFirst, the first", dz, func(i, j int) (float64, float64) {
+		value, scale := mixed(i, j)
+		slope := slope64(kernels.Tanh, x.exact(i, j))
+		return (value + others.exact(i, j)) * slope, 5 * (scale + math.Abs(others.exact(i, j))) // 1-y² is up to 3
 	})
 	dx = r.matrix(n, f*dim, r.garbage)
 	r.must(r.k.FMGrad(r.s, dx.Matrix, x.Matrix, single.Matrix, dim, n))

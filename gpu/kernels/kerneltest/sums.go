@@ -65,9 +65,30 @@ func interaction(r *rig, n, f, dim int) {
 	})
 	dx, dy := r.matrix(n, f*dim, r.garbage), r.matrix(n, pairs(f), r.any())
 	r.must(r.k.InteractGrad(r.s, dx.Matrix, x.Matrix, dy.Matrix, dim, n))
-	r.equal("InteractGrad", dx, byRow(n, f*dim, func(i int, out []float32) {
+	grads := byRow(n, f*dim, func(i int, out []float32) {
 		s.InteractBackward(1, f, dim, x.row(i), f*dim, dy.row(i), pairs(f), false, out, f*dim)
-	}))
+	})
+	r.equal("InteractGrad", dx, grads)
+	for _, rounds := range []bool{false, true} {
+		dx, others, dz := r.matrix(n, (f-1)*dim, r.garbage), r.matrix(n, dim, r.any()), r.matrix(n, dim, r.garbage)
+		half := r.unwritten(n, (dim+1)/2*2+2*r.IntN(4))
+		first := kernels.FirstVector{Activation: r.activation(), Others: others.Matrix, Gradient: dz.Matrix}
+		if rounds {
+			first.Half = half.Half
+		}
+		want := func(i, d int) float32 {
+			if d >= dim {
+				return 0
+			}
+			return gradient(first.Activation, x.value(i, d), others.value(i, d)+grads(i, d))
+		}
+		r.must(r.k.InteractGradFirst(r.s, dx.Matrix, first, x.Matrix, dy.Matrix, dim, n))
+		r.equal("InteractGradFirst", dx, func(i, j int) float32 { return grads(i, j+dim) })
+		r.equal("InteractGradFirst, the first", dz, want)
+		if rounds {
+			r.rounded("InteractGradFirst, the first", half, want)
+		}
+	}
 }
 
 // byRow returns the elements of a matrix that f computes row by row.

@@ -2,6 +2,7 @@ package twin
 
 import (
 	"aibox/gpu/emulated"
+	"aibox/gpu/kernels"
 	"aibox/internal/kernel"
 )
 
@@ -21,21 +22,26 @@ var _ = add(emulated.Kernels{
 		})
 	}},
 	"interact_grad": {Run: func(b *emulated.Block) {
-		vectors, dim := b.Int32(7), b.Int32(8)
-		examples(b, b.Int32(6), func(i int) {
-			out, row, grad := at(b, 0).row(i), at(b, 2).row(i), at(b, 4).row(i)
-			for v := range vectors {
-				for d := range dim {
-					var sum float32
-					for w := range vectors {
-						var g float32
-						if w != v {
-							g = grad[kernel.Pairs(max(v, w))+min(v, w)]
-						}
-						sum = kernel.FMA(g, row[w*dim+d], sum)
-					}
-					out[v*dim+d] = sum
-				}
+		dx, dim := at(b, 0), b.Int32(8)
+		mixes(b, 2, 6, func(i, v, d int, sum float32) { dx.row(i)[v*dim+d] = sum })
+	}},
+	"interact_grad_first": {Run: func(b *emulated.Block) {
+		dx, dz, half, x, others := at(b, 0), at(b, 2), halfs(b, 4), at(b, 6), at(b, 10)
+		dim, a := b.Int32(14), kernels.Activation(b.Int32(18))
+		mixes(b, 6, 12, func(i, v, d int, sum float32) {
+			if v > 0 {
+				dx.row(i)[(v-1)*dim+d] = sum
+				return
+			}
+			g := derived(a, x.row(i)[d], others.row(i)[d]+sum)
+			dz.row(i)[d] = g
+			if half.stride > 0 {
+				half.set(i, d, g)
+			}
+		})
+		examples(b, b.Int32(12), func(i int) {
+			for d := dim; d < b.Int32(17); d++ {
+				half.set(i, d, 0)
 			}
 		})
 	}},
@@ -53,6 +59,28 @@ func pairs(b *emulated.Block, put func(i, pair int, product float32)) {
 					sum = kernel.FMA(x, row[w*dim+d], sum)
 				}
 				put(i, kernel.Pairs(v)+w, sum)
+			}
+		}
+	})
+}
+
+// mixes calls put with the gradient of each element of the vectors of each example. Vectors and gradients of pairs are arguments
+// from x on, the numbers of examples, of vectors and of their elements those from size on.
+func mixes(b *emulated.Block, x, size int, put func(i, v, d int, sum float32)) {
+	vectors, dim := b.Int32(size+1), b.Int32(size+2)
+	examples(b, b.Int32(size), func(i int) {
+		row, grad := at(b, x).row(i), at(b, x+2).row(i)
+		for v := range vectors {
+			for d := range dim {
+				var sum float32
+				for w := range vectors {
+					var g float32
+					if w != v {
+						g = grad[kernel.Pairs(max(v, w))+min(v, w)]
+					}
+					sum = kernel.FMA(g, row[w*dim+d], sum)
+				}
+				put(i, v, d, sum)
 			}
 		}
 	})

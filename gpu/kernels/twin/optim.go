@@ -20,7 +20,7 @@ func optimize(f kernel.Formula) emulated.Kernel {
 			return
 		}
 		u := kernels.ReadUpdate(f, emulated.Slice[float32](b, 2))
-		n := b.Int32(5 + f.Slots())
+		half, rounds, n := 5+f.Slots(), b.Int32(6+f.Slots()), b.Int32(7+f.Slots())
 		lo, hi := b.Linear()
 		lo, hi = min(lo, n), min(hi, n)
 		part := func(i int) []float32 { return emulated.Slice[float32](b, i)[lo:hi] }
@@ -30,7 +30,10 @@ func optimize(f kernel.Formula) emulated.Kernel {
 		}
 		w := part(3)
 		u.Step(w, part(4), state[0], state[1])
-		for _, x := range w {
+		for i, x := range w {
+			if rounds > 0 {
+				halfMatrix{data: emulated.Slice[uint16](b, half)}.set(0, lo+i, x)
+			}
 			if x != x {
 				emulated.Slice[float32](b, 1)[0] = x
 			}

@@ -127,7 +127,7 @@ func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) 
 			pads[param] = max(pads[param], numbers)
 		}
 	}
-	e.params = layoutParameters(c.Network, state.Dense, e.train.completed(), pads)
+	e.params = layoutParameters(c.Network, state.Dense, e.train.completed(), pads, e.train.weights || e.infer.weights)
 	e.train.join(devices, e.params.buckets)
 	e.infer.join(devices, nil)
 	return e

@@ -239,32 +239,44 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestExport: a run that is exported, and goes on with another engine, gives the bits of one that is not.
+// TestExport: a run that is exported, and goes on with another engine, gives the bits of one that is not; so does inference.
 func TestExport(t *testing.T) {
 	seed := testseed.Of(t)
 	for n := 1; n <= 3; n++ {
-		s := setup{spec: deep(true), dense: adam, seed: seed, batches: 6, examples: 33}
-		s.dense.Averaging = 0.9
-		whole, cut := onDevices(t, s, n, seed), onDevices(t, s, n, seed)
-		whole.train(t, 0, s.batches)
-		whole.end(t)
-		cut.train(t, 0, 2)
-		cut.end(t)
-		p := platform(n, seed+1)
-		other, err := cuda.New(cut.config, &cut.state, cuda.Options{Platform: p, Devices: devices(n)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cut.engine = other
-		cut.begin(t)
-		cut.train(t, 2, 4)
-		cut.end(t) // and once more with the same engine, which imports nothing
-		cut.begin(t)
-		cut.train(t, 4, s.batches)
-		cut.end(t)
-		sameBits(t, cut.values(), whole.values())
-		if err := errors.Join(other.Close(), p.Err()); err != nil {
-			t.Error(err)
+		for _, precision := range []engine.Precision{engine.Float32, engine.BF16} {
+			s := setup{spec: deep(true), dense: adam, precision: precision, seed: seed, batches: 6, examples: 33}
+			s.dense.Averaging = 0.9
+			whole, cut := onDevices(t, s, n, seed), onDevices(t, s, n, seed)
+			whole.train(t, 0, s.batches)
+			whole.end(t)
+			cut.train(t, 0, 2)
+			cut.end(t)
+			another := func() {
+				t.Helper()
+				p := fusing(n, seed+1, seed) // as onDevices
+				other, err := cuda.New(cut.config, &cut.state, cuda.Options{Platform: p, Devices: devices(n)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				cut.engine = other
+				t.Cleanup(func() {
+					if err := errors.Join(other.Close(), p.Err()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			another()
+			cut.begin(t)
+			cut.train(t, 2, 4)
+			cut.end(t) // and once more with the same engine, which imports nothing
+			cut.begin(t)
+			cut.train(t, 4, s.batches)
+			cut.end(t)
+			sameBits(t, cut.values(), whole.values())
+			another()
+			if got, want := fmt.Sprint(cut.infer(t)), fmt.Sprint(whole.infer(t)); got != want {
+				t.Errorf("inferred logits %s, want %s", got, want)
+			}
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Needs is the memory that an engine takes, in bytes.
 type Needs struct {
 	// Of each device:
-	Parameters int64 // with running statistics
+	Parameters int64 // with running statistics, and the same in bfloat16 where products need that
 	Gradients  int64
 	Optimizer  int64 // the state of the optimizer
 	Averages   int64 // of parameters
@@ -49,7 +49,7 @@ func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsO
 	for _, x := range programs {
 		x.layout(most)
 		n.Arena = max(n.Arena, int64(x.bytes))
-		in = max(in, x.inputs(most).bytes)
+		in = max(in, x.inputs(most).onDevice)
 		inputs, outputs = max(inputs, x.inputs(examples).bytes), max(outputs, x.outputs(examples).bytes)
 	}
 	n.Inputs = int64(len(e.jobs)) * int64(in)

@@ -16,11 +16,6 @@ func (u *run) fuseLayer(r *replica, step, n int) (fused bool, err error) {
 	if fused, err = r.compute.Fuses(p); err != nil || !fused {
 		return false, err
 	}
-	if p.Round && p.Epilogue.Bias.Memory != nil {
-		if err := u.roundWeights(r); err != nil {
-			return false, err
-		}
-	}
 	return true, u.multiply(r, s, p, n)
 }
 
@@ -43,8 +38,8 @@ func (u *run) layer(r *replica, s *program.Step, n int) gpu.Product {
 	if h, ok := u.alone(r, s.Out[0]); ok {
 		p.Round, p.C = true, h.Side()
 		if bias.Memory != nil {
-			at := u.weightsAt + u.e.params.value[u.prog.Buffers[s.In[2].Buffer].Index]/2
-			p.Epilogue.Bias = gpu.Part(r.arena, at, 2*bias.Columns)
+			at := u.e.params.value[u.prog.Buffers[s.In[2].Buffer].Index]
+			p.Epilogue.Bias = r.half(u.rounded(), at, bias.Columns).Region(1)
 		}
 	}
 	return p

@@ -253,9 +253,16 @@ func (u *run) onAll(of func(r *replica) kernels.Matrix) []kernels.Matrix {
 
 // pooledOn is where a device pools its bags before the first segment of a run: where the program has them. Its first step
 // would write them there (package program), so nothing else of the run does so before they are used. Nor does anything of the runs
-// before: their segments are in the same stream, which has also waited until their results have left the
+// before: unless they are pooled early, their segments are in the same stream, which has also waited until their results have left the
 // arena (compute), and until the other devices have copied the gradients of pooled bags that lie there (devicerows.Rows.Forward).
 func (u *run) pooledOn(r *replica) kernels.Matrix { return r.at(u.pool.Out[0]) }
+
+// poolsEarly tells whether the bags of a job may be pooled while the device computes what is behind the results of the job before. That must be a step of
+// training of the same size, so that all lies at the same places.
+func (e *Engine) poolsEarly(j *job) bool {
+	before := e.pending
+	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
+}
 
 // judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
 func (e *Engine) judgeRows(j *job) error {
@@ -283,7 +290,7 @@ func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	for _, x := range []*execution{&e.train, &e.infer} {
 		x.layout(share)
 	}
-	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.jobs)*e.train.inputs(share).bytes)
+	network := int64(max(e.train.bytes, e.infer.bytes) + len(e.jobs)*e.train.inputs(share).onDevice)
 	least := int64(math.MaxInt64)
 	for _, r := range e.replicas {
 		free, _, err := r.dev.FreeMemory()

@@ -85,7 +85,7 @@ func (e *Engine) makeRoom(x *execution, slot, inputs, n int) error {
 			return err
 		}
 	}
-	wanted, enough := x.inputs(most).bytes, true
+	wanted, enough := x.inputs(most).onDevice, true
 	for _, r := range e.replicas {
 		enough = enough && holds(r.arena, x.bytes) && holds(r.slots[slot].inputs, wanted)
 	}
@@ -126,7 +126,7 @@ func (e *Engine) compute(j *job) error {
 		return err
 	}
 	if e.held != nil {
-		if err := e.held.Forward(j.slot, j.onAll(func(r *replica) kernels.Matrix { return j.pooledOn(r) })); err != nil {
+		if err := e.held.Forward(j.slot, j.onAll(func(r *replica) kernels.Matrix { return j.pooledOn(r) }), e.poolsEarly(j)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/engine"
@@ -16,7 +18,7 @@ import (
 //     of chunks of its result (kernels.Derive);
 //   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it; so do an interaction, and
 //     copies of what is beside it, which together are what enters a layer;
-//   - all parameters are rounded at once;
+//   - parameters are rounded when they are updated, and dense features when they arrive, in the stream of copies up;
 //   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
 //   - the two products of the backward pass of a layer with one output are none of a library, which is slow at them: that of a column and a
 //     row is part of the pass that derives, and that of a matrix and a column is a sum of columns.
@@ -31,7 +33,8 @@ type layers struct {
 	padInputs  map[program.Value]bool // whether what enters a layer is padded
 	padWeights map[int]int            // of weights that are padded: how many numbers behind them
 	weights    bool                   // some of halfs are parameters
-	weightsAt  int                    // in the arena: where all parameters lie in bfloat16
+	dense      int                    // the one of halfs that is the dense features; -1: none is
+	joined
 }
 
 // half is a value that products use in bfloat16.
@@ -40,11 +43,11 @@ type half struct {
 	stride int
 	at     int  // in the arena
 	alone  bool // the step that computes the value writes no float32 of it
-	weight int  // the parameter that it is, which is rounded with all others; else -1
+	weight int  // the parameter that it is, which its updates round; else -1
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
-	l.precision, l.prog, l.halfOf = precision, p, map[program.Value]int{}
+	l.precision, l.prog, l.halfOf, l.dense = precision, p, map[program.Value]int{}, -1
 	l.summed = make([]int, len(p.Steps))
 	derived := map[program.Value]int{}
 	for i := range p.Steps {
@@ -77,6 +80,7 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 		}
 	}
 	l.findPads()
+	l.joinSteps()
 }
 
 // isAlone tells whether the step that computes a value writes no float32 of it.
@@ -92,8 +96,12 @@ func (l *layers) round(v program.Value) {
 		return
 	}
 	h := half{value: v, stride: (v.Columns + 7) &^ 7, weight: -1}
-	if b := &l.prog.Buffers[v.Buffer]; b.Source == program.Param && v.Columns == b.Columns && h.stride == b.Stride {
+	switch b := &l.prog.Buffers[v.Buffer]; {
+	case v.Columns != b.Columns:
+	case b.Source == program.Param && h.stride == b.Stride:
 		h.weight, l.weights = b.Index, true
+	case b.Source == program.Dense:
+		l.dense = len(l.halfs)
 	}
 	l.halfOf[v] = len(l.halfs)
 	l.halfs = append(l.halfs, h)
@@ -125,7 +133,7 @@ func (u *run) gathered(r *replica, out program.Value) (to kernels.Half, ok bool)
 		if !h.alone || h.value.Buffer != out.Buffer {
 			continue
 		}
-		to = h.on(r)
+		to = u.half(r, i)
 		to.Offset += 2 * out.Column
 		if to.Columns = out.Columns; out.Column+out.Columns == h.value.Columns {
 			to.Columns = h.stride - out.Column // see padding.go
@@ -141,12 +149,12 @@ func (l *layers) inner(v program.Value) bool {
 	if b.Source != program.Inner || v.Columns != b.Columns {
 		return false
 	}
-	for _, result := range append([]program.Value{l.prog.Logits, l.prog.Terms, l.prog.Pooled}, l.prog.Stats...) {
-		if result.Columns > 0 && result.Buffer == v.Buffer {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.results(), func(r program.Value) bool { return r.Columns > 0 && r.Buffer == v.Buffer })
+}
+
+// results are the values that others than steps look at. Those that there are not have no columns.
+func (l *layers) results() []program.Value {
+	return append([]program.Value{l.prog.Logits, l.prog.Terms, l.prog.Pooled}, l.prog.Stats...)
 }
 
 // suffices tells whether all steps that have to do with a value can do with bfloat16.

@@ -3,12 +3,16 @@ package cuda
 import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
 
 // linear is a layer: product, bias and activation.
 func (u *run) linear(r *replica, step int, n int) error {
 	s := &u.prog.Steps[step]
+	if _, ok := u.outputLayers[step]; ok {
+		return u.output(r, step, n)
+	}
 	if err := u.fillPad(r, s, n); err != nil {
 		return err
 	}
@@ -49,19 +53,31 @@ func (u *run) matMul(r *replica, step int, n int) error {
 // gradient is dw = xᵀ·dz, or dx = dz·wᵀ without a derivative.
 func (u *run) gradient(r *replica, step, n int) error {
 	s := &u.prog.Steps[step]
-	if dw := r.at(s.Out[0]); s.TransA && dw.Columns == 1 && dw.Stride == 1 {
+	if u.sumsDots(step) {
 		work := u.workOf(r, step, n)
-		if err := r.kernels.DotChunks(r.compute, r.at(s.In[0]), r.at(s.In[1]), n, work); err != nil {
-			return err
+		if !u.dots[step] {
+			if err := r.kernels.DotChunks(r.compute, r.at(s.In[0]), r.at(s.In[1]), n, work); err != nil {
+				return err
+			}
 		}
+		dw := r.at(s.Out[0])
 		dw.Columns = s.In[0].Columns
 		return u.finishSum(r, s.Out[0], dw, work, n)
 	}
 	return u.multiply(r, s, u.product(r, s, n), n)
 }
 
+// sumsDots tells whether a step is the gradient of one column of weights, which lie one behind the other. That is a sum of columns.
+func (l *layers) sumsDots(step int) bool {
+	s := &l.prog.Steps[step]
+	return s.Kind == ops.KindMatMul && s.TransA && s.Out[0].Columns == 1 && l.prog.Buffers[s.Out[0].Buffer].Stride == 1
+}
+
 // derive is a product times the derivative of an activation.
 func (u *run) derive(r *replica, step int, n int) error {
+	if layer, ok := u.outer[step]; ok {
+		return u.outputSums(r, layer, n)
+	}
 	s, work := &u.prog.Steps[step], u.workOf(r, step, n)
 	a, dx, y := activation(s), r.at(s.Out[0]), r.at(s.In[2])
 	h, alone := u.alone(r, s.Out[0])
@@ -106,7 +122,7 @@ func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 	}
 	for i, side := range []*gpu.Matrix{&p.A, &p.B} {
 		if p.Precision == gpu.BF16Product {
-			*side = u.halfs[u.halfOf[s.In[i]]].on(r).Side()
+			*side = u.half(r, u.halfOf[s.In[i]]).Side()
 		} else {
 			*side = r.at(s.In[i]).Side()
 		}
@@ -135,40 +151,43 @@ func (r *replica) biasOf(s *program.Step) kernels.Matrix {
 	return kernels.Matrix{}
 }
 
-// on is where a replica has a value.
-func (h *half) on(r *replica) kernels.Half {
-	return kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
+// half is where a replica has one of halfs.
+func (u *run) half(r *replica, i int) kernels.Half {
+	h := &u.halfs[i]
+	m := kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
+	switch {
+	case h.weight >= 0:
+		m.Memory, m.Offset = r.state, u.rounded()+u.e.params.value[h.weight]/2
+	case i == u.dense:
+		m.Memory, m.Offset = r.slots[u.slot].inputs, r.dense
+	}
+	return m
 }
 
-// round makes a value bfloat16, unless the step that computes it does, or it was made in this run.
+// rounded is where all parameters lie in bfloat16 or, in inference, their averages.
+func (u *run) rounded() int {
+	if u.prog.Training() {
+		return u.e.params.rounded
+	}
+	return u.e.params.roundedAverage
+}
+
+// padded is half with the columns behind the value, which are to become zeros: see padding.go.
+func (u *run) padded(r *replica, i int) kernels.Half {
+	m := u.half(r, i)
+	m.Columns = m.Stride
+	return m
+}
+
+// round makes a value bfloat16, unless the step that computes it does, or it was made before or in this run.
 func (u *run) round(r *replica, v program.Value, n int) error {
 	i := u.halfOf[v]
 	h := &u.halfs[i]
-	switch {
-	case h.weight >= 0:
-		return u.roundWeights(r)
-	case h.alone || r.halfs[i] == u.number:
+	if h.weight >= 0 || i == u.dense || h.alone || r.halfs[i] == u.number {
 		return nil
 	}
 	r.halfs[i] = u.number
-	half := h.on(r)
-	half.Columns = half.Stride // see padding.go
-	return r.kernels.ToBF16(r.compute, half, r.at(v), u.halfRows(v, n))
-}
-
-// roundWeights makes all parameters bfloat16 or, in inference, their averages.
-func (u *run) roundWeights(r *replica) error {
-	if r.weights == u.number {
-		return nil
-	}
-	r.weights = u.number
-	p := u.e.params
-	from := p.value
-	if !u.prog.Training() && p.average != nil {
-		from = p.average
-	}
-	all := kernels.Half{Memory: r.arena, Offset: u.weightsAt, Columns: p.values, Stride: p.values}
-	return r.kernels.ToBF16(r.compute, all, r.vector(from[p.order[0]], p.values), 1)
+	return r.kernels.ToBF16(r.compute, u.padded(r, i), r.at(v), u.halfRows(v, n))
 }
 
 // alone returns where the step that computes a value writes it in bfloat16; ok tells whether it does.
@@ -176,5 +195,5 @@ func (u *run) alone(r *replica, v program.Value) (h kernels.Half, ok bool) {
 	if !u.isAlone(v) {
 		return h, false
 	}
-	return u.halfs[u.halfOf[v]].on(r), true
+	return u.half(r, u.halfOf[v]), true
 }

@@ -19,6 +19,8 @@ type execution struct {
 	products bool          // there are some
 	pieces   []piece
 	segments []segment
+	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that does not use their memory.
+	poolsEarly bool
 	layers
 	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
 	allSums int
@@ -87,16 +89,10 @@ func (x *execution) layout(n int) {
 			x.offsets[i] = place(4 * b.Stride * n)
 		}
 	}
-	if x.weights {
-		x.weightsAt = place(2 * x.e.params.values)
-	}
 	for i := range x.halfs {
-		h := &x.halfs[i]
-		if h.weight >= 0 {
-			h.at = x.weightsAt + x.e.params.value[h.weight]/2
-			continue
+		if h := &x.halfs[i]; h.weight < 0 && i != x.dense {
+			h.at = place(2 * h.stride * x.halfRows(h.value, n))
 		}
-		h.at = place(2 * h.stride * x.halfRows(h.value, n))
 	}
 	for i := range x.prog.Steps {
 		x.works[i] = place(kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])+x.biasColumns(i)))
@@ -108,8 +104,8 @@ func (x *execution) layout(n int) {
 }
 
 // inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,
-// in bytes.
-type inputLayout struct{ clock, constants, dense, labels, weights, pooled, bytes int }
+// in bytes. A device also has the dense features in bfloat16, if products need them.
+type inputLayout struct{ clock, constants, dense, labels, weights, pooled, bytes, rounded, onDevice int }
 
 func (x *execution) inputs(n int) inputLayout {
 	var l inputLayout
@@ -126,6 +122,10 @@ func (x *execution) inputs(n int) inputLayout {
 	l.labels = place(n)
 	l.weights = place(n)
 	l.pooled = place(x.pooledValues(n))
+	l.rounded, l.onDevice = l.bytes, l.bytes
+	if x.dense >= 0 {
+		l.onDevice += aligned(2 * x.halfs[x.dense].stride * n)
+	}
 	return l
 }
 
@@ -165,7 +165,7 @@ func (x *execution) bind(r *replica, slot, n int) {
 	if cap(r.base) < len(x.prog.Buffers) {
 		r.base = make([]kernels.Matrix, len(x.prog.Buffers))
 	}
-	r.base = r.base[:len(x.prog.Buffers)]
+	r.base, r.dense = r.base[:len(x.prog.Buffers)], layout.rounded
 	r.halfs = append(r.halfs, make([]int, max(0, len(x.halfs)-len(r.halfs)))...)
 	for i := range x.prog.Buffers {
 		b := &x.prog.Buffers[i]

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"errors"
+
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/optim"
@@ -15,7 +17,7 @@ import (
 //	state      | p0  | p1    |    | p3  |          the optimizer of p2 has none
 //
 // All are in the same order and begin at multiples of align, so that parameters that are neighbours are so in each of
-// them. All offsets are in bytes.
+// them. Where products need parameters in bfloat16, the updates write these, too, all together at half the distances. All offsets are in bytes.
 type parameters struct {
 	net   *program.Network
 	dense *optim.Dense // nil if the engine only infers
@@ -25,6 +27,9 @@ type parameters struct {
 	values               int   // numbers of all of them, with what lies between
 	value, grad, average []int // of each parameter; no averages: nil
 	slots                [][]int
+	rounds               bool  // parameters are needed in bfloat16
+	rounded              int   // the parameters in bfloat16
+	roundedAverage       int   // their averages
 	running              []int // of each normalization
 	checks               int   // of each parameter a word: see firstNotFinite
 	probe                int   // a float32 behind the gradients: see Engine.probe
@@ -38,8 +43,8 @@ type parameters struct {
 }
 
 // layoutParameters plans the memory of a network's parameters, whose gradients are complete after some pieces of the program.
-func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads []int) *parameters {
-	p := &parameters{net: net, dense: dense, pads: pads}
+func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads []int, rounds bool) *parameters {
+	p := &parameters{net: net, dense: dense, pads: pads, rounds: rounds}
 	place := func(values int) int {
 		at := p.bytes
 		p.bytes += aligned(4 * values)
@@ -65,6 +70,13 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads 
 			begin := p.bytes
 			p.average = each()
 			p.averageBytes = p.bytes - begin
+		}
+	}
+	if rounds {
+		p.rounded = place((p.values + 1) / 2)
+		p.roundedAverage = p.rounded
+		if p.average != nil {
+			p.roundedAverage = place((p.values + 1) / 2)
 		}
 	}
 	for _, n := range net.Norms {
@@ -134,6 +146,28 @@ func (r *replica) vector(at, n int) kernels.Matrix {
 	return kernels.Matrix{Memory: r.state, Offset: at, Columns: n, Stride: n}
 }
 
+// half is n numbers of parameters, or of averages, in bfloat16, from where they lie in float32: at bytes behind the first of them. It is none if
+// they are not needed.
+func (r *replica) half(rounded, at, n int) kernels.Half {
+	if !r.engine.params.rounds {
+		return kernels.Half{}
+	}
+	return kernels.Half{Memory: r.state, Offset: rounded + at/2, Columns: n, Stride: n}
+}
+
+// round makes all parameters, and their averages, bfloat16. Later the updates do so.
+func (r *replica) round() error {
+	p := r.engine.params
+	if !p.rounds {
+		return nil
+	}
+	first := p.order[0]
+	if err := r.kernels.ToBF16(r.compute, r.half(p.rounded, 0, p.values), r.vector(p.value[first], p.values), 1); err != nil || p.average == nil {
+		return err
+	}
+	return r.kernels.ToBF16(r.compute, r.half(p.roundedAverage, 0, p.values), r.vector(p.average[first], p.values), 1)
+}
+
 // chunkBytes is how much of the parameters is copied at a time between the host and a device.
 const chunkBytes = 4 << 20
 
@@ -149,7 +183,7 @@ func (e *Engine) Import() error {
 		return e.fail(err)
 	}
 	for _, r := range e.replicas {
-		if err := r.compute.Fill(gpu.All(r.small), 0); err != nil {
+		if err := errors.Join(r.compute.Fill(gpu.All(r.small), 0), r.round()); err != nil {
 			return e.fail(err)
 		}
 	}

@@ -124,7 +124,7 @@ func TestPaths(t *testing.T) {
 	for _, c := range []struct {
 		precision engine.Precision
 		most      int // of operations that come one behind the other
-	}{{engine.TF32, 24}, {engine.BF16, 26}} {
+	}{{engine.TF32, 20}, {engine.BF16, 20}} {
 		b := newBench(t, setup{
 			spec: benchSpec(), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, admitted: true, held: true, batches: 1, examples: examples, precision: c.precision,
 		})

@@ -33,8 +33,8 @@ type replica struct {
 	terms      []kernels.Matrix      // of a sum
 	unfinished []kernels.ChunkSums   // that the current segment has still to add up
 	pads       map[program.Value]int // of each value that is padded: the last run that has done so
+	dense      int                   // where dense features lie in bfloat16, among the inputs of the program that runs
 	halfs      []int                 // of each value that a program needs in bfloat16: the last run that has made it
-	weights    int                   // the last run that has rounded the parameters
 }
 
 // deviceSlot is what the host sends for one mini-batch, and marks in the streams.

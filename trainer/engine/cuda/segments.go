@@ -1,6 +1,11 @@
 package cuda
 
-import "aibox/trainer/ops"
+import (
+	"slices"
+
+	"aibox/trainer/ops"
+	"aibox/trainer/program"
+)
 
 // What a device does in a run of a program is some segments of operations, with nothing between two operations of a
 // segment that concerns another stream or device. A segment ends where the devices add up something, in the
@@ -24,6 +29,9 @@ func (x *execution) divide(devices int) {
 		s := &x.prog.Steps[i]
 		if s.Kind == ops.KindBagPoolGrad || s.Kind == ops.KindBagPool && x.e.rowsOnDevice {
 			continue // of hostrows.Bags, or of devicerows.Rows
+		}
+		if x.by[i] != i {
+			continue
 		}
 		for _, part := range partsOf(s, devices) {
 			x.pieces = append(x.pieces, piece{i, part})
@@ -49,9 +57,34 @@ func (x *execution) join(devices int, buckets []bucket) {
 			s = segment{}
 		}
 	}
+	x.poolsEarly = x.pool != nil && x.isFreeBehind(x.pool.Out[0])
 }
 
-// lastResult is the step after which all results of the program are there.
+// isFreeBehind tells whether nothing behind the results of a run uses the memory of a value.
+func (x *execution) isFreeBehind(v program.Value) bool {
+	b, behind := &x.prog.Buffers[v.Buffer], false
+	for i := range x.segments {
+		for _, at := range x.segments[i].pieces {
+			s := &x.prog.Steps[at.step]
+			for _, u := range slices.Concat(s.In, s.Out) {
+				other := &x.prog.Buffers[u.Buffer]
+				shares := u.Buffer != v.Buffer && x.isTile(b) && x.isTile(other) && other.Slot == b.Slot
+				if behind && (shares || overlap(u, v)) {
+					return false
+				}
+			}
+		}
+		behind = behind || x.segments[i].results
+	}
+	return true
+}
+
+// isTile tells whether a buffer lies in a slot.
+func (x *execution) isTile(b *program.Buffer) bool {
+	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope == program.Tile
+}
+
+// lastResult is the step after whose operation all results of the program are there.
 func (x *execution) lastResult() int {
 	p := x.prog
 	results := map[int]bool{p.Logits.Buffer: true}
@@ -65,7 +98,7 @@ func (x *execution) lastResult() int {
 	for i := range p.Steps {
 		for _, v := range p.Steps[i].Out {
 			if results[v.Buffer] {
-				last = i
+				last = max(last, x.by[i])
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"aibox/gpu"
+	"aibox/gpu/kernels"
 	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/trainer/engine"
@@ -65,7 +66,10 @@ func (e *Engine) sendDense(j *job) error {
 			}
 		}
 		if len(e.replicas) == 1 { // its inputs lie as those of all
-			return r.up.Copy(gpu.Part(s.inputs, 0, end), gpu.Part(in, 0, end))
+			if err := r.up.Copy(gpu.Part(s.inputs, 0, end), gpu.Part(in, 0, end)); err != nil {
+				return err
+			}
+			return roundDense(r, j, l, p.n)
 		}
 		if err := r.up.Copy(gpu.Part(s.inputs, l.clock, 8), gpu.Part(in, l.clock, 8)); err != nil {
 			return err
@@ -79,11 +83,24 @@ func (e *Engine) sendDense(j *job) error {
 		if err := send(r, j, there.dense, l.dense, p, len(j.in.Dense)/j.in.N); err != nil {
 			return err
 		}
+		if err := roundDense(r, j, there, p.n); err != nil {
+			return err
+		}
 		if err := send(r, j, there.labels, l.labels, p, len(j.in.Labels)/j.in.N); err != nil {
 			return err
 		}
 		return send(r, j, there.weights, l.weights, p, len(j.in.Weights)/j.in.N)
 	})
+}
+
+// roundDense makes the dense features of a device bfloat16, if products need that, behind their copy: so no product waits for it.
+func roundDense(r *replica, j *job, l inputLayout, n int) error {
+	if j.dense < 0 {
+		return nil
+	}
+	inputs, columns := r.slots[j.slot].inputs, j.net.Dense
+	to := kernels.Half{Memory: inputs, Offset: l.rounded, Columns: j.halfs[j.dense].stride, Stride: j.halfs[j.dense].stride}
+	return r.kernels.ToBF16(r.up, to, kernels.Matrix{Memory: inputs, Offset: l.dense, Columns: columns, Stride: columns}, n)
 }
 
 // inputsOf is the pinned memory of the inputs of a job.

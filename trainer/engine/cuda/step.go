@@ -85,7 +85,7 @@ func (u *run) take(r *replica, p part, at piece) error {
 		}
 		return k.Interact(c, y, in(0), s.Dim, n)
 	case ops.KindInteractGrad:
-		return k.InteractGrad(c, y, in(0), in(1), s.Dim, n)
+		return u.interactGrad(r, at.step, n)
 	case ops.KindLoss:
 		return k.Loss(c, y, in(0), in(1), in(2), r.check(), n)
 	case ops.KindLossGrad:

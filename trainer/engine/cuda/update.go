@@ -96,14 +96,15 @@ func (e *Engine) update(j *job, r *replica, share part) error {
 		for _, at := range p.slots[u.Param] {
 			r.terms = append(r.terms, part(at))
 		}
-		if err := r.kernels.Optimize(r.compute, r.flag(), r.check(), constants(i), u.Formula, part(p.value[u.Param]), part(p.grad[u.Param]), r.terms...); err != nil {
+		if err := r.kernels.Optimize(r.compute, r.flag(), r.check(), constants(i), u.Formula, part(p.value[u.Param]), part(p.grad[u.Param]),
+			r.half(p.rounded, p.value[u.Param]+4*u.Lo, e.updates[i].values), r.terms...); err != nil {
 			return err
 		}
 	}
 	if averager, has := p.dense.Averager(j.step); has && len(p.order) > 0 {
 		first := p.order[0]
 		averages, values := r.vector(p.average[first], p.values), r.vector(p.value[first], p.values)
-		if err := r.kernels.Optimize(r.compute, r.flag(), r.check(), constants(len(e.updates)), averager.Formula, averages, values); err != nil {
+		if err := r.kernels.Optimize(r.compute, r.flag(), r.check(), constants(len(e.updates)), averager.Formula, averages, values, r.half(p.roundedAverage, 0, p.values)); err != nil {
 			return err
 		}
 	}

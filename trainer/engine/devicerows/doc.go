@@ -38,7 +38,8 @@
 //
 // A device works on its rows in a stream of their own, beside the one in which it computes the network. So it updates the rows of a mini-batch as soon as the
 // gradients of its bags are known, and collects and gathers those of the next one, while it computes the rest of the backward pass. Bags are pooled, and the values
-// of the others' rows copied, in the stream of the network, since that has used the memory before. Before a mini-batch is begun, each device waits until all
+// of the others' rows copied, in the stream of the network, since that has used the memory before; but where there is one device, and the rest of the backward pass
+// does not use the memory of pooled bags, they are pooled in that of rows, too. Before a mini-batch is begun, each device waits until all
 // are done with the one before, since they copy from its memory.
 //
 // # Errors

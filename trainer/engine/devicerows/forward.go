@@ -110,8 +110,9 @@ func (r *Rows) meansOf(v *view, s Share) gpu.Region {
 }
 
 // Forward enqueues the work on rows that comes before the network, once all that was sent has arrived: y gets, on each
-// device, the pooled bags of its examples.
-func (r *Rows) Forward(number int, y []kernels.Matrix) error {
+// device, the pooled bags of its examples. It gets them early, in the stream of rows, if nothing that is behind the latest Update in the stream of the
+// network uses y. That is for one device.
+func (r *Rows) Forward(number int, y []kernels.Matrix, early bool) error {
 	s := &r.slots[number]
 	for d, p := range r.parts {
 		for _, o := range r.parts {
@@ -123,6 +124,11 @@ func (r *Rows) Forward(number int, y []kernels.Matrix) error {
 		}
 		if err := r.gather(number, d); err != nil {
 			return err
+		}
+		if early {
+			if err := r.pool(p.Rows, number, y[d], d); err != nil {
+				return err
+			}
 		}
 		if err := p.Rows.Record(p.gathered); err != nil {
 			return err
@@ -143,8 +149,10 @@ func (r *Rows) Forward(number int, y []kernels.Matrix) error {
 				return err
 			}
 		}
-		if err := r.pool(&v, y[d]); err != nil {
-			return err
+		if !early {
+			if err := r.pool(p.Compute, number, y[d], d); err != nil {
+				return err
+			}
 		}
 		if !s.training {
 			if err := p.finish(p.Compute, number); err != nil {
@@ -185,10 +193,11 @@ func (r *Rows) gather(number, d int) error {
 	return p.Kernels.Gather(p.Rows, &t, &b, v.admittedRegion(), factors, r.block(&v, v.section))
 }
 
-// pool enqueues the pooling of a device's bags.
-func (r *Rows) pool(v *view, y kernels.Matrix) error {
+// pool enqueues the pooling of a device's bags in one of its streams.
+func (r *Rows) pool(stream gpu.Stream, number int, y kernels.Matrix, d int) error {
+	v := r.view(number, d)
 	b := kernels.Bags{
-		Fields: r.Network.Fields, Index: v.in(v.bags, 4*v.bagCount), Means: r.meansOf(v, v.Share),
+		Fields: r.Network.Fields, Index: v.in(v.bags, 4*v.bagCount), Means: r.meansOf(&v, v.Share),
 	}
 	if !v.single {
 		b.Offsets = v.in(v.offsets, 4*(v.N*r.Network.Fields+1))
@@ -200,5 +209,5 @@ func (r *Rows) pool(v *view, y kernels.Matrix) error {
 		b.Averaged = v.in(v.averaged, 4*r.Network.Fields)
 	}
 	dim := r.Network.RowDim
-	return v.p.Kernels.Pool(v.p.Compute, y, &b, gpu.Part(v.p.work, v.values, 4*dim*v.all), dim, v.N)
+	return v.p.Kernels.Pool(stream, y, &b, gpu.Part(v.p.work, v.values, 4*dim*v.all), dim, v.N)
 }

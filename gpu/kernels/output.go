@@ -1,0 +1,55 @@
+package kernels
+
+import "aibox/gpu"
+
+var (
+	kernelOutput     = declare("output_layer", "wi wi wi wi ri ri ri ri ri r iiii")
+	kernelOutputBF16 = declare("output_layer_bf16", "wi wi wi wi ri ri ri ri ri r iiii")
+	kernelOutputSums = declare("output_sums", "ww ri ri ri iii")
+)
+
+// Output is a layer with one output, the logits, with what a step of training does with them. X is the result of an activation.
+type Output struct {
+	X, W, Bias      Matrix // the layer is X·W + Bias, where W has one column; the bias may be left out
+	Activation      Activation
+	Labels, Weights Matrix     // of examples; weights may be left out
+	Check           gpu.Region // as with Loss
+	Total           int        // as with LossGrad
+
+	// Results: all have one column.
+	Logits, Terms, Gradient Matrix
+}
+
+// Output computes the logits, in the order of kernel.Dot, the loss terms and the gradient of the logits, as Loss and LossGrad do, and dx, as
+// DeriveOuter does, of which OutputSums makes sums. So X is read from memory once.
+func (k *Set) Output(s gpu.Stream, o *Output, dx Matrix, rows int) error {
+	return k.output(s, kernelOutput, o, dx.Region(rows), dx.Stride, rows)
+}
+
+// OutputBF16 is Output where dx is needed in bfloat16 alone, rounded as ToBF16 does.
+func (k *Set) OutputBF16(s gpu.Stream, o *Output, dx Half, rows int) error {
+	return k.output(s, kernelOutputBF16, o, dx.Region(rows), dx.Stride, rows)
+}
+
+func (k *Set) output(s gpu.Stream, n number, o *Output, dx gpu.Region, stride, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	k.with().writes(o.Logits, rows).writes(o.Terms, rows).writes(o.Gradient, rows).add(gpu.Write(dx)).ints(stride)
+	k.reads(o.X, rows).reads(o.W, o.X.Columns).perhaps(o.Bias, 1, o.X).reads(o.Labels, rows).perhaps(o.Weights, rows, o.X)
+	k.add(gpu.Read(o.Check)).ints(rows, o.X.Columns, o.Total, int(o.Activation))
+	return k.launch(s, n, rowGroups(rows))
+}
+
+// OutputSums leaves in dots and in sums what FinishSums makes the gradient of W and the sums of the columns of dx of, before they are rounded. Each is
+// memory of WorkBytes(rows, o.X.Columns).
+func (k *Set) OutputSums(s gpu.Stream, o *Output, rows int, dots, sums gpu.Region) error {
+	columns := o.X.Columns
+	other, err := workPart(kernelOutputSums, sums, rows, columns)
+	if err != nil {
+		return err
+	}
+	return k.sumChunks(s, kernelOutputSums, columns, rows, dots, func() {
+		k.add(gpu.Write(other)).reads(o.Gradient, rows).reads(o.W, columns).reads(o.X, rows).ints(rows, columns, int(o.Activation))
+	})
+}
