@@ -1,6 +1,7 @@
 package sparsetable_test
 
 import (
+	"fmt"
 	"testing"
 
 	"aibox/internal/testseed"
@@ -9,9 +10,19 @@ import (
 
 // With passes announced well ahead, the elevator brings nearly all rows before
 // their pass, several with each read, and the rows that leave are written into
-// buckets that it read: none is read a second time for that.
+// buckets that it read: none is read a second time for that. So it is if they are
+// announced as far ahead as the table asks for, also where a pass is so large that the
+// cache has room for the missing rows of few of them.
 func TestSSDElevator(t *testing.T) {
-	const ahead, batch, passes, warm = 20, 600, 160, 60
+	for _, c := range []struct{ batch, ahead, warm int }{{600, 20, 60}, {1000, 0, 80}, {2500, 0, 60}} {
+		t.Run(fmt.Sprint(c.batch), func(t *testing.T) { testElevator(t, c.batch, c.ahead, c.warm) })
+	}
+}
+
+// testElevator pulls passes of batch keys, announced so many passes ahead (0: as the table asks for), and checks what
+// happens behind the first warm ones.
+func testElevator(t *testing.T, batch, ahead, warm int) {
+	const passes, last = 160, 140
 	rng := testseed.Rand(t)
 	tab := outgrown(t, 10<<20)
 	order := rng.Perm(carryRows)
@@ -33,7 +44,13 @@ func TestSSDElevator(t *testing.T) {
 	var start sparsetable.Stats
 	announced := 0
 	for n := range passes {
-		for ; announced < min(passes, n+ahead); announced++ {
+		far := func() int {
+			if ahead == 0 {
+				return tab.Lookahead(batch)
+			}
+			return ahead
+		}
+		for ; announced < min(passes, n+far()); announced++ {
 			tab.Announce(all[announced])
 		}
 		if n == warm {
@@ -52,12 +69,12 @@ func TestSSDElevator(t *testing.T) {
 			want[r] = row[0]
 		}
 		ws.Release()
-		if n == passes-ahead {
+		if n == last {
 			break // the window is no longer full
 		}
 	}
 	st := tab.Stats()
-	pulled := float64(batch * (passes - ahead - warm + 1))
+	pulled := float64(batch * (last - warm + 1))
 	hits := float64(st.Hits-start.Hits) / pulled
 	reads := float64(st.DeviceReads-start.DeviceReads) / pulled
 	flushed, again := st.FlushedRows-start.FlushedRows, st.RewriteReads-start.RewriteReads

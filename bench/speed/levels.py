@@ -140,8 +140,9 @@ def table(place, options):
 
 
 def second_half(progress, epoch):
-    """The examples of about the second half of an epoch, and the examples a second."""
-    points = [(line["seconds"], line.get("examples", 0)) for line in progress] + [(epoch["seconds"], epoch["examples"])]
+    """The examples of about the second half of an epoch, and the examples a second; of a whole epoch that is too short for lines that
+    say how far it was."""
+    points = [(0, 0)] + [(line["seconds"], line.get("examples", 0)) for line in progress]
     begin = min(points, key=lambda point: abs(point[1] - epoch["examples"] / 2))
     examples = epoch["examples"] - begin[1]
     return {"examples": examples, "examples_per_second": examples / (epoch["seconds"] - begin[0])}

@@ -72,13 +72,16 @@
 // missing.go). Options.LookaheadPasses says how many passes the window looks ahead,
 // beyond the pass that is pulled next. If it is 0, the window looks 50 passes
 // ahead, or 100 passes if it also notes which keys are missing from the cache and
-// has room for that. It looks less far ahead in three cases:
+// has room for that. It looks less far ahead in four cases:
 //
 //   - The tables for so many passes of that many keys would take more than an
 //     eighth of the budget.
+//   - The cache has rows for fewer passes whose missing rows are read before they
+//     come. To read them so is worth more than to look farther.
 //   - The rows that are wanted in memory at one time do not fit the cache. These
 //     are the rows that two or more announced passes need and, if missing rows are
-//     read before their pass comes, half of the missing rows of announced passes.
+//     read before their pass comes, those, as many that are to leave for them, and
+//     the rows of three passes.
 //   - The table has no room for all the keys that two or more announced passes
 //     need.
 //

@@ -10,10 +10,11 @@ const (
 	// From the load tableFullNum / tableFullDen on the table counts as full: one
 	// key in eleven then has no room in its line.
 	tableFullNum, tableFullDen = 7, 8
-	// One in earlyShare of the rows that are read before their pass is in memory at
-	// any one time, because they come at any time between the announcement of the
-	// pass and the pass itself.
-	earlyShare = 2
+	// For each row that is read before its pass, the cache holds earlyNum / earlyDen rows:
+	// a half, because it comes at any time between the announcement and the pass, and
+	// somewhat less than one, because as many rows and more are dirty, needed by no
+	// announced pass, and wait until their bucket is read.
+	earlyNum, earlyDen = 7, 5
 )
 
 // Lookahead returns how many passes of passKeys keys, beyond the pass that is pulled
@@ -40,7 +41,7 @@ func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 	if w.yielded {
 		return 0, nil
 	}
-	passes, _ = w.plan(passKeys)
+	passes, _ = w.plan(passKeys, c.fitRowsLocked())
 	if w.passes > 0 {
 		passes = min(passes, c.reachLocked())
 	}
@@ -53,8 +54,8 @@ func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 //
 //   - the rows that two or more of the announced passes need, from the first of
 //     these passes to the last;
-//   - with Options.NoteMissing, the rows that are read before their pass comes,
-//     which are some of the rows that are not cached.
+//   - with Options.NoteMissing, the rows that are read before their pass comes, those
+//     that have to leave for them, and those of the passes that are being trained.
 //
 // All other rows are needed by one pass only and are already cached, or are read
 // with their pass; they leave when other rows need their room more. The number is
@@ -71,19 +72,23 @@ func (c *Cache) reachLocked() int {
 			reach = max(1, min(reach, groups*w.perGrp*fit/want-1))
 		}
 	}
-	limit(w.wantedRows(), c.fitRowsLocked())
+	rows := c.fitRowsLocked()
+	if len(w.missing) > 0 {
+		rows = max(0, rows-earlyPasses*int64(w.sized))
+	}
+	limit(w.wantedRows(), rows)
 	limit(w.again, int64(len(w.table))/tableFullDen*tableFullNum)
 	return int(reach)
 }
 
-// wantedRows estimates how many rows the announced passes want in memory at one
-// time.
+// wantedRows estimates how many rows are wanted in memory at one time because of the
+// announced passes.
 func (w *window) wantedRows() int64 {
 	early := int64(0)
 	for a := 1; a <= maxAhead && w.current+int64(a) <= w.newest; a++ {
 		early += int64(w.early[w.groupAhead(a)])
 	}
-	return w.again + early/earlyShare
+	return w.again + early/earlyDen*earlyNum
 }
 
 // fitRowsLocked is how many rows the budget holds beside the window.
@@ -109,8 +114,8 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	if w.passes > 0 && !w.outgrown(passKeys) {
 		return true, nil
 	}
-	w.choose(passKeys)
-	passes, b := w.plan(passKeys)
+	w.choose(passKeys, c.fitRowsLocked())
+	passes, b := w.plan(passKeys, c.fitRowsLocked())
 	more := b.total() - w.bytes()
 	switch {
 	case passes == 0 && w.passes == 0:
