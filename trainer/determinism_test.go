@@ -12,6 +12,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/sparsetable"
+	"aibox/trainer/report"
 )
 
 // variant changes what must leave no trace in the model.
@@ -110,7 +111,7 @@ func (v *variant) check(t *testing.T, kind string, base []string, want string) {
 // those that do not name it, and saves the table at random passes.
 func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want string) {
 	kib := int64(1024)
-	var got *Summary
+	var got *report.Summary
 	var s *saver
 	var j *configs.Job
 	for tries := 0; got == nil; tries++ {

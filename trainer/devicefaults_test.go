@@ -17,6 +17,7 @@ import (
 	"aibox/gpu/emulated"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/trainer/report"
 )
 
 // deviceFault is a run that devices end: midway, or when it is to go on.
@@ -99,7 +100,7 @@ func testDeviceFaults(t *testing.T, place string) {
 				t.Errorf("the error does not say %q: %v", words, err)
 			}
 		}
-		var s Summary
+		var s report.Summary
 		data, err := os.ReadFile(filepath.Join(j.Output.ModelDir, failedSummaryName))
 		if err == nil {
 			err = json.Unmarshal(data, &s)

@@ -12,7 +12,7 @@ import (
 // harm every hour until the next night. It is judged by the evaluation after the kept epoch or, where all data are
 // trained on, by the last line of the metrics of training, if that was long enough to learn anything.
 func (r *run) checkLearned(k *kept) error {
-	where, report := r.state.epoch(k.Epoch).decisive()
+	where, report := r.state.epoch(k.Epoch).Decisive()
 	if report == nil && k.Step-r.state.Engine.FirstStep >= fewSteps {
 		where, report = "the last training examples, each before it was trained on,", r.state.Recent
 	}

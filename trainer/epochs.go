@@ -17,6 +17,7 @@ import (
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // epochs trains until the epochs, the examples or the patience are used up. It goes on
@@ -79,7 +80,7 @@ func (r *run) judge(ctx context.Context, epoch int) error {
 		r.state.Last = last
 		return nil
 	}
-	where, report := r.state.epoch(epoch).decisive()
+	where, report := r.state.epoch(epoch).Decisive()
 	best, err := r.state.Stopping.epoch(stop, where, report)
 	if err != nil {
 		return err
@@ -183,29 +184,29 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	}
 	defer rd.Close()
 	status := r.opts.Status
-	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
-	status.limit(limit)
-	status.batch(r.state.Engine.Step, int(r.state.Examples-r.state.before(epoch)))
-	defer status.end()
+	status.Begin(report.PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
+	status.Limit(limit)
+	status.Batch(r.state.Engine.Step, int(r.state.Examples-r.state.before(epoch)))
+	defer status.End()
 	f := flow.Flow{
 		Stages: r.stages(), Reader: rd, Mode: sparsetable.PullCreate, Skip: r.state.Batches - r.state.ReaderBatches, Grace: r.grace,
 		Batch: func(b *reader.Batch) error {
 			r.midway = true
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				r.state.Examples += int64(res.Batch.N)
-				status.batch(res.Step, res.Batch.N)
+				status.Batch(res.Step, res.Batch.N)
 				return r.scored(res)
 			})
 		},
 		Hooks: flow.Hooks{
 			Started: func(p *pipeline.Pipeline) {
-				status.pipeline(p)
+				status.Pipeline(p)
 				r.clock.pipe = p
 			},
 			Yield: r.yieldRows,
 			Begun: r.snapshots.passBegun,
 			PassDone: func(p *reader.Pass) error {
-				status.bytes(p.Bytes)
+				status.Bytes(p.Bytes)
 				r.state.trained(p)
 				r.midway = false
 				if r.opts.afterPass != nil {
@@ -226,7 +227,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	stages, err := f.Run(ctx)
 	r.yieldRows() // none is pinned beside those of an evaluation
 	if epoch == 1 {
-		r.state.TrainRows = readingSummary(rd.Counts())
+		r.state.TrainRows = report.ReadingOf(rd.Counts())
 	}
 	if err == nil {
 		err = r.engine.Check()
@@ -267,8 +268,8 @@ func (r *run) evaluate(ctx context.Context, epoch int) error {
 	o := r.data.base
 	o.Listing = r.data.eval
 	return r.measure(ctx, epoch, heldOut{
-		name: evalData, kind: "eval", options: o, rows: &r.state.EvalRows,
-		of: func(e *EpochSummary) **metrics.Report { return &e.Eval },
+		name: report.EvalData, kind: "eval", options: o, rows: &r.state.EvalRows,
+		of: func(e *report.Epoch) **metrics.Report { return &e.Eval },
 	})
 }
 
@@ -278,8 +279,8 @@ func (r *run) validate(ctx context.Context, epoch int) error {
 	o := r.data.base
 	o.Listing, o.Split, o.Part = r.data.train, r.data.split, reader.Tail
 	return r.measure(ctx, epoch, heldOut{
-		name: validationData, kind: "validation", options: o, rows: &r.state.ValidationRows,
-		of: func(e *EpochSummary) **metrics.Report { return &e.Validation },
+		name: report.ValidationData, kind: "validation", options: o, rows: &r.state.ValidationRows,
+		of: func(e *report.Epoch) **metrics.Report { return &e.Validation },
 	})
 }
 
@@ -288,8 +289,8 @@ type heldOut struct {
 	name    string
 	kind    string // of the lines of metrics
 	options reader.Options
-	rows    *ReadingSummary                      // set after the first epoch
-	of      func(*EpochSummary) **metrics.Report // where the report belongs
+	rows    *report.Reading                      // set after the first epoch
+	of      func(*report.Epoch) **metrics.Report // where the report belongs
 }
 
 // measure measures the model after an epoch, unless a process that was interrupted later, in
@@ -304,12 +305,12 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 		return fmt.Errorf("%s: %w", data.name, err)
 	}
 	defer rd.Close()
-	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
-	defer r.opts.Status.end()
+	r.opts.Status.Begin(report.PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
+	defer r.opts.Status.End()
 	ev := evaluation{Stages: r.stages(), status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling)}
-	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
+	measured, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
 	if epoch == 1 {
-		*data.rows = readingSummary(rd.Counts())
+		*data.rows = report.ReadingOf(rd.Counts())
 	}
 	if err != nil {
 		return fmt.Errorf("evaluating: %w", err)
@@ -317,9 +318,9 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	if err := r.readingEnded(); err != nil {
 		return err
 	}
-	*data.of(r.state.epoch(epoch)) = &report
-	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
-	return r.reports.evaluation(data.kind, epoch, r.state.Engine.Step, report)
+	*data.of(r.state.epoch(epoch)) = &measured
+	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", measured.Examples, "log_loss", rounded(measured.LogLoss), "auc", rounded(measured.AUC))
+	return r.reports.evaluation(data.kind, epoch, r.state.Engine.Step, measured)
 }
 
 // rounded formats a figure with few digits for the log.

@@ -8,6 +8,7 @@ import (
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
 	"aibox/trainer/metrics"
+	"aibox/trainer/report"
 )
 
 // maxExactExamples bounds the memory of an exact AUC. With more examples the evaluation
@@ -18,7 +19,7 @@ const maxExactExamples = 64 << 20
 // evaluation runs an engine over a reader without training.
 type evaluation struct {
 	flow.Stages
-	status *Status
+	status *report.Status
 	shift  float32 // log of the share of negatives that training kept
 
 	// each, if set, gets the logits of every mini-batch before they are counted.
@@ -47,14 +48,14 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 						return err
 					}
 				}
-				ev.status.batch(res.Step, b.N)
+				ev.status.Batch(res.Step, b.N)
 				return nil
 			})
 		},
 		Hooks: flow.Hooks{
-			Started: ev.status.pipeline,
+			Started: ev.status.Pipeline,
 			PassDone: func(p *reader.Pass) error {
-				ev.status.bytes(p.Bytes)
+				ev.status.Bytes(p.Bytes)
 				return nil
 			},
 		},

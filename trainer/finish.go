@@ -11,6 +11,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // networkTensors are the dense parameters and buffers of m. They share memory
@@ -42,7 +43,7 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
-	r.opts.Status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	r.opts.Status.Begin(report.PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
 	if err := r.arriving.wait(ctx); err != nil {
 		return err
 	}
@@ -147,8 +148,8 @@ func (r *run) commit() error {
 	// committed.
 	r.closeTable()
 	m := r.final.Manifest
-	r.summary.complete(r, m, r.final.Table, r.final.Expired)
-	if err := r.summary.write(r.models.writer.Report(summaryName)); err != nil {
+	r.summarize(m, r.final.Table, r.final.Expired)
+	if err := r.summary.Write(r.models.writer.Report(summaryName)); err != nil {
 		return err
 	}
 	if p := r.models.previous; p != nil {
@@ -230,7 +231,7 @@ func (r *run) close(ctx context.Context, failure error) error {
 	r.snapshots.wait()
 	r.snapshots.uploads.stop()
 	status := r.opts.Status.View()
-	r.opts.Status.end()
+	r.opts.Status.End()
 	if r.reports != nil {
 		_ = r.reports.close() // after success closed already
 	}

@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/report"
 )
 
 // narrow are the value formats that round.
@@ -98,7 +99,7 @@ var namedBudget = regexp.MustCompile(`budget of (\d+) bytes`)
 
 // smallestBudget runs the job with ever larger budgets, each named by the error
 // before, until one works.
-func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *Summary {
+func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *report.Summary {
 	t.Helper()
 	budget := "1"
 	for range 100 {

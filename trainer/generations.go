@@ -12,6 +12,7 @@ import (
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 )
 
 // Generation is what `aibox generations` says of a generation of a model directory.
@@ -129,7 +130,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	d.StartedFrom, d.StartedFromGone = startOf(dir, m)
 	// The summary is a report, which may be missing.
 	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, summaryName)); err == nil {
-		var s Summary
+		var s report.Summary
 		if json.Unmarshal(data, &s) == nil {
 			if d.Eval = s.Eval; d.Eval == nil {
 				d.Eval = s.Validation

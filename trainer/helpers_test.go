@@ -14,6 +14,7 @@ import (
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
+	"aibox/trainer/report"
 )
 
 // testJob is a job over a small generated log: multi-valued fields, dense
@@ -130,7 +131,7 @@ func someKinds() (kinds []string) {
 }
 
 // not compute it.
-func train(t *testing.T, j *configs.Job) *Summary {
+func train(t *testing.T, j *configs.Job) *report.Summary {
 	t.Helper()
 	s, err := Train(context.Background(), j, quiet)
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *snapshots) prepare(im *image) error {
 
 // commit makes an image the one that another process goes on from.
 func (s *snapshots) commit(im *image) error {
-	im.resume.Snapshots.add(im)
+	im.count(&im.resume.Snapshots)
 	data, err := json.Marshal(&im.resume)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/trainer/jobparts"
+	"aibox/trainer/report"
 )
 
 // dataset is what a run reads. The files are those that were listed at its start: the check
@@ -89,7 +90,7 @@ func (r *run) split(ctx context.Context) error {
 	if share == 0 {
 		return nil
 	}
-	r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
+	r.opts.Status.Begin(report.PhaseScanning, 0, 0, nil, nil)
 	o := r.trainOptions(0, r.job.Data.Limit)
 	o.Schema = jobparts.WithoutStatistics(o.Schema)
 	split, err := reader.SplitTail(ctx, o, share)

@@ -13,6 +13,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // chain is a chain of nights of one job.
@@ -45,7 +46,7 @@ func (c *chain) job(date string, set ...string) *configs.Job {
 }
 
 // night trains the job of a date.
-func (c *chain) night(date string, set ...string) (*Summary, error) {
+func (c *chain) night(date string, set ...string) (*report.Summary, error) {
 	c.t.Helper()
 	c.log.Reset()
 	return Train(c.t.Context(), c.job(date, set...), Options{Logger: slog.New(slog.NewTextHandler(&c.log, nil)), Version: "test"})
@@ -53,7 +54,7 @@ func (c *chain) night(date string, set ...string) (*Summary, error) {
 
 // starts fails unless the night of a date starts from the model in want, which may hold
 // AT; "" is a new model.
-func (c *chain) starts(date, want string, set ...string) *Summary {
+func (c *chain) starts(date, want string, set ...string) *report.Summary {
 	c.t.Helper()
 	s, err := c.night(date, set...)
 	if err != nil {

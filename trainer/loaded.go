@@ -20,6 +20,7 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -134,7 +135,7 @@ type Evaluation struct {
 	Digest    string         `json:"digest,omitempty"` // if the model has it recorded
 	Precision string         `json:"precision"`        // of matrix products: that of training, unless overridden
 	Data      []string       `json:"data"`
-	Rows      ReadingSummary `json:"input_rows"`
+	Rows      report.Reading `json:"input_rows"`
 	Metrics   metrics.Report `json:"metrics"`
 }
 
@@ -145,7 +146,7 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 	if err != nil {
 		return nil, err
 	}
-	rep, rows, err := l.read(ctx, PhaseEvaluating, data, passThrough{}, nil)
+	rep, rows, err := l.read(ctx, report.PhaseEvaluating, data, passThrough{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 }
 
 // read runs the model over data; if each is set, the data need no labels.
-func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, ReadingSummary, error) {
+func (l *Loaded) read(ctx context.Context, phase report.Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, report.Reading, error) {
 	o := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
 	switch o.KeepBadRows = pass.keepBad; {
@@ -165,15 +166,15 @@ func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pa
 	}
 	rd, err := flow.OpenReader(ctx, o)
 	if err != nil {
-		return metrics.Report{}, ReadingSummary{}, err
+		return metrics.Report{}, report.Reading{}, err
 	}
 	defer rd.Close()
-	l.opts.Status.begin(phase, 0, 0, rd, l.table)
-	defer l.opts.Status.end()
+	l.opts.Status.Begin(phase, 0, 0, rd, l.table)
+	defer l.opts.Status.End()
 	ev := evaluation{
 		Stages: flow.Stages{Table: l.table, Limit: &l.passLimit, Engine: l.engine, Queues: flow.QueuesOf(l.Job), Bytes: new(flow.Gauge), Log: l.opts.Logger},
 		status: l.opts.Status, shift: logShare(l.Saved.KeptShare), each: each,
 	}
 	rep, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
-	return rep, readingSummary(rd.Counts()), err
+	return rep, report.ReadingOf(rd.Counts()), err
 }

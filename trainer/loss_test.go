@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/trainer/report"
 )
 
 // gzipFile compresses a file and cuts the end off.
@@ -82,7 +83,7 @@ func TestCutDataEndTheJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var saved Summary
+	var saved report.Summary
 	if err := json.Unmarshal(data, &saved); err != nil || len(saved.TrainRows.Lost) != 1 || saved.TrainRows.Lost[0] != s.TrainRows.Lost[0] {
 		t.Errorf("%+v (%v)", saved.TrainRows, err)
 	}

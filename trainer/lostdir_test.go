@@ -17,6 +17,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
+	"aibox/trainer/report"
 )
 
 // waysToLose are the ways in which a directory of a table is lost. Each gets an entry of
@@ -112,7 +113,7 @@ func killedAfterUpload(t *testing.T, j *configs.Job, at int) {
 }
 
 // trainAloud trains a job that must succeed, and returns what it said.
-func trainAloud(t *testing.T, j *configs.Job) (*Summary, string) {
+func trainAloud(t *testing.T, j *configs.Job) (*report.Summary, string) {
 	t.Helper()
 	var log bytes.Buffer
 	opts := quiet
@@ -130,7 +131,7 @@ func onTwoDisks(set ...string) []string {
 
 // checkRecovery checks that a run went back to a remote snapshot, or to the beginning, after
 // 13 passes, of which the last has no snapshot, and that it said so.
-func checkRecovery(t *testing.T, s *Summary, said string, remote bool) {
+func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	t.Helper()
 	if len(s.Recoveries) != 1 {
 		t.Fatalf("recoveries %+v", s.Recoveries)

@@ -7,6 +7,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // The portion of lost samples (PLS; CPR, Maeng et al., MLSys 2021, §4.1) is the share of the
@@ -37,19 +38,11 @@ func (e *LostSamplesError) Unwrap() error { return e.Lost }
 // ErrorKind says that data are lost.
 func (*LostSamplesError) ErrorKind() errkind.Kind { return errkind.LostData }
 
-// lostSamples is the portion of lost samples of all failures of a run.
-func lostSamples(all []Recovery) (portion float64) {
-	for i := range all {
-		portion += all[i].LostSamples
-	}
-	return portion
-}
-
 // partialRecovery is what a model says of the failures of its run, and of that of the model
 // that it was made from.
 func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 	for i := range r.recoveries {
-		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial && !rec.exact() {
+		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial && !rec.Exact() {
 			p.Recoveries++
 			p.LostSamples += rec.LostSamples
 			p.RowsAnew += rec.RowsLost - rec.RowsRestored
@@ -64,7 +57,7 @@ type progress struct {
 	Epoch    int            `json:"epoch"`
 	Examples int64          `json:"examples"`
 	Best     *kept          `json:"best"`
-	Epochs   []EpochSummary `json:"epochs"`
+	Epochs   []report.Epoch `json:"epochs"`
 }
 
 func (x *resumption) progress() (p progress) {

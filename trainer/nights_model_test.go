@@ -23,6 +23,7 @@ import (
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -500,14 +501,14 @@ func (w *nights) learn(night int, log string) bool {
 // that it should be from now on. It returns its name.
 func (w *nights) otherModel(name string, g *modeldir.Generation, log string) string {
 	w.t.Helper()
-	var s Summary
+	var s report.Summary
 	data, err := os.ReadFile(modeldir.ReportOf(w.dir(), g.Name, summaryName))
 	if err = errors.Join(err, json.Unmarshal(data, &s)); err != nil {
 		w.t.Fatal(err)
 	}
 	want := modeldir.PartialRecovery{LostSamples: s.LostSamples, Inherited: g.Manifest.PartialRecovery.Inherited}
 	for _, r := range s.Recoveries {
-		if r.Mode == configs.RecoveryPartial && !r.exact() { // others change nothing
+		if r.Mode == configs.RecoveryPartial && !r.Exact() { // others change nothing
 			want.Recoveries++
 			want.RowsAnew += r.RowsLost - r.RowsRestored
 		}

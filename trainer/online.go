@@ -60,7 +60,7 @@ func (r *run) metricsLine(step int64) error {
 	r.state.Recent = &w
 	o.Sofar.MergeScores(o.Window)
 	o.Window.Reset()
-	r.opts.Status.metrics(float64(w.LogLoss), float64(o.Sofar.AUC()))
+	r.opts.Status.Metrics(float64(w.LogLoss), float64(o.Sofar.AUC()))
 	return r.reports.training(r.state.Epoch, step, r.state.Examples, w)
 }
 

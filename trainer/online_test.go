@@ -13,6 +13,7 @@ import (
 	"aibox/reader"
 	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
+	"aibox/trainer/report"
 )
 
 // TestLinesLeaveTheEpochsMetrics: how often metrics are written does not show in
@@ -20,7 +21,7 @@ import (
 func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	seldom := train(t, job(t, "lr", "output.log_every=1000000"))
 	j := job(t, "lr", "output.log_every=1")
-	status := new(Status)
+	status := new(report.Status)
 	opts := quiet
 	opts.Status = status
 	often, err := Train(t.Context(), j, opts)
@@ -72,7 +73,7 @@ func BenchmarkOnline(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			r := &run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}, state: State{Online: newOnline()}}
+			r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: &reports{lines: lines}, state: State{Online: newOnline()}}
 			for b.Loop() {
 				if err := r.scored(res); err != nil {
 					b.Fatal(err)

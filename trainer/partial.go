@@ -14,6 +14,7 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/pace"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -102,11 +103,11 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 	}
 	r.loss = nil // x tells of it
 	model := "the model will not be that of an undisturbed run"
-	if rec.exact() {
+	if rec.Exact() {
 		model = "nothing was trained since what they went back to, so the model will be that of an undisturbed run"
 	}
 	r.log.Error("only the rows of the lost directories have gone back: "+model, "lost", lost.Error(), "from", rec.From,
-		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
+		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", report.LostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
 	return true, nil
 }
 
@@ -209,7 +210,7 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 
 // refillTable opens the table without what is lost, refills it, and makes the result what the
 // next run goes on from. x is changed to that.
-func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost *modeldir.LostError, from *refill) (rec *Recovery, err error) {
+func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost *modeldir.LostError, from *refill) (rec *report.Recovery, err error) {
 	w, err := r.takeOver(data)
 	if err != nil {
 		return nil, err
@@ -240,7 +241,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if !ok {
 		return nil, sparsetable.ErrUnsupported
 	}
-	rec = &Recovery{
+	rec = &report.Recovery{
 		Time: time.Now().UTC().Truncate(time.Second), Mode: configs.RecoveryPartial, Lost: lost.Lost, From: from.from,
 		Step: x.Step, Examples: x.progress().Examples,
 	}
@@ -249,7 +250,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 		rec.RowsLost, rec.LostShare = l.Rows, max(float64(l.Slots)/float64(l.TotalSlots), float64(l.Rows)/float64(max(l.TotalRows, 1)))
 		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.totalExamples(r.job)) * rec.LostShare
 	}
-	before := lostSamples(x.Recoveries)
+	before := report.LostSamples(x.Recoveries)
 	if most := r.job.Recovery.MaxLostSamples; before+rec.LostSamples > most {
 		return nil, &LostSamplesError{Lost: lost, Before: before, Portion: before + rec.LostSamples, Most: most, From: from.from}
 	}

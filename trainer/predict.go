@@ -12,6 +12,7 @@ import (
 	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/trainer/jobparts"
+	"aibox/trainer/report"
 )
 
 // PredictOptions say what Predict reads and writes.
@@ -34,7 +35,7 @@ type Prediction struct {
 	Examples int64          `json:"examples"`
 	Unscored int64          `json:"rows_without_prediction"` // bad rows, and lost ones of Parquet
 	Mean     float64        `json:"mean_prediction"`
-	Rows     ReadingSummary `json:"input_rows"`
+	Rows     report.Reading `json:"input_rows"`
 }
 
 // Columns that predictions add to those passed through.
@@ -109,7 +110,7 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 	}
 	out := &Prediction{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Output: o.Output}
 	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
-	if _, out.Rows, err = l.read(ctx, PhasePredicting, data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
+	if _, out.Rows, err = l.read(ctx, report.PhasePredicting, data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
 		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())
 	}

@@ -12,6 +12,7 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/report"
 )
 
 // savedStep is a step that trains a job, and waits after each pass until what is saved by then is
@@ -95,7 +96,7 @@ func TestPrioritySavesAreKilled(t *testing.T) {
 			if len(sum.Resumed) == 0 && snapshot > 0 {
 				t.Errorf("it has not gone on\n%s", said)
 			}
-			var rec Recovery
+			var rec report.Recovery
 			if len(sum.Recoveries) > 0 {
 				rec = sum.Recoveries[0]
 			}

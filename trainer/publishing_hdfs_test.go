@@ -16,6 +16,7 @@ import (
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -235,7 +236,7 @@ func TestPublishToHDFS(t *testing.T) {
 
 // again restores the newest model of a machine's remote directory and fails unless it is the
 // one that the summary is about.
-func again(t *testing.T, m *machine, s *Summary) {
+func again(t *testing.T, m *machine, s *report.Summary) {
 	t.Helper()
 	if s.Published == nil {
 		t.Fatalf("it is not published: %s\n%s", s.NotPublished, m.log.String())

@@ -11,6 +11,7 @@ import (
 
 	"aibox/configs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -39,7 +40,7 @@ func newMachine(t *testing.T, remote string, set ...string) *machine {
 }
 
 // night trains the job of a date.
-func (m *machine) night(date string, set ...string) *Summary {
+func (m *machine) night(date string, set ...string) *report.Summary {
 	m.t.Helper()
 	s, err := m.train(date, set...)
 	if err != nil {
@@ -65,7 +66,7 @@ func (m *machine) job(date string, set ...string) (*configs.Job, error) {
 	return configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
 }
 
-func (m *machine) train(date string, set ...string) (*Summary, error) {
+func (m *machine) train(date string, set ...string) (*report.Summary, error) {
 	j, err := m.job(date, set...)
 	if err != nil {
 		return nil, err

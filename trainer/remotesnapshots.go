@@ -103,7 +103,7 @@ func (s *snapshots) upload() {
 		disks: diskReads{dirs: s.run.table.dirs},
 	}
 	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
-	s.run.opts.Status.uploads(s.uploads.Uploader)
+	s.run.opts.Status.Uploads(s.uploads.Uploader)
 }
 
 // lastUpload is how long the last upload took; 0: there was none.

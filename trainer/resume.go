@@ -11,6 +11,7 @@ import (
 
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // goOn takes over the generation of an interrupted run, and opens everything at its last
@@ -51,8 +52,8 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	if err := r.takeReports(x); err != nil {
 		return err
 	}
-	r.reports.lost = lostSamples(r.recoveries)
-	r.opts.Status.lost(r.reports.lost)
+	r.reports.lost = report.LostSamples(r.recoveries)
+	r.opts.Status.Lost(r.reports.lost)
 	if err := r.takeTable(ctx, x); err != nil {
 		return err
 	}

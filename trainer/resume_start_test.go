@@ -15,6 +15,7 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // TestResumeOfAClone kills runs whose table on SSD is a clone of that of the earlier model,
@@ -248,7 +249,7 @@ func TestWaitingRunGoesOn(t *testing.T) {
 	want := outcome(t, left, train(t, left))
 	j := job(t, "fm", everyPass)
 	waits := make(chan struct{})
-	trained := make(chan *Summary)
+	trained := make(chan *report.Summary)
 	opts, passes := quiet, 0
 	opts.afterPass = func(_ context.Context, r *run) error {
 		if passes++; passes < 4 {

@@ -18,6 +18,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
+	"aibox/trainer/report"
 )
 
 // errCrash ends a run whose process is said to have been killed.
@@ -112,7 +113,7 @@ type outcomeOf struct {
 	epochs                      string
 }
 
-func outcome(t *testing.T, j *configs.Job, s *Summary) outcomeOf {
+func outcome(t *testing.T, j *configs.Job, s *report.Summary) outcomeOf {
 	t.Helper()
 	text := func(v any) string {
 		data, err := json.Marshal(v)
@@ -331,9 +332,9 @@ func TestResumeOfAllKinds(t *testing.T) {
 }
 
 // readSummary reads the summary of a job that has made a model.
-func readSummary(t *testing.T, j *configs.Job) *Summary {
+func readSummary(t *testing.T, j *configs.Job) *report.Summary {
 	t.Helper()
-	s := new(Summary)
+	s := new(report.Summary)
 	if err := json.Unmarshal([]byte(reportOfModel(t, j, summaryName)), s); err != nil {
 		t.Fatal(err)
 	}

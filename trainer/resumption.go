@@ -9,6 +9,7 @@ import (
 	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // resumeFormat is the version of what RESUME.json says, and of how the reader cuts its input
@@ -27,18 +28,18 @@ type resumption struct {
 	Run     json.RawMessage `json:"run"` // identity: what must be the same
 	Day     uint32          `json:"day"`
 
-	Step      int64           `json:"step"`
-	State     json.RawMessage `json:"state"`            // without the two that follow
-	Online    online          `json:"online"`           // of State
-	Reader    *reader.Cursor  `json:"reader,omitempty"` // of State
-	Snapshot  uint64          `json:"snapshot"`
-	Reports   reportSizes     `json:"reports"`
-	Seconds   float64         `json:"seconds"` // that the run has taken so far
-	Snapshots SnapshotSummary `json:"snapshots"`
-	Resumed   []Resumption    `json:"resumed,omitempty"`
-	Final     *final          `json:"final,omitempty"` // set when nothing but the commit is left
+	Step      int64               `json:"step"`
+	State     json.RawMessage     `json:"state"`            // without the two that follow
+	Online    online              `json:"online"`           // of State
+	Reader    *reader.Cursor      `json:"reader,omitempty"` // of State
+	Snapshot  uint64              `json:"snapshot"`
+	Reports   reportSizes         `json:"reports"`
+	Seconds   float64             `json:"seconds"` // that the run has taken so far
+	Snapshots report.Snapshots    `json:"snapshots"`
+	Resumed   []report.Resumption `json:"resumed,omitempty"`
+	Final     *final              `json:"final,omitempty"` // set when nothing but the commit is left
 
-	Recoveries []Recovery `json:"recoveries,omitempty"`
+	Recoveries []report.Recovery `json:"recoveries,omitempty"`
 
 	best *kept // of State
 }
@@ -75,14 +76,6 @@ func decodeResumption(data []byte) (*resumption, *identity, error) {
 	return x, id, err
 }
 
-// Resumption says from where a run went on after an interruption.
-type Resumption struct {
-	Time     time.Time `json:"time"`
-	Epoch    int       `json:"epoch"`
-	Step     int64     `json:"step"`
-	Examples int64     `json:"trained_examples"`
-}
-
 func (x *resumption) tableRecord() []byte {
 	m := modeldir.Manifest{Step: x.Step, Dense: modeldir.DenseName(x.Step)}
 	return m.TableRecord()
@@ -107,9 +100,9 @@ func (x *resumption) dense() []string {
 }
 
 // place is where x goes on.
-func (x *resumption) place() Resumption {
+func (x *resumption) place() report.Resumption {
 	p := x.progress()
-	return Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples}
+	return report.Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples}
 }
 
 // same reports whether x has this state.

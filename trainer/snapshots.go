@@ -7,8 +7,8 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/panics"
-	"aibox/trainer/mirror"
 	"aibox/trainer/pace"
+	"aibox/trainer/report"
 )
 
 // A snapshot saves everything of one instant between two passes that the rest of the run
@@ -21,20 +21,8 @@ import (
 // A snapshot that fails is not the end of the run: it is counted, the log says why, and the
 // one before stays valid.
 
-// SnapshotSummary says what the snapshots of a run have cost.
-type SnapshotSummary struct {
-	Taken        int64   `json:"taken"`
-	Failed       int64   `json:"failed"`
-	StallSeconds float64 `json:"stall_seconds"` // for which training waited
-	WriteSeconds float64 `json:"write_seconds"` // in the background
-	Bytes        int64   `json:"bytes"`
-
-	Remote   *mirror.Summary `json:"remote,omitempty"`   // what became of them in snapshots.remote
-	Priority *mirror.Summary `json:"priority,omitempty"` // what became of the saves between them
-}
-
-// add counts a snapshot. The final model, though it is saved in the same way, is none.
-func (s *SnapshotSummary) add(im *image) {
+// count counts a snapshot. The final model, though it is saved in the same way, is none.
+func (im *image) count(s *report.Snapshots) {
 	if im.resume.Final == nil {
 		s.Taken++
 		s.Bytes += im.bytes
@@ -49,7 +37,7 @@ type snapshots struct {
 	run     *run
 	every   configs.SnapshotInterval
 	pace    pace.Snapshots // of every.Auto
-	summary SnapshotSummary
+	summary report.Snapshots
 	full    bool  // giveSpace was called: no further snapshots but a last one
 	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
 	// tableBytes is about what the next snapshot of a table on SSD takes, which has at most
@@ -211,7 +199,7 @@ func (s *snapshots) written() {
 // succeeded takes note of a snapshot that is complete.
 func (s *snapshots) succeeded(im *image) {
 	s.saved, s.older, s.run.table.base = im, nil, 0
-	s.summary.add(im)
+	im.count(&s.summary)
 	if im.resume.Final == nil {
 		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.resume.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
 	}

@@ -3,7 +3,9 @@ package trainer
 import (
 	"time"
 
+	"aibox/internal/process"
 	"aibox/pipeline"
+	"aibox/trainer/report"
 )
 
 // spent is what an epoch has taken. If the run was interrupted in the epoch, that is the
@@ -11,7 +13,7 @@ import (
 type spent struct {
 	Seconds   float64        `json:"seconds"`
 	Processor float64        `json:"processor_seconds"` // of all cores
-	Stages    []StageSummary `json:"stages,omitempty"`
+	Stages    []report.Stage `json:"stages,omitempty"`
 }
 
 // plus is what two processes have taken together.
@@ -22,27 +24,11 @@ func (s spent) plus(other spent) spent {
 	}
 	for i, st := range other.Stages {
 		if i < len(s.Stages) {
-			st = s.Stages[i].plus(st)
+			st = s.Stages[i].Plus(st)
 		}
 		sum.Stages = append(sum.Stages, st)
 	}
 	return sum
-}
-
-// plus is what the same stage has done in two processes.
-func (s StageSummary) plus(other StageSummary) StageSummary {
-	sum := StageSummary{
-		Name: s.Name, Items: s.Items + other.Items, QueueCapacity: other.QueueCapacity,
-		BusySeconds: s.BusySeconds + other.BusySeconds, StarvedSeconds: s.StarvedSeconds + other.StarvedSeconds, BlockedSeconds: s.BlockedSeconds + other.BlockedSeconds,
-	}
-	if all := sum.seconds(); all > 0 {
-		sum.QueueMean = (s.QueueMean*s.seconds() + other.QueueMean*other.seconds()) / all
-	}
-	return sum
-}
-
-func (s StageSummary) seconds() float64 {
-	return s.BusySeconds + s.StarvedSeconds + s.BlockedSeconds
 }
 
 // epochClock measures what the present process takes for an epoch.
@@ -52,7 +38,9 @@ type epochClock struct {
 	pipe    *pipeline.Pipeline
 }
 
-func (c *epochClock) start() { *c = epochClock{started: time.Now(), cpu: processorTime()} }
+func (c *epochClock) start() {
+	*c = epochClock{started: time.Now(), cpu: process.ProcessorTimeOrZero()}
+}
 
 // now is what was spent until now.
 func (c *epochClock) now() spent {
@@ -64,9 +52,9 @@ func (c *epochClock) now() spent {
 
 // stop is what was spent if the stages have ended with these measurements.
 func (c *epochClock) stop(stages []pipeline.StageStats) spent {
-	s := spent{Seconds: time.Since(c.started).Seconds(), Processor: (processorTime() - c.cpu).Seconds()}
+	s := spent{Seconds: time.Since(c.started).Seconds(), Processor: (process.ProcessorTimeOrZero() - c.cpu).Seconds()}
 	for _, st := range stages {
-		s.Stages = append(s.Stages, StageSummary{
+		s.Stages = append(s.Stages, report.Stage{
 			Name: st.Name, Items: st.Items,
 			BusySeconds: st.Busy.Seconds(), StarvedSeconds: st.Starved.Seconds(), BlockedSeconds: st.Blocked.Seconds(),
 			QueueMean: st.QueueMean, QueueCapacity: st.QueueCap,

@@ -4,17 +4,18 @@ import (
 	"testing"
 
 	"aibox/trainer/flow"
+	"aibox/trainer/report"
 )
 
 // TestSpent: what several processes take for an epoch adds up.
 func TestSpent(t *testing.T) {
-	a := spent{Seconds: 10, Processor: 20, Stages: []StageSummary{{Name: flow.StageRead, Items: 5, BusySeconds: 2, StarvedSeconds: 8, QueueMean: 1, QueueCapacity: 4}}}
-	b := spent{Seconds: 30, Processor: 10, Stages: []StageSummary{{Name: flow.StageRead, Items: 7, BusySeconds: 20, BlockedSeconds: 10, QueueMean: 3, QueueCapacity: 4}}}
+	a := spent{Seconds: 10, Processor: 20, Stages: []report.Stage{{Name: flow.StageRead, Items: 5, BusySeconds: 2, StarvedSeconds: 8, QueueMean: 1, QueueCapacity: 4}}}
+	b := spent{Seconds: 30, Processor: 10, Stages: []report.Stage{{Name: flow.StageRead, Items: 7, BusySeconds: 20, BlockedSeconds: 10, QueueMean: 3, QueueCapacity: 4}}}
 	sum := a.plus(b)
 	if sum.Seconds != 40 || sum.Processor != 30 || len(sum.Stages) != 1 {
 		t.Fatalf("%+v", sum)
 	}
-	if want := (StageSummary{Name: flow.StageRead, Items: 12, BusySeconds: 22, StarvedSeconds: 8, BlockedSeconds: 10, QueueMean: 2.5, QueueCapacity: 4}); sum.Stages[0] != want {
+	if want := (report.Stage{Name: flow.StageRead, Items: 12, BusySeconds: 22, StarvedSeconds: 8, BlockedSeconds: 10, QueueMean: 2.5, QueueCapacity: 4}); sum.Stages[0] != want {
 		t.Errorf("%+v, want %+v", sum.Stages[0], want)
 	}
 	if got := a.plus(spent{Seconds: 1}); len(got.Stages) != 1 || got.Stages[0].Items != 5 {

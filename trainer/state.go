@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
+	"aibox/trainer/report"
 )
 
 // State is what a run is in the middle of: how far it is, what it has measured so far, and
@@ -25,7 +27,7 @@ type State struct {
 	Stopping stopping       `json:"stopping"`
 	Last     *kept          `json:"last,omitempty"` // the last epoch that has ended
 	Best     *kept          `json:"best,omitempty"` // with early stopping: the best epoch so far
-	Epochs   []EpochSummary `json:"epochs,omitempty"`
+	Epochs   []report.Epoch `json:"epochs,omitempty"`
 
 	InitialBias *float64 `json:"initial_bias,omitempty"` // where the output bias started; nil: it is that of an earlier model
 	Warnings    []string `json:"warnings,omitempty"`     // of the first look at the data
@@ -37,10 +39,10 @@ type State struct {
 	Reader        *reader.Cursor `json:"reader,omitempty"`
 	ReaderBatches int64          `json:"reader_batches"`
 
-	TrainRows ReadingSummary `json:"train_rows"` // of the first epoch, once it has ended
-	EvalRows  ReadingSummary `json:"eval_rows"`
+	TrainRows report.Reading `json:"train_rows"` // of the first epoch, once it has ended
+	EvalRows  report.Reading `json:"eval_rows"`
 	// ValidationRows are those that data.validation_fraction holds out.
-	ValidationRows ReadingSummary `json:"validation_rows,omitzero"`
+	ValidationRows report.Reading `json:"validation_rows,omitzero"`
 	// Quarantine is the length of the quarantine file before the present reading of
 	// data, or after the last one.
 	Quarantine int64 `json:"quarantine"`
@@ -97,13 +99,13 @@ type kept struct {
 }
 
 // epoch is the summary of an epoch; of one that was not trained, an empty one.
-func (s *State) epoch(epoch int) *EpochSummary {
+func (s *State) epoch(epoch int) *report.Epoch {
 	for i := range s.Epochs {
 		if s.Epochs[i].Epoch == epoch {
 			return &s.Epochs[i]
 		}
 	}
-	return new(EpochSummary)
+	return new(report.Epoch)
 }
 
 // encode writes the state.
@@ -126,4 +128,14 @@ func (s *State) decode(data []byte) error {
 	}
 	*s = read
 	return nil
+}
+
+// addEpoch adds an epoch that has ended, which took so much. stages are those of the
+// present process.
+func (s *State) addEpoch(epoch int, rep metrics.Report, took spent, stages []pipeline.StageStats) {
+	took = s.Spent.plus(took)
+	s.Epochs = append(s.Epochs, report.Epoch{
+		Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds, CPU: took.Processor, Online: rep, Stages: took.Stages, Measured: stages,
+	})
+	s.Spent, s.Reader, s.ReaderBatches = spent{}, nil, 0
 }

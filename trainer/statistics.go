@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"aibox/reader"
+	"aibox/trainer/report"
 )
 
 // scan computes the data statistics that the schema lacks. A warm start keeps those of
@@ -29,7 +30,7 @@ func (r *run) scan(ctx context.Context) error {
 			keepStatistics(&earlier, &before, &r.Schema)
 		}
 		if missingStatistics(&r.Schema, &earlier) {
-			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
+			r.opts.Status.Begin(report.PhaseScanning, 0, 0, nil, nil)
 			o := r.trainOptions(0, r.job.Data.Limit)
 			o.Quarantine = r.data.quarantine
 			fresh, err := reader.Scan(ctx, o)

@@ -24,13 +24,14 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 )
 
 // Options are settings of a run that are not in the job file.
 type Options struct {
-	Logger  *slog.Logger // nil: slog.Default()
-	Status  *Status      // is kept up to date during the run; nil: none
-	Version string       // of the binary, recorded with the model
+	Logger  *slog.Logger   // nil: slog.Default()
+	Status  *report.Status // is kept up to date during the run; nil: none
+	Version string         // of the binary, recorded with the model
 	// WaitUntil is how long Train waits while another run has locked the model directory.
 	// The zero value means not at all.
 	WaitUntil time.Time
@@ -56,7 +57,7 @@ func (o *Options) ensureDefaults() {
 		o.Logger = slog.Default()
 	}
 	if o.Status == nil {
-		o.Status = new(Status)
+		o.Status = new(report.Status)
 	}
 }
 
@@ -64,7 +65,7 @@ func (o *Options) ensureDefaults() {
 // cancelled, the directory's earlier model, if any, stays. If the same job was interrupted
 // before, Train goes on from its last snapshot; a *ResumableError says that it can. If a disk of
 // the table fails, it does so by itself.
-func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summary, err error) {
+func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report.Summary, err error) {
 	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
 	opts.failures = new(diskFailures)
@@ -151,7 +152,7 @@ type run struct {
 	table   runTable
 	engine  engine.Engine
 	state   State
-	summary Summary
+	summary report.Summary
 
 	// grace is the context of what may be completed after the run was told to stop.
 	grace     context.Context
@@ -190,7 +191,7 @@ type runTable struct {
 // user can correct: the data for training and evaluation, the earlier model, and the
 // model directory. If the same job was interrupted, it opens what that run left.
 func (r *run) prepare(ctx context.Context) error {
-	r.opts.Status.begin(PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
+	r.opts.Status.Begin(report.PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
 	if r.Parts, err = jobparts.Make(r.job); err != nil {
 		return err
@@ -319,7 +320,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.checkPrevious(); err != nil {
 		return err
 	}
-	r.recovered(r.beginning(), Resumption{})
+	r.recovered(r.beginning(), report.Resumption{})
 	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
 		return err
 	}

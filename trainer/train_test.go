@@ -19,6 +19,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // TestLearnsTheKnownModel holds trained models against the true probabilities.
@@ -151,7 +152,7 @@ func TestInterruptionLeavesTheEarlierModel(t *testing.T) {
 	before := train(t, j).Digest
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
-	status := new(Status)
+	status := new(report.Status)
 	go func() {
 		for status.View().Step < 5 {
 			time.Sleep(time.Millisecond)
@@ -246,7 +247,7 @@ func TestDivergenceIsAnErrorNotAModel(t *testing.T) {
 func TestWrongDataShowsBeforeTraining(t *testing.T) {
 	j := job(t, "lr")
 	j.Data.Eval = []string{filepath.Join(t.TempDir(), "nothing.tsv")}
-	status := new(Status)
+	status := new(report.Status)
 	if _, err := Train(t.Context(), j, Options{Logger: quiet.Logger, Status: status}); err == nil || !strings.Contains(err.Error(), "data.eval") {
 		t.Errorf("missing evaluation data: %v", err)
 	}

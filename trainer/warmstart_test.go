@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/report"
 	"aibox/trainer/warmstart"
 )
 
@@ -230,7 +231,7 @@ func TestWarmStartBetweenCrossNetworks(t *testing.T) {
 // TestRowsAgeByTheDate: shows decay by day, and rows unseen for too long go.
 func TestRowsAgeByTheDate(t *testing.T) {
 	aging := []string{"sparse_table.show_decay=0.5", "sparse_table.expiry.unseen_days=2", "data.columns[2].transform=[log1p]"}
-	night := func(day int, limit, from string) (*Summary, *Loaded) {
+	night := func(day int, limit, from string) (*report.Summary, *Loaded) {
 		j := job(t, "lr", append(aging, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0", "data.limit="+limit)...)
 		j.Dated, j.Date = true, time.Date(2026, time.November, 20+day, 0, 0, 0, 0, time.UTC)
 		j.Training.WarmStart = from

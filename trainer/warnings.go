@@ -32,7 +32,7 @@ func warnings(r *run) []string {
 		case e.Examples > 0 && e.Positives == e.WeightSum:
 			out = append(out, "all training examples are positive, so the model has learned nothing but that; check data.label")
 		}
-		if where, e := r.state.Epochs[n-1].decisive(); e != nil && e.AUC.Defined() && e.AUC < 0.5 {
+		if where, e := r.state.Epochs[n-1].Decisive(); e != nil && e.AUC.Defined() && e.AUC < 0.5 {
 			out = append(out, fmt.Sprintf("AUC on %s is %.3f, worse than chance", where, float64(e.AUC)))
 		}
 	}

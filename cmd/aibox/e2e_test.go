@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // TestFromLogToPredictions goes the whole way of a new user.
@@ -26,7 +27,7 @@ func TestFromLogToPredictions(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", part, o.stdout)
 		}
 	}
-	var summary trainer.Summary
+	var summary report.Summary
 	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &summary); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
 	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // modelFlags are the flags of the commands that use a trained model.
@@ -30,7 +31,7 @@ func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
 	if err != nil {
 		return err
 	}
-	status := new(trainer.Status)
+	status := new(report.Status)
 	log := newLogger(c)
 	d := jobview.Watch(consoleOf(c), status, log)
 	defer d.Stop()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // nightlyJob is smallJob as a nightly job: each run goes on from the newest model.
@@ -100,7 +101,7 @@ func TestGenerations(t *testing.T) {
 	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@1"] {
 		t.Errorf("the model has digest %s, want that of the night before", have)
 	}
-	var s trainer.Summary
+	var s report.Summary
 	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil || s.Digest != strings.TrimSpace(digest["model@1"]) {
 		t.Errorf("the summary is of %s, %v", s.Digest, err)
 	}

@@ -1,10 +1,11 @@
-package trainer
+package report
 
 import (
 	"math"
 	"sync"
 	"time"
 
+	"aibox/internal/process"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -66,7 +67,7 @@ type View struct {
 	Uploads *mirror.Summary
 	// Arriving is how far the files of a snapshot of snapshots.remote are; nil: none is used.
 	Arriving *remote.ArrivingStats
-	Devices  []DeviceSummary // that compute; nil: the processors of the host do
+	Devices  []Device // that compute; nil: the processors of the host do
 }
 
 // View returns the current state.
@@ -96,13 +97,13 @@ func (s *Status) View() View {
 		stats := a.Stats()
 		v.Arriving = &stats
 	}
-	v.Devices = deviceSummaries(e)
-	v.ResidentBytes = processMemory().Now
+	v.Devices = DevicesOf(e)
+	v.ResidentBytes = process.MemoryOrZero().Now
 	return v
 }
 
-// begin enters a phase.
-func (s *Status) begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
+// Begin enters a phase.
+func (s *Status) Begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.View = View{Phase: phase, Epoch: epoch, Epochs: epochs, Step: s.mu.Step, Loss: math.NaN(), AUC: math.NaN()}
@@ -110,68 +111,72 @@ func (s *Status) begin(phase Phase, epoch, epochs int, r *reader.Reader, t spars
 	s.mu.since = time.Now()
 }
 
-// limit says that the phase ends after so many examples; 0: no limit.
-func (s *Status) limit(examples int64) {
+// Limit says that the phase ends after so many examples; 0: no limit.
+func (s *Status) Limit(examples int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.MaxExamples = examples
 }
 
-// end leaves the phase, since the reader and the table are about to be closed.
-func (s *Status) end() {
+// End leaves the phase, since the reader and the table are about to be closed.
+func (s *Status) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.reader, s.mu.table, s.mu.pipe = nil, nil, nil
 }
 
-// lost says which portion of its samples the run has lost.
-func (s *Status) lost(portion float64) {
+// Lost says which portion of its samples the run has lost.
+func (s *Status) Lost(portion float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lost = portion
 }
 
-// uploads says what uploads the snapshots of the run.
-func (s *Status) uploads(u *mirror.Uploader) {
+// Uploads says what uploads the snapshots of the run.
+func (s *Status) Uploads(u *mirror.Uploader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.upload = u
 }
 
-// arrives says what fetches the files of the table.
-func (s *Status) arrives(a *remote.Arriving) {
+// Arrives says what fetches the files of the table.
+func (s *Status) Arrives(a *remote.Arriving) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.coming = a
 }
 
-// computes says which engine computes.
-func (s *Status) computes(e engine.Engine) {
+// Computes says which engine computes.
+func (s *Status) Computes(e engine.Engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.engine = e
 }
 
-func (s *Status) pipeline(p *pipeline.Pipeline) {
+// Pipeline says through which pipeline the phase reads.
+func (s *Status) Pipeline(p *pipeline.Pipeline) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.pipe = p
 }
 
-func (s *Status) batch(step int64, examples int) {
+// Batch counts a mini-batch, after the optimizer step of that number.
+func (s *Status) Batch(step int64, examples int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.Step = step
 	s.mu.Examples += int64(examples)
 }
 
-func (s *Status) metrics(loss, auc float64) {
+// Metrics says how good the model is: log loss since the line before, and AUC of the epoch so far.
+func (s *Status) Metrics(loss, auc float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.Loss, s.mu.AUC = loss, auc
 }
 
-func (s *Status) bytes(done int64) {
+// Bytes says how many bytes of the phase are read and used.
+func (s *Status) Bytes(done int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.BytesRead = done

@@ -1,16 +1,16 @@
-package trainer
+package report
 
 import (
 	"encoding/json"
 	"runtime"
 	"time"
 
-	"aibox/configs"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/forecast"
 	"aibox/trainer/metrics"
+	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
@@ -31,10 +31,10 @@ type Summary struct {
 	KeptEpoch       int               `json:"kept_epoch"`
 	Steps           int64             `json:"steps"`
 	Examples        int64             `json:"trained_examples"`
-	TrainRows       ReadingSummary    `json:"train_rows"` // of one reading
-	EvalRows        ReadingSummary    `json:"eval_rows"`  // of one reading
-	Epochs          []EpochSummary    `json:"epochs"`
-	ValidationRows  ReadingSummary    `json:"validation_rows,omitzero"`
+	TrainRows       Reading           `json:"train_rows"` // of one reading
+	EvalRows        Reading           `json:"eval_rows"`  // of one reading
+	Epochs          []Epoch           `json:"epochs"`
+	ValidationRows  Reading           `json:"validation_rows,omitzero"`
 	Validation      *metrics.Report   `json:"validation,omitempty"` // of the kept epoch, on the part of the training data that is held out
 	Eval            *metrics.Report   `json:"eval,omitempty"`       // of the kept epoch
 	DenseParameters int64             `json:"dense_parameters"`
@@ -47,8 +47,8 @@ type Summary struct {
 	ExamplesPerSec  float64           `json:"training_examples_per_second"`
 	PeakMemoryBytes int64             `json:"peak_memory_bytes"`
 	Memory          forecast.Memory   `json:"memory"`
-	Devices         []DeviceSummary   `json:"devices,omitempty"`      // of engine.kind: cuda
-	Snapshots       SnapshotSummary   `json:"snapshots"`              // taken while training
+	Devices         []Device          `json:"devices,omitempty"`      // of engine.kind: cuda
+	Snapshots       Snapshots         `json:"snapshots"`              // taken while training
 	Resumed         []Resumption      `json:"resumed,omitempty"`      // where the run went on after interruptions
 	Recoveries      []Recovery        `json:"recoveries,omitempty"`   // how it went on after losses of directories
 	LostSamples     float64           `json:"lost_samples,omitempty"` // portion of lost samples of all recoveries
@@ -59,11 +59,11 @@ type Summary struct {
 	// What became of its publication is in remote.json, since summary.json is published.
 	Published    *remote.Published `json:"-"` // nil: it was not, or not to be
 	NotPublished string            `json:"-"` // why it could not be published; "": it is, or was not to be
-	generation   int
+	Generation   int               `json:"-"` // its number in the model directory; 0: no model was made
 }
 
-// ReadingSummary counts the input rows of one reading of the data.
-type ReadingSummary struct {
+// Reading counts the input rows of one reading of the data.
+type Reading struct {
 	Good        int64            `json:"good"`
 	Bad         int64            `json:"bad"`
 	BadByReason map[string]int64 `json:"bad_by_reason,omitempty"`
@@ -73,8 +73,8 @@ type ReadingSummary struct {
 	Lost        []reader.Loss    `json:"lost,omitempty"` // by file
 }
 
-// EpochSummary is one reading of the training data.
-type EpochSummary struct {
+// Epoch is one reading of the training data.
+type Epoch struct {
 	Epoch    int             `json:"epoch"`
 	Examples int64           `json:"examples"`
 	Seconds  float64         `json:"seconds"`
@@ -83,54 +83,43 @@ type EpochSummary struct {
 	Eval     *metrics.Report `json:"eval,omitempty"`
 	// Validation is measured on the part of the training data that is held out.
 	Validation *metrics.Report `json:"validation,omitempty"`
-	Stages     []StageSummary  `json:"stages"`
+	Stages     []Stage         `json:"stages"`
 
-	stages []pipeline.StageStats
-}
-
-// StageSummary describes one stage of the pipeline, like a line of the paper's Table 1.
-type StageSummary struct {
-	Name           string  `json:"name"`
-	Items          int64   `json:"passes"`
-	BusySeconds    float64 `json:"busy_seconds"`
-	StarvedSeconds float64 `json:"starved_seconds"`
-	BlockedSeconds float64 `json:"blocked_seconds"`
-
-	// These describe the queue in front of the stage; the first stage has none.
-	QueueMean     float64 `json:"queue_mean_length,omitempty"` // over time
-	QueueCapacity int     `json:"queue_capacity,omitempty"`
+	// Measured is what the stages of the present process have measured; nil where the summary was read from a file.
+	Measured []pipeline.StageStats `json:"-"`
 }
 
 // Names of the data that are not trained on.
 const (
-	evalData       = "data.eval"
-	validationData = "the end of data.train"
+	EvalData       = "data.eval"
+	ValidationData = "the end of data.train"
 )
 
-// decisive is the report by which epochs are compared, and the name of its data; nil: there
+// Decisive is the report by which epochs are compared, and the name of its data; nil: there
 // is none.
-func (e *EpochSummary) decisive() (where string, report *metrics.Report) {
+func (e *Epoch) Decisive() (where string, report *metrics.Report) {
 	if e.Validation != nil {
-		return validationData, e.Validation
+		return ValidationData, e.Validation
 	}
-	return evalData, e.Eval
+	return EvalData, e.Eval
 }
 
-// busy is the share of the cores' time that the process used.
-func (e *EpochSummary) busy() float64 {
+// Busy is the share of the cores' time that the process used.
+func (e *Epoch) Busy() float64 {
 	return e.CPU / (e.Seconds * float64(runtime.GOMAXPROCS(0)))
 }
 
-// stats are the stages' measurements that say which one bounded the epoch.
-func (e *EpochSummary) stats() (stages []pipeline.StageStats) {
+// StageStats are the stages' measurements that say which one bounded the epoch.
+func (e *Epoch) StageStats() (stages []pipeline.StageStats) {
 	for _, st := range e.Stages {
 		stages = append(stages, pipeline.StageStats{Name: st.Name, Items: st.Items, Busy: time.Duration(st.BusySeconds * float64(time.Second))})
 	}
 	return stages
 }
 
-func readingSummary(c reader.Counts) ReadingSummary {
-	s := ReadingSummary{
+// ReadingOf says what a reader has counted.
+func ReadingOf(c reader.Counts) Reading {
+	s := Reading{
 		Good: c.Rows - c.BadRows, Bad: c.BadRows, Dropped: c.Dropped, LostBytes: c.LostBytes, LostRows: c.LostRows, Lost: c.Lost,
 	}
 	for _, r := range c.Bad {
@@ -142,84 +131,71 @@ func readingSummary(c reader.Counts) ReadingSummary {
 	return s
 }
 
-// addEpoch adds an epoch that has ended, which took so much. stages are those of the
-// present process.
-func (s *State) addEpoch(epoch int, rep metrics.Report, took spent, stages []pipeline.StageStats) {
-	took = s.Spent.plus(took)
-	s.Epochs = append(s.Epochs, EpochSummary{
-		Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds, CPU: took.Processor, Online: rep, Stages: took.Stages, stages: stages,
-	})
-	s.Spent, s.Reader, s.ReaderBatches = spent{}, nil, 0
-}
-
-// describe fills in the fields that are known at any time of a run.
-func (s *Summary) describe(r *run) {
-	s.Name, s.Version, s.Seed = r.job.Name, r.opts.Version, r.job.Seed
-	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
-	if s.WarmStart == configs.WarmStartLatest {
-		s.WarmStart = ""
-		if r.start != nil {
-			s.WarmStart = r.start.Name
-		}
-	}
-	s.Precision = r.job.Engine.Precision
-	s.InitialBias, s.Warnings = r.state.InitialBias, r.state.Warnings
-	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
-	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
-	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
-	s.LostSamples = lostSamples(r.recoveries)
-	s.Snapshots.Remote, s.Snapshots.Priority, s.Arrival = r.snapshots.uploads.summary(), r.snapshots.uploads.prioritySummary(), r.arrival()
-	if n := len(s.Epochs); n > 0 {
-		last := &s.Epochs[n-1]
-		s.Limiting = pipeline.Limiting(last.stats())
-		s.Bound = bound(r.job, last.stats(), last.busy(), len(r.data.train.Files))
-	}
-	s.ElapsedSeconds = r.elapsed()
-	training := 0.0 // seconds
-	for _, e := range s.Epochs {
-		training += e.Seconds
-	}
-	if training > 0 {
-		s.ExamplesPerSec = float64(s.Examples) / training
-	}
-	s.PeakMemoryBytes = processMemory().Peak
-	s.Devices = deviceSummaries(r.engine)
-}
-
-// complete fills in the fields that are known when the model is about to be committed.
-func (s *Summary) complete(r *run, m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
-	s.describe(r)
-	s.generation = r.models.writer.Number()
-	s.Digest, s.KeptEpoch, s.Steps = m.Digest, m.Epoch, m.Step
-	s.Table, s.ExpiredRows = table, expired
-	s.Memory = r.memory(table)
-	for _, p := range r.model.Params() {
-		s.DenseParameters += int64(len(p.Data))
-	}
-	e := r.state.epoch(m.Epoch)
-	s.Eval, s.Validation = e.Eval, e.Validation
-	s.Warnings = warnings(r)
-	s.Files = reportPaths(r.job)
-}
-
 // StageTable is the stage table of the last epoch as text; empty when the
 // summary was read back from a file.
 func (s *Summary) StageTable() string {
-	if n := len(s.Epochs); n > 0 && s.Epochs[n-1].stages != nil {
-		return pipeline.Table(s.Epochs[n-1].stages)
+	if n := len(s.Epochs); n > 0 && s.Epochs[n-1].Measured != nil {
+		return pipeline.Table(s.Epochs[n-1].Measured)
 	}
 	return ""
 }
 
-func (s *Summary) write(path string) error {
-	data, err := s.encode()
+// Write writes the summary to a file, which appears as a whole.
+func (s *Summary) Write(path string) error {
+	data, err := s.Encode()
 	if err != nil {
 		return err
 	}
 	return modeldir.WriteFile(path, data)
 }
 
-func (s *Summary) encode() ([]byte, error) {
+// Encode returns what the file has.
+func (s *Summary) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	return append(data, '\n'), err
+}
+
+// Arrival says what it took to go on from a snapshot of snapshots.remote, or to start from a model
+// of output.remote.
+type Arrival struct {
+	Remote        string  `json:"remote"`
+	Bytes         int64   `json:"bytes"`          // of the snapshot or model; of what it lacked if an earlier process has begun
+	FetchedBytes  int64   `json:"fetched_bytes"`  // of them, by this process
+	FetchedAgain  int     `json:"fetched_again"`  // parts that were damaged at first
+	UsableSeconds float64 `json:"usable_seconds"` // until training could go on
+	// WholeSeconds is the time until everything was there and verified, beside training; 0:
+	// the run ended before.
+	WholeSeconds float64 `json:"whole_seconds"`
+}
+
+// Failure is the part of a summary that says why the run made no model.
+type Failure struct {
+	Kind     string    `json:"kind"` // a name of package errkind, such as "lost_data"
+	Message  string    `json:"message"`
+	ExitCode int       `json:"exit_code"`
+	Phase    Phase     `json:"phase"`           // what the run was doing
+	Epoch    int       `json:"epoch,omitempty"` // in which epoch; 0: in none
+	Time     time.Time `json:"time"`
+	// Resume is from where the job goes on when it is started again; nil: it starts over.
+	Resume *Resumption `json:"resume,omitempty"`
+}
+
+// Resumption says from where a run went on after an interruption.
+type Resumption struct {
+	Time     time.Time `json:"time"`
+	Epoch    int       `json:"epoch"`
+	Step     int64     `json:"step"`
+	Examples int64     `json:"trained_examples"`
+}
+
+// Snapshots says what the snapshots of a run have cost.
+type Snapshots struct {
+	Taken        int64   `json:"taken"`
+	Failed       int64   `json:"failed"`
+	StallSeconds float64 `json:"stall_seconds"` // for which training waited
+	WriteSeconds float64 `json:"write_seconds"` // in the background
+	Bytes        int64   `json:"bytes"`
+
+	Remote   *mirror.Summary `json:"remote,omitempty"`   // what became of them in snapshots.remote
+	Priority *mirror.Summary `json:"priority,omitempty"` // what became of the saves between them
 }

@@ -1,4 +1,4 @@
-package trainer
+package report
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"aibox/trainer/engine/cuda"
 )
 
-// DeviceSummary is what a device has done since the run was begun, or was gone on with: in training, and in
+// Device is what a device has done since the run was begun, or was gone on with: in training, and in
 // evaluations. A physical device that engine.devices names several times has several.
-type DeviceSummary struct {
+type Device struct {
 	Device int    `json:"device"` // number of the physical device
 	Name   string `json:"name"`
 
@@ -41,15 +41,15 @@ type DeviceSummary struct {
 	AllReduceSeconds float64 `json:"all_reduce_seconds"` // of a step, in sums over all devices, with the time in which it waited for the others
 }
 
-// deviceSummaries are what the devices of an engine have done; nil if it has none.
-func deviceSummaries(e engine.Engine) []DeviceSummary {
+// DevicesOf are what the devices of an engine have done; nil if it has none.
+func DevicesOf(e engine.Engine) []Device {
 	c, ok := e.(*cuda.Engine)
 	if !ok {
 		return nil
 	}
-	var all []DeviceSummary
+	var all []Device
 	for _, s := range c.Stats() {
-		all = append(all, DeviceSummary{
+		all = append(all, Device{
 			Device: s.Number, Name: s.Name, MemoryBytes: s.MemoryBytes, MemoryUsedBytes: s.UsedBytes, MemoryPeakBytes: s.PeakBytes,
 			UploadedBytes: s.UploadedBytes, DownloadedBytes: s.DownloadedBytes, BetweenBytes: s.BetweenBytes,
 			RowsUploaded: s.Rows.Uploaded, RowsLate: s.Rows.Late, RowsKept: s.Rows.Kept, RowsDownloaded: s.Rows.Downloaded, RowsWaitSeconds: s.RowsWait.Seconds(),
@@ -62,9 +62,9 @@ func deviceSummaries(e engine.Engine) []DeviceSummary {
 }
 
 // Step is the time of a step of training.
-func (s *DeviceSummary) Step() time.Duration { return seconds(s.StepSeconds) }
+func (s *Device) Step() time.Duration { return seconds(s.StepSeconds) }
 
 // AllReduce is the time that a step spends in sums over the devices.
-func (s *DeviceSummary) AllReduce() time.Duration { return seconds(s.AllReduceSeconds) }
+func (s *Device) AllReduce() time.Duration { return seconds(s.AllReduceSeconds) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
