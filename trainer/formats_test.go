@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/report"
 )
@@ -184,8 +185,7 @@ func TestFormatCannotBeOverridden(t *testing.T) {
 	j := job(t, "fm", "sparse_table.value_format=bfloat16")
 	train(t, j)
 	_, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: []string{"sparse_table.value_format=float32"}}, quiet)
-	var wrong *OptionError
-	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bfloat16") {
+	if errkind.Of(t.Context(), err) != errkind.Usage || !strings.Contains(err.Error(), "bfloat16") {
 		t.Errorf("opened as float32: %v", err)
 	}
 }

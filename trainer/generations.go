@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -171,15 +170,5 @@ func startOf(dir string, child *modeldir.Manifest) (name string, gone bool) {
 	if at, from, ok := modeldir.Parent(dir, child); ok {
 		return modeldir.JoinName(at, from.Number), false
 	}
-	return nameOf(dir, child.StartedFrom), true
-}
-
-// nameOf is the name of the model from which one in dir was made, as DIR@N; "" if that
-// began as a new one.
-func nameOf(dir string, from modeldir.Origin) string {
-	if from == (modeldir.Origin{}) {
-		return ""
-	}
-	earlier := modeldir.Manifest{Generation: from.Generation}
-	return modeldir.JoinName(cmp.Or(from.ModelDir, dir), earlier.Number())
+	return child.StartedFrom.Name(dir), true
 }

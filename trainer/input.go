@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/reader/source"
@@ -98,7 +99,7 @@ func (r *run) split(ctx context.Context) error {
 		return fmt.Errorf("counting the rows of data.train: %w", err)
 	}
 	if split.Head == 0 || split.Head == split.Rows {
-		return optionErrorf("data.validation_fraction is %g, but data.train have %d examples, so that nothing would be left to train on or to hold out", share, split.Rows)
+		return errkind.Errorf(errkind.Usage, "data.validation_fraction is %g, but data.train have %d examples, so that nothing would be left to train on or to hold out", share, split.Rows)
 	}
 	r.data.split = split
 	r.log.Info("held out for validation", "examples", split.Rows-split.Head, "of", split.Rows)

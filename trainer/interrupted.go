@@ -89,7 +89,7 @@ func (r *run) differences(id *identity) (reasons []string, err error) {
 	if len(reasons) > 0 {
 		return reasons, nil // other data follow from that
 	}
-	if reason := r.otherStart(id.Start); reason != "" {
+	if reason := r.chain.OtherStart(id.Start); reason != "" {
 		reasons = append(reasons, reason)
 	}
 	for _, data := range []struct {

@@ -16,8 +16,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// chain is a chain of nights of one job.
-type chain struct {
+// modelChain is a chain of nights of one job.
+type modelChain struct {
 	t   *testing.T
 	set []string
 	log bytes.Buffer // of the last night
@@ -25,7 +25,7 @@ type chain struct {
 
 // newChain returns a chain whose model directories are named by a template, which may
 // hold AT for a new directory.
-func newChain(t *testing.T, dir string, set ...string) (c *chain, at string) {
+func newChain(t *testing.T, dir string, set ...string) (c *modelChain, at string) {
 	t.Helper()
 	log, err := testLog()
 	if err != nil {
@@ -33,10 +33,10 @@ func newChain(t *testing.T, dir string, set ...string) (c *chain, at string) {
 	}
 	at = t.TempDir()
 	all := []string{"data.train=[" + log + "/train-0.tsv]", `output.model_dir="` + strings.ReplaceAll(dir, "AT", at) + `"`, "training.warm_start=latest", "training.max_examples=640", "timezone=UTC"}
-	return &chain{t: t, set: append(all, set...)}, at
+	return &modelChain{t: t, set: append(all, set...)}, at
 }
 
-func (c *chain) job(date string, set ...string) *configs.Job {
+func (c *modelChain) job(date string, set ...string) *configs.Job {
 	c.t.Helper()
 	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "lr", 1)), configs.LoadOptions{Set: append(c.set[:len(c.set):len(c.set)], set...), Date: date})
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *chain) job(date string, set ...string) *configs.Job {
 }
 
 // night trains the job of a date.
-func (c *chain) night(date string, set ...string) (*report.Summary, error) {
+func (c *modelChain) night(date string, set ...string) (*report.Summary, error) {
 	c.t.Helper()
 	c.log.Reset()
 	return Train(c.t.Context(), c.job(date, set...), Options{Logger: slog.New(slog.NewTextHandler(&c.log, nil)), Version: "test"})
@@ -54,7 +54,7 @@ func (c *chain) night(date string, set ...string) (*report.Summary, error) {
 
 // starts fails unless the night of a date starts from the model in want, which may hold
 // AT; "" is a new model.
-func (c *chain) starts(date, want string, set ...string) *report.Summary {
+func (c *modelChain) starts(date, want string, set ...string) *report.Summary {
 	c.t.Helper()
 	s, err := c.night(date, set...)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *chain) starts(date, want string, set ...string) *report.Summary {
 }
 
 // said fails unless the log of the last night has all of the texts.
-func (c *chain) said(texts ...string) {
+func (c *modelChain) said(texts ...string) {
 	c.t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(c.log.String(), text) {
@@ -319,7 +319,7 @@ func TestLatestMeanwhile(t *testing.T) {
 	c, _ := newChain(t, "AT/m")
 	c.starts("", "")
 	j := c.job("")
-	r := &run{job: j, opts: quiet, log: quiet.Logger}
+	r := newRun(j, quiet)
 	if err := r.openPrevious(t.Context()); err != nil {
 		t.Fatal(err)
 	}

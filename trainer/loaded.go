@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/reader/source"
@@ -92,7 +93,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	}
 	precision, err := engine.ParsePrecision(l.Job.Engine.Precision)
 	if err != nil {
-		return &OptionError{fmt.Errorf("engine.precision: %w", err)}
+		return errkind.Errorf(errkind.Usage, "engine.precision: %w", err)
 	}
 	if precision == engine.TF32 {
 		precision = engine.Float32 // the processors of the host have no tf32
@@ -112,7 +113,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 // have turned the job into that of another model, or the files are damaged.
 func (l *Loaded) mismatch(set []string, err error) error {
 	if len(set) > 0 {
-		return &OptionError{fmt.Errorf("model in %s: %w; settings that define the model cannot be overridden", l.Saved.Name, err)}
+		return errkind.Errorf(errkind.Usage, "model in %s: %w; settings that define the model cannot be overridden", l.Saved.Name, err)
 	}
 	return &modeldir.CorruptionError{File: l.Saved.Name, Offset: -1, Reason: err.Error()}
 }

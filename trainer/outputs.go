@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/transfer"
 )
@@ -30,7 +31,7 @@ func refuseOtherModels(job *configs.Job) error {
 			continue
 		}
 		if _, err := modeldir.Generations(dir); !errors.Is(err, modeldir.ErrNoModel) {
-			errs = append(errs, optionErrorf("output.%s: %s is in the model directory %s, which is not output.model_dir (%s): it would be written into the reports of another model; leave output.%[1]s out, or name another place", name, paths[name], dir, job.Output.ModelDir))
+			errs = append(errs, errkind.Errorf(errkind.Usage, "output.%s: %s is in the model directory %s, which is not output.model_dir (%s): it would be written into the reports of another model; leave output.%[1]s out, or name another place", name, paths[name], dir, job.Output.ModelDir))
 		}
 	}
 	return errors.Join(errs...)
@@ -39,7 +40,7 @@ func refuseOtherModels(job *configs.Job) error {
 // checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
 func (r *run) checkFirstRemote() error {
 	uri := r.job.Output.Remote
-	if uri == "" || r.hasChain() { // it may be away for a night
+	if uri == "" || r.chain.Exists() { // it may be away for a night
 		return nil
 	}
 	if err := transfer.CheckPlace(r.data.sources, uri); err != nil {

@@ -83,7 +83,7 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
 	format, schema, err := outputSchema(o.Output, o.Columns)
 	if err != nil {
-		return nil, &OptionError{err}
+		return nil, errkind.As(errkind.Usage, err)
 	}
 	if err := l.sources.RefuseOverwrite(ctx, o.Data, []string{o.Output}); err != nil {
 		return nil, err
@@ -176,20 +176,4 @@ func explainBadRow(err error, keepBad bool) error {
 		return fmt.Errorf("%w; with --keep-bad-rows up to data.max_lost_fraction of the data may be lost, and the losses are reported", err)
 	}
 	return err
-}
-
-// OptionError is a mistake in the options of a call, or a setting of a job that
-// contradicts the earlier model.
-type OptionError struct{ Err error }
-
-func (e *OptionError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what is wrong.
-func (e *OptionError) Unwrap() error { return e.Err }
-
-// ErrorKind sorts the error for exit codes and reports.
-func (*OptionError) ErrorKind() errkind.Kind { return errkind.Usage }
-
-func optionErrorf(format string, args ...any) error {
-	return &OptionError{fmt.Errorf(format, args...)}
 }

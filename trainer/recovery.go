@@ -9,6 +9,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
@@ -107,12 +108,12 @@ func (r *run) beginning() string {
 // stands for is whole. If it has lost files, it restores the same model from output.remote,
 // or the newest one there that the job may start from. It reports whether it did. A model that is not
 // the published one, since a night is trained again, is restored for this run alone.
-func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err error) {
-	p, err := modeldir.Open(c.name)
+func (r *run) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
+	p, err := modeldir.Open(c.Name)
 	if err != nil {
 		return false, nil // who opens it next says so
 	}
-	if c.name != p.Dir {
+	if c.Name != p.Dir {
 		return false, r.wholeEarlier(ctx, p)
 	}
 	identity := p.Identity()
@@ -123,15 +124,15 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	if r.job.Output.Remote == "" {
 		return false, r.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
-	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.name, "remote", r.job.Output.Remote, "error", lost)
+	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", r.job.Output.Remote, "error", lost)
 	out, err := r.restoreBeside(ctx, survivors, func(m *modeldir.Manifest) bool { return m.Identity() == identity })
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		r.log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", r.job.Output.Remote, "reason", err)
-		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.mayStartFrom(m) })
+		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.chain.MayStartFrom(m) })
 	}
 	if err != nil {
-		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.name, lost, errkind.As(errkind.IO, err))
+		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, lost, errkind.As(errkind.IO, err))
 	}
 	if r.loss == nil {
 		r.loss = &loss{err: lost}
@@ -143,7 +144,7 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 // wholeEarlier is wholePrevious for a model that is not published. It leaves r.models.previous as it is
 // if the model p, which it closes, is whole.
 func (r *run) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
-	start := r.startAt(p.Dir, &p.Manifest)
+	start := r.chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := r.wholeNamed(ctx, p)
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func TestFullCloneGetsSpace(t *testing.T) {
 }
 
 // interruptedNight is a chain of two nights in one directory, whose third one was killed.
-func interruptedNight(t *testing.T, set ...string) (c *chain, at string) {
+func interruptedNight(t *testing.T, set ...string) (c *modelChain, at string) {
 	t.Helper()
 	c, at = newChain(t, "AT/m", append(set, "pipeline.batches_per_pass=1", "output.keep_generations=3", everyPass)...)
 	c.starts("2026-11-17", "")

@@ -8,6 +8,7 @@ import (
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
+	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -55,7 +56,7 @@ type final struct {
 type identity struct {
 	Job        string             `json:"job"`             // the effective job file
 	Night      string             `json:"night,omitempty"` // the job's date, as in the manifest of its model
-	Start      *start             `json:"started_from,omitempty"`
+	Start      *chain.Start       `json:"started_from,omitempty"`
 	Train      *source.Listing    `json:"train"`
 	Eval       *source.Listing    `json:"eval,omitempty"`
 	Statistics *reader.Statistics `json:"statistics"` // this and the next are computed by the run that began, and not compared

@@ -1,9 +1,8 @@
 package trainer
 
 import (
-	"fmt"
-
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/trainer/metrics"
 )
 
@@ -24,7 +23,7 @@ func (s *stopping) epoch(cfg *configs.EarlyStopping, where string, report *metri
 		v = -report.LogLoss
 	}
 	if !v.Defined() {
-		return false, &OptionError{fmt.Errorf("training.early_stopping: %s is undefined on %s (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, where, report.Examples, report.BaseRate)}
+		return false, errkind.Errorf(errkind.Usage, "training.early_stopping: %s is undefined on %s (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, where, report.Examples, report.BaseRate)
 	}
 	value := float64(v)
 	if s.Best == nil || value > *s.Best {

@@ -1,11 +1,11 @@
 package trainer
 
 import (
-	"errors"
 	"math"
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/trainer/metrics"
 )
 
@@ -27,8 +27,7 @@ func TestStopping(t *testing.T) {
 		}
 	}
 	cfg = &configs.EarlyStopping{Metric: "auc", Patience: 1}
-	var wrong *OptionError
-	if _, err := new(stopping).epoch(cfg, "data.eval", &metrics.Report{AUC: metrics.Value(math.NaN())}); !errors.As(err, &wrong) {
+	if _, err := new(stopping).epoch(cfg, "data.eval", &metrics.Report{AUC: metrics.Value(math.NaN())}); errkind.Of(t.Context(), err) != errkind.Usage {
 		t.Errorf("undefined metric: %v", err)
 	}
 }

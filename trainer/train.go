@@ -16,6 +16,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/chain"
 	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
@@ -101,7 +102,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 }
 
 func newRun(job *configs.Job, opts Options) *run {
-	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
+	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), chain: chain.New(job, opts.Logger)}
 	r.snapshots = newSnapshots(r)
 	return r
 }
@@ -157,12 +158,12 @@ type run struct {
 	// grace is the context of what may be completed after the run was told to stop.
 	grace     context.Context
 	snapshots *snapshots
-	identity  []byte     // of the run, as in snapshots
-	start     *start     // the model that the run started from; nil: a new one
-	overtakes string     // the published model of a later night, of which the log has warned
-	clock     epochClock // of the present epoch
-	midway    bool       // the state is not one that another process can go on from
-	final     *final     // the trained model, once its files are complete
+	identity  []byte       // of the run, as in snapshots
+	chain     *chain.Chain // of the job's models
+	start     *chain.Start // the model that the run started from; nil: a new one
+	clock     epochClock   // of the present epoch
+	midway    bool         // the state is not one that another process can go on from
+	final     *final       // the trained model, once its files are complete
 	setbacks
 }
 
@@ -171,8 +172,8 @@ func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Secon
 
 // models are the model directories of a run.
 type models struct {
-	previous *modeldir.Model // warm start; nil without
-	gone     *startGoneError // why previous was restored for this run alone; nil: it was not for that
+	previous *modeldir.Model  // warm start; nil without
+	gone     *chain.GoneError // why previous was restored for this run alone; nil: it was not for that
 	writer   *modeldir.Writer
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/errkind"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
@@ -118,8 +119,7 @@ func TestPredictNeedsNoLabels(t *testing.T) {
 	if lines := strings.Split(strings.TrimSpace(string(data)), "\n"); p.Examples != 2 || len(lines) != 3 || !strings.HasPrefix(lines[1], "\t") {
 		t.Errorf("%+v\n%s", p, data)
 	}
-	var wrong *OptionError
-	if _, err := load(t, j.Output.ModelDir).Predict(t.Context(), PredictOptions{Data: []string{in}, Output: "x.doc"}); !errors.As(err, &wrong) {
+	if _, err := load(t, j.Output.ModelDir).Predict(t.Context(), PredictOptions{Data: []string{in}, Output: "x.doc"}); errkind.Of(t.Context(), err) != errkind.Usage {
 		t.Errorf("output of an unknown format: %v", err)
 	}
 }
