@@ -55,8 +55,8 @@ func (r *run) summarize(m *modeldir.Manifest, table sparsetable.Stats, expired i
 	for _, p := range r.model.Params() {
 		s.DenseParameters += int64(len(p.Data))
 	}
-	e := r.state.epoch(m.Epoch)
+	e := r.state.OfEpoch(m.Epoch)
 	s.Eval, s.Validation = e.Eval, e.Validation
 	s.Warnings = warnings(r)
-	s.Files = reportPaths(r.job)
+	s.Files = report.Paths(r.job)
 }

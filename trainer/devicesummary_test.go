@@ -49,7 +49,7 @@ func TestDeviceSummary(t *testing.T) {
 			}
 		}
 		var stored report.Summary
-		if err := json.Unmarshal([]byte(reportOfModel(t, j, summaryName)), &stored); err != nil {
+		if err := json.Unmarshal([]byte(reportOfModel(t, j, report.SummaryName)), &stored); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(stored.Devices, s.Devices) {
@@ -58,7 +58,7 @@ func TestDeviceSummary(t *testing.T) {
 	}
 	j := job(t, "lr", "training.max_examples=700")
 	train(t, j)
-	if strings.Contains(reportOfModel(t, j, summaryName), `"devices"`) {
+	if strings.Contains(reportOfModel(t, j, report.SummaryName), `"devices"`) {
 		t.Error("summary.json has devices")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // epochs trains until the epochs, the examples or the patience are used up. It goes on
@@ -25,10 +26,10 @@ import (
 func (r *run) epochs(ctx context.Context) error {
 	for epoch := max(1, r.state.Epoch); epoch <= r.job.Training.Epochs; epoch++ {
 		limit, left := r.epochLimit(epoch)
-		if !left || r.state.Stopping.enough(r.job.Training.EarlyStopping) {
+		if !left || r.state.Stopping.Enough(r.job.Training.EarlyStopping) {
 			break
 		}
-		if r.state.ended(epoch) {
+		if r.state.Ended(epoch) {
 			continue
 		}
 		if len(r.state.Epochs) < epoch {
@@ -51,7 +52,7 @@ func (r *run) epochs(ctx context.Context) error {
 func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 	limit = r.job.Data.Limit
 	if most := r.job.Training.MaxExamples; most > 0 {
-		rest := most - r.state.before(epoch)
+		rest := most - r.state.Before(epoch)
 		if rest <= 0 {
 			return 0, false
 		}
@@ -64,7 +65,7 @@ func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 
 // judge evaluates the model after an epoch, and keeps it if it is the best so far.
 func (r *run) judge(ctx context.Context, epoch int) error {
-	last := &kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
+	last := &runstate.Kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
 	if r.data.split != nil {
 		if err := r.validate(ctx, epoch); err != nil {
 			return err
@@ -80,8 +81,8 @@ func (r *run) judge(ctx context.Context, epoch int) error {
 		r.state.Last = last
 		return nil
 	}
-	where, report := r.state.epoch(epoch).Decisive()
-	best, err := r.state.Stopping.epoch(stop, where, report)
+	where, report := r.state.OfEpoch(epoch).Decisive()
+	best, err := r.state.Stopping.Judge(stop, where, report)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (r *run) judge(ctx context.Context, epoch int) error {
 		}
 		r.midway = false
 	}
-	if r.state.Stopping.enough(stop) {
+	if r.state.Stopping.Enough(stop) {
 		r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.state.Best.Epoch, "metric", stop.Metric)
 	}
 	return nil
@@ -167,13 +168,13 @@ func (r *run) reportBadRows(o *reader.Options, epoch int) {
 
 // trainEpoch reads the training data once.
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
-	r.clock.start()
-	if !r.state.training(epoch) {
+	r.clock.Start()
+	if !r.state.Training(epoch) {
 		quarantine, err := r.data.quarantine.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return fmt.Errorf("quarantine file: %w", err)
 		}
-		r.state.begin(epoch, quarantine)
+		r.state.Begin(epoch, quarantine)
 	}
 	o := r.trainOptions(epoch-1, limit)
 	o.Start = r.state.Reader
@@ -186,7 +187,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	status := r.opts.Status
 	status.Begin(report.PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	status.Limit(limit)
-	status.Batch(r.state.Engine.Step, int(r.state.Examples-r.state.before(epoch)))
+	status.Batch(r.state.Engine.Step, int(r.state.Examples-r.state.Before(epoch)))
 	defer status.End()
 	f := flow.Flow{
 		Stages: r.stages(), Reader: rd, Mode: sparsetable.PullCreate, Skip: r.state.Batches - r.state.ReaderBatches, Grace: r.grace,
@@ -201,13 +202,13 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		Hooks: flow.Hooks{
 			Started: func(p *pipeline.Pipeline) {
 				status.Pipeline(p)
-				r.clock.pipe = p
+				r.clock.Pipe = p
 			},
 			Yield: r.yieldRows,
 			Begun: r.snapshots.passBegun,
 			PassDone: func(p *reader.Pass) error {
 				status.Bytes(p.Bytes)
-				r.state.trained(p)
+				r.state.Trained(p)
 				r.midway = false
 				if r.opts.afterPass != nil {
 					if err := r.opts.afterPass(ctx, r); err != nil {
@@ -245,7 +246,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err != nil {
 		return err
 	}
-	r.state.addEpoch(epoch, report, r.clock.stop(stages), stages)
+	r.state.AddEpoch(epoch, report, r.clock.Stop(stages), stages)
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
 		"auc", rounded(report.AUC), "seconds", math.Round(10*r.state.Epochs[len(r.state.Epochs)-1].Seconds)/10)
 	table := r.table.Stats()
@@ -296,7 +297,7 @@ type heldOut struct {
 // measure measures the model after an epoch, unless a process that was interrupted later, in
 // the evaluation on other data, has done so.
 func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
-	if *data.of(r.state.epoch(epoch)) != nil {
+	if *data.of(r.state.OfEpoch(epoch)) != nil {
 		return nil
 	}
 	r.reportBadRows(&data.options, epoch)
@@ -318,9 +319,9 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	if err := r.readingEnded(); err != nil {
 		return err
 	}
-	*data.of(r.state.epoch(epoch)) = &measured
+	*data.of(r.state.OfEpoch(epoch)) = &measured
 	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", measured.Examples, "log_loss", rounded(measured.LogLoss), "auc", rounded(measured.AUC))
-	return r.reports.evaluation(data.kind, epoch, r.state.Engine.Step, measured)
+	return r.reports.Evaluation(data.kind, epoch, r.state.Engine.Step, measured)
 }
 
 // rounded formats a figure with few digits for the log.

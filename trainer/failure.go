@@ -58,7 +58,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	}
 	var device *gpu.Error
 	if errors.As(failure, &device) { // with other devices, libraries or free memory the same job may succeed
-		return &ResumableError{failure, r.snapshots.saved.resume.place()}
+		return &ResumableError{failure, r.snapshots.saved.resume.Place()}
 	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
@@ -70,7 +70,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	default:
 		return failure
 	}
-	return &ResumableError{failure, r.snapshots.saved.resume.place()}
+	return &ResumableError{failure, r.snapshots.saved.resume.Place()}
 }
 
 // Names of the reports of a run that made no model. They are beside those of the
@@ -117,7 +117,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status report.Vi
 	r.forgetFailures()
 	if again != nil {
 		r.models.writer.Suspend()
-	} else if kept, err := r.models.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
+	} else if kept, err := r.models.writer.KeepReport(report.QuarantineName, failedQuarantineName); err == nil && kept != "" {
 		s.Files["quarantine"] = kept
 		r.log.Info("bad rows of this run", "file", kept)
 	}

@@ -12,6 +12,7 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // networkTensors are the dense parameters and buffers of m. They share memory
@@ -109,7 +110,7 @@ func (r *run) complete(ctx context.Context) error {
 	if m.TableSnapshot, err = r.saveModel(ctx, state.Step); err != nil {
 		return err
 	}
-	r.final = &final{Manifest: m, Table: r.table.Stats(), Expired: expired}
+	r.final = &runstate.Final{Manifest: m, Table: r.table.Stats(), Expired: expired}
 	// Those of training are dropped now. So from here on, another process goes on with the
 	// commit. If that cannot be saved, another process goes on from the snapshot before,
 	// unless it takes the space that the model needs.
@@ -118,7 +119,7 @@ func (r *run) complete(ctx context.Context) error {
 			return err
 		}
 	}
-	r.snapshots.forget(&resumption{Snapshot: m.TableSnapshot, Step: m.Step})
+	r.snapshots.forget(&runstate.Record{Snapshot: m.TableSnapshot, Step: m.Step})
 	return nil
 }
 
@@ -141,7 +142,7 @@ func (r *run) commit() error {
 	}
 	// The reports are closed first, so that they are complete once the model is
 	// committed.
-	if err := errors.Join(r.reports.close(), r.data.quarantine.Close()); err != nil {
+	if err := errors.Join(r.reports.Close(), r.data.quarantine.Close()); err != nil {
 		return err
 	}
 	// The table is closed too, so that others can open it as soon as the model is
@@ -149,7 +150,7 @@ func (r *run) commit() error {
 	r.closeTable()
 	m := r.final.Manifest
 	r.summarize(m, r.final.Table, r.final.Expired)
-	if err := r.summary.Write(r.models.writer.Report(summaryName)); err != nil {
+	if err := r.summary.Write(r.models.writer.Report(report.SummaryName)); err != nil {
 		return err
 	}
 	if p := r.models.previous; p != nil {
@@ -169,7 +170,7 @@ func (r *run) commit() error {
 }
 
 // restore replaces model and table by the state kept for an earlier epoch.
-func (r *run) restore(ctx context.Context, k *kept) error {
+func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	if err := r.table.Close(); err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (r *run) close(ctx context.Context, failure error) error {
 	status := r.opts.Status.View()
 	r.opts.Status.End()
 	if r.reports != nil {
-		_ = r.reports.close() // after success closed already
+		_ = r.reports.Close() // after success closed already
 	}
 	if r.data.quarantine != nil {
 		_ = r.data.quarantine.Close() // after success closed already

@@ -12,6 +12,7 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // Generation is what `aibox generations` says of a generation of a model directory.
@@ -128,7 +129,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	d.Steps, d.Examples, d.Digest = m.Step, m.Examples, m.Digest
 	d.StartedFrom, d.StartedFromGone = startOf(dir, m)
 	// The summary is a report, which may be missing.
-	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, summaryName)); err == nil {
+	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, report.SummaryName)); err == nil {
 		var s report.Summary
 		if json.Unmarshal(data, &s) == nil {
 			if d.Eval = s.Eval; d.Eval == nil {
@@ -149,11 +150,11 @@ func describeUnfinished(dir string, g *modeldir.Incomplete) Generation {
 	if g.Resume == nil {
 		return d
 	}
-	x, id, err := decodeResumption(g.Resume)
+	x, id, err := runstate.Decode(g.Resume)
 	if err != nil { // another version of aibox wrote it, so the next run deletes it
 		return d
 	}
-	at := x.place()
+	at := x.Place()
 	d.State, d.Night, d.Day, d.DayFromDate, d.Steps, d.Examples = Resumable, id.Night, x.Day, id.Night != "", at.Step, at.Examples
 	if id.Start != nil {
 		d.StartedFrom, d.StartedFromGone = startOf(dir, &modeldir.Manifest{StartedFrom: id.Start.Origin, Step: at.Step})

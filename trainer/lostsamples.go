@@ -1,13 +1,11 @@
 package trainer
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/report"
 )
 
 // The portion of lost samples (PLS; CPR, Maeng et al., MLSys 2021, §4.1) is the share of the
@@ -50,40 +48,4 @@ func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 	}
 	p.Inherited = r.start != nil && r.start.Inexact
 	return p
-}
-
-// progress is how far a snapshot is.
-type progress struct {
-	Epoch    int            `json:"epoch"`
-	Examples int64          `json:"examples"`
-	Best     *kept          `json:"best"`
-	Epochs   []report.Epoch `json:"epochs"`
-}
-
-func (x *resumption) progress() (p progress) {
-	_ = json.Unmarshal(x.State, &p) // it was decoded before, or written by this process
-	return p
-}
-
-// totalExamples is S_total, as far as it is known when the run is at x: the examples of all
-// epochs, of which the first one, or what was read of it, tells how many one has. Before that
-// is known, nothing is taken to follow, so that the portion of lost samples is not
-// underestimated.
-func (x *resumption) totalExamples(job *configs.Job) int64 {
-	p := x.progress()
-	each := p.Examples
-	switch c := x.Reader; {
-	case len(p.Epochs) > 0:
-		each = p.Epochs[0].Examples
-	case c != nil && c.Counts.BytesRead > 0 && c.Counts.Examples > 0:
-		each = int64(float64(c.Counts.Examples) * float64(c.Counts.BytesTotal) / float64(c.Counts.BytesRead))
-	}
-	if limit := job.Data.Limit; limit > 0 {
-		each = min(each, limit)
-	}
-	total := each * int64(job.Training.Epochs)
-	if most := job.Training.MaxExamples; most > 0 {
-		total = min(total, most)
-	}
-	return max(total, p.Examples, 1)
 }

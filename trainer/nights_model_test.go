@@ -502,7 +502,7 @@ func (w *nights) learn(night int, log string) bool {
 func (w *nights) otherModel(name string, g *modeldir.Generation, log string) string {
 	w.t.Helper()
 	var s report.Summary
-	data, err := os.ReadFile(modeldir.ReportOf(w.dir(), g.Name, summaryName))
+	data, err := os.ReadFile(modeldir.ReportOf(w.dir(), g.Name, report.SummaryName))
 	if err = errors.Join(err, json.Unmarshal(data, &s)); err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -23,7 +24,7 @@ func (r *run) checkOutputs(ctx context.Context) error {
 // where output.model_dir was changed in a job file that "config show" has printed. What is there are
 // links to the reports of that model, which belong to it.
 func refuseOtherModels(job *configs.Job) error {
-	paths := reportPaths(job)
+	paths := report.Paths(job)
 	var errs []error
 	for _, name := range []string{"metrics", "tensorboard"} {
 		dir := filepath.Dir(paths[name])
@@ -69,7 +70,7 @@ func Inputs(job *configs.Job) []string {
 // jobOutputs are the files that a job writes. Where the names of a directory's files
 // are known only during the run, one file stands for all of them.
 func jobOutputs(job *configs.Job) []string {
-	paths := reportPaths(job)
+	paths := report.Paths(job)
 	outputs := []string{
 		filepath.Join(job.Output.ModelDir, modeldir.ManifestName), paths["summary"], paths["quarantine"],
 		filepath.Join(job.Output.ModelDir, failedSummaryName), filepath.Join(job.Output.ModelDir, failedQuarantineName), paths["metrics"],

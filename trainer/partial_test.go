@@ -17,6 +17,7 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // partialJob is a job of which half of the memory is enough for its table, and which is too
@@ -185,8 +186,8 @@ func TestPartialRecovery(t *testing.T) {
 	if p := in.Manifest.PartialRecovery; p.Recoveries != 2 || p.LostSamples != sum || p.Inherited {
 		t.Errorf("the model says %+v", p)
 	}
-	lines := strings.Split(strings.TrimSpace(reportOfModel(t, j, metricsName)), "\n")
-	var line metricsLine
+	lines := strings.Split(strings.TrimSpace(reportOfModel(t, j, report.MetricsName)), "\n")
+	var line report.Line
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil || line.LostSamples != sum {
 		t.Errorf("the last line of metrics is %s, %v", lines[len(lines)-1], err)
 	}

@@ -18,6 +18,7 @@ import (
 	"aibox/trainer/mirror"
 	"aibox/trainer/priority"
 	"aibox/trainer/remote"
+	"aibox/trainer/runstate"
 )
 
 // With snapshots.priority, the rows that matter most are uploaded between two snapshots in
@@ -323,19 +324,6 @@ type unclosed struct{ io.ReaderAt }
 
 func (unclosed) Close() error { return nil }
 
-// prioritySaved is what the manifest of a priority save says.
-type prioritySaved struct {
-	Format  int             `json:"format"` // this and the next two as in resumption
-	Version string          `json:"aibox_version"`
-	Run     json.RawMessage `json:"run"`
-
-	Time   time.Time          `json:"time"`
-	Step   int64              `json:"step"`
-	Kind   string             `json:"kind"` // of snapshots.priority
-	Rows   int64              `json:"rows"`
-	Layout sparsetable.Layout `json:"layout"`
-}
-
 // rowsName is the name of the file of a priority save.
 const rowsName = "rows"
 
@@ -352,8 +340,8 @@ func (p *prioritySaves) upload(ctx context.Context, s *prioritySave) (*remote.Pu
 	if err != nil {
 		return nil, err
 	}
-	model, err := json.Marshal(prioritySaved{
-		Format: resumeFormat, Version: r.opts.Version, Run: r.identity, Time: r.started.UTC(), Step: s.step, Kind: r.job.Snapshots.Priority, Rows: s.rows, Layout: r.Layout,
+	model, err := json.Marshal(runstate.PrioritySave{
+		Format: runstate.RecordFormat, Version: r.opts.Version, Run: r.identity, Time: r.started.UTC(), Step: s.step, Kind: r.job.Snapshots.Priority, Rows: s.rows, Layout: r.Layout,
 	})
 	if err != nil {
 		return nil, err

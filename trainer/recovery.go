@@ -13,6 +13,7 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
 )
 
@@ -52,13 +53,13 @@ type loss struct {
 }
 
 // lostTable takes note of the loss of files of an interrupted run's table.
-func (r *run) lostTable(lost *modeldir.LostError, x *resumption) {
+func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 	if r.loss == nil {
-		r.loss = &loss{err: lost, at: x.place()}
+		r.loss = &loss{err: lost, at: x.Place()}
 	}
 	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
 	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
-	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.place().Examples, "error", lost)
+	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
 }
 
 // recovered takes note of how a run goes on after a loss.

@@ -10,6 +10,7 @@ import (
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
 )
 
@@ -88,7 +89,7 @@ func describePublished(m *remote.Manifest) (g RemoteGeneration, err error) {
 }
 
 func describeSnapshot(m *remote.Manifest) (g RemoteGeneration, err error) {
-	x, id, err := decodeResumption(m.Model)
+	x, id, err := runstate.Decode(m.Model)
 	g = RemoteGeneration{State: Resumable, Night: id.Night, SavedAt: m.PublishedAt, Steps: x.Step}
 	if id.Start != nil {
 		g.StartedFrom = id.Start.Name
@@ -97,7 +98,7 @@ func describeSnapshot(m *remote.Manifest) (g RemoteGeneration, err error) {
 }
 
 func describePriorityRows(m *remote.Manifest) (g RemoteGeneration, err error) {
-	var s prioritySaved
+	var s runstate.PrioritySave
 	if err := json.Unmarshal(m.Model, &s); err != nil {
 		return g, err
 	}

@@ -19,6 +19,8 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/pace"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
 )
 
@@ -212,7 +214,7 @@ func (u *uploads) handOver(im *image) {
 	x := &im.resume
 	u.pace.Began(time.Now())
 	u.latest = x.Step
-	files, err := u.run.models.writer.HoldRun(x.dense(), u.run.table.Table, x.snapshots(), u.run.reportFiles(x, im.quarantine))
+	files, err := u.run.models.writer.HoldRun(x.DenseFiles(), u.run.table.Table, x.TableSnapshots(), u.run.reportFiles(x, im.quarantine))
 	if err != nil {
 		u.run.log.Warn("a snapshot cannot be uploaded; training goes on", "step", x.Step, "error", err)
 		return
@@ -236,14 +238,14 @@ func (u *uploads) handOver(im *image) {
 }
 
 // reportFiles are the reports of a run, as long as they were when a snapshot was fixed.
-func (r *run) reportFiles(x *resumption, quarantine int64) []modeldir.RunReport {
-	w, paths := r.models.writer, reportPaths(r.job)
+func (r *run) reportFiles(x *runstate.Record, quarantine int64) []modeldir.RunReport {
+	w, paths := r.models.writer, report.Paths(r.job)
 	out := []modeldir.RunReport{
-		{Path: staged(w, r.job.Output.ModelDir, paths["metrics"]), Bytes: x.Reports.Metrics},
-		{Path: w.Report(quarantineName), Bytes: quarantine},
+		{Path: report.Staged(w, r.job.Output.ModelDir, paths["metrics"]), Bytes: x.Reports.Metrics},
+		{Path: w.Report(report.QuarantineName), Bytes: quarantine},
 	}
 	if x.Reports.EventFile != "" {
-		dir := staged(w, r.job.Output.ModelDir, paths["tensorboard"])
+		dir := report.Staged(w, r.job.Output.ModelDir, paths["tensorboard"])
 		out = append(out, modeldir.RunReport{Path: filepath.Join(dir, x.Reports.EventFile), Bytes: x.Reports.Events})
 	}
 	return out
@@ -251,7 +253,7 @@ func (r *run) reportFiles(x *resumption, quarantine int64) []modeldir.RunReport 
 
 // outsideReport is where a report that is outside of the model directory belongs.
 func (r *run) outsideReport(name string) string {
-	paths := reportPaths(r.job)
+	paths := report.Paths(r.job)
 	if name == filepath.Base(paths["metrics"]) {
 		return paths["metrics"]
 	}
@@ -304,7 +306,7 @@ func (r *run) snapshotOwner() string {
 
 // runKey is equal for runs of which one goes on with the snapshots of the other.
 func (r *run) runKey() string {
-	var id identity
+	var id runstate.Identity
 	_ = json.Unmarshal(r.identity, &id) // identify wrote it
 	return sha256Of([]byte(id.Job + "\n" + id.Night))
 }
@@ -393,7 +395,7 @@ func (r *run) listSnapshots(ctx context.Context) (d *remote.Directory, all []*re
 
 // mayGoOnFrom reports whether this run can go on from a snapshot.
 func (r *run) mayGoOnFrom(m *remote.Manifest) (bool, error) {
-	_, id, err := decodeResumption(m.Model)
+	_, id, err := runstate.Decode(m.Model)
 	var reasons []string
 	if err != nil {
 		reasons = []string{err.Error()}

@@ -21,6 +21,7 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -484,7 +485,7 @@ func TestRestoreTakenBack(t *testing.T) {
 				t.Errorf("%s: %s holds %v, %v", c, dir, names, err)
 			}
 		}
-		if _, err := os.Stat(filepath.Join(o.To, summaryName)); (err == nil) != (c != "by number") {
+		if _, err := os.Stat(filepath.Join(o.To, report.SummaryName)); (err == nil) != (c != "by number") {
 			t.Errorf("%s: the summary: %v", c, err)
 		}
 	}

@@ -127,7 +127,7 @@ func outcome(t *testing.T, j *configs.Job, s *report.Summary) outcomeOf {
 		epochs[i].Seconds, epochs[i].CPU, epochs[i].Stages = 0, 0, nil
 	}
 	return outcomeOf{
-		digestOf(t, j), reportOfModel(t, j, metricsName), reportOfModel(t, j, quarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
+		digestOf(t, j), reportOfModel(t, j, report.MetricsName), reportOfModel(t, j, report.QuarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
 	}
 }
 
@@ -335,7 +335,7 @@ func TestResumeOfAllKinds(t *testing.T) {
 func readSummary(t *testing.T, j *configs.Job) *report.Summary {
 	t.Helper()
 	s := new(report.Summary)
-	if err := json.Unmarshal([]byte(reportOfModel(t, j, summaryName)), s); err != nil {
+	if err := json.Unmarshal([]byte(reportOfModel(t, j, report.SummaryName)), s); err != nil {
 		t.Fatal(err)
 	}
 	return s

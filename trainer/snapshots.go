@@ -9,6 +9,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/trainer/pace"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // A snapshot saves everything of one instant between two passes that the rest of the run
@@ -158,7 +159,7 @@ func (s *snapshots) take() error {
 	im.stall = stall
 	older := s.older
 	if s.saved != nil {
-		older = slices.Concat(older, s.saved.resume.snapshots())
+		older = slices.Concat(older, s.saved.resume.TableSnapshots())
 	}
 	if r.table.base != 0 {
 		older = append(slices.Clip(older), r.table.base)
@@ -218,7 +219,7 @@ func (s *snapshots) failed(im *image, err error) {
 
 // saveExisting saves the present state with a snapshot of the table and a dense file that
 // exist, and drops all others. With last, nothing but the commit of the model is left.
-func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
+func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	r := s.run
 	start := time.Now()
 	im, err := s.image()
@@ -244,13 +245,13 @@ func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
 }
 
 // complete makes an image durable whose table snapshot and dense file are.
-func (s *snapshots) complete(im *image, snapshot uint64, last *final) error {
+func (s *snapshots) complete(im *image, snapshot uint64, last *runstate.Final) error {
 	if err := s.run.engine.Export(); err != nil {
 		return err
 	}
 	im.resume.Snapshot, im.resume.Final = snapshot, last
 	if last != nil {
-		im.resume.Step, im.resume.best = last.Manifest.Step, nil
+		im.resume.Step, im.resume.Best = last.Manifest.Step, nil
 	}
 	s.at(stageTableSaved)
 	if err := s.prepare(im); err != nil {

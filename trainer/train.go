@@ -26,6 +26,7 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // Options are settings of a run that are not in the job file.
@@ -147,23 +148,23 @@ type run struct {
 	jobparts.Parts
 	data    dataset
 	models  models
-	reports *reports
+	reports *report.Writer
 
 	model   *model.Model
 	table   runTable
 	engine  engine.Engine
-	state   State
+	state   runstate.State
 	summary report.Summary
 
 	// grace is the context of what may be completed after the run was told to stop.
 	grace     context.Context
 	snapshots *snapshots
-	identity  []byte       // of the run, as in snapshots
-	chain     *chain.Chain // of the job's models
-	start     *chain.Start // the model that the run started from; nil: a new one
-	clock     epochClock   // of the present epoch
-	midway    bool         // the state is not one that another process can go on from
-	final     *final       // the trained model, once its files are complete
+	identity  []byte          // of the run, as in snapshots
+	chain     *chain.Chain    // of the job's models
+	start     *chain.Start    // the model that the run started from; nil: a new one
+	clock     runstate.Clock  // of the present epoch
+	midway    bool            // the state is not one that another process can go on from
+	final     *runstate.Final // the trained model, once its files are complete
 	setbacks
 }
 
@@ -251,7 +252,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	}
 	switch {
 	case err == nil:
-		r.recovered(r.snapshotSource(), x.place())
+		r.recovered(r.snapshotSource(), x.Place())
 		return true, nil
 	case errors.As(err, &lost):
 		// Where the model directory fails, too, nothing is known to be lost.
@@ -334,7 +335,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.identify(); err != nil {
 		return err
 	}
-	if r.reports, err = openReports(r.job, r.models.writer, nil); err != nil {
+	if r.reports, err = report.OpenWriter(r.job, r.models.writer, nil); err != nil {
 		return err
 	}
 	return r.build(ctx)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/report"
 )
 
 // cutLog writes the first n lines of the plain part of the log, and the others, and returns
@@ -57,7 +58,7 @@ func TestValidationFraction(t *testing.T) {
 			if got.TrainRows.Good != want.TrainRows.Good || got.ValidationRows.Good != want.EvalRows.Good || got.ValidationRows.Good != 300 {
 				t.Errorf("rows %+v and %+v, want %+v and %+v", got.TrainRows, got.ValidationRows, want.TrainRows, want.EvalRows)
 			}
-			metrics, err := os.ReadFile(reportPaths(together)["metrics"])
+			metrics, err := os.ReadFile(report.Paths(together)["metrics"])
 			if err != nil || strings.Count(string(metrics), `"kind":"validation"`) != len(got.Epochs) {
 				t.Errorf("%v: %s", err, metrics)
 			}

@@ -1,4 +1,4 @@
-package trainer
+package runstate
 
 import (
 	"bytes"
@@ -20,13 +20,13 @@ type State struct {
 	Epoch    int            `json:"epoch"`    // in which training is, from 1 on; 0 before
 	Passes   int64          `json:"passes"`   // of this epoch that are trained
 	Batches  int64          `json:"batches"`  // mini-batches of this epoch that are trained
-	Spent    spent          `json:"spent"`    // in this epoch before the present process
+	Spent    Spent          `json:"spent"`    // in this epoch before the present process
 	Examples int64          `json:"examples"` // trained in this run
 	Engine   engine.State   `json:"engine"`
-	Online   online         `json:"online"`
-	Stopping stopping       `json:"stopping"`
-	Last     *kept          `json:"last,omitempty"` // the last epoch that has ended
-	Best     *kept          `json:"best,omitempty"` // with early stopping: the best epoch so far
+	Online   Online         `json:"online"`
+	Stopping Stopping       `json:"stopping"`
+	Last     *Kept          `json:"last,omitempty"` // the last epoch that has ended
+	Best     *Kept          `json:"best,omitempty"` // with early stopping: the best epoch so far
 	Epochs   []report.Epoch `json:"epochs,omitempty"`
 
 	InitialBias *float64 `json:"initial_bias,omitempty"` // where the output bias started; nil: it is that of an earlier model
@@ -48,15 +48,15 @@ type State struct {
 	Quarantine int64 `json:"quarantine"`
 }
 
-// begin begins an epoch. quarantine is the present length of the quarantine file.
-func (s *State) begin(epoch int, quarantine int64) {
-	s.Epoch, s.Passes, s.Batches, s.Spent, s.Online = epoch, 0, 0, spent{}, newOnline()
+// Begin begins an epoch. quarantine is the present length of the quarantine file.
+func (s *State) Begin(epoch int, quarantine int64) {
+	s.Epoch, s.Passes, s.Batches, s.Spent, s.Online = epoch, 0, 0, Spent{}, NewOnline()
 	s.Reader, s.ReaderBatches, s.Quarantine = nil, 0, quarantine
 }
 
-// quarantine is the length that the quarantine file has at least, and to which it is cut
+// QuarantineBytes is the length that the quarantine file has at least, and to which it is cut
 // when another process goes on.
-func (s *State) quarantine() int64 {
+func (s *State) QuarantineBytes() int64 {
 	size := s.Quarantine
 	if s.Reader != nil && s.Epoch == 1 { // later epochs record no bad rows
 		size += s.Reader.QuarantineBytes
@@ -64,8 +64,8 @@ func (s *State) quarantine() int64 {
 	return size
 }
 
-// trained adds a pass that was trained.
-func (s *State) trained(p *reader.Pass) {
+// Trained adds a pass that was trained.
+func (s *State) Trained(p *reader.Pass) {
 	s.Passes++
 	s.Batches += int64(len(p.Batches))
 	if p.End != nil {
@@ -73,14 +73,14 @@ func (s *State) trained(p *reader.Pass) {
 	}
 }
 
-// training reports whether training is in the middle of an epoch.
-func (s *State) training(epoch int) bool { return s.Epoch == epoch && len(s.Epochs) < epoch }
+// Training reports whether training is in the middle of an epoch.
+func (s *State) Training(epoch int) bool { return s.Epoch == epoch && len(s.Epochs) < epoch }
 
-// ended reports whether nothing is left to do for an epoch.
-func (s *State) ended(epoch int) bool { return s.Last != nil && s.Last.Epoch >= epoch }
+// Ended reports whether nothing is left to do for an epoch.
+func (s *State) Ended(epoch int) bool { return s.Last != nil && s.Last.Epoch >= epoch }
 
-// before is the number of examples that were trained before an epoch.
-func (s *State) before(epoch int) (n int64) {
+// Before is the number of examples that were trained before an epoch.
+func (s *State) Before(epoch int) (n int64) {
 	for _, e := range s.Epochs {
 		if e.Epoch < epoch {
 			n += e.Examples
@@ -89,17 +89,17 @@ func (s *State) before(epoch int) (n int64) {
 	return n
 }
 
-// kept is the state of training after an epoch. With early stopping the table
+// Kept is the state of training after an epoch. With early stopping the table
 // snapshot and the dense file exist on disk.
-type kept struct {
+type Kept struct {
 	Epoch    int    `json:"epoch"`
 	Step     int64  `json:"step"`
 	Examples int64  `json:"examples"`
 	Snapshot uint64 `json:"snapshot,omitempty"`
 }
 
-// epoch is the summary of an epoch; of one that was not trained, an empty one.
-func (s *State) epoch(epoch int) *report.Epoch {
+// OfEpoch is the summary of an epoch; of one that was not trained, an empty one.
+func (s *State) OfEpoch(epoch int) *report.Epoch {
 	for i := range s.Epochs {
 		if s.Epochs[i].Epoch == epoch {
 			return &s.Epochs[i]
@@ -108,8 +108,8 @@ func (s *State) epoch(epoch int) *report.Epoch {
 	return new(report.Epoch)
 }
 
-// encode writes the state.
-func (s *State) encode() ([]byte, error) {
+// Encode writes the state.
+func (s *State) Encode() ([]byte, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("state of training: %w", err)
@@ -117,9 +117,9 @@ func (s *State) encode() ([]byte, error) {
 	return data, nil
 }
 
-// decode reads what encode wrote. The optimizer and the fields that s has must be those
+// Decode reads what Encode wrote. The optimizer and the fields that s has must be those
 // of the state that was written.
-func (s *State) decode(data []byte) error {
+func (s *State) Decode(data []byte) error {
 	read := State{Engine: engine.State{Dense: s.Engine.Dense, RowSteps: s.Engine.RowSteps}}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -130,12 +130,12 @@ func (s *State) decode(data []byte) error {
 	return nil
 }
 
-// addEpoch adds an epoch that has ended, which took so much. stages are those of the
+// AddEpoch adds an epoch that has ended, which took so much. stages are those of the
 // present process.
-func (s *State) addEpoch(epoch int, rep metrics.Report, took spent, stages []pipeline.StageStats) {
-	took = s.Spent.plus(took)
+func (s *State) AddEpoch(epoch int, rep metrics.Report, took Spent, stages []pipeline.StageStats) {
+	took = s.Spent.Plus(took)
 	s.Epochs = append(s.Epochs, report.Epoch{
 		Epoch: epoch, Examples: rep.Examples, Seconds: took.Seconds, CPU: took.Processor, Online: rep, Stages: took.Stages, Measured: stages,
 	})
-	s.Spent, s.Reader, s.ReaderBatches = spent{}, nil, 0
+	s.Spent, s.Reader, s.ReaderBatches = Spent{}, nil, 0
 }

@@ -1,4 +1,4 @@
-package trainer
+package runstate
 
 import (
 	"aibox/configs"
@@ -6,18 +6,18 @@ import (
 	"aibox/trainer/metrics"
 )
 
-// stopping decides after each epoch whether it is the best so far, and whether training
+// Stopping decides after each epoch whether it is the best so far, and whether training
 // has gone on without progress for long enough to stop. The best epoch is the one with
 // the best metric; min_delta only decides what counts as progress.
-type stopping struct {
+type Stopping struct {
 	Best      *float64 `json:"best"`      // larger is better; nil: no epoch has ended
 	Reference *float64 `json:"reference"` // value that progress is measured from
 	InVain    int      `json:"in_vain"`   // epochs since the last progress
 }
 
-// epoch judges the evaluation after an epoch. It fails if the metric is undefined,
+// Judge judges the evaluation after an epoch. It fails if the metric is undefined,
 // since epochs cannot be compared then.
-func (s *stopping) epoch(cfg *configs.EarlyStopping, where string, report *metrics.Report) (best bool, err error) {
+func (s *Stopping) Judge(cfg *configs.EarlyStopping, where string, report *metrics.Report) (best bool, err error) {
 	v := report.AUC
 	if cfg.Metric == "log_loss" {
 		v = -report.LogLoss
@@ -37,8 +37,8 @@ func (s *stopping) epoch(cfg *configs.EarlyStopping, where string, report *metri
 	return best, nil
 }
 
-// enough reports whether training has gone on without progress for long enough. Without
+// Enough reports whether training has gone on without progress for long enough. Without
 // cfg it never has.
-func (s *stopping) enough(cfg *configs.EarlyStopping) bool {
+func (s *Stopping) Enough(cfg *configs.EarlyStopping) bool {
 	return cfg != nil && s.InVain >= cfg.Patience
 }
