@@ -12,6 +12,8 @@ import (
 	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/report"
 )
 
@@ -60,7 +62,7 @@ var extras = map[string][]string{
 // TestSameModelHoweverItIsRun is the product's promise: same job, seed and data
 // give the same model, bit for bit.
 func TestSameModelHoweverItIsRun(t *testing.T) {
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			base := slices.Clip(extras[kind])
 			want := train(t, job(t, kind, base...)).Digest
@@ -134,7 +136,7 @@ func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want st
 			t.Fatal(err)
 		}
 	}
-	if digest := digestOf(t, j); digest != want {
+	if digest := testjobs.Digest(t, j); digest != want {
 		t.Errorf("digest %s, want %s", digest, want)
 	}
 	if got.Table.Evictions == 0 {
@@ -168,7 +170,7 @@ func TestLimitsDoNotDependOnWorkAhead(t *testing.T) {
 func TestDigestIsOfTheFiles(t *testing.T) {
 	j := job(t, "deepfm")
 	s := train(t, j)
-	in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
+	in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, inference.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

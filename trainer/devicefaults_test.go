@@ -17,6 +17,7 @@ import (
 	"aibox/gpu/emulated"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/report"
 )
 
@@ -133,7 +134,7 @@ func testDeviceFaults(t *testing.T, place string) {
 		if !errors.As(err, new(*ResumableError)) {
 			t.Errorf("not resumable: %v", err)
 		}
-		if got := digestOf(t, j); got != s.Digest {
+		if got := testjobs.Digest(t, j); got != s.Digest {
 			t.Errorf("the earlier model is now %v, was %v", got, s.Digest)
 		}
 		return j, s.Digest
@@ -161,7 +162,7 @@ func testDeviceFaults(t *testing.T, place string) {
 			f.cause(t, p)
 			_, err := trainOn(t, j, p, nil)
 			check(t, f, err, j)
-			if got := digestOf(t, j); got != earlier {
+			if got := testjobs.Digest(t, j); got != earlier {
 				t.Errorf("the earlier model is now %v, was %v", got, earlier)
 			}
 			complete(t, j)

@@ -15,6 +15,7 @@ import (
 	"aibox/gpu/kernels/twin"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/report"
 )
 
@@ -42,7 +43,7 @@ func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Opti
 		t.Fatal(h)
 	}
 	if err == nil && s.Digest == "" {
-		s.Digest = digestOf(t, j)
+		s.Digest = testjobs.Digest(t, j)
 	}
 	return s, err
 }
@@ -51,7 +52,7 @@ func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Opti
 // differ in the last bits of sums, and each of them does not from run to run.
 func TestDevicesTrainAllModels(t *testing.T) {
 	seed := testseed.Of(t)
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			set := append(slices.Clip(extras[kind]), "training.max_examples=700")
 			want := train(t, job(t, kind, set...))

@@ -15,7 +15,7 @@
 // after the other, with one optimizer step each, so a mini-batch sees every update of
 // the one before.
 //
-// Train runs a job from start to model directory. Evaluate and Predict work
+// Train runs a job from start to model directory. Package inference evaluates and predicts
 // from a model directory alone, through the same stages with rows looked up
 // instead of created.
 //

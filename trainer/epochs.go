@@ -8,12 +8,12 @@ import (
 	"math"
 	"strconv"
 
-	"aibox/internal/kernel"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
+	"aibox/trainer/inference"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
@@ -308,8 +308,8 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	defer rd.Close()
 	r.opts.Status.Begin(report.PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	defer r.opts.Status.End()
-	ev := evaluation{Stages: r.stages(), status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling)}
-	measured, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
+	ev := inference.Runner{Stages: r.stages(), Status: r.opts.Status, Shift: metrics.LogitShift(r.job.Data.NegativeSampling)}
+	measured, err := ev.Measure(ctx, rd, r.job.Data.GroupBy != "")
 	if epoch == 1 {
 		*data.rows = report.ReadingOf(rd.Counts())
 	}
@@ -331,7 +331,3 @@ func rounded(v metrics.Value) string {
 	}
 	return strconv.FormatFloat(float64(v), 'f', 5, 64)
 }
-
-// logShare is the shift of logits that undoes negative down-sampling: keeping
-// a share s of the negatives multiplies the odds by 1/s.
-func logShare(share float64) float32 { return kernel.Log(float32(share)) }

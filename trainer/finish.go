@@ -6,40 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"aibox/sparsetable"
-	"aibox/trainer/model"
+	"aibox/trainer/densefile"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 )
 
-// networkTensors are the dense parameters and buffers of m. They share memory
-// with it.
-func networkTensors(m *model.Model) []modeldir.Tensor {
-	var out []modeldir.Tensor
-	for _, p := range m.Params() {
-		out = append(out, modeldir.Tensor{Name: paramPrefix + p.Name, Shape: p.Shape, Data: p.Data})
-	}
-	for _, p := range m.Buffers() {
-		out = append(out, modeldir.Tensor{Name: bufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
-	}
-	return out
-}
-
-// tensors are the dense parameters, averaged if they are to be, buffers and optimizer state, with the
-// numbers of steps that it has taken after step t. Parameters and state share memory with the model.
+// tensors are those of the dense file after step t. They share memory with the model.
 func (r *run) tensors(t int64) []modeldir.Tensor {
-	out := networkTensors(r.model)
-	d := r.state.Engine.Dense
-	for i, p := range r.model.Params() {
-		out[i].Data = d.Average(p)
-	}
-	for _, s := range slices.Concat(d.State(), d.Steps(t), d.Unaveraged(), r.state.Engine.RowSteps.Steps(r.Rows, t)) {
-		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
-	}
-	return out
+	return densefile.Trained(r.model, &r.state.Engine, r.Rows, t)
 }
 
 // finish completes the model and commits it.
@@ -182,26 +159,10 @@ func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	if err != nil {
 		return err
 	}
-	if err := loadTensors(r.tensors(k.Step), saved); err != nil {
+	if err := densefile.Load(r.tensors(k.Step), saved); err != nil {
 		return err
 	}
 	return r.engine.Import()
-}
-
-// loadTensors copies saved into tensors of the same names and sizes.
-func loadTensors(into, saved []modeldir.Tensor) error {
-	byName := make(map[string]modeldir.Tensor, len(saved))
-	for _, t := range saved {
-		byName[t.Name] = t
-	}
-	for _, t := range into {
-		s, ok := byName[t.Name]
-		if !ok || len(s.Data) != len(t.Data) {
-			return fmt.Errorf("dense file: tensor %s is missing or has another size", t.Name)
-		}
-		copy(t.Data, s.Data)
-	}
-	return nil
 }
 
 // closeTable closes the table, if it is open.
@@ -277,10 +238,3 @@ func (r *run) close(ctx context.Context, failure error) error {
 	}
 	return failure
 }
-
-// Prefixes of tensor names in the dense file.
-const (
-	paramPrefix     = "param/"
-	bufferPrefix    = "buffer/"
-	optimizerPrefix = "optimizer/"
-)

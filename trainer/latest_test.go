@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -243,11 +244,11 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	if _, err := os.Stat(at + "/m/gen-000001"); !errors.Is(err, fs.ErrNotExist) || strings.Contains(c.log.String(), "could not be deleted") {
 		t.Errorf("the model from which the night has started is still there: %v\n%s", err, c.log.String())
 	}
-	before := digestOf(t, c.job(""))
+	before := testjobs.Digest(t, c.job(""))
 	if _, err := c.night("2026-11-18"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
 		t.Errorf("the model before is gone: %v", err)
 	}
-	if digestOf(t, c.job("")) != before {
+	if testjobs.Digest(t, c.job("")) != before {
 		t.Error("the model has changed")
 	}
 	if _, err := c.night("2026-11-18", `training.warm_start=""`); err != nil {

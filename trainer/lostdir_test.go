@@ -17,6 +17,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/report"
 )
 
@@ -57,14 +58,14 @@ func removeIn(dir string, patterns ...string) error {
 // takeAway removes a file or a directory at one instant, also where a run writes files in it, which would fill a
 // directory again that is removed file by file.
 func takeAway(path string) error {
-	to, err := os.MkdirTemp(logDir, "lost")
+	to, err := os.MkdirTemp(testjobs.Dir, "lost")
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(path, filepath.Join(to, "it")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.RemoveAll(to) // what is written into it still goes with logDir
+	_ = os.RemoveAll(to) // what is written into it still goes with testjobs.Dir
 	return nil
 }
 

@@ -16,6 +16,8 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -82,7 +84,7 @@ func TestPartialRecoveryOfTheBestEpoch(t *testing.T) {
 			got := outcome(t, j, s)
 			got.compare(t, &want)
 			checkOneSnapshot(t, j)
-			in, err := Inspect(t.Context(), j.Output.ModelDir, true, quiet)
+			in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, testjobs.Quiet)
 			if err != nil || len(in.Faults) > 0 || in.Manifest.Epoch != 1 {
 				t.Errorf("%+v, %v", in, err)
 			}
@@ -179,7 +181,7 @@ func TestPartialRecovery(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", text, said)
 		}
 	}
-	in, err := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
+	in, err := inference.Inspect(t.Context(), j.Output.ModelDir, false, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func TestPartialRecovery(t *testing.T) {
 	}
 	next := partialJob(t, "training.warm_start="+j.Output.ModelDir)
 	train(t, next)
-	if in, err = Inspect(t.Context(), next.Output.ModelDir, false, quiet); err != nil || in.Manifest.PartialRecovery != (modeldir.PartialRecovery{Inherited: true}) {
+	if in, err = inference.Inspect(t.Context(), next.Output.ModelDir, false, testjobs.Quiet); err != nil || in.Manifest.PartialRecovery != (modeldir.PartialRecovery{Inherited: true}) {
 		t.Errorf("the model of the next night says %+v, %v", in.Manifest.PartialRecovery, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
@@ -200,7 +202,7 @@ func TestRestoreWithoutReports(t *testing.T) {
 			t.Errorf("%s is not among those that were dropped, %v, or the log does not name it", name, out.Dropped)
 		}
 	}
-	in, err := Inspect(t.Context(), to, true, quiet)
+	in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet)
 	if err != nil || in.Digest != digest {
 		t.Errorf("%+v, %v, want the digest %s", in, err, digest)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/transfer"
@@ -77,7 +79,7 @@ func (m *machine) train(date string, set ...string) (*report.Summary, error) {
 		return nil, err
 	}
 	if s.Digest == "" {
-		in, err := Inspect(m.t.Context(), j.Output.ModelDir, false, quiet)
+		in, err := inference.Inspect(m.t.Context(), j.Output.ModelDir, false, testjobs.Quiet)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +188,7 @@ func TestRestoreOlder(t *testing.T) {
 		if err != nil {
 			return nil, "", err
 		}
-		in, err := Inspect(t.Context(), to, true, quiet)
+		in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}

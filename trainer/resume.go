@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -134,7 +135,7 @@ func (r *run) takeDense(x *runstate.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := loadTensors(r.tensors(x.Step), saved); err != nil {
+	if err := densefile.Load(r.tensors(x.Step), saved); err != nil {
 		return r.incomplete(err)
 	}
 	return r.makeEngine()

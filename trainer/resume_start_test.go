@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -148,7 +149,7 @@ func TestInterruptedNight(t *testing.T) {
 		left.starts("2026-11-18", at+"/m@1")
 		left.starts("2026-11-19", at+"/m@2")
 		want := manifestOfNight(t, at+"/m")
-		wantDigest := digestOf(t, left.job("2026-11-19"))
+		wantDigest := testjobs.Digest(t, left.job("2026-11-19"))
 		for name, meanwhile := range map[string]func(m string){
 			"left alone": func(string) {},
 			"its start is deleted": func(m string) {
@@ -180,7 +181,7 @@ func TestInterruptedNight(t *testing.T) {
 			if have := manifestOfNight(t, at+"/m"); have != want {
 				t.Errorf("%s: the manifest is\n%+v, want\n%+v", name, have, want)
 			}
-			if have := digestOf(t, c.job("2026-11-19")); have != wantDigest {
+			if have := testjobs.Digest(t, c.job("2026-11-19")); have != wantDigest {
 				t.Errorf("%s: digest %s, want %s", name, have, wantDigest)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
 	"aibox/trainer/report"
@@ -127,7 +128,7 @@ func outcome(t *testing.T, j *configs.Job, s *report.Summary) outcomeOf {
 		epochs[i].Seconds, epochs[i].CPU, epochs[i].Stages = 0, 0, nil
 	}
 	return outcomeOf{
-		digestOf(t, j), reportOfModel(t, j, report.MetricsName), reportOfModel(t, j, report.QuarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
+		testjobs.Digest(t, j), reportOfModel(t, j, report.MetricsName), reportOfModel(t, j, report.QuarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
 	}
 }
 

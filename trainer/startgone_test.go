@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/transfer"
 )
@@ -48,7 +50,7 @@ func TestNightAgainAfterRestore(t *testing.T) {
 			if _, err := m.train("2026-11-23", "data.columns[0]={name: region, role: label}", "data.columns[7]={name: label}"); err == nil || !strings.Contains(m.log.String(), "for this run") {
 				t.Errorf("a run of bad rows: %v\n%s", err, m.log.String())
 			}
-			if now, err := Inspect(t.Context(), dir, false, quiet); err != nil || now.Digest != want["2026-11-23"] {
+			if now, err := inference.Inspect(t.Context(), dir, false, testjobs.Quiet); err != nil || now.Digest != want["2026-11-23"] {
 				t.Errorf("after a run that failed: %+v, %v", now, err)
 			}
 			for _, date := range []string{"2026-11-23", "2026-11-24", "2026-11-22", "2026-11-21"} {
@@ -227,7 +229,7 @@ func TestNightAgainFromAModelWithoutItsTable(t *testing.T) {
 		t.Error("a run of bad rows succeeds")
 	}
 	m.said("restored from output.remote for this run")
-	if now, err := Inspect(t.Context(), dir, false, quiet); err != nil || now.Digest != second.Digest {
+	if now, err := inference.Inspect(t.Context(), dir, false, testjobs.Quiet); err != nil || now.Digest != second.Digest {
 		t.Errorf("after a run that failed, the model is %+v, %v", now, err)
 	}
 	if s := m.night("2026-11-22"); s.WarmStart != dir+"@1" || s.Digest != second.Digest || len(s.Recoveries) != 1 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/report"
 )
 
@@ -49,7 +50,7 @@ func TestValidationFraction(t *testing.T) {
 			want := train(t, apart)
 			together := job(t, "fm", append(c.set, "data.train=[LOG/train-0.tsv]", "data.eval=[]", "data.validation_fraction=0.2")...)
 			got := train(t, together)
-			if a, b := digestOf(t, apart), digestOf(t, together); a != b {
+			if a, b := testjobs.Digest(t, apart), testjobs.Digest(t, together); a != b {
 				t.Errorf("digest %s, want %s", b, a)
 			}
 			if got.Eval != nil || got.Validation == nil || fmt.Sprintf("%+v", *got.Validation) != fmt.Sprintf("%+v", *want.Eval) || got.KeptEpoch != want.KeptEpoch {

@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
+	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
@@ -170,7 +171,7 @@ func describeRow(s model.Spec) string {
 func (t *takeover) rowSteps(sameState bool) {
 	saved := func(name string) []float32 {
 		for _, s := range t.run.models.previous.Dense {
-			if s.Name == optimizerPrefix+name {
+			if s.Name == densefile.OptimizerPrefix+name {
 				return s.Data
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
@@ -95,7 +96,7 @@ func (t *takeover) dense() error {
 	var fresh []string
 	for i, p := range r.model.Params() {
 		began := slices.Repeat([]int64{r.models.previous.Step}, len(p.Data)) // the default, for values whose state is not copied
-		s, ok := saved[paramPrefix+p.Name]
+		s, ok := saved[densefile.ParamPrefix+p.Name]
 		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
 		if !ok || err != nil && r.Spec.Kind != t.oldSpec.Kind { // as dcn and dcn_v2 have cross weights of their own shapes
 			r.state.Engine.Dense.Begin(i, began)
@@ -107,7 +108,7 @@ func (t *takeover) dense() error {
 		}
 		warmstart.Copy(m, p.Data, s.Data)
 		warmstart.Copy(m, r.state.Engine.Dense.Average(p), s.Data)
-		if last, ok := saved[optimizerPrefix+optim.UnaveragedName(p.Name)]; ok && len(last.Data) == len(s.Data) && r.job.Optimizer.Dense.Averaging > 0 {
+		if last, ok := saved[densefile.OptimizerPrefix+optim.UnaveragedName(p.Name)]; ok && len(last.Data) == len(s.Data) && r.job.Optimizer.Dense.Averaging > 0 {
 			warmstart.Copy(m, p.Data, last.Data)
 		}
 		if m.Fresh > 0 {
@@ -119,7 +120,7 @@ func (t *takeover) dense() error {
 		r.state.Engine.Dense.Begin(i, began)
 	}
 	for _, p := range r.model.Buffers() {
-		s := saved[bufferPrefix+p.Name]
+		s := saved[densefile.BufferPrefix+p.Name]
 		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, r.model.Axes(p.Name))
 		if err != nil { // the layer, or its normalization, is new
 			fresh = append(fresh, p.Name)
@@ -139,10 +140,10 @@ func (t *takeover) shiftBias() {
 	r := t.run
 	before, now := r.models.previous.KeptShare, r.job.Data.NegativeSampling
 	bias := r.model.OutputBias()
-	if before == now || r.models.previous.Tensor(paramPrefix+bias.Name) == nil {
+	if before == now || r.models.previous.Tensor(densefile.ParamPrefix+bias.Name) == nil {
 		return
 	}
-	shift := logShare(before) - logShare(now)
+	shift := metrics.LogitShift(before) - metrics.LogitShift(now)
 	r.log.Info("warm start: the output bias is shifted for the share of negatives that is kept", "earlier", before, "now", now, "shift", rounded(metrics.Value(shift)))
 	average := r.state.Engine.Dense.Average(bias)
 	if &average[0] != &bias.Data[0] {
@@ -158,17 +159,17 @@ func (t *takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsNam
 	r := t.run
 	size := m.OldSize()
 	for _, s := range state {
-		if o, ok := saved[optimizerPrefix+s.Name]; !ok || len(o.Data) != size {
+		if o, ok := saved[densefile.OptimizerPrefix+s.Name]; !ok || len(o.Data) != size {
 			r.log.Warn("warm start: the earlier model lacks optimizer state; it starts fresh", "state", s.Name)
 			return
 		}
 	}
 	for _, s := range state {
-		warmstart.Copy(m, s.Data, saved[optimizerPrefix+s.Name].Data)
+		warmstart.Copy(m, s.Data, saved[densefile.OptimizerPrefix+s.Name].Data)
 	}
 	before := make([]int64, size)
 	for v := range before {
-		switch steps := saved[optimizerPrefix+stepsName].Data; len(steps) {
+		switch steps := saved[densefile.OptimizerPrefix+stepsName].Data; len(steps) {
 		case 1:
 			before[v] = r.models.previous.Step - int64(steps[0])
 		case size:

@@ -10,6 +10,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/internal/process"
 	"aibox/reader"
+	"aibox/trainer/jobparts"
 )
 
 // fewSteps is a number of optimizer steps below which the weights of a dense network
@@ -76,35 +77,7 @@ func warnChanges(r *run, earlier *configs.Job) {
 	if earlier.Data.Label != r.job.Data.Label {
 		warn("data.label", earlier.Data.Label, r.job.Data.Label)
 	}
-	columnChanges(earlier, r.job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
-}
-
-// columnChanges calls changed for what is not the same about the columns that both jobs have.
-func columnChanges(earlier, job *configs.Job, changed func(column, what, before, now string)) {
-	for _, now := range job.Data.Columns {
-		i := slices.IndexFunc(earlier.Data.Columns, func(c configs.Column) bool { return c.Name == now.Name })
-		if i < 0 {
-			continue
-		}
-		before := earlier.Data.Columns[i]
-		// The values are compared as text, so that pointers compare by what they point
-		// at.
-		for _, f := range []struct {
-			name        string
-			before, now string
-		}{
-			{"role", before.Role, now.Role},
-			{"pooling", cmp.Or(before.Pooling, earlier.Model.Pooling), cmp.Or(now.Pooling, job.Model.Pooling)},
-			{"space", cmp.Or(before.Space, before.Name), cmp.Or(now.Space, now.Name)},
-			{"transform", transformText(before.Transform), transformText(now.Transform)},
-			{"missing", missingText(before.Missing), missingText(now.Missing)},
-			{"separator", before.Separator + " " + before.WeightSeparator, now.Separator + " " + now.WeightSeparator},
-		} {
-			if f.before != f.now {
-				changed(now.Name, f.name, f.before, f.now)
-			}
-		}
-	}
+	jobparts.ColumnChanges(earlier, r.job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
 }
 
 // warnNetwork logs where the network of a warm start computes something else with the earlier model's weights.
@@ -134,29 +107,4 @@ func warnNetwork(r *run, earlier *configs.Job) {
 				"key", x.key, "earlier", x.before, "now", x.now)
 		}
 	}
-}
-
-func transformText(steps []configs.Transform) string {
-	text := ""
-	for _, s := range steps {
-		text += fmt.Sprintf("%s(mean %s, std %s, min %s, max %s, boundaries %v) ", s.Kind,
-			numberText(s.Mean), numberText(s.Std), numberText(s.Min), numberText(s.Max), s.Boundaries)
-	}
-	return text
-}
-
-// missingText is the value of a missing cell. An indicator, which is a feature of its own,
-// leaves it 0.
-func missingText(missing configs.NumberOrWord) string {
-	if missing == configs.MissingIndicator {
-		return "0"
-	}
-	return string(missing)
-}
-
-func numberText(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprint(*v)
 }

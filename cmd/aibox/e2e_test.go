@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/inference"
 	"aibox/trainer/report"
 )
 
@@ -33,7 +33,7 @@ func TestFromLogToPredictions(t *testing.T) {
 	}
 
 	// Evaluating the model again gives the metrics of the job's own evaluation.
-	var e trainer.Evaluation
+	var e inference.Evaluation
 	if err := json.Unmarshal([]byte(ok(t, "eval", "--model-dir", "model", "--data", "eval.tsv", "--json")), &e); err != nil {
 		t.Fatal(err)
 	}

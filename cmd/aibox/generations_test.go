@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/trainer"
+	"aibox/trainer/inference"
 	"aibox/trainer/report"
 )
 
@@ -90,7 +91,7 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("%s does not say which generation:\n%s", args, out)
 		}
 	}
-	var e trainer.Evaluation
+	var e inference.Evaluation
 	if err := json.Unmarshal([]byte(ok(t, "eval", "--model-dir", "model@1", "--data", "eval.tsv", "--json")), &e); err != nil || e.ModelDir != "model@1" || e.Digest != strings.TrimSpace(digest["model@1"]) {
 		t.Errorf("%+v, %v", e, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/inference"
 	"aibox/trainer/metrics"
 	"aibox/trainer/report"
 )
@@ -189,7 +189,7 @@ func readingText(r report.Reading) string {
 const shownLosses = 10
 
 // PrintEvaluation prints what eval reports.
-func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
+func PrintEvaluation(w io.Writer, e *inference.Evaluation) error {
 	m := &e.Metrics
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, value) }
@@ -215,7 +215,7 @@ func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
 }
 
 // PrintPrediction prints what predict reports.
-func PrintPrediction(w io.Writer, p *trainer.Prediction) error {
+func PrintPrediction(w io.Writer, p *inference.Prediction) error {
 	_, err := fmt.Fprintf(w, "%s, mean %.5f, written to %s\n", humanize.Count(p.Examples, "prediction"), p.Mean, p.Output)
 	if p.Unscored > 0 || len(p.Rows.Lost) > 0 {
 		_, err = fmt.Fprintf(w, "predict wrote %s without a prediction; input rows: %s\n", humanize.Count(p.Unscored, "bad or lost row"), readingText(p.Rows))

@@ -1,4 +1,4 @@
-package trainer
+package inference
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"aibox/internal/kernel"
 	"aibox/reader"
 	"aibox/trainer/jobparts"
+	"aibox/trainer/metrics"
 	"aibox/trainer/report"
 )
 
@@ -80,7 +81,7 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 // through, the label where the input has one, and the predicted probability of a
 // click. A bad row is an error, or has no prediction; see PredictOptions. The output
 // appears under its name when it is complete.
-func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
+func (l *Model) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
 	format, schema, err := outputSchema(o.Output, o.Columns)
 	if err != nil {
 		return nil, errkind.As(errkind.Usage, err)
@@ -109,7 +110,7 @@ func (l *Loaded) Predict(ctx context.Context, o PredictOptions) (*Prediction, er
 		return nil, fmt.Errorf("output: %w", err)
 	}
 	out := &Prediction{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Output: o.Output}
-	p := predictor{out: out, file: file, shift: logShare(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
+	p := predictor{out: out, file: file, shift: metrics.LogitShift(l.Saved.KeptShare), cells: make([][]byte, len(schema.Columns))}
 	if _, out.Rows, err = l.read(ctx, report.PhasePredicting, data, passThrough{o.Columns, keepLists, o.KeepBadRows}, p.batch); err != nil {
 		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())

@@ -1,4 +1,4 @@
-package trainer
+package inference_test
 
 import (
 	"fmt"
@@ -10,13 +10,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/configs"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestPredictKeepsParquetColumns: what is passed through from Parquet to Parquet
 // stays what it is, lists and numbers too, in the order asked for.
 func TestPredictKeepsParquetColumns(t *testing.T) {
-	in := asParquet(t, func(j *configs.Job) []string { return j.Data.Eval })
-	described := strings.NewReplacer("KIND", "lr", "tsv", "parquet", "  header: true\n", "").Replace(testJob)
+	in := testjobs.Parquet(t, func(j *configs.Job) []string { return j.Data.Eval })
+	described := strings.NewReplacer("KIND", "lr", "tsv", "parquet", "  header: true\n", "").Replace(testjobs.Text)
 	j, err := configs.Parse("test.yaml", []byte(described), configs.LoadOptions{Set: []string{
 		"data.train=[" + in + "]", "data.eval=[" + in + "]", "output.model_dir=" + filepath.Join(t.TempDir(), "model"),
 	}})
@@ -25,11 +27,11 @@ func TestPredictKeepsParquetColumns(t *testing.T) {
 	}
 	train(t, j)
 	out := filepath.Join(t.TempDir(), "p.parquet")
-	p, err := load(t, j.Output.ModelDir).Predict(t.Context(), PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"tags", "D1", "item"}})
+	p, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"tags", "D1", "item"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Examples != testEvalRows {
+	if p.Examples != testjobs.EvalRows {
 		t.Errorf("%d rows", p.Examples)
 	}
 	f, err := os.Open(out)

@@ -1,4 +1,4 @@
-package trainer
+package inference_test
 
 import (
 	"errors"
@@ -9,22 +9,24 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestPredictLeavesNoRowOut: a bad row ends predicting, or has an empty prediction,
 // and the other rows have those that they have without it.
 func TestPredictLeavesNoRowOut(t *testing.T) {
-	j := job(t, "lr")
+	j := testjobs.Job(t, "lr")
 	train(t, j)
-	l := load(t, j.Output.ModelDir)
+	l := testjobs.Load(t, j.Output.ModelDir)
 	lines := fileLines(t, j.Data.Eval[0])
 	dir := t.TempDir()
-	predict := func(name string, rows []string, keep bool) (*Prediction, []string, error) {
+	predict := func(name string, rows []string, keep bool) (*inference.Prediction, []string, error) {
 		in, out := filepath.Join(dir, name), filepath.Join(dir, name+".csv")
 		if err := os.WriteFile(in, []byte(strings.Join(rows, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := l.Predict(t.Context(), PredictOptions{Data: []string{in}, Output: out, Columns: []string{"item"}, KeepBadRows: keep})
+		p, err := l.Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: out, Columns: []string{"item"}, KeepBadRows: keep})
 		if err != nil {
 			if _, gone := os.Stat(out); !errors.Is(gone, os.ErrNotExist) {
 				t.Errorf("%s: there is an output after a failure", name)
@@ -63,9 +65,9 @@ func TestPredictLeavesNoRowOut(t *testing.T) {
 // TestPredictKeepsAnyNumberOfBadRows: a short file may be bad for the most part, but
 // one without a good row is no data of this model.
 func TestPredictKeepsAnyNumberOfBadRows(t *testing.T) {
-	j := job(t, "lr")
+	j := testjobs.Job(t, "lr")
 	train(t, j)
-	l := load(t, j.Output.ModelDir)
+	l := testjobs.Load(t, j.Output.ModelDir)
 	dir := t.TempDir()
 	header, rows := fileLines(t, j.Data.Eval[0])[0], fileLines(t, j.Data.Eval[0])[1:3]
 	for name, c := range map[string]struct {
@@ -79,7 +81,7 @@ func TestPredictKeepsAnyNumberOfBadRows(t *testing.T) {
 		if err := os.WriteFile(in, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p, err := l.Predict(t.Context(), PredictOptions{Data: []string{in}, Output: out, KeepBadRows: true})
+		p, err := l.Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: out, KeepBadRows: true})
 		if c.good == 0 {
 			if !errors.Is(err, reader.ErrNoExamples) {
 				t.Errorf("%s: %v", name, err)
@@ -105,18 +107,18 @@ func fileLines(t *testing.T, path string) []string {
 // TestPredictOfCutData: a file whose end is missing ends predicting too. With
 // --keep-bad-rows, the job's limit on losses decides, and the loss is reported.
 func TestPredictOfCutData(t *testing.T) {
-	j := job(t, "lr")
+	j := testjobs.Job(t, "lr")
 	train(t, j)
-	cut := gzipFile(t, j.Data.Eval[0], func(size int) int { return size / 2 })
+	cut := testjobs.Gzip(t, j.Data.Eval[0], func(size int) int { return size / 2 })
 	out := filepath.Join(t.TempDir(), "scores.csv")
-	o := PredictOptions{Data: []string{cut}, Output: out}
+	o := inference.PredictOptions{Data: []string{cut}, Output: out}
 	var lost *reader.LostDataError
 	for _, o.KeepBadRows = range []bool{false, true} {
-		if _, err := load(t, j.Output.ModelDir).Predict(t.Context(), o); !errors.As(err, &lost) || !strings.Contains(err.Error(), cut) {
+		if _, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), o); !errors.As(err, &lost) || !strings.Contains(err.Error(), cut) {
 			t.Errorf("keep %v: %v", o.KeepBadRows, err)
 		}
 	}
-	l, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: []string{"data.max_lost_fraction=1"}}, quiet)
+	l, err := inference.Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: []string{"data.max_lost_fraction=1"}}, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

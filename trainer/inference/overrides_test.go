@@ -1,4 +1,4 @@
-package trainer
+package inference_test
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestOverridesOfTheNetwork: overrides under which the parameters of a model have the same sizes, but not the same meaning,
@@ -17,7 +19,7 @@ func TestOverridesOfTheNetwork(t *testing.T) {
 		label = "{name: label, role: label}, "
 		dense = "{name: D1, role: dense, transform: [log1p], group: a}, {name: D2, role: dense, transform: [log1p, standardize], group: a}, {name: D3, role: dense, transform: [log1p], group: b}, "
 	)
-	j := job(t, "deepfm", "data.limit=640")
+	j := testjobs.Job(t, "deepfm", "data.limit=640")
 	s := train(t, j)
 	for set, want := range map[string]string{
 		"seed=8":                "",
@@ -38,9 +40,9 @@ func TestOverridesOfTheNetwork(t *testing.T) {
 			sets = []string{set}
 		}
 		var log bytes.Buffer
-		opts := quiet
+		opts := testjobs.Quiet
 		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		l, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: sets}, opts)
+		l, err := inference.Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: sets}, opts)
 		warned := strings.Contains(log.String(), "is read in another way")
 		switch {
 		case want == "" || want == "WARN":
@@ -57,5 +59,15 @@ func TestOverridesOfTheNetwork(t *testing.T) {
 		case err == nil || !strings.Contains(err.Error(), want) || errkind.Of(t.Context(), err) != errkind.Usage:
 			t.Errorf("%s: %v", set, err)
 		}
+	}
+}
+
+// TestFormatCannotBeOverridden: a table is read as what it is.
+func TestFormatCannotBeOverridden(t *testing.T) {
+	j := testjobs.Job(t, "fm", "sparse_table.value_format=bfloat16")
+	train(t, j)
+	_, err := inference.Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: []string{"sparse_table.value_format=float32"}}, testjobs.Quiet)
+	if errkind.Of(t.Context(), err) != errkind.Usage || !strings.Contains(err.Error(), "bfloat16") {
+		t.Errorf("opened as float32: %v", err)
 	}
 }

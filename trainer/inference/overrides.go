@@ -1,4 +1,4 @@
-package trainer
+package inference
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // sizes, since the model would predict nonsense: with its columns in another order, say, which a file without
 // a header may have. A column may have another name, as in data whose header calls it so, in its place. Where a
 // column is read in another way, a warning says so.
-func (l *Loaded) checkOverrides(change configs.LoadOptions, now model.Spec) error {
+func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error {
 	if len(change.Set) == 0 {
 		return nil
 	}
@@ -46,13 +46,13 @@ func (l *Loaded) checkOverrides(change configs.LoadOptions, now model.Spec) erro
 			return l.mismatch([]string{s.name}, fmt.Errorf("%s is not what it was trained with", s.name))
 		}
 	}
-	columnChanges(job, l.Job, func(column, what, before, now string) {
+	jobparts.ColumnChanges(job, l.Job, func(column, what, before, now string) {
 		if what != "separator" { // other data may have another one
 			l.opts.Logger.Warn("a column is read in another way than the model was trained with; if that is not meant, its predictions are wrong", "column", column, "what", what, "trained", before, "now", now)
 		}
 	})
-	for _, p := range l.model.Params() {
-		for axis, names := range l.model.Axes(p.Name) {
+	for _, p := range l.Network.Params() {
+		for axis, names := range l.Network.Axes(p.Name) {
 			if err := inPlace(old.Axes(p.Name), axis, names); err != nil {
 				return l.mismatch([]string{"data.columns"}, err)
 			}

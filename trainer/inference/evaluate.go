@@ -1,4 +1,4 @@
-package trainer
+package inference
 
 import (
 	"context"
@@ -16,22 +16,27 @@ import (
 // per example, and 16 more with groups, this is at most 1.5 GiB.
 const maxExactExamples = 64 << 20
 
-// evaluation runs an engine over a reader without training.
-type evaluation struct {
+// Runner runs an engine over a reader without training: that of a model of a directory, or of one that is being trained.
+type Runner struct {
 	flow.Stages
-	status *report.Status
-	shift  float32 // log of the share of negatives that training kept
+	Status *report.Status
+	Shift  float32 // log of the share of negatives that training kept
 
 	// each, if set, gets the logits of every mini-batch before they are counted.
 	each func(b *reader.Batch, logits []float32) error
 }
 
+// Measure evaluates everything that r yields, which has labels.
+func (ev *Runner) Measure(ctx context.Context, r *reader.Reader, groups bool) (metrics.Report, error) {
+	return ev.run(ctx, r, true, groups)
+}
+
 // run evaluates everything that r yields. labelled says whether the examples have
 // labels; without labels (as in predict) run computes no metrics, and each has to count
 // the examples.
-func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, error) {
+func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, error) {
 	acc := metrics.New(metrics.Options{
-		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.shift,
+		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.Shift,
 	})
 	f := flow.Flow{
 		Stages: ev.Stages, Reader: r, Mode: sparsetable.PullLookup,
@@ -48,14 +53,14 @@ func (ev *evaluation) run(ctx context.Context, r *reader.Reader, labelled, group
 						return err
 					}
 				}
-				ev.status.Batch(res.Step, b.N)
+				ev.Status.Batch(res.Step, b.N)
 				return nil
 			})
 		},
 		Hooks: flow.Hooks{
-			Started: ev.status.Pipeline,
+			Started: ev.Status.Pipeline,
 			PassDone: func(p *reader.Pass) error {
-				ev.status.Bytes(p.Bytes)
+				ev.Status.Bytes(p.Bytes)
 				return nil
 			},
 		},

@@ -1,9 +1,10 @@
-package trainer
+package inference
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"aibox/configs"
 	"aibox/internal/errkind"
@@ -12,6 +13,7 @@ import (
 	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
+	"aibox/trainer/densefile"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/cpu"
 	"aibox/trainer/flow"
@@ -25,17 +27,17 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Loaded is a trained model ready to evaluate and predict, read from its model
+// Model is a trained model ready to evaluate and predict, read from its model
 // directory alone.
-type Loaded struct {
-	Job   *configs.Job // as trained, with overrides
-	Saved *modeldir.Model
+type Model struct {
+	Job     *configs.Job // as trained, with overrides
+	Saved   *modeldir.Model
+	Network *model.Model
+	Table   sparsetable.Table // its rows are not changed
 
 	opts    Options
 	sources *source.Sources
 	schema  reader.Schema
-	table   sparsetable.Table
-	model   *model.Model
 	engine  engine.Engine
 	decay   *decay.Timeline   // of rows; nil: they do not decay
 	reading *transfer.Reading // nil: the model is whole
@@ -43,23 +45,34 @@ type Loaded struct {
 	passLimit flow.Limit
 }
 
+// Options are what a model may be loaded with.
+type Options struct {
+	Logger *slog.Logger   // nil: slog.Default()
+	Status *report.Status // is kept up to date; nil: none
+}
+
 // Load opens the model directory dir. change.Set overrides values of the job that the
 // model was trained with, as --set does; settings that define the model, such as its
 // columns and layers, cannot be changed.
-func Load(ctx context.Context, dir string, change configs.LoadOptions, opts Options) (*Loaded, error) {
-	opts.ensureDefaults()
+func Load(ctx context.Context, dir string, change configs.LoadOptions, opts Options) (*Model, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	if opts.Status == nil {
+		opts.Status = new(report.Status)
+	}
 	saved, err := modeldir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{Saved: saved, opts: opts}
+	l := &Model{Saved: saved, opts: opts}
 	if err := l.load(ctx, change); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err error) {
+func (l *Model) load(ctx context.Context, change configs.LoadOptions) (err error) {
 	if l.Job, l.schema, err = modeltable.SavedJob(l.Saved, change); err != nil {
 		return err
 	}
@@ -68,10 +81,10 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	if err != nil {
 		return err
 	}
-	if l.model, err = model.New(spec); err != nil {
+	if l.Network, err = model.New(spec); err != nil {
 		return err
 	}
-	if err := loadTensors(networkTensors(l.model), l.Saved.Dense); err != nil {
+	if err := densefile.Load(densefile.Network(l.Network), l.Saved.Dense); err != nil {
 		return l.mismatch(change.Set, err)
 	}
 	if err := l.checkOverrides(change, spec); err != nil {
@@ -82,10 +95,10 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 	}
 	o := jobparts.TableOptions(l.Job)
 	o.Logger = l.opts.Logger
-	if l.table, err = l.Saved.OpenTable(ctx, o); err != nil {
+	if l.Table, err = l.Saved.OpenTable(ctx, o); err != nil {
 		return err
 	}
-	if have := l.table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
+	if have := l.Table.Layout(); have.ValueDim != spec.RowDim() || have.Format.String() != l.Job.SparseTable.ValueFormat {
 		return l.mismatch(change.Set, fmt.Errorf("its table has %d %v values per row, but the job has %d %s", have.ValueDim, have.Format, spec.RowDim(), l.Job.SparseTable.ValueFormat))
 	}
 	if l.decay, err = modeltable.RowDecay(l.Saved); err != nil {
@@ -99,7 +112,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 		precision = engine.Float32 // the processors of the host have no tf32
 	}
 	e, err := cpu.New(engine.Config{
-		Network: l.model.Network(), Precision: precision, Layout: l.table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
+		Network: l.Network.Network(), Precision: precision, Layout: l.Table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}, &engine.State{Step: l.Saved.Step, Decay: l.decay})
 	if err != nil {
 		return err
@@ -111,7 +124,7 @@ func (l *Loaded) load(ctx context.Context, change configs.LoadOptions) (err erro
 
 // mismatch is the error if the files of a model do not match its job: either overrides
 // have turned the job into that of another model, or the files are damaged.
-func (l *Loaded) mismatch(set []string, err error) error {
+func (l *Model) mismatch(set []string, err error) error {
 	if len(set) > 0 {
 		return errkind.Errorf(errkind.Usage, "model in %s: %w; settings that define the model cannot be overridden", l.Saved.Name, err)
 	}
@@ -119,10 +132,10 @@ func (l *Loaded) mismatch(set []string, err error) error {
 }
 
 // Close frees the table and the clients, if there are any.
-func (l *Loaded) Close() error {
+func (l *Model) Close() error {
 	var errs []error
-	if l.table != nil {
-		errs = append(errs, l.table.Close())
+	if l.Table != nil {
+		errs = append(errs, l.Table.Close())
 	}
 	if l.sources != nil {
 		errs = append(errs, l.sources.Close())
@@ -141,7 +154,7 @@ type Evaluation struct {
 }
 
 // Evaluate measures the model on labelled data.
-func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
+func (l *Model) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
 	out := &Evaluation{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Precision: l.Job.Engine.Precision, Data: uris}
 	data, err := l.sources.List(ctx, uris)
 	if err != nil {
@@ -156,7 +169,7 @@ func (l *Loaded) Evaluate(ctx context.Context, uris []string) (*Evaluation, erro
 }
 
 // read runs the model over data; if each is set, the data need no labels.
-func (l *Loaded) read(ctx context.Context, phase report.Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, report.Reading, error) {
+func (l *Model) read(ctx context.Context, phase report.Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, report.Reading, error) {
 	o := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
 	switch o.KeepBadRows = pass.keepBad; {
@@ -170,11 +183,11 @@ func (l *Loaded) read(ctx context.Context, phase report.Phase, data *source.List
 		return metrics.Report{}, report.Reading{}, err
 	}
 	defer rd.Close()
-	l.opts.Status.Begin(phase, 0, 0, rd, l.table)
+	l.opts.Status.Begin(phase, 0, 0, rd, l.Table)
 	defer l.opts.Status.End()
-	ev := evaluation{
-		Stages: flow.Stages{Table: l.table, Limit: &l.passLimit, Engine: l.engine, Queues: flow.QueuesOf(l.Job), Bytes: new(flow.Gauge), Log: l.opts.Logger},
-		status: l.opts.Status, shift: logShare(l.Saved.KeptShare), each: each,
+	ev := Runner{
+		Stages: flow.Stages{Table: l.Table, Limit: &l.passLimit, Engine: l.engine, Queues: flow.QueuesOf(l.Job), Bytes: new(flow.Gauge), Log: l.opts.Logger},
+		Status: l.opts.Status, Shift: metrics.LogitShift(l.Saved.KeptShare), each: each,
 	}
 	rep, err := ev.run(ctx, rd, each == nil, o.GroupBy != "")
 	return rep, report.ReadingOf(rd.Counts()), err

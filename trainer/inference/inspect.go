@@ -1,4 +1,4 @@
-package trainer
+package inference
 
 import (
 	"context"
@@ -62,13 +62,13 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 	in := &Inspection{
 		Dir: dir, Manifest: l.Saved.Manifest, ModelKind: l.Job.Model.Kind,
 		Fields: l.schema.Fields(), Dense: l.schema.DenseNames(),
-		Precision: l.Job.Engine.Precision, RowOptimizer: l.Job.Optimizer.Rows.Kind, Layout: l.table.Layout(),
+		Precision: l.Job.Engine.Precision, RowOptimizer: l.Job.Optimizer.Rows.Kind, Layout: l.Table.Layout(),
 	}
-	for _, p := range l.model.Params() {
+	for _, p := range l.Network.Params() {
 		in.Layers = append(in.Layers, TensorInfo{Name: p.Name, Shape: p.Shape, RMS: rms(p.Data)})
 		in.Parameters += int64(len(p.Data))
 	}
-	rows := sparsetable.NewDigester(l.table.Layout())
+	rows := sparsetable.NewDigester(l.Table.Layout())
 	if in.Rows, err = l.rowsInfo(ctx, rows.Add); err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 }
 
 // verifyTable verifies the model's table, for which it closes the table.
-func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
+func (l *Model) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	held, err := l.Saved.HoldTable(ctx, l.opts.Logger)
 	if err != nil {
 		return nil, err
 	}
 	defer held.Close()
-	if err := l.table.Close(); err != nil { // verification needs its memory
+	if err := l.Table.Close(); err != nil { // verification needs its memory
 		return nil, err
 	}
 	o, err := l.Saved.TableOptions(jobparts.TableOptions(l.Job))
@@ -103,8 +103,8 @@ func (l *Loaded) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 
 // rowsInfo summarizes the rows of the table, decayed up to the last step, and calls each for every row
 // as it is stored.
-func (l *Loaded) rowsInfo(ctx context.Context, each func(key uint64, row []float32)) (RowsInfo, error) {
-	t := l.table
+func (l *Model) rowsInfo(ctx context.Context, each func(key uint64, row []float32)) (RowsInfo, error) {
+	t := l.Table
 	layout := t.Layout()
 	settle := func(values, row []float32) {}
 	if l.decay != nil {
