@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/generations"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -291,7 +292,7 @@ func TestLatestWhereTheClockIsWrong(t *testing.T) {
 			t.Errorf("the clock says %s: %v", date, err)
 		}
 	}
-	if all, err := Generations(at + "/m"); err != nil || len(all) != 2 || all[0].State != Published {
+	if all, err := generations.List(at + "/m"); err != nil || len(all) != 2 || all[0].State != generations.Published {
 		t.Errorf("there are %+v, %v", all, err)
 	}
 	if err := onClock("2026-11-18"); err != nil { // again

@@ -13,6 +13,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/testseed"
+	"aibox/trainer/generations"
 	"aibox/trainer/priority"
 )
 
@@ -171,14 +172,14 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 func TestPrioritySavesAreListed(t *testing.T) {
 	j := priorityJob(t, priority.MFU, rarely...)
 	stoppedAfterSaves(t, j, 6)
-	all, total, err := RemoteGenerations(t.Context(), j.Snapshots.Remote, quiet)
-	if err != nil || len(all) != 3 || all[0].State != Resumable || all[0].Rows != 0 {
+	all, total, err := generations.ListRemote(t.Context(), j.Snapshots.Remote, quiet.Logger)
+	if err != nil || len(all) != 3 || all[0].State != generations.Resumable || all[0].Rows != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	sum := all[0].OwnBytes
 	for i, g := range all[1:] {
 		sum += g.OwnBytes
-		if g.State != PriorityRows || g.Generation != 0 || g.Rows == 0 || g.Bytes <= g.Rows || g.OwnBytes != g.Bytes || g.Steps != []int64{20, 12}[i] ||
+		if g.State != generations.PriorityRows || g.Generation != 0 || g.Rows == 0 || g.Bytes <= g.Rows || g.OwnBytes != g.Bytes || g.Steps != []int64{20, 12}[i] ||
 			g.Run == "" || g.Run != all[0].Run || g.Job != j.PlainName() || g.PublishedAt == "" || g.SavedAt == "" {
 			t.Errorf("%+v", g)
 		}

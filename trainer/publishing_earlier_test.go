@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/trainer/generations"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
@@ -19,9 +20,9 @@ import (
 
 // wantRemote fails the test unless a remote directory has these generations, each with its
 // night, the newest first.
-func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []RemoteGeneration {
+func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []generations.Remote {
 	t.Helper()
-	all, _, err := RemoteGenerations(t.Context(), uri, quiet)
+	all, _, err := generations.ListRemote(t.Context(), uri, quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer/generations"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldiff"
@@ -155,7 +156,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 			t.Errorf("%+v, %v", diff, err)
 		}
 		verifyArriving(t, o.To)
-		all, err := Generations(o.To)
+		all, err := generations.List(o.To)
 		if err != nil || len(all) != 1 || all[0].Arriving == nil || all[0].Arriving.Remote != uri || all[0].Arriving.LackingBytes == 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
@@ -190,7 +191,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	if err != nil || in.Digest != digest || len(in.Faults) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if all, err := Generations(o.To); err != nil || all[0].Arriving != nil {
+	if all, err := generations.List(o.To); err != nil || all[0].Arriving != nil {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -463,7 +464,7 @@ func TestRestoreTakenBack(t *testing.T) {
 			if _, err := inference.Load(t.Context(), o.To, configs.LoadOptions{}, testjobs.Quiet); err == nil || !strings.Contains(err.Error(), "cannot become whole") {
 				t.Errorf("a model that is known to be damaged is read: %v", err)
 			}
-			if all, err := Generations(o.To); err != nil || all[0].Arriving == nil || all[0].Arriving.Damaged == "" {
+			if all, err := generations.List(o.To); err != nil || all[0].Arriving == nil || all[0].Arriving.Damaged == "" {
 				t.Errorf("%+v, %v", all, err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/generations"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
@@ -92,7 +93,7 @@ func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.remote may have it, but cannot be read") {
 		t.Errorf("%v", err)
 	}
-	if all, err := Generations(m.at + "/model"); err != nil || len(all) != 1 || all[0].State != Published || all[0].Generation != 3 || !all[0].StartedFromGone {
+	if all, err := generations.List(m.at + "/model"); err != nil || len(all) != 1 || all[0].State != generations.Published || all[0].Generation != 3 || !all[0].StartedFromGone {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -157,7 +158,7 @@ func TestNumbersOfRestoredModels(t *testing.T) {
 	fourth := m.night("2026-11-24")
 	loseIn(t, m.at+"/a", "*-gen-000004-*", "new disk")
 	m.night("2026-11-25") // restores 4 as 5, and becomes 6
-	all, err := Generations(dir)
+	all, err := generations.List(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	if len(s.Resumed) != 1 || s.Digest != want {
 		t.Errorf("it went on at %+v, with digest %s, want %s\n%s", s.Resumed, s.Digest, want, m.log.String())
 	}
-	if all, err := Generations(dir); err != nil || all[0].StartedFrom != dir+"@3" {
+	if all, err := generations.List(dir); err != nil || all[0].StartedFrom != dir+"@3" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

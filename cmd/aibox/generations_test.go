@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/generations"
 	"aibox/trainer/inference"
 	"aibox/trainer/report"
 )
@@ -41,13 +41,13 @@ func inNightlyJob(t *testing.T, set ...string) {
 // states are the generations of model, the newest first: "2 published of 2026-11-20 from 1".
 func states(t *testing.T) []string {
 	t.Helper()
-	var all []trainer.Generation
+	var all []generations.Generation
 	if err := json.Unmarshal([]byte(ok(t, "generations", "model", "--json")), &all); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
 	for _, g := range all {
-		if g.Bytes == 0 || g.State != trainer.Damaged && g.State != trainer.Unfinished && (g.Eval == nil || g.Steps == 0 || g.SavedAt == "") {
+		if g.Bytes == 0 || g.State != generations.Damaged && g.State != generations.Unfinished && (g.Eval == nil || g.Steps == 0 || g.SavedAt == "") {
 			t.Errorf("%+v", g)
 		}
 		text := strings.Join([]string{"", string(g.State), g.Night, g.StartedFrom}, " ")
@@ -207,10 +207,10 @@ func TestCompactOfAGeneration(t *testing.T) {
 func TestRemoteGenerationsShowRows(t *testing.T) {
 	run := strings.Repeat("0123456789abcdef", 4)
 	var out strings.Builder
-	err := printRemoteGenerations(&out, []trainer.RemoteGeneration{
-		{Generation: 3, State: trainer.Published, Job: "ctr", Steps: 9, Bytes: 2048, OwnBytes: 1024},
-		{State: trainer.Resumable, Job: "ctr", Run: run, Steps: 20, Bytes: 2048, OwnBytes: 1024},
-		{State: trainer.PriorityRows, Job: "ctr", Run: run, Steps: 24, Rows: 77, Bytes: 3072, OwnBytes: 3072},
+	err := printRemoteGenerations(&out, []generations.Remote{
+		{Generation: 3, State: generations.Published, Job: "ctr", Steps: 9, Bytes: 2048, OwnBytes: 1024},
+		{State: generations.Resumable, Job: "ctr", Run: run, Steps: 20, Bytes: 2048, OwnBytes: 1024},
+		{State: generations.PriorityRows, Job: "ctr", Run: run, Steps: 24, Rows: 77, Bytes: 3072, OwnBytes: 3072},
 	}, 5120)
 	lines := strings.Split(out.String(), "\n")
 	if err != nil || len(lines) != 6 {

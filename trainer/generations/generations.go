@@ -1,4 +1,4 @@
-package trainer
+package generations
 
 import (
 	"encoding/json"
@@ -17,13 +17,13 @@ import (
 
 // Generation is what `aibox generations` says of a generation of a model directory.
 type Generation struct {
-	Generation  int             `json:"generation"`
-	State       GenerationState `json:"state"`
-	Night       string          `json:"night,omitempty"` // the date of its job
-	Day         uint32          `json:"day,omitempty"`
-	DayFromDate bool            `json:"day_from_date"`
-	SavedAt     string          `json:"saved_at,omitempty"`     // in UTC; "": an earlier version saved it
-	StartedFrom string          `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "": a new one
+	Generation  int    `json:"generation"`
+	State       State  `json:"state"`
+	Night       string `json:"night,omitempty"` // the date of its job
+	Day         uint32 `json:"day,omitempty"`
+	DayFromDate bool   `json:"day_from_date"`
+	SavedAt     string `json:"saved_at,omitempty"`     // in UTC; "": an earlier version saved it
+	StartedFrom string `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "": a new one
 	// StartedFromGone says that this model is not there any more; its number may be that of another one.
 	StartedFromGone bool            `json:"started_from_gone,omitempty"`
 	Steps           int64           `json:"steps"`
@@ -44,24 +44,24 @@ type ArrivingFiles struct {
 	Damaged      string `json:"damaged,omitempty"` // why they never will be
 }
 
-// GenerationState is what a generation is to its directory.
-type GenerationState string
+// State is what a generation is to its directory.
+type State string
 
 const (
-	Published  GenerationState = "published"  // it is the model of the directory
-	Kept       GenerationState = "kept"       // it is complete, and can be published
-	Damaged    GenerationState = "damaged"    // its manifest cannot be read
-	Resumable  GenerationState = "resumable"  // it has a snapshot from which its run goes on after an interruption
-	Unfinished GenerationState = "unfinished" // its run goes on, or ended without a model, and has no snapshot
+	Published  State = "published"  // it is the model of the directory
+	Kept       State = "kept"       // it is complete, and can be published
+	Damaged    State = "damaged"    // its manifest cannot be read
+	Resumable  State = "resumable"  // it has a snapshot from which its run goes on after an interruption
+	Unfinished State = "unfinished" // its run goes on, or ended without a model, and has no snapshot
 
 	// PriorityRows is not a model but rows of an interrupted run in snapshots.remote, which partial
 	// recovery uses: see snapshots.priority.
-	PriorityRows GenerationState = "rows"
+	PriorityRows State = "rows"
 )
 
-// Generations describes the generations of the model directory dir, the newest first. The
+// List describes the generations of the model directory dir, the newest first. The
 // error is modeldir.ErrNoModel if there are neither models nor a run that can go on.
-func Generations(dir string) ([]Generation, error) {
+func List(dir string) ([]Generation, error) {
 	all, none := modeldir.Generations(dir)
 	if none != nil && !errors.Is(none, modeldir.ErrNoModel) {
 		return nil, none
