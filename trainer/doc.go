@@ -19,6 +19,19 @@
 // from a model directory alone, through the same stages with rows looked up
 // instead of created.
 //
+// # A run
+//
+// What is in this package are the steps of a run, in this order, and what it does when something fails:
+//
+//	train.go       Train, and the run itself: from its first look at the data to the commit
+//	previous.go    the model that it starts from, which package chain chooses; warmstart.go takes its values over
+//	epochs.go      training and evaluating, until the epochs are used up
+//	snapshots.go   saving everything between two passes (image.go), and uploading it (remotesnapshots.go)
+//	finish.go      the commit of the model, and its publication (publishing.go)
+//	failure.go     what a run leaves that makes no model
+//
+// A run keeps what it is in the middle of in a runstate.State, and tells others of itself by package report.
+//
 // # Interruptions
 //
 // Between two passes, now and then, Train saves everything that the rest of the run

@@ -27,22 +27,6 @@ func priorityJob(t *testing.T, kind string, set ...string) *configs.Job {
 
 var priorityKinds = []string{priority.MFU, priority.SSU, priority.SCAR}
 
-// collectNow collects the rows of a save that has begun, on the goroutine that trains.
-func collectNow(r *run) {
-	p := r.snapshots.uploads.priority
-	p.mu.Lock()
-	s := p.save
-	p.mu.Unlock()
-	for s != nil {
-		select {
-		case c := <-p.chunks:
-			p.copy(c)
-		case <-s.collected:
-			s = nil
-		}
-	}
-}
-
 // uploadedNow waits until the last snapshot and the last save are complete and uploaded.
 func uploadedNow(ctx context.Context, t *testing.T, r *run) {
 	r.snapshots.wait()
@@ -81,7 +65,7 @@ func TestPrioritySavesChangeNothing(t *testing.T) {
 				opts, most := quiet, 0
 				opts.afterPass = func(ctx context.Context, r *run) error {
 					if driven {
-						collectNow(r)
+						r.snapshots.uploads.priority.Collect(r.state.Engine.Step)
 						uploadedNow(ctx, t, r)
 						most = max(most, len(remoteNames(t, j, "priority")))
 					}
@@ -119,8 +103,8 @@ func stoppedAfterSaves(t *testing.T, j *configs.Job, at int) {
 			return errCrash
 		}
 		if p := r.snapshots.uploads.priority; passes == at-1 || passes == at-3 {
-			p.begin(1 << 30)
-			collectNow(r)
+			p.Begin(1 << 30)
+			p.Collect(r.state.Engine.Step)
 		}
 		return nil
 	}

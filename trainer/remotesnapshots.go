@@ -18,6 +18,7 @@ import (
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/pace"
+	"aibox/trainer/prioritysaves"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
@@ -43,7 +44,7 @@ type uploads struct {
 	latest int64 // step of the last snapshot that was handed over
 	// turn has room for whoever uploads, since the limit on bytes in a second is one.
 	turn     chan struct{}
-	priority *prioritySaves // nil: there are none
+	priority *prioritysaves.Saves // nil: there are none
 	disks    diskReads
 }
 
@@ -104,7 +105,7 @@ func (s *snapshots) upload() {
 		pace: pace.NewUploads(s.run.job, &s.pace), latest: earlier.Step, turn: make(chan struct{}, 1),
 		disks: diskReads{dirs: s.run.table.dirs},
 	}
-	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
+	s.uploads.priority = s.uploads.newPrioritySaves(s.summary.Priority)
 	s.run.opts.Status.Uploads(s.uploads.Uploader)
 }
 
@@ -125,15 +126,15 @@ func (u *uploads) prioritySummary() *mirror.Summary {
 	if u == nil {
 		return nil
 	}
-	return u.priority.summary()
+	return u.priority.Summary()
 }
 
 // priorityBytes is the most memory that priority saves have taken.
 func (u *uploads) priorityBytes() int64 {
-	if u == nil || u.priority == nil {
+	if u == nil {
 		return 0
 	}
-	return u.priority.bytes.Most()
+	return u.priority.MostBytes()
 }
 
 // takeTurn waits until nothing else is being uploaded.
@@ -150,7 +151,7 @@ func (u *uploads) endTurn() { <-u.turn }
 
 func (u *uploads) stop() {
 	if u != nil {
-		u.priority.stop()
+		u.priority.Stop()
 		u.Stop()
 		_ = u.indexes.Close() // they have no names
 	}
@@ -162,7 +163,7 @@ func (u *uploads) finish(ctx context.Context, last *image) {
 	if u == nil {
 		return
 	}
-	u.priority.stop() // the last snapshot has all rows
+	u.priority.Stop() // the last snapshot has all rows
 	if last != nil && last.resume.Step != u.latest {
 		u.handOver(last)
 	}
@@ -188,13 +189,13 @@ func (u *uploads) fixed(im *image) {
 	}
 	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
 	im.upload = s.Error != "" || u.pace.Due(time.Now(), took)
-	u.priority.snapshotFixed(im.upload)
+	u.priority.SnapshotFixed(im.upload)
 }
 
 // rows says how many rows the table has.
 func (u *uploads) rows(n int64) {
-	if u != nil && u.priority != nil {
-		u.priority.tableRows.Store(n)
+	if u != nil {
+		u.priority.SnapshotHas(n)
 	}
 }
 
@@ -206,7 +207,7 @@ func (u *uploads) offer(im *image) {
 		u.handOver(im)
 	default:
 		u.pace.Skip()
-		u.priority.snapshotSaved(im.resume.Step)
+		u.priority.SnapshotSaved(im.resume.Step)
 	}
 }
 
