@@ -24,7 +24,7 @@
 // What is in this package are the steps of a run, in this order, and what it does when something fails:
 //
 //	train.go       Train, and the run itself: from its first look at the data to the commit
-//	previous.go    the model that it starts from, which package chain chooses; warmstart.go takes its values over
+//	previous.go    the model that it starts from, which package chain chooses; package takeover decides what of it goes over (warmstart.go)
 //	epochs.go      training and evaluating, until the epochs are used up
 //	snapshots.go   saving everything between two passes (image.go), and uploading it (remotesnapshots.go)
 //	finish.go      the commit of the model, and its publication (publishing.go)

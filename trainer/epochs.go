@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strconv"
 
 	"aibox/pipeline"
 	"aibox/reader"
@@ -247,8 +246,8 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		return err
 	}
 	r.state.AddEpoch(epoch, report, r.clock.Stop(stages), stages)
-	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
-		"auc", rounded(report.AUC), "seconds", math.Round(10*r.state.Epochs[len(r.state.Epochs)-1].Seconds)/10)
+	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", metrics.Rounded(report.LogLoss),
+		"auc", metrics.Rounded(report.AUC), "seconds", math.Round(10*r.state.Epochs[len(r.state.Epochs)-1].Seconds)/10)
 	table := r.table.Stats()
 	memory := r.memory(table)
 	r.log.Info("memory in bytes", memory.Attrs()...)
@@ -320,14 +319,6 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 		return err
 	}
 	*data.of(r.state.OfEpoch(epoch)) = &measured
-	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", measured.Examples, "log_loss", rounded(measured.LogLoss), "auc", rounded(measured.AUC))
+	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", measured.Examples, "log_loss", metrics.Rounded(measured.LogLoss), "auc", metrics.Rounded(measured.AUC))
 	return r.reports.Evaluation(data.kind, epoch, r.state.Engine.Step, measured)
-}
-
-// rounded formats a figure with few digits for the log.
-func rounded(v metrics.Value) string {
-	if !v.Defined() {
-		return "undefined"
-	}
-	return strconv.FormatFloat(float64(v), 'f', 5, 64)
 }

@@ -47,7 +47,7 @@ func (r *run) initBias(ctx context.Context) error {
 	value, given := r.job.Model.InitialBias.Number()
 	if !given {
 		value = l.logOdds()
-		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", rounded(metrics.Value(value)), "examples", l.examples, "base_rate", rounded(metrics.Value(l.rate())))
+		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", metrics.Rounded(metrics.Value(value)), "examples", l.examples, "base_rate", metrics.Rounded(metrics.Value(l.rate())))
 	}
 	bias.Data[0] = float32(value)
 	r.state.Engine.Dense.Average(bias)[0] = float32(value)

@@ -228,7 +228,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *runstate.Record, 
 	o := jobparts.TableOptions(r.job)
 	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = w.TableDir(), dirs, true
 	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.Layout, r.log, x.Snapshot, true
-	o.Init = newRowInit(r.Layout, r.Rows, r.job.Seed, *r.job.SparseTable.InitStddev)
+	o.Init = jobparts.NewRowInit(r.Layout, r.Rows, r.job.Seed, *r.job.SparseTable.InitStddev)
 	o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 	t, err := sparsetable.Open(ctx, o)
 	if damaged(err) {

@@ -17,7 +17,6 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/chain"
-	"aibox/trainer/decay"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
 	"aibox/trainer/jobparts"
@@ -380,7 +379,7 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	fill := func(ctx context.Context) error {
-		if _, err := r.decayRows(nil, 0); err != nil {
+		if err := r.decayRows(); err != nil {
 			return err
 		}
 		return r.openTable(ctx, 0)
@@ -399,15 +398,10 @@ func (r *run) build(ctx context.Context) error {
 	return r.makeEngine()
 }
 
-// decayRows begins the decay of the rows after a step, if they are to decay, with rows of a
-// model with the timeline before. renew reports whether all rows have to get the clock of that step.
-func (r *run) decayRows(before *decay.Timeline, after int64) (renew bool, err error) {
-	if !r.Rows.Decays() {
-		return false, nil
-	}
-	h, renew := before.History().Continued(after, decay.RatesOf(r.Rows), jobparts.ScheduleConfig(r.job.Optimizer.Schedule))
-	r.state.Engine.Decay, err = decay.NewTimeline(h)
-	return renew, err
+// decayRows begins the decay of the rows of a new model, if they are to decay.
+func (r *run) decayRows() (err error) {
+	r.state.Engine.Decay, _, err = jobparts.NewDecay(r.job, r.Rows, nil, 0)
+	return err
 }
 
 // makeModel makes a new model, its optimizers, and what fills the rows of its table.
@@ -421,7 +415,7 @@ func (r *run) makeModel() error {
 		return err
 	}
 	r.state.Engine.RowSteps = engine.NewRowSteps(jobparts.Spaces(job, r.Spec.Fields))
-	r.table.init = newRowInit(r.Layout, r.Rows, job.Seed, *job.SparseTable.InitStddev)
+	r.table.init = jobparts.NewRowInit(r.Layout, r.Rows, job.Seed, *job.SparseTable.InitStddev)
 	return nil
 }
 

@@ -33,7 +33,7 @@ func TestRowsOfOtherValuesDecayOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			init := newRowInit(now.Table.Layout(), p.Rows, now.Job.Seed, 0.25)
+			init := jobparts.NewRowInit(now.Table.Layout(), p.Rows, now.Job.Seed, 0.25)
 			fresh := make([]float32, now.Table.Layout().Words())
 			for key, values := range before {
 				got := after[key]

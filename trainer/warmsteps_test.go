@@ -108,7 +108,7 @@ func TestFirstUpdatesAfterAWarmStart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			init := newRowInit(layout, p.Rows, j.Seed, *j.SparseTable.InitStddev)
+			init := jobparts.NewRowInit(layout, p.Rows, j.Seed, *j.SparseTable.InitStddev)
 			for key, row := range tableRows(t, now.Table) {
 				if layout.Stats(row).LastSeen != now.Saved.Day || name == "tower and field" && before[key] != nil {
 					continue

@@ -1,16 +1,13 @@
 package trainer
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
 
-	"aibox/configs"
 	"aibox/internal/humanize"
 	"aibox/internal/process"
 	"aibox/reader"
-	"aibox/trainer/jobparts"
 )
 
 // fewSteps is a number of optimizer steps below which the weights of a dense network
@@ -65,46 +62,5 @@ func warnOfAddressSpace(log *slog.Logger) {
 	if limit := process.AddressSpaceLimit(); limit > 0 {
 		log.Warn("the address space is limited (ulimit -v): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary; a program needs more addresses than memory, so it is better to limit its memory, by a control group",
 			"limit_bytes", limit)
-	}
-}
-
-// warnChanges logs where the job of a warm start reads the data differently from the
-// earlier model's job, so that the weights get other inputs than they were trained with.
-func warnChanges(r *run, earlier *configs.Job) {
-	warn := func(what string, before, now any) {
-		r.log.Warn("warm start: the data are read in another way than for the earlier model", "what", what, "earlier", before, "now", now)
-	}
-	if earlier.Data.Label != r.job.Data.Label {
-		warn("data.label", earlier.Data.Label, r.job.Data.Label)
-	}
-	jobparts.ColumnChanges(earlier, r.job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
-}
-
-// warnNetwork logs where the network of a warm start computes something else with the earlier model's weights.
-func warnNetwork(r *run, earlier *configs.Job) {
-	before, now := &earlier.Model, &r.job.Model
-	if before.Kind != now.Kind {
-		return
-	}
-	for _, x := range []struct{ key, before, now string }{
-		{"model.activation", before.Activation, now.Activation},
-		{"model.embedding_activation", cmp.Or(before.EmbeddingActivation, before.Activation), now.EmbeddingActivation},
-	} {
-		if x.before != x.now && x.now != "" {
-			r.log.Warn("warm start: the earlier model's weights were trained with another activation function; it should stay what it was",
-				"key", x.key, "earlier", x.before, "now", x.now)
-		}
-	}
-	for _, x := range []struct {
-		key         string
-		before, now any
-	}{
-		{"model.batch_norm", before.BatchNorm, now.BatchNorm},
-		{"model.structure", before.Structure, now.Structure},
-	} {
-		if x.before != x.now {
-			r.log.Warn("warm start: the earlier model's weights, which are taken over, were trained with other inputs or outputs of their layers; the setting should stay what it was",
-				"key", x.key, "earlier", x.before, "now", x.now)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package trainer
+package jobparts
 
 import (
 	"sync"
@@ -7,15 +7,15 @@ import (
 	"aibox/trainer/optim"
 )
 
-// initRounding is the step number with which the values of new rows, and those that a
+// InitRounding is the step number with which the values of new rows, and those that a
 // warm start converts, are stochastically rounded. Steps of training begin at 1.
-const initRounding = 0
+const InitRounding = 0
 
-// newRowInit returns a function that fills a new row of layout l: with values that
+// NewRowInit returns a function that fills a new row of layout l: with values that
 // depend on seed and key, rounded if the layout has 16-bit values, and with the
 // optimizer state that belongs to the rounded values. Any number of goroutines may call
 // that function.
-func newRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev float64) func(key uint64, row []float32) {
+func NewRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev float64) func(key uint64, row []float32) {
 	fill := optim.NewInit(seed, stddev)
 	stateDim := rows.StateDim() // a clock that follows is 0: the row was never updated
 	if l.Format == sparsetable.Float32 {
@@ -24,7 +24,7 @@ func newRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev floa
 			rows.Init(l.Values(row), l.State(row)[:stateDim])
 		}
 	}
-	rounding := sparsetable.NewRounding(seed, initRounding)
+	rounding := sparsetable.NewRounding(seed, InitRounding)
 	scratch := sync.Pool{New: func() any {
 		values := make([]float32, l.ValueDim)
 		return &values
