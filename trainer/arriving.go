@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -25,19 +26,6 @@ import (
 //
 // The table of a run that starts from a model has links to that model's files, so it has
 // a record of its own of the same files, and both are kept by the run.
-
-// Arrival says what it took to go on from a snapshot of snapshots.remote, or to start from a model
-// of output.remote.
-type Arrival struct {
-	Remote        string  `json:"remote"`
-	Bytes         int64   `json:"bytes"`          // of the snapshot or model; of what it lacked if an earlier process has begun
-	FetchedBytes  int64   `json:"fetched_bytes"`  // of them, by this process
-	FetchedAgain  int     `json:"fetched_again"`  // parts that were damaged at first
-	UsableSeconds float64 `json:"usable_seconds"` // until training could go on
-	// WholeSeconds is the time until everything was there and verified, beside training; 0:
-	// the run ended before.
-	WholeSeconds float64 `json:"whole_seconds"`
-}
 
 // arriving is how far the files of a run's table are that is fetched while it is trained.
 // The methods of a nil arriving do nothing.
@@ -102,7 +90,7 @@ func (r *run) fetchArriving(uri string, records, places []string) error {
 	}
 	r.arriving = &arriving{Arriving: a, uri: uri, opened: time.Now()}
 	startArriving(a)
-	r.opts.Status.arrives(a)
+	r.opts.Status.Arrives(a)
 	return nil
 }
 
@@ -199,12 +187,12 @@ func (r *run) ready() {
 }
 
 // arrival is nil if nothing was restored for the run.
-func (r *run) arrival() *Arrival {
+func (r *run) arrival() *report.Arrival {
 	c, before := r.arriving, r.restored
 	if c == nil && before.bytes == 0 {
 		return nil
 	}
-	out := &Arrival{
+	out := &report.Arrival{
 		Remote: before.from, Bytes: before.bytes, FetchedBytes: before.fetched, FetchedAgain: before.again,
 		UsableSeconds: before.seconds, WholeSeconds: before.seconds,
 	}

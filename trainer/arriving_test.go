@@ -16,6 +16,8 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -375,11 +377,11 @@ func TestStartsWhileModelArrives(t *testing.T) {
 				})
 			}
 			earlier := modeldir.JoinName(j.Output.ModelDir, 1) // which has not all arrived
-			whole, err := Inspect(t.Context(), modeldir.JoinName(left.Output.ModelDir, 1), false, quiet)
+			whole, err := inference.Inspect(t.Context(), modeldir.JoinName(left.Output.ModelDir, 1), false, testjobs.Quiet)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in, err := Inspect(t.Context(), earlier, false, quiet); err != nil || in.Digest != whole.Digest || records(t, places...) == 0 {
+			if in, err := inference.Inspect(t.Context(), earlier, false, testjobs.Quiet); err != nil || in.Digest != whole.Digest || records(t, places...) == 0 {
 				t.Errorf("the model that arrives: %+v, %v", in, err)
 			}
 			inBackground(t, (*remote.Arriving).Start)
@@ -395,7 +397,7 @@ func TestStartsWhileModelArrives(t *testing.T) {
 			}
 			got := outcome(t, j, s)
 			got.compare(t, &want)
-			before, err := Inspect(t.Context(), earlier, true, quiet)
+			before, err := inference.Inspect(t.Context(), earlier, true, testjobs.Quiet)
 			if err != nil || len(before.Faults) > 0 {
 				t.Errorf("the model that the night started from: %+v, %v", before, err)
 			}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"aibox/trainer/densefile"
 )
 
 const averaging = "optimizer.dense.averaging=0.9"
@@ -38,14 +40,14 @@ func TestAveraging(t *testing.T) {
 			train(t, plain)
 			saved, other := load(t, j.Output.ModelDir), load(t, plain.Output.ModelDir)
 			moved := false
-			for i, p := range saved.model.Params() {
+			for i, p := range saved.Network.Params() {
 				for k, a := range p.Data {
 					if math.Abs(float64(a)-want[i][k]) > 1e-5*(1+math.Abs(want[i][k])) {
 						t.Fatalf("%s[%d] is %v, the average of the steps %v", p.Name, k, a, want[i][k])
 					}
 				}
-				last := saved.Saved.Tensor(optimizerPrefix + p.Name + "/unaveraged")
-				if last == nil || !slices.Equal(last.Data, other.model.Params()[i].Data) {
+				last := saved.Saved.Tensor(densefile.OptimizerPrefix + p.Name + "/unaveraged")
+				if last == nil || !slices.Equal(last.Data, other.Network.Params()[i].Data) {
 					t.Errorf("%s: averages change what training does", p.Name)
 				}
 				moved = moved || !slices.Equal(last.Data, p.Data)
@@ -61,11 +63,11 @@ func TestAveraging(t *testing.T) {
 				again.Training.WarmStart = j.Output.ModelDir
 				train(t, again)
 				now := load(t, again.Output.ModelDir)
-				for _, p := range now.model.Params() {
-					before, after := saved.Saved.Tensor(paramPrefix+p.Name).Data, now.Saved.Tensor(paramPrefix+p.Name).Data
+				for _, p := range now.Network.Params() {
+					before, after := saved.Saved.Tensor(densefile.ParamPrefix+p.Name).Data, now.Saved.Tensor(densefile.ParamPrefix+p.Name).Data
 					// With averages, one more step is part of them.
 					if next == averaging {
-						last := saved.Saved.Tensor(optimizerPrefix + p.Name + "/unaveraged").Data
+						last := saved.Saved.Tensor(densefile.OptimizerPrefix + p.Name + "/unaveraged").Data
 						before = slices.Clone(before)
 						for k := range before {
 							before[k] += 0.1 * (last[k] - before[k])
@@ -93,10 +95,10 @@ func TestAveragingBegins(t *testing.T) {
 		j.Training.WarmStart = first.Output.ModelDir
 		train(t, j)
 		l := load(t, j.Output.ModelDir)
-		bias := l.model.OutputBias()
+		bias := l.Network.OutputBias()
 		want := float32(-3)
 		if !fresh {
-			want = from.model.OutputBias().Data[0]
+			want = from.Network.OutputBias().Data[0]
 		}
 		if math.Abs(float64(bias.Data[0]-want)) > 1e-3 {
 			t.Errorf("%s: the bias is %v, want %v", kind, bias.Data[0], want)

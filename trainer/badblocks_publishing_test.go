@@ -14,6 +14,7 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // unreadable is a file with rows of a table that cannot be read to copy it once a file exists.
@@ -74,7 +75,7 @@ func TestBadBlocksWhilePublishing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := job(t, "fm", onTwoDisks("output.remote="+t.TempDir(), strings.Replace(c.set, "REMOTE", t.TempDir(), 1))...)
-			b := &unreadable{after: filepath.Join(j.Output.ModelDir, summaryName), moment: c.moment}
+			b := &unreadable{after: filepath.Join(j.Output.ModelDir, report.SummaryName), moment: c.moment}
 			b.inject(t)
 			var log bytes.Buffer
 			opts := quiet
@@ -114,7 +115,7 @@ func TestBadBlocksWhilePublishingANight(t *testing.T) {
 	home.night("2026-11-21")
 	want := home.night("2026-11-22")
 	m.night("2026-11-21")
-	b := &unreadable{after: modeldir.ReportOf(filepath.Join(m.at, "model"), "gen-000002", summaryName)}
+	b := &unreadable{after: modeldir.ReportOf(filepath.Join(m.at, "model"), "gen-000002", report.SummaryName)}
 	b.inject(t)
 	got := m.night("2026-11-22")
 	if b.reads < 2 || len(got.Recoveries) != 1 || got.Published == nil || got.Digest != want.Digest {

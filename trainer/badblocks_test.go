@@ -13,6 +13,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/diskfault"
+	"aibox/trainer/report"
 )
 
 // badBlocks is a bucket file of a table that cannot be read any more, although its disk answers.
@@ -59,7 +60,7 @@ func (b *badBlocks) fault(operation, path string) error {
 
 // trainOnBadBlocks trains a job of which a bucket file in directory i that is there after pass at
 // cannot be read any more from then on.
-func trainOnBadBlocks(t *testing.T, j *configs.Job, at, i int, b *badBlocks) (*Summary, string, error) {
+func trainOnBadBlocks(t *testing.T, j *configs.Job, at, i int, b *badBlocks) (*report.Summary, string, error) {
 	t.Helper()
 	var log syncBuffer
 	opts, passes := quiet, 0

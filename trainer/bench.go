@@ -11,6 +11,7 @@ import (
 	"aibox/trainer/engine"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
+	"aibox/trainer/report"
 )
 
 // Bench is what trains in a new run of a job, without the pipeline around it and without
@@ -25,7 +26,7 @@ type Bench struct {
 // NewBench makes a Bench for a job. Statistics of the data are not
 // gathered, so a column that needs them has to be given them in the job. Devices are those of platform; nil: those of the machine.
 func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log, opts: Options{Status: new(Status), platform: platform}}
+	r := &run{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}
 	var err error
 	if r.Parts, err = jobparts.Make(job); err != nil {
 		return nil, err

@@ -66,12 +66,12 @@ func TestSummarySaysWhatBounds(t *testing.T) {
 	j := job(t, "fm")
 	s := train(t, j)
 	last := &s.Epochs[len(s.Epochs)-1]
-	if s.Bound == "" || s.Bound != bound(j, last.stages, last.busy(), 2) {
+	if s.Bound == "" || s.Bound != bound(j, last.Measured, last.Busy(), 2) {
 		t.Errorf("limited by %s: %q", s.Limiting, s.Bound)
 	}
 	// With fewer threads of Go than cores, system calls and the collector may use the others.
 	most := max(1, float64(runtime.NumCPU())/float64(runtime.GOMAXPROCS(0)))
-	if share := last.busy(); share <= 0 || share > 1.1*most {
+	if share := last.Busy(); share <= 0 || share > 1.1*most {
 		t.Errorf("%g of the cores' time, want %g at most", share, most)
 	}
 }

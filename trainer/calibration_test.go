@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"aibox/trainer/densefile"
+	"aibox/trainer/metrics"
 	"math"
 	"testing"
 )
@@ -18,13 +20,13 @@ func TestWarmStartKeepsCalibration(t *testing.T) {
 			next.Training.WarmStart = first.Output.ModelDir
 			train(t, next)
 			before, after := load(t, first.Output.ModelDir), load(t, next.Output.ModelDir)
-			bias := before.model.OutputBias()
+			bias := before.Network.OutputBias()
 			want := bias.Data[0]
-			if last := before.Saved.Tensor(optimizerPrefix + bias.Name + "/unaveraged"); last != nil {
+			if last := before.Saved.Tensor(densefile.OptimizerPrefix + bias.Name + "/unaveraged"); last != nil {
 				want += 0.1 * (last.Data[0] - want) // one more step is part of the average
 			}
-			want += logShare(before.Saved.KeptShare) - logShare(after.Saved.KeptShare)
-			if have := after.model.OutputBias().Data[0]; math.Abs(float64(have-want)) > 1e-4 {
+			want += metrics.LogitShift(before.Saved.KeptShare) - metrics.LogitShift(after.Saved.KeptShare)
+			if have := after.Network.OutputBias().Data[0]; math.Abs(float64(have-want)) > 1e-4 {
 				t.Errorf("%s, shares %v: the bias is %v, want %v", kind, shares, have, want)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // TestCheckFindsWhatTrainingRefuses: what Train refuses without its files having
@@ -127,7 +128,7 @@ func TestReportsOfOtherModelsStay(t *testing.T) {
 	j := job(t, "lr", "output.keep_generations=2")
 	dir := j.Output.ModelDir
 	train(t, j)
-	before := reportOfModel(t, j, metricsName)
+	before := reportOfModel(t, j, report.MetricsName)
 
 	for _, set := range []string{"output.metrics=" + dir + "/metrics.jsonl", "output.tensorboard=" + dir + "/tensorboard"} {
 		other := job(t, "lr", set)
@@ -144,17 +145,17 @@ func TestReportsOfOtherModelsStay(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	j.Output.Metrics, j.Output.TensorBoard = filepath.Join(link, metricsName), filepath.Join(link, tensorBoardName)
+	j.Output.Metrics, j.Output.TensorBoard = filepath.Join(link, report.MetricsName), filepath.Join(link, report.TensorBoardName)
 	j.Seed++
 	train(t, j)
-	after := reportOfModel(t, j, metricsName)
+	after := reportOfModel(t, j, report.MetricsName)
 	if after == before || strings.HasPrefix(after, before) {
 		t.Errorf("the second model has the metrics %s after %s", after, before)
 	}
-	if data, err := os.ReadFile(modeldir.ReportOf(dir, "gen-000001", metricsName)); string(data) != before {
+	if data, err := os.ReadFile(modeldir.ReportOf(dir, "gen-000001", report.MetricsName)); string(data) != before {
 		t.Errorf("the first model has the metrics %s, %v", data, err)
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, metricsName)); string(data) != after {
+	if data, err := os.ReadFile(filepath.Join(dir, report.MetricsName)); string(data) != after {
 		t.Errorf("the directory has the metrics %s, %v", data, err)
 	}
 }

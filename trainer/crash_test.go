@@ -19,11 +19,8 @@ import (
 	"aibox/configs"
 	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
-	"aibox/reader"
-	"aibox/reader/convert"
 	"aibox/sparsetable/tabletest"
-	"aibox/trainer/jobparts"
-	"aibox/trainer/jobsource"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/model"
 )
 
@@ -92,25 +89,6 @@ func trainAndDie(t *testing.T, file string, at int) (done bool) {
 	return false
 }
 
-// asParquet is data of the test's log as a Parquet file.
-func asParquet(t *testing.T, data func(*configs.Job) []string) string {
-	t.Helper()
-	text := job(t, "lr")
-	schema, err := jobparts.Schema(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources := jobsource.New(text, slog.New(slog.DiscardHandler))
-	defer sources.Close()
-	path := filepath.Join(t.TempDir(), "data.parquet")
-	if _, err := convert.Run(t.Context(), convert.Options{
-		From: reader.Options{Sources: sources, URIs: data(text), Schema: schema}, To: []string{path}, Format: reader.FormatParquet,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // one draws one of several.
 func one[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
@@ -161,7 +139,7 @@ func TestCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parquet := asParquet(t, func(j *configs.Job) []string { return j.Data.Train })
+	parquet := testjobs.Parquet(t, func(j *configs.Job) []string { return j.Data.Train })
 	wentOn := 0
 	for n := range tabletest.Kills(t, 12, 3) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {

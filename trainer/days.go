@@ -3,13 +3,15 @@ package trainer
 import (
 	"math"
 	"time"
+
+	"aibox/internal/errkind"
 )
 
 // jobDay is the day that rows of this run are stamped with.
 func (r *run) jobDay() (uint32, error) {
 	fromDate := r.job.Dated
 	if p := r.models.previous; p != nil && p.DayFromDate != fromDate && r.agesRows() {
-		return 0, optionErrorf("training.warm_start: the earlier model counted days %s, but this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
+		return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model counted days %s, but this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
 			dayOrigin(p.DayFromDate), dayOrigin(fromDate))
 	}
 	switch {
@@ -17,10 +19,10 @@ func (r *run) jobDay() (uint32, error) {
 		year, month, date := r.job.Date.Date() // in its time zone
 		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
 		if day < 1 || day > math.MaxUint32 {
-			return 0, optionErrorf("the job's date is %s, but it must be after 1970-01-01", r.job.Date.Format(time.DateOnly))
+			return 0, errkind.Errorf(errkind.Usage, "the job's date is %s, but it must be after 1970-01-01", r.job.Date.Format(time.DateOnly))
 		}
 		if p := r.models.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
-			return 0, optionErrorf("training.warm_start: the earlier model is of %s, which is after this job's date, %s",
+			return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model is of %s, which is after this job's date, %s",
 				dayText(p.Day), r.job.Date.Format(time.DateOnly))
 		}
 		return uint32(day), nil
@@ -48,4 +50,17 @@ func dayOrigin(fromDate bool) string {
 		return "by date"
 	}
 	return "by runs (no date)"
+}
+
+// daysBetween is the number of days from the night a to the night b.
+func daysBetween(a, b string) int {
+	var days [2]time.Time
+	for i, night := range []string{a, b} {
+		day, err := time.Parse(time.DateOnly, night[:min(len(night), len(time.DateOnly))])
+		if err != nil {
+			return 0
+		}
+		days[i] = day
+	}
+	return int(days[1].Sub(days[0]).Hours() / 24)
 }

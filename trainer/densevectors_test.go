@@ -3,6 +3,8 @@ package trainer
 import (
 	"slices"
 	"testing"
+
+	"aibox/trainer/inference"
 )
 
 // TestDenseVectorsAtAWarmStart: vectors of dense features are matched by the features' names, so
@@ -17,7 +19,7 @@ func TestDenseVectorsAtAWarmStart(t *testing.T) {
 		train(t, second)
 		a, b := load(t, first.Output.ModelDir), load(t, second.Output.ModelDir)
 		x, y := a.Saved.Tensor("param/dense_vectors"), b.Saved.Tensor("param/dense_vectors")
-		names := func(l *Loaded) []string { return l.model.Axes("dense_vectors")[0] }
+		names := func(l *inference.Model) []string { return l.Network.Axes("dense_vectors")[0] }
 		if len(y.Data) != len(x.Data)+8 { // D2 and its indicator
 			t.Fatalf("%s: %d values after %d", kind, len(y.Data), len(x.Data))
 		}

@@ -12,6 +12,9 @@ import (
 	"aibox/configs"
 	"aibox/internal/kernel"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/report"
 )
 
 // variant changes what must leave no trace in the model.
@@ -59,7 +62,7 @@ var extras = map[string][]string{
 // TestSameModelHoweverItIsRun is the product's promise: same job, seed and data
 // give the same model, bit for bit.
 func TestSameModelHoweverItIsRun(t *testing.T) {
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			base := slices.Clip(extras[kind])
 			want := train(t, job(t, kind, base...)).Digest
@@ -110,7 +113,7 @@ func (v *variant) check(t *testing.T, kind string, base []string, want string) {
 // those that do not name it, and saves the table at random passes.
 func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want string) {
 	kib := int64(1024)
-	var got *Summary
+	var got *report.Summary
 	var s *saver
 	var j *configs.Job
 	for tries := 0; got == nil; tries++ {
@@ -133,7 +136,7 @@ func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want st
 			t.Fatal(err)
 		}
 	}
-	if digest := digestOf(t, j); digest != want {
+	if digest := testjobs.Digest(t, j); digest != want {
 		t.Errorf("digest %s, want %s", digest, want)
 	}
 	if got.Table.Evictions == 0 {
@@ -167,7 +170,7 @@ func TestLimitsDoNotDependOnWorkAhead(t *testing.T) {
 func TestDigestIsOfTheFiles(t *testing.T) {
 	j := job(t, "deepfm")
 	s := train(t, j)
-	in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
+	in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, inference.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

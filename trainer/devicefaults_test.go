@@ -17,6 +17,8 @@ import (
 	"aibox/gpu/emulated"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/report"
 )
 
 // deviceFault is a run that devices end: midway, or when it is to go on.
@@ -99,7 +101,7 @@ func testDeviceFaults(t *testing.T, place string) {
 				t.Errorf("the error does not say %q: %v", words, err)
 			}
 		}
-		var s Summary
+		var s report.Summary
 		data, err := os.ReadFile(filepath.Join(j.Output.ModelDir, failedSummaryName))
 		if err == nil {
 			err = json.Unmarshal(data, &s)
@@ -132,7 +134,7 @@ func testDeviceFaults(t *testing.T, place string) {
 		if !errors.As(err, new(*ResumableError)) {
 			t.Errorf("not resumable: %v", err)
 		}
-		if got := digestOf(t, j); got != s.Digest {
+		if got := testjobs.Digest(t, j); got != s.Digest {
 			t.Errorf("the earlier model is now %v, was %v", got, s.Digest)
 		}
 		return j, s.Digest
@@ -160,7 +162,7 @@ func testDeviceFaults(t *testing.T, place string) {
 			f.cause(t, p)
 			_, err := trainOn(t, j, p, nil)
 			check(t, f, err, j)
-			if got := digestOf(t, j); got != earlier {
+			if got := testjobs.Digest(t, j); got != earlier {
 				t.Errorf("the earlier model is now %v, was %v", got, earlier)
 			}
 			complete(t, j)

@@ -11,6 +11,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/testseed"
+	"aibox/trainer/internal/testjobs"
 )
 
 // stepLosses are the losses of the training steps of a job that has ended, and wrote each.
@@ -45,7 +46,7 @@ func TestDevicesLosses(t *testing.T) {
 	if testing.Short() {
 		steps = 50
 	}
-	for i, kind := range someKinds() {
+	for i, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			const batch = 8
 			set := []string{

@@ -15,6 +15,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/trainer/report"
 )
 
 // TestDevicesPasses: however passes with rows on devices follow one another, a job makes the model, and the reports, that it makes with rows
@@ -57,7 +58,7 @@ func TestDevicesPasses(t *testing.T) {
 }
 
 // trainInterrupted trains a job on small devices. Some runs are told to stop, at any time, and some crash.
-func trainInterrupted(t *testing.T, j *configs.Job, rng *rand.Rand, bytes int64) *Summary {
+func trainInterrupted(t *testing.T, j *configs.Job, rng *rand.Rand, bytes int64) *report.Summary {
 	t.Helper()
 	for left := 6; ; left-- {
 		var log strings.Builder

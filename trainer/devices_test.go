@@ -15,6 +15,8 @@ import (
 	"aibox/gpu/kernels/twin"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/report"
 )
 
 // devices are emulated ones, for a run on them.
@@ -29,7 +31,7 @@ func smallDevices(seed uint64, n int, bytes int64) *emulated.Platform {
 var onDevices = []string{"engine.kind=cuda", "training.max_examples=700"}
 
 // trainOn runs a job on devices.
-func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Options)) (*Summary, error) {
+func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Options)) (*report.Summary, error) {
 	t.Helper()
 	o := quiet
 	o.platform = p
@@ -41,7 +43,7 @@ func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Opti
 		t.Fatal(h)
 	}
 	if err == nil && s.Digest == "" {
-		s.Digest = digestOf(t, j)
+		s.Digest = testjobs.Digest(t, j)
 	}
 	return s, err
 }
@@ -50,7 +52,7 @@ func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Opti
 // differ in the last bits of sums, and each of them does not from run to run.
 func TestDevicesTrainAllModels(t *testing.T) {
 	seed := testseed.Of(t)
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			set := append(slices.Clip(extras[kind]), "training.max_examples=700")
 			want := train(t, job(t, kind, set...))
@@ -164,7 +166,7 @@ func TestDeviceFails(t *testing.T) {
 func TestDevicesTooSmall(t *testing.T) {
 	seed := testseed.Of(t)
 	set := append(slices.Clip(onDevices), "engine.embeddings=device", "training.batch_size=50", "pipeline.batches_per_pass=14")
-	run := func(bytes int64) (*Summary, string, error) {
+	run := func(bytes int64) (*report.Summary, string, error) {
 		var log strings.Builder
 		s, err := trainOn(t, job(t, "wide_deep", set...), smallDevices(seed, 1, bytes), func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		return s, log.String(), err

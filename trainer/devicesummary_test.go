@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/internal/testseed"
+	"aibox/trainer/report"
 )
 
 // TestDeviceSummary: summary.json and the display say what each device does, also where several are on one physical
@@ -19,7 +20,7 @@ func TestDeviceSummary(t *testing.T) {
 		devices []int
 	}{{"[0]", []int{0}}, {"[1, 0]", []int{1, 0}}, {"[1, 1]", []int{1, 1}}} {
 		j := job(t, "dlrm", append(slices.Clone(onDevices), "engine.devices="+c.set)...)
-		var shown []DeviceSummary // while training
+		var shown []report.Device // while training
 		s, err := trainOn(t, j, devices(seed, 2), func(o *Options) {
 			o.afterPass = func(_ context.Context, r *run) error {
 				shown = r.opts.Status.View().Devices
@@ -47,8 +48,8 @@ func TestDeviceSummary(t *testing.T) {
 				t.Errorf("devices %s: display %+v, summary %+v", c.set, v, d)
 			}
 		}
-		var stored Summary
-		if err := json.Unmarshal([]byte(reportOfModel(t, j, summaryName)), &stored); err != nil {
+		var stored report.Summary
+		if err := json.Unmarshal([]byte(reportOfModel(t, j, report.SummaryName)), &stored); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(stored.Devices, s.Devices) {
@@ -57,7 +58,7 @@ func TestDeviceSummary(t *testing.T) {
 	}
 	j := job(t, "lr", "training.max_examples=700")
 	train(t, j)
-	if strings.Contains(reportOfModel(t, j, summaryName), `"devices"`) {
+	if strings.Contains(reportOfModel(t, j, report.SummaryName), `"devices"`) {
 		t.Error("summary.json has devices")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // The disk of one of the table's directories may fail, or vanish, while a run has the table open; or
@@ -131,7 +132,7 @@ func (r *run) checkTable(cause error) error {
 	if r.final != nil {
 		ids = []uint64{r.final.Manifest.TableSnapshot}
 	} else if saved := r.snapshots.saved; saved != nil {
-		ids = saved.resume.snapshots()
+		ids = saved.resume.TableSnapshots()
 	}
 	err := modeldir.CheckOpenTable(r.table.dirs, r.table.Table, ids...)
 	var damaged *sparsetable.CorruptionError
@@ -160,7 +161,7 @@ func (r *run) suspended(failure error) (bool, error) {
 		return false, fmt.Errorf("%w, nor can the file be set aside, so that nothing can be had from that disk: %w; %s", failure, err, replaceDisk)
 	}
 	cause := failure
-	r.again = &loss{err: r.failed, at: Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}}
+	r.again = &loss{err: r.failed, at: report.Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}}
 	var saved *ResumableError
 	if errors.As(failure, &saved) {
 		cause = saved.Err // failure has advice for people

@@ -23,6 +23,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // momentsToLose are moments at which a directory of a table is lost while it is trained.
@@ -31,7 +32,7 @@ var momentsToLose = []string{"between two passes", "in a pass", "in a snapshot",
 // trainThrough trains a job that loses directory i of its table in one of waysToLose, at one of
 // momentsToLose, and must succeed. It returns what the job said. What was trained until pass at is
 // in snapshots.remote, if there is one.
-func trainThrough(t *testing.T, j *configs.Job, at, i int, way, moment string) (*Summary, string) {
+func trainThrough(t *testing.T, j *configs.Job, at, i int, way, moment string) (*report.Summary, string) {
 	t.Helper()
 	var log syncBuffer
 	opts := quiet
@@ -169,7 +170,7 @@ func TestOperationsOfADirectoryFail(t *testing.T) {
 	rng := testseed.Rand(t)
 	// train trains a job of which operations of directory i fail, of the table that it has first
 	// or, where entry is set, of all that are made there.
-	train := func(disk *faultyDisk, i int, entry bool) (*configs.Job, *Summary, string, error) {
+	train := func(disk *faultyDisk, i int, entry bool) (*configs.Job, *report.Summary, string, error) {
 		j := job(t, "fm", onTwoDisks("snapshots.remote="+t.TempDir())...)
 		var at atomic.Value // a string
 		at.Store(j.SparseTable.Dirs[i] + "/")
@@ -255,12 +256,12 @@ func TestTableInTheModelDirectoryFails(t *testing.T) {
 			j := job(t, "fm", append(slices.Clip(set), everyPass)...)
 			var log syncBuffer
 			opts := quiet
-			opts.Logger, opts.Status = slog.New(slog.NewTextHandler(&log, nil)), new(Status)
+			opts.Logger, opts.Status = slog.New(slog.NewTextHandler(&log, nil)), new(report.Status)
 			var on, faulty atomic.Bool
 			fault := func(operation, path string) error {
 				fails := operation == "read" && strings.HasSuffix(path, ".bucket") // for the sake of training
 				if c.memory {
-					fails = operation == "create" && strings.Contains(path, "/table/") && opts.Status.View().Phase == PhaseSaving
+					fails = operation == "create" && strings.Contains(path, "/table/") && opts.Status.View().Phase == report.PhaseSaving
 				}
 				fails = fails || c.rest && faulty.Load() && strings.HasPrefix(path, j.Output.ModelDir)
 				if !on.Load() || !fails || strings.Count(log.String(), "the job begins again") >= c.moments {

@@ -5,14 +5,15 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/trainer/metrics"
+	"aibox/trainer/runstate"
 )
 
 // checkLearned refuses a model that predicts worse than one that knows nothing but the share
 // of the positives, as one does that has diverged to predictions of 0 and 1: published, it would do
 // harm every hour until the next night. It is judged by the evaluation after the kept epoch or, where all data are
 // trained on, by the last line of the metrics of training, if that was long enough to learn anything.
-func (r *run) checkLearned(k *kept) error {
-	where, report := r.state.epoch(k.Epoch).decisive()
+func (r *run) checkLearned(k *runstate.Kept) error {
+	where, report := r.state.OfEpoch(k.Epoch).Decisive()
 	if report == nil && k.Step-r.state.Engine.FirstStep >= fewSteps {
 		where, report = "the last training examples, each before it was trained on,", r.state.Recent
 	}

@@ -14,6 +14,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 )
@@ -46,7 +47,7 @@ func TestDivergedModelsAreNotCommitted(t *testing.T) {
 					t.Errorf("what was trained is kept: %v, %v", err, kept)
 				}
 			}
-			if after := digestOf(t, good); after != before {
+			if after := testjobs.Digest(t, good); after != before {
 				t.Errorf("the model before is %s, was %s", after, before)
 			}
 			m, err := modeldir.Open(good.Output.ModelDir)
@@ -58,7 +59,7 @@ func TestDivergedModelsAreNotCommitted(t *testing.T) {
 			}
 			bad.Training.AcceptDiverged = true
 			s := train(t, bad)
-			if digest := digestOf(t, bad); digest != want || digest == before {
+			if digest := testjobs.Digest(t, bad); digest != want || digest == before {
 				t.Errorf("the diverged model is %s, want %s; the one before %s", digest, want, before)
 			}
 			if resumed := len(s.Resumed) > 0; resumed != kept {

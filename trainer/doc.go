@@ -15,9 +15,22 @@
 // after the other, with one optimizer step each, so a mini-batch sees every update of
 // the one before.
 //
-// Train runs a job from start to model directory. Evaluate and Predict work
+// Train runs a job from start to model directory. Package inference evaluates and predicts
 // from a model directory alone, through the same stages with rows looked up
 // instead of created.
+//
+// # A run
+//
+// What is in this package are the steps of a run, in this order, and what it does when something fails:
+//
+//	train.go       Train, and the run itself: from its first look at the data to the commit
+//	previous.go    the model that it starts from, which package chain chooses; package takeover decides what of it goes over (warmstart.go)
+//	epochs.go      training and evaluating, until the epochs are used up
+//	snapshots.go   saving everything between two passes (image.go), and uploading it (remotesnapshots.go)
+//	finish.go      the commit of the model, and its publication (publishing.go)
+//	failure.go     what a run leaves that makes no model
+//
+// A run keeps what it is in the middle of in a runstate.State, and tells others of itself by package report.
 //
 // # Interruptions
 //

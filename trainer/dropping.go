@@ -3,11 +3,13 @@ package trainer
 import (
 	"errors"
 	"slices"
+
+	"aibox/trainer/runstate"
 )
 
 // dropOthers drops all snapshots and dense files that x does not refer to. Where that
 // fails, they take space.
-func (r *run) dropOthers(x *resumption) {
+func (r *run) dropOthers(x *runstate.Record) {
 	var ids []uint64
 	infos, err := r.table.Snapshots()
 	for _, info := range infos {
@@ -21,11 +23,11 @@ func (r *run) dropOthers(x *resumption) {
 
 // dropExcept drops those of the table's snapshots ids, and all dense files, that x does
 // not refer to.
-func (r *run) dropExcept(ids []uint64, x *resumption) error {
-	r.models.writer.RemoveOtherDense(x.dense()...)
+func (r *run) dropExcept(ids []uint64, x *runstate.Record) error {
+	r.models.writer.RemoveOtherDense(x.DenseFiles()...)
 	var errs []error
 	for _, id := range ids {
-		if !slices.Contains(x.snapshots(), id) {
+		if !slices.Contains(x.TableSnapshots(), id) {
 			errs = append(errs, r.table.DropSnapshot(id))
 		}
 	}
@@ -48,12 +50,12 @@ func (s *snapshots) giveSpace(cause error) bool {
 		return false
 	}
 	r.log.Warn("there is no space left on disk, so the snapshots of this run are deleted and no more are taken: if the run is interrupted, it starts over", "error", cause)
-	return s.forget(&resumption{best: r.state.Best})
+	return s.forget(&runstate.Record{Best: r.state.Best})
 }
 
 // forget makes sure that no other process goes on with the run, and deletes all snapshots
 // and dense files but those of keep. It reports whether it could.
-func (s *snapshots) forget(keep *resumption) bool {
+func (s *snapshots) forget(keep *runstate.Record) bool {
 	r := s.run
 	if err := r.models.writer.ForgetResume(); err != nil {
 		r.log.Warn("the snapshots could not be deleted", "error", err)

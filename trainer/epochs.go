@@ -6,17 +6,18 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"strconv"
 
-	"aibox/internal/kernel"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
+	"aibox/trainer/inference"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // epochs trains until the epochs, the examples or the patience are used up. It goes on
@@ -24,10 +25,10 @@ import (
 func (r *run) epochs(ctx context.Context) error {
 	for epoch := max(1, r.state.Epoch); epoch <= r.job.Training.Epochs; epoch++ {
 		limit, left := r.epochLimit(epoch)
-		if !left || r.state.Stopping.enough(r.job.Training.EarlyStopping) {
+		if !left || r.state.Stopping.Enough(r.job.Training.EarlyStopping) {
 			break
 		}
-		if r.state.ended(epoch) {
+		if r.state.Ended(epoch) {
 			continue
 		}
 		if len(r.state.Epochs) < epoch {
@@ -50,7 +51,7 @@ func (r *run) epochs(ctx context.Context) error {
 func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 	limit = r.job.Data.Limit
 	if most := r.job.Training.MaxExamples; most > 0 {
-		rest := most - r.state.before(epoch)
+		rest := most - r.state.Before(epoch)
 		if rest <= 0 {
 			return 0, false
 		}
@@ -63,7 +64,7 @@ func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 
 // judge evaluates the model after an epoch, and keeps it if it is the best so far.
 func (r *run) judge(ctx context.Context, epoch int) error {
-	last := &kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
+	last := &runstate.Kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
 	if r.data.split != nil {
 		if err := r.validate(ctx, epoch); err != nil {
 			return err
@@ -79,8 +80,8 @@ func (r *run) judge(ctx context.Context, epoch int) error {
 		r.state.Last = last
 		return nil
 	}
-	where, report := r.state.epoch(epoch).decisive()
-	best, err := r.state.Stopping.epoch(stop, where, report)
+	where, report := r.state.OfEpoch(epoch).Decisive()
+	best, err := r.state.Stopping.Judge(stop, where, report)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (r *run) judge(ctx context.Context, epoch int) error {
 		}
 		r.midway = false
 	}
-	if r.state.Stopping.enough(stop) {
+	if r.state.Stopping.Enough(stop) {
 		r.log.Info("early stopping", "epoch", epoch, "best_epoch", r.state.Best.Epoch, "metric", stop.Metric)
 	}
 	return nil
@@ -166,13 +167,13 @@ func (r *run) reportBadRows(o *reader.Options, epoch int) {
 
 // trainEpoch reads the training data once.
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
-	r.clock.start()
-	if !r.state.training(epoch) {
+	r.clock.Start()
+	if !r.state.Training(epoch) {
 		quarantine, err := r.data.quarantine.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return fmt.Errorf("quarantine file: %w", err)
 		}
-		r.state.begin(epoch, quarantine)
+		r.state.Begin(epoch, quarantine)
 	}
 	o := r.trainOptions(epoch-1, limit)
 	o.Start = r.state.Reader
@@ -183,30 +184,30 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	}
 	defer rd.Close()
 	status := r.opts.Status
-	status.begin(PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
-	status.limit(limit)
-	status.batch(r.state.Engine.Step, int(r.state.Examples-r.state.before(epoch)))
-	defer status.end()
+	status.Begin(report.PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
+	status.Limit(limit)
+	status.Batch(r.state.Engine.Step, int(r.state.Examples-r.state.Before(epoch)))
+	defer status.End()
 	f := flow.Flow{
 		Stages: r.stages(), Reader: rd, Mode: sparsetable.PullCreate, Skip: r.state.Batches - r.state.ReaderBatches, Grace: r.grace,
 		Batch: func(b *reader.Batch) error {
 			r.midway = true
 			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				r.state.Examples += int64(res.Batch.N)
-				status.batch(res.Step, res.Batch.N)
+				status.Batch(res.Step, res.Batch.N)
 				return r.scored(res)
 			})
 		},
 		Hooks: flow.Hooks{
 			Started: func(p *pipeline.Pipeline) {
-				status.pipeline(p)
-				r.clock.pipe = p
+				status.Pipeline(p)
+				r.clock.Pipe = p
 			},
 			Yield: r.yieldRows,
 			Begun: r.snapshots.passBegun,
 			PassDone: func(p *reader.Pass) error {
-				status.bytes(p.Bytes)
-				r.state.trained(p)
+				status.Bytes(p.Bytes)
+				r.state.Trained(p)
 				r.midway = false
 				if r.opts.afterPass != nil {
 					if err := r.opts.afterPass(ctx, r); err != nil {
@@ -226,7 +227,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	stages, err := f.Run(ctx)
 	r.yieldRows() // none is pinned beside those of an evaluation
 	if epoch == 1 {
-		r.state.TrainRows = readingSummary(rd.Counts())
+		r.state.TrainRows = report.ReadingOf(rd.Counts())
 	}
 	if err == nil {
 		err = r.engine.Check()
@@ -244,9 +245,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err != nil {
 		return err
 	}
-	r.state.addEpoch(epoch, report, r.clock.stop(stages), stages)
-	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
-		"auc", rounded(report.AUC), "seconds", math.Round(10*r.state.Epochs[len(r.state.Epochs)-1].Seconds)/10)
+	r.state.AddEpoch(epoch, report, r.clock.Stop(stages), stages)
+	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", metrics.Rounded(report.LogLoss),
+		"auc", metrics.Rounded(report.AUC), "seconds", math.Round(10*r.state.Epochs[len(r.state.Epochs)-1].Seconds)/10)
 	table := r.table.Stats()
 	memory := r.memory(table)
 	r.log.Info("memory in bytes", memory.Attrs()...)
@@ -267,8 +268,8 @@ func (r *run) evaluate(ctx context.Context, epoch int) error {
 	o := r.data.base
 	o.Listing = r.data.eval
 	return r.measure(ctx, epoch, heldOut{
-		name: evalData, kind: "eval", options: o, rows: &r.state.EvalRows,
-		of: func(e *EpochSummary) **metrics.Report { return &e.Eval },
+		name: report.EvalData, kind: "eval", options: o, rows: &r.state.EvalRows,
+		of: func(e *report.Epoch) **metrics.Report { return &e.Eval },
 	})
 }
 
@@ -278,8 +279,8 @@ func (r *run) validate(ctx context.Context, epoch int) error {
 	o := r.data.base
 	o.Listing, o.Split, o.Part = r.data.train, r.data.split, reader.Tail
 	return r.measure(ctx, epoch, heldOut{
-		name: validationData, kind: "validation", options: o, rows: &r.state.ValidationRows,
-		of: func(e *EpochSummary) **metrics.Report { return &e.Validation },
+		name: report.ValidationData, kind: "validation", options: o, rows: &r.state.ValidationRows,
+		of: func(e *report.Epoch) **metrics.Report { return &e.Validation },
 	})
 }
 
@@ -288,14 +289,14 @@ type heldOut struct {
 	name    string
 	kind    string // of the lines of metrics
 	options reader.Options
-	rows    *ReadingSummary                      // set after the first epoch
-	of      func(*EpochSummary) **metrics.Report // where the report belongs
+	rows    *report.Reading                      // set after the first epoch
+	of      func(*report.Epoch) **metrics.Report // where the report belongs
 }
 
 // measure measures the model after an epoch, unless a process that was interrupted later, in
 // the evaluation on other data, has done so.
 func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
-	if *data.of(r.state.epoch(epoch)) != nil {
+	if *data.of(r.state.OfEpoch(epoch)) != nil {
 		return nil
 	}
 	r.reportBadRows(&data.options, epoch)
@@ -304,12 +305,12 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 		return fmt.Errorf("%s: %w", data.name, err)
 	}
 	defer rd.Close()
-	r.opts.Status.begin(PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
-	defer r.opts.Status.end()
-	ev := evaluation{Stages: r.stages(), status: r.opts.Status, shift: logShare(r.job.Data.NegativeSampling)}
-	report, err := ev.run(ctx, rd, true, r.job.Data.GroupBy != "")
+	r.opts.Status.Begin(report.PhaseEvaluating, epoch, r.job.Training.Epochs, rd, r.table.Table)
+	defer r.opts.Status.End()
+	ev := inference.Runner{Stages: r.stages(), Status: r.opts.Status, Shift: metrics.LogitShift(r.job.Data.NegativeSampling)}
+	measured, err := ev.Measure(ctx, rd, r.job.Data.GroupBy != "")
 	if epoch == 1 {
-		*data.rows = readingSummary(rd.Counts())
+		*data.rows = report.ReadingOf(rd.Counts())
 	}
 	if err != nil {
 		return fmt.Errorf("evaluating: %w", err)
@@ -317,19 +318,7 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	if err := r.readingEnded(); err != nil {
 		return err
 	}
-	*data.of(r.state.epoch(epoch)) = &report
-	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss), "auc", rounded(report.AUC))
-	return r.reports.evaluation(data.kind, epoch, r.state.Engine.Step, report)
+	*data.of(r.state.OfEpoch(epoch)) = &measured
+	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", measured.Examples, "log_loss", metrics.Rounded(measured.LogLoss), "auc", metrics.Rounded(measured.AUC))
+	return r.reports.Evaluation(data.kind, epoch, r.state.Engine.Step, measured)
 }
-
-// rounded formats a figure with few digits for the log.
-func rounded(v metrics.Value) string {
-	if !v.Defined() {
-		return "undefined"
-	}
-	return strconv.FormatFloat(float64(v), 'f', 5, 64)
-}
-
-// logShare is the shift of logits that undoes negative down-sampling: keeping
-// a share s of the negatives multiplies the odds by 1/s.
-func logShare(share float64) float32 { return kernel.Log(float32(share)) }

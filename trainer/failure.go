@@ -13,25 +13,14 @@ import (
 	"aibox/internal/errkind"
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
-
-// Failure is the part of a summary that says why the run made no model.
-type Failure struct {
-	Kind     string    `json:"kind"` // a name of package errkind, such as "lost_data"
-	Message  string    `json:"message"`
-	ExitCode int       `json:"exit_code"`
-	Phase    Phase     `json:"phase"`           // what the run was doing
-	Epoch    int       `json:"epoch,omitempty"` // in which epoch; 0: in none
-	Time     time.Time `json:"time"`
-	// Resume is from where the job goes on when it is started again; nil: it starts over.
-	Resume *Resumption `json:"resume,omitempty"`
-}
 
 // ResumableError is the error of a run that goes on from a snapshot when its job is
 // started again.
 type ResumableError struct {
 	Err  error
-	From Resumption // Time is that of the failure
+	From report.Resumption // Time is that of the failure
 }
 
 func (e *ResumableError) Error() string {
@@ -69,7 +58,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	}
 	var device *gpu.Error
 	if errors.As(failure, &device) { // with other devices, libraries or free memory the same job may succeed
-		return &ResumableError{failure, r.snapshots.saved.resume.place()}
+		return &ResumableError{failure, r.snapshots.saved.resume.Place()}
 	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
@@ -81,7 +70,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	default:
 		return failure
 	}
-	return &ResumableError{failure, r.snapshots.saved.resume.place()}
+	return &ResumableError{failure, r.snapshots.saved.resume.Place()}
 }
 
 // Names of the reports of a run that made no model. They are beside those of the
@@ -95,12 +84,12 @@ const (
 // came, and keeps its bad rows. It makes the model directory for that if it does not
 // exist yet, unless the job file is at fault, and may thus name the wrong directory. It
 // writes nothing where the job would read it as data.
-func (r *run) reportFailure(ctx context.Context, failure error, status View) error {
+func (r *run) reportFailure(ctx context.Context, failure error, status report.View) error {
 	s := &r.summary
-	s.describe(r)
+	r.describe()
 	s.Steps = r.state.Engine.Step
 	kind := errkind.Of(ctx, failure)
-	s.Failure = &Failure{
+	s.Failure = &report.Failure{
 		Kind: kind.String(), Message: failure.Error(), ExitCode: kind.ExitCode(),
 		Phase: status.Phase, Epoch: status.Epoch, Time: time.Now().UTC().Truncate(time.Second),
 	}
@@ -119,7 +108,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 		if errors.As(failure, &overwrite) && r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), []string{path}) != nil {
 			return nil
 		}
-		data, err := s.encode()
+		data, err := s.Encode()
 		if err != nil {
 			return err
 		}
@@ -128,7 +117,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	r.forgetFailures()
 	if again != nil {
 		r.models.writer.Suspend()
-	} else if kept, err := r.models.writer.KeepReport(quarantineName, failedQuarantineName); err == nil && kept != "" {
+	} else if kept, err := r.models.writer.KeepReport(report.QuarantineName, failedQuarantineName); err == nil && kept != "" {
 		s.Files["quarantine"] = kept
 		r.log.Info("bad rows of this run", "file", kept)
 	}
@@ -136,7 +125,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status View) err
 	if err := r.models.writer.Discard(); err != nil {
 		r.log.Warn("the files of this run could not be deleted; the next run tries again", "error", err)
 	}
-	data, err := s.encode()
+	data, err := s.Encode()
 	if err != nil {
 		return err
 	}

@@ -6,43 +6,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"aibox/sparsetable"
-	"aibox/trainer/model"
+	"aibox/trainer/densefile"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
-// networkTensors are the dense parameters and buffers of m. They share memory
-// with it.
-func networkTensors(m *model.Model) []modeldir.Tensor {
-	var out []modeldir.Tensor
-	for _, p := range m.Params() {
-		out = append(out, modeldir.Tensor{Name: paramPrefix + p.Name, Shape: p.Shape, Data: p.Data})
-	}
-	for _, p := range m.Buffers() {
-		out = append(out, modeldir.Tensor{Name: bufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
-	}
-	return out
-}
-
-// tensors are the dense parameters, averaged if they are to be, buffers and optimizer state, with the
-// numbers of steps that it has taken after step t. Parameters and state share memory with the model.
+// tensors are those of the dense file after step t. They share memory with the model.
 func (r *run) tensors(t int64) []modeldir.Tensor {
-	out := networkTensors(r.model)
-	d := r.state.Engine.Dense
-	for i, p := range r.model.Params() {
-		out[i].Data = d.Average(p)
-	}
-	for _, s := range slices.Concat(d.State(), d.Steps(t), d.Unaveraged(), r.state.Engine.RowSteps.Steps(r.Rows, t)) {
-		out = append(out, modeldir.Tensor{Name: optimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
-	}
-	return out
+	return densefile.Trained(r.model, &r.state.Engine, r.Rows, t)
 }
 
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
-	r.opts.Status.begin(PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
+	r.opts.Status.Begin(report.PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
 	if err := r.arriving.wait(ctx); err != nil {
 		return err
 	}
@@ -108,7 +87,7 @@ func (r *run) complete(ctx context.Context) error {
 	if m.TableSnapshot, err = r.saveModel(ctx, state.Step); err != nil {
 		return err
 	}
-	r.final = &final{Manifest: m, Table: r.table.Stats(), Expired: expired}
+	r.final = &runstate.Final{Manifest: m, Table: r.table.Stats(), Expired: expired}
 	// Those of training are dropped now. So from here on, another process goes on with the
 	// commit. If that cannot be saved, another process goes on from the snapshot before,
 	// unless it takes the space that the model needs.
@@ -117,7 +96,7 @@ func (r *run) complete(ctx context.Context) error {
 			return err
 		}
 	}
-	r.snapshots.forget(&resumption{Snapshot: m.TableSnapshot, Step: m.Step})
+	r.snapshots.forget(&runstate.Record{Snapshot: m.TableSnapshot, Step: m.Step})
 	return nil
 }
 
@@ -140,15 +119,15 @@ func (r *run) commit() error {
 	}
 	// The reports are closed first, so that they are complete once the model is
 	// committed.
-	if err := errors.Join(r.reports.close(), r.data.quarantine.Close()); err != nil {
+	if err := errors.Join(r.reports.Close(), r.data.quarantine.Close()); err != nil {
 		return err
 	}
 	// The table is closed too, so that others can open it as soon as the model is
 	// committed.
 	r.closeTable()
 	m := r.final.Manifest
-	r.summary.complete(r, m, r.final.Table, r.final.Expired)
-	if err := r.summary.write(r.models.writer.Report(summaryName)); err != nil {
+	r.summarize(m, r.final.Table, r.final.Expired)
+	if err := r.summary.Write(r.models.writer.Report(report.SummaryName)); err != nil {
 		return err
 	}
 	if p := r.models.previous; p != nil {
@@ -168,7 +147,7 @@ func (r *run) commit() error {
 }
 
 // restore replaces model and table by the state kept for an earlier epoch.
-func (r *run) restore(ctx context.Context, k *kept) error {
+func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	if err := r.table.Close(); err != nil {
 		return err
 	}
@@ -180,26 +159,10 @@ func (r *run) restore(ctx context.Context, k *kept) error {
 	if err != nil {
 		return err
 	}
-	if err := loadTensors(r.tensors(k.Step), saved); err != nil {
+	if err := densefile.Load(r.tensors(k.Step), saved); err != nil {
 		return err
 	}
 	return r.engine.Import()
-}
-
-// loadTensors copies saved into tensors of the same names and sizes.
-func loadTensors(into, saved []modeldir.Tensor) error {
-	byName := make(map[string]modeldir.Tensor, len(saved))
-	for _, t := range saved {
-		byName[t.Name] = t
-	}
-	for _, t := range into {
-		s, ok := byName[t.Name]
-		if !ok || len(s.Data) != len(t.Data) {
-			return fmt.Errorf("dense file: tensor %s is missing or has another size", t.Name)
-		}
-		copy(t.Data, s.Data)
-	}
-	return nil
 }
 
 // closeTable closes the table, if it is open.
@@ -230,9 +193,9 @@ func (r *run) close(ctx context.Context, failure error) error {
 	r.snapshots.wait()
 	r.snapshots.uploads.stop()
 	status := r.opts.Status.View()
-	r.opts.Status.end()
+	r.opts.Status.End()
 	if r.reports != nil {
-		_ = r.reports.close() // after success closed already
+		_ = r.reports.Close() // after success closed already
 	}
 	if r.data.quarantine != nil {
 		_ = r.data.quarantine.Close() // after success closed already
@@ -275,10 +238,3 @@ func (r *run) close(ctx context.Context, failure error) error {
 	}
 	return failure
 }
-
-// Prefixes of tensor names in the dense file.
-const (
-	paramPrefix     = "param/"
-	bufferPrefix    = "buffer/"
-	optimizerPrefix = "optimizer/"
-)

@@ -10,6 +10,7 @@ import (
 
 	"aibox/internal/fixmath"
 	"aibox/reader"
+	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
@@ -35,7 +36,7 @@ const hugeFeature = 1000
 // and passes. A run that goes on from a snapshot has it in its parameters.
 func (r *run) initBias(ctx context.Context) error {
 	bias := r.model.OutputBias()
-	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == paramPrefix+bias.Name }) {
+	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
 		return nil
 	}
 	l := firstLook{largest: make([]float64, len(r.Spec.Dense))}
@@ -46,7 +47,7 @@ func (r *run) initBias(ctx context.Context) error {
 	value, given := r.job.Model.InitialBias.Number()
 	if !given {
 		value = l.logOdds()
-		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", rounded(metrics.Value(value)), "examples", l.examples, "base_rate", rounded(metrics.Value(l.rate())))
+		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", metrics.Rounded(metrics.Value(value)), "examples", l.examples, "base_rate", metrics.Rounded(metrics.Value(l.rate())))
 	}
 	bias.Data[0] = float32(value)
 	r.state.Engine.Dense.Average(bias)[0] = float32(value)

@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/report"
 )
 
 // narrow are the value formats that round.
@@ -35,7 +37,7 @@ func oddRows(kind string) []string {
 // with all rows in memory. What evaluation
 // and inspection read from the directory must be what was trained.
 func TestSameModelInEveryFormat(t *testing.T) {
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		digests := map[string]string{}
 		for _, format := range narrow {
 			t.Run(kind+" "+format, func(t *testing.T) {
@@ -46,7 +48,7 @@ func TestSameModelInEveryFormat(t *testing.T) {
 					t.Errorf("the same model as with %s", other)
 				}
 				digests[s.Digest] = format
-				in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
+				in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, inference.Options{})
 				if err != nil || in.Digest != s.Digest || in.Layout.Format.String() != format || in.Layout.ValueDim%2 != 1 {
 					t.Fatalf("inspection: %+v, %v, want digest %s", in, err, s.Digest)
 				}
@@ -68,7 +70,7 @@ func TestSameModelInEveryFormat(t *testing.T) {
 // TestSmallestCache trains on SSD within the smallest budget that works, in every
 // format: no row may depend on how often it left memory.
 func TestSmallestCache(t *testing.T) {
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		for _, format := range sparsetable.ValueFormats() {
 			t.Run(kind+" "+format, func(t *testing.T) {
 				t.Parallel()
@@ -98,14 +100,14 @@ var namedBudget = regexp.MustCompile(`budget of (\d+) bytes`)
 
 // smallestBudget runs the job with ever larger budgets, each named by the error
 // before, until one works.
-func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *Summary {
+func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *report.Summary {
 	t.Helper()
 	budget := "1"
 	for range 100 {
 		j := with(budget)
 		s, err := Train(t.Context(), j, quiet)
 		if err == nil {
-			s.Digest = digestOf(t, j)
+			s.Digest = testjobs.Digest(t, j)
 			return s
 		}
 		named := namedBudget.FindStringSubmatch(err.Error())
@@ -131,14 +133,14 @@ func TestWarmStartConvertsValues(t *testing.T) {
 				j.Training.WarmStart = dir
 				train(t, j)
 				now := load(t, j.Output.ModelDir)
-				was, is := old.table.Layout(), now.table.Layout()
+				was, is := old.Table.Layout(), now.Table.Layout()
 				if is.Format.String() != to || was.Format.String() != from {
 					t.Fatalf("layouts %v, %v", was, is)
 				}
 				a, b := make([]float32, was.ValueDim), make([]float32, is.ValueDim)
-				rows := tableRows(t, now.table)
+				rows := tableRows(t, now.Table)
 				same, differ := 0, 0
-				err := old.table.Scan(t.Context(), func(key uint64, row []float32) error {
+				err := old.Table.Scan(t.Context(), func(key uint64, row []float32) error {
 					if is.Stats(rows[key]).Count != was.Stats(row).Count {
 						return nil // in the one mini-batch
 					}
@@ -175,16 +177,5 @@ func TestWarmStartConvertsValues(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestFormatCannotBeOverridden: a table is read as what it is.
-func TestFormatCannotBeOverridden(t *testing.T) {
-	j := job(t, "fm", "sparse_table.value_format=bfloat16")
-	train(t, j)
-	_, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: []string{"sparse_table.value_format=float32"}}, quiet)
-	var wrong *OptionError
-	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bfloat16") {
-		t.Errorf("opened as float32: %v", err)
 	}
 }

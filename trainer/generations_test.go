@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"aibox/trainer/generations"
 )
 
 // TestGenerationsListInterruptedRuns: a run that can go on is listed, with how far it is.
@@ -11,12 +13,12 @@ func TestGenerationsListInterruptedRuns(t *testing.T) {
 	c, at := interruptedNight(t)
 	check := func(models int) {
 		t.Helper()
-		all, err := Generations(at + "/m")
+		all, err := generations.List(at + "/m")
 		if err != nil || len(all) != models+1 {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		g := all[0]
-		if g.Generation != 3 || g.State != Resumable || g.Night != "2026-11-19" || g.StartedFrom != at+"/m@2" || g.Examples == 0 || g.Steps <= g.Examples/64 || g.Bytes == 0 || g.Fault != "" {
+		if g.Generation != 3 || g.State != generations.Resumable || g.Night != "2026-11-19" || g.StartedFrom != at+"/m@2" || g.Examples == 0 || g.Steps <= g.Examples/64 || g.Bytes == 0 || g.Fault != "" {
 			t.Errorf("%+v", g)
 		}
 	}
@@ -30,7 +32,7 @@ func TestGenerationsListInterruptedRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(at, "m", "gen-000003", "RESUME.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := Generations(at + "/m"); err == nil {
+	if all, err := generations.List(at + "/m"); err == nil {
 		t.Errorf("%+v", all)
 	}
 	c.starts("2026-11-19", "")

@@ -8,6 +8,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/hdfstest"
+	"aibox/trainer/report"
 )
 
 // away is a real HDFS whose parts fail in the middle of an object, where a job with a table on SSD
@@ -48,7 +49,7 @@ func (a *away) job(t *testing.T, dir string, set ...string) *configs.Job {
 
 // whole fails the test unless the job, whose machine was lost, has made the model and the reports of
 // one that was left alone, all files of its table have arrived, and nothing of its snapshots is left.
-func (a *away) whole(t *testing.T, j *configs.Job, s *Summary, dir string) {
+func (a *away) whole(t *testing.T, j *configs.Job, s *report.Summary, dir string) {
 	t.Helper()
 	got := outcome(t, j, s)
 	got.compare(t, &a.want)

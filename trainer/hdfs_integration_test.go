@@ -14,6 +14,8 @@ import (
 	"aibox/configs"
 	"aibox/internal/hdfstest"
 	"aibox/reader/source"
+	"aibox/trainer/inference"
+	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 )
 
@@ -90,10 +92,12 @@ func TestTrainFromHDFS(t *testing.T) {
 		same(t, j)
 		l := load(t, j.Output.ModelDir)
 		out := cluster.URI("/out/p.parquet")
-		if _, err := l.Predict(t.Context(), PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"user"}}); err != nil {
+		if _, err := l.Predict(t.Context(), inference.PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"user"}}); err != nil {
 			t.Fatal(err)
 		}
-		files, err := l.sources.Expand(t.Context(), []string{cluster.URI("/out/*")})
+		sources := jobsource.New(j, quiet.Logger)
+		defer sources.Close()
+		files, err := sources.Expand(t.Context(), []string{cluster.URI("/out/*")})
 		if err != nil || len(files) != 1 || files[0].URI != out || files[0].Size == 0 {
 			t.Errorf("written: %v, %v", files, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"aibox/internal/hdfstest"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/transfer"
 )
 
@@ -55,7 +57,7 @@ func TestRestoreFromHDFS(t *testing.T) {
 			if out == nil || !out.happened() || r.Moved == 0 {
 				t.Errorf("%+v", r)
 			}
-			in, err := Inspect(t.Context(), o.To, true, quiet)
+			in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
 			if err != nil || in.Digest != s.Digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
 				t.Errorf("%+v, want digest %s: %v", in, s.Digest, err)
 			}

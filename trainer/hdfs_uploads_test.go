@@ -18,6 +18,7 @@ import (
 	"aibox/internal/hdfstest"
 	"aibox/internal/testseed"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/report"
 )
 
 // TestSnapshotsToHDFS: while snapshots are uploaded to a real HDFS, parts of it fail in the middle of
@@ -236,7 +237,7 @@ func (a *away) twoJobs(t *testing.T) {
 	for _, j := range jobs {
 		lost(t, j)
 	}
-	var summaries [2]*Summary
+	var summaries [2]*report.Summary
 	both(func(i int) (err error) {
 		summaries[i], err = Train(t.Context(), jobs[i], quiet)
 		return err

@@ -9,11 +9,12 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/runstate"
 )
 
 // image is what is saved in a snapshot. Once it is fixed, it does not change with the run.
 type image struct {
-	resume  resumption
+	resume  runstate.Record
 	epoch   int
 	tensors []modeldir.Tensor            // copies; nil: the dense file exists
 	pending *sparsetable.PendingSnapshot // nil: the table's snapshot exists
@@ -47,7 +48,7 @@ func (s *snapshots) fix() (*image, error) {
 		t.Data = slices.Clone(t.Data)
 		im.tensors = append(im.tensors, t)
 	}
-	if im.pending, err = r.table.Snapshot(r.grace, im.resume.tableRecord()); err != nil {
+	if im.pending, err = r.table.Snapshot(r.grace, im.resume.TableRecord()); err != nil {
 		return im, fmt.Errorf("table snapshot: %w", err)
 	}
 	return im, nil
@@ -57,22 +58,22 @@ func (s *snapshots) fix() (*image, error) {
 // in it is copied, and encoded in the background.
 func (s *snapshots) image() (*image, error) {
 	r := s.run
-	im := &image{done: make(chan struct{}), epoch: r.state.Epoch, resume: resumption{
-		Format: resumeFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day,
+	im := &image{done: make(chan struct{}), epoch: r.state.Epoch, resume: runstate.Record{
+		Format: runstate.RecordFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day,
 		Step: r.state.Engine.Step, Seconds: r.elapsed(), Snapshots: s.summary, Resumed: r.resumed, Recoveries: r.recoveries,
-		Online: r.state.Online.clone(), Reader: r.state.Reader, best: r.state.Best,
+		Online: r.state.Online.Clone(), Reader: r.state.Reader, Best: r.state.Best,
 	}}
 	var err error
-	if im.resume.Reports, err = r.reports.sizes(); err != nil {
+	if im.resume.Reports, err = r.reports.Sizes(); err != nil {
 		return im, err
 	}
-	im.quarantine = r.state.quarantine()
+	im.quarantine = r.state.QuarantineBytes()
 	state := r.state
-	state.Online, state.Reader = online{}, nil
-	if state.training(state.Epoch) {
-		state.Spent = state.Spent.plus(r.clock.now())
+	state.Online, state.Reader = runstate.Online{}, nil
+	if state.Training(state.Epoch) {
+		state.Spent = state.Spent.Plus(r.clock.Now())
 	}
-	im.resume.State, err = state.encode()
+	im.resume.State, err = state.Encode()
 	return im, err
 }
 
@@ -118,12 +119,12 @@ func (s *snapshots) prepare(im *image) error {
 		im.bytes += 4 * int64(len(t.Data))
 	}
 	im.tensors = nil
-	return errors.Join(s.run.reports.sync(), s.run.data.quarantine.Sync())
+	return errors.Join(s.run.reports.Sync(), s.run.data.quarantine.Sync())
 }
 
 // commit makes an image the one that another process goes on from.
 func (s *snapshots) commit(im *image) error {
-	im.resume.Snapshots.add(im)
+	im.count(&im.resume.Snapshots)
 	data, err := json.Marshal(&im.resume)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/trainer/inference"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 )
@@ -83,16 +84,16 @@ func TestWarmStartChangesIndicators(t *testing.T) {
 		third.Training.WarmStart = second.Output.ModelDir
 		train(t, third)
 		a, b, c := load(t, first.Output.ModelDir), load(t, second.Output.ModelDir), load(t, third.Output.ModelDir)
-		if got := len(b.model.Spec().Dense); got != 6 {
+		if got := len(b.Network.Spec().Dense); got != 6 {
 			t.Fatalf("%s: %d dense features", kind, got)
 		}
-		for i, p := range a.model.Params() {
-			with, back := b.model.Params()[i], c.model.Params()[i]
+		for i, p := range a.Network.Params() {
+			with, back := b.Network.Params()[i], c.Network.Params()[i]
 			if len(with.Data) < len(p.Data) || !near(back.Data, p.Data) {
 				t.Errorf("%s: %s is not what it was after a night with indicators", kind, p.Name)
 			}
 		}
-		for _, l := range []*Loaded{a, b, c} { // predictions need no more than the model
+		for _, l := range []*inference.Model{a, b, c} { // predictions need no more than the model
 			if _, err := l.Evaluate(t.Context(), first.Data.Eval); err != nil {
 				t.Errorf("%s: %v", kind, err)
 			}

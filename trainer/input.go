@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 
+	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/trainer/jobparts"
+	"aibox/trainer/report"
 )
 
 // dataset is what a run reads. The files are those that were listed at its start: the check
@@ -89,7 +91,7 @@ func (r *run) split(ctx context.Context) error {
 	if share == 0 {
 		return nil
 	}
-	r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
+	r.opts.Status.Begin(report.PhaseScanning, 0, 0, nil, nil)
 	o := r.trainOptions(0, r.job.Data.Limit)
 	o.Schema = jobparts.WithoutStatistics(o.Schema)
 	split, err := reader.SplitTail(ctx, o, share)
@@ -97,7 +99,7 @@ func (r *run) split(ctx context.Context) error {
 		return fmt.Errorf("counting the rows of data.train: %w", err)
 	}
 	if split.Head == 0 || split.Head == split.Rows {
-		return optionErrorf("data.validation_fraction is %g, but data.train have %d examples, so that nothing would be left to train on or to hold out", share, split.Rows)
+		return errkind.Errorf(errkind.Usage, "data.validation_fraction is %g, but data.train have %d examples, so that nothing would be left to train on or to hold out", share, split.Rows)
 	}
 	r.data.split = split
 	r.log.Info("held out for validation", "examples", split.Rows-split.Head, "of", split.Rows)

@@ -15,6 +15,7 @@ import (
 	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/runstate"
 )
 
 // identify describes the run for its snapshots.
@@ -23,7 +24,7 @@ func (r *run) identify() error {
 	if err := r.job.Show(&job); err != nil {
 		return err
 	}
-	id := identity{Job: job.String(), Night: r.job.Night(), Start: r.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
+	id := runstate.Identity{Job: job.String(), Night: r.job.Night(), Start: r.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
 	var err error
 	r.identity, err = json.Marshal(id)
 	return err
@@ -31,7 +32,7 @@ func (r *run) identify() error {
 
 // interrupted returns what an interrupted run left, if this run can go on with it. If it
 // cannot, the log says why, at the latest when what it left is deleted, and the result is nil.
-func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error) {
+func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Identity, err error) {
 	data, err = modeldir.Interrupted(r.job.Output.ModelDir)
 	var damage *modeldir.CorruptionError
 	switch {
@@ -49,7 +50,7 @@ func (r *run) interrupted() (data []byte, x *resumption, id *identity, err error
 		r.doesNotContinue(slog.LevelWarn, "snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
-	if x, id, err = decodeResumption(data); err != nil {
+	if x, id, err = runstate.Decode(data); err != nil {
 		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 		return nil, nil, nil, nil
 	}
@@ -71,7 +72,7 @@ func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
 }
 
 // differences says in what this run differs from the one that id is of.
-func (r *run) differences(id *identity) (reasons []string, err error) {
+func (r *run) differences(id *runstate.Identity) (reasons []string, err error) {
 	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
 	if err != nil { // a key was renamed or removed since
 		return []string{err.Error()}, nil
@@ -89,7 +90,7 @@ func (r *run) differences(id *identity) (reasons []string, err error) {
 	if len(reasons) > 0 {
 		return reasons, nil // other data follow from that
 	}
-	if reason := r.otherStart(id.Start); reason != "" {
+	if reason := r.chain.OtherStart(id.Start); reason != "" {
 		reasons = append(reasons, reason)
 	}
 	for _, data := range []struct {

@@ -12,11 +12,14 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/generations"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
-// chain is a chain of nights of one job.
-type chain struct {
+// modelChain is a chain of nights of one job.
+type modelChain struct {
 	t   *testing.T
 	set []string
 	log bytes.Buffer // of the last night
@@ -24,7 +27,7 @@ type chain struct {
 
 // newChain returns a chain whose model directories are named by a template, which may
 // hold AT for a new directory.
-func newChain(t *testing.T, dir string, set ...string) (c *chain, at string) {
+func newChain(t *testing.T, dir string, set ...string) (c *modelChain, at string) {
 	t.Helper()
 	log, err := testLog()
 	if err != nil {
@@ -32,10 +35,10 @@ func newChain(t *testing.T, dir string, set ...string) (c *chain, at string) {
 	}
 	at = t.TempDir()
 	all := []string{"data.train=[" + log + "/train-0.tsv]", `output.model_dir="` + strings.ReplaceAll(dir, "AT", at) + `"`, "training.warm_start=latest", "training.max_examples=640", "timezone=UTC"}
-	return &chain{t: t, set: append(all, set...)}, at
+	return &modelChain{t: t, set: append(all, set...)}, at
 }
 
-func (c *chain) job(date string, set ...string) *configs.Job {
+func (c *modelChain) job(date string, set ...string) *configs.Job {
 	c.t.Helper()
 	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "lr", 1)), configs.LoadOptions{Set: append(c.set[:len(c.set):len(c.set)], set...), Date: date})
 	if err != nil {
@@ -45,7 +48,7 @@ func (c *chain) job(date string, set ...string) *configs.Job {
 }
 
 // night trains the job of a date.
-func (c *chain) night(date string, set ...string) (*Summary, error) {
+func (c *modelChain) night(date string, set ...string) (*report.Summary, error) {
 	c.t.Helper()
 	c.log.Reset()
 	return Train(c.t.Context(), c.job(date, set...), Options{Logger: slog.New(slog.NewTextHandler(&c.log, nil)), Version: "test"})
@@ -53,7 +56,7 @@ func (c *chain) night(date string, set ...string) (*Summary, error) {
 
 // starts fails unless the night of a date starts from the model in want, which may hold
 // AT; "" is a new model.
-func (c *chain) starts(date, want string, set ...string) *Summary {
+func (c *modelChain) starts(date, want string, set ...string) *report.Summary {
 	c.t.Helper()
 	s, err := c.night(date, set...)
 	if err != nil {
@@ -66,7 +69,7 @@ func (c *chain) starts(date, want string, set ...string) *Summary {
 }
 
 // said fails unless the log of the last night has all of the texts.
-func (c *chain) said(texts ...string) {
+func (c *modelChain) said(texts ...string) {
 	c.t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(c.log.String(), text) {
@@ -242,11 +245,11 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	if _, err := os.Stat(at + "/m/gen-000001"); !errors.Is(err, fs.ErrNotExist) || strings.Contains(c.log.String(), "could not be deleted") {
 		t.Errorf("the model from which the night has started is still there: %v\n%s", err, c.log.String())
 	}
-	before := digestOf(t, c.job(""))
+	before := testjobs.Digest(t, c.job(""))
 	if _, err := c.night("2026-11-18"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
 		t.Errorf("the model before is gone: %v", err)
 	}
-	if digestOf(t, c.job("")) != before {
+	if testjobs.Digest(t, c.job("")) != before {
 		t.Error("the model has changed")
 	}
 	if _, err := c.night("2026-11-18", `training.warm_start=""`); err != nil {
@@ -289,7 +292,7 @@ func TestLatestWhereTheClockIsWrong(t *testing.T) {
 			t.Errorf("the clock says %s: %v", date, err)
 		}
 	}
-	if all, err := Generations(at + "/m"); err != nil || len(all) != 2 || all[0].State != Published {
+	if all, err := generations.List(at + "/m"); err != nil || len(all) != 2 || all[0].State != generations.Published {
 		t.Errorf("there are %+v, %v", all, err)
 	}
 	if err := onClock("2026-11-18"); err != nil { // again
@@ -318,7 +321,7 @@ func TestLatestMeanwhile(t *testing.T) {
 	c, _ := newChain(t, "AT/m")
 	c.starts("", "")
 	j := c.job("")
-	r := &run{job: j, opts: quiet, log: quiet.Logger}
+	r := newRun(j, quiet)
 	if err := r.openPrevious(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/trainer/densefile"
 	"aibox/trainer/model"
 )
 
@@ -28,11 +29,11 @@ func TestLinearOptimizer(t *testing.T) {
 		zeros := job(t, kind, "optimizer.linear={kind: ftrl, ftrl_l1: 1000}")
 		train(t, zeros)
 		l := load(t, zeros.Output.ModelDir)
-		dense := l.Saved.Tensor(paramPrefix + model.LinearWeight).Data
+		dense := l.Saved.Tensor(densefile.ParamPrefix + model.LinearWeight).Data
 		if len(dense) < 3 || slices.ContainsFunc(dense, func(w float32) bool { return w != 0 }) {
 			t.Errorf("%s: the weights of dense features do not feel the L1 penalty: %v", kind, dense)
 		}
-		dense = load(t, first.Output.ModelDir).Saved.Tensor(paramPrefix + model.LinearWeight).Data
+		dense = load(t, first.Output.ModelDir).Saved.Tensor(densefile.ParamPrefix + model.LinearWeight).Data
 		if !slices.ContainsFunc(dense, func(w float32) bool { return w != 0 }) {
 			t.Errorf("%s: the weights of dense features learn nothing", kind)
 		}

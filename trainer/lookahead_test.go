@@ -13,6 +13,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
@@ -59,7 +60,7 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 	if _, err := Train(t.Context(), j, opts); err != nil {
 		t.Fatal(err)
 	}
-	if got := digestOf(t, j); got != want {
+	if got := testjobs.Digest(t, j); got != want {
 		t.Errorf("digest %s, in memory %s", got, want)
 	}
 	passes := (testTrainRows + 63) / 64

@@ -2,39 +2,18 @@ package trainer
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/report"
 )
-
-// gzipFile compresses a file and cuts the end off.
-func gzipFile(t *testing.T, from string, keep func(size int) int) string {
-	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "part.gz")
-	if err := os.WriteFile(path, b.Bytes()[:keep(b.Len())], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // TestCutDataEndTheJob: a file that lacks its end ends training, whether it is
 // trained on or evaluated, and eval. What is lost is in the summary.
@@ -42,11 +21,11 @@ func TestCutDataEndTheJob(t *testing.T) {
 	whole := func(size int) int { return size }
 	half := func(size int) int { return size / 2 }
 	j := job(t, "lr")
-	good := gzipFile(t, j.Data.Train[0], whole)
-	cut := gzipFile(t, j.Data.Train[0], half)
+	good := testjobs.Gzip(t, j.Data.Train[0], whole)
+	cut := testjobs.Gzip(t, j.Data.Train[0], half)
 	j.Data.Train, j.Data.Eval = []string{good}, []string{good}
 	train(t, j)
-	l, err := Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{}, quiet)
+	l, err := inference.Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{}, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +61,7 @@ func TestCutDataEndTheJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var saved Summary
+	var saved report.Summary
 	if err := json.Unmarshal(data, &saved); err != nil || len(saved.TrainRows.Lost) != 1 || saved.TrainRows.Lost[0] != s.TrainRows.Lost[0] {
 		t.Errorf("%+v (%v)", saved.TrainRows, err)
 	}

@@ -17,6 +17,8 @@ import (
 	"aibox/configs"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/report"
 )
 
 // waysToLose are the ways in which a directory of a table is lost. Each gets an entry of
@@ -56,14 +58,14 @@ func removeIn(dir string, patterns ...string) error {
 // takeAway removes a file or a directory at one instant, also where a run writes files in it, which would fill a
 // directory again that is removed file by file.
 func takeAway(path string) error {
-	to, err := os.MkdirTemp(logDir, "lost")
+	to, err := os.MkdirTemp(testjobs.Dir, "lost")
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(path, filepath.Join(to, "it")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.RemoveAll(to) // what is written into it still goes with logDir
+	_ = os.RemoveAll(to) // what is written into it still goes with testjobs.Dir
 	return nil
 }
 
@@ -112,7 +114,7 @@ func killedAfterUpload(t *testing.T, j *configs.Job, at int) {
 }
 
 // trainAloud trains a job that must succeed, and returns what it said.
-func trainAloud(t *testing.T, j *configs.Job) (*Summary, string) {
+func trainAloud(t *testing.T, j *configs.Job) (*report.Summary, string) {
 	t.Helper()
 	var log bytes.Buffer
 	opts := quiet
@@ -130,7 +132,7 @@ func onTwoDisks(set ...string) []string {
 
 // checkRecovery checks that a run went back to a remote snapshot, or to the beginning, after
 // 13 passes, of which the last has no snapshot, and that it said so.
-func checkRecovery(t *testing.T, s *Summary, said string, remote bool) {
+func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	t.Helper()
 	if len(s.Recoveries) != 1 {
 		t.Fatalf("recoveries %+v", s.Recoveries)

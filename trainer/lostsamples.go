@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"aibox/configs"
@@ -37,19 +36,11 @@ func (e *LostSamplesError) Unwrap() error { return e.Lost }
 // ErrorKind says that data are lost.
 func (*LostSamplesError) ErrorKind() errkind.Kind { return errkind.LostData }
 
-// lostSamples is the portion of lost samples of all failures of a run.
-func lostSamples(all []Recovery) (portion float64) {
-	for i := range all {
-		portion += all[i].LostSamples
-	}
-	return portion
-}
-
 // partialRecovery is what a model says of the failures of its run, and of that of the model
 // that it was made from.
 func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 	for i := range r.recoveries {
-		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial && !rec.exact() {
+		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial && !rec.Exact() {
 			p.Recoveries++
 			p.LostSamples += rec.LostSamples
 			p.RowsAnew += rec.RowsLost - rec.RowsRestored
@@ -57,40 +48,4 @@ func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 	}
 	p.Inherited = r.start != nil && r.start.Inexact
 	return p
-}
-
-// progress is how far a snapshot is.
-type progress struct {
-	Epoch    int            `json:"epoch"`
-	Examples int64          `json:"examples"`
-	Best     *kept          `json:"best"`
-	Epochs   []EpochSummary `json:"epochs"`
-}
-
-func (x *resumption) progress() (p progress) {
-	_ = json.Unmarshal(x.State, &p) // it was decoded before, or written by this process
-	return p
-}
-
-// totalExamples is S_total, as far as it is known when the run is at x: the examples of all
-// epochs, of which the first one, or what was read of it, tells how many one has. Before that
-// is known, nothing is taken to follow, so that the portion of lost samples is not
-// underestimated.
-func (x *resumption) totalExamples(job *configs.Job) int64 {
-	p := x.progress()
-	each := p.Examples
-	switch c := x.Reader; {
-	case len(p.Epochs) > 0:
-		each = p.Epochs[0].Examples
-	case c != nil && c.Counts.BytesRead > 0 && c.Counts.Examples > 0:
-		each = int64(float64(c.Counts.Examples) * float64(c.Counts.BytesTotal) / float64(c.Counts.BytesRead))
-	}
-	if limit := job.Data.Limit; limit > 0 {
-		each = min(each, limit)
-	}
-	total := each * int64(job.Training.Epochs)
-	if most := job.Training.MaxExamples; most > 0 {
-		total = min(total, most)
-	}
-	return max(total, p.Examples, 1)
 }

@@ -1,15 +1,11 @@
 package trainer
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
-	"aibox/internal/hdfstest"
+	"aibox/trainer/internal/testjobs"
 )
-
-// logDir holds what tests share.
-var logDir string
 
 func TestMain(m *testing.M) {
 	if code, is := crashChild(); is {
@@ -18,13 +14,5 @@ func TestMain(m *testing.M) {
 	if code, is := nightChild(); is {
 		os.Exit(code)
 	}
-	dir, err := os.MkdirTemp("", "aibox-trainer-test")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	logDir = dir
-	code := hdfstest.Run(m)
-	os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(testjobs.Main(m))
 }

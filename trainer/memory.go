@@ -1,8 +1,6 @@
 package trainer
 
 import (
-	"time"
-
 	"aibox/internal/process"
 	"aibox/sparsetable"
 	"aibox/trainer/forecast"
@@ -10,7 +8,7 @@ import (
 
 // memory is what the run has taken so far.
 func (r *run) memory(table sparsetable.Stats) forecast.Memory {
-	m := forecast.Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.Most(), Process: processMemory().Peak}
+	m := forecast.Memory{Table: table.MemoryBytes, Passes: r.table.passBytes.Most(), Process: process.MemoryOrZero().Peak}
 	if r.engine != nil {
 		m.Engine = r.engine.MemoryBytes()
 		m.Dense = forecast.DenseBytes(r.model, r.state.Engine.Dense)
@@ -25,23 +23,3 @@ func (r *run) memory(table sparsetable.Stats) forecast.Memory {
 
 // mostRead is how many examples one reading of the data has had at most.
 func (r *run) mostRead() int64 { return max(r.state.Examples, r.summary.EvalRows.Good) }
-
-// processMemory is the resident set of the process, or zeros if the system does not tell
-// it.
-func processMemory() process.Memory {
-	m, err := process.ReadMemory()
-	if err != nil {
-		return process.Memory{}
-	}
-	return m
-}
-
-// processorTime is the time that the process has spent on cores so far, or 0 if the system
-// does not tell it.
-func processorTime() time.Duration {
-	used, err := process.ProcessorTime()
-	if err != nil {
-		return 0
-	}
-	return used
-}

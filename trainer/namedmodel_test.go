@@ -10,6 +10,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
 )
@@ -36,7 +37,7 @@ func TestNamedModelLosesDirectory(t *testing.T) {
 			loseIn(t, first.SparseTable.Dirs[i%2], "*-gen-000001-*", way)
 			j := fromModel(t, start, remote)
 			s, said := trainAloud(t, j)
-			if got := digestOf(t, j); got != want || len(s.Recoveries) != 1 || s.Recoveries[0].From != start || s.WarmStart != start {
+			if got := testjobs.Digest(t, j); got != want || len(s.Recoveries) != 1 || s.Recoveries[0].From != start || s.WarmStart != start {
 				t.Errorf("digest %s, want %s; started from %s, recoveries %+v\n%s", got, want, s.WarmStart, s.Recoveries, said)
 			}
 			if !strings.Contains(said, "restored from output.remote for this run") {
@@ -92,7 +93,7 @@ func TestModelLosesItsCatalogAlone(t *testing.T) {
 	if err := os.RemoveAll(catalogs[0]); err != nil {
 		t.Fatal(err)
 	}
-	if got := digestOf(t, first); got != digest {
+	if got := testjobs.Digest(t, first); got != digest {
 		t.Errorf("digest %s, was %s", got, digest)
 	}
 	if got, err := load(t, first.Output.ModelDir).Evaluate(t.Context(), first.Data.Eval); err != nil || fmt.Sprint(got.Metrics) != fmt.Sprint(eval.Metrics) {

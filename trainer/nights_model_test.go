@@ -20,9 +20,12 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -205,7 +208,7 @@ func (w *nights) want(name string) string {
 	if err := s.run(w.t.Context(), nil, quiet.Logger); err != nil {
 		w.t.Fatalf("undisturbed night %s: %v", name, err)
 	}
-	in, err := Inspect(w.t.Context(), w.undisturbed(name), false, quiet)
+	in, err := inference.Inspect(w.t.Context(), w.undisturbed(name), false, testjobs.Quiet)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -500,14 +503,14 @@ func (w *nights) learn(night int, log string) bool {
 // that it should be from now on. It returns its name.
 func (w *nights) otherModel(name string, g *modeldir.Generation, log string) string {
 	w.t.Helper()
-	var s Summary
-	data, err := os.ReadFile(modeldir.ReportOf(w.dir(), g.Name, summaryName))
+	var s report.Summary
+	data, err := os.ReadFile(modeldir.ReportOf(w.dir(), g.Name, report.SummaryName))
 	if err = errors.Join(err, json.Unmarshal(data, &s)); err != nil {
 		w.t.Fatal(err)
 	}
 	want := modeldir.PartialRecovery{LostSamples: s.LostSamples, Inherited: g.Manifest.PartialRecovery.Inherited}
 	for _, r := range s.Recoveries {
-		if r.Mode == configs.RecoveryPartial && !r.exact() { // others change nothing
+		if r.Mode == configs.RecoveryPartial && !r.Exact() { // others change nothing
 			want.Recoveries++
 			want.RowsAnew += r.RowsLost - r.RowsRestored
 		}
@@ -519,7 +522,7 @@ func (w *nights) otherModel(name string, g *modeldir.Generation, log string) str
 	name = fmt.Sprintf("%s~%d", name, w.inexact)
 	w.did = append(w.did, fmt.Sprintf("which is %s: %+v", name, want))
 	model := modeldir.JoinName(w.dir(), g.Number)
-	in, err := Inspect(w.t.Context(), model, true, quiet)
+	in, err := inference.Inspect(w.t.Context(), model, true, testjobs.Quiet)
 	if err != nil || len(in.Faults) > 0 {
 		w.t.Fatal(err, in)
 	}
@@ -637,7 +640,7 @@ func (w *nights) same(model, identity string, whole bool) {
 	if !ok {
 		w.t.Fatalf("%s is no model that was trained", model)
 	}
-	in, err := Inspect(w.t.Context(), model, true, quiet)
+	in, err := inference.Inspect(w.t.Context(), model, true, testjobs.Quiet)
 	if err != nil {
 		w.t.Fatalf("%s, which is %s: %v", model, name, err)
 	}
@@ -656,7 +659,7 @@ func (w *nights) check() {
 	for i := range list {
 		g := &list[i]
 		name := modeldir.JoinName(w.dir(), g.Number)
-		_, err := Inspect(w.t.Context(), name, true, quiet)
+		_, err := inference.Inspect(w.t.Context(), name, true, testjobs.Quiet)
 		switch {
 		case errors.Is(err, sparsetable.ErrArriving): // the night that restored it was killed
 		case !w.broken[keyOf(g)], err == nil: // or the directory that it has lost had no rows but those kept for speed

@@ -84,7 +84,7 @@ func waitUntilSaved(ctx context.Context, r *run) error {
 	if u := r.snapshots.uploads; u != nil {
 		u.Finish(ctx)
 		if u.priority != nil {
-			collectNow(r)
+			u.priority.Collect(r.state.Engine.Step)
 			u.priority.Finish(ctx)
 		}
 	}

@@ -12,7 +12,9 @@ import (
 
 	"aibox/reader"
 	"aibox/trainer/engine"
-	"aibox/trainer/metrics"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // TestLinesLeaveTheEpochsMetrics: how often metrics are written does not show in
@@ -20,7 +22,7 @@ import (
 func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	seldom := train(t, job(t, "lr", "output.log_every=1000000"))
 	j := job(t, "lr", "output.log_every=1")
-	status := new(Status)
+	status := new(report.Status)
 	opts := quiet
 	opts.Status = status
 	often, err := Train(t.Context(), j, opts)
@@ -30,14 +32,14 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	if a, b := often.Epochs[0].Online, seldom.Epochs[0].Online; a != b && !(math.IsNaN(float64(a.GroupAUC)) && a.AUC == b.AUC && a.LogLoss == b.LogLoss && a.AUCError == b.AUCError) {
 		t.Errorf("%+v with a line for every mini-batch, %+v with one", a, b)
 	}
-	f, err := os.Open(filepath.Join(j.Output.ModelDir, metricsName))
+	f, err := os.Open(filepath.Join(j.Output.ModelDir, report.MetricsName))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	lines := 0
 	for scan := bufio.NewScanner(f); scan.Scan(); lines++ { // an untrained model ties nearly all examples
-		var line metricsLine
+		var line report.Line
 		if err := json.Unmarshal(scan.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
@@ -63,16 +65,21 @@ func BenchmarkOnline(b *testing.B) {
 	}
 	for _, every := range []int64{1, 1000} {
 		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
-			lines, err := metrics.CreateJSONL(filepath.Join(b.TempDir(), "m"))
+			j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=" + b.TempDir(), fmt.Sprint("output.log_every=", every)})
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer func() { _ = lines.Close() }()
-			j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=y", fmt.Sprint("output.log_every=", every)})
+			w, err := modeldir.Create(j.Output.ModelDir)
 			if err != nil {
 				b.Fatal(err)
 			}
-			r := &run{job: j, opts: Options{Status: new(Status)}, reports: &reports{lines: lines}, state: State{Online: newOnline()}}
+			defer func() { _ = w.Close() }()
+			reports, err := report.OpenWriter(j, w, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = reports.Close() }()
+			r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: reports, state: runstate.State{Online: runstate.NewOnline()}}
 			for b.Loop() {
 				if err := r.scored(res); err != nil {
 					b.Fatal(err)

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -22,7 +24,7 @@ func (r *run) checkOutputs(ctx context.Context) error {
 // where output.model_dir was changed in a job file that "config show" has printed. What is there are
 // links to the reports of that model, which belong to it.
 func refuseOtherModels(job *configs.Job) error {
-	paths := reportPaths(job)
+	paths := report.Paths(job)
 	var errs []error
 	for _, name := range []string{"metrics", "tensorboard"} {
 		dir := filepath.Dir(paths[name])
@@ -30,7 +32,7 @@ func refuseOtherModels(job *configs.Job) error {
 			continue
 		}
 		if _, err := modeldir.Generations(dir); !errors.Is(err, modeldir.ErrNoModel) {
-			errs = append(errs, optionErrorf("output.%s: %s is in the model directory %s, which is not output.model_dir (%s): it would be written into the reports of another model; leave output.%[1]s out, or name another place", name, paths[name], dir, job.Output.ModelDir))
+			errs = append(errs, errkind.Errorf(errkind.Usage, "output.%s: %s is in the model directory %s, which is not output.model_dir (%s): it would be written into the reports of another model; leave output.%[1]s out, or name another place", name, paths[name], dir, job.Output.ModelDir))
 		}
 	}
 	return errors.Join(errs...)
@@ -39,7 +41,7 @@ func refuseOtherModels(job *configs.Job) error {
 // checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
 func (r *run) checkFirstRemote() error {
 	uri := r.job.Output.Remote
-	if uri == "" || r.hasChain() { // it may be away for a night
+	if uri == "" || r.chain.Exists() { // it may be away for a night
 		return nil
 	}
 	if err := transfer.CheckPlace(r.data.sources, uri); err != nil {
@@ -68,7 +70,7 @@ func Inputs(job *configs.Job) []string {
 // jobOutputs are the files that a job writes. Where the names of a directory's files
 // are known only during the run, one file stands for all of them.
 func jobOutputs(job *configs.Job) []string {
-	paths := reportPaths(job)
+	paths := report.Paths(job)
 	outputs := []string{
 		filepath.Join(job.Output.ModelDir, modeldir.ManifestName), paths["summary"], paths["quarantine"],
 		filepath.Join(job.Output.ModelDir, failedSummaryName), filepath.Join(job.Output.ModelDir, failedQuarantineName), paths["metrics"],

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/internal/panics"
+	"aibox/trainer/inference"
 )
 
 // panickyHandler is a slog.Handler that panics at a message: wherever the job
@@ -34,7 +35,7 @@ func TestPanicLeavesTheEarlierModel(t *testing.T) {
 	j := job(t, "lr")
 	train(t, j)
 	inspect := func() string {
-		in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
+		in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, inference.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/pace"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
 )
 
@@ -47,7 +49,7 @@ type refill struct {
 
 // partially recovers the table of an interrupted run, and reports whether it has. If it cannot,
 // the log says why, and the run goes back as a whole.
-func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *identity, lost *modeldir.LostError) (bool, error) {
+func (r *run) partially(ctx context.Context, data []byte, x *runstate.Record, id *runstate.Identity, lost *modeldir.LostError) (bool, error) {
 	if r.job.Recovery.Mode != configs.RecoveryPartial {
 		return false, nil
 	}
@@ -59,7 +61,7 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 	if s := x.Snapshots.Remote; s != nil {
 		took = lastUpload(s)
 	}
-	switch p := x.progress(); {
+	switch p := x.Progress(); {
 	case uploads.FullPays(took):
 		return whole("partial recovery does not pay: for recovery.max_lost_samples, a snapshot would be uploaded every "+uploads.Partial.String(), lost)
 	case x.Final != nil:
@@ -102,16 +104,16 @@ func (r *run) partially(ctx context.Context, data []byte, x *resumption, id *ide
 	}
 	r.loss = nil // x tells of it
 	model := "the model will not be that of an undisturbed run"
-	if rec.exact() {
+	if rec.Exact() {
 		model = "nothing was trained since what they went back to, so the model will be that of an undisturbed run"
 	}
 	r.log.Error("only the rows of the lost directories have gone back: "+model, "lost", lost.Error(), "from", rec.From,
-		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", lostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
+		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", report.LostSamples(x.Recoveries), "max_lost_samples", r.job.Recovery.MaxLostSamples)
 	return true, nil
 }
 
 // refillFrom finds what lost rows go back to, and restores it to scratch.
-func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id *identity) (*refill, error) {
+func (r *run) refillFrom(ctx context.Context, scratch string, x *runstate.Record, id *runstate.Identity) (*refill, error) {
 	survivors := modeldir.Survivors(r.job.Output.ModelDir)
 	if r.job.Snapshots.Remote != "" {
 		from, err := r.refillFromSnapshot(ctx, scratch, x, survivors)
@@ -158,7 +160,7 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *resumption, id 
 
 // refillFromSnapshot restores the newest whole snapshot in snapshots.remote of the run that x
 // is of; nil: there is none.
-func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumption, survivors map[string]string) (*refill, error) {
+func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *runstate.Record, survivors map[string]string) (*refill, error) {
 	d, err := r.presentSnapshots("restoring a snapshot")
 	if err != nil {
 		return nil, err
@@ -180,7 +182,7 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 			}
 			continue
 		}
-		at, _, err := decodeResumption(m.Model)
+		at, _, err := runstate.Decode(m.Model)
 		if err != nil || at.Step > x.Step {
 			continue
 		}
@@ -202,14 +204,14 @@ func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *resumpt
 			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 			return sparsetable.Open(ctx, o)
 		}
-		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.progress().Examples, step: at.Step, open: open}, nil
+		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.Progress().Examples, step: at.Step, open: open}, nil
 	}
 	return nil, nil
 }
 
 // refillTable opens the table without what is lost, refills it, and makes the result what the
 // next run goes on from. x is changed to that.
-func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost *modeldir.LostError, from *refill) (rec *Recovery, err error) {
+func (r *run) refillTable(ctx context.Context, data []byte, x *runstate.Record, lost *modeldir.LostError, from *refill) (rec *report.Recovery, err error) {
 	w, err := r.takeOver(data)
 	if err != nil {
 		return nil, err
@@ -226,7 +228,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	o := jobparts.TableOptions(r.job)
 	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = w.TableDir(), dirs, true
 	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.Layout, r.log, x.Snapshot, true
-	o.Init = newRowInit(r.Layout, r.Rows, r.job.Seed, *r.job.SparseTable.InitStddev)
+	o.Init = jobparts.NewRowInit(r.Layout, r.Rows, r.job.Seed, *r.job.SparseTable.InitStddev)
 	o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 	t, err := sparsetable.Open(ctx, o)
 	if damaged(err) {
@@ -240,16 +242,16 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if !ok {
 		return nil, sparsetable.ErrUnsupported
 	}
-	rec = &Recovery{
+	rec = &report.Recovery{
 		Time: time.Now().UTC().Truncate(time.Second), Mode: configs.RecoveryPartial, Lost: lost.Lost, From: from.from,
-		Step: x.Step, Examples: x.progress().Examples,
+		Step: x.Step, Examples: x.Progress().Examples,
 	}
 	if l := handler.Lost(); l != nil && l.TotalSlots > 0 {
 		// Rows that were in no bucket yet are lost without a slot.
 		rec.RowsLost, rec.LostShare = l.Rows, max(float64(l.Slots)/float64(l.TotalSlots), float64(l.Rows)/float64(max(l.TotalRows, 1)))
-		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.totalExamples(r.job)) * rec.LostShare
+		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.TotalExamples(r.job)) * rec.LostShare
 	}
-	before := lostSamples(x.Recoveries)
+	before := report.LostSamples(x.Recoveries)
 	if most := r.job.Recovery.MaxLostSamples; before+rec.LostSamples > most {
 		return nil, &LostSamplesError{Lost: lost, Before: before, Portion: before + rec.LostSamples, Most: most, From: from.from}
 	}
@@ -272,7 +274,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 		}
 		rec.RowsRestored += rows
 	}
-	pending, err := t.Snapshot(ctx, x.tableRecord())
+	pending, err := t.Snapshot(ctx, x.TableRecord())
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +282,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	if err != nil {
 		return nil, err
 	}
-	if err := x.refilled(info.ID); err != nil {
+	if err := x.Refilled(info.ID); err != nil {
 		return nil, err
 	}
 	if rec.RowsLost > 0 {
@@ -296,29 +298,9 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *resumption, lost 
 	return rec, dropOlder(t, x)
 }
 
-// refilled has x refer to the snapshot of a table that was refilled, and so the best epoch, if there is one:
-// it is of the same instant.
-func (x *resumption) refilled(snapshot uint64) error {
-	x.Snapshot = snapshot
-	best := x.progress().Best
-	if best == nil {
-		return nil
-	}
-	best.Snapshot = snapshot
-	var state map[string]json.RawMessage
-	err := json.Unmarshal(x.State, &state)
-	if err == nil {
-		state["best"], err = json.Marshal(best)
-	}
-	if err == nil {
-		x.State, err = json.Marshal(state)
-	}
-	return err
-}
-
 // dropOlder drops the snapshots of a table that was refilled but that of x: they have files that are
 // lost, and one that cannot be read would keep the table from being opened.
-func dropOlder(t sparsetable.Table, x *resumption) error {
+func dropOlder(t sparsetable.Table, x *runstate.Record) error {
 	all, err := t.Snapshots()
 	for _, s := range all {
 		if s.ID != x.Snapshot {

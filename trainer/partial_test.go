@@ -16,7 +16,10 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // partialJob is a job of which half of the memory is enough for its table, and which is too
@@ -81,7 +84,7 @@ func TestPartialRecoveryOfTheBestEpoch(t *testing.T) {
 			got := outcome(t, j, s)
 			got.compare(t, &want)
 			checkOneSnapshot(t, j)
-			in, err := Inspect(t.Context(), j.Output.ModelDir, true, quiet)
+			in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, testjobs.Quiet)
 			if err != nil || len(in.Faults) > 0 || in.Manifest.Epoch != 1 {
 				t.Errorf("%+v, %v", in, err)
 			}
@@ -178,21 +181,21 @@ func TestPartialRecovery(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", text, said)
 		}
 	}
-	in, err := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
+	in, err := inference.Inspect(t.Context(), j.Output.ModelDir, false, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p := in.Manifest.PartialRecovery; p.Recoveries != 2 || p.LostSamples != sum || p.Inherited {
 		t.Errorf("the model says %+v", p)
 	}
-	lines := strings.Split(strings.TrimSpace(reportOfModel(t, j, metricsName)), "\n")
-	var line metricsLine
+	lines := strings.Split(strings.TrimSpace(reportOfModel(t, j, report.MetricsName)), "\n")
+	var line report.Line
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil || line.LostSamples != sum {
 		t.Errorf("the last line of metrics is %s, %v", lines[len(lines)-1], err)
 	}
 	next := partialJob(t, "training.warm_start="+j.Output.ModelDir)
 	train(t, next)
-	if in, err = Inspect(t.Context(), next.Output.ModelDir, false, quiet); err != nil || in.Manifest.PartialRecovery != (modeldir.PartialRecovery{Inherited: true}) {
+	if in, err = inference.Inspect(t.Context(), next.Output.ModelDir, false, testjobs.Quiet); err != nil || in.Manifest.PartialRecovery != (modeldir.PartialRecovery{Inherited: true}) {
 		t.Errorf("the model of the next night says %+v, %v", in.Manifest.PartialRecovery, err)
 	}
 }

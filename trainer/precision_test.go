@@ -9,6 +9,8 @@ import (
 
 	"aibox/configs"
 	"aibox/trainer/engine"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 )
 
 const bf16 = "engine.precision=bf16"
@@ -16,7 +18,7 @@ const bf16 = "engine.precision=bf16"
 // TestBF16HoweverItIsRun: in bfloat16 too, the same job, seed and data give the same
 // model. It is another one than in float32 where layers have more than one unit.
 func TestBF16HoweverItIsRun(t *testing.T) {
-	for _, kind := range someKinds() {
+	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			base := append(slices.Clone(extras[kind]), bf16)
 			want := train(t, job(t, kind, base...)).Digest
@@ -42,11 +44,11 @@ func TestBF16HoweverItIsRun(t *testing.T) {
 func TestModelKeepsItsPrecision(t *testing.T) {
 	j := job(t, "dlrm", "model.bottom_layers=[8, 4]", bf16)
 	s := train(t, j)
-	in, err := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
+	in, err := inference.Inspect(t.Context(), j.Output.ModelDir, false, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluate := func(set ...string) *Evaluation {
+	evaluate := func(set ...string) *inference.Evaluation {
 		t.Helper()
 		e, err := load(t, j.Output.ModelDir, set...).Evaluate(t.Context(), j.Data.Eval)
 		if err != nil {
@@ -82,9 +84,9 @@ func TestWarmStartChangesPrecision(t *testing.T) {
 			t.Errorf("from %s to %s: the log says so: %v", p[0], p[1], said)
 		}
 		was, is := load(t, dir), load(t, j.Output.ModelDir)
-		for i, p := range was.model.Params() {
+		for i, p := range was.Network.Params() {
 			for k, v := range p.Data {
-				if now := is.model.Params()[i].Data[k]; math.Abs(float64(now-v)) > 1e-9 {
+				if now := is.Network.Params()[i].Data[k]; math.Abs(float64(now-v)) > 1e-9 {
 					t.Fatalf("value %d of %s was %v and is %v", k, p.Name, v, now)
 				}
 			}

@@ -12,6 +12,8 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/generations"
+	"aibox/trainer/report"
 )
 
 // savedStep is a step that trains a job, and waits after each pass until what is saved by then is
@@ -34,12 +36,12 @@ func savedStep(t *testing.T, j *configs.Job) nightStep {
 // snapshots.remote; 0: there is none.
 func savesIn(t *testing.T, j *configs.Job) (snapshot, save int64) {
 	t.Helper()
-	all, _, err := RemoteGenerations(t.Context(), j.Snapshots.Remote, quiet)
+	all, _, err := generations.ListRemote(t.Context(), j.Snapshots.Remote, quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range all {
-		if g.State == PriorityRows {
+		if g.State == generations.PriorityRows {
 			save = max(save, g.Steps)
 		} else {
 			snapshot = max(snapshot, g.Steps)
@@ -95,7 +97,7 @@ func TestPrioritySavesAreKilled(t *testing.T) {
 			if len(sum.Resumed) == 0 && snapshot > 0 {
 				t.Errorf("it has not gone on\n%s", said)
 			}
-			var rec Recovery
+			var rec report.Recovery
 			if len(sum.Recoveries) > 0 {
 				rec = sum.Recoveries[0]
 			}

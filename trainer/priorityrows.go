@@ -15,11 +15,12 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/priority"
 	"aibox/trainer/remote"
+	"aibox/trainer/runstate"
 )
 
 // savedRows are the rows of a priority save, which was fetched and verified.
 type savedRows struct {
-	prioritySaved
+	runstate.PrioritySave
 	from string // URI
 	path string
 }
@@ -51,7 +52,7 @@ func (r *run) fetchSavedRows(ctx context.Context, scratch string, after, until i
 			continue
 		}
 		s := savedRows{from: fmt.Sprintf("%s (priority save %d)", d.URI(), m.Number), path: filepath.Join(scratch, fmt.Sprintf("%s-%d", rowsName, m.Number))}
-		err := json.Unmarshal(m.Model, &s.prioritySaved)
+		err := json.Unmarshal(m.Model, &s.PrioritySave)
 		switch {
 		case err != nil:
 		case s.Layout != r.Layout:

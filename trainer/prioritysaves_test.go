@@ -13,6 +13,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/testseed"
+	"aibox/trainer/generations"
 	"aibox/trainer/priority"
 )
 
@@ -25,22 +26,6 @@ func priorityJob(t *testing.T, kind string, set ...string) *configs.Job {
 }
 
 var priorityKinds = []string{priority.MFU, priority.SSU, priority.SCAR}
-
-// collectNow collects the rows of a save that has begun, on the goroutine that trains.
-func collectNow(r *run) {
-	p := r.snapshots.uploads.priority
-	p.mu.Lock()
-	s := p.save
-	p.mu.Unlock()
-	for s != nil {
-		select {
-		case c := <-p.chunks:
-			p.copy(c)
-		case <-s.collected:
-			s = nil
-		}
-	}
-}
 
 // uploadedNow waits until the last snapshot and the last save are complete and uploaded.
 func uploadedNow(ctx context.Context, t *testing.T, r *run) {
@@ -80,7 +65,7 @@ func TestPrioritySavesChangeNothing(t *testing.T) {
 				opts, most := quiet, 0
 				opts.afterPass = func(ctx context.Context, r *run) error {
 					if driven {
-						collectNow(r)
+						r.snapshots.uploads.priority.Collect(r.state.Engine.Step)
 						uploadedNow(ctx, t, r)
 						most = max(most, len(remoteNames(t, j, "priority")))
 					}
@@ -118,8 +103,8 @@ func stoppedAfterSaves(t *testing.T, j *configs.Job, at int) {
 			return errCrash
 		}
 		if p := r.snapshots.uploads.priority; passes == at-1 || passes == at-3 {
-			p.begin(1 << 30)
-			collectNow(r)
+			p.Begin(1 << 30)
+			p.Collect(r.state.Engine.Step)
 		}
 		return nil
 	}
@@ -171,14 +156,14 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 func TestPrioritySavesAreListed(t *testing.T) {
 	j := priorityJob(t, priority.MFU, rarely...)
 	stoppedAfterSaves(t, j, 6)
-	all, total, err := RemoteGenerations(t.Context(), j.Snapshots.Remote, quiet)
-	if err != nil || len(all) != 3 || all[0].State != Resumable || all[0].Rows != 0 {
+	all, total, err := generations.ListRemote(t.Context(), j.Snapshots.Remote, quiet.Logger)
+	if err != nil || len(all) != 3 || all[0].State != generations.Resumable || all[0].Rows != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	sum := all[0].OwnBytes
 	for i, g := range all[1:] {
 		sum += g.OwnBytes
-		if g.State != PriorityRows || g.Generation != 0 || g.Rows == 0 || g.Bytes <= g.Rows || g.OwnBytes != g.Bytes || g.Steps != []int64{20, 12}[i] ||
+		if g.State != generations.PriorityRows || g.Generation != 0 || g.Rows == 0 || g.Bytes <= g.Rows || g.OwnBytes != g.Bytes || g.Steps != []int64{20, 12}[i] ||
 			g.Run == "" || g.Run != all[0].Run || g.Job != j.PlainName() || g.PublishedAt == "" || g.SavedAt == "" {
 			t.Errorf("%+v", g)
 		}

@@ -12,6 +12,7 @@ import (
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -33,7 +34,7 @@ func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
 		return false, nil
 	}
 	r.log.Info("publishing the model", "remote", uri)
-	name := modeldir.JoinName(dir, s.generation)
+	name := modeldir.JoinName(dir, s.Generation)
 	o := transfer.PublishOptions{Model: name, Remote: uri, BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond), Options: r.opts.transfer()}
 	out, err := transfer.Publish(ctx, o)
 	if r.notReadable(err) != nil && ctx.Err() == nil { // perhaps for a moment only
@@ -48,7 +49,7 @@ func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
 		s.NotPublished = err.Error()
 	}
 	if e := transfer.UpdateReport(dir, func(r *transfer.Report) bool {
-		r.Remote, r.Generation, r.Published, r.Error = uri, s.generation, out, s.NotPublished
+		r.Remote, r.Generation, r.Published, r.Error = uri, s.Generation, out, s.NotPublished
 		r.At = time.Now().UTC().Format(time.RFC3339)
 		return true
 	}); e != nil {
@@ -83,7 +84,7 @@ func (r *run) trainsAgain(lost *modeldir.LostError) bool {
 	}
 	uploads := r.summary.Snapshots.Remote
 	r.again = &loss{
-		err: lost, at: Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples},
+		err: lost, at: report.Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples},
 		snapshots: true, uploaded: uploads != nil && uploads.Step > 0,
 	}
 	r.opts.Fresh = false

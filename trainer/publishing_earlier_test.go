@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/trainer/generations"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
@@ -17,9 +20,9 @@ import (
 
 // wantRemote fails the test unless a remote directory has these generations, each with its
 // night, the newest first.
-func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []RemoteGeneration {
+func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []generations.Remote {
 	t.Helper()
-	all, _, err := RemoteGenerations(t.Context(), uri, quiet)
+	all, _, err := generations.ListRemote(t.Context(), uri, quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +203,7 @@ func TestRestoreWithoutReports(t *testing.T) {
 			t.Errorf("%s is not among those that were dropped, %v, or the log does not name it", name, out.Dropped)
 		}
 	}
-	in, err := Inspect(t.Context(), to, true, quiet)
+	in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet)
 	if err != nil || in.Digest != digest {
 		t.Errorf("%+v, %v, want the digest %s", in, err, digest)
 	}

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer/transfer"
 	"golang.org/x/sys/unix"
+
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/transfer"
 )
 
 // smallFileSystem mounts a file system of a size in memory, until the test ends.
@@ -42,7 +45,7 @@ func TestRemoteDiskFull(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		in, err := Inspect(t.Context(), to, true, quiet)
+		in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet)
 		if err == nil && (out.Generation != generation || in.Digest != digests[generation]) {
 			err = fmt.Errorf("generation %d has the digest %s, want %d with %s", out.Generation, in.Digest, generation, digests[generation])
 		}

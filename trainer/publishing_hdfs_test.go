@@ -13,9 +13,12 @@ import (
 	"aibox/configs"
 	"aibox/internal/hdfstest"
 	"aibox/reader/source"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -190,7 +193,7 @@ func TestPublishToHDFS(t *testing.T) {
 			if _, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: cluster.URI("/both"), Job: fmt.Sprint("job", i), To: to, Options: quiet.transfer()}); err != nil {
 				t.Fatal(err)
 			}
-			if in, err := Inspect(t.Context(), to, true, quiet); err != nil || in.Digest != want {
+			if in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet); err != nil || in.Digest != want {
 				t.Errorf("job %d: %v, want %s: %v", i, in, want, err)
 			}
 		}
@@ -235,7 +238,7 @@ func TestPublishToHDFS(t *testing.T) {
 
 // again restores the newest model of a machine's remote directory and fails unless it is the
 // one that the summary is about.
-func again(t *testing.T, m *machine, s *Summary) {
+func again(t *testing.T, m *machine, s *report.Summary) {
 	t.Helper()
 	if s.Published == nil {
 		t.Fatalf("it is not published: %s\n%s", s.NotPublished, m.log.String())
@@ -245,7 +248,7 @@ func again(t *testing.T, m *machine, s *Summary) {
 	if _, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: to, Dirs: []string{filepath.Join(to, "../x")}, Options: quiet.transfer()}); err != nil {
 		t.Fatal(err)
 	}
-	in, err := Inspect(t.Context(), to, true, quiet)
+	in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet)
 	if err != nil || in.Digest != s.Digest || len(in.Faults) > 0 {
 		t.Errorf("digest %v, want %s: %v", in, s.Digest, err)
 	}

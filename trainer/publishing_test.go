@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -39,7 +42,7 @@ func newMachine(t *testing.T, remote string, set ...string) *machine {
 }
 
 // night trains the job of a date.
-func (m *machine) night(date string, set ...string) *Summary {
+func (m *machine) night(date string, set ...string) *report.Summary {
 	m.t.Helper()
 	s, err := m.train(date, set...)
 	if err != nil {
@@ -65,7 +68,7 @@ func (m *machine) job(date string, set ...string) (*configs.Job, error) {
 	return configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
 }
 
-func (m *machine) train(date string, set ...string) (*Summary, error) {
+func (m *machine) train(date string, set ...string) (*report.Summary, error) {
 	j, err := m.job(date, set...)
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func (m *machine) train(date string, set ...string) (*Summary, error) {
 		return nil, err
 	}
 	if s.Digest == "" {
-		in, err := Inspect(m.t.Context(), j.Output.ModelDir, false, quiet)
+		in, err := inference.Inspect(m.t.Context(), j.Output.ModelDir, false, testjobs.Quiet)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +188,7 @@ func TestRestoreOlder(t *testing.T) {
 		if err != nil {
 			return nil, "", err
 		}
-		in, err := Inspect(t.Context(), to, true, quiet)
+		in, err := inference.Inspect(t.Context(), to, true, testjobs.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"aibox/configs"
 	"aibox/internal/errkind"
-	"aibox/internal/humanize"
+	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
 )
 
@@ -25,11 +26,11 @@ import (
 
 // setbacks are the interruptions and losses of a run, and how it goes on after them.
 type setbacks struct {
-	resumed    []Resumption        // after interruptions
+	resumed    []report.Resumption // after interruptions
 	loss       *loss               // of a directory; nil: there is none, or the run goes on after it
 	failed     *modeldir.LostError // has ended the run
 	again      *loss               // because of that, for the run that begins next; nil: none does
-	recoveries []Recovery          // after losses
+	recoveries []report.Recovery   // after losses
 	earlier    float64             // seconds that the run took before those
 	startsOver func()              // logs why an interrupted run is not continued; nil: nothing to say
 
@@ -39,62 +40,11 @@ type setbacks struct {
 	distrusted string // id of a snapshot in snapshots.remote whose files were found damaged
 }
 
-// Recovery says how a run went on after its table, or that of the model that it was to start
-// from, had lost a directory.
-type Recovery struct {
-	Time time.Time          `json:"time"`
-	Mode string             `json:"mode"`                       // full or partial: see recovery.mode
-	Lost []modeldir.LostDir `json:"lost_directories,omitempty"` // empty: files are lost, or damaged
-	From string             `json:"from"`                       // what is in the place of what was lost
-	// Step and Examples are those from which training goes on; Again is how many examples
-	// are trained once more.
-	Step     int64 `json:"step"`
-	Examples int64 `json:"trained_examples"`
-	Again    int64 `json:"examples_trained_again"`
-	// These are of partial recovery. LostSamples is what the failure adds to the portion of
-	// lost samples, for the share of the table's slots that was lost. Of RowsLost, those that
-	// were not restored begin anew.
-	LostSamples  float64 `json:"lost_samples,omitempty"`
-	LostShare    float64 `json:"lost_share,omitempty"`
-	RowsLost     int64   `json:"rows_lost,omitempty"`
-	RowsRestored int64   `json:"rows_restored,omitempty"`
-	// RowsByPriority are those of RowsRestored that snapshots.priority had saved since. LostSamples
-	// does not count them: it is a bound.
-	RowsByPriority int64 `json:"rows_saved_by_priority,omitempty"`
-}
-
-// Text says it for people.
-func (r *Recovery) Text() string {
-	what := "files of the table"
-	if len(r.Lost) > 0 {
-		var dirs []string
-		for _, d := range r.Lost {
-			dirs = append(dirs, d.Dir)
-		}
-		what = strings.Join(dirs, ", ")
-	}
-	switch {
-	case r.Mode == configs.RecoveryPartial && r.exact():
-		return fmt.Sprintf("%s at step %d; %s that were lost went back to %s, which is of the same step, so nothing is lost", what, r.Step, humanize.Count(r.RowsLost, "row"), r.From)
-	case r.Mode == configs.RecoveryPartial:
-		back := fmt.Sprintf("%s that were lost went back to %s", humanize.Count(r.RowsLost, "row"), r.From)
-		if r.RowsRestored < r.RowsLost {
-			back = fmt.Sprintf("of %s that were lost, %d went back to %s, the others began anew", humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From)
-		}
-		return fmt.Sprintf("%s at step %d; %s; %.3g of the samples are lost: this is not the model of an undisturbed run", what, r.Step, back, r.LostSamples)
-	}
-	return fmt.Sprintf("%s; went on from %s after step %d; %s trained again", what, r.From, r.Step, humanize.Count(r.Again, "example"))
-}
-
-// exact reports whether the lost rows went back to a snapshot of the very step from which the run
-// goes on, so that its model is what it would have been without the loss.
-func (r *Recovery) exact() bool { return r.LostSamples == 0 && r.RowsRestored == r.RowsLost }
-
 // loss is what a run has found lost, or what has ended the run before it in this process, until
 // it goes on.
 type loss struct {
 	err *modeldir.LostError
-	at  Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero: a model has lost its table
+	at  report.Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero: a model has lost its table
 	// snapshots says that the newest snapshot is not whole; survivors are the files that are
 	// left of the table then.
 	snapshots bool
@@ -103,23 +53,23 @@ type loss struct {
 }
 
 // lostTable takes note of the loss of files of an interrupted run's table.
-func (r *run) lostTable(lost *modeldir.LostError, x *resumption) {
+func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 	if r.loss == nil {
-		r.loss = &loss{err: lost, at: x.place()}
+		r.loss = &loss{err: lost, at: x.Place()}
 	}
 	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
 	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
-	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.place().Examples, "error", lost)
+	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
 }
 
 // recovered takes note of how a run goes on after a loss.
-func (r *run) recovered(from string, at Resumption) {
+func (r *run) recovered(from string, at report.Resumption) {
 	l := r.loss
 	if l == nil {
 		return
 	}
 	r.loss = nil
-	rec := Recovery{
+	rec := report.Recovery{
 		Time: time.Now().UTC().Truncate(time.Second), Mode: configs.RecoveryFull, Lost: l.err.Lost, From: from,
 		Step: at.Step, Examples: at.Examples, Again: max(l.at.Examples-at.Examples, 0),
 	}
@@ -159,12 +109,12 @@ func (r *run) beginning() string {
 // stands for is whole. If it has lost files, it restores the same model from output.remote,
 // or the newest one there that the job may start from. It reports whether it did. A model that is not
 // the published one, since a night is trained again, is restored for this run alone.
-func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err error) {
-	p, err := modeldir.Open(c.name)
+func (r *run) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
+	p, err := modeldir.Open(c.Name)
 	if err != nil {
 		return false, nil // who opens it next says so
 	}
-	if c.name != p.Dir {
+	if c.Name != p.Dir {
 		return false, r.wholeEarlier(ctx, p)
 	}
 	identity := p.Identity()
@@ -175,15 +125,15 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 	if r.job.Output.Remote == "" {
 		return false, r.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
-	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.name, "remote", r.job.Output.Remote, "error", lost)
+	r.log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", r.job.Output.Remote, "error", lost)
 	out, err := r.restoreBeside(ctx, survivors, func(m *modeldir.Manifest) bool { return m.Identity() == identity })
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		r.log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", r.job.Output.Remote, "reason", err)
-		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.mayStartFrom(m) })
+		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.chain.MayStartFrom(m) })
 	}
 	if err != nil {
-		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.name, lost, errkind.As(errkind.IO, err))
+		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, lost, errkind.As(errkind.IO, err))
 	}
 	if r.loss == nil {
 		r.loss = &loss{err: lost}
@@ -195,7 +145,7 @@ func (r *run) wholePrevious(ctx context.Context, c *chosen) (restored bool, err 
 // wholeEarlier is wholePrevious for a model that is not published. It leaves r.models.previous as it is
 // if the model p, which it closes, is whole.
 func (r *run) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
-	start := r.startAt(p.Dir, &p.Manifest)
+	start := r.chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := r.wholeNamed(ctx, p)
 	if err != nil {
 		return err

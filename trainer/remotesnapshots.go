@@ -18,7 +18,10 @@ import (
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/pace"
+	"aibox/trainer/prioritysaves"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
 )
 
@@ -41,7 +44,7 @@ type uploads struct {
 	latest int64 // step of the last snapshot that was handed over
 	// turn has room for whoever uploads, since the limit on bytes in a second is one.
 	turn     chan struct{}
-	priority *prioritySaves // nil: there are none
+	priority *prioritysaves.Saves // nil: there are none
 	disks    diskReads
 }
 
@@ -102,8 +105,8 @@ func (s *snapshots) upload() {
 		pace: pace.NewUploads(s.run.job, &s.pace), latest: earlier.Step, turn: make(chan struct{}, 1),
 		disks: diskReads{dirs: s.run.table.dirs},
 	}
-	s.uploads.priority = newPrioritySaves(s.uploads, s.summary.Priority)
-	s.run.opts.Status.uploads(s.uploads.Uploader)
+	s.uploads.priority = s.uploads.newPrioritySaves(s.summary.Priority)
+	s.run.opts.Status.Uploads(s.uploads.Uploader)
 }
 
 // lastUpload is how long the last upload took; 0: there was none.
@@ -123,15 +126,15 @@ func (u *uploads) prioritySummary() *mirror.Summary {
 	if u == nil {
 		return nil
 	}
-	return u.priority.summary()
+	return u.priority.Summary()
 }
 
 // priorityBytes is the most memory that priority saves have taken.
 func (u *uploads) priorityBytes() int64 {
-	if u == nil || u.priority == nil {
+	if u == nil {
 		return 0
 	}
-	return u.priority.bytes.Most()
+	return u.priority.MostBytes()
 }
 
 // takeTurn waits until nothing else is being uploaded.
@@ -148,7 +151,7 @@ func (u *uploads) endTurn() { <-u.turn }
 
 func (u *uploads) stop() {
 	if u != nil {
-		u.priority.stop()
+		u.priority.Stop()
 		u.Stop()
 		_ = u.indexes.Close() // they have no names
 	}
@@ -160,7 +163,7 @@ func (u *uploads) finish(ctx context.Context, last *image) {
 	if u == nil {
 		return
 	}
-	u.priority.stop() // the last snapshot has all rows
+	u.priority.Stop() // the last snapshot has all rows
 	if last != nil && last.resume.Step != u.latest {
 		u.handOver(last)
 	}
@@ -186,13 +189,13 @@ func (u *uploads) fixed(im *image) {
 	}
 	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
 	im.upload = s.Error != "" || u.pace.Due(time.Now(), took)
-	u.priority.snapshotFixed(im.upload)
+	u.priority.SnapshotFixed(im.upload)
 }
 
 // rows says how many rows the table has.
 func (u *uploads) rows(n int64) {
-	if u != nil && u.priority != nil {
-		u.priority.tableRows.Store(n)
+	if u != nil {
+		u.priority.SnapshotHas(n)
 	}
 }
 
@@ -204,7 +207,7 @@ func (u *uploads) offer(im *image) {
 		u.handOver(im)
 	default:
 		u.pace.Skip()
-		u.priority.snapshotSaved(im.resume.Step)
+		u.priority.SnapshotSaved(im.resume.Step)
 	}
 }
 
@@ -212,7 +215,7 @@ func (u *uploads) handOver(im *image) {
 	x := &im.resume
 	u.pace.Began(time.Now())
 	u.latest = x.Step
-	files, err := u.run.models.writer.HoldRun(x.dense(), u.run.table.Table, x.snapshots(), u.run.reportFiles(x, im.quarantine))
+	files, err := u.run.models.writer.HoldRun(x.DenseFiles(), u.run.table.Table, x.TableSnapshots(), u.run.reportFiles(x, im.quarantine))
 	if err != nil {
 		u.run.log.Warn("a snapshot cannot be uploaded; training goes on", "step", x.Step, "error", err)
 		return
@@ -236,14 +239,14 @@ func (u *uploads) handOver(im *image) {
 }
 
 // reportFiles are the reports of a run, as long as they were when a snapshot was fixed.
-func (r *run) reportFiles(x *resumption, quarantine int64) []modeldir.RunReport {
-	w, paths := r.models.writer, reportPaths(r.job)
+func (r *run) reportFiles(x *runstate.Record, quarantine int64) []modeldir.RunReport {
+	w, paths := r.models.writer, report.Paths(r.job)
 	out := []modeldir.RunReport{
-		{Path: staged(w, r.job.Output.ModelDir, paths["metrics"]), Bytes: x.Reports.Metrics},
-		{Path: w.Report(quarantineName), Bytes: quarantine},
+		{Path: report.Staged(w, r.job.Output.ModelDir, paths["metrics"]), Bytes: x.Reports.Metrics},
+		{Path: w.Report(report.QuarantineName), Bytes: quarantine},
 	}
 	if x.Reports.EventFile != "" {
-		dir := staged(w, r.job.Output.ModelDir, paths["tensorboard"])
+		dir := report.Staged(w, r.job.Output.ModelDir, paths["tensorboard"])
 		out = append(out, modeldir.RunReport{Path: filepath.Join(dir, x.Reports.EventFile), Bytes: x.Reports.Events})
 	}
 	return out
@@ -251,7 +254,7 @@ func (r *run) reportFiles(x *resumption, quarantine int64) []modeldir.RunReport 
 
 // outsideReport is where a report that is outside of the model directory belongs.
 func (r *run) outsideReport(name string) string {
-	paths := reportPaths(r.job)
+	paths := report.Paths(r.job)
 	if name == filepath.Base(paths["metrics"]) {
 		return paths["metrics"]
 	}
@@ -304,7 +307,7 @@ func (r *run) snapshotOwner() string {
 
 // runKey is equal for runs of which one goes on with the snapshots of the other.
 func (r *run) runKey() string {
-	var id identity
+	var id runstate.Identity
 	_ = json.Unmarshal(r.identity, &id) // identify wrote it
 	return sha256Of([]byte(id.Job + "\n" + id.Night))
 }
@@ -371,8 +374,8 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 // hasModels reports whether there are models of earlier runs on this machine, so that the job does
 // not begin its chain here.
 func (r *run) hasModels() bool {
-	c, _ := r.latest() // whoever starts from it says what is wrong
-	return c != nil || r.hasChain()
+	c, _ := r.chain.Latest() // whoever starts from it says what is wrong
+	return c != nil || r.chain.Exists()
 }
 
 // listSnapshots lists snapshots.remote.
@@ -393,7 +396,7 @@ func (r *run) listSnapshots(ctx context.Context) (d *remote.Directory, all []*re
 
 // mayGoOnFrom reports whether this run can go on from a snapshot.
 func (r *run) mayGoOnFrom(m *remote.Manifest) (bool, error) {
-	_, id, err := decodeResumption(m.Model)
+	_, id, err := runstate.Decode(m.Model)
 	var reasons []string
 	if err != nil {
 		reasons = []string{err.Error()}

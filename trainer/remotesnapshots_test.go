@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/generations"
 )
 
 // lost deletes everything that a job has on its machine.
@@ -279,8 +280,8 @@ func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
 	if !lostAt(t, j, 3, true) {
 		t.Fatal("there were not so many passes")
 	}
-	listed, total, err := RemoteGenerations(t.Context(), "file://"+dir, quiet)
-	if err != nil || len(listed) != keepRemoteSnapshots || listed[0].Generation != 0 || listed[0].State != Resumable || listed[0].Job != j.PlainName() ||
+	listed, total, err := generations.ListRemote(t.Context(), "file://"+dir, quiet.Logger)
+	if err != nil || len(listed) != keepRemoteSnapshots || listed[0].Generation != 0 || listed[0].State != generations.Resumable || listed[0].Job != j.PlainName() ||
 		listed[0].Steps <= listed[1].Steps || listed[0].OwnBytes <= 0 || total < listed[0].Bytes {
 		t.Errorf("%+v, %d bytes in all, %v", listed, total, err)
 	}

@@ -17,10 +17,14 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer/generations"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldiff"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -78,7 +82,7 @@ func interrupted(t *testing.T, o transfer.RestoreOptions) {
 }
 
 // evaluated is what an evaluation of an open model says.
-func evaluated(t *testing.T, l *Loaded) string {
+func evaluated(t *testing.T, l *inference.Model) string {
 	t.Helper()
 	e, err := l.Evaluate(t.Context(), l.Job.Data.Eval)
 	if err != nil {
@@ -94,13 +98,13 @@ func evaluated(t *testing.T, l *Loaded) string {
 // whatItSays is the digest of a model, its metrics and its predictions.
 func whatItSays(t *testing.T, dir string) (digest, metrics, predictions string) {
 	t.Helper()
-	in, err := Inspect(t.Context(), dir, false, quiet)
+	in, err := inference.Inspect(t.Context(), dir, false, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := load(t, dir)
 	out := filepath.Join(t.TempDir(), "out.tsv")
-	if _, err := l.Predict(t.Context(), PredictOptions{Data: l.Job.Data.Eval, Output: out}); err != nil {
+	if _, err := l.Predict(t.Context(), inference.PredictOptions{Data: l.Job.Data.Eval, Output: out}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(out)
@@ -141,7 +145,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, metrics, predictions := whatItSays(t, j.Output.ModelDir)
 	o := restoringTo(t, uri)
-	var open *Loaded
+	var open *inference.Model
 	whenUsable(&o, func() {
 		d, m, p := whatItSays(t, o.To)
 		if d != digest || m != metrics || p != predictions {
@@ -152,7 +156,7 @@ func TestReadsWhileModelArrives(t *testing.T) {
 			t.Errorf("%+v, %v", diff, err)
 		}
 		verifyArriving(t, o.To)
-		all, err := Generations(o.To)
+		all, err := generations.List(o.To)
 		if err != nil || len(all) != 1 || all[0].Arriving == nil || all[0].Arriving.Remote != uri || all[0].Arriving.LackingBytes == 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
@@ -183,11 +187,11 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	if got := evaluated(t, open); got != metrics {
 		t.Errorf("after all has arrived: %s, want %s", got, metrics)
 	}
-	in, err := Inspect(t.Context(), o.To, true, quiet)
+	in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
 	if err != nil || in.Digest != digest || len(in.Faults) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if all, err := Generations(o.To); err != nil || all[0].Arriving != nil {
+	if all, err := generations.List(o.To); err != nil || all[0].Arriving != nil {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -206,7 +210,7 @@ func TestRestoreFromElsewhere(t *testing.T) {
 	if err != nil || !out.Already || records(t, append(o.Dirs, o.To)...) != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	if in, err := Inspect(t.Context(), o.To, true, quiet); err != nil || len(in.Faults) > 0 {
+	if in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet); err != nil || len(in.Faults) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}
 }
@@ -243,7 +247,7 @@ func TestRestoreWhatIsLeft(t *testing.T) {
 			if err != nil || out.Already || out.Moved == 0 || out.Moved > want.Moved*2/3 {
 				t.Errorf("%+v, %v; the first time %d bytes were fetched", out, err, want.Moved)
 			}
-			if in, err := Inspect(t.Context(), o.To, true, quiet); err != nil || len(in.Faults) > 0 {
+			if in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet); err != nil || len(in.Faults) > 0 {
 				t.Errorf("%+v, %v", in, err)
 			}
 			if out, err := transfer.Restore(t.Context(), o); err != nil || !out.Already {
@@ -281,7 +285,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
 	o := restoringTo(t, uri)
 	interrupted(t, o)
-	if in, err := Inspect(t.Context(), o.To, false, quiet); err != nil || in.Digest != digest {
+	if in, err := inference.Inspect(t.Context(), o.To, false, testjobs.Quiet); err != nil || in.Digest != digest {
 		t.Errorf("%+v, %v", in, err)
 	}
 	for _, other := range []string{uri + "@7", uri + "-other"} {
@@ -294,7 +298,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err := os.Rename(uri, uri+"-away"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Inspect(t.Context(), o.To, false, quiet); err == nil || !strings.Contains(err.Error(), uri) || !strings.Contains(err.Error(), "aibox restore") {
+	if _, err := inference.Inspect(t.Context(), o.To, false, testjobs.Quiet); err == nil || !strings.Contains(err.Error(), uri) || !strings.Contains(err.Error(), "aibox restore") {
 		t.Errorf("without the remote directory: %v", err)
 	}
 	noneArrived(t, o.Dirs)
@@ -305,7 +309,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	in, err := Inspect(t.Context(), o.To, true, quiet)
+	in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
 	if err != nil || in.Digest != digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}
@@ -357,7 +361,7 @@ func TestArrivingModelLosesDirectory(t *testing.T) {
 			if err != nil || out.Already || out.Moved == 0 || out.Generation != 1 {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			in, err := Inspect(t.Context(), o.To, true, quiet)
+			in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
 			if err != nil || in.Digest != digest || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
 				t.Errorf("%+v, %v", in, err)
 			}
@@ -403,8 +407,8 @@ func TestUsesModelThatArrives(t *testing.T) {
 	if _, err := transfer.Restore(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	in, err := Inspect(t.Context(), again.To, true, quiet)
-	before, err2 := Inspect(t.Context(), j.Output.ModelDir, false, quiet)
+	in, err := inference.Inspect(t.Context(), again.To, true, testjobs.Quiet)
+	before, err2 := inference.Inspect(t.Context(), j.Output.ModelDir, false, testjobs.Quiet)
 	if err := errors.Join(err, err2); err != nil || in.Digest != before.Digest || len(in.Faults) > 0 {
 		t.Errorf("%+v, want %+v: %v", in, before, err)
 	}
@@ -434,7 +438,7 @@ func TestStartsFromModelThatLostFiles(t *testing.T) {
 // it knew of the damage.
 func TestRestoreTakenBack(t *testing.T) {
 	j, uri := madeElsewhere(t, 2)
-	older, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, quiet)
+	older, err := inference.Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,10 +461,10 @@ func TestRestoreTakenBack(t *testing.T) {
 		case "killed":
 			interrupted(t, o)
 			knowDamage(t, o)
-			if _, err := Load(t.Context(), o.To, configs.LoadOptions{}, quiet); err == nil || !strings.Contains(err.Error(), "cannot become whole") {
+			if _, err := inference.Load(t.Context(), o.To, configs.LoadOptions{}, testjobs.Quiet); err == nil || !strings.Contains(err.Error(), "cannot become whole") {
 				t.Errorf("a model that is known to be damaged is read: %v", err)
 			}
-			if all, err := Generations(o.To); err != nil || all[0].Arriving == nil || all[0].Arriving.Damaged == "" {
+			if all, err := generations.List(o.To); err != nil || all[0].Arriving == nil || all[0].Arriving.Damaged == "" {
 				t.Errorf("%+v, %v", all, err)
 			}
 		}
@@ -474,7 +478,7 @@ func TestRestoreTakenBack(t *testing.T) {
 			if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "taken back") || !strings.Contains(log.String(), "the newest older one is taken") {
 				t.Fatalf("%s: %+v, %v\n%s", c, out, err, log.String())
 			}
-			in, err := Inspect(t.Context(), o.To, true, quiet)
+			in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
 			if err != nil || in.Digest != older.Digest || len(in.Faults) > 0 {
 				t.Errorf("%s: %+v, %v", c, in, err)
 			}
@@ -484,7 +488,7 @@ func TestRestoreTakenBack(t *testing.T) {
 				t.Errorf("%s: %s holds %v, %v", c, dir, names, err)
 			}
 		}
-		if _, err := os.Stat(filepath.Join(o.To, summaryName)); (err == nil) != (c != "by number") {
+		if _, err := os.Stat(filepath.Join(o.To, report.SummaryName)); (err == nil) != (c != "by number") {
 			t.Errorf("%s: the summary: %v", c, err)
 		}
 	}
@@ -496,7 +500,7 @@ func TestRestoreTakenBackKeepsFiles(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	j.Training.MaxExamples = 64 // so that most files stay as they are
 	train(t, j)
-	older, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, quiet)
+	older, err := inference.Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, testjobs.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -551,7 +555,7 @@ func TestRestoreTakenBackKeepsFiles(t *testing.T) {
 		if kept == 0 || out.Moved > out.Bytes-kept {
 			t.Errorf("in the model directory: %v: of %d bytes %d were there, and %d were fetched", inside, out.Bytes, kept, out.Moved)
 		}
-		in, err := Inspect(t.Context(), o.To, true, quiet)
+		in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
 		if err != nil || in.Digest != older.Digest || len(in.Faults) > 0 {
 			t.Errorf("%+v, %v", in, err)
 		}
@@ -638,7 +642,7 @@ func TestRestoreCompletesWhatTrainingLeft(t *testing.T) {
 	if err := os.RemoveAll(uri); err != nil {
 		t.Fatal(err)
 	}
-	in, err := Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), true, quiet)
+	in, err := inference.Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), true, testjobs.Quiet)
 	if err != nil || len(in.Faults) > 0 {
 		t.Errorf("%+v, %v", in, err)
 	}

@@ -3,19 +3,21 @@ package trainer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
+	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // goOn takes over the generation of an interrupted run, and opens everything at its last
 // snapshot.
-func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity) error {
+func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *runstate.Identity) error {
 	w, err := r.takeOver(data)
 	if err != nil {
 		return err
@@ -38,21 +40,21 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 	if err := r.makeModel(); err != nil {
 		return err
 	}
-	if err := r.state.decode(x.State); err != nil {
+	if err := r.state.Decode(x.State); err != nil {
 		return r.incomplete(err)
 	}
 	r.state.Online, r.state.Reader = x.Online, x.Reader
-	r.snapshots.saved.resume.best = r.state.Best
+	r.snapshots.saved.resume.Best = r.state.Best
 	if x.Final != nil {
-		r.snapshots.saved.resume.best = nil
+		r.snapshots.saved.resume.Best = nil
 	}
-	r.snapshots.saved.quarantine = r.state.quarantine()
+	r.snapshots.saved.quarantine = r.state.QuarantineBytes()
 	r.snapshots.examples = r.state.Examples
 	if err := r.takeReports(x); err != nil {
 		return err
 	}
-	r.reports.lost = lostSamples(r.recoveries)
-	r.opts.Status.lost(r.reports.lost)
+	r.reports.Lost = report.LostSamples(r.recoveries)
+	r.opts.Status.Lost(r.reports.Lost)
 	if err := r.takeTable(ctx, x); err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *resumption, id *identity
 			return err
 		}
 	}
-	here := x.place()
+	here := x.Place()
 	r.resumed = append(x.Resumed, here)
 	r.ready()
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
@@ -84,16 +86,16 @@ func (r *run) usedMeanwhile() error {
 
 // takeReports opens the reports of the interrupted run and cuts off what it wrote after
 // the snapshot.
-func (r *run) takeReports(x *resumption) (err error) {
+func (r *run) takeReports(x *runstate.Record) (err error) {
 	if r.data.quarantine, err = openQuarantine(r.models.writer, 0); err != nil {
 		return err
 	}
-	if err := cutQuarantine(r.data.quarantine, r.state.quarantine()); err != nil {
+	if err := cutQuarantine(r.data.quarantine, r.state.QuarantineBytes()); err != nil {
 		return err
 	}
 	at := x.Reports
-	if path := r.job.Output.Metrics; path != "" && staged(r.models.writer, r.job.Output.ModelDir, path) == path {
-		others, size, err := linesOfOthers(path, at.Metrics, x.Step)
+	if path := r.job.Output.Metrics; path != "" && report.Staged(r.models.writer, r.job.Output.ModelDir, path) == path {
+		others, size, err := report.LinesOfOthers(path, at.Metrics, x.Step)
 		if err != nil {
 			return fmt.Errorf("output.metrics: %w", err)
 		}
@@ -102,37 +104,12 @@ func (r *run) takeReports(x *resumption) (err error) {
 			at.Metrics = size
 		}
 	}
-	r.reports, err = openReports(r.job, r.models.writer, &at)
+	r.reports, err = report.OpenWriter(r.job, r.models.writer, &at)
 	return err
 }
 
-// linesOfOthers reports whether a metrics file outside of the model directory has lines
-// after the first from bytes that are not of the run whose snapshot is of this step. The
-// steps of one run do not go down. It also returns the length of the file.
-func linesOfOthers(path string, from, step int64) (others bool, size int64, err error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, 0, nil
-	}
-	if err != nil {
-		return false, 0, err
-	}
-	size = int64(len(data))
-	for line := range bytes.Lines(data[min(from, size):]) {
-		var l metricsLine
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // the process was killed while it wrote the line
-		}
-		if err := json.Unmarshal(line, &l); err != nil || l.Step < step {
-			return true, size, nil
-		}
-		step = l.Step
-	}
-	return false, size, nil
-}
-
 // takeTable opens the table at the snapshot and drops all other ones.
-func (r *run) takeTable(ctx context.Context, x *resumption) (err error) {
+func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 	if r.table.dirs, err = r.models.writer.TakeTable(); err != nil {
 		return err
 	}
@@ -150,7 +127,7 @@ func (r *run) takeTable(ctx context.Context, x *resumption) (err error) {
 }
 
 // takeDense reads the dense tensors and makes the engine.
-func (r *run) takeDense(x *resumption) error {
+func (r *run) takeDense(x *runstate.Record) error {
 	saved, err := r.models.writer.ReadDense(modeldir.DenseName(x.Step))
 	if errors.Is(err, fs.ErrNotExist) {
 		return r.incomplete(err)
@@ -158,20 +135,20 @@ func (r *run) takeDense(x *resumption) error {
 	if err != nil {
 		return err
 	}
-	if err := loadTensors(r.tensors(x.Step), saved); err != nil {
+	if err := densefile.Load(r.tensors(x.Step), saved); err != nil {
 		return r.incomplete(err)
 	}
 	return r.makeEngine()
 }
 
 // checkSnapshot checks that the table's snapshot is of the same instant as the rest.
-func (r *run) checkSnapshot(x *resumption) error {
+func (r *run) checkSnapshot(x *runstate.Record) error {
 	infos, err := r.table.Snapshots()
 	if err != nil {
 		return err
 	}
 	for _, info := range infos {
-		if info.ID == x.Snapshot && bytes.Equal(info.Record, x.tableRecord()) {
+		if info.ID == x.Snapshot && bytes.Equal(info.Record, x.TableRecord()) {
 			return nil
 		}
 	}
@@ -193,7 +170,7 @@ func (r *run) suspend() error {
 func (r *run) giveUp() error {
 	var errs []error
 	if r.reports != nil {
-		errs = append(errs, r.reports.close())
+		errs = append(errs, r.reports.Close())
 	}
 	if r.data.quarantine != nil {
 		errs = append(errs, r.data.quarantine.Close())
@@ -203,7 +180,7 @@ func (r *run) giveUp() error {
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
-	r.state, r.resumed, r.recoveries, r.earlier, r.start, r.snapshots = State{}, nil, nil, 0, nil, newSnapshots(r)
+	r.state, r.resumed, r.recoveries, r.earlier, r.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
 	r.arriving, r.restored = nil, restored{}
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run
@@ -213,7 +190,7 @@ func (r *run) giveUp() error {
 // openQuarantine opens the file of bad rows. They may hold personal data, so only the
 // owner of the file may read it.
 func openQuarantine(w *modeldir.Writer, flag int) (*os.File, error) {
-	f, err := os.OpenFile(w.Report(quarantineName), os.O_RDWR|os.O_CREATE|flag, 0o600)
+	f, err := os.OpenFile(w.Report(report.QuarantineName), os.O_RDWR|os.O_CREATE|flag, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("quarantine file: %w", err)
 	}

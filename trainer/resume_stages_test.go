@@ -15,6 +15,7 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/trainer/metrics"
+	"aibox/trainer/report"
 )
 
 // TestKilledWhileSaving kills runs at every stage of saving a snapshot: in training, at
@@ -379,7 +380,7 @@ func TestMetricsOfOthers(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before+c.after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		others, size, err := linesOfOthers(path, int64(len(before)), 20)
+		others, size, err := report.LinesOfOthers(path, int64(len(before)), 20)
 		if err != nil || others != c.others || size != int64(len(before+c.after)) {
 			t.Errorf("%q: %v, %d bytes, %v", c.after, others, size, err)
 		}

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // TestResumeOfAClone kills runs whose table on SSD is a clone of that of the earlier model,
@@ -110,7 +112,7 @@ func TestFullCloneGetsSpace(t *testing.T) {
 }
 
 // interruptedNight is a chain of two nights in one directory, whose third one was killed.
-func interruptedNight(t *testing.T, set ...string) (c *chain, at string) {
+func interruptedNight(t *testing.T, set ...string) (c *modelChain, at string) {
 	t.Helper()
 	c, at = newChain(t, "AT/m", append(set, "pipeline.batches_per_pass=1", "output.keep_generations=3", everyPass)...)
 	c.starts("2026-11-17", "")
@@ -147,7 +149,7 @@ func TestInterruptedNight(t *testing.T) {
 		left.starts("2026-11-18", at+"/m@1")
 		left.starts("2026-11-19", at+"/m@2")
 		want := manifestOfNight(t, at+"/m")
-		wantDigest := digestOf(t, left.job("2026-11-19"))
+		wantDigest := testjobs.Digest(t, left.job("2026-11-19"))
 		for name, meanwhile := range map[string]func(m string){
 			"left alone": func(string) {},
 			"its start is deleted": func(m string) {
@@ -179,7 +181,7 @@ func TestInterruptedNight(t *testing.T) {
 			if have := manifestOfNight(t, at+"/m"); have != want {
 				t.Errorf("%s: the manifest is\n%+v, want\n%+v", name, have, want)
 			}
-			if have := digestOf(t, c.job("2026-11-19")); have != wantDigest {
+			if have := testjobs.Digest(t, c.job("2026-11-19")); have != wantDigest {
 				t.Errorf("%s: digest %s, want %s", name, have, wantDigest)
 			}
 		}
@@ -248,7 +250,7 @@ func TestWaitingRunGoesOn(t *testing.T) {
 	want := outcome(t, left, train(t, left))
 	j := job(t, "fm", everyPass)
 	waits := make(chan struct{})
-	trained := make(chan *Summary)
+	trained := make(chan *report.Summary)
 	opts, passes := quiet, 0
 	opts.afterPass = func(_ context.Context, r *run) error {
 		if passes++; passes < 4 {

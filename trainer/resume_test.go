@@ -16,8 +16,10 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
+	"aibox/trainer/report"
 )
 
 // errCrash ends a run whose process is said to have been killed.
@@ -112,7 +114,7 @@ type outcomeOf struct {
 	epochs                      string
 }
 
-func outcome(t *testing.T, j *configs.Job, s *Summary) outcomeOf {
+func outcome(t *testing.T, j *configs.Job, s *report.Summary) outcomeOf {
 	t.Helper()
 	text := func(v any) string {
 		data, err := json.Marshal(v)
@@ -126,7 +128,7 @@ func outcome(t *testing.T, j *configs.Job, s *Summary) outcomeOf {
 		epochs[i].Seconds, epochs[i].CPU, epochs[i].Stages = 0, 0, nil
 	}
 	return outcomeOf{
-		digestOf(t, j), reportOfModel(t, j, metricsName), reportOfModel(t, j, quarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
+		testjobs.Digest(t, j), reportOfModel(t, j, report.MetricsName), reportOfModel(t, j, report.QuarantineName), s.KeptEpoch, s.Examples, text(s.TrainRows), text(s.EvalRows), text(epochs),
 	}
 }
 
@@ -331,10 +333,10 @@ func TestResumeOfAllKinds(t *testing.T) {
 }
 
 // readSummary reads the summary of a job that has made a model.
-func readSummary(t *testing.T, j *configs.Job) *Summary {
+func readSummary(t *testing.T, j *configs.Job) *report.Summary {
 	t.Helper()
-	s := new(Summary)
-	if err := json.Unmarshal([]byte(reportOfModel(t, j, summaryName)), s); err != nil {
+	s := new(report.Summary)
+	if err := json.Unmarshal([]byte(reportOfModel(t, j, report.SummaryName)), s); err != nil {
 		t.Fatal(err)
 	}
 	return s

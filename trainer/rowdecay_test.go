@@ -11,6 +11,8 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldiff"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
@@ -281,7 +283,7 @@ func TestInspectAndDiffDecay(t *testing.T) {
 			n++
 		}
 	}
-	in, err := Inspect(t.Context(), second.Output.ModelDir, true, quiet)
+	in, err := inference.Inspect(t.Context(), second.Output.ModelDir, true, testjobs.Quiet)
 	if err != nil || math.Abs(in.Rows.ValueRMS-math.Sqrt(squares/float64(n))) > 1e-9 {
 		t.Errorf("inspect: %+v, %v", in, err)
 	}
@@ -303,7 +305,11 @@ func TestDecayAfterManySteps(t *testing.T) {
 		second := job(t, "fm", on(append(slices.Clone(decaying), "data.train=[LOG/train-1.tsv.gz]", "training.warm_start="+first.Output.ModelDir)...)...)
 		digests[train(t, second).Digest] = true
 		l := load(t, second.Output.ModelDir)
-		if h := l.decay.History(); h.Base != steps || l.Saved.Step <= steps {
+		timeline, err := modeltable.RowDecay(l.Saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := timeline.History(); h.Base != steps || l.Saved.Step <= steps {
 			t.Errorf("step %d, history %+v", l.Saved.Step, h)
 		}
 		after, stored := settledRows(t, second.Output.ModelDir)

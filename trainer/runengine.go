@@ -34,7 +34,7 @@ func (r *run) makeEngine() error {
 		return fmt.Errorf("engine.devices: %w", err)
 	}
 	r.engine = e
-	r.opts.Status.computes(e)
+	r.opts.Status.Computes(e)
 	if err := e.Import(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (r *run) ranges() gpu.Ranger { return gpu.RangerOf(r.opts.platform) }
 
 // closeEngine gives back the devices that the engine has, if it has some.
 func (r *run) closeEngine() {
-	r.opts.Status.computes(nil)
+	r.opts.Status.Computes(nil)
 	if c, ok := r.engine.(io.Closer); ok {
 		if err := c.Close(); err != nil {
 			r.log.Warn("closing the engine", "error", err)

@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/report"
 )
 
 // ssdJob is a job whose table on SSD is some times as large as its cache, and which saves
@@ -48,7 +49,7 @@ func someOperations(t *testing.T, rng *rand.Rand, most int) []int {
 
 // afterFaults checks how a run ended whose disk was faulty: with its model, or with an error
 // that says why. In the latter case it goes on without faults.
-func afterFaults(t *testing.T, j *configs.Job, s *Summary, err error) *Summary {
+func afterFaults(t *testing.T, j *configs.Job, s *report.Summary, err error) *report.Summary {
 	t.Helper()
 	if err == nil {
 		return s
@@ -75,7 +76,7 @@ func TestOperationsOnSSDFail(t *testing.T) {
 	left := ssdJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
 	rng := testseed.Rand(t)
-	run := func(j *configs.Job, disk *faultyDisk) (*Summary, error) {
+	run := func(j *configs.Job, disk *faultyDisk) (*report.Summary, error) {
 		opts, passes := quiet, 0
 		opts.afterPass = func(_ context.Context, r *run) error {
 			if passes++; passes == 2 {
@@ -119,7 +120,7 @@ func TestOperationsOnSSDFailWhileGoingOn(t *testing.T) {
 	left := ssdJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
 	rng := testseed.Rand(t)
-	run := func(disk *faultyDisk) (*configs.Job, *Summary, error) {
+	run := func(disk *faultyDisk) (*configs.Job, *report.Summary, error) {
 		j := ssdJob(t, everyPass)
 		if !killedAt(t, j, 4, true) {
 			t.Fatal("not killed")

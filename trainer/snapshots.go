@@ -7,8 +7,9 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/panics"
-	"aibox/trainer/mirror"
 	"aibox/trainer/pace"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // A snapshot saves everything of one instant between two passes that the rest of the run
@@ -21,20 +22,8 @@ import (
 // A snapshot that fails is not the end of the run: it is counted, the log says why, and the
 // one before stays valid.
 
-// SnapshotSummary says what the snapshots of a run have cost.
-type SnapshotSummary struct {
-	Taken        int64   `json:"taken"`
-	Failed       int64   `json:"failed"`
-	StallSeconds float64 `json:"stall_seconds"` // for which training waited
-	WriteSeconds float64 `json:"write_seconds"` // in the background
-	Bytes        int64   `json:"bytes"`
-
-	Remote   *mirror.Summary `json:"remote,omitempty"`   // what became of them in snapshots.remote
-	Priority *mirror.Summary `json:"priority,omitempty"` // what became of the saves between them
-}
-
-// add counts a snapshot. The final model, though it is saved in the same way, is none.
-func (s *SnapshotSummary) add(im *image) {
+// count counts a snapshot. The final model, though it is saved in the same way, is none.
+func (im *image) count(s *report.Snapshots) {
 	if im.resume.Final == nil {
 		s.Taken++
 		s.Bytes += im.bytes
@@ -49,7 +38,7 @@ type snapshots struct {
 	run     *run
 	every   configs.SnapshotInterval
 	pace    pace.Snapshots // of every.Auto
-	summary SnapshotSummary
+	summary report.Snapshots
 	full    bool  // giveSpace was called: no further snapshots but a last one
 	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
 	// tableBytes is about what the next snapshot of a table on SSD takes, which has at most
@@ -170,7 +159,7 @@ func (s *snapshots) take() error {
 	im.stall = stall
 	older := s.older
 	if s.saved != nil {
-		older = slices.Concat(older, s.saved.resume.snapshots())
+		older = slices.Concat(older, s.saved.resume.TableSnapshots())
 	}
 	if r.table.base != 0 {
 		older = append(slices.Clip(older), r.table.base)
@@ -211,7 +200,7 @@ func (s *snapshots) written() {
 // succeeded takes note of a snapshot that is complete.
 func (s *snapshots) succeeded(im *image) {
 	s.saved, s.older, s.run.table.base = im, nil, 0
-	s.summary.add(im)
+	im.count(&s.summary)
 	if im.resume.Final == nil {
 		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.resume.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
 	}
@@ -230,7 +219,7 @@ func (s *snapshots) failed(im *image, err error) {
 
 // saveExisting saves the present state with a snapshot of the table and a dense file that
 // exist, and drops all others. With last, nothing but the commit of the model is left.
-func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
+func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	r := s.run
 	start := time.Now()
 	im, err := s.image()
@@ -256,13 +245,13 @@ func (s *snapshots) saveExisting(snapshot uint64, last *final) error {
 }
 
 // complete makes an image durable whose table snapshot and dense file are.
-func (s *snapshots) complete(im *image, snapshot uint64, last *final) error {
+func (s *snapshots) complete(im *image, snapshot uint64, last *runstate.Final) error {
 	if err := s.run.engine.Export(); err != nil {
 		return err
 	}
 	im.resume.Snapshot, im.resume.Final = snapshot, last
 	if last != nil {
-		im.resume.Step, im.resume.best = last.Manifest.Step, nil
+		im.resume.Step, im.resume.Best = last.Manifest.Step, nil
 	}
 	s.at(stageTableSaved)
 	if err := s.prepare(im); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestPassesAreSplit trains and evaluates with passes whose rows the table's memory
@@ -31,7 +32,7 @@ func TestPassesAreSplit(t *testing.T) {
 					}
 					return err
 				}
-				if got := digestOf(t, j); got != want {
+				if got := testjobs.Digest(t, j); got != want {
 					t.Errorf("%s: %s mini-batches a pass, %d bytes: digest %s, want %s", policy, batches, budget, got, want)
 				}
 				return nil

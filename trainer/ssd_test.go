@@ -10,6 +10,8 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
@@ -44,7 +46,7 @@ func TestSeveralDirs(t *testing.T) {
 				t.Errorf("directory %s holds no buckets: %v", d, err)
 			}
 		}
-		if in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{}); err != nil || in.Digest != want {
+		if in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, inference.Options{}); err != nil || in.Digest != want {
 			t.Errorf("inspect: %v", err)
 		}
 		train(t, j)
@@ -178,7 +180,7 @@ func TestEndOfAJobReadsNoTable(t *testing.T) {
 	if s.Digest != "" || saved.Digest != "" {
 		t.Errorf("digests %q and %q were computed", s.Digest, saved.Digest)
 	}
-	if got := digestOf(t, j); got != want {
+	if got := testjobs.Digest(t, j); got != want {
 		t.Errorf("digest %s, in memory %s", got, want)
 	}
 	if n := s.Table.RewriteReads; n != 0 {

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/generations"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/transfer"
 )
@@ -48,7 +51,7 @@ func TestNightAgainAfterRestore(t *testing.T) {
 			if _, err := m.train("2026-11-23", "data.columns[0]={name: region, role: label}", "data.columns[7]={name: label}"); err == nil || !strings.Contains(m.log.String(), "for this run") {
 				t.Errorf("a run of bad rows: %v\n%s", err, m.log.String())
 			}
-			if now, err := Inspect(t.Context(), dir, false, quiet); err != nil || now.Digest != want["2026-11-23"] {
+			if now, err := inference.Inspect(t.Context(), dir, false, testjobs.Quiet); err != nil || now.Digest != want["2026-11-23"] {
 				t.Errorf("after a run that failed: %+v, %v", now, err)
 			}
 			for _, date := range []string{"2026-11-23", "2026-11-24", "2026-11-22", "2026-11-21"} {
@@ -90,7 +93,7 @@ func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.remote may have it, but cannot be read") {
 		t.Errorf("%v", err)
 	}
-	if all, err := Generations(m.at + "/model"); err != nil || len(all) != 1 || all[0].State != Published || all[0].Generation != 3 || !all[0].StartedFromGone {
+	if all, err := generations.List(m.at + "/model"); err != nil || len(all) != 1 || all[0].State != generations.Published || all[0].Generation != 3 || !all[0].StartedFromGone {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -155,7 +158,7 @@ func TestNumbersOfRestoredModels(t *testing.T) {
 	fourth := m.night("2026-11-24")
 	loseIn(t, m.at+"/a", "*-gen-000004-*", "new disk")
 	m.night("2026-11-25") // restores 4 as 5, and becomes 6
-	all, err := Generations(dir)
+	all, err := generations.List(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +211,7 @@ func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	if len(s.Resumed) != 1 || s.Digest != want {
 		t.Errorf("it went on at %+v, with digest %s, want %s\n%s", s.Resumed, s.Digest, want, m.log.String())
 	}
-	if all, err := Generations(dir); err != nil || all[0].StartedFrom != dir+"@3" {
+	if all, err := generations.List(dir); err != nil || all[0].StartedFrom != dir+"@3" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -227,7 +230,7 @@ func TestNightAgainFromAModelWithoutItsTable(t *testing.T) {
 		t.Error("a run of bad rows succeeds")
 	}
 	m.said("restored from output.remote for this run")
-	if now, err := Inspect(t.Context(), dir, false, quiet); err != nil || now.Digest != second.Digest {
+	if now, err := inference.Inspect(t.Context(), dir, false, testjobs.Quiet); err != nil || now.Digest != second.Digest {
 		t.Errorf("after a run that failed, the model is %+v, %v", now, err)
 	}
 	if s := m.night("2026-11-22"); s.WarmStart != dir+"@1" || s.Digest != second.Digest || len(s.Recoveries) != 1 {

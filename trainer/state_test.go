@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // TestStateIsAll: a run whose state is written, thrown away and read back after every pass
@@ -26,17 +29,17 @@ func TestStateIsAll(t *testing.T) {
 			passes := 0
 			opts.afterPass = func(_ context.Context, r *run) error {
 				passes++
-				data, err := r.state.encode()
+				data, err := r.state.Encode()
 				if err != nil {
 					return err
 				}
-				lost := State{Engine: r.state.Engine}
+				lost := runstate.State{Engine: r.state.Engine}
 				lost.Engine.Step, lost.Engine.FirstStep = -1, -1
 				r.state = lost
-				if err := r.state.decode(data); err != nil {
+				if err := r.state.Decode(data); err != nil {
 					return err
 				}
-				again, err := r.state.encode()
+				again, err := r.state.Encode()
 				if err == nil && !bytes.Equal(again, data) {
 					t.Errorf("pass %d: the state was read back as another one:\n%s\n%s", passes, data, again)
 				}
@@ -50,7 +53,7 @@ func TestStateIsAll(t *testing.T) {
 				t.Errorf("%d passes: digest %s of epoch %d, want %s of epoch %d", passes, got.Digest, got.KeptEpoch, want.Digest, want.KeptEpoch)
 			}
 			read := func(dir string) string {
-				lines, err := os.ReadFile(filepath.Join(dir, metricsName))
+				lines, err := os.ReadFile(filepath.Join(dir, report.MetricsName))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -68,13 +71,13 @@ func TestStateOfAnotherRun(t *testing.T) {
 	var data []byte
 	opts := quiet
 	opts.afterPass = func(_ context.Context, r *run) (err error) {
-		data, err = r.state.encode()
+		data, err = r.state.Encode()
 		return err
 	}
 	if _, err := Train(t.Context(), job(t, "deepfm"), opts); err != nil {
 		t.Fatal(err)
 	}
-	opts.afterPass = func(_ context.Context, r *run) error { return r.state.decode(data) }
+	opts.afterPass = func(_ context.Context, r *run) error { return r.state.Decode(data) }
 	if _, err := Train(t.Context(), job(t, "lr"), opts); err == nil || !strings.Contains(err.Error(), "state of training") {
 		t.Errorf("a state of another model: %v", err)
 	}
@@ -87,7 +90,7 @@ func TestStateOfAnotherRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.afterPass = func(_ context.Context, r *run) error { return r.state.decode(broken) }
+	opts.afterPass = func(_ context.Context, r *run) error { return r.state.Decode(broken) }
 	if _, err := Train(t.Context(), job(t, "deepfm"), opts); err == nil || !strings.Contains(err.Error(), "epock") {
 		t.Errorf("an unknown field: %v", err)
 	}

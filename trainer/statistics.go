@@ -2,13 +2,14 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 
 	"aibox/reader"
+	"aibox/trainer/report"
+	"aibox/trainer/takeover"
 )
 
 // scan computes the data statistics that the schema lacks. A warm start keeps those of
@@ -19,17 +20,13 @@ func (r *run) scan(ctx context.Context) error {
 	if r.Schema.NeedsScan() {
 		var earlier reader.Statistics
 		if r.models.previous != nil {
-			if err := json.Unmarshal(r.models.previous.Statistics, &earlier); err != nil {
-				return fmt.Errorf("statistics of the earlier model in %s: %w", r.models.previous.Name, err)
-			}
-			_, before, err := r.earlierJob()
-			if err != nil {
+			var err error
+			if earlier, err = takeover.Statistics(r.models.previous, &r.Schema); err != nil {
 				return err
 			}
-			keepStatistics(&earlier, &before, &r.Schema)
 		}
 		if missingStatistics(&r.Schema, &earlier) {
-			r.opts.Status.begin(PhaseScanning, 0, 0, nil, nil)
+			r.opts.Status.Begin(report.PhaseScanning, 0, 0, nil, nil)
 			o := r.trainOptions(0, r.job.Data.Limit)
 			o.Quarantine = r.data.quarantine
 			fresh, err := reader.Scan(ctx, o)
@@ -78,29 +75,6 @@ func cutQuarantine(f *os.File, size int64) error {
 		return fmt.Errorf("quarantine file: %w", err)
 	}
 	return nil
-}
-
-// keepStatistics leaves of the statistics of a model with the schema before those that now, a schema, goes on
-// with: of standardize steps whose numbers come from the same transforms. Those of log1p say nothing about numbers without it.
-func keepStatistics(s *reader.Statistics, before, now *reader.Schema) {
-	s.Columns = slices.DeleteFunc(s.Columns, func(c reader.ColumnStatistics) bool {
-		old, steps := stepsTo(before, c), stepsTo(now, c)
-		return steps == nil || !slices.Equal(old, steps) || steps[c.Step] != reader.TransformStandardize
-	})
-}
-
-// stepsTo are the kinds of a column's transforms up to the one that c is about; nil: there is none.
-func stepsTo(s *reader.Schema, c reader.ColumnStatistics) (kinds []reader.TransformKind) {
-	for i := range s.Columns {
-		col := &s.Columns[i]
-		if col.Name != c.Column || c.Step < 0 || c.Step >= len(col.Transforms) {
-			continue
-		}
-		for _, t := range col.Transforms[:c.Step+1] {
-			kinds = append(kinds, t.Kind)
-		}
-	}
-	return kinds
 }
 
 // missingStatistics says whether the schema has a standardize step whose numbers are

@@ -20,7 +20,7 @@ func (s *snapshots) keep() bool {
 		return false
 	}
 	s.wait()
-	if s.saved == nil || !s.saved.resume.same(&r.state) {
+	if s.saved == nil || !s.saved.resume.Same(&r.state) {
 		err := s.take()
 		s.wait()
 		if err != nil {

@@ -17,6 +17,8 @@ import (
 
 	"aibox/configs"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
 )
@@ -87,7 +89,7 @@ func TestPassesWaitForMemory(t *testing.T) {
 			if _, err := Train(t.Context(), j, opts); err != nil {
 				return err
 			}
-			if got := digestOf(t, j); got != want {
+			if got := testjobs.Digest(t, j); got != want {
 				t.Errorf("pull_queue %s, %d bytes: digest %s, want %s", queue, budget, got, want)
 			}
 			return nil
@@ -179,24 +181,24 @@ func TestBudgetLeavesNoTraceInPredictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	use := func(dir string, budget int64, over ...string) (predictions string, e *Evaluation, resident int64, err error) {
+	use := func(dir string, budget int64, over ...string) (predictions string, e *inference.Evaluation, resident int64, err error) {
 		if budget > 0 {
 			over = append(over, fmt.Sprint("sparse_table.memory_bytes=", budget))
 		}
-		l, err := Load(t.Context(), dir, configs.LoadOptions{Set: over}, quiet)
+		l, err := inference.Load(t.Context(), dir, configs.LoadOptions{Set: over}, testjobs.Quiet)
 		if err != nil {
 			return "", nil, 0, err
 		}
 		defer l.Close()
 		out := filepath.Join(t.TempDir(), "p.csv")
-		if _, err := l.Predict(t.Context(), PredictOptions{Data: []string{log + "/eval.tsv"}, Output: out, Columns: []string{"user"}}); err != nil {
+		if _, err := l.Predict(t.Context(), inference.PredictOptions{Data: []string{log + "/eval.tsv"}, Output: out, Columns: []string{"user"}}); err != nil {
 			return "", nil, 0, err
 		}
 		if e, err = l.Evaluate(t.Context(), []string{log + "/eval.tsv"}); err != nil {
 			return "", nil, 0, err
 		}
 		text, err := os.ReadFile(out)
-		st := l.table.Stats()
+		st := l.Table.Stats()
 		if st.BudgetBytes > 0 && st.MemoryBytes > st.BudgetBytes {
 			t.Errorf("%d bytes of memory, budget %d", st.MemoryBytes, st.BudgetBytes)
 		}

@@ -16,7 +16,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/reader"
 	"aibox/sparsetable"
-	"aibox/trainer/decay"
+	"aibox/trainer/chain"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
 	"aibox/trainer/jobparts"
@@ -24,13 +24,15 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // Options are settings of a run that are not in the job file.
 type Options struct {
-	Logger  *slog.Logger // nil: slog.Default()
-	Status  *Status      // is kept up to date during the run; nil: none
-	Version string       // of the binary, recorded with the model
+	Logger  *slog.Logger   // nil: slog.Default()
+	Status  *report.Status // is kept up to date during the run; nil: none
+	Version string         // of the binary, recorded with the model
 	// WaitUntil is how long Train waits while another run has locked the model directory.
 	// The zero value means not at all.
 	WaitUntil time.Time
@@ -56,7 +58,7 @@ func (o *Options) ensureDefaults() {
 		o.Logger = slog.Default()
 	}
 	if o.Status == nil {
-		o.Status = new(Status)
+		o.Status = new(report.Status)
 	}
 }
 
@@ -64,7 +66,7 @@ func (o *Options) ensureDefaults() {
 // cancelled, the directory's earlier model, if any, stays. If the same job was interrupted
 // before, Train goes on from its last snapshot; a *ResumableError says that it can. If a disk of
 // the table fails, it does so by itself.
-func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summary, err error) {
+func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report.Summary, err error) {
 	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
 	opts.failures = new(diskFailures)
@@ -100,7 +102,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *Summar
 }
 
 func newRun(job *configs.Job, opts Options) *run {
-	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now()}
+	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), chain: chain.New(job, opts.Logger)}
 	r.snapshots = newSnapshots(r)
 	return r
 }
@@ -145,23 +147,23 @@ type run struct {
 	jobparts.Parts
 	data    dataset
 	models  models
-	reports *reports
+	reports *report.Writer
 
 	model   *model.Model
 	table   runTable
 	engine  engine.Engine
-	state   State
-	summary Summary
+	state   runstate.State
+	summary report.Summary
 
 	// grace is the context of what may be completed after the run was told to stop.
 	grace     context.Context
 	snapshots *snapshots
-	identity  []byte     // of the run, as in snapshots
-	start     *start     // the model that the run started from; nil: a new one
-	overtakes string     // the published model of a later night, of which the log has warned
-	clock     epochClock // of the present epoch
-	midway    bool       // the state is not one that another process can go on from
-	final     *final     // the trained model, once its files are complete
+	identity  []byte          // of the run, as in snapshots
+	chain     *chain.Chain    // of the job's models
+	start     *chain.Start    // the model that the run started from; nil: a new one
+	clock     runstate.Clock  // of the present epoch
+	midway    bool            // the state is not one that another process can go on from
+	final     *runstate.Final // the trained model, once its files are complete
 	setbacks
 }
 
@@ -170,8 +172,8 @@ func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Secon
 
 // models are the model directories of a run.
 type models struct {
-	previous *modeldir.Model // warm start; nil without
-	gone     *startGoneError // why previous was restored for this run alone; nil: it was not for that
+	previous *modeldir.Model  // warm start; nil without
+	gone     *chain.GoneError // why previous was restored for this run alone; nil: it was not for that
 	writer   *modeldir.Writer
 }
 
@@ -190,7 +192,7 @@ type runTable struct {
 // user can correct: the data for training and evaluation, the earlier model, and the
 // model directory. If the same job was interrupted, it opens what that run left.
 func (r *run) prepare(ctx context.Context) error {
-	r.opts.Status.begin(PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
+	r.opts.Status.Begin(report.PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
 	if r.Parts, err = jobparts.Make(r.job); err != nil {
 		return err
@@ -249,7 +251,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	}
 	switch {
 	case err == nil:
-		r.recovered(r.snapshotSource(), x.place())
+		r.recovered(r.snapshotSource(), x.Place())
 		return true, nil
 	case errors.As(err, &lost):
 		// Where the model directory fails, too, nothing is known to be lost.
@@ -319,7 +321,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.checkPrevious(); err != nil {
 		return err
 	}
-	r.recovered(r.beginning(), Resumption{})
+	r.recovered(r.beginning(), report.Resumption{})
 	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
 		return err
 	}
@@ -332,7 +334,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.identify(); err != nil {
 		return err
 	}
-	if r.reports, err = openReports(r.job, r.models.writer, nil); err != nil {
+	if r.reports, err = report.OpenWriter(r.job, r.models.writer, nil); err != nil {
 		return err
 	}
 	return r.build(ctx)
@@ -377,7 +379,7 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	fill := func(ctx context.Context) error {
-		if _, err := r.decayRows(nil, 0); err != nil {
+		if err := r.decayRows(); err != nil {
 			return err
 		}
 		return r.openTable(ctx, 0)
@@ -396,15 +398,10 @@ func (r *run) build(ctx context.Context) error {
 	return r.makeEngine()
 }
 
-// decayRows begins the decay of the rows after a step, if they are to decay, with rows of a
-// model with the timeline before. renew reports whether all rows have to get the clock of that step.
-func (r *run) decayRows(before *decay.Timeline, after int64) (renew bool, err error) {
-	if !r.Rows.Decays() {
-		return false, nil
-	}
-	h, renew := before.History().Continued(after, decay.RatesOf(r.Rows), jobparts.ScheduleConfig(r.job.Optimizer.Schedule))
-	r.state.Engine.Decay, err = decay.NewTimeline(h)
-	return renew, err
+// decayRows begins the decay of the rows of a new model, if they are to decay.
+func (r *run) decayRows() (err error) {
+	r.state.Engine.Decay, _, err = jobparts.NewDecay(r.job, r.Rows, nil, 0)
+	return err
 }
 
 // makeModel makes a new model, its optimizers, and what fills the rows of its table.
@@ -418,7 +415,7 @@ func (r *run) makeModel() error {
 		return err
 	}
 	r.state.Engine.RowSteps = engine.NewRowSteps(jobparts.Spaces(job, r.Spec.Fields))
-	r.table.init = newRowInit(r.Layout, r.Rows, job.Seed, *job.SparseTable.InitStddev)
+	r.table.init = jobparts.NewRowInit(r.Layout, r.Rows, job.Seed, *job.SparseTable.InitStddev)
 	return nil
 }
 

@@ -3,14 +3,11 @@ package trainer
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +15,9 @@ import (
 
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // TestLearnsTheKnownModel holds trained models against the true probabilities.
@@ -34,92 +33,6 @@ func TestLearnsTheKnownModel(t *testing.T) {
 		if s.TrainRows.Good != testTrainRows || s.EvalRows.Good != testEvalRows || s.TrainRows.Bad != 0 {
 			t.Errorf("%s: counts %+v and %+v", kind, s.TrainRows, s.EvalRows)
 		}
-	}
-}
-
-// TestEvaluationWorksFromTheDirectoryAlone compares eval and predict with what
-// training measured.
-func TestEvaluationWorksFromTheDirectoryAlone(t *testing.T) {
-	j := job(t, "aibox", "model.batch_norm=true", "model.dropout=0.1", "data.negative_sampling=0.5", averaging)
-	s := train(t, j)
-	moved := filepath.Join(t.TempDir(), "moved")
-	if err := os.Rename(j.Output.ModelDir, moved); err != nil {
-		t.Fatal(err)
-	}
-	e, err := load(t, moved).Evaluate(t.Context(), j.Data.Eval)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(e.Metrics, *s.Eval) {
-		// NaN is not equal to itself; GroupAUC and the rest are defined here.
-		t.Errorf("eval finds %+v, training found %+v", e.Metrics, *s.Eval)
-	}
-	if c := float64(e.Metrics.COPC); math.Abs(c-1) > 0.2 {
-		t.Errorf("trained on half of the negatives, COPC is %.3f: not calibrated", c)
-	}
-	if s.TrainRows.Dropped < testTrainRows/4 {
-		t.Errorf("%d negatives dropped", s.TrainRows.Dropped)
-	}
-
-	out := filepath.Join(t.TempDir(), "p.csv")
-	p, err := load(t, moved).Predict(t.Context(), PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"item", "tags"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Examples != testEvalRows || math.Abs(p.Mean-float64(e.Metrics.MeanPrediction)) > 1e-6 {
-		t.Errorf("predict: %+v; eval has mean %v", p, e.Metrics.MeanPrediction)
-	}
-	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(rows[0], ","); got != "item,tags,label,prediction" || len(rows) != testEvalRows+1 {
-		t.Fatalf("header %s, %d lines", got, len(rows))
-	}
-	loss := 0.0
-	for _, r := range rows[1:] {
-		q, err := strconv.ParseFloat(r[3], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r[2] == "0" {
-			q = 1 - q
-		}
-		loss -= math.Log(q) / testEvalRows
-	}
-	if math.Abs(loss-float64(e.Metrics.LogLoss)) > 1e-5 {
-		t.Errorf("log loss of the predictions %.6f, eval says %.6f", loss, float64(e.Metrics.LogLoss))
-	}
-}
-
-func TestPredictNeedsNoLabels(t *testing.T) {
-	j := job(t, "fm")
-	train(t, j)
-	in := filepath.Join(t.TempDir(), "new.tsv")
-	text := "D1\tD2\tD3\tuser\titem\ttags\tregion\n1\t2\t3\t00000001\t\t\t00000002\n\t\t\t\t\t\t\n"
-	if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "p.tsv")
-	p, err := load(t, j.Output.ModelDir).Predict(t.Context(), PredictOptions{Data: []string{in}, Output: out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Split(strings.TrimSpace(string(data)), "\n"); p.Examples != 2 || len(lines) != 3 || !strings.HasPrefix(lines[1], "\t") {
-		t.Errorf("%+v\n%s", p, data)
-	}
-	var wrong *OptionError
-	if _, err := load(t, j.Output.ModelDir).Predict(t.Context(), PredictOptions{Data: []string{in}, Output: "x.doc"}); !errors.As(err, &wrong) {
-		t.Errorf("output of an unknown format: %v", err)
 	}
 }
 
@@ -151,7 +64,7 @@ func TestInterruptionLeavesTheEarlierModel(t *testing.T) {
 	before := train(t, j).Digest
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
-	status := new(Status)
+	status := new(report.Status)
 	go func() {
 		for status.View().Step < 5 {
 			time.Sleep(time.Millisecond)
@@ -162,7 +75,7 @@ func TestInterruptionLeavesTheEarlierModel(t *testing.T) {
 	if _, err := Train(ctx, j, Options{Logger: quiet.Logger, Status: status}); !errors.Is(err, cause) {
 		t.Fatalf("cancelled: %v", err)
 	}
-	in, err := Inspect(t.Context(), j.Output.ModelDir, true, Options{})
+	in, err := inference.Inspect(t.Context(), j.Output.ModelDir, true, inference.Options{})
 	if err != nil || in.Digest != before {
 		t.Errorf("model afterwards: %v, %v, want %s", in, err, before)
 	}
@@ -246,7 +159,7 @@ func TestDivergenceIsAnErrorNotAModel(t *testing.T) {
 func TestWrongDataShowsBeforeTraining(t *testing.T) {
 	j := job(t, "lr")
 	j.Data.Eval = []string{filepath.Join(t.TempDir(), "nothing.tsv")}
-	status := new(Status)
+	status := new(report.Status)
 	if _, err := Train(t.Context(), j, Options{Logger: quiet.Logger, Status: status}); err == nil || !strings.Contains(err.Error(), "data.eval") {
 		t.Errorf("missing evaluation data: %v", err)
 	}
@@ -294,9 +207,9 @@ func TestRowStatistics(t *testing.T) {
 		}
 	}
 	l := load(t, j.Output.ModelDir)
-	layout := l.table.Layout()
+	layout := l.Table.Layout()
 	rows := 0
-	err = l.table.Scan(t.Context(), func(key uint64, row []float32) error {
+	err = l.Table.Scan(t.Context(), func(key uint64, row []float32) error {
 		rows++
 		st := layout.Stats(row)
 		w := want[key]

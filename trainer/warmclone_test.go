@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeltable"
 )
 
@@ -45,7 +47,7 @@ func TestWarmStartClones(t *testing.T) {
 		if _, err := Train(t.Context(), onDisk, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
 			t.Fatal(err)
 		}
-		if got := digestOf(t, onDisk); got != want.Digest {
+		if got := testjobs.Digest(t, onDisk); got != want.Digest {
 			t.Errorf("night %d: digest %s, in memory %s", i, got, want.Digest)
 		}
 		shares := strings.Contains(log.String(), " copied_bytes=0 ") && !strings.Contains(log.String(), " shared_bytes=0 ")
@@ -105,7 +107,7 @@ func TestLatestSharesFiles(t *testing.T) {
 			}
 		}
 		for name, want := range digests {
-			in, err := Inspect(t.Context(), name, true, Options{})
+			in, err := inference.Inspect(t.Context(), name, true, inference.Options{})
 			if kept := strings.HasSuffix(name, fmt.Sprint("@", n+1)) || strings.HasSuffix(name, fmt.Sprint("@", n)); !kept {
 				if err == nil {
 					t.Errorf("%s is still there", name)

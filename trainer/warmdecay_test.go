@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"aibox/trainer/inference"
 	"aibox/trainer/jobparts"
 )
 
@@ -32,12 +33,12 @@ func TestRowsOfOtherValuesDecayOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			init := newRowInit(now.table.Layout(), p.Rows, now.Job.Seed, 0.25)
-			fresh := make([]float32, now.table.Layout().Words())
+			init := jobparts.NewRowInit(now.Table.Layout(), p.Rows, now.Job.Seed, 0.25)
+			fresh := make([]float32, now.Table.Layout().Words())
 			for key, values := range before {
 				got := after[key]
 				init(key, fresh)
-				for i, v := range now.table.Layout().Values(fresh) {
+				for i, v := range now.Table.Layout().Values(fresh) {
 					if k := i - c.into; k >= 0 && k < c.dim {
 						v = values[c.from+k]
 					}
@@ -52,7 +53,7 @@ func TestRowsOfOtherValuesDecayOnce(t *testing.T) {
 
 // stillNight is a night that starts from the model of dir and trains next to nothing: its only mini-batch has a millionth
 // of the learning rate.
-func stillNight(t *testing.T, kind, dir string, set ...string) *Loaded {
+func stillNight(t *testing.T, kind, dir string, set ...string) *inference.Model {
 	t.Helper()
 	j := job(t, kind, append([]string{"optimizer.schedule={warmup_steps: 1000000}", "data.limit=64", "data.shuffle_buffer=0"}, set...)...)
 	j.Training.WarmStart = dir

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"aibox/trainer/inference"
 )
 
 // TestWarmStartWithAnotherDimension: where embeddings become longer or shorter, rows and
@@ -52,18 +54,18 @@ func TestWarmStartWithAnotherDimension(t *testing.T) {
 
 // valuesOf are the values of a model's rows and parameters, by names that say what they
 // belong to.
-func valuesOf(t *testing.T, l *Loaded) map[string]float32 {
+func valuesOf(t *testing.T, l *inference.Model) map[string]float32 {
 	t.Helper()
 	all := map[string]float32{}
-	spec := l.model.Spec()
-	names, layout := spec.RowNames(), l.table.Layout()
-	for key, row := range tableRows(t, l.table) {
+	spec := l.Network.Spec()
+	names, layout := spec.RowNames(), l.Table.Layout()
+	for key, row := range tableRows(t, l.Table) {
 		for i, v := range layout.Values(row) {
 			all[fmt.Sprintf("row %x %s", key, names[i])] = v
 		}
 	}
-	for _, p := range l.model.Params() {
-		axes := l.model.Axes(p.Name)
+	for _, p := range l.Network.Params() {
+		axes := l.Network.Axes(p.Name)
 		entry := func(axis, i int) string {
 			if axis < len(axes) && axes[axis] != nil {
 				return axes[axis][i]

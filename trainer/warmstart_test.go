@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/inference"
+	"aibox/trainer/report"
 	"aibox/trainer/warmstart"
 )
 
@@ -53,9 +55,9 @@ func TestWarmStartGoesOnWhereItStopped(t *testing.T) {
 				t.Errorf("%s: tensor %s differs between one night and two", kind, x.Name)
 			}
 		}
-		layout := a.table.Layout()
-		rows := tableRows(t, b.table)
-		err := a.table.Scan(t.Context(), func(key uint64, row []float32) error {
+		layout := a.Table.Layout()
+		rows := tableRows(t, b.Table)
+		err := a.Table.Scan(t.Context(), func(key uint64, row []float32) error {
 			// Last-seen differs by the night; all before it must not.
 			n := layout.Words() - 2
 			if !sameWords(row[:n], rows[key][:n]) {
@@ -117,11 +119,11 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 			now := load(t, j.Output.ModelDir)
 
 			oldParams := make(map[string]int)
-			for i, p := range old.model.Params() {
+			for i, p := range old.Network.Params() {
 				oldParams[p.Name] = i
 			}
 			taken := 0
-			for _, p := range now.model.Params() {
+			for _, p := range now.Network.Params() {
 				i, ok := oldParams[p.Name]
 				if !ok {
 					if !strings.Contains(p.Name, "tower/b") {
@@ -129,8 +131,8 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 					}
 					continue
 				}
-				o := old.model.Params()[i]
-				m, err := warmstart.MatchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
+				o := old.Network.Params()[i]
+				m, err := warmstart.MatchAxes(p.Name, o.Shape, old.Network.Axes(o.Name), p.Shape, now.Network.Axes(p.Name))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,15 +150,15 @@ func TestWarmStartWithAnAddedField(t *testing.T) {
 				}
 			}
 			total := 0
-			for _, p := range old.model.Params() {
+			for _, p := range old.Network.Params() {
 				total += len(p.Data)
 			}
 			if taken != total {
 				t.Errorf("%d of the earlier model's %d dense values were taken over", taken, total)
 			}
-			rows := tableRows(t, now.table)
-			layout := old.table.Layout()
-			for key, row := range tableRows(t, old.table) {
+			rows := tableRows(t, now.Table)
+			layout := old.Table.Layout()
+			for key, row := range tableRows(t, old.Table) {
 				got := rows[key]
 				if got == nil {
 					t.Fatalf("row %x is gone", key)
@@ -190,9 +192,9 @@ func TestWarmStartFromAnotherKindOfModel(t *testing.T) {
 	j.Training.WarmStart = dir
 	train(t, j)
 	old, now := load(t, dir), load(t, j.Output.ModelDir)
-	rows := tableRows(t, now.table)
-	for key, row := range tableRows(t, old.table) {
-		for k, v := range old.table.Layout().Values(row) {
+	rows := tableRows(t, now.Table)
+	for key, row := range tableRows(t, old.Table) {
+		for k, v := range old.Table.Layout().Values(row) {
 			if d := math.Abs(float64(v - rows[key][k])); d > 1e-4 {
 				t.Fatalf("row %x value %d is %g, was %g", key, k, rows[key][k], v)
 			}
@@ -209,8 +211,8 @@ func TestWarmStartBetweenCrossNetworks(t *testing.T) {
 		j.Training.WarmStart = dir
 		train(t, j)
 		old, now := load(t, dir), load(t, j.Output.ModelDir)
-		of := func(l *Loaded, name string) []float32 {
-			for _, p := range l.model.Params() {
+		of := func(l *inference.Model, name string) []float32 {
+			for _, p := range l.Network.Params() {
 				if p.Name == name {
 					return p.Data
 				}
@@ -230,7 +232,7 @@ func TestWarmStartBetweenCrossNetworks(t *testing.T) {
 // TestRowsAgeByTheDate: shows decay by day, and rows unseen for too long go.
 func TestRowsAgeByTheDate(t *testing.T) {
 	aging := []string{"sparse_table.show_decay=0.5", "sparse_table.expiry.unseen_days=2", "data.columns[2].transform=[log1p]"}
-	night := func(day int, limit, from string) (*Summary, *Loaded) {
+	night := func(day int, limit, from string) (*report.Summary, *inference.Model) {
 		j := job(t, "lr", append(aging, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0", "data.limit="+limit)...)
 		j.Dated, j.Date = true, time.Date(2026, time.November, 20+day, 0, 0, 0, 0, time.UTC)
 		j.Training.WarmStart = from
@@ -242,10 +244,10 @@ func TestRowsAgeByTheDate(t *testing.T) {
 	if s.ExpiredRows != 0 {
 		t.Errorf("%d rows expired after 2 days", s.ExpiredRows)
 	}
-	layout := first.table.Layout()
-	old := tableRows(t, first.table)
+	layout := first.Table.Layout()
+	old := tableRows(t, first.Table)
 	decayed := 0
-	for key, row := range tableRows(t, second.table) {
+	for key, row := range tableRows(t, second.Table) {
 		st, was := layout.Stats(row), layout.Stats(old[key])
 		if st.LastSeen == was.LastSeen {
 			continue // not seen on the second day: untouched
@@ -262,7 +264,7 @@ func TestRowsAgeByTheDate(t *testing.T) {
 	if s.ExpiredRows == 0 || s.Table.Rows != int64(decayed) {
 		t.Errorf("on the third day %d rows expired and %d are left, want the %d of the second day", s.ExpiredRows, s.Table.Rows, decayed)
 	}
-	for key, row := range tableRows(t, third.table) {
+	for key, row := range tableRows(t, third.Table) {
 		if st := layout.Stats(row); third.Saved.Day-st.LastSeen > 2 {
 			t.Errorf("row %x was last seen %d days ago", key, third.Saved.Day-st.LastSeen)
 		}
@@ -293,10 +295,10 @@ func TestWarmStartKeepsDimensions(t *testing.T) {
 		train(t, j)
 		old, now := load(t, dir), load(t, j.Output.ModelDir)
 		const dim = 4
-		oldLayout, layout := old.table.Layout(), now.table.Layout()
+		oldLayout, layout := old.Table.Layout(), now.Table.Layout()
 		skipOld, skip := oldLayout.ValueDim-dim, layout.ValueDim-dim
-		rows := tableRows(t, now.table)
-		for key, row := range tableRows(t, old.table) {
+		rows := tableRows(t, now.Table)
+		for key, row := range tableRows(t, old.Table) {
 			for k, v := range oldLayout.Values(row)[skipOld:] {
 				if got := layout.Values(rows[key])[skip+k]; math.Abs(float64(v-got)) > 1e-4 {
 					t.Fatalf("%s to %s: dimension %d of row %x is %g, was %g", c.from, c.to, k, key, got, v)
@@ -306,11 +308,11 @@ func TestWarmStartKeepsDimensions(t *testing.T) {
 		if c.layer == "" {
 			continue
 		}
-		weights := func(l *Loaded) map[string][]float32 {
+		weights := func(l *inference.Model) map[string][]float32 {
 			out := make(map[string][]float32)
-			for _, p := range l.model.Params() {
+			for _, p := range l.Network.Params() {
 				if p.Name == c.layer {
-					for i, name := range l.model.Axes(p.Name)[0] {
+					for i, name := range l.Network.Axes(p.Name)[0] {
 						out[name] = p.Data[i*p.Shape[1] : (i+1)*p.Shape[1]]
 					}
 				}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"aibox/reader"
+	"aibox/trainer/inference"
 )
 
 // TestWarmStartKeepsStatisticsOfTheSameNumbers: means and deviations stay where the numbers that they are of come
 // from the same transforms; those of logarithms do not stand for plain numbers.
 func TestWarmStartKeepsStatisticsOfTheSameNumbers(t *testing.T) {
 	const column = "data.columns[2].transform="
-	statistics := func(l *Loaded) reader.ColumnStatistics {
+	statistics := func(l *inference.Model) reader.ColumnStatistics {
 		var s reader.Statistics
 		if err := json.Unmarshal(l.Saved.Statistics, &s); err != nil || len(s.Columns) != 1 {
 			t.Fatalf("statistics %+v, %v", s, err)

@@ -69,21 +69,21 @@ func TestFirstUpdatesAfterAWarmStart(t *testing.T) {
 				t.Fatalf("%d steps after %d", now.Saved.Step, old.Saved.Step)
 			}
 
-			initial, err := model.New(now.model.Spec())
+			initial, err := model.New(now.Network.Spec())
 			if err != nil {
 				t.Fatal(err)
 			}
 			was := make(map[string]int)
-			for i, p := range old.model.Params() {
+			for i, p := range old.Network.Params() {
 				was[p.Name] = i
 			}
 			var moved []float64
-			for i, p := range now.model.Params() {
+			for i, p := range now.Network.Params() {
 				start := slices.Clone(initial.Params()[i].Data)
 				fresh := slices.Repeat([]bool{true}, len(start))
 				if k, ok := was[p.Name]; ok {
-					o := old.model.Params()[k]
-					m, err := warmstart.MatchAxes(p.Name, o.Shape, old.model.Axes(o.Name), p.Shape, now.model.Axes(p.Name))
+					o := old.Network.Params()[k]
+					m, err := warmstart.MatchAxes(p.Name, o.Shape, old.Network.Axes(o.Name), p.Shape, now.Network.Axes(p.Name))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -102,20 +102,20 @@ func TestFirstUpdatesAfterAWarmStart(t *testing.T) {
 			checkFirstUpdates(t, "dense values", moved)
 
 			moved = nil
-			before := tableRows(t, old.table)
-			layout := now.table.Layout()
+			before := tableRows(t, old.Table)
+			layout := now.Table.Layout()
 			p, err := jobparts.Make(j)
 			if err != nil {
 				t.Fatal(err)
 			}
-			init := newRowInit(layout, p.Rows, j.Seed, *j.SparseTable.InitStddev)
-			for key, row := range tableRows(t, now.table) {
+			init := jobparts.NewRowInit(layout, p.Rows, j.Seed, *j.SparseTable.InitStddev)
+			for key, row := range tableRows(t, now.Table) {
 				if layout.Stats(row).LastSeen != now.Saved.Day || name == "tower and field" && before[key] != nil {
 					continue
 				}
 				start := make([]float32, layout.Words())
 				if init(key, start); before[key] != nil {
-					copy(start, old.table.Layout().Values(before[key]))
+					copy(start, old.Table.Layout().Values(before[key]))
 				}
 				for v, x := range layout.Values(row) {
 					if d := math.Abs(float64(x - start[v])); d > 0 {
@@ -164,8 +164,8 @@ func TestStepsAreSaved(t *testing.T) {
 			if steps == 0 {
 				t.Error("no numbers of steps are saved")
 			}
-			rows, words := tableRows(t, b.table), a.table.Layout().Words()
-			for key, row := range tableRows(t, a.table) {
+			rows, words := tableRows(t, b.Table), a.Table.Layout().Words()
+			for key, row := range tableRows(t, a.Table) {
 				if !sameWords(row[:words-2], rows[key][:words-2]) { // last-seen differs by the night
 					t.Fatalf("row %x differs between one night and two", key)
 				}

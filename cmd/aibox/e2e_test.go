@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/inference"
+	"aibox/trainer/report"
 )
 
 // TestFromLogToPredictions goes the whole way of a new user.
@@ -26,13 +27,13 @@ func TestFromLogToPredictions(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", part, o.stdout)
 		}
 	}
-	var summary trainer.Summary
+	var summary report.Summary
 	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &summary); err != nil {
 		t.Fatal(err)
 	}
 
 	// Evaluating the model again gives the metrics of the job's own evaluation.
-	var e trainer.Evaluation
+	var e inference.Evaluation
 	if err := json.Unmarshal([]byte(ok(t, "eval", "--model-dir", "model", "--data", "eval.tsv", "--json")), &e); err != nil {
 		t.Fatal(err)
 	}

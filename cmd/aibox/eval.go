@@ -6,7 +6,8 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
-	"aibox/trainer"
+	"aibox/trainer/inference"
+	"aibox/trainer/report"
 )
 
 // modelFlags are the flags of the commands that use a trained model.
@@ -21,7 +22,7 @@ func modelFlags() []cli.Flag {
 
 // withModel loads the model that the flags name and calls f with it while the
 // progress display runs.
-func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
+func withModel(c *cli.Context, f func(l *inference.Model) error) error {
 	dated, err := datedJob(c)
 	if err != nil {
 		return err
@@ -30,11 +31,11 @@ func withModel(c *cli.Context, f func(l *trainer.Loaded) error) error {
 	if err != nil {
 		return err
 	}
-	status := new(trainer.Status)
+	status := new(report.Status)
 	log := newLogger(c)
 	d := jobview.Watch(consoleOf(c), status, log)
 	defer d.Stop()
-	l, err := trainer.Load(c.Context, dir, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")}, trainer.Options{Logger: log, Status: status, Version: version})
+	l, err := inference.Load(c.Context, dir, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")}, inference.Options{Logger: log, Status: status})
 	if err != nil {
 		return err
 	}
@@ -65,8 +66,8 @@ Examples:
 			if err := cliargs.NeedFlags(c, "model-dir", "data"); err != nil {
 				return err
 			}
-			var e *trainer.Evaluation
-			err := withModel(c, func(l *trainer.Loaded) (err error) {
+			var e *inference.Evaluation
+			err := withModel(c, func(l *inference.Model) (err error) {
 				data, err := pathFlags(c, l.Job, "data")
 				if err != nil {
 					return err

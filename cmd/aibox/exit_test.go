@@ -22,7 +22,6 @@ import (
 	"aibox/reader"
 	"aibox/reader/source"
 	"aibox/sparsetable"
-	"aibox/trainer"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/program"
@@ -60,7 +59,6 @@ func TestKindsOfErrors(t *testing.T) {
 		{reader.AsInputError(context.Background(), &panics.Error{}), errkind.Internal},
 		{cliargs.Errorf("no such flag"), errkind.Usage},
 		{configs.FaultsError{{}}, errkind.Job},
-		{&trainer.OptionError{Err: errors.New("x")}, errkind.Usage},
 		{&reader.OptionsError{Err: errors.New("x")}, errkind.Usage},
 		{&sparsetable.OptionsError{Err: errors.New("x")}, errkind.Usage},
 		{&sparsetable.LayoutError{}, errkind.Usage},

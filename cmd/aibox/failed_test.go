@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // TestFailedRuns: a run that makes no model says why by its exit code, and by a
@@ -19,13 +19,13 @@ func TestFailedRuns(t *testing.T) {
 		args  string
 		code  int
 		kind  string
-		phase trainer.Phase
+		phase report.Phase
 		steps bool // some were made
 	}{
-		{"--set optimizer.dense.kind=sgd --set optimizer.dense.learning_rate=1000 --set optimizer.rows.kind=sgd --set optimizer.rows.learning_rate=1000 --set training.epochs=3", exitDiverged, "diverged", trainer.PhaseTraining, true},
-		{"--set data.train=[bad.tsv] --set data.header=true", exitData, "data", trainer.PhaseStarting, false},
-		{"--set data.train=[nosuch.tsv]", exitIO, "io", trainer.PhaseStarting, false},
-		{"--set sparse_table.kind=ssd --set sparse_table.memory_bytes=1KiB", exitJob, "job_file", trainer.PhaseStarting, false},
+		{"--set optimizer.dense.kind=sgd --set optimizer.dense.learning_rate=1000 --set optimizer.rows.kind=sgd --set optimizer.rows.learning_rate=1000 --set training.epochs=3", exitDiverged, "diverged", report.PhaseTraining, true},
+		{"--set data.train=[bad.tsv] --set data.header=true", exitData, "data", report.PhaseStarting, false},
+		{"--set data.train=[nosuch.tsv]", exitIO, "io", report.PhaseStarting, false},
+		{"--set sparse_table.kind=ssd --set sparse_table.memory_bytes=1KiB", exitJob, "job_file", report.PhaseStarting, false},
 	} {
 		args := append([]string{"train", "job.yaml"}, strings.Fields(c.args)...)
 		_ = os.RemoveAll("model")
@@ -41,7 +41,7 @@ func TestFailedRuns(t *testing.T) {
 		ok(t, "train", "job.yaml")
 		before := read(t, "model/summary.json")
 		o := aibox(args...)
-		var s trainer.Summary
+		var s report.Summary
 		if err := json.Unmarshal([]byte(read(t, failed)), &s); err != nil || s.Failure == nil {
 			t.Fatalf("%s: %v", c.args, err)
 		}
@@ -77,8 +77,8 @@ func TestEvalWithoutExamples(t *testing.T) {
 		if code == exitDone {
 			continue
 		}
-		var s trainer.Summary
-		if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &s); err != nil || s.Examples > 0 || s.Failure.Phase != trainer.PhaseStarting || !strings.Contains(s.Failure.Message, "data.eval: ") {
+		var s report.Summary
+		if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &s); err != nil || s.Examples > 0 || s.Failure.Phase != report.PhaseStarting || !strings.Contains(s.Failure.Message, "data.eval: ") {
 			t.Errorf("%s: %v, %d examples were trained: %+v", eval, err, s.Examples, s.Failure)
 		}
 	}
@@ -117,7 +117,7 @@ func TestInterruptedRunHasASummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantExit(t, cmd, exitInterrupted)
-	var s trainer.Summary
+	var s report.Summary
 	if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &s); err != nil || s.Failure == nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
-	"aibox/trainer"
+	"aibox/trainer/generations"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
@@ -54,7 +54,7 @@ Examples:
 			if strings.Contains(dir, "://") || remote.IsLocal(dir) {
 				return remoteGenerations(c, dir)
 			}
-			all, err := trainer.Generations(dir)
+			all, err := generations.List(dir)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func modelDirArgument(c *cli.Context) (string, error) {
 	return dir, nil
 }
 
-func printGenerations(w io.Writer, dir string, all []trainer.Generation) error {
+func printGenerations(w io.Writer, dir string, all []generations.Generation) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "generation\tstate\tof\tsaved\tmade from\tsteps\tAUC\tlog loss\tsize\t")
@@ -105,7 +105,7 @@ func printGenerations(w io.Writer, dir string, all []trainer.Generation) error {
 }
 
 // remarkOn is what is not as it should be with a generation, or not yet.
-func remarkOn(g *trainer.Generation) string {
+func remarkOn(g *generations.Generation) string {
 	a := g.Arriving
 	switch {
 	case g.Fault != "" || a == nil:
@@ -117,7 +117,7 @@ func remarkOn(g *trainer.Generation) string {
 }
 
 // dateOf is the date of a generation's job, or, if it has none, how many runs led to it.
-func dateOf(g *trainer.Generation) string {
+func dateOf(g *generations.Generation) string {
 	if g.Night != "" || g.Day == 0 {
 		return g.Night
 	}
@@ -135,14 +135,14 @@ func savedText(rfc3339 string) string {
 
 // madeFrom names the model that a generation was made from, by its number alone if it is
 // one of the same directory, or was.
-func madeFrom(dir string, g *trainer.Generation) string {
+func madeFrom(dir string, g *generations.Generation) string {
 	from := strings.TrimPrefix(g.StartedFrom, dir+"@")
 	switch {
 	case g.StartedFromGone:
 		return from + " (gone)"
 	case from != "":
 		return from
-	case g.State == trainer.Unfinished || g.State == trainer.Damaged:
+	case g.State == generations.Unfinished || g.State == generations.Damaged:
 		return ""
 	}
 	return "new"

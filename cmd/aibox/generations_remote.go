@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/generations"
 )
 
 // shownOfRun is how many digits tell runs apart for people.
@@ -16,7 +16,7 @@ const shownOfRun = 8
 
 // remoteGenerations lists the models of a remote directory, and the snapshots and rows there.
 func remoteGenerations(c *cli.Context, uri string) error {
-	all, total, err := trainer.RemoteGenerations(c.Context, uri, trainer.Options{Logger: newLogger(c)})
+	all, total, err := generations.ListRemote(c.Context, uri, newLogger(c))
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func remoteGenerations(c *cli.Context, uri string) error {
 	return printRemoteGenerations(c.App.Writer, all, total)
 }
 
-func printRemoteGenerations(w io.Writer, all []trainer.RemoteGeneration, total int64) error {
+func printRemoteGenerations(w io.Writer, all []generations.Remote, total int64) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "generation\tstate\tjob\tof\tsaved\tmade from\tsteps\trows\tsize\tof its own\trun\tpublished from")
 	for _, g := range all {
@@ -37,7 +37,7 @@ func printRemoteGenerations(w io.Writer, all []trainer.RemoteGeneration, total i
 		if g.StartedFrom != "" {
 			from = g.StartedFrom
 		}
-		if g.State == trainer.PriorityRows {
+		if g.State == generations.PriorityRows {
 			rows = fmt.Sprint(g.Rows)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", number, g.State, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, rows, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), run, g.Owner)

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/generations"
+	"aibox/trainer/inference"
+	"aibox/trainer/report"
 )
 
 // nightlyJob is smallJob as a nightly job: each run goes on from the newest model.
@@ -39,13 +41,13 @@ func inNightlyJob(t *testing.T, set ...string) {
 // states are the generations of model, the newest first: "2 published of 2026-11-20 from 1".
 func states(t *testing.T) []string {
 	t.Helper()
-	var all []trainer.Generation
+	var all []generations.Generation
 	if err := json.Unmarshal([]byte(ok(t, "generations", "model", "--json")), &all); err != nil {
 		t.Fatal(err)
 	}
 	var out []string
 	for _, g := range all {
-		if g.Bytes == 0 || g.State != trainer.Damaged && g.State != trainer.Unfinished && (g.Eval == nil || g.Steps == 0 || g.SavedAt == "") {
+		if g.Bytes == 0 || g.State != generations.Damaged && g.State != generations.Unfinished && (g.Eval == nil || g.Steps == 0 || g.SavedAt == "") {
 			t.Errorf("%+v", g)
 		}
 		text := strings.Join([]string{"", string(g.State), g.Night, g.StartedFrom}, " ")
@@ -89,7 +91,7 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("%s does not say which generation:\n%s", args, out)
 		}
 	}
-	var e trainer.Evaluation
+	var e inference.Evaluation
 	if err := json.Unmarshal([]byte(ok(t, "eval", "--model-dir", "model@1", "--data", "eval.tsv", "--json")), &e); err != nil || e.ModelDir != "model@1" || e.Digest != strings.TrimSpace(digest["model@1"]) {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -100,7 +102,7 @@ func TestGenerations(t *testing.T) {
 	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@1"] {
 		t.Errorf("the model has digest %s, want that of the night before", have)
 	}
-	var s trainer.Summary
+	var s report.Summary
 	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil || s.Digest != strings.TrimSpace(digest["model@1"]) {
 		t.Errorf("the summary is of %s, %v", s.Digest, err)
 	}
@@ -205,10 +207,10 @@ func TestCompactOfAGeneration(t *testing.T) {
 func TestRemoteGenerationsShowRows(t *testing.T) {
 	run := strings.Repeat("0123456789abcdef", 4)
 	var out strings.Builder
-	err := printRemoteGenerations(&out, []trainer.RemoteGeneration{
-		{Generation: 3, State: trainer.Published, Job: "ctr", Steps: 9, Bytes: 2048, OwnBytes: 1024},
-		{State: trainer.Resumable, Job: "ctr", Run: run, Steps: 20, Bytes: 2048, OwnBytes: 1024},
-		{State: trainer.PriorityRows, Job: "ctr", Run: run, Steps: 24, Rows: 77, Bytes: 3072, OwnBytes: 3072},
+	err := printRemoteGenerations(&out, []generations.Remote{
+		{Generation: 3, State: generations.Published, Job: "ctr", Steps: 9, Bytes: 2048, OwnBytes: 1024},
+		{State: generations.Resumable, Job: "ctr", Run: run, Steps: 20, Bytes: 2048, OwnBytes: 1024},
+		{State: generations.PriorityRows, Job: "ctr", Run: run, Steps: 24, Rows: 77, Bytes: 3072, OwnBytes: 3072},
 	}, 5120)
 	lines := strings.Split(out.String(), "\n")
 	if err != nil || len(lines) != 6 {

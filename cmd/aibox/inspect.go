@@ -11,7 +11,7 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
-	"aibox/trainer"
+	"aibox/trainer/inference"
 )
 
 func inspectCommand() *cli.Command {
@@ -39,7 +39,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			in, err := trainer.Inspect(c.Context, dir, !c.Bool("digest"), trainer.Options{Logger: newLogger(c)})
+			in, err := inference.Inspect(c.Context, dir, !c.Bool("digest"), inference.Options{Logger: newLogger(c)})
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ Examples:
 	}
 }
 
-func printInspection(w io.Writer, in *trainer.Inspection) error {
+func printInspection(w io.Writer, in *inference.Inspection) error {
 	m := &in.Manifest
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

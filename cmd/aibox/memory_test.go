@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"aibox/configs"
-	"aibox/trainer"
 	"aibox/trainer/forecast"
+	"aibox/trainer/report"
 )
 
 const memoryJob = `
@@ -97,7 +97,7 @@ func TestForecastOfMemory(t *testing.T) {
 			if o := b.run(append([]string{"train"}, args...)...); o.code != exitDone {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
 			}
-			var s trainer.Summary
+			var s report.Summary
 			if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"aibox/trainer"
+	"aibox/trainer/inference"
 )
 
 // TestEvalOfAnotherFormat: a model is measured on data of another format than it was
@@ -15,8 +15,8 @@ func TestEvalOfAnotherFormat(t *testing.T) {
 	ok(t, "convert", "--from", "eval.tsv", "--to", "eval.csv", "--job", "job.yaml")
 	ok(t, "convert", "--from", "eval.tsv", "--to", "eval.parquet", "--job", "job.yaml")
 	ok(t, "train", "job.yaml", "--set", "data.format=csv", "--set", "data.train=[train.csv]", "--set", "data.eval=[eval.csv]")
-	eval := func(args ...string) *trainer.Evaluation {
-		var e trainer.Evaluation
+	eval := func(args ...string) *inference.Evaluation {
+		var e inference.Evaluation
 		if err := json.Unmarshal([]byte(ok(t, append([]string{"eval", "--model-dir", "model", "--json"}, args...)...)), &e); err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
-	"aibox/trainer"
+	"aibox/trainer/inference"
 )
 
 func predictCommand() *cli.Command {
@@ -34,8 +34,8 @@ Examples:
 			if err := cliargs.NeedFlags(c, "model-dir", "data", "output"); err != nil {
 				return err
 			}
-			var p *trainer.Prediction
-			err := withModel(c, func(l *trainer.Loaded) (err error) {
+			var p *inference.Prediction
+			err := withModel(c, func(l *inference.Model) (err error) {
 				data, err := pathFlags(c, l.Job, "data")
 				if err != nil {
 					return err
@@ -44,7 +44,7 @@ Examples:
 				if err != nil {
 					return err
 				}
-				p, err = l.Predict(c.Context, trainer.PredictOptions{
+				p, err = l.Predict(c.Context, inference.PredictOptions{
 					Data: data, Output: output, Columns: splitNames(c.String("columns")),
 					KeepBadRows: c.Bool("keep-bad-rows"),
 				})

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"aibox/trainer"
+	"aibox/trainer/generations"
 )
 
 // remoteGenerationsOf are the generations of a remote directory, the newest first.
-func remoteGenerationsOf(t *testing.T, uri string) (out []trainer.RemoteGeneration) {
+func remoteGenerationsOf(t *testing.T, uri string) (out []generations.Remote) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(ok(t, "generations", uri, "--json")), &out); err != nil {
 		t.Fatal(err)

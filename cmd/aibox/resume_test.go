@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/testseed"
-	"aibox/trainer"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // killAfterSnapshots starts aibox as a process of its own, and kills it a while after it
@@ -94,14 +94,14 @@ func isCommitted(t *testing.T, dir string, generation int) bool {
 
 // wantSameAs fails unless the model in dir, and its reports, are those in the directory
 // left. It returns the summary.
-func wantSameAs(t *testing.T, left, dir string) *trainer.Summary {
+func wantSameAs(t *testing.T, left, dir string) *report.Summary {
 	t.Helper()
 	if have, want := ok(t, "inspect", "--digest", dir), ok(t, "inspect", "--digest", left); have != want {
 		t.Errorf("digest %s, want %s", have, want)
 	}
 	// The process that has committed the model may have been killed before the reports were
 	// in place.
-	report := func(dir, name string) string {
+	readReport := func(dir, name string) string {
 		m, err := modeldir.Open(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func wantSameAs(t *testing.T, left, dir string) *trainer.Summary {
 		return read(t, modeldir.ReportOf(dir, m.Generation, name))
 	}
 	for _, name := range []string{"metrics.jsonl", "quarantine.jsonl"} {
-		have, want := strings.SplitAfter(report(dir, name), "\n"), strings.SplitAfter(report(left, name), "\n")
+		have, want := strings.SplitAfter(readReport(dir, name), "\n"), strings.SplitAfter(readReport(left, name), "\n")
 		i := 0
 		for i < min(len(have), len(want)) && have[i] == want[i] {
 			i++
@@ -123,8 +123,8 @@ func wantSameAs(t *testing.T, left, dir string) *trainer.Summary {
 	if o := aibox("table", "verify", dir); o.code != exitDone || !strings.Contains(o.stdout, "no faults") {
 		t.Errorf("the model's table: exit %d: %s%s", o.code, o.stdout, o.stderr)
 	}
-	s := new(trainer.Summary)
-	if err := json.Unmarshal([]byte(report(dir, "summary.json")), s); err != nil {
+	s := new(report.Summary)
+	if err := json.Unmarshal([]byte(readReport(dir, "summary.json")), s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -142,7 +142,7 @@ func TestFreshStartsOver(t *testing.T) {
 	}
 	wantExit(t, cmd, exitInterrupted)
 	o := aibox("train", "job.yaml", "--fresh")
-	var s trainer.Summary
+	var s report.Summary
 	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil {
 		t.Fatal(err)
 	}

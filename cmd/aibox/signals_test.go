@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 func self(t *testing.T) string {
@@ -131,7 +131,7 @@ func TestSignalEndsCleanly(t *testing.T) {
 			t.Errorf("%v: it is not said how to go on: %s", s, stderr[max(0, len(stderr)-500):])
 		}
 		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")
-		var failed trainer.Summary
+		var failed report.Summary
 		if err := json.Unmarshal([]byte(read(t, "model/summary-failed.json")), &failed); err != nil || failed.Failure.Resume == nil || len(failed.Resumed) != i {
 			t.Errorf("%v: %+v, %v", s, failed.Failure, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"aibox/internal/jobview"
 	"aibox/internal/profiling"
 	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 func trainCommand() *cli.Command {
@@ -78,7 +79,7 @@ Examples:
 				return err
 			}
 			defer func() { err = errors.Join(err, stop()) }()
-			status := new(trainer.Status)
+			status := new(report.Status)
 			d := jobview.Watch(consoleOf(c), status, log)
 			defer d.Stop()
 			summary, err := trainer.Train(c.Context, job, trainer.Options{

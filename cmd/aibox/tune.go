@@ -22,6 +22,7 @@ import (
 	"aibox/trainer"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 func tuneCommand() *cli.Command {
@@ -114,7 +115,7 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 		Trials: c.Int("trials"), Groups: splitNames(c.String("over")), MaxEpochs: c.Int("epochs"), Metric: tune.Metric(c.String("metric")),
 		Examples: c.Int64("examples"), ValidationFraction: c.Float64("validation-fraction"), Seed: c.Uint64("seed"), Fresh: c.Bool("fresh"),
 		Logger: log, Version: version,
-		Watch: func(s *trainer.Status) func() {
+		Watch: func(s *report.Status) func() {
 			return jobview.Watch(consoleOf(c), s, slog.New(slog.DiscardHandler)).Stop
 		},
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // usageLines returns the lines of the display about devices, each in parts. Bytes count from when the run was
 // begun or gone on with; times are means over the steps that were measured until now.
-func usageLines(devices []trainer.DeviceSummary) [][]string {
+func usageLines(devices []report.Device) [][]string {
 	var lines [][]string
 	for i := range devices {
 		d := &devices[i]
@@ -33,7 +33,7 @@ func usageLines(devices []trainer.DeviceSummary) [][]string {
 }
 
 // busyDevices says in a few words how busy devices are.
-func busyDevices(devices []trainer.DeviceSummary) string {
+func busyDevices(devices []report.Device) string {
 	var busy []string
 	for i := range devices {
 		busy = append(busy, busyText(&devices[i]))
@@ -46,7 +46,7 @@ func busyDevices(devices []trainer.DeviceSummary) string {
 }
 
 // deviceTable prints what devices have done, beside the table of the stages.
-func deviceTable(w io.Writer, devices []trainer.DeviceSummary) error {
+func deviceTable(w io.Writer, devices []report.Device) error {
 	if len(devices) == 0 {
 		return nil
 	}
@@ -80,14 +80,14 @@ func deviceTable(w io.Writer, devices []trainer.DeviceSummary) error {
 
 func shareText(part, of int64) string { return humanize.Percent(float64(part) / float64(max(1, of))) }
 
-func busyText(d *trainer.DeviceSummary) string {
+func busyText(d *report.Device) string {
 	if d.MeasuredSteps == 0 {
 		return "-"
 	}
 	return humanize.Percent(d.BusyFraction)
 }
 
-func timeText(d *trainer.DeviceSummary, t time.Duration) string {
+func timeText(d *report.Device, t time.Duration) string {
 	if d.MeasuredSteps == 0 {
 		return "-"
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"aibox/internal/terminal"
-	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // devices are what n devices have done.
-func devices(n int) []trainer.DeviceSummary {
-	all := []trainer.DeviceSummary{
+func devices(n int) []report.Device {
+	all := []report.Device{
 		{
 			Device: 0, Name: "NVIDIA A100", MemoryBytes: 40 << 30, MemoryUsedBytes: 3 << 30, UploadedBytes: 20 << 30, DownloadedBytes: 5 << 30,
 			KernelLaunches: 1000, MatrixProducts: 100, MeasuredSteps: 12, StepSeconds: 0.0098131, BusyFraction: 0.6234,
@@ -55,7 +55,7 @@ device 0 62.3% busy  9.81ms per step  memory 3.0 GiB of 40.0 GiB  copied 20.0 Gi
 // TestDeviceTable: the table of devices stands below that of the stages.
 func TestDeviceTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := PrintSummary(&out, &trainer.Summary{Devices: devices(2), Bound: "something"}); err != nil {
+	if err := PrintSummary(&out, &report.Summary{Devices: devices(2), Bound: "something"}); err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(out.String(), "limited by \n\n")
@@ -70,7 +70,7 @@ devices; times are means over 12 measured steps
 	with := devices(2)
 	with[0].RowsUploaded, with[0].RowsKept, with[0].RowsLate, with[1].RowsUploaded = 300, 100, 30, 4
 	out.Reset()
-	if err := PrintSummary(&out, &trainer.Summary{Devices: with, Bound: "something"}); err != nil {
+	if err := PrintSummary(&out, &report.Summary{Devices: with, Bound: "something"}); err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ = strings.Cut(out.String(), "measured steps\n")

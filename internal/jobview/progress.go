@@ -14,12 +14,12 @@ import (
 	"aibox/internal/terminal"
 	"aibox/pipeline"
 	"aibox/sparsetable"
-	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
 // rateMeter smooths the number of examples per second over the last frames.
 type rateMeter struct {
-	phase    trainer.Phase
+	phase    report.Phase
 	epoch    int
 	examples int64
 	at       time.Time
@@ -30,7 +30,7 @@ type rateMeter struct {
 // come in bursts and a figure that jumps cannot be read.
 const rateConstant = 3 * time.Second
 
-func (m *rateMeter) update(v *trainer.View, now time.Time) {
+func (m *rateMeter) update(v *report.View, now time.Time) {
 	if v.Phase != m.phase || v.Epoch != m.epoch || v.Examples < m.examples {
 		*m = rateMeter{phase: v.Phase, epoch: v.Epoch, examples: v.Examples, at: now}
 		if s := v.PhaseElapsed.Seconds(); s > 0 {
@@ -52,12 +52,12 @@ func (m *rateMeter) update(v *trainer.View, now time.Time) {
 }
 
 // Watch shows the progress of a job on the console.
-func Watch(c *terminal.Console, status *trainer.Status, log *slog.Logger) *terminal.Display {
+func Watch(c *terminal.Console, status *report.Status, log *slog.Logger) *terminal.Display {
 	return terminal.Watch(c, frames(status), log)
 }
 
 // frames returns a function that returns frames of a job's progress.
-func frames(status *trainer.Status) func(now time.Time) terminal.Frame {
+func frames(status *report.Status) func(now time.Time) terminal.Frame {
 	var rate rateMeter
 	return func(now time.Time) terminal.Frame {
 		v := status.View()
@@ -69,7 +69,7 @@ func frames(status *trainer.Status) func(now time.Time) terminal.Frame {
 	}
 }
 
-func frame(v *trainer.View, rate float64) terminal.Frame {
+func frame(v *report.View, rate float64) terminal.Frame {
 	return terminal.Frame{
 		Block: func(columns int) []string { return block(v, rate, columns) },
 		Line:  func() string { return plainLine(v, rate) },
@@ -80,7 +80,7 @@ func frame(v *trainer.View, rate float64) terminal.Frame {
 // share returns the share of the phase that is done, or -1 if it is not known. It is
 // that of the bytes, or that of the limit on examples if the limit will end the phase
 // first.
-func share(v *trainer.View) float64 {
+func share(v *report.View) float64 {
 	if v.BytesTotal <= 0 {
 		return -1
 	}
@@ -93,7 +93,7 @@ func share(v *trainer.View) float64 {
 
 // eta returns the time that is left in the phase at the rate so far. It is negative if
 // that is not known.
-func eta(v *trainer.View) time.Duration {
+func eta(v *report.View) time.Duration {
 	s := share(v)
 	if s <= 0 || v.PhaseElapsed < time.Second {
 		return -1
@@ -103,23 +103,23 @@ func eta(v *trainer.View) time.Duration {
 
 // etaAll is the time left in training when all epochs take as long as this
 // one, without evaluations; negative when unknown or the same as eta.
-func etaAll(v *trainer.View) time.Duration {
+func etaAll(v *report.View) time.Duration {
 	left := eta(v)
-	if left < 0 || v.Phase != trainer.PhaseTraining || v.Epoch >= v.Epochs {
+	if left < 0 || v.Phase != report.PhaseTraining || v.Epoch >= v.Epochs {
 		return -1
 	}
 	epoch := float64(v.PhaseElapsed) / share(v)
 	return left + time.Duration(epoch*float64(v.Epochs-v.Epoch))
 }
 
-func heading(v *trainer.View) string {
+func heading(v *report.View) string {
 	if v.Epoch > 0 && v.Epochs > 1 {
 		return fmt.Sprintf("%s, epoch %d of %d", v.Phase, v.Epoch, v.Epochs)
 	}
 	return string(v.Phase)
 }
 
-func etaText(v *trainer.View) string {
+func etaText(v *report.View) string {
 	left, all := eta(v), etaAll(v)
 	switch {
 	case left < 0:
@@ -139,7 +139,7 @@ func metric(name string, x float64, digits int) string {
 }
 
 // plainLine is one line of progress where there is no terminal.
-func plainLine(v *trainer.View, rate float64) string {
+func plainLine(v *report.View, rate float64) string {
 	parts := []string{heading(v)}
 	if s := share(v); s >= 0 {
 		parts = append(parts, fmt.Sprintf("%.1f%% (%s of %s)", 100*s, humanize.Bytes(v.BytesRead), humanize.Bytes(v.BytesTotal)), etaText(v))
@@ -149,7 +149,7 @@ func plainLine(v *trainer.View, rate float64) string {
 	if v.Examples > 0 {
 		parts = append(parts, fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate))
 	}
-	if v.Phase == trainer.PhaseTraining {
+	if v.Phase == report.PhaseTraining {
 		parts = append(parts, metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
 	}
 	if v.BadRows > 0 {
@@ -182,16 +182,16 @@ func plainLine(v *trainer.View, rate float64) string {
 }
 
 // uploadsFail reports whether the last attempt to upload a snapshot has failed.
-func uploadsFail(v *trainer.View) bool { return v.Uploads != nil && v.Uploads.Error != "" }
+func uploadsFail(v *report.View) bool { return v.Uploads != nil && v.Uploads.Error != "" }
 
 // lostText says what partial recovery has cost.
-func lostText(v *trainer.View) string {
+func lostText(v *report.View) string {
 	return fmt.Sprintf("%.2g %% of samples lost", 100*v.LostSamples)
 }
 
 // arrivalText says how much of the table is there that is fetched while it is trained; "" if
 // all of it is.
-func arrivalText(v *trainer.View) string {
+func arrivalText(v *report.View) string {
 	if r := v.Arriving; r != nil && r.WholeSeconds == 0 {
 		return fmt.Sprintf("fetched %s of %s of the table", humanize.Bytes(r.ArrivedBytes), humanize.Bytes(r.TotalBytes))
 	}
@@ -199,7 +199,7 @@ func arrivalText(v *trainer.View) string {
 }
 
 // progressAttrs returns the same for a log in JSON: the keys and values that are known.
-func progressAttrs(v *trainer.View, rate float64) []any {
+func progressAttrs(v *report.View, rate float64) []any {
 	attrs := []any{"phase", string(v.Phase), "seconds", v.PhaseElapsed.Seconds()}
 	add := func(known bool, key string, value any) {
 		if known {
@@ -207,7 +207,7 @@ func progressAttrs(v *trainer.View, rate float64) []any {
 		}
 	}
 	defined := func(x float64) bool { return x != 0 && !math.IsNaN(x) && !math.IsInf(x, 0) }
-	training := v.Phase == trainer.PhaseTraining
+	training := v.Phase == report.PhaseTraining
 	add(v.Epoch > 0, "epoch", v.Epoch)
 	add(v.Epoch > 0, "epochs", v.Epochs)
 	add(v.BytesTotal > 0, "bytes", v.BytesRead)
@@ -239,7 +239,7 @@ const besideStageBar = 40
 
 // block returns the display for a terminal of this many columns: a progress bar,
 // figures, for each stage a bar of its busy, blocked and starved time, and lines about the table and the devices.
-func block(v *trainer.View, rate float64, columns int) []string {
+func block(v *report.View, rate float64, columns int) []string {
 	var parts []string
 	if s := share(v); s >= 0 {
 		text := fmt.Sprintf("%5.1f%%  %s of %s  %s", 100*s, humanize.Bytes(v.BytesRead), humanize.Bytes(v.BytesTotal), etaText(v))
@@ -251,7 +251,7 @@ func block(v *trainer.View, rate float64, columns int) []string {
 	b := terminal.Flow(parts, columns)
 	if v.Examples > 0 {
 		parts = []string{fmt.Sprintf("%d examples", v.Examples), fmt.Sprintf("%.0f examples/s", rate)}
-		if v.Phase == trainer.PhaseTraining {
+		if v.Phase == report.PhaseTraining {
 			parts = append(parts, fmt.Sprintf("step %d", v.Step), metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
 		}
 		if v.BadRows > 0 {

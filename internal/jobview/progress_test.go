@@ -11,12 +11,12 @@ import (
 	"aibox/internal/terminal"
 	"aibox/pipeline"
 	"aibox/sparsetable"
-	"aibox/trainer"
+	"aibox/trainer/report"
 )
 
-func trainingView() *trainer.View {
-	return &trainer.View{
-		Phase: trainer.PhaseTraining, Epoch: 1, Epochs: 3, Step: 2411, Examples: 1234567, Loss: 0.451234, AUC: 0.78126,
+func trainingView() *report.View {
+	return &report.View{
+		Phase: report.PhaseTraining, Epoch: 1, Epochs: 3, Step: 2411, Examples: 1234567, Loss: 0.451234, AUC: 0.78126,
 		BadRows: 17, BytesRead: 300 << 20, BytesTotal: 1200 << 20, PhaseElapsed: 20 * time.Second,
 		Stages: []pipeline.StageStats{
 			{Name: "RE", Busy: 5 * time.Second, Blocked: 15 * time.Second},
@@ -57,7 +57,7 @@ table 4000 rows, 1.5 MiB  process 278.0 MiB
 }
 
 // ssdView is a job with a table on SSD.
-func ssdView() *trainer.View {
+func ssdView() *report.View {
 	v := trainingView()
 	v.Table = sparsetable.Stats{
 		Kind: sparsetable.KindSSD, Rows: 20_000_000, MemoryBytes: 250 << 20, BudgetBytes: 256 << 20,
@@ -145,9 +145,9 @@ func TestSummaryOfTableOnSSD(t *testing.T) {
 }
 
 func TestBlockOfOtherPhases(t *testing.T) {
-	wantLines(t, block(&trainer.View{Phase: trainer.PhaseSaving, PhaseElapsed: 75 * time.Second}, 0, 80), "\nsaving  1m15s\n")
-	wantLines(t, block(&trainer.View{
-		Phase: trainer.PhaseEvaluating, Epoch: 1, Epochs: 1, Examples: 10, BytesRead: 10, BytesTotal: 20, PhaseElapsed: time.Millisecond,
+	wantLines(t, block(&report.View{Phase: report.PhaseSaving, PhaseElapsed: 75 * time.Second}, 0, 80), "\nsaving  1m15s\n")
+	wantLines(t, block(&report.View{
+		Phase: report.PhaseEvaluating, Epoch: 1, Epochs: 1, Examples: 10, BytesRead: 10, BytesTotal: 20, PhaseElapsed: time.Millisecond,
 		Stages: []pipeline.StageStats{{Name: "RE"}},
 	}, 5, 80), `
 evaluating  [###############---------------]  50.0%  10 B of 20 B  ETA -
@@ -161,7 +161,7 @@ func TestPlainLine(t *testing.T) {
 	wantLines(t, []string{plainLine(trainingView(), 61728.4)}, `
 training, epoch 1 of 3  25.0% (300.0 MiB of 1.2 GiB)  ETA 1m0s, all epochs 3m40s  1234567 examples  61728 examples/s  loss 0.45123  AUC 0.7813  17 bad rows  limited by EL+JL  memory 278.0 MiB
 `)
-	wantLines(t, []string{plainLine(&trainer.View{Phase: trainer.PhaseScanning, PhaseElapsed: 12 * time.Second}, 0)}, "\nscanning  12s\n")
+	wantLines(t, []string{plainLine(&report.View{Phase: report.PhaseScanning, PhaseElapsed: 12 * time.Second}, 0)}, "\nscanning  12s\n")
 }
 
 func TestShareOfALimitedPhase(t *testing.T) {
@@ -181,10 +181,10 @@ func TestShareOfALimitedPhase(t *testing.T) {
 
 // TestProgressInJSON: undefined figures are left out; JSON has no NaN.
 func TestProgressInJSON(t *testing.T) {
-	for _, v := range []*trainer.View{
+	for _, v := range []*report.View{
 		trainingView(),
-		{Phase: trainer.PhaseSaving},
-		{Phase: trainer.PhaseTraining, Epoch: 1, Epochs: 1, Loss: math.Inf(1), AUC: math.NaN(), BytesTotal: 10, Examples: 5},
+		{Phase: report.PhaseSaving},
+		{Phase: report.PhaseTraining, Epoch: 1, Epochs: 1, Loss: math.Inf(1), AUC: math.NaN(), BytesTotal: 10, Examples: 5},
 	} {
 		var out bytes.Buffer
 		terminal.New(&out, true).Logger(0).Info("progress", frame(v, 10).Attrs()...)
@@ -198,7 +198,7 @@ func TestProgressInJSON(t *testing.T) {
 func TestRateMeter(t *testing.T) {
 	var m rateMeter
 	at := time.Unix(0, 0)
-	v := &trainer.View{Phase: trainer.PhaseTraining, Epoch: 1, Examples: 100, PhaseElapsed: time.Second}
+	v := &report.View{Phase: report.PhaseTraining, Epoch: 1, Examples: 100, PhaseElapsed: time.Second}
 	m.update(v, at)
 	if m.rate != 100 {
 		t.Errorf("first look: %v examples/s, want 100", m.rate)
@@ -211,7 +211,7 @@ func TestRateMeter(t *testing.T) {
 	if math.Abs(m.rate-500) > 1 {
 		t.Errorf("steady 500 examples/s are shown as %v", m.rate)
 	}
-	m.update(&trainer.View{Phase: trainer.PhaseEvaluating, Epoch: 1}, at)
+	m.update(&report.View{Phase: report.PhaseEvaluating, Epoch: 1}, at)
 	if m.rate != 0 {
 		t.Errorf("a new phase starts with %v", m.rate)
 	}

@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"aibox/internal/humanize"
-	"aibox/trainer"
+	"aibox/trainer/inference"
 	"aibox/trainer/metrics"
+	"aibox/trainer/report"
 )
 
 // precisionText says in which precision matrices are multiplied, if it is not float32.
@@ -24,13 +25,13 @@ func precisionText(precision string) string {
 }
 
 // PrintSummary prints what a finished training job reports.
-func PrintSummary(w io.Writer, s *trainer.Summary) error {
+func PrintSummary(w io.Writer, s *report.Summary) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "\n%s trained on %d examples in %.1f s (%.0f examples/s while training); kept: epoch %d, step %d\n\n",
 		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
 
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	groups := slices.ContainsFunc(s.Epochs, func(e trainer.EpochSummary) bool {
+	groups := slices.ContainsFunc(s.Epochs, func(e report.Epoch) bool {
 		return e.Eval != nil && e.Eval.GroupsUsed > 0 || e.Validation != nil && e.Validation.GroupsUsed > 0
 	})
 	metricsRow(t, groups, "metrics", "examples", "AUC", "log loss", "norm. ent.", "COPC", "group AUC", "base rate")
@@ -106,7 +107,7 @@ func PrintSummary(w io.Writer, s *trainer.Summary) error {
 }
 
 // snapshotText says what snapshots cost, and whether the run was interrupted.
-func snapshotText(w io.Writer, s *trainer.Summary) {
+func snapshotText(w io.Writer, s *report.Summary) {
 	if n := s.Snapshots; n.Taken+n.Failed > 0 {
 		fmt.Fprintf(w, "snapshots     %d taken while training, %s, for which training waited %.1f s", n.Taken, humanize.Bytes(n.Bytes), n.StallSeconds)
 		if n.Failed > 0 {
@@ -157,7 +158,7 @@ func Metric(x metrics.Value, digits int) string {
 	return fmt.Sprintf("%.*f", digits, float64(x))
 }
 
-func readingText(r trainer.ReadingSummary) string {
+func readingText(r report.Reading) string {
 	text := fmt.Sprintf("%d good, %d bad", r.Good, r.Bad)
 	for i, reason := range slices.Sorted(maps.Keys(r.BadByReason)) {
 		sep := ", "
@@ -188,7 +189,7 @@ func readingText(r trainer.ReadingSummary) string {
 const shownLosses = 10
 
 // PrintEvaluation prints what eval reports.
-func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
+func PrintEvaluation(w io.Writer, e *inference.Evaluation) error {
 	m := &e.Metrics
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, value) }
@@ -214,7 +215,7 @@ func PrintEvaluation(w io.Writer, e *trainer.Evaluation) error {
 }
 
 // PrintPrediction prints what predict reports.
-func PrintPrediction(w io.Writer, p *trainer.Prediction) error {
+func PrintPrediction(w io.Writer, p *inference.Prediction) error {
 	_, err := fmt.Fprintf(w, "%s, mean %.5f, written to %s\n", humanize.Count(p.Examples, "prediction"), p.Mean, p.Output)
 	if p.Unscored > 0 || len(p.Rows.Lost) > 0 {
 		_, err = fmt.Fprintf(w, "predict wrote %s without a prediction; input rows: %s\n", humanize.Count(p.Unscored, "bad or lost row"), readingText(p.Rows))

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/trainer"
 	"aibox/trainer/metrics"
+	"aibox/trainer/report"
 )
 
-func report(examples int64, groupAUC float64, groups int) metrics.Report {
+func measured(examples int64, groupAUC float64, groups int) metrics.Report {
 	r := metrics.Report{
 		Examples: examples, AUC: 0.785432, AUCExact: true, LogLoss: 0.401234, NormalizedEntropy: 0.812346,
 		COPC: 1.01234, GroupAUC: metrics.Value(groupAUC), BaseRate: 0.2,
@@ -20,14 +20,14 @@ func report(examples int64, groupAUC float64, groups int) metrics.Report {
 }
 
 func TestSummary(t *testing.T) {
-	first, second := report(50, math.NaN(), 0), report(50, math.NaN(), 0)
+	first, second := measured(50, math.NaN(), 0), measured(50, math.NaN(), 0)
 	second.AUC = metrics.Value(math.NaN())
-	s := &trainer.Summary{
+	s := &report.Summary{
 		ModelKind: "dlrm", Examples: 2000, ElapsedSeconds: 1.25, ExamplesPerSec: 4000, KeptEpoch: 1, Steps: 10,
-		TrainRows: trainer.ReadingSummary{Good: 1000, Bad: 3, BadByReason: map[string]int64{"wrong column count": 2, "label": 1}, Dropped: 7},
-		EvalRows:  trainer.ReadingSummary{Good: 50}, Eval: &first, Limiting: "RE", Bound: "reading: do this", DenseParameters: 99, Digest: "abcd",
+		TrainRows: report.Reading{Good: 1000, Bad: 3, BadByReason: map[string]int64{"wrong column count": 2, "label": 1}, Dropped: 7},
+		EvalRows:  report.Reading{Good: 50}, Eval: &first, Limiting: "RE", Bound: "reading: do this", DenseParameters: 99, Digest: "abcd",
 		PeakMemoryBytes: 3 << 20, ExpiredRows: 12,
-		Epochs: []trainer.EpochSummary{{Epoch: 1, Online: report(1000, math.NaN(), 0), Eval: &first}, {Epoch: 2, Online: report(1000, math.NaN(), 0), Eval: &second}},
+		Epochs: []report.Epoch{{Epoch: 1, Online: measured(1000, math.NaN(), 0), Eval: &first}, {Epoch: 2, Online: measured(1000, math.NaN(), 0), Eval: &second}},
 		Files:  map[string]string{"model": "m", "summary": "m/summary.json"},
 	}
 	var out bytes.Buffer
@@ -56,7 +56,7 @@ digest        abcd
 model         m
 summary       m/summary.json
 `)
-	first = report(50, 0.61234, 5)
+	first = measured(50, 0.61234, 5)
 	out.Reset()
 	if err := PrintSummary(&out, s); err != nil {
 		t.Fatal(err)
@@ -78,13 +78,13 @@ func TestDayText(t *testing.T) {
 // TestSummaryOfAnInterruptedRun: it says what snapshots cost, and where the run went on.
 func TestSummaryOfAnInterruptedRun(t *testing.T) {
 	var out bytes.Buffer
-	snapshotText(&out, &trainer.Summary{})
+	snapshotText(&out, &report.Summary{})
 	if out.Len() > 0 {
 		t.Errorf("of a run without snapshots: %s", out.String())
 	}
-	snapshotText(&out, &trainer.Summary{
-		Snapshots: trainer.SnapshotSummary{Taken: 3, Failed: 1, StallSeconds: 0.25, WriteSeconds: 2, Bytes: 3 << 20},
-		Resumed:   []trainer.Resumption{{Epoch: 1, Step: 10}, {Epoch: 2, Step: 30}},
+	snapshotText(&out, &report.Summary{
+		Snapshots: report.Snapshots{Taken: 3, Failed: 1, StallSeconds: 0.25, WriteSeconds: 2, Bytes: 3 << 20},
+		Resumed:   []report.Resumption{{Epoch: 1, Step: 10}, {Epoch: 2, Step: 30}},
 	})
 	const want = `snapshots     3 taken while training, 3.0 MiB, for which training waited 0.2 s; 1 failed
 interrupted   2 times; went on last after step 30, in epoch 2

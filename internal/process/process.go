@@ -25,6 +25,15 @@ func ReadMemory() (Memory, error) {
 	return Memory{Now: f["VmRSS"] << 10, Peak: f["VmHWM"] << 10}, err // the file counts kB, by which Linux means KiB
 }
 
+// MemoryOrZero is ReadMemory for reports: it returns zeros where the system does not tell.
+func MemoryOrZero() Memory {
+	m, err := ReadMemory()
+	if err != nil {
+		return Memory{}
+	}
+	return m
+}
+
 // ResetPeak makes the system measure the peak of the resident set from now on; see
 // clear_refs in proc(5).
 func ResetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
@@ -36,6 +45,15 @@ func ProcessorTime() (time.Duration, error) {
 		return 0, err
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+}
+
+// ProcessorTimeOrZero is ProcessorTime for reports: it returns 0 where the system does not tell.
+func ProcessorTimeOrZero() time.Duration {
+	used, err := ProcessorTime()
+	if err != nil {
+		return 0
+	}
+	return used
 }
 
 // AddressSpaceLimit is how many bytes of addresses the process may use (`ulimit -v`), or

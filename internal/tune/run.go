@@ -23,6 +23,7 @@ import (
 	"aibox/trainer/forecast"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
 )
 
 // Options say how to search for settings of a job.
@@ -44,7 +45,7 @@ type Options struct {
 	Version string
 	// Watch shows the status of a trial until the function that it returns is called; nil: nothing
 	// is shown.
-	Watch func(*trainer.Status) (stop func())
+	Watch func(*report.Status) (stop func())
 }
 
 // Outcome is what a search found.
@@ -214,7 +215,7 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 	}
 	log := r.Logger.With("trial", t.ID, "round", round)
 	log.Info("training", "settings", t.Changes())
-	status := new(trainer.Status)
+	status := new(report.Status)
 	if r.Watch != nil {
 		defer r.Watch(status)()
 	}

@@ -2,6 +2,7 @@ package modeldir
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,6 +83,15 @@ type Origin struct {
 	ModelDir   string `json:"model_dir,omitempty"` // absolute; "": the same directory
 	Generation string `json:"generation,omitempty"`
 	Identity   string `json:"identity,omitempty"` // Manifest.Identity; "": an earlier version saved the model
+}
+
+// Name is the name of the model, as DIR@N, from which one in dir was made; "" if that began as a new one.
+func (o Origin) Name(dir string) string {
+	if o == (Origin{}) {
+		return ""
+	}
+	m := Manifest{Generation: o.Generation}
+	return JoinName(cmp.Or(o.ModelDir, dir), m.Number())
 }
 
 // TableRecord is the record of the table's snapshot, which ties it to the

@@ -1,0 +1,73 @@
+package chain
+
+import (
+	"log/slog"
+	"testing"
+
+	"aibox/configs"
+	"aibox/trainer/internal/testjobs"
+	"aibox/trainer/modeldir"
+)
+
+// jobOf is a job of a night, "" for one without a date, with these training data.
+func jobOf(t *testing.T, night, data string) *configs.Job {
+	t.Helper()
+	set := []string{"data.train=[" + data + "]", "output.model_dir=" + t.TempDir(), "training.warm_start=latest", "timezone=UTC"}
+	if night != "" {
+		set = append(set, `name="n-{{date}}"`)
+	}
+	j, err := configs.Parse("test.yaml", []byte(testjobs.Text), configs.LoadOptions{Set: append(set, "model.kind=lr"), Date: night})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// TestMayStartFrom: a run starts from models of earlier nights, and of the same night only if that has trained other
+// data; without a date from every model.
+func TestMayStartFrom(t *testing.T) {
+	const data = "/data/a.tsv"
+	same := TrainDataHash(jobOf(t, "2026-11-20", data))
+	for _, c := range []struct {
+		job, model string // nights
+		trained    string
+		want       bool
+	}{
+		{"2026-11-20", "2026-11-19", same, true},
+		{"2026-11-20", "2026-11-20", same, false},
+		{"2026-11-20", "2026-11-20", "other data", true},
+		{"2026-11-20", "2026-11-20", "", false}, // an earlier version saved it, and does not say
+		{"2026-11-20", "2026-11-21", "other data", false},
+		{"2026-11-20", "", same, true},
+		{"", "2026-11-21", same, true},
+	} {
+		m := &modeldir.Manifest{Night: c.model, TrainData: c.trained}
+		if got := New(jobOf(t, c.job, data), slog.New(slog.DiscardHandler)).MayStartFrom(m); got != c.want {
+			t.Errorf("a job of %q from a model of %q that was trained on %q: %v", c.job, c.model, c.trained, got)
+		}
+	}
+}
+
+// TestStartsAreTheSame: models are the same where their identity is, wherever they are; of two, the one that was saved
+// later is newer, whatever their numbers are.
+func TestStartsAreTheSame(t *testing.T) {
+	start := func(dir, generation, identity, savedAt string) *Start {
+		return &Start{Origin: modeldir.Origin{ModelDir: dir, Generation: generation, Identity: identity}, SavedAt: savedAt}
+	}
+	first := start("", "gen-000005", "a", "2026-11-19T01:00:00Z")
+	for _, c := range []struct {
+		other       *Start
+		same, newer bool
+	}{
+		{start("/elsewhere", "gen-000001", "a", "2026-11-19T01:00:00Z"), true, false},
+		{start("", "gen-000005", "b", "2026-11-19T01:00:00Z"), false, false},
+		{start("", "gen-000002", "b", "2026-11-20T01:00:00Z"), false, true},
+		{start("", "gen-000006", "b", "2026-11-18T01:00:00Z"), false, false},
+		{start("", "gen-000006", "", "2026-11-19T01:00:00Z"), false, true}, // numbers tell where times do not
+		{start("/elsewhere", "gen-000006", "", ""), false, false},
+	} {
+		if same, newer := c.other.same(first), c.other.newer(first); same != c.same || newer != c.newer {
+			t.Errorf("%+v: same %v, newer %v", c.other, same, newer)
+		}
+	}
+}

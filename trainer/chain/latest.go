@@ -1,0 +1,168 @@
+package chain
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"aibox/configs"
+	"aibox/internal/errkind"
+	"aibox/trainer/modeldir"
+)
+
+// Chain is the chain of models of one job, seen from a run of it.
+type Chain struct {
+	job       *configs.Job
+	log       *slog.Logger
+	overtakes string // the published model of a later night, of which the log has warned
+}
+
+// New returns the chain of a job.
+func New(job *configs.Job, log *slog.Logger) *Chain { return &Chain{job: job, log: log} }
+
+// Choice is a model that training.warm_start: latest may stand for.
+type Choice struct {
+	Name       string // for modeldir.Open
+	Generation string
+	Identity   string
+	Night      string // "": it has none
+}
+
+// Latest finds the model to start from. The result is nil, without an error, if training
+// begins with a new model, as it does in the first night.
+func (ch *Chain) Latest() (*Choice, error) {
+	best, blocked, err := ch.latestIn(ch.job.Output.ModelDir)
+	if err != nil {
+		return nil, err
+	}
+	there := make(listings)
+	tried := make(map[string]bool)
+	for dir, night := range ch.job.EarlierModelDirs() {
+		if best != nil && (best.Night == "" || !modeldir.LaterNight(night, best.Night)) {
+			break // a directory that was last written at such a night has no newer model
+		}
+		if tried[dir] || !there.have(dir) {
+			continue
+		}
+		tried[dir] = true
+		c, cause, err := ch.latestIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		if blocked == nil {
+			blocked = cause
+		}
+		if c != nil && (best == nil || modeldir.LaterNight(c.Night, best.Night)) {
+			best = c
+		}
+	}
+	if best == nil {
+		return nil, blocked
+	}
+	return best, nil
+}
+
+// latestIn chooses a model of the directory dir. If it has models, but none that the job
+// may start from, blocked is a *startGoneError; it is nil if the first of them began as a new
+// model, so that the job may do so, too.
+func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
+	all, err := modeldir.Generations(dir)
+	if errors.Is(err, modeldir.ErrNoModel) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	made := modeldir.Lineage(all)
+	if len(made) == 0 {
+		_, err := modeldir.Open(dir) // says what is wrong
+		return nil, nil, fmt.Errorf("%w; it has complete generations: `aibox rollback %s --to N` publishes one of them", err, dir)
+	}
+	if night := made[0].Manifest.OfNight(); ch.job.Dated && !ch.job.DateGiven && modeldir.LaterNight(night, ch.job.Night()) {
+		return nil, nil, errkind.Errorf(errkind.Usage, "%s is of the night %s, and by the clock of this machine the job is of the earlier night %s: is the clock right, and %s the right time zone? To train that night all the same, which publishes its model, give its date: --date %[3]s",
+			filepath.Join(dir, made[0].Name), night, ch.job.Night(), ch.job.Timezone)
+	}
+	for _, g := range made {
+		if !ch.MayStartFrom(&g.Manifest) {
+			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, ch.job.Night()) && ch.overtakes != at { // else it has said so
+				ch.overtakes = at
+				ch.log.Warn("a night is trained again, and a later one is published: the model of this one takes its place, and the next night starts from it", "night", ch.job.Night(), "published", g.Name, "published_night", night)
+			}
+			continue
+		}
+		c := &Choice{Name: dir, Generation: g.Name, Identity: g.Manifest.Identity(), Night: g.Manifest.OfNight()}
+		if !g.Published {
+			c.Name = modeldir.JoinName(dir, g.Number)
+		}
+		return c, nil, nil
+	}
+	first := &made[len(made)-1].Manifest
+	if first.StartedFrom == (modeldir.Origin{}) && first.SavedAt != "" {
+		return nil, nil, nil
+	}
+	return nil, &GoneError{Dir: dir, First: first, job: ch.job.Night()}, nil
+}
+
+// MayStartFrom reports whether the model is of an earlier run than the job: its night is
+// not later, and it was not trained on the same data in the same night.
+func (ch *Chain) MayStartFrom(m *modeldir.Manifest) bool {
+	night := m.OfNight()
+	if !ch.job.Dated || night == "" {
+		return true // jobDay compares how days are counted
+	}
+	if modeldir.LaterNight(night, ch.job.Night()) {
+		return false
+	}
+	sameNight := !modeldir.LaterNight(ch.job.Night(), night)
+	return !sameNight || m.TrainData != "" && m.TrainData != TrainDataHash(ch.job)
+}
+
+// TrainDataHash identifies the training data of a job by their URIs.
+func TrainDataHash(job *configs.Job) string {
+	sum := sha256.Sum256([]byte(strings.Join(job.Data.Train, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// Exists reports whether output.model_dir has any model. Where a night is trained again
+// that made the first model, it does, though no earlier run has made one.
+func (ch *Chain) Exists() bool {
+	_, err := modeldir.Generations(ch.job.Output.ModelDir)
+	return !errors.Is(err, modeldir.ErrNoModel)
+}
+
+// listings are the names in directories, of which each is read once: most directories
+// that a template names do not exist.
+type listings map[string]map[string]bool
+
+// have reports whether path exists.
+func (l listings) have(path string) bool {
+	path = filepath.Clean(path)
+	parent := filepath.Dir(path)
+	if parent == path {
+		return true
+	}
+	names, known := l[parent]
+	if !known {
+		names = make(map[string]bool)
+		if l.have(parent) {
+			entries, err := os.ReadDir(parent)
+			for _, e := range entries {
+				names[e.Name()] = true
+			}
+			if errors.Is(err, os.ErrPermission) {
+				names = nil
+			}
+		}
+		l[parent] = names
+	}
+	if names == nil { // it cannot be listed, and may have path all the same
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	return names[filepath.Base(path)]
+}

@@ -1,0 +1,107 @@
+package chain
+
+import (
+	"cmp"
+	"fmt"
+
+	"aibox/configs"
+	"aibox/trainer/modeldir"
+)
+
+// Start is the model that a run has started from. A run that goes on after an
+// interruption does not read it again: the model may have been deleted meanwhile.
+type Start struct {
+	modeldir.Origin
+	Name    string `json:"name"` // DIR@N
+	SavedAt string `json:"saved_at,omitempty"`
+	Inexact bool   `json:"inexact,omitempty"` // it is not the model of undisturbed runs
+}
+
+// StartAt is the model of the manifest, which is in dir, as a start.
+func (ch *Chain) StartAt(dir string, m *modeldir.Manifest) *Start {
+	s := &Start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt, Inexact: m.PartialRecovery != (modeldir.PartialRecovery{})}
+	if !modeldir.SameDir(dir, ch.job.Output.ModelDir) {
+		s.ModelDir = modeldir.RealDir(dir)
+	}
+	return s
+}
+
+// OtherStart says from which model training would start if it started over, if that is
+// a reason not to go on with the run that has started from before (nil: from a new
+// model). It is one if somebody published another model since: by a rollback, or by
+// training an earlier night that was missing. Otherwise data would be missing in the
+// chain of models, or be in it again that were to be undone. It is none if the other model
+// is only what is left after that of the run was deleted.
+func (ch *Chain) OtherStart(before *Start) string {
+	now := ch.presentStart()
+	if now == nil || before != nil && now.same(before) {
+		return ""
+	}
+	from := "a new model"
+	if before != nil {
+		if !ch.has(before) && !now.newer(before) {
+			return ""
+		}
+		from = before.Name
+	}
+	return fmt.Sprintf("training.warm_start: it means %s now, but the interrupted run has started from %s", now.Name, from)
+}
+
+// presentStart is the model that a run would start from now; nil: a new one, or it cannot
+// start.
+func (ch *Chain) presentStart() *Start {
+	name := ch.job.Training.WarmStart
+	if name == configs.WarmStartLatest {
+		c, err := ch.Latest()
+		if err != nil || c == nil {
+			return nil
+		}
+		name = c.Name
+	}
+	if name == "" {
+		return nil
+	}
+	dir, number := modeldir.SplitName(name)
+	all, _ := modeldir.Generations(dir) // it may be gone
+	for _, g := range all {
+		if g.Fault == nil && (g.Number == number || number == 0 && g.Published) {
+			return ch.StartAt(dir, &g.Manifest)
+		}
+	}
+	return nil
+}
+
+// same reports whether s and other are the same model, wherever they are.
+func (s *Start) same(other *Start) bool {
+	if s.Identity == "" || other.Identity == "" { // an earlier version saved it
+		return s.ModelDir == other.ModelDir && s.Generation == other.Generation && s.SavedAt == other.SavedAt
+	}
+	return s.Identity == other.Identity
+}
+
+// exists reports whether the model that s is still exists.
+func (ch *Chain) has(s *Start) bool {
+	for _, dir := range []string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir} {
+		all, _ := modeldir.Generations(dir) // it may be gone
+		for i := range all {
+			if g := ch.StartAt(dir, &all[i].Manifest); all[i].Fault == nil && g.same(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// newer reports whether s was saved after other. Numbers tell only where times do not: a model that
+// was restored may have any.
+func (s *Start) newer(other *Start) bool {
+	if s.SavedAt != other.SavedAt && s.SavedAt != "" && other.SavedAt != "" {
+		return s.SavedAt > other.SavedAt
+	}
+	return s.ModelDir == other.ModelDir && s.number() > other.number()
+}
+
+func (s *Start) number() int {
+	m := modeldir.Manifest{Generation: s.Generation}
+	return m.Number()
+}

@@ -1,0 +1,79 @@
+package inference
+
+import (
+	"fmt"
+	"slices"
+
+	"aibox/configs"
+	"aibox/trainer/jobparts"
+	"aibox/trainer/model"
+	"aibox/trainer/modeltable"
+)
+
+// checkOverrides fails if overrides of a model's job make another network of it that has parameters of the same
+// sizes, since the model would predict nonsense: with its columns in another order, say, which a file without
+// a header may have. A column may have another name, as in data whose header calls it so, in its place. Where a
+// column is read in another way, a warning says so.
+func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error {
+	if len(change.Set) == 0 {
+		return nil
+	}
+	change.Set = nil
+	job, schema, err := modeltable.SavedJob(l.Saved, change)
+	if err != nil {
+		return err
+	}
+	trained, err := jobparts.ModelSpec(job, &schema)
+	if err != nil {
+		return err
+	}
+	old, err := model.New(trained) // for the names of its columns
+	if err != nil {
+		return err
+	}
+	for _, s := range []struct {
+		name string
+		same bool
+	}{
+		{"model.kind", now.Kind == trained.Kind},
+		{"model.activation", now.Activation == trained.Activation},
+		{"model.embedding_activation", now.EmbeddingActivation == trained.EmbeddingActivation},
+		{"model.structure", now.Structure == trained.Structure},
+		{"model.batch_norm", now.BatchNorm == trained.BatchNorm},
+		{"pooling", now.Pooling == trained.Pooling && slices.Equal(now.Poolings, trained.Poolings)},
+	} {
+		if !s.same {
+			return l.mismatch([]string{s.name}, fmt.Errorf("%s is not what it was trained with", s.name))
+		}
+	}
+	jobparts.ColumnChanges(job, l.Job, func(column, what, before, now string) {
+		if what != "separator" { // other data may have another one
+			l.opts.Logger.Warn("a column is read in another way than the model was trained with; if that is not meant, its predictions are wrong", "column", column, "what", what, "trained", before, "now", now)
+		}
+	})
+	for _, p := range l.Network.Params() {
+		for axis, names := range l.Network.Axes(p.Name) {
+			if err := inPlace(old.Axes(p.Name), axis, names); err != nil {
+				return l.mismatch([]string{"data.columns"}, err)
+			}
+		}
+	}
+	return nil
+}
+
+// inPlace fails if an axis of a parameter has a name that it had in another place.
+func inPlace(old [][]string, axis int, names []string) error {
+	if axis >= len(old) {
+		return nil
+	}
+	at := make(map[string]int, len(old[axis]))
+	for i, name := range old[axis] {
+		at[name] = i
+	}
+	for i, name := range names {
+		if was, ok := at[name]; ok && was != i {
+			return fmt.Errorf("the network has %s in place %d, where it was trained with it in place %d: list the columns in the order of the job that it was trained with, and bring data without a header into that order", name, i+1, was+1)
+		}
+	}
+	return nil
+}

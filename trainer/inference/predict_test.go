@@ -1,0 +1,101 @@
+package inference_test
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
+)
+
+// TestEvaluationWorksFromTheDirectoryAlone compares eval and predict with what
+// training measured.
+func TestEvaluationWorksFromTheDirectoryAlone(t *testing.T) {
+	j := testjobs.Job(t, "aibox", "model.batch_norm=true", "model.dropout=0.1", "data.negative_sampling=0.5", "optimizer.dense.averaging=0.9")
+	s := train(t, j)
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(j.Output.ModelDir, moved); err != nil {
+		t.Fatal(err)
+	}
+	e, err := testjobs.Load(t, moved).Evaluate(t.Context(), j.Data.Eval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(e.Metrics, *s.Eval) {
+		// NaN is not equal to itself; GroupAUC and the rest are defined here.
+		t.Errorf("eval finds %+v, training found %+v", e.Metrics, *s.Eval)
+	}
+	if c := float64(e.Metrics.COPC); math.Abs(c-1) > 0.2 {
+		t.Errorf("trained on half of the negatives, COPC is %.3f: not calibrated", c)
+	}
+	if s.TrainRows.Dropped < testjobs.TrainRows/4 {
+		t.Errorf("%d negatives dropped", s.TrainRows.Dropped)
+	}
+
+	out := filepath.Join(t.TempDir(), "p.csv")
+	p, err := testjobs.Load(t, moved).Predict(t.Context(), inference.PredictOptions{Data: j.Data.Eval, Output: out, Columns: []string{"item", "tags"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Examples != testjobs.EvalRows || math.Abs(p.Mean-float64(e.Metrics.MeanPrediction)) > 1e-6 {
+		t.Errorf("predict: %+v; eval has mean %v", p, e.Metrics.MeanPrediction)
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(rows[0], ","); got != "item,tags,label,prediction" || len(rows) != testjobs.EvalRows+1 {
+		t.Fatalf("header %s, %d lines", got, len(rows))
+	}
+	loss := 0.0
+	for _, r := range rows[1:] {
+		q, err := strconv.ParseFloat(r[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r[2] == "0" {
+			q = 1 - q
+		}
+		loss -= math.Log(q) / testjobs.EvalRows
+	}
+	if math.Abs(loss-float64(e.Metrics.LogLoss)) > 1e-5 {
+		t.Errorf("log loss of the predictions %.6f, eval says %.6f", loss, float64(e.Metrics.LogLoss))
+	}
+}
+
+func TestPredictNeedsNoLabels(t *testing.T) {
+	j := testjobs.Job(t, "fm")
+	train(t, j)
+	in := filepath.Join(t.TempDir(), "new.tsv")
+	text := "D1\tD2\tD3\tuser\titem\ttags\tregion\n1\t2\t3\t00000001\t\t\t00000002\n\t\t\t\t\t\t\n"
+	if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "p.tsv")
+	p, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSpace(string(data)), "\n"); p.Examples != 2 || len(lines) != 3 || !strings.HasPrefix(lines[1], "\t") {
+		t.Errorf("%+v\n%s", p, data)
+	}
+	if _, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: "x.doc"}); errkind.Of(t.Context(), err) != errkind.Usage {
+		t.Errorf("output of an unknown format: %v", err)
+	}
+}

@@ -1,0 +1,181 @@
+package runstate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/reader/source"
+	"aibox/sparsetable"
+	"aibox/trainer/chain"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/report"
+)
+
+// RecordFormat is the version of what RESUME.json says, and of how the reader cuts its input
+// into units. A run does not go on from another; it does go on from that of another version
+// of aibox if that writes this number or one from oldestResume on.
+const (
+	RecordFormat = 2
+	oldestResume = 1 // histograms bin by bin
+)
+
+// Record is what a process needs to go on with a run. It refers to a snapshot of the
+// table and a dense file of the same instant.
+type Record struct {
+	Format  int             `json:"format"`
+	Version string          `json:"aibox_version"`
+	Run     json.RawMessage `json:"run"` // Identity: what must be the same
+	Day     uint32          `json:"day"`
+
+	Step      int64               `json:"step"`
+	State     json.RawMessage     `json:"state"`            // without the two that follow
+	Online    Online              `json:"online"`           // of State
+	Reader    *reader.Cursor      `json:"reader,omitempty"` // of State
+	Snapshot  uint64              `json:"snapshot"`
+	Reports   report.Sizes        `json:"reports"`
+	Seconds   float64             `json:"seconds"` // that the run has taken so far
+	Snapshots report.Snapshots    `json:"snapshots"`
+	Resumed   []report.Resumption `json:"resumed,omitempty"`
+	Final     *Final              `json:"final,omitempty"` // set when nothing but the commit is left
+
+	Recoveries []report.Recovery `json:"recoveries,omitempty"`
+
+	Best *Kept `json:"-"` // of State
+}
+
+// Final is a trained model whose files are complete, but which is not committed.
+type Final struct {
+	Manifest *modeldir.Manifest `json:"manifest"`
+	Table    sparsetable.Stats  `json:"table"`
+	Expired  int64              `json:"expired"`
+}
+
+// Identity is what has to be the same in a process that goes on with a run.
+type Identity struct {
+	Job        string             `json:"job"`             // the effective job file
+	Night      string             `json:"night,omitempty"` // the job's date, as in the manifest of its model
+	Start      *chain.Start       `json:"started_from,omitempty"`
+	Train      *source.Listing    `json:"train"`
+	Eval       *source.Listing    `json:"eval,omitempty"`
+	Statistics *reader.Statistics `json:"statistics"` // this and the next are computed by the run that began, and not compared
+	Split      *reader.Split      `json:"split,omitempty"`
+}
+
+// Decode decodes what an interrupted run left. With an error, which says that
+// another version of aibox wrote it, the result has what could be decoded.
+func Decode(data []byte) (*Record, *Identity, error) {
+	x, id := new(Record), new(Identity)
+	err := json.Unmarshal(data, x)
+	if err == nil && (x.Format < oldestResume || x.Format > RecordFormat) {
+		err = fmt.Errorf("it has format %d, this version reads %d to %d", x.Format, oldestResume, RecordFormat)
+	}
+	if err == nil {
+		err = json.Unmarshal(x.Run, id)
+	}
+	return x, id, err
+}
+
+// TableRecord is the record of the table's snapshot.
+func (x *Record) TableRecord() []byte {
+	m := modeldir.Manifest{Step: x.Step, Dense: modeldir.DenseName(x.Step)}
+	return m.TableRecord()
+}
+
+// TableSnapshots are the table's snapshots that x refers to.
+func (x *Record) TableSnapshots() []uint64 {
+	ids := []uint64{x.Snapshot}
+	if x.Best != nil {
+		ids = append(ids, x.Best.Snapshot)
+	}
+	return ids
+}
+
+// DenseFiles are the dense files that x refers to.
+func (x *Record) DenseFiles() []string {
+	names := []string{modeldir.DenseName(x.Step)}
+	if x.Best != nil {
+		names = append(names, modeldir.DenseName(x.Best.Step))
+	}
+	return names
+}
+
+// Place is where x goes on.
+func (x *Record) Place() report.Resumption {
+	p := x.Progress()
+	return report.Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples}
+}
+
+// Same reports whether x has this state.
+func (x *Record) Same(s *State) bool {
+	var mine struct {
+		Epoch   int               `json:"epoch"`
+		Batches int64             `json:"batches"`
+		Last    *Kept             `json:"last"`
+		Epochs  []json.RawMessage `json:"epochs"`
+	}
+	if err := json.Unmarshal(x.State, &mine); err != nil {
+		return false
+	}
+	return mine.Epoch == s.Epoch && mine.Batches == s.Batches && len(mine.Epochs) == len(s.Epochs) && (mine.Last == nil) == (s.Last == nil) &&
+		(s.Last == nil || mine.Last.Epoch == s.Last.Epoch)
+}
+
+// Progress is how far a snapshot is.
+type Progress struct {
+	Epoch    int            `json:"epoch"`
+	Examples int64          `json:"examples"`
+	Best     *Kept          `json:"best"`
+	Epochs   []report.Epoch `json:"epochs"`
+}
+
+// Progress is how far the run is at x.
+func (x *Record) Progress() (p Progress) {
+	_ = json.Unmarshal(x.State, &p) // it was decoded before, or written by this process
+	return p
+}
+
+// TotalExamples is S_total, as far as it is known when the run is at x: the examples of all
+// epochs, of which the first one, or what was read of it, tells how many one has. Before that
+// is known, nothing is taken to follow, so that the portion of lost samples is not
+// underestimated.
+func (x *Record) TotalExamples(job *configs.Job) int64 {
+	p := x.Progress()
+	each := p.Examples
+	switch c := x.Reader; {
+	case len(p.Epochs) > 0:
+		each = p.Epochs[0].Examples
+	case c != nil && c.Counts.BytesRead > 0 && c.Counts.Examples > 0:
+		each = int64(float64(c.Counts.Examples) * float64(c.Counts.BytesTotal) / float64(c.Counts.BytesRead))
+	}
+	if limit := job.Data.Limit; limit > 0 {
+		each = min(each, limit)
+	}
+	total := each * int64(job.Training.Epochs)
+	if most := job.Training.MaxExamples; most > 0 {
+		total = min(total, most)
+	}
+	return max(total, p.Examples, 1)
+}
+
+// Refilled has x refer to the snapshot of a table that was refilled, and so the best epoch, if there is one:
+// it is of the same instant.
+func (x *Record) Refilled(snapshot uint64) error {
+	x.Snapshot = snapshot
+	best := x.Progress().Best
+	if best == nil {
+		return nil
+	}
+	best.Snapshot = snapshot
+	var state map[string]json.RawMessage
+	err := json.Unmarshal(x.State, &state)
+	if err == nil {
+		state["best"], err = json.Marshal(best)
+	}
+	if err == nil {
+		x.State, err = json.Marshal(state)
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package takeover
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/trainer/engine"
+	"aibox/trainer/jobparts"
+	"aibox/trainer/model"
+	"aibox/trainer/modeldir"
+)
+
+// Takeover takes the values of an earlier model over into the model of a run.
+type Takeover struct {
+	Job   *configs.Job // of the run, as the next ones
+	Parts *jobparts.Parts
+	Model *model.Model
+	State *engine.State
+	Log   *slog.Logger
+
+	Saved   *modeldir.Model // the earlier model, as the next ones
+	earlier *configs.Job
+	old     *model.Model
+	oldSpec model.Spec
+}
+
+// Begin reads the earlier model's job, and logs what this one does in another way.
+func (t *Takeover) Begin() error {
+	earlier, schema, err := earlierJob(t.Saved)
+	if err != nil {
+		return err
+	}
+	spec, err := jobparts.ModelSpec(earlier, &schema)
+	if err != nil {
+		return fmt.Errorf("model of the earlier model directory: %w", err)
+	}
+	old, err := model.New(spec) // for the names of its columns
+	if err != nil {
+		return err
+	}
+	t.earlier, t.old, t.oldSpec = earlier, old, spec
+	t.warnChanges()
+	t.warnNetwork()
+	if before, now := earlier.Engine.Precision, t.Job.Engine.Precision; before != now {
+		t.Log.Info("warm start: matrix products are computed in another precision", "earlier", before, "now", now)
+	}
+	return nil
+}
+
+// Earlier is the earlier model's job.
+func (t *Takeover) Earlier() *configs.Job { return t.earlier }
+
+// earlierJob returns the job of an earlier model, and its schema.
+func earlierJob(saved *modeldir.Model) (*configs.Job, reader.Schema, error) {
+	var schema reader.Schema
+	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, configs.LoadOptions{Saved: true})
+	if err == nil {
+		schema, err = jobparts.Schema(job)
+	}
+	if err != nil {
+		return nil, schema, fmt.Errorf("job file of the earlier model: %w", err)
+	}
+	return job, schema, nil
+}
+
+// warnChanges logs where the job of a warm start reads the data differently from the
+// earlier model's job, so that the weights get other inputs than they were trained with.
+func (t *Takeover) warnChanges() {
+	earlier := t.earlier
+	warn := func(what string, before, now any) {
+		t.Log.Warn("warm start: the data are read in another way than for the earlier model", "what", what, "earlier", before, "now", now)
+	}
+	if earlier.Data.Label != t.Job.Data.Label {
+		warn("data.label", earlier.Data.Label, t.Job.Data.Label)
+	}
+	jobparts.ColumnChanges(earlier, t.Job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
+}
+
+// warnNetwork logs where the network of a warm start computes something else with the earlier model's weights.
+func (t *Takeover) warnNetwork() {
+	earlier := t.earlier
+	before, now := &earlier.Model, &t.Job.Model
+	if before.Kind != now.Kind {
+		return
+	}
+	for _, x := range []struct{ key, before, now string }{
+		{"model.activation", before.Activation, now.Activation},
+		{"model.embedding_activation", cmp.Or(before.EmbeddingActivation, before.Activation), now.EmbeddingActivation},
+	} {
+		if x.before != x.now && x.now != "" {
+			t.Log.Warn("warm start: the earlier model's weights were trained with another activation function; it should stay what it was",
+				"key", x.key, "earlier", x.before, "now", x.now)
+		}
+	}
+	for _, x := range []struct {
+		key         string
+		before, now any
+	}{
+		{"model.batch_norm", before.BatchNorm, now.BatchNorm},
+		{"model.structure", before.Structure, now.Structure},
+	} {
+		if x.before != x.now {
+			t.Log.Warn("warm start: the earlier model's weights, which are taken over, were trained with other inputs or outputs of their layers; the setting should stay what it was",
+				"key", x.key, "earlier", x.before, "now", x.now)
+		}
+	}
+}
