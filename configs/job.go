@@ -37,6 +37,7 @@ type Job struct {
 	hourly    bool            // the job is not the same at all hours of Date
 	given     map[string]bool // paths that were in the job file or the overrides
 	notes     []string        // see Notes
+	warnings  []string        // see Warnings
 }
 
 // Given reports whether the job file or an override gives a key, such as model.towers.
@@ -48,6 +49,9 @@ func (j *Job) File() string { return j.file }
 // Notes says in sentences which keys of the job file overrides have put out of effect, so that
 // they were left out.
 func (j *Job) Notes() []string { return j.notes }
+
+// Warnings says in sentences what of the job may not be what was meant.
+func (j *Job) Warnings() []string { return j.warnings }
 
 // PlainName is the name as it was written, with its templates, so that it is the same at
 // any date.

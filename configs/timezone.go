@@ -14,31 +14,34 @@ import (
 // /etc/localtime may be a file without a name that says which zone it is.
 const localZone = "Local"
 
-// systemZone is the name of the system's time zone.
-func systemZone(env func(string) (string, bool)) string {
-	if name, set := env("TZ"); set {
-		name = strings.TrimPrefix(name, ":")
+// systemZone is the name of the system's time zone. Where the environment names one that
+// is not known, as by a rule such as CST-8, which libc understands, warning says so.
+func systemZone(env func(string) (string, bool)) (name, warning string) {
+	if given, set := env("TZ"); set {
+		name = strings.TrimPrefix(given, ":")
 		if i := strings.LastIndex(name, "/zoneinfo/"); i >= 0 {
 			name = name[i+len("/zoneinfo/"):]
 		}
-		switch _, err := time.LoadLocation(name); {
-		case name == "" || err != nil: // as the Go runtime and libc take it
-			return "UTC"
-		default:
-			return name
+		switch {
+		case name == "": // as the Go runtime and libc take it
+			return "UTC", ""
+		case !knownZone(name): // as the Go runtime takes it
+			return "UTC", fmt.Sprintf("the environment variable TZ is %s, which is not the name of a time zone, so the job's date is that of UTC: "+
+				"set timezone in the job file, or TZ, to a name such as Asia/Shanghai", quote(given))
 		}
+		return name, ""
 	}
 	file, err := filepath.EvalSymlinks("/etc/localtime")
 	if err != nil {
-		return "UTC"
+		return "UTC", ""
 	}
 	if _, name, found := strings.Cut(file, "/zoneinfo/"); found && knownZone(name) {
-		return name
+		return name, ""
 	}
 	if name, err := os.ReadFile("/etc/timezone"); err == nil && knownZone(strings.TrimSpace(string(name))) {
-		return strings.TrimSpace(string(name))
+		return strings.TrimSpace(string(name)), ""
 	}
-	return localZone
+	return localZone, ""
 }
 
 func knownZone(name string) bool {
@@ -49,11 +52,11 @@ func knownZone(name string) bool {
 // setDate finds the job's date, in the time zone that the file or an override
 // names. It comes before decoding, because templates need the date.
 func (l *loader) setDate(root *node) {
-	name := systemZone(l.opts.Env)
+	name, warning := systemZone(l.opts.Env)
 	if root != nil && root.kind == mapNode {
 		i := slices.IndexFunc(root.entries, func(e entry) bool { return e.key == "timezone" })
 		if i >= 0 && root.entries[i].value.kind == scalarNode && !root.entries[i].value.isNull() {
-			name = root.entries[i].value.text
+			name, warning = root.entries[i].value.text, ""
 		}
 	}
 	zone, err := time.LoadLocation(name)
@@ -61,6 +64,9 @@ func (l *loader) setDate(root *node) {
 		zone = time.UTC // checkTimezone reports it
 	}
 	l.job.zone = name
+	if warning != "" {
+		l.job.warnings = append(l.job.warnings, warning)
+	}
 	if l.opts.Date == "" {
 		now := l.opts.Now().In(zone)
 		l.job.Date = onClock(now, zone)

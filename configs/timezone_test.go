@@ -19,6 +19,8 @@ func TestTimezone(t *testing.T) {
 		{":/usr/share/zoneinfo/Asia/Kolkata", "", "m/2026-11-21/2026-11-20/2026112101/2026-11-20", "Asia/Kolkata"},
 		{"Asia/Shanghai", "America/Los_Angeles", "m/2026-11-20/2026-11-19/2026112011/2026-11-19", "America/Los_Angeles"},
 		{"Nowhere/AtAll", "", "m/2026-11-20/2026-11-19/2026112019/2026-11-19", "UTC"},
+		{"CST-8", "", "m/2026-11-20/2026-11-19/2026112019/2026-11-19", "UTC"},
+		{"CST-8", "Asia/Shanghai", "m/2026-11-21/2026-11-20/2026112103/2026-11-20", "Asia/Shanghai"},
 	} {
 		sets := []string{dir}
 		if c.key != "" {
@@ -31,6 +33,10 @@ func TestTimezone(t *testing.T) {
 		}
 		if j.Output.ModelDir != c.want || j.Timezone != c.zone || j.Date.Location().String() != c.zone || !j.Dated {
 			t.Errorf("%+v: %s in %s", c, j.Output.ModelDir, j.Timezone)
+		}
+		unknown := c.key == "" && (c.system == "CST-8" || c.system == "Nowhere/AtAll")
+		if text := strings.Join(j.Warnings(), "\n"); unknown != strings.Contains(text, "TZ is "+quote(c.system)+", which is not the name of a time zone") || !unknown && text != "" {
+			t.Errorf("%+v: warnings %q", c, text)
 		}
 		var shown bytes.Buffer
 		if err := j.Show(&shown); err != nil {
@@ -88,7 +94,7 @@ func TestMidnightThatDoesNotExist(t *testing.T) {
 
 // TestSystemZone: without TZ the system's zone is one that can be loaded.
 func TestSystemZone(t *testing.T) {
-	zone := systemZone(noEnv)
+	zone, _ := systemZone(noEnv)
 	loaded, err := time.LoadLocation(zone)
 	if err != nil {
 		t.Fatal(zone, err)

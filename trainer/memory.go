@@ -13,7 +13,7 @@ func (r *run) memory(table sparsetable.Stats) forecast.Memory {
 		m.Engine = r.engine.MemoryBytes()
 		m.Dense = forecast.DenseBytes(r.model, r.state.Engine.Dense)
 	}
-	m.Reading = forecast.ReadingBytes(r.job, &r.Parts, forecast.DataSize{Examples: max(1, r.mostRead())}) // it is not counted: at most
+	m.Reading = forecast.ReadingBytes(r.job, &r.Parts, forecast.DataSize{Read: max(1, r.mostRead())}) // it is not counted: at most
 	m.Priority = r.snapshots.uploads.priorityBytes()
 	m.Runtime = max(0, m.Process-m.Table-m.Passes-m.Priority-m.Engine-m.Dense)
 	m.Reading = min(m.Reading, m.Runtime)
@@ -21,5 +21,7 @@ func (r *run) memory(table sparsetable.Stats) forecast.Memory {
 	return m
 }
 
-// mostRead is how many examples one reading of the data has had at most.
-func (r *run) mostRead() int64 { return max(r.state.Examples, r.summary.EvalRows.Good) }
+// mostRead is how many rows one reading of the data has had at most.
+func (r *run) mostRead() int64 {
+	return max(r.state.Examples, r.state.TrainRows.Good, r.state.EvalRows.Good)
+}

@@ -47,6 +47,9 @@ func jobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
 	for _, note := range job.Notes() {
 		newLogger(c).Info(note)
 	}
+	for _, warning := range job.Warnings() {
+		newLogger(c).Warn(warning)
+	}
 	return job, nil
 }
 

@@ -47,7 +47,7 @@ generate:
 // whose memory goes to different purposes.
 func TestForecastOfMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains eleven models, most of them over 300,000 rows")
+		t.Skip("trains fifteen models, most of them over 300,000 rows")
 	}
 	path := buildBinary(t)
 	t.Chdir(t.TempDir())
@@ -69,6 +69,9 @@ func TestForecastOfMemory(t *testing.T) {
 		"memory, several epochs":     with(inMemory, "training.epochs=3"),
 		"memory, many rows, Parquet": with(inMemory, "data={train: [train.parquet], format: parquet, columns: [{name: label, role: label}, {name: I1, role: dense}, {name: I2, role: dense}, {name: user}, {name: item}, {name: shop}, {name: word}]}"),
 		"memory, many rows, gzip":    with(inMemory, "data.train=[train.tsv.gz]"),
+		"many rows to evaluate":      with(inMemory, "data.train=[few.tsv]", "data.eval=[train.tsv]"),
+		"few negatives":              with(inMemory, "data.negative_sampling=0.05"),
+		"few examples of many":       with(inMemory, "data.limit=1000", "data.eval=[]"),
 		"large mini-batches":         {"sparse_table.memory_bytes=96MiB", "training.batch_size=8192", "pipeline.batches_per_pass=2", "model.hidden_layers=[512, 256]"},
 		"large dense network":        {"model.hidden_layers=[4096, 1024]", "optimizer.dense.kind=adam", "training.max_examples=20000"},
 		"in bf16":                    {"model.hidden_layers=[2048, 1024]", "training.batch_size=4096", "pipeline.batches_per_pass=2", "training.max_examples=20000", "engine.precision=bf16"},

@@ -3,32 +3,76 @@ package process
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // FreeMemory is how much more memory the process can have, by what Linux says about the
-// machine and about the control group; -1: unknown.
+// machine and about the control groups that the process is in; -1: unknown.
 func FreeMemory() int64 { return freeMemory("/") }
 
 // freeMemory is FreeMemory by the files under root.
 func freeMemory(root string) int64 {
-	free := number(root, "proc/meminfo", "MemAvailable:")
+	free := number(filepath.Join(root, "proc/meminfo"), "MemAvailable:")
 	if free >= 0 {
 		free <<= 10 // the file says kB, by which Linux means KiB
 	}
-	if limit := number(root, "sys/fs/cgroup/memory.max", ""); limit >= 0 {
-		if used := number(root, "sys/fs/cgroup/memory.stat", "anon"); used >= 0 && (free < 0 || limit-used < free) {
+	for _, g := range memoryGroups(root) {
+		limit := number(filepath.Join(g.dir, g.limit), "")
+		used := number(filepath.Join(g.dir, "memory.stat"), g.used)
+		if limit >= 0 && used >= 0 && (free < 0 || limit-used < free) {
 			free = max(0, limit-used)
 		}
 	}
 	return free
 }
 
+// group is a control group that may limit memory.
+type group struct {
+	dir         string
+	limit, used string // the file of the limit, and the number of memory.stat that says what is in use and cannot be dropped
+}
+
+// memoryGroups are the control groups whose limits the process is under: its own, and all
+// above it. In a container the path that Linux names may be one that only the machine around it
+// has; then the group at the root of the mounted file system is that of the container.
+func memoryGroups(root string) []group {
+	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		text = []byte("0::/\n")
+	}
+	var groups []group
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3) // number:controllers:path
+		if len(parts) < 3 {
+			continue
+		}
+		g := group{limit: "memory.max", used: "anon"}
+		mounted := "sys/fs/cgroup"
+		switch {
+		case parts[1] == "memory": // version 1 of control groups
+			g = group{limit: "memory.limit_in_bytes", used: "total_rss"}
+			mounted = "sys/fs/cgroup/memory"
+		case parts[1] != "":
+			continue
+		}
+		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
+			g.dir = filepath.Join(root, mounted, at)
+			groups = append(groups, g)
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return groups
+}
+
 // number is the number after a name at the beginning of a line of a file, or, without a
 // name, at the beginning of the first line; -1: there is none.
-func number(root, file, name string) int64 {
-	data, err := os.ReadFile(filepath.Join(root, file))
+func number(file, name string) int64 {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return -1
 	}

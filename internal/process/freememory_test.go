@@ -24,21 +24,57 @@ func TestFreeMemory(t *testing.T) {
 		{"", "1000000\n", stat, 100_000},
 		{meminfo, "1000000\n", "", 2000 << 10},
 	} {
-		root := t.TempDir()
-		for file, text := range map[string]string{"proc/meminfo": c.meminfo, "sys/fs/cgroup/memory.max": c.limit, "sys/fs/cgroup/memory.stat": c.stat} {
-			path := filepath.Join(root, file)
-			if text == "" {
-				continue
-			}
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := freeMemory(root); got != c.want {
+		if got := freeMemory(rootWith(t, map[string]string{"proc/meminfo": c.meminfo, "sys/fs/cgroup/memory.max": c.limit, "sys/fs/cgroup/memory.stat": c.stat})); got != c.want {
 			t.Errorf("%q, limit %q, %q: %d, want %d", c.meminfo, c.limit, c.stat, got, c.want)
 		}
 	}
+}
+
+// TestFreeMemoryOfGroups: the group of a service lies below the root of the file system, and a limit
+// of any group above it holds, too. A container may have a path that it cannot see.
+func TestFreeMemoryOfGroups(t *testing.T) {
+	const v2, v1 = "sys/fs/cgroup/", "sys/fs/cgroup/memory/"
+	const hybrid = "9:name=systemd:/jobs/night\n4:cpu,cpuacct:/\n3:memory:/jobs/night\n0::/other\n"
+	for name, c := range map[string]struct {
+		groups string
+		files  map[string]string
+		want   int64
+	}{
+		"a service": {"0::/jobs/a night\n", map[string]string{
+			v2 + "jobs/a night/memory.max": "1000000\n", v2 + "jobs/a night/memory.stat": "anon 300000\n"}, 700_000},
+		"a slice": {"0::/jobs/night\n", map[string]string{
+			v2 + "jobs/night/memory.max": "max\n", v2 + "jobs/night/memory.stat": "anon 300000\n",
+			v2 + "jobs/memory.max": "1000000\n", v2 + "jobs/memory.stat": "anon 950000\n"}, 50_000},
+		"a container": {"0::/docker/4711\n", map[string]string{
+			v2 + "memory.max": "1000000\n", v2 + "memory.stat": "anon 300000\n"}, 700_000},
+		"a group beside": {"0::/jobs/night\n", map[string]string{
+			v2 + "jobs/other/memory.max": "1000000\n", v2 + "jobs/other/memory.stat": "anon 300000\n"}, 2000 << 10},
+		"version 1": {hybrid, map[string]string{
+			v1 + "jobs/night/memory.limit_in_bytes": "1000000\n", v1 + "jobs/night/memory.stat": "rss 1\ntotal_rss 300000\n",
+			v1 + "memory.limit_in_bytes": "9223372036854771712\n", v1 + "memory.stat": "rss 1\ntotal_rss 900000\n"}, 700_000},
+	} {
+		c.files["proc/self/cgroup"], c.files["proc/meminfo"] = c.groups, "MemAvailable:   2000 kB\n"
+		if got := freeMemory(rootWith(t, c.files)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// rootWith is a directory with files of these texts, without those that have none.
+func rootWith(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for file, text := range files {
+		if text == "" {
+			continue
+		}
+		path := filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }

@@ -334,6 +334,42 @@ func TestCreateReplacesFilesOnly(t *testing.T) {
 	}
 }
 
+// TestCreateFollowsLinks: what a symbolic link leads to is written, and the link stays.
+func TestCreateFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.MkdirAll("far/disk", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"near": "far/disk", "far/disk/link.csv": "../scores.csv", "first.csv": "near/link.csv", "absent.csv": filepath.Join(dir, "far/new/scores.csv")} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Options{})
+	defer s.Close()
+	for range 2 { // the first time there is no file
+		for link, file := range map[string]string{"first.csv": "far/scores.csv", "absent.csv": "far/new/scores.csv"} {
+			w, err := s.Create(t.Context(), link)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write([]byte("x")); err != nil {
+				t.Error(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			if to, err := os.Readlink(link); err != nil || to == "" {
+				t.Errorf("%s is no link any more: %v", link, err)
+			}
+			if text, err := os.ReadFile(file); err != nil || string(text) != "x" {
+				t.Errorf("%s: %q, %v", file, text, err)
+			}
+		}
+	}
+}
+
 func TestExpandBraces(t *testing.T) {
 	got, err := expandBraces("a{b,c{d,e},}f{1,2}")
 	want := []string{"abf1", "abf2", "acdf1", "acdf2", "acef1", "acef2", "af1", "af2"}

@@ -3,8 +3,6 @@ package source
 import (
 	"errors"
 	"path"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
@@ -20,16 +18,6 @@ import (
 // writer, if alive, renames it at once. It is a variable so that tests can change it.
 var leftoverAge = time.Minute
 
-// hdfsTempName is a hidden name beside p that no other writer uses. Its suffix tells
-// aibox's files from those of other programs.
-func hdfsTempName(p string) string {
-	return strings.TrimSuffix(tempName(p), tempSuffix) + hdfsTempSuffix
-}
-
-const tempSuffix, hdfsTempSuffix = ".tmp", ".aibox.tmp"
-
-var hdfsTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.aibox\.tmp$`)
-
 // removeLeftovers removes the temporary files of killed uploads to a directory. If that
 // fails, it is not an error, since the next upload tries it again.
 func (s *session) removeLeftovers(dir string) {
@@ -43,7 +31,7 @@ func (s *session) removeLeftovers(dir string) {
 	for _, e := range resp.in("dirList").list("partialListing") {
 		name := string(e.bytes("path"))
 		temp := path.Join(dir, name)
-		if hdfsTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
+		if ownTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
 			if err := s.client.Remove(temp); err == nil {
 				s.c.log.Info("HDFS: removed the temporary file of a killed upload", "uri", s.c.uri(temp))
 			}

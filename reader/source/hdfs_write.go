@@ -80,7 +80,7 @@ func (c *cluster) newWriter(ctx context.Context, p string) (*hdfsWriter, error) 
 		if err := s.client.MkdirAll(path.Dir(p), 0o755); err != nil {
 			return err
 		}
-		probe := hdfsTempName(p)
+		probe := tempName(p)
 		probes = append(probes, probe)
 		if err := s.client.CreateEmptyFile(probe); err != nil {
 			return err
@@ -187,7 +187,7 @@ func (w *hdfsWriter) rename(s *session) error {
 
 // upload makes one attempt.
 func (w *hdfsWriter) upload(s *session) error {
-	temp := hdfsTempName(w.path)
+	temp := tempName(w.path)
 	err := s.upload(temp, w.data, w.size)
 	if err == nil {
 		w.temp = temp

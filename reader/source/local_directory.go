@@ -19,12 +19,11 @@ func (localFS) openOnce(ctx context.Context, path string, f File, offset int64) 
 	return &localReader{ctx: ctx, f: f, file: file, data: directfile.With(file, os.O_RDONLY), offset: offset}, nil
 }
 
-func (f localFS) put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
+func (localFS) put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
 	if err := makeDurable(filepath.Dir(path)); err != nil {
 		return err
 	}
-	removeLocalLeftovers(filepath.Dir(path))
-	w, err := f.create(ctx, path)
+	w, err := createLocal(ctx, path, anyTemp)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,17 @@ import (
 )
 
 // A process that is killed while it writes a local file leaves the hidden temporary file
-// behind. The next file that is put into the same directory removes it. A writer holds a lock
+// behind. The next file that is written into the same directory removes it. A writer holds a lock
 // on its temporary file until the file has its name, and the kernel ends the lock with the
 // process; so a file that can be locked has no writer. Where the file system has no locks,
 // nothing is removed.
 
-var localTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.tmp$`)
+// ownTemp matches temporary files, and anyTemp also those of versions whose suffix did not tell them from those
+// of other programs; these are removed only from directories that no other program writes to.
+var (
+	ownTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.aibox\.tmp$`)
+	anyTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}(\.aibox)?\.tmp$`)
+)
 
 // createTemp begins a file at path. The lock shows that the temporary file has a writer; it
 // is nil where the file system has no locks.
@@ -58,17 +63,17 @@ func lockTemp(temp string) (lock *os.File, taken bool) {
 	return nil, taken
 }
 
-// removeLocalLeftovers removes the temporary files of killed writers from a directory. If
-// that fails, it is not an error, since the next file that is put there tries it again.
-func removeLocalLeftovers(dir string) {
+// removeLocalLeftovers removes the temporary files of killed writers from a directory, whose names match. If
+// that fails, it is not an error, since the next file that is written there tries it again.
+func removeLocalLeftovers(dir string, names *regexp.Regexp) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return
 	}
 	defer d.Close()
-	names, _ := d.Readdirnames(-1) // those that it could read
-	for _, name := range names {
-		if !localTemp.MatchString(name) {
+	list, _ := d.Readdirnames(-1) // those that it could read
+	for _, name := range list {
+		if !names.MatchString(name) {
 			continue
 		}
 		temp := filepath.Join(dir, name)

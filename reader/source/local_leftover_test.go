@@ -57,6 +57,35 @@ func TestLocalLeftovers(t *testing.T) {
 	}
 }
 
+// TestCreateRemovesLeftovers: an output does, too, but only of files that are aibox's by their names.
+func TestCreateRemovesLeftovers(t *testing.T) {
+	at := t.TempDir()
+	for _, name := range []string{".scores-1.csv.0123456789ab.aibox.tmp", ".other.0123456789ab.tmp"} {
+		if err := os.WriteFile(filepath.Join(at, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Options{})
+	defer s.Close()
+	alive, err := s.Create(t.Context(), filepath.Join(at, "alive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Create(t.Context(), filepath.Join(at, "scores-2.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []Writer{w, alive} {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	list, err := os.ReadDir(at)
+	if err != nil || len(list) != 3 || list[0].Name() != ".other.0123456789ab.tmp" {
+		t.Errorf("there are %v, %v", list, err)
+	}
+}
+
 // TestLocalLeftoversRace: writers and those who remove leftovers do not disturb one another.
 func TestLocalLeftoversRace(t *testing.T) {
 	at := t.TempDir()
@@ -64,7 +93,7 @@ func TestLocalLeftoversRace(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for j := range 500 {
-				removeLocalLeftovers(at)
+				removeLocalLeftovers(at, anyTemp)
 				w, err := localFS{}.create(t.Context(), filepath.Join(at, fmt.Sprint(i, "-", j)))
 				if err == nil {
 					err = w.Close()

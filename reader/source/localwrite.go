@@ -7,17 +7,21 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"aibox/internal/atomicfile"
 )
+
+// tempSuffix tells aibox's temporary files from those of other programs.
+const tempSuffix = ".aibox.tmp"
 
 // tempName is a hidden name beside path that no other writer uses.
 func tempName(path string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
 	dir, name := filepath.Split(path)
-	return dir + "." + name + "." + hex.EncodeToString(b[:]) + ".tmp"
+	return dir + "." + name + "." + hex.EncodeToString(b[:]) + tempSuffix
 }
 
 // localWriter is a Writer of a local file.
@@ -32,13 +36,23 @@ type localWriter struct {
 }
 
 func (localFS) create(ctx context.Context, path string) (Writer, error) {
+	return createLocal(ctx, path, ownTemp)
+}
+
+// createLocal begins a local file, and removes what killed writers have left beside it under names that match.
+func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp) (Writer, error) {
+	path, err := behindLinks(path)
+	if err != nil {
+		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, localError("create", path, err)
 	}
 	info, _ := os.Stat(path) // nil: there is nothing yet
-	if err := replaceable(path, info); err != nil {
+	if err := replaceable(info); err != nil {
 		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
 	}
+	removeLocalLeftovers(filepath.Dir(path), leftovers)
 	file, lock, err := createTemp(path)
 	if err != nil {
 		return nil, localError("create", path, err)
@@ -46,16 +60,37 @@ func (localFS) create(ctx context.Context, path string) (Writer, error) {
 	return &localWriter{ctx: ctx, file: file, lock: lock, path: path, old: info != nil}, nil
 }
 
-// replaceable says why a file that is written whole cannot take the place of what is at
-// path: the rename would replace a device such as /dev/null, or the link /dev/stdout, by
-// a regular file.
-func replaceable(path string, info os.FileInfo) error {
-	link, _ := os.Readlink(path) // "": path is no link
+var errNoFile = errors.New("is a device, a pipe or a socket; name a file, which is written whole or not at all")
+
+// behindLinks is the file that is written where path is a symbolic link, so that the rename does not
+// put a file in the place of the link, which may lead to another disk. The link /dev/stdout leads to no file
+// that has a name.
+func behindLinks(path string) (string, error) {
+	for range 40 { // as many as the kernel follows
+		link, err := os.Readlink(path)
+		if err != nil { // it is no link
+			break
+		}
+		if strings.HasPrefix(link, "/proc/") {
+			return path, errNoFile
+		}
+		if !filepath.IsAbs(link) {
+			dir, _ := filepath.Split(path)
+			link = dir + link
+		}
+		path = link
+	}
+	return path, nil
+}
+
+// replaceable says why a file that is written whole cannot take the place of what info describes: the rename
+// would replace a device such as /dev/null by a regular file.
+func replaceable(info os.FileInfo) error {
 	switch {
 	case info != nil && info.IsDir():
 		return errors.New("is a directory")
-	case info != nil && !info.Mode().IsRegular(), strings.HasPrefix(link, "/proc/"):
-		return errors.New("is a device, a pipe or a socket; name a file, which is written whole or not at all")
+	case info != nil && !info.Mode().IsRegular():
+		return errNoFile
 	}
 	return nil
 }

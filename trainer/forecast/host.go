@@ -62,7 +62,7 @@ func ForHost(job *configs.Job, size DataSize) (Memory, error) {
 	list, chunks := jobparts.PriorityBytes(job)
 	f.Priority = list + chunks
 	beside := f.Reading + f.Passes + f.Priority + f.Engine + f.Dense
-	f.Runtime = programBytes + garbage(job, size, beside)
+	f.Runtime = programBytes + garbage(job, size, beside, f.Reading+f.Passes)
 	f.Process = f.Table + beside + f.Runtime
 	return f, nil
 }
@@ -119,7 +119,7 @@ func (d *DataSize) batch(job *configs.Job) int {
 	if d.Examples == 0 {
 		return job.Training.BatchSize
 	}
-	return int(min(int64(job.Training.BatchSize), d.Examples))
+	return int(min(int64(job.Training.BatchSize), d.passed()))
 }
 
 // passesBytes is what passes take: one that is made, one that is pulled, one
@@ -141,7 +141,7 @@ func passesBytes(job *configs.Job, size DataSize) int64 {
 		}
 		n += min(int64(job.Pipeline.ReadAheadBytes), int64(look)*pass)
 	}
-	return size.atMost(n, size.PassBytes)
+	return atMost(n, size.passed(), size.PassBytes)
 }
 
 // exampleBytes is what an example with that many feature values takes in a pass: see
@@ -163,23 +163,27 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	if job.Data.Format == "parquet" {
 		share = parquetShare
 	}
-	n := size.atMost(int64(share*float64(blocks*chunk))+int64(threads)*chunk, decoded)
+	n := atMost(int64(share*float64(blocks*chunk))+int64(threads)*chunk, size.Read, decoded)
 	if jobparts.Compressed(job) {
-		n += size.atMost(int64(reader.TextChunks(threads))*chunk, decoded)
+		n += atMost(int64(reader.TextChunks(threads))*chunk, size.Read, decoded)
 	}
 	if job.Data.Format == "parquet" { // pages that are being decoded
-		n += size.atMost(int64(threads)*chunk, decoded)
+		n += atMost(int64(threads)*chunk, size.Read, decoded)
 	}
-	return n + size.atMost(int64(float64(job.Data.ShuffleBuffer)*size.PassBytes), size.PassBytes)
+	return n + atMost(int64(float64(job.Data.ShuffleBuffer)*size.PassBytes), size.Examples, size.PassBytes)
 }
 
-// garbage is how much garbage lies in memory at a time, by what is in use. Go's
-// collector lets half of the memory that it manages be garbage. In a single reading of
-// the data little garbage is made, and the next reading turns the buffers of the one before
-// it into garbage.
-func garbage(job *configs.Job, size DataSize, used int64) int64 {
+// garbage is how much garbage lies in memory at a time, by what is in use, and by what of it a reading of the
+// data has. Go's collector lets half of the memory that it manages be garbage. In a single reading of
+// the data little garbage is made, and the next reading, also one that evaluates, turns the buffers of the one
+// before it into garbage.
+func garbage(job *configs.Job, size DataSize, used, ofReading int64) int64 {
 	if size.Examples == 0 || job.Training.Epochs > 1 {
 		return used
 	}
-	return min(used, int64(garbageShare*float64(used))+garbageBytes*size.Examples)
+	n := int64(garbageShare*float64(used)) + garbageBytes*size.Read
+	if len(job.Data.Eval) > 0 || job.Data.ValidationFraction > 0 {
+		n += ofReading
+	}
+	return min(used, n)
 }

@@ -22,6 +22,8 @@ type DataSize struct {
 	Bytes    int64   // stored bytes of data.train
 	Sampled  int64   // examples that were read
 	Examples int64   // of one epoch, estimated from those; 0: unknown
+	Eval     int64   // rows of data.eval, estimated from the same sample
+	Read     int64   // rows that the longest reading goes over, also those that no epoch has; 0: unknown
 	Features float64 // feature values of an example
 	Rows     int64   // rows that the table gets, estimated to be too many rather than too few
 
@@ -46,12 +48,20 @@ func (d *DataSize) ensureDefaults(p *jobparts.Parts) {
 	}
 }
 
-// atMost is n, or what all examples take if that is less and their number is known.
-func (d *DataSize) atMost(n int64, exampleBytes float64) int64 {
+// passed is how many examples pass to training or evaluation in one reading; 0: unknown.
+func (d *DataSize) passed() int64 {
 	if d.Examples == 0 {
+		return 0
+	}
+	return max(d.Examples, d.Eval)
+}
+
+// atMost is n, or what so many examples take if that is less and their number is known.
+func atMost(n, examples int64, exampleBytes float64) int64 {
+	if examples == 0 {
 		return n
 	}
-	return min(n, int64(math.Ceil(exampleBytes*float64(d.Examples))))
+	return int64(min(float64(n), math.Ceil(exampleBytes*float64(examples))))
 }
 
 // SampleData reads the beginning of a job's training data, if they are local files. Data
@@ -83,7 +93,16 @@ func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
 	}
 	defer rd.Close() //nolint:errcheck // nothing was written
 	d := DataSize{Files: len(listing.Files), Bytes: listing.Bytes()}
-	return d, d.read(ctx, rd, job)
+	if err := d.read(ctx, rd, job); err != nil || d.Examples == 0 || len(job.Data.Eval) == 0 {
+		return d, err
+	}
+	if eval, err := sources.List(ctx, job.Data.Eval); err != nil { // training says what is wrong with them
+		d.Eval = math.MaxInt64
+	} else {
+		d.Eval = int64(float64(d.Read) * float64(eval.Bytes()) / float64(max(1, d.Bytes)))
+	}
+	d.Read = max(d.Read, d.Eval)
+	return d, nil
 }
 
 // read counts what the passes of rd have, and estimates from it what all data have.
@@ -115,11 +134,12 @@ func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job
 	kept := float64(d.Sampled) / float64(max(1, counts.Rows))
 	switch all, known := rd.TotalRows(); {
 	case d.Sampled < sampleExamples:
-		d.Examples = d.Sampled
+		d.Examples, d.Read = d.Sampled, counts.Rows
 	case known:
-		d.Examples = int64(kept * float64(all))
+		d.Examples, d.Read = int64(kept*float64(all)), all
 	case counts.BytesRead > 0:
-		d.Examples = int64(float64(d.Sampled) * float64(d.Bytes) / float64(counts.BytesRead))
+		times := float64(d.Bytes) / float64(counts.BytesRead)
+		d.Examples, d.Read = int64(float64(d.Sampled)*times), int64(float64(counts.Rows)*times)
 	}
 	for _, limit := range []int64{job.Data.Limit, job.Training.MaxExamples} {
 		if limit > 0 {

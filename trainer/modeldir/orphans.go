@@ -102,7 +102,7 @@ func orphansIn(dir string, models []string) (all []Orphan, err error) {
 	return all, nil
 }
 
-// orphanAt describes dir if it is an orphan, else it returns nil.
+// orphanAt describes dir if it is an orphan, else it returns nil, also if a run is deleting it and it is gone by now.
 func orphanAt(dir string, models []string) (*Orphan, error) {
 	by, err := readOwner(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 		return nil, nil
 	}
 	o := &Orphan{Dir: dir}
-	if o.Bytes, o.Modified, err = usage(dir); err != nil {
+	if o.Bytes, o.Modified, err = usage(dir); err != nil || gone(dir) {
 		return nil, err
 	}
 	if by == nil {
@@ -156,10 +156,10 @@ func isRunning(dir string) (bool, error) {
 // usage returns how many bytes the files in dir take, and when the last one was written.
 func usage(dir string) (bytes int64, last time.Time, err error) {
 	err = filepath.WalkDir(dir+"/", func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+		var info fs.FileInfo
+		if err == nil {
+			info, err = e.Info()
 		}
-		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -197,6 +197,8 @@ func (o *Orphan) free(models []string) error {
 	switch {
 	case err != nil:
 		return err
+	case now == nil && gone(o.Dir): // a run has deleted it
+		return nil
 	case now == nil:
 		return fmt.Errorf("%s is in use", o.Dir)
 	case now.Unknown || now.Undecided && !o.named:

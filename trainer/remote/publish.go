@@ -102,6 +102,9 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	}
 	out := d.report(pl.manifest)
 	if out.UploadedBytes, err = d.upload(ctx, p, pl.manifest, sizes); err != nil {
+		if errors.Is(err, source.ErrNotFound) && d.gone(ctx, pl.manifest) {
+			return nil, errors.Join(errAgain, err)
+		}
 		d.cleanFailed(ctx, p, pl.manifest, h)
 		return nil, err
 	}
@@ -141,6 +144,14 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 		}
 	}
 	return pl, nil
+}
+
+// gone says whether somebody has removed a pending manifest, because he took its process for dead, or
+// publishes for the same model directory; then he removes its objects as well, also those that are being
+// uploaded.
+func (d *Directory) gone(ctx context.Context, m *Manifest) bool {
+	now, err := d.scan(ctx)
+	return err == nil && !now.has(m.ID)
 }
 
 // commit makes the generation exist. If somebody has removed the pending manifest, because

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aibox/reader/source"
 )
 
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), partBytes: 100}
@@ -413,6 +415,53 @@ func TestLocalFails(t *testing.T) {
 	if _, err := Open("mem", s, quiet).Publish(t.Context(), p); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a file that is too short: %v", err)
 	}
+}
+
+// TestPublishTwice: where somebody who publishes for the same model directory, as "aibox publish" at the end of a
+// night, removes what is being uploaded, publishing begins again.
+func TestPublishTwice(t *testing.T) {
+	at := t.TempDir()
+	sources := source.New(source.Options{})
+	defer sources.Close()
+	store, err := sources.Directory(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := night("a", 1).publication("a", 1)
+	reads := 0
+	p.Files = append(p.Files, Local{Name: "z", Bytes: 3, Open: func() (ReaderAt, error) {
+		if reads++; reads != 2 { // the first time its checksum is computed
+			return memReader{strings.NewReader("xyz")}, nil
+		}
+		return disturbedReader{memReader{strings.NewReader("xyz")}, func() {
+			pending, _ := filepath.Glob(filepath.Join(at, pendingDir, "*"))
+			uploads, _ := filepath.Glob(filepath.Join(at, objectsDir, ".*.tmp"))
+			if len(pending) != 1 || len(uploads) == 0 {
+				t.Errorf("pending %q, uploads %q", pending, uploads)
+			}
+			for _, file := range slices.Concat(pending, uploads) {
+				if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+					t.Error(err)
+				}
+			}
+		}}, nil
+	}})
+	d := Open(at, store, quiet)
+	if out, err := d.Publish(t.Context(), p); err != nil || out.Already {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	wantGenerations(t, d, 1)
+}
+
+// disturbedReader calls a function before it is read.
+type disturbedReader struct {
+	memReader
+	before func()
+}
+
+func (r disturbedReader) ReadAt(p []byte, off int64) (int, error) {
+	r.before()
+	return r.memReader.ReadAt(p, off)
 }
 
 type failingReader struct{}
