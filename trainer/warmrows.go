@@ -12,7 +12,6 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/jobparts"
-	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modeltable"
 	"aibox/trainer/warmstart"
@@ -82,7 +81,7 @@ func (t *takeover) keepsRowState(values *warmstart.Match) bool {
 		return false
 	}
 	if values.Fresh > 0 && r.Rows.HasSteps() {
-		r.log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(r.Spec))
+		r.log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", t.oldSpec.DescribeRow(), "now", r.Spec.DescribeRow())
 		return false
 	}
 	return true
@@ -154,15 +153,6 @@ func (t *takeover) copyRows(ctx context.Context, c *warmstart.Converter) error {
 	}
 	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step, "seconds", seconds)
 	return nil
-}
-
-// describeRow says which values the rows of a model consist of.
-func describeRow(s model.Spec) string {
-	names := s.RowNames()
-	if names[0] != "linear" {
-		return fmt.Sprintf("an embedding of %d", len(names))
-	}
-	return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
 }
 
 // rowSteps copies how many steps the rows of each embedding space have taken with their
