@@ -163,6 +163,7 @@ func (l *Loaded) read(ctx context.Context, phase Phase, data *source.Listing, pa
 	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}
+	o.PlainLists = !pass.keepBad // else the row has a prediction, and its list is written as it is
 	rd, err := flow.OpenReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, ReadingSummary{}, err
