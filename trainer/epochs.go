@@ -6,8 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 
+	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/pipeline"
 	"aibox/reader"
@@ -243,6 +245,10 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	report, err := r.epochMetrics()
 	if err != nil {
 		return err
+	}
+	if report.WeightSum == 0 {
+		at := slices.IndexFunc(r.Schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }) // without it, weights are 1
+		return errkind.Errorf(errkind.Data, "data.train: the weights of all %d examples, in column %s, are 0, so that nothing can be learned from them", report.Examples, r.Schema.Columns[at].Name)
 	}
 	r.state.addEpoch(epoch, report, r.clock.stop(stages), stages)
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", rounded(report.LogLoss),
