@@ -33,7 +33,7 @@ var topKeys = []Key{
 
 var dataKeys = []Key{
 	{Path: "data.train", Required: true, MinItems: 1, Template: true,
-		Meaning: "Training data: local paths, globs (*, ?, [], {}, and ** for directories at any depth) and hdfs:// URIs. They are read in the order given; the files of a glob are read in byte order of their names."},
+		Meaning: "Training data: local paths, globs (*, ?, [], {}, and ** for directories at any depth) and hdfs:// URIs. They are read in the order given; the files of a glob are read in byte order of their names. A file of 0 bytes counts as empty, also a compressed one, of which the log warns: a compressor writes some bytes even for an empty text, so the file may have been cut off."},
 	{Path: "data.eval", Template: true, Default: "[]",
 		Meaning: "Held-out data, which are read after every epoch. Without them there is no evaluation."},
 	{Path: "data.validation_fraction", Default: "0", Range: "[0,0.5]",

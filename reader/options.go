@@ -54,7 +54,9 @@ type Options struct {
 	// KeepLists separates the values of a Parquet list in Batch.Columns by bytes
 	// 0xff, as a RowFile expects them in a column that has Column.Stored. Without
 	// it, the column's Separator or, if there is none, "|" separates them.
-	KeepLists      bool
+	KeepLists bool
+	// PlainLists has a row be bad if a value in such a list contains the "|" that would separate it from others.
+	PlainLists     bool
 	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
 
 	// MaxBadRows is how many rows may be bad, including lost ones, and

@@ -49,7 +49,7 @@ func newRowGroup(p *plan, file *parquetcolumn.File, group int, l *parquetLeaves)
 		}
 		list, chosen := p.listSeparator(name)
 		r.list = append(r.list, list)
-		r.ambiguous = append(r.ambiguous, p.raw && !chosen)
+		r.ambiguous = append(r.ambiguous, p.plainLists && !chosen)
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(append(faults, r.close())...)

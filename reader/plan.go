@@ -23,6 +23,7 @@ type plan struct {
 	keepBad        bool // see Options
 	weightedBags   bool // some sparse value may have a weight other than 1
 	keepLists      bool // see Options
+	plainLists     bool // see Options
 	asked          bool // the caller named the pass-through columns, not the schema
 	oneByOne       bool // see Options
 	raw            bool // only the text of the pass-through columns is read; labels and features are not parsed
@@ -64,7 +65,7 @@ func compile(o *Options) (*plan, error) {
 	s := o.Schema.withDefaults()
 	p := &plan{
 		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
-		keepUnlabelled: o.KeepUnlabelled, keepBad: o.KeepBadRows, pass: slices.Clone(o.PassThrough), asked: true, keepLists: o.KeepLists, oneByOne: o.oneByOne,
+		keepUnlabelled: o.KeepUnlabelled, keepBad: o.KeepBadRows, pass: slices.Clone(o.PassThrough), asked: true, keepLists: o.KeepLists, plainLists: o.PlainLists, oneByOne: o.oneByOne,
 		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {

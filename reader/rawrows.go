@@ -50,7 +50,7 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 	}
 	s := o.Schema.withDefaults()
 	p := &plan{
-		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, labelColumn: s.labelColumn(),
+		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, plainLists: true, labelColumn: s.labelColumn(),
 		weightedBags: s.Format.Indexed(),
 	}
 	rows, err := openRows(ctx, &o, p)

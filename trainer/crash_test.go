@@ -29,7 +29,7 @@ import (
 // snapshot, of an update of the table, of the commit of the model.
 
 // crashVariable tells the tests' program to train the job of a file, and to die at an
-// operation: "42 job.yaml"; 0 means never.
+// operation: "42 job.yaml"; 0 means never, and -1, too, but then uploads keep up with training.
 const crashVariable = "AIBOX_TEST_CRASH"
 
 // crashChild trains as crashVariable says, and reports whether it was set.
@@ -62,6 +62,16 @@ func crashChild() (code int, is bool) {
 		opts := quiet
 		opts.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 		opts.tableFS = disk
+		if n < 0 {
+			passes := 0
+			opts.afterPass = func(ctx context.Context, r *run) error {
+				if passes++; passes%2 == 0 { // in between, training goes on during an upload
+					r.snapshots.wait()
+					r.snapshots.uploads.Finish(ctx)
+				}
+				return nil
+			}
+		}
 		_, err = Train(context.Background(), j, opts)
 		return err
 	}()

@@ -6,7 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 
+	"aibox/internal/errkind"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -244,6 +246,10 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	report, err := r.epochMetrics()
 	if err != nil {
 		return err
+	}
+	if report.WeightSum == 0 {
+		at := slices.IndexFunc(r.Schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }) // without it, weights are 1
+		return errkind.Errorf(errkind.Data, "data.train: the weights of all %d examples, in column %s, are 0, so that nothing can be learned from them", report.Examples, r.Schema.Columns[at].Name)
 	}
 	r.state.AddEpoch(epoch, report, r.clock.Stop(stages), stages)
 	r.log.Info("epoch trained", "epoch", epoch, "examples", report.Examples, "log_loss", metrics.Rounded(report.LogLoss),

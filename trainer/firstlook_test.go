@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 )
@@ -87,8 +89,7 @@ func TestInitialBiasIsTheLogOdds(t *testing.T) {
 	}
 }
 
-// TestInitialBiasOfShares: weights count, one class alone gives a finite value, and so do
-// rows without weight.
+// TestInitialBiasOfShares: weights count, and one class alone gives a finite value.
 func TestInitialBiasOfShares(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -99,13 +100,19 @@ func TestInitialBiasOfShares(t *testing.T) {
 		{"small weights", rowsOf(30, 90, 1e-6, 1e-6), math.Log(30.5 / 90.5)},
 		{"no positive", rowsOf(0, 200, 1, 1), math.Log(0.5 / 200.5)},
 		{"no negative", rowsOf(200, 0, 3, 1), math.Log(200.5 / 0.5)},
-		{"no weight", rowsOf(20, 40, 0, 0), 0},
 	} {
 		j := biasJob(t, "deepfm", c.rows)
 		s := train(t, j)
 		if got := outputBias(t, j); math.Abs(got-c.want) > 1e-4 {
 			t.Errorf("%s: the bias is %v, the summary says %v; want %v", c.name, got, *s.InitialBias, c.want)
 		}
+	}
+}
+
+// TestInitialBiasWithoutWeight: the first examples may all have weight 0.
+func TestInitialBiasWithoutWeight(t *testing.T) {
+	if got := (&firstLook{examples: 60}).logOdds(); got != 0 {
+		t.Errorf("%v, want 0", got)
 	}
 }
 
@@ -165,4 +172,17 @@ func TestInitialBiasStaysAtAWarmStart(t *testing.T) {
 	if want := math.Log(150.5 / 50.5); s.InitialBias == nil || math.Abs(outputBias(t, other)-want) > 1e-4 {
 		t.Errorf("a new output layer has the bias %v, want %v", outputBias(t, other), want)
 	}
+}
+
+// TestWeightsOfZero: where no example counts, no model is made, as where there is no example.
+func TestWeightsOfZero(t *testing.T) {
+	j := biasJob(t, "lr", rowsOf(20, 20, 0, 0))
+	_, err := Train(t.Context(), j, quiet)
+	if err == nil || errkind.Of(t.Context(), err) != errkind.Data || !strings.Contains(err.Error(), "data.train: the weights of all 40 examples, in column weight, are 0") {
+		t.Errorf("%v", err)
+	}
+	if _, err := modeldir.Open(j.Output.ModelDir); !errors.Is(err, modeldir.ErrNoModel) {
+		t.Errorf("there is a model: %v", err)
+	}
+	train(t, biasJob(t, "lr", rowsOf(20, 20, 0, 1))) // some count
 }

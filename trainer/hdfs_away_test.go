@@ -21,6 +21,9 @@ type away struct {
 // objectBytes is less than most objects have that have bucket files of the job.
 const objectBytes = 400_000
 
+// manifestBytes is more than a manifest of its snapshots has.
+const manifestBytes = 50_000
+
 // patient has a job wait for HDFS.
 var patient = []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
 

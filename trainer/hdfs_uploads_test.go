@@ -74,16 +74,25 @@ func TestSnapshotsToHDFS(t *testing.T) {
 				a.whole(t, j, train(t, j), "/uploads")
 			})
 		}
-		at, streams := 1+rng.Int64N(objectBytes), [2]int{1 + rng.IntN(10), 1 + rng.IntN(10)}
-		t.Run(fmt.Sprintf("processes killed at byte %d of streams %d", at, streams), func(t *testing.T) { a.killsUploads(t, at, streams[:]) })
+		at, kills := manifestBytes+rng.Int64N(objectBytes-manifestBytes), make([]uploadKill, 2)
+		for i := range kills {
+			kills[i] = uploadKill{1 + rng.IntN(3), 1 + rng.IntN(4)}
+		}
+		t.Run(fmt.Sprintf("processes killed at byte %d of %v", at, kills), func(t *testing.T) { a.killsUploads(t, at, kills) })
 	}
 	t.Run("refused", a.refusesUploads)
 	t.Run("two jobs", a.twoJobs)
 }
 
+// uploadKill says where a process is killed: in this one of its uploads, or a later one, when so many
+// connections have carried the bytes that a test has drawn.
+type uploadKill struct{ upload, stream int }
+
+func (k uploadKill) String() string { return fmt.Sprintf("stream %d of upload %d", k.stream, k.upload) }
+
 // killsUploads kills the processes of a job in the middle of an object that they upload, whose
-// leases stay, and then has the machine be lost.
-func (a *away) killsUploads(t *testing.T, at int64, streams []int) {
+// leases stay, and then has the machine be lost. The job goes on from the last snapshot that was uploaded.
+func (a *away) killsUploads(t *testing.T, at int64, kills []uploadKill) {
 	j := a.job(t, "/leases")
 	var text bytes.Buffer
 	if err := j.Show(&text); err != nil {
@@ -93,23 +102,23 @@ func (a *away) killsUploads(t *testing.T, at int64, streams []int) {
 	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	crashAfter(t, j, 1, func(r *run) { // what another machine can go on from in any case
+	var uploaded int64                 // the step of the last snapshot
+	crashAfter(t, j, 2, func(r *run) { // that of the pass before is what another machine can go on from in any case
 		r.snapshots.wait()
 		if !r.snapshots.uploads.Finish(t.Context()) {
 			t.Error("a snapshot was not uploaded")
 		}
+		uploaded = r.snapshots.uploads.Summary().Step
 	})
-	for i, stream := range streams {
+	for i, k := range kills {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), crashVariable+"=0 "+file)
-		var said bytes.Buffer
-		cmd.Stderr = &said
+		cmd.Env = append(os.Environ(), crashVariable+"=-1 "+file)
 		started := make(chan struct{})
 		var arm func()
 		arm = func() {
 			a.At(t, hdfstest.ToDataNode, at, func(int) {
-				if <-started; stream > 1 {
-					stream--
+				if <-started; k.stream > 1 {
+					k.stream--
 					arm()
 					return
 				}
@@ -118,13 +127,22 @@ func (a *away) killsUploads(t *testing.T, at int64, streams []int) {
 				}
 			})
 		}
-		arm()
+		said := uploadLog{before: k.upload - 1, then: arm}
+		if cmd.Stderr = &said; said.before == 0 {
+			arm()
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		close(started)
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
-			t.Fatalf("it was not killed: %v\n%s", err, &said)
+			t.Fatalf("it was not killed: %v\n%s", err, said.text.String())
+		}
+		if !strings.Contains(said.text.String(), "training goes on from the snapshot of an interrupted run") {
+			t.Errorf("process %d has not gone on from a snapshot:\n%s", i, said.text.String())
+		}
+		if said.step > 0 {
+			uploaded = said.step
 		}
 		open := 0
 		for _, name := range a.List(t, "/leases/objects") {
@@ -137,7 +155,42 @@ func (a *away) killsUploads(t *testing.T, at int64, streams []int) {
 		}
 	}
 	lost(t, j)
-	a.whole(t, j, train(t, j), "/leases")
+	s := train(t, j)
+	a.whole(t, j, s, "/leases")
+	if n := len(s.Resumed); n == 0 || s.Resumed[n-1].Step != uploaded {
+		t.Errorf("it has gone on at %+v; the last snapshot that was uploaded is of step %d", s.Resumed, uploaded)
+	}
+}
+
+// uploadLog is the log of a process that uploads snapshots. It calls then when so many of them were
+// uploaded.
+type uploadLog struct {
+	text   strings.Builder
+	read   int // bytes of whole lines
+	before int
+	then   func()
+	step   int64 // of the last that was uploaded
+}
+
+func (l *uploadLog) Write(p []byte) (int, error) {
+	n, err := l.text.Write(p)
+	for {
+		line, _, whole := strings.Cut(l.text.String()[l.read:], "\n")
+		if !whole {
+			return n, err
+		}
+		l.read += len(line) + 1
+		_, rest, is := strings.Cut(line, `msg="a snapshot was uploaded" step=`)
+		if !is {
+			continue
+		}
+		if _, err := fmt.Sscan(rest, &l.step); err != nil {
+			return n, err
+		}
+		if l.before--; l.before == 0 {
+			l.then()
+		}
+	}
 }
 
 // refusesUploads has HDFS refuse snapshots, one reason after the other. Training goes on and says

@@ -34,11 +34,14 @@ func (r *run) listData(ctx context.Context) error {
 		return missing
 	}
 	r.data.eval, err = r.list(ctx, "data.eval", r.job.Data.Eval)
-	for _, text := range r.data.repeated() {
+	for _, text := range r.data.warnings() {
 		r.log.Warn(text)
 	}
 	return errors.Join(missing, err)
 }
+
+// warnings says what looks wrong with the files.
+func (d *dataset) warnings() []string { return append(d.repeated(), d.withoutBytes()...) }
 
 // repeated says which files are read more often than the user may think: patterns may overlap.
 func (d *dataset) repeated() (warnings []string) {
@@ -62,6 +65,27 @@ func (d *dataset) repeated() (warnings []string) {
 	}
 	warn(d.train, "data.train names %s more than once, such as %s: their examples are trained on each time")
 	warn(d.eval, "data.eval has %s of data.train, such as %s: on examples that it was trained on, a model looks better than it is")
+	return warnings
+}
+
+// withoutBytes says which compressed files have no bytes. They count as empty, as other empty files do, but no
+// compressor writes such a file.
+func (d *dataset) withoutBytes() (warnings []string) {
+	for _, data := range []struct {
+		key string
+		l   *source.Listing
+	}{{"data.train", d.train}, {"data.eval", d.eval}} {
+		var without []string
+		for _, f := range filesOf(data.l) {
+			if f.Size == 0 && f.Compression != source.NoCompression {
+				without = append(without, f.URI)
+			}
+		}
+		if len(without) > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s has %s of 0 bytes, such as %s, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
+				data.key, humanize.Count(int64(len(without)), "compressed file"), without[0]))
+		}
+	}
 	return warnings
 }
 

@@ -80,8 +80,9 @@ func TestInputIsListedOnce(t *testing.T) {
 	}
 }
 
-// TestRepeatedFiles: a warning says which files overlapping patterns name twice, and which a model is measured on that it was trained on.
-func TestRepeatedFiles(t *testing.T) {
+// TestWarningsOfFiles: a warning says which files overlapping patterns name twice, which a model is measured on that it was trained
+// on, and which may have been cut off.
+func TestWarningsOfFiles(t *testing.T) {
 	text, err := os.ReadFile(job(t, "lr").Data.Eval[0])
 	if err != nil {
 		t.Fatal(err)
@@ -92,12 +93,22 @@ func TestRepeatedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"none.tsv", "none.gz"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		train, eval []string
 		want        []string
 	}{
 		{[]string{"a.tsv", "b.tsv"}, []string{"c.tsv"}, nil},
-		{[]string{"*.tsv", "b.tsv"}, []string{"c.tsv", "c.tsv"}, []string{
+		{[]string{"a.tsv", "none.tsv", "none.gz"}, []string{"c.tsv", "none.gz"}, []string{
+			"data.eval has 1 file of data.train, such as " + dir + "/none.gz: on examples that it was trained on, a model looks better than it is",
+			"data.train has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
+			"data.eval has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
+		}},
+		{[]string{"[a-c].tsv", "b.tsv"}, []string{"c.tsv", "c.tsv"}, []string{
 			"data.train names 1 file more than once, such as " + dir + "/b.tsv: their examples are trained on each time",
 			"data.eval has 2 files of data.train, such as " + dir + "/c.tsv: on examples that it was trained on, a model looks better than it is",
 		}},

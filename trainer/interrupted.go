@@ -77,12 +77,8 @@ func (r *run) differences(id *runstate.Identity) (reasons []string, err error) {
 	if err != nil { // a key was renamed or removed since
 		return []string{err.Error()}, nil
 	}
-	if reasons, err = r.job.Differences(earlier); err != nil {
+	if reasons, err = r.jobDifferences(earlier); err != nil {
 		return nil, err
-	}
-	reasons = slices.DeleteFunc(reasons, mayDiffer)
-	if len(r.job.Engine.Devices) == len(earlier.Engine.Devices) { // a model depends on how many there are
-		reasons = slices.DeleteFunc(reasons, func(key string) bool { return key == "engine.devices" })
 	}
 	if night := r.job.Night(); night != id.Night {
 		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
@@ -102,6 +98,20 @@ func (r *run) differences(id *runstate.Identity) (reasons []string, err error) {
 		}
 	}
 	return reasons, nil
+}
+
+// jobDifferences are the keys in which the job differs from an earlier one, except those on which the model
+// does not depend.
+func (r *run) jobDifferences(earlier *configs.Job) ([]string, error) {
+	keys, err := r.job.Differences(earlier)
+	if err != nil {
+		return nil, err
+	}
+	keys = slices.DeleteFunc(keys, mayDiffer)
+	if len(r.job.Engine.Devices) == len(earlier.Engine.Devices) { // a model depends on how many there are
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "engine.devices" })
+	}
+	return keys, nil
 }
 
 // mayDiffer reports whether a run goes on where this key of the job file differs: nothing

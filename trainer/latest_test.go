@@ -246,7 +246,7 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 		t.Errorf("the model from which the night has started is still there: %v\n%s", err, c.log.String())
 	}
 	before := testjobs.Digest(t, c.job(""))
-	if _, err := c.night("2026-11-18"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
+	if _, err := c.night("2026-11-18", "seed=8"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
 		t.Errorf("the model before is gone: %v", err)
 	}
 	if testjobs.Digest(t, c.job("")) != before {

@@ -31,7 +31,9 @@ func (r *run) openPrevious(ctx context.Context) error {
 		}
 		var gone *chain.GoneError
 		if errors.As(err, &gone) {
-			err = r.startElsewhere(ctx, gone)
+			if err = r.startElsewhere(ctx, gone); errors.As(err, &gone) && ctx.Err() == nil && !r.opts.Fresh {
+				err = r.alreadyMade(err)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("training.warm_start: latest: %w", err)
@@ -99,7 +101,7 @@ func (r *run) checkPrevious() error {
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)
-	m.NightDir = r.job.ModelDirHasDate()
+	m.NightDir, m.Inputs = r.job.ModelDirHasDate(), r.inputsHash()
 	if r.start != nil {
 		m.StartedFrom = r.start.Origin
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/decay"
 	"aibox/trainer/inference"
@@ -207,17 +208,53 @@ func TestTableL2WaitsForGradients(t *testing.T) {
 	}
 }
 
-// denominator is that of value i of a row of fm: its first value is the linear weight.
+// TestTableL2WithoutGradients: a row of which all examples have weight 0 stays as it is, on the host and on devices.
+func TestTableL2WithoutGradients(t *testing.T) {
+	rows := rowsOf(100, 100, 1, 1)
+	for i := 0; i < len(rows); i += 5 { // those of one user
+		rows[i][1] = 0
+	}
+	held := []string{"optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.01}", "model.embedding_dim=3"}
+	for name, set := range map[string][]string{
+		"host": nil, "devices": {"engine.kind=cuda", "engine.devices=[0, 1]"}, "rows on devices": {"engine.kind=cuda", "engine.devices=[0, 1]", "engine.embeddings=device"},
+	} {
+		j := biasJob(t, "fm", rows, append(set, held...)...)
+		if set == nil {
+			train(t, j)
+		} else {
+			p := smallDevices(testseed.Of(t), 2, 64<<20)
+			if _, err := trainOn(t, j, p, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, _ := settledRows(t, j.Output.ModelDir)
+		for key, values := range all {
+			if values[1] == 0 && values[2] == 0 && values[3] == 0 {
+				t.Errorf("%s: row %x is %v", name, key, values)
+			}
+		}
+		if len(all) != 5+3 {
+			t.Errorf("%s: %d rows", name, len(all))
+		}
+	}
+}
+
+// denominator is that of value i of a row of fm: its first value is the linear weight. Where there was no gradient
+// but 0, nothing shrinks.
 func denominator(state []float32, i int) float64 {
 	const epsilon = 1e-8
+	of := state[1:]
 	if i == 0 {
-		return math.Sqrt(float64(state[0])) + epsilon
+		of = state[:1]
 	}
 	sum := 0.0
-	for _, s := range state[1:] {
+	for _, s := range of {
 		sum += float64(s)
 	}
-	return math.Sqrt(sum/float64(len(state)-1)) + epsilon
+	if sum == 0 {
+		return math.Inf(1)
+	}
+	return math.Sqrt(sum/float64(len(of))) + epsilon
 }
 
 // rowStates are the states of a model's rows, without the clocks.

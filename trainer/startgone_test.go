@@ -1,9 +1,11 @@
 package trainer
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"aibox/internal/errkind"
 	"aibox/trainer/generations"
@@ -82,20 +84,72 @@ func TestNightAgainAfterRestore(t *testing.T) {
 func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	uri := t.TempDir()
 	m := lostAndRestored(t, uri, "output.remote_keep_generations=1")
-	_, err := m.train("2026-11-23")
+	_, err := m.train("2026-11-23", "seed=2")
 	if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "is not there any more, nor is it in "+uri) {
 		t.Errorf("%v", err)
 	}
 	if err := os.Rename(uri, uri+".away"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.train("2026-11-23")
+	_, err = m.train("2026-11-23", "seed=2")
 	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.remote may have it, but cannot be read") {
 		t.Errorf("%v", err)
 	}
 	if all, err := generations.List(m.at + "/model"); err != nil || len(all) != 1 || all[0].State != generations.Published || all[0].Generation != 3 || !all[0].StartedFromGone {
 		t.Errorf("%+v, %v", all, err)
 	}
+}
+
+// TestNightIsThereAlready: the command of a night is given again where its model is there and the one
+// from which that was made is not. It ends well, and does what was left to do. With another job or
+// other data, it is an error that says what differs.
+func TestNightIsThereAlready(t *testing.T) {
+	uri := t.TempDir()
+	m := newMachine(t, uri, "output.keep_generations=1")
+	log, err := testLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(log + "/train-0.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := m.at + "/day.tsv"
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const date, data = "2026-11-22", "data.train=[AT/day.tsv]"
+	m.night("2026-11-21")
+	want := m.night(date, data)
+	anew := func() { // else the night can be trained again
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(uri), os.MkdirAll(uri+"/generations", 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	anew()
+	before := entriesOf(t, m.at+"/model/*")
+	s := m.night(date, data)
+	m.said("the model of this night is there already")
+	if s.Already != m.at+"/model@2" || s.Digest != want.Digest || s.Steps != want.Steps || s.Published == nil || s.Published.Already {
+		t.Errorf("%+v, published %+v", s, s.Published)
+	}
+	if now := entriesOf(t, m.at+"/model/*"); now != before {
+		t.Errorf("the model directory has %s, had %s", now, before)
+	}
+	anew()
+	refused := func(say string, set ...string) {
+		t.Helper()
+		_, err := m.train(date, set...)
+		if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "is not there any more") || !strings.Contains(err.Error(), say) {
+			t.Errorf("%v", err)
+		}
+	}
+	refused("they differ in training.epochs", data, "training.epochs=3")
+	if err := os.Chtimes(file, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	refused("they differ in the files of data.train", data)
 }
 
 // TestLeftStartIsRemoved: the model that was restored for a run that was killed then is deleted by

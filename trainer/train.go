@@ -122,6 +122,9 @@ func (r *run) do(ctx context.Context) error {
 // train runs the job from its first look at the data to the commit.
 func (r *run) train(ctx context.Context) error {
 	err := r.prepare(ctx)
+	if errors.Is(err, errMade) {
+		return nil
+	}
 	if err == nil && r.final == nil {
 		if err = r.epochs(ctx); err != nil && errkind.Of(ctx, err) == errkind.Interrupted {
 			r.snapshots.onStop()

@@ -16,7 +16,7 @@ const fewSteps = 100
 
 // warnings lists circumstances that made this run's model worse than it could be.
 func warnings(r *run) []string {
-	out := append(slices.Clone(r.state.Warnings), r.data.repeated()...)
+	out := append(slices.Clone(r.state.Warnings), r.data.warnings()...)
 	steps := r.state.Engine.Step - r.state.Engine.FirstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))

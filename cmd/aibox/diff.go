@@ -91,7 +91,7 @@ func printDifference(w io.Writer, d *modeldiff.Difference) error {
 		fmt.Fprintf(&b, "%s and %s are equal bit for bit.\n\n", d.Before, d.After)
 	}
 	if !d.Comparable {
-		fmt.Fprintf(&b, "The rows of %s and %s have different numbers of values, so none is counted as moved.\n\n", d.Before, d.After)
+		fmt.Fprintf(&b, "The rows of %s consist of %s, those of %s of %s, so none is counted as moved.\n\n", d.Before, d.RowBefore, d.After, d.RowAfter)
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "rows before\tafter\tadded\tdropped\tmoved\tmean distance\tlargest\t  field")

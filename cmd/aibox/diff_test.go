@@ -53,6 +53,16 @@ func TestDiff(t *testing.T) {
 		t.Errorf("%+v", d.Fields)
 	}
 
+	// As many values that mean something else are not compared.
+	ok(t, "train", "job.yaml", "--set", "training.warm_start=''", "--set", "output.model_dir=other", "--set", "model.kind=dcn", "--set", "model.embedding_dim=5")
+	if text := ok(t, "diff", "model@2", "other"); !strings.Contains(text, "The rows of model@2 consist of a linear weight and an embedding of 4, those of other of an embedding of 5, so none is counted as moved.") {
+		t.Error(text)
+	}
+	decode("model@2", "other")
+	if d.Comparable || d.Total.Moved != 0 || d.RowBefore == d.RowAfter || len(d.Moved) > 0 {
+		t.Errorf("%+v", d)
+	}
+
 	// Without the data of training, rows are not told apart.
 	if err := os.Remove("train.tsv"); err != nil {
 		t.Fatal(err)

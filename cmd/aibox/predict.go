@@ -17,6 +17,10 @@ Labels are not needed; if the data have them, they are written too. No row is le
 out silently: a bad or lost row ends the command, unless --keep-bad-rows is given,
 with which bad rows are written without a prediction.
 
+Lists of Parquet stay lists in Parquet. In text, their values are separated by the column's
+separator, or by "|" if it has none; then a value that contains "|" ends the command,
+unless --keep-bad-rows is given.
+
 Examples:
 
   aibox predict --model-dir model --data new.csv --output scores.csv

@@ -77,7 +77,7 @@ DEVICE Sums sums_at(const Timeline *t, long long step) {
 	return sums;
 }
 
-// The logarithm of a row's factor, which its accumulators divide.
+// The logarithm of a row's factor, which its accumulators divide. Without any gradient yet, the row stays as it is.
 DEVICE double divided(double log, const float *state, const Accumulators &a) {
 	if (log == 0) {
 		return 0;
@@ -85,6 +85,9 @@ DEVICE double divided(double log, const float *state, const Accumulators &a) {
 	double sum = 0;
 	for (long long i = a.from; i < a.to; i++) {
 		sum += state[i];
+	}
+	if (sum == 0) {
+		return 0;
 	}
 	return log / (sqrt(sum / (double)(a.to - a.from)) + a.epsilon);
 }

@@ -27,6 +27,9 @@ func precisionText(precision string) string {
 // PrintSummary prints what a finished training job reports.
 func PrintSummary(w io.Writer, s *report.Summary) error {
 	var b bytes.Buffer
+	if s.Already != "" {
+		fmt.Fprintf(&b, "\nNothing was trained: %s is the model of this job and night. Of the run that made it:\n", s.Already)
+	}
 	fmt.Fprintf(&b, "\n%s trained on %d examples in %.1f s (%.0f examples/s while training); kept: epoch %d, step %d\n\n",
 		s.ModelKind, s.Examples, s.ElapsedSeconds, s.ExamplesPerSec, s.KeptEpoch, s.Steps)
 

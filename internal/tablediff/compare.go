@@ -17,6 +17,8 @@ type Options struct {
 	// each partition. A key that several fields share belongs to the first of them.
 	Fields []string
 	Keys   func(ctx context.Context, visit func(field int, key uint64)) error
+	// OtherValues says that the rows of the two tables consist of values of different meanings.
+	OtherValues bool
 	// Progress, if it is set, is called before each of the steps.
 	Progress func(step string, partition, of int)
 }
@@ -38,7 +40,7 @@ func Compare(ctx context.Context, from, to sparsetable.Table, o Options) (*Repor
 	}
 	c := &comparison{o: o, from: from, to: to, top: farthest{n: o.Top}}
 	dim := from.Layout().ValueDim
-	c.report = &Report{Comparable: dim == to.Layout().ValueDim}
+	c.report = &Report{Comparable: dim == to.Layout().ValueDim && !o.OtherValues}
 	if !c.report.Comparable {
 		dim = 0
 	}

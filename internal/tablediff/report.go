@@ -14,8 +14,8 @@ type Report struct {
 	Fields []Group `json:"fields,omitempty"`
 	// Moved are the rows that moved farthest, the farthest first.
 	Moved []Row `json:"moved_most"`
-	// Comparable is false if rows of the tables have different numbers of values. Then
-	// none counts as moved.
+	// Comparable is false if rows of the tables have different numbers of values, or
+	// values of different meanings. Then none counts as moved.
 	Comparable bool `json:"comparable"`
 }
 

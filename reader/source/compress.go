@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"compress/bzip2"
 	"errors"
 	"fmt"
@@ -113,6 +114,9 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 		return nil, d.wrap(err)
 	}
 	err = nil // the file is shorter than the bytes to peek at, or the decoder gets the same error
+	if magic := c.magic(); len(magic) <= len(first) && !bytes.HasPrefix(first, magic) {
+		return nil, &notCompressedError{c}
+	}
 	switch c {
 	case Gzip:
 		var z *gzipReader
@@ -144,6 +148,26 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	}
 	return d, nil
 }
+
+// magic are the bytes with which data begin whatever is in them; nil: there are several ways, or none.
+func (c Compression) magic() []byte {
+	switch c {
+	case Gzip:
+		return []byte{0x1f, 0x8b}
+	case Bzip2:
+		return []byte("BZh")
+	}
+	return nil
+}
+
+// notCompressedError says that data are not what their name says, as text in a file that is called x.gz.
+type notCompressedError struct{ c Compression }
+
+func (e *notCompressedError) Error() string {
+	return fmt.Sprintf("this is not %v, which the name of the file or data.compression says, since it does not begin like that; if it is plain text, rename the file, or set data.compression to none", e.c)
+}
+
+func (e *notCompressedError) Unwrap() error { return ErrBadStream }
 
 // maxBzip2BlockBytes is how much text a block of bzip2 -9 holds.
 const maxBzip2BlockBytes = 900_000

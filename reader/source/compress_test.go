@@ -156,6 +156,15 @@ func TestDecompressTruncated(t *testing.T) {
 	}
 }
 
+func TestDecompressPlainText(t *testing.T) {
+	for _, c := range []Compression{Gzip, Bzip2} {
+		_, err := Decompress(c, strings.NewReader("label,user\n1,7\n"))
+		if !errors.Is(err, ErrBadStream) || !strings.HasPrefix(err.Error(), "this is not "+c.String()) || !strings.Contains(err.Error(), "rename the file") {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
 func TestDecompressBzip2(t *testing.T) {
 	enc, err := base64.StdEncoding.DecodeString(bzip2Base64)
 	if err != nil {

@@ -27,7 +27,8 @@
 // the first value apart: one exponential for a row, not one for each value, which learned as well. Sums change
 // only when the row is used, so its decay between two uses is still one product: the penalty is not
 // added to the sums. The update of a step changes them before the step's decay, which therefore
-// waits: a row that was used in step t gets the clock t-1.
+// waits: a row that was used in step t gets the clock t-1. A row whose sums are 0, since all of its gradients were 0
+// until now, stays as it is: divided by epsilon alone, it would be 0 after a step.
 //
 // # History
 //

@@ -58,7 +58,7 @@ func (m *Moment) Settle(values, state []float32) {
 	f.Apply(values)
 }
 
-// divided is the logarithm of a row's factor.
+// divided is the logarithm of a row's factor. A row that has had no gradient yet stays as it is.
 func divided(log float64, state []float32, a optim.Accumulators) float64 {
 	if log == 0 {
 		return 0
@@ -66,6 +66,9 @@ func divided(log float64, state []float32, a optim.Accumulators) float64 {
 	sum := 0.0
 	for _, x := range state[a.From:a.To] {
 		sum += float64(x)
+	}
+	if sum == 0 {
+		return 0
 	}
 	return log / (math.Sqrt(sum/float64(a.To-a.From)) + a.Epsilon)
 }

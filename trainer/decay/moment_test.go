@@ -146,6 +146,27 @@ func TestSettleByDenominators(t *testing.T) {
 	}
 }
 
+// TestSettleWithoutGradients: the decay of a row is not divided by sums of 0, which all of its gradients being 0 leave.
+func TestSettleWithoutGradients(t *testing.T) {
+	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, TableL2: 0.02, Epsilon: 1e-8}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _ := (*History)(nil).Continued(0, RatesOf(rows), schedules["constant"])
+	x := timeline(t, h)
+	early, late := x.At(4), x.At(1000)
+	_, clock := early.Step()
+	values, state := []float32{1, 2, 3}, []float32{0, 0, 0, clock}
+	late.Settle(values, state)
+	if !slices.Equal(values, []float32{1, 2, 3}) {
+		t.Errorf("a row that has had no gradient is %v", values)
+	}
+	state[0] = 1e-4
+	if late.Settle(values, state); !(values[0] < 1) {
+		t.Errorf("a row that has had one is %v", values)
+	}
+}
+
 // TestOneStep: the factor of a step keeps the digits of a small rate.
 func TestOneStep(t *testing.T) {
 	h, _ := (*History)(nil).Continued(0, Rates{First: 5e-6, Rest: 5e-6}, optim.ScheduleConfig{})

@@ -178,6 +178,7 @@ func (l *Model) read(ctx context.Context, phase report.Phase, data *source.Listi
 	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}
+	o.PlainLists = !pass.keepBad // else the row has a prediction, and its list is written as it is
 	rd, err := flow.OpenReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, report.Reading{}, err

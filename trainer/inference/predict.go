@@ -169,6 +169,9 @@ func explainBadRow(err error, keepBad bool) error {
 	var bad *reader.BadRowsError
 	var lost *reader.LostDataError
 	switch {
+	case errors.As(err, &bad) && !keepBad && bad.Worst.Reason == reader.ReasonOutput:
+		bad.Limit = "the limit of 0 bad rows"
+		return fmt.Errorf("%w: the values of its list are separated by \"|\" in text, and one of them contains that; write .parquet, which keeps lists, or leave the column out; with --keep-bad-rows the list is written all the same", err)
 	case errors.As(err, &bad) && !keepBad:
 		bad.Limit = "the limit of 0 bad rows"
 		return fmt.Errorf("%w; with --keep-bad-rows a bad row is written without a prediction", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/configs"
+	"aibox/internal/errkind"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 )
@@ -80,5 +81,55 @@ func TestPredictKeepsParquetColumns(t *testing.T) {
 	}
 	if several == 0 {
 		t.Error("no row has several tags")
+	}
+}
+
+// TestPredictRefusesAmbiguousLists: a value of a Parquet list that contains what separates the values in text
+// ends a prediction to text, at its row and column; not where bad rows are kept, nor to Parquet.
+func TestPredictRefusesAmbiguousLists(t *testing.T) {
+	type row struct {
+		Label int      `parquet:"label"`
+		Tags  []string `parquet:"tags,list"`
+	}
+	dir := t.TempDir()
+	write := func(name string, tags ...[]string) string {
+		t.Helper()
+		var rows []row
+		for i, list := range tags {
+			rows = append(rows, row{i % 2, list})
+		}
+		if err := parquet.WriteFile(dir+"/"+name, rows); err != nil {
+			t.Fatal(err)
+		}
+		return dir + "/" + name
+	}
+	in := write("in.parquet", []string{"a", "b"}, []string{"b"}, []string{"c"}, []string{"a"})
+	other := write("other.parquet", []string{"a", "b"}, []string{"b", "a|c"}, []string{"c"})
+	j, err := configs.Parse("test.yaml", []byte("name: x\ndata:\n  format: parquet\n  train: ["+in+"]\n  columns: [{name: label, role: label}, {name: tags}]\nmodel: {kind: lr}\noutput: {model_dir: "+dir+"/model}\n"), configs.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	train(t, j)
+	l := testjobs.Load(t, j.Output.ModelDir)
+	o := inference.PredictOptions{Data: []string{other}, Output: dir + "/p.csv", Columns: []string{"tags"}}
+	_, err = l.Predict(t.Context(), o)
+	if err == nil || errkind.Of(t.Context(), err) != errkind.Data {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{"other.parquet", "row 2", "column tags", "a|c", "write .parquet"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+	o.KeepBadRows = true
+	if p, err := l.Predict(t.Context(), o); err != nil || p.Examples != 3 || p.Unscored != 0 {
+		t.Errorf("with bad rows: %+v, %v", p, err)
+	}
+	if text, err := os.ReadFile(o.Output); err != nil || !strings.Contains(string(text), "\nb|a|c,1,") {
+		t.Errorf("%s, %v", text, err)
+	}
+	o.KeepBadRows, o.Output = false, dir+"/p.parquet"
+	if p, err := l.Predict(t.Context(), o); err != nil || p.Examples != 3 {
+		t.Errorf("to Parquet: %+v, %v", p, err)
 	}
 }

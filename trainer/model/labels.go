@@ -29,6 +29,18 @@ func (s Spec) RowNames() []string {
 	return names
 }
 
+// DescribeRow says of which values a row consists.
+func (s Spec) DescribeRow() string {
+	switch names := s.RowNames(); {
+	case names[0] != "linear":
+		return fmt.Sprintf("an embedding of %d", len(names))
+	case len(names) == 1:
+		return "a linear weight"
+	default:
+		return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
+	}
+}
+
 // name gives the columns of node their names.
 func (b *builder) name(node *gorgonia.Node, names []string) *gorgonia.Node {
 	if b.err == nil && node != nil {

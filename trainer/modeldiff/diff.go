@@ -8,6 +8,7 @@ import (
 
 	"aibox/internal/tablediff"
 	"aibox/sparsetable"
+	"aibox/trainer/jobparts"
 	"aibox/trainer/modeltable"
 )
 
@@ -28,6 +29,8 @@ type Difference struct {
 	Before     string `json:"before"`
 	After      string `json:"after"`
 	SameDigest bool   `json:"same_digest"` // the models are equal bit for bit
+	RowBefore  string `json:"row_before"`  // the values of which the rows consist, in words
+	RowAfter   string `json:"row_after"`
 	*tablediff.Report
 }
 
@@ -37,6 +40,7 @@ func Compare(ctx context.Context, before, after string, o Options) (_ *Differenc
 	log := cmp.Or(o.Logger, slog.Default())
 	var models [2]*modeltable.Table
 	var tables [2]sparsetable.Table
+	var rows [2]string
 	for i, dir := range []string{before, after} {
 		m, err := modeltable.Find(dir)
 		if err != nil {
@@ -54,13 +58,18 @@ func Compare(ctx context.Context, before, after string, o Options) (_ *Differenc
 		}
 		defer closeLogged(log, t)
 		models[i] = m
+		spec, err := jobparts.ModelSpec(m.Job, &m.Schema)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = spec.DescribeRow()
 		if tables[i], err = m.Settled(t); err != nil {
 			return nil, err
 		}
 	}
-	d := &Difference{Before: models[0].Model.Name, After: models[1].Model.Name}
+	d := &Difference{Before: models[0].Model.Name, After: models[1].Model.Name, RowBefore: rows[0], RowAfter: rows[1]}
 	d.SameDigest = models[0].Model.Digest != "" && models[0].Model.Digest == models[1].Model.Digest
-	co := tablediff.Options{Top: o.Top, MemoryBytes: o.MemoryBytes, Progress: func(step string, n, of int) {
+	co := tablediff.Options{Top: o.Top, MemoryBytes: o.MemoryBytes, OtherValues: rows[0] != rows[1], Progress: func(step string, n, of int) {
 		log.Info(step, "partition", n, "of", of)
 	}}
 	logs, err := openKeyLogs(ctx, models, &o, log)

@@ -58,6 +58,7 @@ type Manifest struct {
 	Night       string `json:"night,omitempty"`       // the job's date, with the hour if the job depends on it; "": the job has none
 	NightDir    bool   `json:"night_dir,omitempty"`   // output.model_dir of the job had a date in it, so models of other nights may have other directories
 	TrainData   string `json:"train_data,omitempty"`  // SHA-256 of the URIs of the training data
+	Inputs      string `json:"inputs,omitempty"`      // SHA-256 of the names, lengths and times of the files of training and evaluation data; "": an earlier version saved the model
 	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero: training began with a new one
 
 	// PartialRecovery says whether the model is that of an undisturbed run; zero: it is.

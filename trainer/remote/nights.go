@@ -11,7 +11,8 @@ import (
 
 // ByNight sorts generations of one job, the newest first, so that the model of the latest night comes
 // first. Of those that one model directory has published, the newest stands for all of them: the
-// directory may have gone back to it. night says of which night a model is; texts of later nights are
+// directory may have gone back to it. A directory of another machine does not go back with it, as nothing says
+// whether that is to follow. night says of which night a model is; texts of later nights are
 // greater, and "" is before all.
 func ByNight(all []*Manifest, night func(*Manifest) string) {
 	newest := make(map[string]*Manifest) // by Owner

@@ -29,6 +29,7 @@ func TestByNight(t *testing.T) {
 		"an early one again":  {[]*Manifest{generation(4, "a", "a"), generation(3, "c", "c"), generation(2, "b", "b"), generation(1, "a", "a")}, []int{3, 2, 4, 1}},
 		"from two machines":   {[]*Manifest{generation(4, "y/b", "b"), generation(3, "x/b", "b"), generation(2, "x/a", "a")}, []int{4, 3, 2}},
 		"a directory's month": {[]*Manifest{generation(4, "11", "11-02"), generation(3, "11", "11-03"), generation(2, "11", "11-02"), generation(1, "10", "10-31")}, []int{4, 3, 2, 1}},
+		"a month twice":       {[]*Manifest{generation(4, "y/11", "11-02"), generation(3, "x/11", "11-03"), generation(2, "x/11", "11-02"), generation(1, "x/11", "11-01")}, []int{3, 2, 1, 4}},
 		"gone back":           {[]*Manifest{generation(3, "b", "a"), generation(2, "b", "b"), generation(1, "a", "a")}, []int{3, 2, 1}},
 		"without a night":     {[]*Manifest{generation(3, "c", ""), generation(2, "b", "b"), generation(1, "a", "")}, []int{2, 3, 1}},
 	} {

@@ -58,6 +58,7 @@ type Summary struct {
 
 	// What became of its publication is in remote.json, since summary.json is published.
 	Published    *remote.Published `json:"-"` // nil: it was not, or not to be
+	Already      string            `json:"-"` // the model that was there, so that nothing was trained; "": it was not
 	NotPublished string            `json:"-"` // why it could not be published; "": it is, or was not to be
 	Generation   int               `json:"-"` // its number in the model directory; 0: no model was made
 }

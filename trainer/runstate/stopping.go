@@ -1,6 +1,8 @@
 package runstate
 
 import (
+	"fmt"
+
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/metrics"
@@ -23,7 +25,7 @@ func (s *Stopping) Judge(cfg *configs.EarlyStopping, where string, report *metri
 		v = -report.LogLoss
 	}
 	if !v.Defined() {
-		return false, errkind.Errorf(errkind.Usage, "training.early_stopping: %s is undefined on %s (%d examples, base rate %v): it needs examples of both labels", cfg.Metric, where, report.Examples, report.BaseRate)
+		return false, undefinedError(cfg.Metric, where, report)
 	}
 	value := float64(v)
 	if s.Best == nil || value > *s.Best {
@@ -35,6 +37,18 @@ func (s *Stopping) Judge(cfg *configs.EarlyStopping, where string, report *metri
 		s.InVain++
 	}
 	return best, nil
+}
+
+// undefinedError says why a metric is undefined on data, so that they cannot tell which epoch is the best.
+func undefinedError(metric, where string, report *metrics.Report) error {
+	why := fmt.Sprintf("its %d examples have the base rate %v", report.Examples, report.BaseRate)
+	switch {
+	case report.WeightSum == 0:
+		why = fmt.Sprintf("all of its %d examples have weight 0", report.Examples)
+	case report.BaseRate == 0 || report.BaseRate == 1:
+		why = fmt.Sprintf("all of its %d examples have label %v, and it needs both labels", report.Examples, report.BaseRate)
+	}
+	return errkind.Errorf(errkind.Data, "%s: %s, by which training.early_stopping compares epochs, is undefined: %s", where, metric, why)
 }
 
 // Enough reports whether training has gone on without progress for long enough. Without

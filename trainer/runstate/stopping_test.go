@@ -2,6 +2,7 @@ package runstate
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"aibox/configs"
@@ -27,7 +28,15 @@ func TestStopping(t *testing.T) {
 		}
 	}
 	cfg = &configs.EarlyStopping{Metric: "auc", Patience: 1}
-	if _, err := new(Stopping).Judge(cfg, "data.eval", &metrics.Report{AUC: metrics.Value(math.NaN())}); errkind.Of(t.Context(), err) != errkind.Usage {
-		t.Errorf("undefined metric: %v", err)
+	for want, report := range map[string]metrics.Report{
+		"all of its 9 examples have label 0":  {WeightSum: 9},
+		"all of its 9 examples have label 1":  {WeightSum: 9, BaseRate: 1},
+		"all of its 9 examples have weight 0": {},
+	} {
+		report.AUC, report.Examples = metrics.Value(math.NaN()), 9
+		_, err := new(Stopping).Judge(cfg, "data.eval", &report)
+		if err == nil || errkind.Of(t.Context(), err) != errkind.Data || !strings.HasPrefix(err.Error(), "data.eval: auc") || !strings.Contains(err.Error(), want) {
+			t.Errorf("undefined metric: %v, want %q", err, want)
+		}
 	}
 }

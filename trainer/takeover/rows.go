@@ -11,7 +11,6 @@ import (
 	"aibox/trainer/decay"
 	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
-	"aibox/trainer/model"
 	"aibox/trainer/modeltable"
 	"aibox/trainer/warmstart"
 )
@@ -76,7 +75,7 @@ func (t *Takeover) keepsRowState(values *warmstart.Match) bool {
 		return false
 	}
 	if values.Fresh > 0 && t.Parts.Rows.HasSteps() {
-		t.Log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", describeRow(t.oldSpec), "now", describeRow(t.Parts.Spec))
+		t.Log.Warn("warm start: rows have values that they did not have in the earlier model; the state of their optimizer starts fresh", "earlier", t.oldSpec.DescribeRow(), "now", t.Parts.Spec.DescribeRow())
 		return false
 	}
 	return true
@@ -88,15 +87,6 @@ func rowOptimizers(job *configs.Job) string {
 		return job.Optimizer.Rows.Kind
 	}
 	return job.Optimizer.Rows.Kind + ", " + job.Optimizer.Linear.Kind + " for linear weights"
-}
-
-// describeRow says which values the rows of a model consist of.
-func describeRow(s model.Spec) string {
-	names := s.RowNames()
-	if names[0] != "linear" {
-		return fmt.Sprintf("an embedding of %d", len(names))
-	}
-	return fmt.Sprintf("a linear weight and an embedding of %d", len(names)-1)
 }
 
 // rowSteps copies how many steps the rows of each embedding space have taken with their

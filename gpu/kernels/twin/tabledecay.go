@@ -103,7 +103,7 @@ func curveSum(pieces []uint64, n int64) float64 {
 	return before + (float64(k*first) + float64(float64(slope*k)*(k-1)/2))
 }
 
-// divided is the logarithm of a row's factor, which its accumulators divide.
+// divided is the logarithm of a row's factor, which its accumulators divide. Without any gradient yet, the row stays as it is.
 func divided(log float64, state []float32, by []uint64) float64 {
 	if log == 0 {
 		return 0
@@ -111,6 +111,9 @@ func divided(log float64, state []float32, by []uint64) float64 {
 	sum := 0.0
 	for _, x := range state[by[0]:by[1]] {
 		sum += float64(x)
+	}
+	if sum == 0 {
+		return 0
 	}
 	return log / (math.Sqrt(sum/float64(by[1]-by[0])) + math.Float64frombits(by[2]))
 }
