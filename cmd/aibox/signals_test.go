@@ -270,6 +270,24 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
+// TestTrainsUnread: a night whose standard output and error go to a program that has ended makes its model.
+func TestTrainsUnread(t *testing.T) {
+	inSmallJob(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	cmd := child(t, "train", "job.yaml")
+	cmd.Stdout, cmd.Stderr = write, write
+	err = cmd.Run()
+	write.Close()
+	if err != nil {
+		t.Error(err)
+	}
+	ok(t, "inspect", "--digest", "model")
+}
+
 // TestNoHome: nothing needs an environment.
 func TestNoHome(t *testing.T) {
 	t.Chdir(t.TempDir())

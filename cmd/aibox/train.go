@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"os/signal"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"aibox/configs"
 	"aibox/gpu/profiled"
@@ -60,6 +62,8 @@ Examples:
 			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, or into DIR/2, DIR/3 and so on where it holds some already"},
 		),
 		Action: func(c *cli.Context) (err error) {
+			// Where nobody reads what it writes any more, as after a pipe to a program that has ended, a night goes on.
+			signal.Ignore(unix.SIGPIPE)
 			job, err := loadJob(c)
 			if err != nil {
 				return err
