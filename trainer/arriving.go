@@ -67,7 +67,7 @@ func (r *run) openArriving() error {
 	// The model from which an interrupted run has copied its rows. Others that were never whole, such as one that a restore
 	// has taken the place of, are none of the run's business, and may be gone from the remote directory.
 	for _, t := range modeldir.Arriving(r.job.Output.ModelDir) {
-		if r.start == nil || r.start.ModelDir != "" || r.start.Generation != t.Generation {
+		if r.models.start == nil || r.models.start.ModelDir != "" || r.models.start.Generation != t.Generation {
 			continue
 		}
 		if said, err := remote.AnnouncedIn(t.Records...); err == nil && said != nil && said.Damaged == "" {

@@ -16,8 +16,8 @@ func (r *run) describe() {
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
 	if s.WarmStart == configs.WarmStartLatest {
 		s.WarmStart = ""
-		if r.start != nil {
-			s.WarmStart = r.start.Name
+		if r.models.start != nil {
+			s.WarmStart = r.models.start.Name
 		}
 	}
 	s.Precision = r.job.Engine.Precision

@@ -24,7 +24,7 @@ func (r *run) identify() error {
 	if err := r.job.Show(&job); err != nil {
 		return err
 	}
-	id := runstate.Identity{Job: job.String(), Night: r.job.Night(), Start: r.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
+	id := runstate.Identity{Job: job.String(), Night: r.job.Night(), Start: r.models.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
 	var err error
 	r.identity, err = json.Marshal(id)
 	return err
@@ -86,7 +86,7 @@ func (r *run) differences(id *runstate.Identity) (reasons []string, err error) {
 	if len(reasons) > 0 {
 		return reasons, nil // other data follow from that
 	}
-	if reason := r.chain.OtherStart(id.Start); reason != "" {
+	if reason := r.models.chain.OtherStart(id.Start); reason != "" {
 		reasons = append(reasons, reason)
 	}
 	for _, data := range []struct {

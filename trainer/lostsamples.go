@@ -46,6 +46,6 @@ func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
 			p.RowsAnew += rec.RowsLost - rec.RowsRestored
 		}
 	}
-	p.Inherited = r.start != nil && r.start.Inexact
+	p.Inherited = r.models.start != nil && r.models.start.Inexact
 	return p
 }

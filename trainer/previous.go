@@ -16,17 +16,17 @@ import (
 func (r *run) openPrevious(ctx context.Context) error {
 	name := r.job.Training.WarmStart
 	if name == configs.WarmStartLatest {
-		c, err := r.chain.Latest()
-		if err == nil && c == nil && !r.chain.Exists() {
+		c, err := r.models.chain.Latest()
+		if err == nil && c == nil && !r.models.chain.Exists() {
 			var restored bool
 			if restored, err = r.restoreLatest(ctx); restored {
-				c, err = r.chain.Latest()
+				c, err = r.models.chain.Latest()
 			}
 		}
 		if err == nil && c != nil {
 			var restored bool
 			if restored, err = r.wholePrevious(ctx, c); restored {
-				c, err = r.chain.Latest()
+				c, err = r.models.chain.Latest()
 			}
 		}
 		var gone *chain.GoneError
@@ -62,7 +62,7 @@ func (r *run) openPrevious(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("training.warm_start: %w", err)
 	}
-	r.start = r.chain.StartAt(p.Dir, &p.Manifest)
+	r.models.start = r.models.chain.StartAt(p.Dir, &p.Manifest)
 	if r.job.Training.WarmStart != configs.WarmStartLatest {
 		if p, err = r.wholeNamed(ctx, p); err != nil {
 			return fmt.Errorf("training.warm_start: %w", err)
@@ -82,7 +82,7 @@ func (r *run) checkPrevious() error {
 	if r.job.Training.WarmStart != configs.WarmStartLatest {
 		return nil
 	}
-	c, err := r.chain.Latest()
+	c, err := r.models.chain.Latest()
 	var gone *chain.GoneError
 	if errors.As(err, &gone) && r.models.gone != nil && gone.First.StartedFrom == r.models.gone.First.StartedFrom {
 		return nil // as openPrevious has found
@@ -102,8 +102,8 @@ func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)
 	m.NightDir, m.Inputs = r.job.ModelDirHasDate(), r.inputsHash()
-	if r.start != nil {
-		m.StartedFrom = r.start.Origin
+	if r.models.start != nil {
+		m.StartedFrom = r.models.start.Origin
 	}
 	m.PartialRecovery = r.partialRecovery()
 }

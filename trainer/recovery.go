@@ -99,10 +99,10 @@ func (r *run) snapshotSource() string {
 
 // beginning is what a run goes back to that begins anew.
 func (r *run) beginning() string {
-	if r.start == nil {
+	if r.models.start == nil {
 		return "a new model"
 	}
-	return r.start.Name
+	return r.models.start.Name
 }
 
 // wholePrevious makes sure that the table of the model that training.warm_start: latest
@@ -130,7 +130,7 @@ func (r *run) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		r.log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", r.job.Output.Remote, "reason", err)
-		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.chain.MayStartFrom(m) })
+		out, err = r.restoreBeside(ctx, nil, func(m *modeldir.Manifest) bool { return m.Identity() != identity && r.models.chain.MayStartFrom(m) })
 	}
 	if err != nil {
 		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, lost, errkind.As(errkind.IO, err))
@@ -145,7 +145,7 @@ func (r *run) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool
 // wholeEarlier is wholePrevious for a model that is not published. It leaves r.models.previous as it is
 // if the model p, which it closes, is whole.
 func (r *run) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
-	start := r.chain.StartAt(p.Dir, &p.Manifest)
+	start := r.models.chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := r.wholeNamed(ctx, p)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (r *run) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
 	if whole == p {
 		return p.Close()
 	}
-	r.start, r.models.previous = start, whole
+	r.models.start, r.models.previous = start, whole
 	return nil
 }
 

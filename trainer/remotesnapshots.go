@@ -374,8 +374,8 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 // hasModels reports whether there are models of earlier runs on this machine, so that the job does
 // not begin its chain here.
 func (r *run) hasModels() bool {
-	c, _ := r.chain.Latest() // whoever starts from it says what is wrong
-	return c != nil || r.chain.Exists()
+	c, _ := r.models.chain.Latest() // whoever starts from it says what is wrong
+	return c != nil || r.models.chain.Exists()
 }
 
 // listSnapshots lists snapshots.remote.

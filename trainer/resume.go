@@ -26,7 +26,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	if w.Resume() == nil {
 		return r.usedMeanwhile()
 	}
-	w.Keep, r.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
+	w.Keep, r.models.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
 	r.logLeftovers()
 	r.snapshots.saved = &image{resume: *x, data: data}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
@@ -180,7 +180,7 @@ func (r *run) giveUp() error {
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
-	r.state, r.resumed, r.recoveries, r.earlier, r.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
+	r.state, r.resumed, r.recoveries, r.earlier, r.models.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
 	r.arriving, r.restored = nil, restored{}
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run

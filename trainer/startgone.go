@@ -34,7 +34,7 @@ func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 	if err != nil {
 		return errkind.As(errkind.IO, fmt.Errorf("%w; output.remote may have it, but cannot be read: %w", gone, err))
 	}
-	origin, ok := r.chain.OriginIn(all, gone.First)
+	origin, ok := r.models.chain.OriginIn(all, gone.First)
 	if !ok {
 		return gone.And("nor is it in " + uri)
 	}
@@ -51,7 +51,7 @@ func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 	if err != nil {
 		return errkind.As(errkind.IO, fmt.Errorf("%w; restoring it from output.remote has failed: %w", gone, err))
 	}
-	r.start, r.models.previous = r.chain.StartAt(p.Dir, &p.Manifest), p
-	r.start.Origin, r.start.Name = origin, name
+	r.models.start, r.models.previous = r.models.chain.StartAt(p.Dir, &p.Manifest), p
+	r.models.start.Origin, r.models.start.Name = origin, name
 	return nil
 }

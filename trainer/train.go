@@ -102,7 +102,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 }
 
 func newRun(job *configs.Job, opts Options) *run {
-	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), chain: chain.New(job, opts.Logger)}
+	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), models: models{chain: chain.New(job, opts.Logger)}}
 	r.snapshots = newSnapshots(r)
 	return r
 }
@@ -162,8 +162,6 @@ type run struct {
 	grace     context.Context
 	snapshots *snapshots
 	identity  []byte          // of the run, as in snapshots
-	chain     *chain.Chain    // of the job's models
-	start     *chain.Start    // the model that the run started from; nil: a new one
 	clock     runstate.Clock  // of the present epoch
 	midway    bool            // the state is not one that another process can go on from
 	final     *runstate.Final // the trained model, once its files are complete
@@ -173,9 +171,11 @@ type run struct {
 // elapsed is how many seconds the run has taken, those between its processes left out.
 func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Seconds() }
 
-// models are the model directories of a run.
+// models are the models that a run has to do with, and their directories.
 type models struct {
-	previous *modeldir.Model  // warm start; nil without
+	chain    *chain.Chain     // of the job's models
+	start    *chain.Start     // the model that the run started from; nil: a new one
+	previous *modeldir.Model  // that model, as it is opened; nil without
 	gone     *chain.GoneError // why previous was restored for this run alone; nil: it was not for that
 	writer   *modeldir.Writer
 }
