@@ -43,13 +43,11 @@ func testElevator(t *testing.T, batch, ahead, warm int) {
 	}
 	var start sparsetable.Stats
 	announced := 0
+	far := func() int { return ahead }
+	if ahead == 0 {
+		far = func() int { return tab.Lookahead(batch) }
+	}
 	for n := range passes {
-		far := func() int {
-			if ahead == 0 {
-				return tab.Lookahead(batch)
-			}
-			return ahead
-		}
 		for ; announced < min(passes, n+far()); announced++ {
 			tab.Announce(all[announced])
 		}

@@ -54,6 +54,11 @@ type Buffer struct {
 // Value is columns [Column, Column+Columns) of a buffer.
 type Value struct{ Buffer, Column, Columns int }
 
+// Overlaps reports whether two values have some columns in common.
+func (v Value) Overlaps(o Value) bool {
+	return v.Buffer == o.Buffer && v.Column < o.Column+o.Columns && o.Column < v.Column+v.Columns
+}
+
 // Step is one step of a program.
 type Step struct {
 	ops.Attributes

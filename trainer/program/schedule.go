@@ -72,12 +72,7 @@ func (l *lowering) isRowWise(s *Step) bool {
 // overlap says whether step w writes columns of v.
 func (l *lowering) overlap(v Value, w int) bool {
 	v = l.root(v)
-	for _, o := range l.Steps[w].Out {
-		if o = l.root(o); o.Buffer == v.Buffer && o.Column < v.Column+v.Columns && v.Column < o.Column+o.Columns {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Steps[w].Out, func(o Value) bool { return l.root(o).Overlaps(v) })
 }
 
 // root returns where a value lies when its buffer has moved into a concatenation.

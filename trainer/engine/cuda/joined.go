@@ -127,7 +127,7 @@ func (l *layers) onlyReader(v program.Value) int {
 	reader := -1
 	for i := range l.prog.Steps {
 		for _, in := range l.prog.Steps[i].In {
-			if !overlap(in, v) {
+			if !in.Overlaps(v) {
 				continue
 			}
 			if reader >= 0 || in != v {
@@ -136,7 +136,7 @@ func (l *layers) onlyReader(v program.Value) int {
 			reader = i
 		}
 	}
-	if slices.ContainsFunc(l.results(), func(r program.Value) bool { return overlap(r, v) }) {
+	if slices.ContainsFunc(l.results(), v.Overlaps) {
 		return -1
 	}
 	return reader
@@ -145,7 +145,7 @@ func (l *layers) onlyReader(v program.Value) int {
 // isWrittenBefore tells whether all steps that write some of a value come before step i.
 func (l *layers) isWrittenBefore(v program.Value, i int) bool {
 	for k := i; k < len(l.prog.Steps); k++ {
-		if slices.ContainsFunc(l.prog.Steps[k].Out, func(out program.Value) bool { return overlap(out, v) }) {
+		if slices.ContainsFunc(l.prog.Steps[k].Out, v.Overlaps) {
 			return false
 		}
 	}
@@ -156,11 +156,6 @@ func (l *layers) isWrittenBefore(v program.Value, i int) bool {
 func (l *layers) hasMemory(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
 	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope != program.Tile
-}
-
-// overlap tells whether two values have some columns in common.
-func overlap(a, b program.Value) bool {
-	return a.Buffer == b.Buffer && a.Column < b.Column+b.Columns && b.Column < a.Column+a.Columns
 }
 
 // interactGrad is the derivative of an interaction, perhaps with what is done with the gradient of its first vector.

@@ -69,7 +69,7 @@ func (x *execution) isFreeBehind(v program.Value) bool {
 			for _, u := range slices.Concat(s.In, s.Out) {
 				other := &x.prog.Buffers[u.Buffer]
 				shares := u.Buffer != v.Buffer && x.isTile(b) && x.isTile(other) && other.Slot == b.Slot
-				if behind && (shares || overlap(u, v)) {
+				if behind && (shares || u.Overlaps(v)) {
 					return false
 				}
 			}
