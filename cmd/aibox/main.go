@@ -5,13 +5,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
@@ -57,9 +55,6 @@ func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Con
 	}
 	if err == nil {
 		err = app.RunContext(ctx, args)
-	}
-	if errors.Is(out.Err(), unix.EPIPE) { // of train alone, which has made its model by then; other commands end by SIGPIPE
-		return exitDone
 	}
 	if err == nil {
 		err = out.Err()

@@ -1,12 +1,16 @@
 package terminal
 
 import (
+	"errors"
 	"fmt"
 	"io"
+
+	"golang.org/x/sys/unix"
 )
 
 // Results is standard output. It remembers a failed write, so that a command whose
-// results were lost, as on a full disk, does not end as a success.
+// results were lost, as on a full disk, does not end as a success. Where nobody reads them any
+// more, none are lost; a command that has not told the process to ignore SIGPIPE ends by it then.
 type Results struct {
 	out io.Writer
 	err error
@@ -14,6 +18,9 @@ type Results struct {
 
 func (r *Results) Write(p []byte) (int, error) {
 	n, err := r.out.Write(p)
+	if errors.Is(err, unix.EPIPE) {
+		return len(p), nil
+	}
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("standard output: %w", err)
 	}
