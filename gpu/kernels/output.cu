@@ -54,10 +54,9 @@ KERNEL output_sums(double *__restrict__ dots, double *__restrict__ sums, const f
 	int j = block_column();
 	float weight = j < columns ? at(w, ldw, j, 0) : 0;
 	double dot = 0, sum = 0;
-	each_row(rows, columns, [&](int i) {
-		float value = at(x, ldx, i, j), slope = at(g, ldg, i, 0);
-		dot += (double)value * (double)slope;
-		sum += (double)derived(a, value, slope * weight);
+	each_row(rows, columns, [=](int i) { return Pair{at(x, ldx, i, j), at(g, ldg, i, 0)}; }, [&](int, Pair v) {
+		dot += (double)v.a * (double)v.b;
+		sum += (double)derived(a, v.a, v.b * weight);
 	});
 	put_chunk(dots, columns, dot);
 	__syncthreads();

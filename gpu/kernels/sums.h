@@ -5,6 +5,14 @@
 
 enum { CHUNK_ROWS = 256, CHUNK_COLUMNS = 32, CHUNK_LANES = 8 };
 
+// How many rows of a thread are loaded together: half of those of a full chunk.
+enum { LOADED_ROWS = CHUNK_ROWS / CHUNK_LANES / 2 };
+
+// Two numbers of a row.
+struct Pair {
+	float a, b;
+};
+
 // The column that this thread works on, which need not exist.
 DEVICE int block_column() { return blockIdx.x * CHUNK_COLUMNS + threadIdx.x; }
 
@@ -29,12 +37,26 @@ DEVICE double column_tree(double v) {
 	return sums[lane][j];
 }
 
-// Calls add(i) for each row of this thread's column in the block's chunk.
-template <class Add> DEVICE void each_row(int rows, int columns, Add add) {
-	if (block_column() < columns) {
-		for (int i = blockIdx.y * CHUNK_ROWS + threadIdx.y; i < chunk_end(rows); i += CHUNK_LANES) {
-			add(i);
+// Calls use(i, load(i)) for the rows of this thread's column in the block's chunk, in their order. What some rows need is loaded before the
+// first of them is used: so their loads are on their way together, also where use writes to what others load.
+template <class Load, class Use> DEVICE void each_row(int rows, int columns, Load load, Use use) {
+	if (block_column() >= columns) {
+		return;
+	}
+	int i = blockIdx.y * CHUNK_ROWS + threadIdx.y, end = chunk_end(rows);
+	for (; i + (LOADED_ROWS - 1) * CHUNK_LANES < end; i += LOADED_ROWS * CHUNK_LANES) {
+		decltype(load(i)) loaded[LOADED_ROWS];
+#pragma unroll
+		for (int k = 0; k < LOADED_ROWS; k++) {
+			loaded[k] = load(i + k * CHUNK_LANES);
 		}
+#pragma unroll
+		for (int k = 0; k < LOADED_ROWS; k++) {
+			use(i + k * CHUNK_LANES, loaded[k]);
+		}
+	}
+	for (; i < end; i += CHUNK_LANES) {
+		use(i, load(i));
 	}
 }
 
@@ -48,9 +70,9 @@ DEVICE void put_chunk(double *work, int columns, double sum) {
 	}
 }
 
-// Both: term(i) is what row i of this thread's column adds.
-template <class Term> DEVICE void sum_chunk(double *work, int rows, int columns, Term term) {
+// Both: term(i, load(i)) is what row i of this thread's column adds.
+template <class Load, class Term> DEVICE void sum_chunk(double *work, int rows, int columns, Load load, Term term) {
 	double sum = 0;
-	each_row(rows, columns, [&](int i) { sum += term(i); });
+	each_row(rows, columns, load, [&](int i, decltype(load(0)) loaded) { sum += term(i, loaded); });
 	put_chunk(work, columns, sum);
 }
