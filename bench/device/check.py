@@ -1,6 +1,6 @@
 """Checks and measures aibox on a machine with an NVIDIA device, and prints what docs/gpu.md is to say, as Markdown.
 
-    ./check.sh                                  all parts, within 29 minutes
+    ./check.sh                                  all parts, within 21 minutes
     ./check.sh --data DIR models determinism    some of them
     ./check.sh --within 540                     as much as there is time for: each part gets its share, and skips the rest
     ./check.sh --engine cpu --quick             what needs no device, in small: a test of the check itself
@@ -12,14 +12,15 @@ Parts:
     models        all models, on the samples of --data or on a generated log, against the CPU
     losses        those of the first 1,000 steps of all models, against the CPU
     determinism   the same model three times; several logical devices on one against one
+    sanitizer     compute-sanitizer over a short job and over the trials of kernels
+    faults        jobs where the device has too little memory, and where there is none
     operations    how long each operation of a step takes
     speed         a step, beside PyTorch in the same run and beside what the device can do
     job           the whole job from Parquet, and the stage that bounds it
     host          the reader and pulls of rows in memory, by threads
-    sanitizer     compute-sanitizer over a short job and over the trials of kernels
 
-A part that fails, or takes longer than its limit, does not keep the others from running. The exit status is 0 if
-all parts passed, 3 if none failed but something was skipped, and 1 otherwise.
+Those from tests to sanitizer run at the same time, the others alone. A part that fails, or takes longer than its limit, does not keep the
+others from running. The exit status is 0 if all parts passed, 3 if none failed but something was skipped, and 1 otherwise.
 """
 
 import argparse
@@ -31,6 +32,7 @@ import sys
 import tempfile
 import time
 
+import faults
 import host
 import jobs
 import operations
@@ -38,19 +40,21 @@ import steps
 import tests
 from part import Part, Table, fenced, log_of, output
 
-# What runs, and for how many seconds at most: together 29 minutes.
+# What runs, and for how many seconds at most. Those that measure no speed run together, all others alone: so that is 21 minutes.
 PARTS = {
     "tests": (tests.tests, 240),
     "models": (jobs.models, 140),
     "losses": (jobs.losses, 90),
     "determinism": (jobs.determinism, 180),
+    "sanitizer": (tests.sanitizer, 180),
+    "faults": (faults.faults, 30),
     "operations": (operations.operations, 60),
     "speed": (steps.speed, 600),
     "job": (host.job, 180),
     "host": (host.host, 100),
-    "sanitizer": (tests.sanitizer, 180),
 }
-ON_DEVICES = ("tests", "sanitizer")  # parts that mean nothing without one
+TOGETHER = ("tests", "models", "losses", "determinism", "sanitizer")
+ON_DEVICES = ("tests", "sanitizer", "faults")  # parts that mean nothing without one
 WITH_LOG = ("operations", "speed", "job", "host")  # parts that need the log of bench/speed
 RESULTS = {0: "passed", 3: "passed; some was skipped"}
 GRACE = 5  # seconds for a part that is stopped to say what it has found
@@ -117,18 +121,27 @@ def heading(options):
     print(f"{', '.join(processors)}, {len(os.sched_getaffinity(0))} cores, {memory} GiB\n", flush=True)
 
 
-def run(part, limit):
-    """Runs one part in a process of its own, whose group is killed after so many seconds, and returns its result and seconds."""
-    begin = time.monotonic()
-    child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--child", part, "--seconds", str(limit)], start_new_session=True)
-    try:
-        result = RESULTS.get(child.wait(limit), "FAILED")
-    except subprocess.TimeoutExpired:
-        result = f"FAILED: it took longer than {limit:.0f} s"
-        print(flush=True)
-    finally:
-        stop(child)
-    return result, time.monotonic() - begin
+class Running:
+    """One part, in a process of its own, with what it prints."""
+
+    def __init__(self, part, limit):
+        self.part, self.limit, self.begin = part, limit, time.monotonic()
+        self.printed = tempfile.TemporaryFile()
+        command = [sys.executable, __file__, *sys.argv[1:], "--child", part, "--seconds", str(limit)]
+        self.child = subprocess.Popen(command, start_new_session=True, stdout=self.printed)
+
+    def end(self):
+        """Waits for it, prints what it has printed, and returns its result and seconds. Its process group is killed after its time."""
+        try:
+            result = RESULTS.get(self.child.wait(max(0, self.begin + self.limit - time.monotonic())), "FAILED")
+        except subprocess.TimeoutExpired:
+            result = f"FAILED: it took longer than {self.limit:.0f} s"
+        finally:
+            stop(self.child)
+        seconds = time.monotonic() - self.begin
+        self.printed.seek(0)
+        print(f"#### {self.part}\n\n{self.printed.read().decode(errors='replace')}", flush=True)
+        return result, seconds
 
 
 def stop(child):
@@ -160,11 +173,18 @@ def child(options):
     os._exit(part.status())  # without waiting for jobs that are still running, which the parent kills
 
 
+def groups(parts):
+    """The parts in the order in which they run: lists of those that run together, and the seconds that they have at most."""
+    together = [part for part in parts if part in TOGETHER]
+    all_groups = ([together] if together else []) + [[part] for part in parts if part not in TOGETHER]
+    return [(group, max(PARTS[part][1] for part in group)) for group in all_groups]
+
+
 def run_all(options):
-    """Runs all parts, and returns their results. Each has its share of the time that is left, so that the later ones get what the earlier
+    """Runs all parts, and returns their results. Each group has its share of the time that is left, so that the later ones get what the earlier
     ones do not need."""
-    results = {}
-    until = time.monotonic() + (options.within or sum(PARTS[part][1] for part in options.parts))
+    results, found = {}, groups(options.parts)
+    until = time.monotonic() + (options.within or sum(weight for _, weight in found))
     if set(WITH_LOG) & set(options.parts):
         begin = time.monotonic()
         try:
@@ -172,11 +192,11 @@ def run_all(options):
             print(f"The log was made in {time.monotonic() - begin:.0f} s.\n", flush=True)
         except SystemExit as e:  # the parts that need it will fail
             print(f"The log could not be made: {e}\n", flush=True)
-    for i, part in enumerate(options.parts):
-        print(f"#### {part}\n", flush=True)
-        weight = PARTS[part][1] / sum(PARTS[other][1] for other in options.parts[i:])
-        results[part] = run(part, max(GRACE, weight * (until - time.monotonic())))
-        print(flush=True)
+    for i, (group, weight) in enumerate(found):
+        share = weight / sum(other for _, other in found[i:])
+        running = [Running(part, max(GRACE, share * (until - time.monotonic()))) for part in group]
+        for each in running:
+            results[each.part] = each.end()
     return results
 
 

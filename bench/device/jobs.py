@@ -95,7 +95,7 @@ class Job:
             self.run("train", file, *self.flags(keys))
             lines = map(json.loads, (model / "metrics.jsonl").read_text().splitlines())
             losses = [line["log_loss"] for line in lines if line["kind"] == "train"]  # of the steps, if each is written
-            return {**json.loads((model / "summary.json").read_text()), "losses": losses}
+            return {**summary_of(model), "losses": losses}
         finally:
             shutil.rmtree(model)
 
@@ -105,6 +105,10 @@ class Job:
         with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             if any('"snapshot saved"' in entry for entry in process.stderr):
                 process.kill()
+
+
+def summary_of(model):
+    return json.loads((model / "summary.json").read_text())
 
 
 def prepare(options, name, directory, examples=20_000):

@@ -1,6 +1,7 @@
 """The tests that need a device, and compute-sanitizer."""
 
 import collections
+import functools
 import os
 import re
 import shutil
@@ -23,10 +24,10 @@ RUNS = [
 ]
 LINES = re.compile(r"^ *--- (PASS|FAIL|SKIP): ", re.MULTILINE)
 TOOL = "compute-sanitizer"
-# The tools, with options. Those that found nothing on a device before, as docs/gpu.md says, come last. NVIDIA's libraries make calls that fail
-# in order to see what the driver can do, and memcheck would count them. Those of aibox that fail are errors of aibox.
+# The tools, with options; all run at the same time. NVIDIA's libraries make calls that fail in order to see what the driver can do, and
+# memcheck would count them. Those of aibox that fail are errors of aibox.
 CHECKS = {"initcheck": [], "synccheck": [], "racecheck": [], "memcheck": ["--report-api-errors", "no"]}
-MOST, SPARE = 45, 10  # seconds for one program under one tool, and those in which nothing is begun any more
+SPARE = 10  # seconds at the end of a part in which nothing runs any more
 UNFIT = ["Device not supported", "Unable to find injection library"]  # what the tool says where it cannot work
 
 
@@ -73,21 +74,25 @@ def sanitizer(options, part):
     train = [options.aibox, "train", job.file("dlrm", 64), *job.flags(Engine(options).keys(embeddings="device"))]
     trials = [options.programs / "kernels.test", KERNELS, "-test.short"]
     table = Table("tool", "program", "errors")
-    for check, more in CHECKS.items():
-        for name, command in (("a job", train), ("trials of kernels", trials)):
-            seconds = int(min(MOST, part.left() - SPARE))
-            if seconds <= 0:
-                part.skip(f"{check} of {name}: there is no time left")
-                continue
-            try:
-                code, printed = run([tool, "--tool", check, "--error-exitcode", "9", *more, *command], timeout=seconds)
-            except subprocess.TimeoutExpired:
-                part.skip(f"{check} of {name}: it takes longer than {seconds} s")
-                continue
-            if unfit := next((words for words in UNFIT if words in printed), None):
-                part.skip(f"{TOOL} cannot work here: {unfit}")
-                return
-            summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", printed)
-            table.row(check, name, summary[-1] if summary else "no summary")
-            if code:
-                part.fail(f"{check} of {name}: exit status {code}\n{printed}")
+    cases = [(check, name, command) for check in CHECKS for name, command in (("a job", train), ("trials of kernels", trials))]
+    found_of = part.together((functools.partial(checked, tool, check, command, part.left() - SPARE) for check, _, command in cases), most=len(cases))
+    for (check, name, _), found in zip(cases, found_of):
+        if found is None:
+            part.skip(f"{check} of {name}: there is no time left")
+            continue
+        code, printed = found
+        if unfit := next((words for words in UNFIT if words in printed), None):
+            part.skip(f"{TOOL} cannot work here: {unfit}")
+            return
+        summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", printed)
+        table.row(check, name, summary[-1] if summary else "no summary")
+        if code:
+            part.fail(f"{check} of {name}: exit status {code}\n{printed}")
+
+
+def checked(tool, check, command, seconds):
+    """The exit status of a program under a tool, and what it printed; None if that takes longer than there is time."""
+    try:
+        return run([tool, "--tool", check, "--error-exitcode", "9", *CHECKS[check], *command], timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None

@@ -1,0 +1,60 @@
+"""What a job does where the device has too little memory, and where there is none."""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import subprocess
+
+import jobs
+from part import Engine, Table
+
+SPARED = 64 << 20  # bytes that the other program leaves free
+EXIT = 5  # of jobs that the machine has too little for
+
+
+def faults(options, part):
+    """A job trains where another program has the memory of the device, where no device is visible, and undisturbed. The first two must end with an
+    error, and leave the same command a model to make that is the same as in another directory."""
+    job = jobs.prepare(options, "generated", options.dir / "faults", 2_000)
+    file, table = job.file("dlrm", 256), Table("what happens", "exit status", "says")
+    for embeddings in Engine(options).placements():
+        keys = {**Engine(options).keys(embeddings=embeddings), "output.model_dir": str(options.dir / "faults" / embeddings)}
+        command = [options.aibox, "train", file, *job.flags(keys)]
+        with full_device():
+            fails(part, table, f"another program has the memory, embeddings: {embeddings}", command, os.environ)
+        fails(part, table, f"no device is visible, embeddings: {embeddings}", command, {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        job.run(*command[1:])
+        digests = {jobs.summary_of(pathlib.Path(keys["output.model_dir"]))["digest"], job.train(file, keys)["digest"]}
+        if len(digests) > 1:
+            part.fail(f"embeddings: {embeddings}: the model is another one after errors")
+
+
+def fails(part, table, what, command, environment):
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    lines = done.stdout.strip().splitlines() or [""]
+    table.row(what, done.returncode, lines[-1].replace("|", "\\|"))
+    if done.returncode != EXIT:
+        part.fail(f"{what}: the exit status is not {EXIT}\n{done.stdout}")
+
+
+@contextlib.contextmanager
+def full_device():
+    """The first device has no memory left but SPARED bytes."""
+    driver, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+    free, total, memory = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_uint64()
+
+    def call(name, *arguments):
+        if code := getattr(driver, name)(*arguments):
+            raise RuntimeError(f"{name}: error {code} of the driver")
+
+    call("cuInit", 0)
+    call("cuDeviceGet", ctypes.byref(device), 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    try:
+        call("cuCtxPushCurrent_v2", context)
+        call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(free.value - SPARED))
+        yield
+    finally:
+        call("cuDevicePrimaryCtxRelease_v2", device)  # which frees the memory, too
