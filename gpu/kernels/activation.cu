@@ -1,6 +1,5 @@
 #include "activation.h"
-#include "bf16.h"
-#include "sums.h"
+#include "pairs.h"
 
 KERNEL activate(float *y, int ldy, const float *x, int ldx, int rows, int columns, int a) {
 	Element e(rows, columns);
@@ -46,53 +45,82 @@ KERNEL epilogue_bf16(unsigned short *y, int ldy, const float *x, int ldx, const 
 	at(y, ldy, e.i, e.j) = bf16_bits(activated(a, v));
 }
 
-// What derive and those like it have in common: load(i) gives y, and what is multiplied by the derivative there, for row i of this thread's
-// column; put(i, g) takes the product.
-template <class Load, class Put> DEVICE void derive_chunk(double *work, int rows, int columns, int a, Load load, Put put) {
-	sum_chunk(work, rows, columns, load, [=](int i, Pair v) {
-		float g = derived(a, v.a, v.b);
-		put(i, g);
-		return (double)g;
-	});
+// What derive and those like it have in common: load(i) gives a pair of y of row i, and what slopes makes the numbers of, which are multiplied by the
+// derivative there. The products go to dx.
+template <bool WIDE, class T, class Load, class Slopes> DEVICE void derive_chunk(double *work, T *dx, int lddx, int rows, int columns, int a, Load load,
+	Slopes slopes) {
+	int j = pair_column();
+	bool both = j + 1 < columns;
+	double sum_a = 0, sum_b = 0;
+	if (j < columns) {
+		each_row<8>(rows, load, [&](int i, decltype(load(0)) loaded) {
+			Pair y = values(loaded.first), dy = slopes(loaded.second);
+			Pair g = {derived(a, y.a, dy.a), derived(a, y.b, dy.b)};
+			put_pair<WIDE>(dx, lddx, i, j, both, g);
+			sum_a += (double)g.a;
+			sum_b += (double)g.b;
+		});
+	}
+	put_pair_chunk(work, columns, sum_a, sum_b);
 }
 
-KERNEL derive(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ y, int ldy,
-	int rows, int columns, int a) {
-	int j = block_column();
-	derive_chunk(work, rows, columns, a, [=](int i) { return Pair{at(y, ldy, i, j), at(dx, lddx, i, j)}; },
-		[=](int i, float g) { at(dx, lddx, i, j) = g; });
+template <bool WIDE, class X, class Y> DEVICE void derive_in_place(double *work, X *dx, int lddx, const Y *y, int ldy, int rows, int columns, int a) {
+	int j = pair_column();
+	bool both = j + 1 < columns;
+	auto load = [=](int i) { return loaded(get_pair<WIDE>(y, ldy, i, j, both), get_pair<WIDE>(dx, lddx, i, j, both)); };
+	derive_chunk<WIDE>(work, dx, lddx, rows, columns, a, load, [](auto dy) { return values(dy); });
+}
+
+template <class X, class Y> DEVICE void derive_all(double *work, X *dx, int lddx, const Y *y, int ldy, int rows, int columns, int a) {
+	if (is_wide(dx, lddx, columns) && is_wide(y, ldy, columns)) {
+		derive_in_place<true>(work, dx, lddx, y, ldy, rows, columns, a);
+	} else {
+		derive_in_place<false>(work, dx, lddx, y, ldy, rows, columns, a);
+	}
+}
+
+KERNEL derive(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+	derive_all(work, dx, lddx, y, ldy, rows, columns, a);
 }
 
 // derive in bfloat16.
-KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ y,
-	int ldy, int rows, int columns, int a) {
-	int j = block_column();
-	derive_chunk(work, rows, columns, a, [=](int i) { return Pair{at(y, ldy, i, j), bf16_value(at(dx, lddx, i, j))}; },
-		[=](int i, float g) { at(dx, lddx, i, j) = bf16_bits(g); });
+KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ y, int ldy, int rows, int columns,
+	int a) {
+	derive_all(work, dx, lddx, y, ldy, rows, columns, a);
 }
 
 // derive_bf16 where y is in bfloat16, too.
-KERNEL derive_from_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx,
-	const unsigned short *__restrict__ y, int ldy, int rows, int columns, int a) {
-	int j = block_column();
-	derive_chunk(work, rows, columns, a, [=](int i) { return Pair{bf16_value(at(y, ldy, i, j)), bf16_value(at(dx, lddx, i, j))}; },
-		[=](int i, float g) { at(dx, lddx, i, j) = bf16_bits(g); });
+KERNEL derive_from_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const unsigned short *__restrict__ y, int ldy, int rows,
+	int columns, int a) {
+	derive_all(work, dx, lddx, y, ldy, rows, columns, a);
+}
+
+template <bool WIDE, class X> DEVICE void derive_product(double *work, X *dx, int lddx, const float *g, int ldg, const float *w, int ldw, const float *y,
+	int ldy, int rows, int columns, int a) {
+	int j = pair_column();
+	bool both = j + 1 < columns;
+	Pair weight = {j < columns ? at(w, ldw, j, 0) : 0, both ? at(w, ldw, j + 1, 0) : 0};
+	auto load = [=](int i) { return loaded(get_pair<WIDE>(y, ldy, i, j, both), at(g, ldg, i, 0)); };
+	derive_chunk<WIDE>(work, dx, lddx, rows, columns, a, load, [=](float g) { return Pair{g * weight.a, g * weight.b}; });
+}
+
+template <class X> DEVICE void derive_products(double *work, X *dx, int lddx, const float *g, int ldg, const float *w, int ldw, const float *y, int ldy,
+	int rows, int columns, int a) {
+	if (is_wide(dx, lddx, columns) && is_wide(y, ldy, columns)) {
+		derive_product<true>(work, dx, lddx, g, ldg, w, ldw, y, ldy, rows, columns, a);
+	} else {
+		derive_product<false>(work, dx, lddx, g, ldg, w, ldw, y, ldy, rows, columns, a);
+	}
 }
 
 // derive of a product of a column and a row.
-KERNEL derive_outer(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ g, int ldg,
-	const float *__restrict__ w, int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
-	int j = block_column();
-	float weight = j < columns ? at(w, ldw, j, 0) : 0;
-	derive_chunk(work, rows, columns, a, [=](int i) { return Pair{at(y, ldy, i, j), at(g, ldg, i, 0) * weight}; },
-		[=](int i, float d) { at(dx, lddx, i, j) = d; });
+KERNEL derive_outer(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ g, int ldg, const float *__restrict__ w,
+	int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+	derive_products(work, dx, lddx, g, ldg, w, ldw, y, ldy, rows, columns, a);
 }
 
 // derive_outer of a result that is needed in bfloat16 alone.
-KERNEL derive_outer_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ g,
-	int ldg, const float *__restrict__ w, int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
-	int j = block_column();
-	float weight = j < columns ? at(w, ldw, j, 0) : 0;
-	derive_chunk(work, rows, columns, a, [=](int i) { return Pair{at(y, ldy, i, j), at(g, ldg, i, 0) * weight}; },
-		[=](int i, float d) { at(dx, lddx, i, j) = bf16_bits(d); });
+KERNEL derive_outer_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ g, int ldg,
+	const float *__restrict__ w, int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
+	derive_products(work, dx, lddx, g, ldg, w, ldw, y, ldy, rows, columns, a);
 }

@@ -68,7 +68,7 @@ func (k *Set) EpilogueBF16(s gpu.Stream, a Activation, y Half, x, bias Matrix, r
 // Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x). In work, memory of at least
 // WorkBytes(rows, dx.Columns), it leaves what FinishSums makes the sums of the columns of dx of.
 func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelDerive, dx.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelDerive, pairBlocks, dx.Columns, rows, work, func() {
 		k.updates(dx, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
@@ -76,14 +76,14 @@ func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int, work gp
 // DeriveBF16 is Derive of numbers in bfloat16, to which results are rounded as ToBF16 does. The sums are those of the numbers
 // before they are rounded.
 func (k *Set) DeriveBF16(s gpu.Stream, a Activation, dx Half, y Matrix, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelDeriveBF16, dx.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelDeriveBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
 
 // DeriveFromBF16 is DeriveBF16 where y is in bfloat16, too.
 func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx, y Half, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelDeriveFromBF16, dx.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelDeriveFromBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).add(gpu.Read(y.Region(rows))).ints(y.Stride, rows, dx.Columns, int(a))
 	})
 }
@@ -91,7 +91,7 @@ func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx, y Half, rows int, w
 // DeriveOuter computes dx = (g·wᵀ)·a'(x) where y = a(x), and g and w have one column: what a layer with one output passes down.
 // Work is as with Derive.
 func (k *Set) DeriveOuter(s gpu.Stream, a Activation, dx, g, w, y Matrix, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelDeriveOuter, dx.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelDeriveOuter, pairBlocks, dx.Columns, rows, work, func() {
 		k.writes(dx, rows).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
@@ -99,7 +99,7 @@ func (k *Set) DeriveOuter(s gpu.Stream, a Activation, dx, g, w, y Matrix, rows i
 // DeriveOuterBF16 is DeriveOuter of a result that is needed in bfloat16 alone, rounded as ToBF16 does. The sums are those of the
 // numbers before they are rounded.
 func (k *Set) DeriveOuterBF16(s gpu.Stream, a Activation, dx Half, g, w, y Matrix, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelDeriveOuterBF16, dx.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelDeriveOuterBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }

@@ -7,7 +7,7 @@ DEVICE float inverse_deviation(float variance) { return (float)(1 / sqrt((double
 KERNEL norm_squares(double *work, const float *x, int ldx, const float *sums, int, int rows, int columns, int count) {
 	int j = block_column();
 	float mean = j < columns ? sums[j] / (float)count : 0;
-	sum_chunk(work, rows, columns, [=](int i) { return at(x, ldx, i, j); }, [=](int, float v) {
+	sum_chunk(work, rows, columns, [=](int i) { return at(x, ldx, i, j); }, [=](float v) {
 		double d = (double)v - (double)mean;
 		return d * d;
 	});
@@ -45,7 +45,7 @@ KERNEL norm_gamma(double *work, const float *x, int ldx, const float *stats, int
 		scale = inverse_deviation(at(stats, ldstats, 1, j));
 	}
 	sum_chunk(work, rows, columns, [=](int i) { return Pair{at(x, ldx, i, j), at(dy, lddy, i, j)}; },
-		[=](int, Pair v) { return (double)(v.b * ((v.a - mean) * scale)); });
+		[=](Pair v) { return (double)(v.b * ((v.a - mean) * scale)); });
 }
 
 KERNEL norm_input(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *gamma, int,

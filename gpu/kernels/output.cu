@@ -1,8 +1,7 @@
 #include "activation.h"
-#include "bf16.h"
 #include "loss.h"
+#include "pairs.h"
 #include "rows.h"
-#include "sums.h"
 
 // Each row has LANES threads, which read it twice: for its logit, and, from a cache, for what goes on to the layer before. put(j, g) takes the
 // gradient of column j.
@@ -49,16 +48,32 @@ KERNEL output_layer_bf16(float *__restrict__ z, int ldz, float *__restrict__ ter
 }
 
 // The sums of chunks of x, each row times its number of g, and of what goes on to the layer before.
+template <bool WIDE> DEVICE void output_chunk(double *dots, double *sums, const float *g, int ldg, const float *w, int ldw, const float *x, int ldx,
+	int rows, int columns, int a) {
+	int j = pair_column();
+	bool both = j + 1 < columns;
+	Pair weight = {j < columns ? at(w, ldw, j, 0) : 0, both ? at(w, ldw, j + 1, 0) : 0};
+	double dot_a = 0, dot_b = 0, sum_a = 0, sum_b = 0;
+	if (j < columns) {
+		each_row<8>(rows, [=](int i) { return loaded(get_pair<WIDE>(x, ldx, i, j, both), at(g, ldg, i, 0)); }, [&](int, Loaded<float2, float> v) {
+			Pair x = values(v.first);
+			float slope = v.second;
+			dot_a += (double)x.a * (double)slope;
+			dot_b += (double)x.b * (double)slope;
+			sum_a += (double)derived(a, x.a, slope * weight.a);
+			sum_b += (double)derived(a, x.b, slope * weight.b);
+		});
+	}
+	put_pair_chunk(dots, columns, dot_a, dot_b);
+	__syncthreads();
+	put_pair_chunk(sums, columns, sum_a, sum_b);
+}
+
 KERNEL output_sums(double *__restrict__ dots, double *__restrict__ sums, const float *__restrict__ g, int ldg, const float *__restrict__ w, int ldw,
 	const float *__restrict__ x, int ldx, int rows, int columns, int a) {
-	int j = block_column();
-	float weight = j < columns ? at(w, ldw, j, 0) : 0;
-	double dot = 0, sum = 0;
-	each_row(rows, columns, [=](int i) { return Pair{at(x, ldx, i, j), at(g, ldg, i, 0)}; }, [&](int, Pair v) {
-		dot += (double)v.a * (double)v.b;
-		sum += (double)derived(a, v.a, v.b * weight);
-	});
-	put_chunk(dots, columns, dot);
-	__syncthreads();
-	put_chunk(sums, columns, sum);
+	if (is_wide(x, ldx, columns)) {
+		output_chunk<true>(dots, sums, g, ldg, w, ldw, x, ldx, rows, columns, a);
+	} else {
+		output_chunk<false>(dots, sums, g, ldg, w, ldw, x, ldx, rows, columns, a);
+	}
 }

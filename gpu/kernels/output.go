@@ -49,7 +49,7 @@ func (k *Set) OutputSums(s gpu.Stream, o *Output, rows int, dots, sums gpu.Regio
 	if err != nil {
 		return err
 	}
-	return k.sumChunks(s, kernelOutputSums, columns, rows, dots, func() {
+	return k.sumChunks(s, kernelOutputSums, pairBlocks, columns, rows, dots, func() {
 		k.add(gpu.Write(other)).reads(o.Gradient, rows).reads(o.W, columns).reads(o.X, rows).ints(rows, columns, int(o.Activation))
 	})
 }

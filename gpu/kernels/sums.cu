@@ -3,19 +3,19 @@
 
 KERNEL column_sums(double *work, const float *x, int ldx, int rows, int columns) {
 	int j = block_column();
-	sum_chunk(work, rows, columns, [&](int i) { return at(x, ldx, i, j); }, [](int, float v) { return (double)v; });
+	sum_chunk(work, rows, columns, [&](int i) { return at(x, ldx, i, j); }, [](float v) { return (double)v; });
 }
 
 KERNEL column_sums_bf16(double *work, const unsigned short *x, int ldx, int rows, int columns) {
 	int j = block_column();
-	sum_chunk(work, rows, columns, [&](int i) { return bf16_value(at(x, ldx, i, j)); }, [](int, float v) { return (double)v; });
+	sum_chunk(work, rows, columns, [&](int i) { return bf16_value(at(x, ldx, i, j)); }, [](float v) { return (double)v; });
 }
 
 // The sums of the columns of x, each row times a number.
 KERNEL column_dots(double *work, const float *x, int ldx, const float *g, int ldg, int rows, int columns) {
 	int j = block_column();
 	sum_chunk(work, rows, columns, [&](int i) { return Pair{at(x, ldx, i, j), at(g, ldg, i, 0)}; },
-		[](int, Pair v) { return (double)v.a * (double)v.b; });
+		[](Pair v) { return (double)v.a * (double)v.b; });
 }
 
 // Adds up the sums of chunks of one matrix.

@@ -38,17 +38,24 @@ func columnBlocks(rows, columns int) gpu.Geometry {
 	}
 }
 
+// pairBlocks is that of kernels whose threads work on two columns each.
+func pairBlocks(rows, columns int) gpu.Geometry {
+	g := columnBlocks(rows, columns)
+	g.Block.X /= 2
+	return g
+}
+
 // sum launches kernel n, whose arguments behind the memory for the sums of chunks are those
 // added by more, and then the one that adds up the chunks.
 func (k *Set) sum(s gpu.Stream, n number, sums Matrix, rows int, work gpu.Region, more func()) error {
-	if err := k.sumChunks(s, n, sums.Columns, rows, work, more); err != nil {
+	if err := k.sumChunks(s, n, columnBlocks, sums.Columns, rows, work, more); err != nil {
 		return err
 	}
 	return k.FinishSums(s, rows, ChunkSums{sums, work})
 }
 
 // sumChunks launches kernel n, which leaves the sums of chunks of some columns in work.
-func (k *Set) sumChunks(s gpu.Stream, n number, columns, rows int, work gpu.Region, more func()) error {
+func (k *Set) sumChunks(s gpu.Stream, n number, blocks func(rows, columns int) gpu.Geometry, columns, rows int, work gpu.Region, more func()) error {
 	if rows == 0 {
 		return nil
 	}
@@ -58,7 +65,7 @@ func (k *Set) sumChunks(s gpu.Stream, n number, columns, rows int, work gpu.Regi
 	}
 	k.with().add(gpu.Write(part))
 	more()
-	return k.launch(s, n, columnBlocks(rows, columns))
+	return k.launch(s, n, blocks(rows, columns))
 }
 
 // ChunkSums is sums of chunks that ColumnChunks, Derive, or one like them, has left in Work, and where the sums of the columns go.
@@ -131,7 +138,7 @@ func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region)
 
 // ColumnChunks is the first half of ColumnSum: it leaves the sums of chunks of the columns of x in work, for FinishSums.
 func (k *Set) ColumnChunks(s gpu.Stream, x Matrix, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelColumnSums, x.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelColumnSums, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).ints(rows, x.Columns)
 	})
 }
@@ -146,7 +153,7 @@ func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gp
 // DotChunks is ColumnChunks of x, each row times the number of g, which has one column: the sums are the gradient of the weights of a
 // layer with one output.
 func (k *Set) DotChunks(s gpu.Stream, x, g Matrix, rows int, work gpu.Region) error {
-	return k.sumChunks(s, kernelColumnDots, x.Columns, rows, work, func() {
+	return k.sumChunks(s, kernelColumnDots, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).reads(g, rows).ints(rows, x.Columns)
 	})
 }

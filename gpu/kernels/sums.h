@@ -5,9 +5,6 @@
 
 enum { CHUNK_ROWS = 256, CHUNK_COLUMNS = 32, CHUNK_LANES = 8 };
 
-// How many rows of a thread are loaded together: half of those of a full chunk.
-enum { LOADED_ROWS = CHUNK_ROWS / CHUNK_LANES / 2 };
-
 // Two numbers of a row.
 struct Pair {
 	float a, b;
@@ -37,21 +34,18 @@ DEVICE double column_tree(double v) {
 	return sums[lane][j];
 }
 
-// Calls use(i, load(i)) for the rows of this thread's column in the block's chunk, in their order. What some rows need is loaded before the
-// first of them is used: so their loads are on their way together, also where use writes to what others load.
-template <class Load, class Use> DEVICE void each_row(int rows, int columns, Load load, Use use) {
-	if (block_column() >= columns) {
-		return;
-	}
+// Calls use(i, load(i)) for the rows of this thread in the block's chunk, in their order. What some rows need is loaded before the first
+// of them is used: so these loads are on their way together, also where use writes to what others load.
+template <int TOGETHER = 16, class Load, class Use> DEVICE void each_row(int rows, Load load, Use use) {
 	int i = blockIdx.y * CHUNK_ROWS + threadIdx.y, end = chunk_end(rows);
-	for (; i + (LOADED_ROWS - 1) * CHUNK_LANES < end; i += LOADED_ROWS * CHUNK_LANES) {
-		decltype(load(i)) loaded[LOADED_ROWS];
+	for (; i + (TOGETHER - 1) * CHUNK_LANES < end; i += TOGETHER * CHUNK_LANES) {
+		decltype(load(i)) loaded[TOGETHER];
 #pragma unroll
-		for (int k = 0; k < LOADED_ROWS; k++) {
+		for (int k = 0; k < TOGETHER; k++) {
 			loaded[k] = load(i + k * CHUNK_LANES);
 		}
 #pragma unroll
-		for (int k = 0; k < LOADED_ROWS; k++) {
+		for (int k = 0; k < TOGETHER; k++) {
 			use(i + k * CHUNK_LANES, loaded[k]);
 		}
 	}
@@ -70,9 +64,11 @@ DEVICE void put_chunk(double *work, int columns, double sum) {
 	}
 }
 
-// Both: term(i, load(i)) is what row i of this thread's column adds.
+// Both: term(load(i)) is what row i of this thread's column adds.
 template <class Load, class Term> DEVICE void sum_chunk(double *work, int rows, int columns, Load load, Term term) {
 	double sum = 0;
-	each_row(rows, columns, load, [&](int i, decltype(load(0)) loaded) { sum += term(i, loaded); });
+	if (block_column() < columns) {
+		each_row(rows, load, [&](int i, decltype(load(0)) loaded) { sum += term(loaded); });
+	}
 	put_chunk(work, columns, sum);
 }
