@@ -1,5 +1,6 @@
 """A step of DLRM beside PyTorch on the same card, in the same run, and beside what the card can do."""
 
+import json
 import statistics
 import subprocess
 
@@ -37,6 +38,16 @@ class Torch:
     def __init__(self, options, place, part):
         self.command = [options.python, sides.HERE / "torch_cuda.py", "--data", place.for_torch(), "--device", options.engine]
         self.part, self.side, self.bad = part, None, set()
+
+    def compile(self, requests):
+        """Takes a step of each kind, all at the same time, so that what PyTorch compiles is in its cache later. What fails fails again then."""
+        running = [sides.Side(list(map(str, self.command))) for _ in requests]
+        for side, request in zip(running, requests):
+            side.process.stdin.write(json.dumps(request) + "\n")
+            side.process.stdin.close()
+        for side in running:
+            side.process.stdout.read()
+            side.process.wait()
 
     def ask(self, **request):
         """An answer, or None after a failure, which is reported once."""
@@ -88,27 +99,35 @@ def speed(options, part):
     ours = {side: sides.Side([str(place.speed)]) for side in map(side_of, kinds)}  # one keeps the mini-batches of a job that it has opened
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
                   "aibox, rows stay / best PyTorch", "device busy, rows stay", "limit of products", "of memory", "of copies (host)")
-    for batch, precision in part.in_time(spread(size.batches, engine.precisions())):
+    cases = spread(size.batches, engine.precisions())
+    if torch:
+        torch.compile([torch_request(size, *case, "compiled", 0.001) for case in cases])
+    for batch, precision in part.in_time(cases):
         found, busy = {name: [] for name in kinds + VARIANTS}, "–"
-        common = {"op": "step", "examples": size.of(batch), "seconds": size.seconds}
         for _ in range(size.turns):
             for kind in kinds:
                 where, stay, chain = KINDS[kind], kind in (STAY, CHAIN), kind == CHAIN
                 rounds = max(32, STEPS * size.batches[0] // batch // 16) if stay and not options.quick else 2 if stay else 1
                 keys = {**engine.keys(precision, embeddings=where), **place.input("train", "parquet"), "training.batch_size": batch}
-                answer = ask(ours, side_of(kind), part, **common, rounds=rounds, chain=chain, job=str(sides.JOB), set=sides.settings(keys))
+                answer = ask(ours, side_of(kind), part, op="step", examples=size.of(batch), seconds=size.seconds, rounds=rounds, chain=chain,
+                             job=str(sides.JOB), set=sides.settings(keys))
                 add(found[kind], answer)
                 if kind == STAY and answer and "busy" in answer:
                     busy = f"{answer['busy']:.0%}"
             for variant in VARIANTS if torch else []:
-                add(found[variant], torch.ask(**common, batch=batch, precision=precision, variant=variant,
-                                              dense_rate=sides.DENSE_RATE, row_rate=sides.ROW_RATE))
+                add(found[variant], torch.ask(**torch_request(size, batch, precision, variant, size.seconds)))
         best = max((statistics.median(found[v]) for v in VARIANTS if found[v]), default=None)
         staying = found.get(STAY)
         ratio = f"{statistics.median(staying) / best:.2f} of 2" if staying and best else "–"
         table.row(batch, precision, *(rate(values) for values in found.values()), ratio, busy, *bounds(limits, precision))
     for side in ours.values():
         side.close()
+
+
+def torch_request(size, batch, precision, variant, seconds):
+    """Steps of PyTorch."""
+    return {"op": "step", "examples": size.of(batch), "seconds": seconds, "batch": batch, "precision": precision, "variant": variant,
+            "dense_rate": sides.DENSE_RATE, "row_rate": sides.ROW_RATE}
 
 
 def spread(batches, precisions):

@@ -71,10 +71,14 @@ def sanitizer(options, part):
         part.skip(f"{TOOL} is not installed: it is part of the CUDA toolkit")
         return
     job = jobs.prepare(options, "generated", options.dir / "sanitizer", 1024)
-    train = [options.aibox, "train", job.file("dlrm", 64), *job.flags(Engine(options).keys(embeddings="device"))]
+    train = [options.aibox, "train", job.file("dlrm", 64)]
+    keys = Engine(options).keys(embeddings="device")
     trials = [options.programs / "kernels.test", KERNELS, "-test.short"]
     table = Table("tool", "program", "errors")
-    cases = [(check, name, command) for check in CHECKS for name, command in (("a job", train), ("trials of kernels", trials))]
+    cases = [case for check in CHECKS for case in (
+        # Each job has a name and a model of its own.
+        (check, "a job", [*train, *job.flags({**keys, "name": check, "output.model_dir": str(job.directory / check)})]),
+        (check, "trials of kernels", trials))]
     found_of = part.together((functools.partial(checked, tool, check, command, part.left() - SPARE) for check, _, command in cases), most=len(cases))
     for (check, name, _), found in zip(cases, found_of):
         if found is None:
