@@ -215,7 +215,10 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.enqueueUpdate(j); err != nil {
 		return err
 	}
-	if e.group != nil {
+	if e.group != nil { // all flags are set now
+		if err := j.onEach(func(r *replica, _ part) error { return r.compute.Record(r.slots[j.slot].computed) }); err != nil {
+			return err
+		}
 		if err := e.updateHeld(j); err != nil {
 			return err
 		}
@@ -238,7 +241,11 @@ func (e *Engine) enqueueHeld(j *job) error {
 // updateHeld enqueues the update of rows on the devices.
 func (e *Engine) updateHeld(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("update rows"))
-	return e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }))
+	e.events = e.events[:0]
+	for _, r := range e.replicas {
+		e.events = append(e.events, r.slots[j.slot].computed)
+	}
+	return e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }), e.events)
 }
 
 // onAll returns a matrix of each device. It is valid until the next call.
@@ -264,11 +271,8 @@ func (e *Engine) poolsEarly(j *job) bool {
 	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
 }
 
-// judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
+// judgeRows says whether the update of rows on the devices has made a value infinite or NaN. REQUIRES: the host has waited for the job.
 func (e *Engine) judgeRows(j *job) error {
-	if err := j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].noted.Synchronize() }); err != nil {
-		return e.fail(err)
-	}
 	key, is, err := e.held.Overflowed(j.slot)
 	if err != nil {
 		return e.fail(err)

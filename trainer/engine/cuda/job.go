@@ -179,13 +179,18 @@ func (e *Engine) receive(j *job) error {
 			here := gpu.Region{Memory: out, Offset: to, Width: 4 * m.Columns, Rows: rows, Pitch: 4 * m.Columns}
 			return r.down.Copy(here, m.Region(rows))
 		}
-		if err := get(l.logits+4*p.first, r.at(j.prog.Logits), p.n); err != nil {
+		logits, n := r.at(j.prog.Logits), p.n
+		if j.prog.Training() {
+			if terms := r.at(j.prog.Terms); l.terms == l.logits+4*n && follows(terms, logits, n) {
+				n *= 2 // one copy gets both
+			} else if err := get(l.terms+4*p.first, terms, n); err != nil {
+				return err
+			}
+		}
+		if err := get(l.logits+4*p.first, logits, n); err != nil {
 			return err
 		}
 		if j.prog.Training() {
-			if err := get(l.terms+4*p.first, r.at(j.prog.Terms), p.n); err != nil {
-				return err
-			}
 			if e.held == nil {
 				if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
 					return err
@@ -203,6 +208,11 @@ func (e *Engine) receive(j *job) error {
 		}
 		return r.down.Record(s.downloaded)
 	})
+}
+
+// follows tells whether a column lies behind the n elements of another one.
+func follows(c, other kernels.Matrix, n int) bool {
+	return c.Memory == other.Memory && c.Columns == 1 && c.Stride == 1 && other.Columns == 1 && other.Stride == 1 && c.Offset == other.Offset+4*n
 }
 
 // finish marks the end of what a job has enqueued.
@@ -248,21 +258,30 @@ func (e *Engine) wait(j *job) error {
 		if err := e.held.Progress(); err != nil {
 			return err
 		}
-		done, err := j.downloaded()
+		done, err := j.ended()
 		if done || err != nil {
 			return err
 		}
 		time.Sleep(pollInterval)
 	}
-	return j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].downloaded.Synchronize() })
+	return j.onEach(func(r *replica, _ part) error { return j.end(r).Synchronize() })
 }
 
-// downloaded tells whether the results of a job are in the memory of the host.
-func (j *job) downloaded() (bool, error) {
+// ended tells whether the results of a job are in the memory of the host.
+func (j *job) ended() (bool, error) {
 	for _, r := range j.e.replicas {
-		if done, err := r.slots[j.slot].downloaded.Done(); !done || err != nil {
+		if done, err := j.end(r).Done(); !done || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// end is the event of a device behind all results of a job: behind what the update of its rows has found, too, which is the last in the same stream.
+func (j *job) end(r *replica) gpu.Event {
+	s := &r.slots[j.slot]
+	if j.e.held != nil && j.prog.Training() {
+		return s.noted
+	}
+	return s.downloaded
 }

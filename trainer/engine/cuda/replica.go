@@ -42,7 +42,7 @@ type deviceSlot struct {
 	inputs gpu.Memory // laid out by inputLayout; nil: none yet
 
 	uploaded   gpu.Event // in up: inputs are there
-	computed   gpu.Event // in compute: results are there
+	computed   gpu.Event // in compute: results are there; and later, with several devices and rows on them, that all flags are set
 	used       gpu.Event // in compute: all is done
 	downloaded gpu.Event // in down: results are in the memory of the host
 	noted      gpu.Event // in down: so is what the update of rows on the devices has found
