@@ -189,7 +189,7 @@ func (e *Engine) sendBags(j *job) error {
 
 // arrived lets the devices begin when all has arrived that was sent.
 func (e *Engine) arrived(j *job) error {
-	return j.onEach(func(r *replica, _ part) error {
+	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
 		if err := r.up.Record(s.uploaded); err != nil {
 			return err
@@ -197,7 +197,10 @@ func (e *Engine) arrived(j *job) error {
 		if err := r.compute.Wait(s.uploaded); err != nil || r.rows == nil {
 			return err
 		}
-		return r.rows.Wait(s.uploaded)
+		if err := r.rows.Wait(s.uploaded); err != nil {
+			return err
+		}
+		return roundDense(r, j, p.n, r.rows)
 	})
 }
 
