@@ -230,11 +230,10 @@ func (e *Engine) enqueueHeld(j *job) error {
 		return err
 	}
 	for d, r := range e.replicas {
-		s := &r.slots[j.slot]
 		if err := e.held.Receive(j.slot, d, r.down); err != nil {
 			return err
 		}
-		if err := r.down.Record(s.noted); err != nil {
+		if err := e.download(j, r, j.parts[d]); err != nil {
 			return err
 		}
 	}

@@ -160,54 +160,60 @@ func (e *Engine) compute(j *job) error {
 	return nil
 }
 
-// receive enqueues the copies of the results to the host.
+// receive marks that the results are there, and enqueues their copies to the host. Those of a step of training with rows on the devices come with what the
+// update of rows finds: the host waits for that anyway.
 func (e *Engine) receive(j *job) error {
-	out, l := e.pinned.outputs[j.slot], j.outputs(j.in.N)
-	width := j.net.Fields * j.net.RowDim
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
-		if err := r.compute.Record(s.computed); err != nil {
+		if err := r.compute.Record(s.computed); err != nil || e.held != nil && j.prog.Training() {
 			return err
 		}
 		if err := r.down.Wait(s.computed); err != nil {
 			return err
 		}
-		get := func(to int, m kernels.Matrix, rows int) error {
-			if rows == 0 {
-				return nil
-			}
-			here := gpu.Region{Memory: out, Offset: to, Width: 4 * m.Columns, Rows: rows, Pitch: 4 * m.Columns}
-			return r.down.Copy(here, m.Region(rows))
+		return e.download(j, r, p)
+	})
+}
+
+// download enqueues the copies of a device's results, for which its stream down has waited.
+func (e *Engine) download(j *job, r *replica, p part) error {
+	out, l := e.pinned.outputs[j.slot], j.outputs(j.in.N)
+	width := j.net.Fields * j.net.RowDim
+	get := func(to int, m kernels.Matrix, rows int) error {
+		if rows == 0 {
+			return nil
 		}
-		logits, n := r.at(j.prog.Logits), p.n
-		if j.prog.Training() {
-			if terms := r.at(j.prog.Terms); l.terms == l.logits+4*n && follows(terms, logits, n) {
-				n *= 2 // one copy gets both
-			} else if err := get(l.terms+4*p.first, terms, n); err != nil {
+		here := gpu.Region{Memory: out, Offset: to, Width: 4 * m.Columns, Rows: rows, Pitch: 4 * m.Columns}
+		return r.down.Copy(here, m.Region(rows))
+	}
+	logits, n := r.at(j.prog.Logits), p.n
+	if j.prog.Training() {
+		if terms := r.at(j.prog.Terms); l.terms == l.logits+4*n && follows(terms, logits, n) {
+			n *= 2 // one copy gets both
+		} else if err := get(l.terms+4*p.first, terms, n); err != nil {
+			return err
+		}
+	}
+	if err := get(l.logits+4*p.first, logits, n); err != nil {
+		return err
+	}
+	if j.prog.Training() {
+		if e.held == nil {
+			if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
 				return err
 			}
 		}
-		if err := get(l.logits+4*p.first, logits, n); err != nil {
-			return err
-		}
-		if j.prog.Training() {
-			if e.held == nil {
-				if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
+		to := l.stats
+		for _, v := range j.prog.Stats {
+			if r == e.replicas[0] { // all have the same
+				if err := get(to, r.at(v), 2); err != nil {
 					return err
 				}
 			}
-			to := l.stats
-			for _, v := range j.prog.Stats {
-				if r == e.replicas[0] { // all have the same
-					if err := get(to, r.at(v), 2); err != nil {
-						return err
-					}
-				}
-				to += aligned(8 * v.Columns)
-			}
+			to += aligned(8 * v.Columns)
 		}
-		return r.down.Record(s.downloaded)
-	})
+	}
+	return r.down.Record(r.slots[j.slot].downloaded)
 }
 
 // follows tells whether a column lies behind the n elements of another one.
@@ -258,30 +264,21 @@ func (e *Engine) wait(j *job) error {
 		if err := e.held.Progress(); err != nil {
 			return err
 		}
-		done, err := j.ended()
+		done, err := j.downloaded()
 		if done || err != nil {
 			return err
 		}
 		time.Sleep(pollInterval)
 	}
-	return j.onEach(func(r *replica, _ part) error { return j.end(r).Synchronize() })
+	return j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].downloaded.Synchronize() })
 }
 
-// ended tells whether the results of a job are in the memory of the host.
-func (j *job) ended() (bool, error) {
+// downloaded tells whether the results of a job are in the memory of the host.
+func (j *job) downloaded() (bool, error) {
 	for _, r := range j.e.replicas {
-		if done, err := j.end(r).Done(); !done || err != nil {
+		if done, err := r.slots[j.slot].downloaded.Done(); !done || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-// end is the event of a device behind all results of a job: behind what the update of its rows has found, too, which is the last in the same stream.
-func (j *job) end(r *replica) gpu.Event {
-	s := &r.slots[j.slot]
-	if j.e.held != nil && j.prog.Training() {
-		return s.noted
-	}
-	return s.downloaded
 }
