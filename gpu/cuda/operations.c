@@ -113,10 +113,9 @@ static long now_us(void) {
 }
 
 int aibox_wait(CUcontext ctx, CUstream stream, CUevent e, long us) {
-	for (long end = us > 0 ? now_us() + us : 0; us > 0;) {
+	for (long end = now_us() + us; now_us() < end;) {
 		CUresult r = aibox_query(ctx, stream, e);
 		if (r != CUDA_ERROR_NOT_READY) return r;
-		if (now_us() > end) break;
 	}
 	TRY(cuCtxSetCurrent(ctx));
 	return stream != NULL ? cuStreamSynchronize(stream) : cuEventSynchronize(e);
