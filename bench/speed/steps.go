@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"time"
 
@@ -60,7 +60,7 @@ func openSteps(ctx context.Context, job *configs.Job, r *request) (*steps, error
 			return nil, err
 		}
 	}
-	runtime.GC()
+	debug.FreeOSMemory() // else it is given back while steps are measured, which takes a hundredth of all processors
 	return s, nil
 }
 

@@ -6,6 +6,7 @@ package cuda
 import "C"
 
 import (
+	"runtime"
 	"slices"
 	"time"
 
@@ -51,10 +52,25 @@ const (
 	mercy = 2 * time.Second
 )
 
+const (
+	// wakefulMicroseconds is how long a thread looks before it sleeps until the device interrupts it, if there are processors enough for others: on a
+	// virtual machine it is woken some 50 microseconds later, and a step may take no more than 200.
+	wakefulMicroseconds = 100
+	fewestWakeful       = 4 // processors
+)
+
+// wakeful is how many microseconds a thread looks before it sleeps.
+func wakeful() C.long {
+	if runtime.GOMAXPROCS(0) < fewestWakeful {
+		return 0
+	}
+	return wakefulMicroseconds
+}
+
 // wait returns when a stream is empty or, if it is nil, an event has happened.
 func (d *device) wait(stream C.CUstream, e C.CUevent) error {
 	if len(d.fellows) == 0 {
-		return d.check(C.aibox_wait(d.ctx, stream, e))
+		return d.check(C.aibox_wait(d.ctx, stream, e, wakeful()))
 	}
 	var deadline time.Time
 	for {

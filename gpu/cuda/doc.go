@@ -28,7 +28,7 @@
 // kernels that only a new process helps. Close of a broken device destroys its context, without which the next
 // Open could not work.
 //
-// Streams do not wait for the default stream. Threads that wait sleep: the processors have other
+// Streams do not wait for the default stream. Threads that wait sleep, but for a moment at first: the processors have other
 // work. Where a device may wait for others (groups, events of other devices), waiting looks for
 // failures of those, too.
 //

@@ -46,8 +46,8 @@ int aibox_wait_event(CUcontext ctx, CUstream stream, CUevent e);
 // aibox_query tells whether a stream is empty or, if it is NULL, an event has happened: CUDA_SUCCESS
 // or CUDA_ERROR_NOT_READY.
 int aibox_query(CUcontext ctx, CUstream stream, CUevent e);
-// aibox_wait sleeps until then.
-int aibox_wait(CUcontext ctx, CUstream stream, CUevent e);
+// aibox_wait waits until then, and sleeps only after some microseconds.
+int aibox_wait(CUcontext ctx, CUstream stream, CUevent e, long us);
 // aibox_poll waits until then, but no longer than some microseconds.
 int aibox_poll(CUcontext ctx, CUstream stream, CUevent e, long us);
 

@@ -106,15 +106,19 @@ int aibox_query(CUcontext ctx, CUstream stream, CUevent e) {
 	return stream != NULL ? cuStreamQuery(stream) : cuEventQuery(e);
 }
 
-int aibox_wait(CUcontext ctx, CUstream stream, CUevent e) {
-	TRY(cuCtxSetCurrent(ctx));
-	return stream != NULL ? cuStreamSynchronize(stream) : cuEventSynchronize(e);
-}
-
 static long now_us(void) {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
+}
+
+int aibox_wait(CUcontext ctx, CUstream stream, CUevent e, long us) {
+	for (long end = now_us() + us; now_us() < end;) {
+		CUresult r = aibox_query(ctx, stream, e);
+		if (r != CUDA_ERROR_NOT_READY) return r;
+	}
+	TRY(cuCtxSetCurrent(ctx));
+	return stream != NULL ? cuStreamSynchronize(stream) : cuEventSynchronize(e);
 }
 
 int aibox_poll(CUcontext ctx, CUstream stream, CUevent e, long us) {

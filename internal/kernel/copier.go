@@ -17,8 +17,12 @@ type copied struct {
 	at       int     // of the first word among those of all
 }
 
-// copyGrain is how many words one thread copies at a time.
-const copyGrain = 32 << 10
+// copyGrain is how many words one thread copies at a time, and besideGrain is for how many of them CopyBeside takes one more thread:
+// they take about 100 microseconds, and to wake a thread takes half of that on a virtual machine.
+const (
+	copyGrain   = 32 << 10
+	besideGrain = 96 << 10
+)
 
 // CopyTo adds a copy of from to the beginning of to.
 func CopyTo[T int32 | float32](c *Copier, to, from []T) {
@@ -38,8 +42,8 @@ func (c *Copier) add(to, from []uint32, table []int32) {
 // Copy copies all that was added.
 func (c *Copier) Copy() { c.copyOn(Threads()) }
 
-// CopyBeside is Copy on half of the threads, for what others do not wait for yet.
-func (c *Copier) CopyBeside() { c.copyOn((Threads() + 1) / 2) }
+// CopyBeside is Copy on half of the threads, or fewer, for what others do not wait for yet.
+func (c *Copier) CopyBeside() { c.copyOn(min((Threads()+1)/2, 1+c.words/besideGrain)) }
 
 func (c *Copier) copyOn(threads int) {
 	if c.task == nil {

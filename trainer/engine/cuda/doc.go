@@ -24,6 +24,7 @@
 //	devices   statistics and values of rows, pooled bags; the steps of the program; gradients are summed, parameters
 //	          and rows are updated; the rows in a stream of their own, as soon as the loss is known to be finite and the gradient of the
 //	          pooled bags is there, if there is one device
+//	          loss terms, logits, statistics, and what the update of rows has found go down together, behind that
 //	host      waits for the results of the mini-batch before: its loss, statistics and rows are finite
 //
 // So the host never waits for the mini-batch that it has just handed over, and results are one call late. Meanwhile a worker copies what the next

@@ -52,6 +52,7 @@ type Engine struct {
 	shapes       map[shape]*captured
 	shares       []devicerows.Share
 	matrices     []kernels.Matrix // one of each device
+	events       []gpu.Event      // one of each device
 	batches      []reader.Batch   // of the pass, with rows on the devices
 	prepared     prepared
 	aheadParts   []part

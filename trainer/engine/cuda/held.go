@@ -189,7 +189,7 @@ func (e *Engine) sendBags(j *job) error {
 
 // arrived lets the devices begin when all has arrived that was sent.
 func (e *Engine) arrived(j *job) error {
-	return j.onEach(func(r *replica, _ part) error {
+	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
 		if err := r.up.Record(s.uploaded); err != nil {
 			return err
@@ -197,7 +197,10 @@ func (e *Engine) arrived(j *job) error {
 		if err := r.compute.Wait(s.uploaded); err != nil || r.rows == nil {
 			return err
 		}
-		return r.rows.Wait(s.uploaded)
+		if err := r.rows.Wait(s.uploaded); err != nil {
+			return err
+		}
+		return roundDense(r, j, p.n, r.rows)
 	})
 }
 
@@ -215,7 +218,10 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.enqueueUpdate(j); err != nil {
 		return err
 	}
-	if e.group != nil {
+	if e.group != nil { // all flags are set now
+		if err := j.onEach(func(r *replica, _ part) error { return r.compute.Record(r.slots[j.slot].computed) }); err != nil {
+			return err
+		}
 		if err := e.updateHeld(j); err != nil {
 			return err
 		}
@@ -224,11 +230,10 @@ func (e *Engine) enqueueHeld(j *job) error {
 		return err
 	}
 	for d, r := range e.replicas {
-		s := &r.slots[j.slot]
 		if err := e.held.Receive(j.slot, d, r.down); err != nil {
 			return err
 		}
-		if err := r.down.Record(s.noted); err != nil {
+		if err := e.download(j, r, j.parts[d]); err != nil {
 			return err
 		}
 	}
@@ -238,7 +243,11 @@ func (e *Engine) enqueueHeld(j *job) error {
 // updateHeld enqueues the update of rows on the devices.
 func (e *Engine) updateHeld(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("update rows"))
-	return e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }))
+	e.events = e.events[:0]
+	for _, r := range e.replicas {
+		e.events = append(e.events, r.slots[j.slot].computed)
+	}
+	return e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }), e.events)
 }
 
 // onAll returns a matrix of each device. It is valid until the next call.
@@ -264,11 +273,8 @@ func (e *Engine) poolsEarly(j *job) bool {
 	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
 }
 
-// judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
+// judgeRows says whether the update of rows on the devices has made a value infinite or NaN. REQUIRES: the host has waited for the job.
 func (e *Engine) judgeRows(j *job) error {
-	if err := j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].noted.Synchronize() }); err != nil {
-		return e.fail(err)
-	}
 	key, is, err := e.held.Overflowed(j.slot)
 	if err != nil {
 		return e.fail(err)

@@ -160,49 +160,65 @@ func (e *Engine) compute(j *job) error {
 	return nil
 }
 
-// receive enqueues the copies of the results to the host.
+// receive marks that the results are there, and enqueues their copies to the host. Those of a step of training with rows on the devices come with what the
+// update of rows finds: the host waits for that anyway.
 func (e *Engine) receive(j *job) error {
-	out, l := e.pinned.outputs[j.slot], j.outputs(j.in.N)
-	width := j.net.Fields * j.net.RowDim
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
-		if err := r.compute.Record(s.computed); err != nil {
+		if err := r.compute.Record(s.computed); err != nil || e.held != nil && j.prog.Training() {
 			return err
 		}
 		if err := r.down.Wait(s.computed); err != nil {
 			return err
 		}
-		get := func(to int, m kernels.Matrix, rows int) error {
-			if rows == 0 {
-				return nil
-			}
-			here := gpu.Region{Memory: out, Offset: to, Width: 4 * m.Columns, Rows: rows, Pitch: 4 * m.Columns}
-			return r.down.Copy(here, m.Region(rows))
+		return e.download(j, r, p)
+	})
+}
+
+// download enqueues the copies of a device's results, for which its stream down has waited.
+func (e *Engine) download(j *job, r *replica, p part) error {
+	out, l := e.pinned.outputs[j.slot], j.outputs(j.in.N)
+	width := j.net.Fields * j.net.RowDim
+	get := func(to int, m kernels.Matrix, rows int) error {
+		if rows == 0 {
+			return nil
 		}
-		if err := get(l.logits+4*p.first, r.at(j.prog.Logits), p.n); err != nil {
+		here := gpu.Region{Memory: out, Offset: to, Width: 4 * m.Columns, Rows: rows, Pitch: 4 * m.Columns}
+		return r.down.Copy(here, m.Region(rows))
+	}
+	logits, n := r.at(j.prog.Logits), p.n
+	if j.prog.Training() {
+		if terms := r.at(j.prog.Terms); l.terms == l.logits+4*n && follows(terms, logits, n) {
+			n *= 2 // one copy gets both
+		} else if err := get(l.terms+4*p.first, terms, n); err != nil {
 			return err
 		}
-		if j.prog.Training() {
-			if err := get(l.terms+4*p.first, r.at(j.prog.Terms), p.n); err != nil {
+	}
+	if err := get(l.logits+4*p.first, logits, n); err != nil {
+		return err
+	}
+	if j.prog.Training() {
+		if e.held == nil {
+			if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
 				return err
 			}
-			if e.held == nil {
-				if err := get(l.pooled+4*width*p.first, r.at(j.prog.Pooled), p.n); err != nil {
+		}
+		to := l.stats
+		for _, v := range j.prog.Stats {
+			if r == e.replicas[0] { // all have the same
+				if err := get(to, r.at(v), 2); err != nil {
 					return err
 				}
 			}
-			to := l.stats
-			for _, v := range j.prog.Stats {
-				if r == e.replicas[0] { // all have the same
-					if err := get(to, r.at(v), 2); err != nil {
-						return err
-					}
-				}
-				to += aligned(8 * v.Columns)
-			}
+			to += aligned(8 * v.Columns)
 		}
-		return r.down.Record(s.downloaded)
-	})
+	}
+	return r.down.Record(r.slots[j.slot].downloaded)
+}
+
+// follows tells whether a column lies behind the n elements of another one.
+func follows(c, other kernels.Matrix, n int) bool {
+	return c.Memory == other.Memory && c.Columns == 1 && c.Stride == 1 && other.Columns == 1 && other.Stride == 1 && c.Offset == other.Offset+4*n
 }
 
 // finish marks the end of what a job has enqueued.

@@ -77,10 +77,15 @@ func (x *execution) layout(n int) {
 	for i, size := range x.prog.Slots {
 		x.slots[i] = place(4 * size * n)
 	}
+	logits, terms := x.prog.Logits.Buffer, x.prog.Terms.Buffer
+	together := x.prog.Training() && x.hasOwnRows(logits) && x.hasOwnRows(terms)
+	if together { // as in the memory of the host: see receive
+		x.offsets[logits], x.offsets[terms] = place(4*x.prog.Buffers[logits].Stride*n), place(4*x.prog.Buffers[terms].Stride*n)
+	}
 	for i := range x.prog.Buffers {
 		b := &x.prog.Buffers[i]
 		switch {
-		case b.Source != program.Inner:
+		case b.Source != program.Inner, together && (i == logits || i == terms):
 		case b.Rows == program.Fixed:
 			x.offsets[i] = place(4 * b.Count * b.Stride)
 		case b.Rows == program.Examples && b.Scope == program.Tile:
@@ -101,6 +106,12 @@ func (x *execution) layout(n int) {
 		x.zerosAt = place(aligned(4*n) + kernels.WorkBytes(n, 1))
 	}
 	x.sumsAt = place(4 * x.allSums)
+}
+
+// hasOwnRows tells whether a buffer has rows for all examples in the arena, and nothing else lies there.
+func (x *execution) hasOwnRows(buffer int) bool {
+	b := &x.prog.Buffers[buffer]
+	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope != program.Tile
 }
 
 // inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,

@@ -17,6 +17,9 @@ type nothing struct{ calls *calls }
 // calls counts those of streams, and sums over devices.
 type calls struct {
 	launches, runs, captures int
+	copies, fills            int
+	records, waits           int // of events, by streams
+	synchronizes             int // of events, by the host
 	updates, moves           int // launches that update parameters, and that copy matrices
 	sums, beside             int // all, and those that are not in the stream that computes
 }
@@ -31,7 +34,7 @@ type (
 		dev  noDevice
 		name string
 	}
-	noEvent  struct{}
+	noEvent  struct{ calls *calls }
 	noModule struct{}
 	noKernel struct{ name string }
 	noGraph  struct{ of *noStream }
@@ -59,7 +62,7 @@ func (noDevice) AllocPinned(_ string, n int) (gpu.Pinned, error) {
 }
 func (noDevice) FreeMemory() (free, total int64, err error)  { return 0, 0, nil }
 func (d noDevice) NewStream(name string) (gpu.Stream, error) { return &noStream{d, name}, nil }
-func (noDevice) NewEvent(string) (gpu.Event, error)          { return noEvent{}, nil }
+func (d noDevice) NewEvent(string) (gpu.Event, error)        { return noEvent{d.calls}, nil }
 func (noDevice) Load(gpu.Image) (gpu.Module, error)          { return noModule{}, nil }
 func (noDevice) Synchronize() error                          { return nil }
 func (noDevice) Close() error                                { return nil }
@@ -73,7 +76,7 @@ func (noModule) Kernel(n string) (gpu.Kernel, error)   { return noKernel{n}, nil
 func (k noKernel) Name() string                        { return k.name }
 func (noEvent) Name() string                           { return "" }
 func (noEvent) Done() (bool, error)                    { return true, nil }
-func (noEvent) Synchronize() error                     { return nil }
+func (e noEvent) Synchronize() error                   { e.calls.synchronizes++; return nil }
 func (noEvent) Since(gpu.Event) (time.Duration, error) { return 0, nil }
 func (noGraph) Name() string                           { return "" }
 func (noGraph) Free() error                            { return nil }
@@ -82,16 +85,18 @@ func (s *noStream) Device() gpu.Device                 { return s.dev }
 func (*noStream) Multiply(gpu.Product) error           { return nil }
 func (*noStream) Fuses(gpu.Product) (bool, error)      { return false, nil }
 func (*noStream) PrepareProducts() error               { return nil }
-func (*noStream) Record(gpu.Event) error               { return nil }
-func (*noStream) Wait(gpu.Event) error                 { return nil }
+func (s *noStream) Record(gpu.Event) error             { s.dev.calls.records++; return nil }
+func (s *noStream) Wait(gpu.Event) error               { s.dev.calls.waits++; return nil }
 func (*noStream) Synchronize() error                   { return nil }
-func (*noStream) Copy(to, from gpu.Region) error {
+func (s *noStream) Copy(to, from gpu.Region) error {
+	s.dev.calls.copies++
 	if to.Bytes() == 4 {
 		copy(to.Memory.(*noMemory).data[to.Offset:][:4], from.Memory.(*noMemory).data[from.Offset:])
 	}
 	return nil
 }
-func (*noStream) Fill(r gpu.Region, word uint32) error {
+func (s *noStream) Fill(r gpu.Region, word uint32) error {
+	s.dev.calls.fills++
 	if r.Bytes() == 4 {
 		gpu.As[uint32](r.Memory.(*noMemory).data[r.Offset:][:4])[0] = word
 	}

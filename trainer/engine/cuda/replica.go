@@ -42,10 +42,9 @@ type deviceSlot struct {
 	inputs gpu.Memory // laid out by inputLayout; nil: none yet
 
 	uploaded   gpu.Event // in up: inputs are there
-	computed   gpu.Event // in compute: results are there
+	computed   gpu.Event // in compute: results are there; and later, with several devices and rows on them, that all flags are set
 	used       gpu.Event // in compute: all is done
-	downloaded gpu.Event // in down: results are in the memory of the host
-	noted      gpu.Event // in down: so is what the update of rows on the devices has found
+	downloaded gpu.Event // in down: all results are in the memory of the host
 	ran        bool      // the events are recorded
 }
 
@@ -84,7 +83,7 @@ func openReplica(p gpu.Platform, number int) (*replica, error) {
 		for _, e := range []struct {
 			event *gpu.Event
 			name  string
-		}{{&s.uploaded, "uploaded"}, {&s.computed, "computed"}, {&s.used, "used"}, {&s.downloaded, "downloaded"}, {&s.noted, "noted"}} {
+		}{{&s.uploaded, "uploaded"}, {&s.computed, "computed"}, {&s.used, "used"}, {&s.downloaded, "downloaded"}} {
 			if *e.event, err = dev.NewEvent(fmt.Sprintf("%s %d", e.name, i)); err != nil {
 				return r, err
 			}

@@ -69,7 +69,7 @@ func (e *Engine) sendDense(j *job) error {
 			if err := r.up.Copy(gpu.Part(s.inputs, 0, end), gpu.Part(in, 0, end)); err != nil {
 				return err
 			}
-			return roundDense(r, j, l, p.n)
+			return sentDense(r, j, p.n)
 		}
 		if err := r.up.Copy(gpu.Part(s.inputs, l.clock, 8), gpu.Part(in, l.clock, 8)); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (e *Engine) sendDense(j *job) error {
 		if err := send(r, j, there.dense, l.dense, p, len(j.in.Dense)/j.in.N); err != nil {
 			return err
 		}
-		if err := roundDense(r, j, there, p.n); err != nil {
+		if err := sentDense(r, j, p.n); err != nil {
 			return err
 		}
 		if err := send(r, j, there.labels, l.labels, p, len(j.in.Labels)/j.in.N); err != nil {
@@ -93,14 +93,23 @@ func (e *Engine) sendDense(j *job) error {
 	})
 }
 
-// roundDense makes the dense features of a device bfloat16, if products need that, behind their copy: so no product waits for it.
-func roundDense(r *replica, j *job, l inputLayout, n int) error {
+// sentDense makes the dense features of a device bfloat16 behind their copy: so no product waits for it. With rows on the devices it is done in the
+// stream of rows, whose work is there at the same time: between two copies it would make the second one wait for it. See arrived.
+func sentDense(r *replica, j *job, n int) error {
+	if r.rows != nil {
+		return nil
+	}
+	return roundDense(r, j, n, r.up)
+}
+
+// roundDense makes the dense features of a device bfloat16, if products need that.
+func roundDense(r *replica, j *job, n int, stream gpu.Stream) error {
 	if j.dense < 0 {
 		return nil
 	}
-	inputs, columns := r.slots[j.slot].inputs, j.net.Dense
+	inputs, columns, l := r.slots[j.slot].inputs, j.net.Dense, j.inputs(n)
 	to := kernels.Half{Memory: inputs, Offset: l.rounded, Columns: j.halfs[j.dense].stride, Stride: j.halfs[j.dense].stride}
-	return r.kernels.ToBF16(r.up, to, kernels.Matrix{Memory: inputs, Offset: l.dense, Columns: columns, Stride: columns}, n)
+	return r.kernels.ToBF16(stream, to, kernels.Matrix{Memory: inputs, Offset: l.dense, Columns: columns, Stride: columns}, n)
 }
 
 // inputsOf is the pinned memory of the inputs of a job.

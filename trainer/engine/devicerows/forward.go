@@ -116,7 +116,7 @@ func (r *Rows) Forward(number int, y []kernels.Matrix, early bool) error {
 	s := &r.slots[number]
 	for d, p := range r.parts {
 		for _, o := range r.parts {
-			if o.began[o.last] {
+			if o.ended != nil && o.ended != p.Rows {
 				if err := p.Rows.Wait(o.done[o.last]); err != nil {
 					return err
 				}
@@ -165,7 +165,7 @@ func (r *Rows) Forward(number int, y []kernels.Matrix, early bool) error {
 
 // finish marks the end of what a device does for the mini-batch of a slot; the last of it is in a stream.
 func (p *part) finish(s gpu.Stream, number int) error {
-	p.began[number], p.last = true, number
+	p.began[number], p.last, p.ended = true, number, s
 	return s.Record(p.done[number])
 }
 

@@ -50,12 +50,13 @@ type part struct {
 	work     gpu.Memory // of the current mini-batch: see workLayout
 	inputs   [2]gpu.Memory
 	overflow gpu.Memory // of each slot a word, align apart: see kernels.Set.UpdateRows
+	unmarked [2]bool    // the host has seen that the word of the slot names no row, and no update of rows has been enqueued since then
 
 	gathered gpu.Event    // the values of its rows are there
-	passed   gpu.Event    // the gradients of its examples are there
 	done     [2]gpu.Event // of each slot: it uses the memory of no device, and nothing of the slot, any more
 	began    [2]bool      // done is recorded
 	last     int          // the slot whose done was recorded last
+	ended    gpu.Stream   // in which that was; nil: none yet
 }
 
 // align is the unit of all places in memory, in bytes.
@@ -73,7 +74,7 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 		for _, e := range []struct {
 			event *gpu.Event
 			name  string
-		}{{&p.gathered, "rows gathered"}, {&p.passed, "gradients passed"}, {&p.done[0], "rows done 0"}, {&p.done[1], "rows done 1"}} {
+		}{{&p.gathered, "rows gathered"}, {&p.done[0], "rows done 0"}, {&p.done[1], "rows done 1"}} {
 			var err error
 			if *e.event, err = d.NewEvent(e.name); err != nil {
 				return r, err

@@ -8,23 +8,18 @@ import (
 )
 
 // Update enqueues the update of the rows of a step of training: dy has, on each device, the gradients of the pooled bags
-// of its examples. These, and the flags, are known behind what Compute has. It may then go on with what does not change them, up to the
+// of its examples. These, and the flags, are known at an event of each device, which was recorded in Compute. That may then go on with what does not change them, up to the
 // next Forward.
-func (r *Rows) Update(number int, dy []kernels.Matrix) error {
-	for _, p := range r.parts {
-		if err := p.Compute.Record(p.passed); err != nil {
-			return err
-		}
-	}
+func (r *Rows) Update(number int, dy []kernels.Matrix, known []gpu.Event) error {
 	for d, p := range r.parts {
-		if err := p.Rows.Wait(p.passed); err != nil {
+		if err := p.Rows.Wait(known[d]); err != nil {
 			return err
 		}
 		v := r.view(number, d)
 		grads, means := dy[d], r.meansOf(&v, Share{0, r.slots[number].examples})
 		if len(r.parts) > 1 {
 			var err error
-			if grads, err = r.exchange(number, &v, dy); err != nil {
+			if grads, err = r.exchange(number, &v, dy, known); err != nil {
 				return err
 			}
 		}
@@ -39,7 +34,7 @@ func (r *Rows) Update(number int, dy []kernels.Matrix) error {
 }
 
 // exchange brings the gradients, and means, of all examples to a device.
-func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix) (kernels.Matrix, error) {
+func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix, known []gpu.Event) (kernels.Matrix, error) {
 	s, width := &r.slots[number], r.width()
 	all := kernels.Matrix{Memory: v.p.work, Offset: v.dy, Columns: width, Stride: width}
 	for e, o := range r.parts {
@@ -48,7 +43,7 @@ func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix) (kernels.Matri
 			continue
 		}
 		if o != v.p {
-			if err := v.p.Rows.Wait(o.passed); err != nil {
+			if err := v.p.Rows.Wait(known[e]); err != nil {
 				return all, err
 			}
 		}
@@ -71,9 +66,12 @@ func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix) (kernels.Matri
 func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region) error {
 	p, t, b, dim := v.p, r.table(v.p), r.batch(v, true), r.Network.RowDim
 	overflow := gpu.Part(p.overflow, align*number, 4)
-	if err := p.Rows.Fill(overflow, kernels.NoRow); err != nil {
-		return err
+	if !p.unmarked[number] {
+		if err := p.Rows.Fill(overflow, kernels.NoRow); err != nil {
+			return err
+		}
 	}
+	p.unmarked[number] = false
 	grads := gpu.Part(p.work, v.grads, 4*dim*v.rows)
 	if err := p.Kernels.RowGradients(p.Rows, grads, &b, dy, means, dim, r.slots[number].examples, v.sumsRegion(kernels.PieceBytes(v.rowBagCount, dim))); err != nil {
 		return err
@@ -109,6 +107,7 @@ func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 		}
 		at := gpu.As[uint32](b)[0]
 		if at == kernels.NoRow {
+			r.parts[d].unmarked[number] = true
 			continue
 		}
 		x := &s.sections[d]
