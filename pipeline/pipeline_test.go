@@ -394,14 +394,14 @@ func TestNextItem(t *testing.T) {
 		src.OnDrop(func(i int) { t.Errorf("item %d was dropped", i) })
 		rng := rand.New(rand.NewPCG(uint64(depth), 1))
 		want, seen := 0, 0
-		SinkWithNext(p, "sink", src, depth, func(_ context.Context, i int, next func() (int, bool)) error {
+		SinkWithNext(p, "sink", src, depth, func(_ context.Context, i int, next Next[int]) error {
 			if i != want {
 				return fmt.Errorf("item %d instead of %d", i, want)
 			}
 			want++
 			for range rng.IntN(3) {
 				runtime.Gosched()
-				if n, ok := next(); ok {
+				if n, ok := next(0, nil); ok {
 					seen++
 					if n != want {
 						return fmt.Errorf("the next item of %d is %d", i, n)
@@ -413,6 +413,61 @@ func TestNextItem(t *testing.T) {
 		if err := p.Run(); err != nil || want != 200 || seen == 0 {
 			t.Errorf("depth %d: %d items, the next one was seen %d times: %v", depth, want, seen, err)
 		}
+	}
+}
+
+// TestNextItemIsAwaited: a sink may wait for the item behind the present one, which counts as starved, until there is one, none comes any
+// more, the run is cancelled, or the sink has had enough.
+func TestNextItemIsAwaited(t *testing.T) {
+	const long = time.Hour
+	ctx, cancel := context.WithCancelCause(t.Context())
+	p := New(ctx)
+	wanted, enough := make(chan struct{}), make(chan struct{}, 1)
+	src := Source(p, "source", func(_ context.Context, emit func(int) error) error {
+		for i := range 3 {
+			if i == 1 {
+				<-wanted
+				time.Sleep(10 * time.Millisecond)
+			}
+			if err := emit(i); err != nil {
+				return err
+			}
+		}
+		<-wanted
+		return nil
+	})
+	over := errors.New("over")
+	SinkWithNext(p, "sink", src, 1, func(_ context.Context, i int, next Next[int]) error {
+		switch i {
+		case 0:
+			if n, ok := next(time.Millisecond, nil); ok {
+				t.Errorf("item %d came before it was made", n)
+			}
+			enough <- struct{}{}
+			if n, ok := next(long, enough); ok {
+				t.Errorf("item %d came before it was made", n)
+			}
+			wanted <- struct{}{}
+			if n, ok := next(long, enough); !ok || n != 1 {
+				t.Errorf("the next item is %d, %v", n, ok)
+			}
+		case 2:
+			time.AfterFunc(time.Millisecond, func() { cancel(over) })
+			if n, ok := next(long, enough); ok {
+				t.Errorf("item %d came after the run", n)
+			}
+			close(wanted)
+			if n, ok := next(long, enough); ok {
+				t.Errorf("item %d came after the last one", n)
+			}
+		}
+		return nil
+	}, func(i int) { t.Errorf("item %d was dropped", i) })
+	if err := p.Run(); !errors.Is(err, over) {
+		t.Error(err)
+	}
+	if sink := p.Stats()[1]; sink.Starved < 10*time.Millisecond || sink.Busy > sink.Starved {
+		t.Errorf("%+v", sink)
 	}
 }
 
@@ -433,10 +488,10 @@ func TestNextItemIsDropped(t *testing.T) {
 				dropped = append(dropped, i)
 			})
 			inSink := false
-			SinkWithNext(p, "sink", src, 4, func(_ context.Context, i int, next func() (int, bool)) error {
+			SinkWithNext(p, "sink", src, 4, func(_ context.Context, i int, next Next[int]) error {
 				inSink = true
 				for i == 2 {
-					n, ok := next()
+					n, ok := next(0, nil)
 					if !ok {
 						runtime.Gosched()
 						continue

@@ -112,12 +112,15 @@ func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx
 	})
 }
 
-// SinkWithNext is Sink for a stage that prepares for an item while it works on the one before. next returns the next
-// item if it has arrived, and the same one when it is called again. If the run ends before fn gets that item, dropped gets it, on
-// the goroutine of fn, in place of the function of OnDrop.
-func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next func() (I, bool)) error, dropped func(I)) {
+// Next returns the next item if it has arrived, and the same one when it is called again. With a patience it waits for it that long, but no
+// longer than until enough is ready, or no more items come.
+type Next[I any] func(patience time.Duration, enough <-chan struct{}) (I, bool)
+
+// SinkWithNext is Sink for a stage that prepares for an item while it works on the one before. If the run ends before fn gets an item that
+// next has returned, dropped gets it, on the goroutine of fn, in place of the function of OnDrop.
+func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next Next[I]) error, dropped func(I)) {
 	s := &stage{name: name}
-	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, next func() (I, bool)) error {
+	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, next Next[I]) error {
 		if err := fn(ctx, v, next); err != nil {
 			return err
 		}
@@ -128,11 +131,11 @@ func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn 
 
 // consume makes s take its items from in and work on each by calling do.
 func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I) error) {
-	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, _ func() (I, bool)) error { return do(ctx, v) }, nil)
+	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, _ Next[I]) error { return do(ctx, v) }, nil)
 }
 
 // consumeWithNext is consume for SinkWithNext.
-func consumeWithNext[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I, func() (I, bool)) error, dropped func(I)) {
+func consumeWithNext[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I, Next[I]) error, dropped func(I)) {
 	if in.p != p {
 		panic("pipeline: the input of stage " + s.name + " belongs to another pipeline")
 	}
@@ -145,13 +148,16 @@ func consumeWithNext[I any](p *Pipeline, s *stage, in *Output[I], depth int, do 
 	s.meter = in.meter
 	var waits bool // an item that next has returned
 	var waiting I
-	next := func() (I, bool) {
-		if !waits {
-			waiting, waits = in.receiveNow()
-		}
-		return waiting, waits
-	}
 	s.body = func(ctx context.Context) error {
+		next := func(patience time.Duration, enough <-chan struct{}) (I, bool) {
+			if !waits {
+				waiting, waits = in.receiveNow()
+			}
+			if !waits && patience > 0 {
+				waiting, waits = in.receiveWithin(ctx, &s.clock, patience, enough)
+			}
+			return waiting, waits
+		}
 		defer func() {
 			if waits {
 				dropped(waiting)
@@ -240,6 +246,24 @@ func (o *Output[T]) receiveNow() (v T, ok bool) {
 	if ok {
 		o.taken(v)
 	}
+	return v, ok
+}
+
+// receiveWithin is receive that waits no longer than patience, or until enough is ready.
+func (o *Output[T]) receiveWithin(ctx context.Context, c *clock, patience time.Duration, enough <-chan struct{}) (v T, ok bool) {
+	c.enter(Starved, time.Now())
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case v, ok = <-o.queue:
+	case <-enough:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if ok {
+		o.taken(v)
+	}
+	c.enter(Busy, time.Now())
 	return v, ok
 }
 

@@ -208,6 +208,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 			Yield: r.yieldRows,
 			Begun: r.snapshots.passBegun,
 			PassDone: func(p *reader.Pass) error {
+				if err := r.counted(); err != nil {
+					return err
+				}
 				status.Bytes(p.Bytes)
 				r.state.Trained(p)
 				r.midway = false
@@ -227,6 +230,9 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 		f.Begins, f.Ends = r.passBegins, r.passEnds
 	}
 	stages, err := f.Run(ctx)
+	if counted := r.counted(); err == nil {
+		err = counted
+	}
 	r.yieldRows() // none is pinned beside those of an evaluation
 	if epoch == 1 {
 		r.state.TrainRows = report.ReadingOf(rd.Counts())

@@ -3,6 +3,7 @@ package trainer
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"aibox/reader"
 	"aibox/trainer/engine"
+	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
@@ -49,6 +51,60 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	}
 	if lines < testTrainRows/64 {
 		t.Errorf("%d lines", lines)
+	}
+}
+
+// TestScoredMeanwhile: mini-batches are counted from copies of their results, with a line behind each if that is wanted, and an error of
+// one comes at the latest when all have to be counted.
+func TestScoredMeanwhile(t *testing.T) {
+	j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=" + t.TempDir(), "output.log_every=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := modeldir.Create(j.Output.ModelDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	reports, err := report.OpenWriter(j, w, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reports.Close() }()
+	r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: reports, state: runstate.State{Online: runstate.NewOnline()}}
+	rng, want := rand.New(rand.NewPCG(1, 2)), runstate.NewOnline()
+	batch := &reader.Batch{N: 512, Labels: make([]float32, 512)}
+	res := &engine.Result{Batch: batch, Logits: make([]float32, 512)}
+	for step := range 7 {
+		batch.Weights = nil
+		if step%3 == 1 {
+			batch.Weights = make([]float32, batch.N)
+		}
+		for i := range batch.N {
+			res.Logits[i], batch.Labels[i] = float32(rng.NormFloat64()), float32(rng.IntN(2))
+			if batch.Weights != nil {
+				batch.Weights[i] = rng.Float32()
+			}
+		}
+		if err := want.Add(res.Logits, batch.Labels, batch.Weights); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.scored(res); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.counted(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(r.state.Online.All.Report()), fmt.Sprint(want.All.Report()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if lines := r.state.Online.Lines; lines != 1 || r.state.Recent.Examples != 2*int64(batch.N) {
+		t.Errorf("%d mini-batches since the last line, which is of %d examples", lines, r.state.Recent.Examples)
+	}
+	res.Logits[0] = float32(math.NaN())
+	if err := errors.Join(r.scored(res), r.counted()); !errors.Is(err, metrics.ErrNotFinite) {
+		t.Errorf("the error of a logit that is no number: %v", err)
 	}
 }
 

@@ -1,36 +1,74 @@
 package trainer
 
 import (
+	"aibox/internal/panics"
 	"aibox/trainer/engine"
 	"aibox/trainer/metrics"
 	"aibox/trainer/runstate"
 )
 
-// scored counts a mini-batch that was scored and trained on.
+// scoring is a mini-batch that is added to the online metrics while the next one is trained: that takes one thread about as
+// long as a device may take for the whole step.
+type scoring struct {
+	logits, labels, weights []float32 // copies, since the caller gets its memory back
+	step, examples          int64     // of the run, after it
+	begun                   bool
+	outcome                 chan error
+}
+
+// scored begins to count a mini-batch that was scored and trained on, after the one before is counted. Its error may come with a
+// later call, at the latest with that of counted.
 func (r *run) scored(res *engine.Result) error {
-	o, b := &r.state.Online, res.Batch
-	if err := o.Add(res.Logits, b.Labels, b.Weights); err != nil {
+	if err := r.counted(); err != nil {
 		return err
 	}
-	if o.Lines >= r.job.Output.LogEvery {
-		return r.metricsLine(res.Step)
+	s, o, b := &r.scoring, &r.state.Online, res.Batch
+	s.logits, s.labels = append(s.logits[:0], res.Logits...), append(s.labels[:0], b.Labels...)
+	weights := b.Weights
+	if weights != nil {
+		s.weights = append(s.weights[:0], weights...)
+		weights = s.weights
+	}
+	if s.outcome == nil {
+		s.outcome = make(chan error, 1)
+	}
+	s.step, s.examples, s.begun = res.Step, r.state.Examples, true
+	const where = "counting scores"
+	panics.Go(where, func() {
+		s.outcome <- panics.Do(where, func() error { return o.Add(s.logits, s.labels, weights) })
+	})
+	return nil
+}
+
+// counted waits until all mini-batches that were scored are counted, and writes a line if it is time for one.
+func (r *run) counted() error {
+	s := &r.scoring
+	if !s.begun {
+		return nil
+	}
+	s.begun = false
+	if err := <-s.outcome; err != nil {
+		return err
+	}
+	if r.state.Online.Lines >= r.job.Output.LogEvery {
+		return r.metricsLine(s.step, s.examples)
 	}
 	return nil
 }
 
-// metricsLine writes the window's metrics after a step and starts the next window.
-func (r *run) metricsLine(step int64) error {
+// metricsLine writes the window's metrics after a step and so many examples, and starts the next window.
+func (r *run) metricsLine(step, examples int64) error {
 	w, auc := r.state.Online.Line()
 	r.state.Recent = &w
 	r.opts.Status.Metrics(float64(w.LogLoss), float64(auc))
-	return r.reports.Training(r.state.Epoch, step, r.state.Examples, w)
+	return r.reports.Training(r.state.Epoch, step, examples, w)
 }
 
 // epochMetrics ends an epoch and returns its metrics.
 func (r *run) epochMetrics() (metrics.Report, error) {
 	o := &r.state.Online
 	if o.Lines > 0 {
-		if err := r.metricsLine(r.state.Engine.Step); err != nil {
+		if err := r.metricsLine(r.state.Engine.Step, r.state.Examples); err != nil {
 			return metrics.Report{}, err
 		}
 	}

@@ -161,8 +161,9 @@ type run struct {
 	// grace is the context of what may be completed after the run was told to stop.
 	grace     context.Context
 	snapshots *snapshots
-	identity  []byte          // of the run, as in snapshots
-	clock     runstate.Clock  // of the present epoch
+	identity  []byte         // of the run, as in snapshots
+	clock     runstate.Clock // of the present epoch
+	scoring   scoring
 	midway    bool            // the state is not one that another process can go on from
 	final     *runstate.Final // the trained model, once its files are complete
 	setbacks

@@ -16,15 +16,18 @@ def job(options, part):
     place = log_of(options, size.examples)
     files = four(place)
     print(f"The whole job of DLRM, second of two epochs, thousands of examples a second, and the share of the time that each stage was busy. {JOB_GOAL}\n")
-    table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for", "time it waited for rows")
+    table = Table("batch", "precision", "embeddings", "reader threads, if not those of the default", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for", "time it waited for rows", "step, µs", "device at work")
     _, middle, large = size.batches
     precise, fast = engine.precisions()[:2]
-    cases = [(batch, precision, where) for batch, precision in ((middle, precise), (middle, fast), (large, fast)) for where in engine.placements()]
-    for batch, precision, where in part.in_time(cases):
+    cases = [(batch, precision, where, 0) for batch, precision in ((middle, fast), (middle, precise), (large, fast)) for where in reversed(engine.placements())]
+    # With embeddings on the device, readers leave some cores to training: is that as it should be?
+    cores = len(os.sched_getaffinity(0))
+    cases[1:1] = [(middle, fast, "device", threads) for threads in (cores, cores * 3 // 4) if "device" in engine.placements()]
+    for batch, precision, where, threads in part.in_time(cases):
         try:
             summary = place.train({
                 **engine.keys(precision, embeddings=where), **place.input("train", "parquet"),
-                "data.train": files, "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
+                "data.train": files, "data.eval": [], "training.batch_size": batch, "training.epochs": 2, "pipeline.reader_threads": threads,
                 # So that there are passes enough for stages to work at the same time.
                 "pipeline.batches_per_pass": max(1, size.examples // 8 // batch), "snapshots.every": "none"})
         except SystemExit as e:
@@ -32,7 +35,7 @@ def job(options, part):
             continue
         epoch = summary["epochs"][-1]
         busy = {stage["name"]: f"{stage['busy_seconds'] / epoch['seconds']:.0%}" for stage in epoch["stages"]}
-        table.row(batch, precision, where, rate([epoch["examples"] / epoch["seconds"]]),
+        table.row(batch, precision, where, threads or "", rate([epoch["examples"] / epoch["seconds"]]),
                   *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), (summary.get("bound") or summary["limiting_stage"]).split(":")[0], *traffic(summary))
 
 
@@ -46,13 +49,14 @@ def four(place):
 
 
 def traffic(summary):
-    """Of the rows of all passes, the share that was on the device already, and the share that was copied there too late; and how much of
-    the time training waited for rows."""
+    """Of the rows of all passes, the share that was on the device already, and the share that was copied there too late; how much of
+    the time training waited for rows; and the time from one step to the next, in which the device was at work for a share."""
     devices = summary.get("devices") or [{}]
     up, kept, late = (sum(d.get(key, 0) for d in devices) for key in ("rows_uploaded", "rows_kept", "rows_uploaded_late"))
     seconds = sum(epoch["seconds"] for epoch in summary["epochs"])
     waited = f"{devices[0].get('rows_wait_seconds', 0) / seconds:.0%}" if up else "–"
-    return [*(f"{rows / (up + kept):.0%}" if up else "–" for rows in (kept, late)), waited]
+    steps = [f"{1e6 * devices[0]['step_seconds']:.0f}", f"{devices[0]['busy_fraction']:.0%}"] if devices[0].get("measured_steps") else ["–", "–"]
+    return [*(f"{rows / (up + kept):.0%}" if up else "–" for rows in (kept, late)), waited, *steps]
 
 
 def host(options, part):

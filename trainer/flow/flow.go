@@ -52,7 +52,7 @@ type Stages struct {
 	Table  sparsetable.Table
 	Limit  *Limit        // of the table
 	Engine engine.Engine // that works on the rows of the passes
-	// Announces says that the engine is told of a pass during the one before, if it has been pulled, and may use rows after the end
+	// Announces says that the engine is told of a pass during the one before, which waits a little for it before it ends, and may use rows after the end
 	// of theirs. Then Begins and Ends, which look at rows of the host, are not set.
 	Announces bool
 	Queues
@@ -138,7 +138,7 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 	rows := newPuller(&f.Stages, f.Mode, f.Yield)
 	ready := pipeline.Expand(p, StageTable, passes, f.ReadQueue, rows.pull)
 	ready.OnDrop(rows.release)
-	pipeline.SinkWithNext(p, StageLearn, ready, f.PullQueue, func(ctx context.Context, w Pulled, next func() (Pulled, bool)) error {
+	pipeline.SinkWithNext(p, StageLearn, ready, f.PullQueue, func(ctx context.Context, w Pulled, next pipeline.Next[Pulled]) error {
 		users := 2 // this function, and the engine, which may use the pass for longer
 		left := func() {
 			if users--; users == 0 {
@@ -147,7 +147,7 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 			}
 		}
 		defer left()
-		if err := f.learn(ctx, w, next, func() {
+		if err := f.learn(ctx, w, next, rows.starved, func() {
 			rows.release(w)
 			left()
 		}); err != nil {
@@ -170,8 +170,8 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 }
 
 // learn runs the engine over the mini-batches of a pass. release is called when its rows are not used any more; if the
-// engine is told of passes beforehand, that can be during the next one.
-func (f *Flow) learn(ctx context.Context, w Pulled, next func() (Pulled, bool), release func()) (err error) {
+// engine is told of passes beforehand, that can be during the next one. starved is ready if a pass waits for memory of the table.
+func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], starved <-chan struct{}, release func()) (err error) {
 	name := "evaluate"
 	if f.Mode == sparsetable.PullCreate {
 		name = "train"
@@ -212,11 +212,11 @@ func (f *Flow) learn(ctx context.Context, w Pulled, next func() (Pulled, bool), 
 		ctx = f.Grace
 	}
 	announced := !f.Announces
-	announce := func() error {
+	announce := func(patience time.Duration) error {
 		if announced {
 			return nil
 		}
-		n, ok := next()
+		n, ok := next(patience, starved)
 		if !ok {
 			return nil
 		}
@@ -227,12 +227,16 @@ func (f *Flow) learn(ctx context.Context, w Pulled, next func() (Pulled, bool), 
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		if err := announce(); err != nil {
+		if err := announce(0); err != nil {
 			return err
 		}
 		if err := f.Batch(&w.Pass.Batches[i]); err != nil {
 			return err
 		}
 	}
-	return announce()
+	return announce(patience)
 }
+
+// patience is how long an engine that may be told of the next pass keeps the rows of a pass that was trained where there is none yet: if reading
+// is slower, the rows that both have stay on the devices all the same. It bounds what a snapshot may lack.
+const patience = time.Second

@@ -35,10 +35,11 @@ type puller struct {
 	warned   bool
 	ended    atomic.Int64  // those that were released
 	released chan struct{} // wakes pull
+	starved  chan struct{} // pull waits for memory
 }
 
 func newPuller(s *Stages, mode sparsetable.PullMode, yield func() bool) *puller {
-	return &puller{Stages: s, mode: mode, yield: yield, released: make(chan struct{}, 1)}
+	return &puller{Stages: s, mode: mode, yield: yield, released: make(chan struct{}, 1), starved: make(chan struct{}, 1)}
 }
 
 // pull pins the rows of a pass. If the table's memory cannot hold all of them at the
@@ -99,6 +100,10 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 			p.warned = true
 			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; increase sparse_table.memory_bytes, or decrease pipeline.batches_per_pass or pipeline.pull_queue",
 				"passes", p.begun-ended, "error", err)
+		}
+		select {
+		case p.starved <- struct{}{}:
+		default:
 		}
 		for p.ended.Load() == ended {
 			select {

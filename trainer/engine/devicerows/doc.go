@@ -9,9 +9,9 @@
 //	current   is trained
 //	next      was announced; its rows are being copied to the devices
 //
-// A row has a place on one of the devices. When the rows of the pass before are back, a plan is made (plan.go): rows that the
-// current and the next pass share stay in their places, the others of the next one get free ones, so that each device
-// has as many; no device needs a hash table, since a mini-batch names rows by their number in the pass, for which the host knows the place. Lanes (lane.go) copy
+// A row has a place on one of the devices. Of the next pass a plan is made (plan.go): rows that the
+// current one shares with it stay in their places, which is found out as soon as it is announced. When the rows of the pass before are back, the others get
+// free ones, so that each device has as many; no device needs a hash table, since a mini-batch names rows by their number in the pass, for which the host knows the place. Lanes (lane.go) copy
 // rows in chunks, through pinned memory, and on a stream of their own in each direction. A worker moves rows between
 // that and the table, while the caller trains: Progress, which each step calls, only enqueues what is ready. Rows get to their places, and are taken
 // from there, in the stream in which the device works on rows, so that what is trained is never in doubt. With BagPipe (§3.3) this shares that

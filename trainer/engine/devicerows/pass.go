@@ -13,12 +13,13 @@ type pass struct {
 	kept     []int     // of each device, how many rows were there
 	arriving []rowList // of each device, the rows that come from the host
 	leaving  []rowList // of each device, the rows that the next pass does not share
+	room     bool      // there is room for its rows
 	planned  bool      // at and arriving are known
 	changed  bool      // rows on the devices are newer than those of the host
 }
 
 // reset makes p the pass that is given.
-func (p *pass) reset(of engine.Pass) { p.Pass, p.planned, p.changed = of, false, false }
+func (p *pass) reset(of engine.Pass) { p.Pass, p.room, p.planned, p.changed = of, false, false, false }
 
 // rowList is rows of a pass, and their places in the memory of the device that they are on.
 type rowList struct{ rows, places []int32 }

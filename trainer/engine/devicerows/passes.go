@@ -114,8 +114,8 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	if err != nil {
 		return err
 	}
-	r.next = p
-	r.makePlan()
+	p.room, r.next = true, p
+	r.plan.begin(r.current, p)
 	return nil
 }
 
@@ -136,6 +136,7 @@ func (r *Rows) fitAlone(of *pass) error {
 func (r *Rows) Announce(of engine.Pass) error {
 	r.next = r.unused()
 	r.next.reset(of)
+	r.plan.begin(r.current, r.next)
 	return r.Progress()
 }
 
@@ -186,25 +187,23 @@ func (r *Rows) finishBefore(wait bool) (done bool, err error) {
 	return true, nil
 }
 
-// planNext finds out where the rows of the next pass go, and begins to bring those that come from the host. If there is no
+// planNext completes the plan where the rows of the next pass go, and begins to bring those that come from the host. If there is no
 // room for them, the pass is not announced any more.
 func (r *Rows) planNext(wait bool) (done bool, err error) {
 	p := r.next
 	if p.planned {
 		return true, nil
 	}
-	if !r.plan.task.begun {
-		fits, err := r.fitBeside(p)
-		if err != nil {
+	if !p.room {
+		if p.room, err = r.fitBeside(p); err != nil {
 			return false, err
 		}
-		if !fits {
-			r.next = nil
+		if !p.room {
+			r.forgetNext()
 			return true, nil
 		}
-		r.makePlan()
 	}
-	if done, err := r.plan.task.isDone(wait); !done || err != nil {
+	if done, err := r.plan.isDone(wait); !done || err != nil {
 		return false, err
 	}
 	p.planned, r.size = true, r.bytes()
@@ -212,12 +211,6 @@ func (r *Rows) planNext(wait bool) (done bool, err error) {
 		part.bringing.start(p, p.arriving[d])
 	}
 	return true, nil
-}
-
-// makePlan lets the worker plan the next pass.
-func (r *Rows) makePlan() {
-	r.plan.from, r.plan.to = r.current, r.next
-	r.worker.begin(&r.plan.task)
 }
 
 // fitBeside makes room for a pass beside the current one, if there is enough, also for what its mini-batches need more
@@ -345,7 +338,7 @@ func (r *Rows) Abort() {
 
 // forgetNext ends the use of the rows of the next pass.
 func (r *Rows) forgetNext() {
-	_, _ = r.plan.task.isDone(true) // after a panic there is no plan, and none is needed
+	r.plan.stop()
 	for _, p := range r.parts {
 		p.bringing.stop()
 	}
@@ -362,7 +355,7 @@ func (r *Rows) forgetRows() {
 
 // bytes is the memory of the host that the passes take. REQUIRES: the worker does not plan.
 func (s *passes) bytes() int64 {
-	n := 4*int64(cap(s.plan.table)) + int64(cap(s.plan.shared))
+	n := 4*int64(cap(s.plan.table)+cap(s.plan.missing)) + int64(cap(s.plan.shared))
 	for i := range s.memory {
 		n += s.memory[i].bytes()
 	}

@@ -6,29 +6,58 @@ import (
 	"aibox/internal/kernel"
 )
 
-// plan finds the rows that two passes share, which stay where they are, and decides where the others of the second one go.
-// The worker does it.
+// plan finds the rows that two passes share, which stay where they are, and decides where the others of the second one go. A worker of
+// its own does it: the first part needs nothing but the keys, so it begins when a pass is announced, while rows of the pass before
+// are still copied to the host; the second part needs their places.
 type plan struct {
-	parts    []*part
-	from, to *pass // from is nil if nothing stays
-	table    []int32
-	shared   []bool // of each row of from
-	quotas   []int  // of each device, how many more rows it gets
-	task     task
+	parts     []*part
+	from, to  *pass // from is nil if nothing stays
+	table     []int32
+	shared    []bool  // of each row of from
+	missing   []int32 // the rows of to that are not there
+	quotas    []int   // of each device, how many more rows it gets
+	matching  task
+	assigning task
+	worker    *worker
 
 	noteTask, findTask func(lo, hi int)
 }
 
 func (p *plan) init(parts []*part) {
-	p.parts, p.quotas, p.task = parts, make([]int, len(parts)), newTask(p.run)
+	p.parts, p.quotas = parts, make([]int, len(parts))
+	p.matching, p.assigning = newTask(p.match), newTask(p.assign)
 	p.noteTask, p.findTask = p.note, p.find
+}
+
+// begin begins the first part.
+func (p *plan) begin(from, to *pass) {
+	p.from, p.to = from, to
+	p.worker.begin(&p.matching)
+}
+
+// isDone tells whether both parts are done; with wait they are. REQUIRES: the first was begun, and each device has places for its
+// share of the rows of to.
+func (p *plan) isDone(wait bool) (bool, error) {
+	if done, err := p.matching.isDone(wait); !done || err != nil {
+		return false, err
+	}
+	if !p.assigning.begun {
+		p.worker.begin(&p.assigning)
+	}
+	return p.assigning.isDone(wait)
+}
+
+// stop waits until the worker does nothing for the plan.
+func (p *plan) stop() {
+	_, _ = p.matching.isDone(true) // after a panic there is no plan, and none is needed
+	_, _ = p.assigning.isDone(true)
 }
 
 // planGrain is how many keys one thread looks up at a time.
 const planGrain = 4096
 
-// run fills to.at, to.arriving and from.leaving. REQUIRES: each device has places for its share of the rows of to.
-func (p *plan) run() {
+// match is the first part: it fills to.at for rows that stay, to.kept, missing, and from.leaving.
+func (p *plan) match() {
 	p.to.at = resize(p.to.at, len(p.to.Keys))
 	if p.from == nil {
 		for i := range p.to.at {
@@ -46,7 +75,18 @@ func (p *plan) run() {
 		kernel.Parallel(len(p.to.Keys), planGrain, p.findTask)
 		p.from.leaving = listRows(p.from.leaving, len(p.parts), p.from.at, p.shared)
 	}
-	p.assign()
+	devices := len(p.parts)
+	p.to.kept = resize(p.to.kept, devices)
+	clear(p.to.kept)
+	p.missing = p.missing[:0]
+	for i, at := range p.to.at {
+		if at == nowhere {
+			p.missing = append(p.missing, int32(i))
+		} else {
+			d, _ := onDevice(at, devices)
+			p.to.kept[d]++
+		}
+	}
 }
 
 // nowhere is the place of a row that has none.
@@ -83,33 +123,22 @@ func (p *plan) find(lo, hi int) {
 	}
 }
 
-// assign gives the rows that are nowhere a place, so that the devices have equally many rows.
+// assign is the second part: it gives the missing rows a place, so that the devices have equally many rows, and fills to.arriving.
 func (p *plan) assign() {
 	devices := len(p.parts)
-	p.to.kept = resize(p.to.kept, devices)
-	clear(p.to.kept)
-	for _, at := range p.to.at {
-		if at != nowhere {
-			d, _ := onDevice(at, devices)
-			p.to.kept[d]++
-		}
-	}
 	for d := range p.quotas {
 		p.quotas[d] = p.parts[d].share(len(p.to.at), devices) - p.to.kept[d]
 	}
 	p.to.arriving = cleared(p.to.arriving, devices)
 	d := 0
-	for i, at := range p.to.at {
-		if at != nowhere {
-			continue
-		}
+	for _, row := range p.missing {
 		for p.quotas[d] <= 0 {
 			d = next(d, devices)
 		}
 		p.quotas[d]--
 		place := p.parts[d].places.take()
-		p.to.at[i] = place*int32(devices) + int32(d)
-		p.to.arriving[d].add(int32(i), place)
+		p.to.at[row] = place*int32(devices) + int32(d)
+		p.to.arriving[d].add(row, place)
 		d = next(d, devices)
 	}
 }

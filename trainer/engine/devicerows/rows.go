@@ -68,6 +68,7 @@ func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
 	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker("copying rows")}
 	r.feed.worker, r.feed.task = newWorker("copying a mini-batch"), newTask(r.prepare)
+	r.plan.worker = newWorker("planning a pass")
 	for i, d := range devices {
 		p := &part{Device: d, number: i}
 		r.parts = append(r.parts, p)
@@ -97,6 +98,7 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 // Close ends all work on the host; nothing but Traffic may be called any more. What is on the devices ends with them.
 func (r *Rows) Close() {
 	r.feed.worker.close()
+	r.plan.worker.close()
 	r.worker.close()
 }
 
