@@ -272,6 +272,99 @@ template <class First> DEVICE void mix_vectors(float *dx, const float *x, const 
 	}
 }
 
+// Copies n elements to shared memory, and does something else while it waits for the first of them.
+template <class Meanwhile> DEVICE void copy_row(float *to, const float *x, unsigned n, Meanwhile meanwhile) {
+	enum { TURN = 6 }; // as with copy_vectors
+	unsigned fours = (size_t)x % 16 == 0 ? n / 4 : 0, k = threadIdx.x, rest = 4 * fours + threadIdx.x;
+	float4 some[TURN];
+	float one = rest < n ? x[rest] : 0;
+	auto ask = [&] {
+		for (unsigned u = 0; u < TURN; u++) {
+			some[u] = four(x + 4 * least(k + u * blockDim.x, fours - 1));
+		}
+	};
+	auto put = [&] {
+		for (unsigned u = 0; u < TURN; u++) {
+			*(float4 *)(to + 4 * least(k + u * blockDim.x, fours - 1)) = some[u];
+		}
+	};
+	if (fours > 0) {
+		ask();
+	}
+	meanwhile();
+	if (fours > 0) {
+		put();
+	}
+	for (k += TURN * blockDim.x; k < fours; k += TURN * blockDim.x) {
+		ask();
+		put();
+	}
+	if (rest < n) {
+		to[rest] = one;
+	}
+	for (rest += blockDim.x; rest < n; rest += blockDim.x) {
+		to[rest] = x[rest];
+	}
+}
+
+// The vectors for which threads have registers: interactFew.
+enum { FEW = 32 };
+
+// The same sums of at most FEW vectors, where each thread has one element of all vectors of an example, and its sums. So it takes
+// each gradient once, for both vectors of the pair. In the order of the pairs, what a sum gets is in the order of the vectors. g is room in shared
+// memory for the gradients, and four more.
+template <class First> DEVICE void mix_few(float *dx, const float *row, const float *dy, bool inside, unsigned vectors, unsigned dim, float *g,
+	const First &first) {
+	unsigned d = threadIdx.x;
+	float x[FEW], sum[FEW], more = 0;
+	if (inside) {
+		copy_row(g, dy, vectors * (vectors - 1) / 2, [&] {
+			const float *from = row + d;
+#pragma unroll
+			for (unsigned v = 0; v < FEW; v++, from += dim) {
+				if (v < vectors) {
+					x[v] = *from;
+				}
+			}
+			more = first.more(d);
+		});
+	}
+	__syncthreads();
+	if (!inside) {
+		return;
+	}
+	float4 some = {}, next = four(g); // asked for before it is needed
+#pragma unroll
+	for (unsigned v = 0; v < FEW; v++) {
+		if (v >= vectors) {
+			break;
+		}
+		sum[v] = 0;
+#pragma unroll
+		for (unsigned w = 0; w < v; w++) {
+			unsigned p = v * (v - 1) / 2 + w;
+			if (p % 4 == 0) {
+				some = next;
+				next = four(g + p + 4);
+			}
+			float by = p % 4 == 0 ? some.x : p % 4 == 1 ? some.y : p % 4 == 2 ? some.z : some.w;
+			sum[v] = fmaf(by, x[w], sum[v]);
+			sum[w] = fmaf(by, x[v], sum[w]);
+		}
+		sum[v] = fmaf(0, x[v], sum[v]);
+	}
+	if (First::VECTORS > 0) {
+		first.put(row, d, more, sum[0]);
+	}
+	float *to = dx + d;
+#pragma unroll
+	for (unsigned v = First::VECTORS; v < FEW; v++, to += dim) {
+		if (v < vectors) {
+			*to = sum[v];
+		}
+	}
+}
+
 // The same, one element at a time, from the gradients of pairs as they are.
 template <class First> DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int dim, const First &first) {
 	for (int k = threadIdx.x; k < vectors * dim; k += blockDim.x) {
@@ -292,8 +385,8 @@ template <class First> DEVICE void mix_far(float *dx, const float *x, const floa
 	}
 }
 
-// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors. dx, row and first are
-// those of the example of this thread.
+// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors; if distance is 0, the gradients
+// as they are. dx, row and first are those of the example of this thread.
 template <class First> DEVICE void interact_grads(float *dx, const float *row, const float *__restrict__ dy, int lddy, int rows, int vectors,
 	int dim, int distance, int size, float *shared, const First &first) {
 	int begin = blockIdx.x * blockDim.y, i = begin + threadIdx.y;
@@ -305,6 +398,10 @@ template <class First> DEVICE void interact_grads(float *dx, const float *row, c
 		return;
 	}
 	float *square = shared + threadIdx.y * size, *copied = square + vectors * distance;
+	if (distance == 0) {
+		mix_few(dx, row, &at(dy, lddy, i, 0), inside, vectors, dim, square, first);
+		return;
+	}
 	if (inside) {
 		copy_vectors<0>(copied, row, vectors, dim);
 	}

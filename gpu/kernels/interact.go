@@ -15,6 +15,9 @@ const (
 	// blockExamples is the most examples of a block, for which interact_grad has registers. With more, blocks
 	// take so much shared memory that some of a multiprocessor's is left over.
 	blockExamples = 4
+	// interactFew is for how many vectors a thread of interact_grad has registers, and fewThreads how many threads its blocks then have, if
+	// an example does not need more.
+	interactFew, fewThreads = 32, 64
 )
 
 // examples is the geometry of a kernel with a thread for each tile of an example, or with as many as a block
@@ -99,7 +102,13 @@ func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, d
 }
 
 // gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows of the square of gradients are apart.
+// It is 0 where each thread has one element of all vectors, in registers.
 func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
+	if f <= interactFew && dim <= blockThreads {
+		size := 4*quarter(f*(f-1)/2) + 4
+		n := min(max(1, fewThreads/dim), mostShared/(4*size))
+		return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: dim, Y: n}, SharedBytes: 4 * n * size}, 0, size
+	}
 	// Gradients are written to rows and to columns of a square. With an odd number of fours in a row, those
 	// of a column are in as many banks as can be.
 	distance = 4 * (quarter(f) | 1)
