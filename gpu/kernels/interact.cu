@@ -12,35 +12,36 @@ DEVICE unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 // Vectors in shared memory begin at multiples of four elements.
 DEVICE unsigned spaced(unsigned dim) { return (dim + 3) / 4 * 4; }
 
-// Copies the vectors of an example to shared memory, with a gap after each four of them: 0 or 4 elements.
-template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim) {
+// Copies the vectors of an example to shared memory. place(v, k) is the number of the four to which elements 4k to 4k+3 of vector v get.
+template <class Place> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim, Place place) {
 	// All loads of a turn are under way at once. What has nothing left to copy copies the last elements again.
-	enum { TURN = 4 };
 	unsigned n = vectors * dim, last = n - 1;
 	if (dim % 4 != 0 || (size_t)x % 16 != 0) {
+		enum { TURN = 4 };
 		for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
 			float some[TURN];
 			for (unsigned u = 0; u < TURN; u++) {
 				some[u] = x[least(k + u * blockDim.x, last)];
 			}
 			for (unsigned u = 0; u < TURN; u++) {
-				unsigned at = least(k + u * blockDim.x, last), v = at / dim;
-				to[v * spaced(dim) + v / 4 * GAP + at % dim] = some[u];
+				unsigned at = least(k + u * blockDim.x, last), v = at / dim, d = at - v * dim;
+				to[4 * place(v, d / 4) + d % 4] = some[u];
 			}
 		}
 		return;
 	}
-	// Four elements at a time, of which dim are four vectors.
+	// Four elements at a time.
+	enum { TURN = 12 };
 	n /= 4, last /= 4;
 	unsigned inverse = 0xffffffff / dim + 1; // of dim, times 2^32; exact enough for what shared memory holds
 	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
 		float4 some[TURN];
 		for (unsigned u = 0; u < TURN; u++) {
-			some[u] = four(x + 4 * least(k + u * blockDim.x, last));
+			some[u] = ((const float4 *)x)[least(k + u * blockDim.x, last)];
 		}
 		for (unsigned u = 0; u < TURN; u++) {
-			unsigned at = least(k + u * blockDim.x, last), fours = (unsigned long long)at * inverse >> 32;
-			*(float4 *)(to + 4 * at + fours * GAP) = some[u];
+			unsigned at = least(k + u * blockDim.x, last), v = (unsigned long long)at * inverse >> 30;
+			((float4 *)to)[place(v, at - v * (dim / 4))] = some[u];
 		}
 	}
 }
@@ -49,105 +50,170 @@ template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned 
 DEVICE void put(float *y, float x) { *y = x; }
 DEVICE void put(unsigned short *y, float x) { *y = bf16_bits(x); }
 
-// Computes the dot products of all pairs. A tile is those of four vectors with four. Vectors are distance elements
-// apart, and four of them at GAP more from the next four, so that threads that read vectors of different fours at one
-// place read from different banks. Where there is no GAP they may begin anywhere.
-template <int GAP, class Y> DEVICE void multiply_pairs(Y *y, const float *x, unsigned vectors, unsigned dim,
-	unsigned distance) {
-	unsigned fours = (vectors + 3) / 4;
-	for (unsigned tile = threadIdx.x; tile < fours * (fours + 1) / 2; tile += blockDim.x) {
-		// In the triangle of tiles, row r has r + 1: for vectors v0, … with w0, …, w0 <= v0.
-		unsigned v0 = 0, w0 = tile;
-		for (; w0 > v0; v0++) {
-			w0 -= v0 + 1;
+// Writes the 16 bytes of results at y, of x in shared memory.
+DEVICE void put_line(float *y, const float *x) { *(float4 *)y = four(x); }
+DEVICE void put_line(unsigned short *y, const float *x) {
+	float4 a = four(x), b = four(x + 4);
+	auto both = [](float lo, float hi) { return __uint_as_float(bf16_bits(lo) | (unsigned)bf16_bits(hi) << 16); };
+	*(float4 *)y = {both(a.x, a.y), both(a.z, a.w), both(b.x, b.y), both(b.z, b.w)};
+}
+
+// Writes n results, of x in shared memory.
+template <class Y> DEVICE void put_row(Y *y, const float *x, unsigned n) {
+	enum { LINE = 16 / sizeof(Y) };
+	unsigned done = (size_t)y % 16 == 0 ? n / LINE * LINE : 0;
+	for (unsigned k = LINE * threadIdx.x; k < done; k += LINE * blockDim.x) {
+		put_line(y + k, x + k);
+	}
+	for (unsigned k = done + threadIdx.x; k < n; k += blockDim.x) {
+		put(y + k, x[k]);
+	}
+}
+
+// The dot products that a thread computes at a time: those of SIDE vectors with SIDE. It reads two numbers of each for as many products as
+// the square of that. Seven makes little that nobody needs of the 27 vectors of 26 fields and a dense part.
+enum { SIDE = 7 };
+
+struct Tile {
+	unsigned v0, w0; // of vectors v0, … with w0, …, w0 <= v0
+	float sum[SIDE][SIDE];
+
+	// Of vectors as interact_rows copies them. Those behind the last one may be anything.
+	DEVICE void multiply(const float *x, unsigned dim, unsigned distance) {
+		for (int i = 0; i < SIDE; i++) {
+			for (int j = 0; j < SIDE; j++) {
+				sum[i][j] = 0;
+			}
 		}
-		v0 *= 4, w0 *= 4;
-		const float *a[4], *b[4];
-		for (int i = 0; i < 4; i++) {
-			// Behind the last vector, it once more.
-			a[i] = x + least(v0 + i, vectors - 1) * distance + v0 / 4 * GAP;
-			b[i] = x + least(w0 + i, vectors - 1) * distance + w0 / 4 * GAP;
-		}
-		float sum[4][4] = {};
-		// Were loops over elements unrolled, threads would have more than 64 registers, and fewer would run at once.
+		const float *a = x + 4 * v0, *b = x + 4 * w0;
 		unsigned left = dim;
+		// Were loops over elements unrolled, threads would need more registers.
 #pragma unroll 1
-		for (; GAP > 0 && left >= 4; left -= 4) {
-			float4 e[4];
-			for (int j = 0; j < 4; j++) {
-				e[j] = four(b[j]);
-				b[j] += 4;
-			}
-			for (int i = 0; i < 4; i++) {
-				float4 c = four(a[i]);
-				a[i] += 4;
-				for (int j = 0; j < 4; j++) {
-					sum[i][j] = fmaf(c.w, e[j].w, fmaf(c.z, e[j].z, fmaf(c.y, e[j].y, fmaf(c.x, e[j].x, sum[i][j]))));
+		for (; left >= 4; left -= 4, a += 4 * distance, b += 4 * distance) {
+#pragma unroll
+			for (int h = 0; h < 4; h += 2) {
+				float2 e[SIDE];
+				for (int j = 0; j < SIDE; j++) {
+					e[j] = *(const float2 *)(b + 4 * j + h);
+				}
+				for (int i = 0; i < SIDE; i++) {
+					float2 c = *(const float2 *)(a + 4 * i + h);
+					for (int j = 0; j < SIDE; j++) {
+						sum[i][j] = fmaf(c.y, e[j].y, fmaf(c.x, e[j].x, sum[i][j]));
+					}
 				}
 			}
 		}
 #pragma unroll 1
-		for (unsigned d = 0; d < left; d++) {
-			for (int i = 0; i < 4; i++) {
-				for (int j = 0; j < 4; j++) {
-					sum[i][j] = fmaf(a[i][d], b[j][d], sum[i][j]);
+		for (; left > 0; left--, a++, b++) {
+			for (int i = 0; i < SIDE; i++) {
+				for (int j = 0; j < SIDE; j++) {
+					sum[i][j] = fmaf(a[4 * i], b[4 * j], sum[i][j]);
 				}
 			}
 		}
-		for (unsigned i = 0, v = v0; i < 4 && v < vectors; i++, v++) {
+	}
+
+	template <class Y> DEVICE void put_all(Y *y, unsigned vectors) const {
+		bool below = v0 > w0;
+#pragma unroll
+		for (unsigned i = 0; i < SIDE; i++) {
+			unsigned v = v0 + i;
 			Y *row = y + v * (v - 1) / 2 + w0;
-			for (unsigned j = 0; j < 4; j++) {
-				if (w0 + j < v) {
+#pragma unroll
+			for (unsigned j = 0; j < SIDE; j++) {
+				if (v < vectors && (j < i || below)) {
 					put(row + j, sum[i][j]);
 				}
 			}
 		}
 	}
+};
+
+// The tile of a number. In the triangle of tiles, row r has r + 1.
+DEVICE Tile tile_of(unsigned number) {
+	Tile t;
+	for (t.v0 = 0, t.w0 = number; t.w0 > t.v0; t.v0++) {
+		t.w0 -= t.v0 + 1;
+	}
+	t.v0 *= SIDE, t.w0 *= SIDE;
+	return t;
 }
 
-// Shared memory has the vectors of an example and then its products, which are written to y in one piece, with zeros up to
-// so many columns behind them.
+// The products of an example's vectors as they are in memory, those of one vector with SIDE at a time.
+template <class Y> DEVICE void multiply_far(Y *y, const float *x, unsigned vectors, unsigned dim, unsigned sides) {
+	for (unsigned k = threadIdx.x; k < vectors * sides; k += blockDim.x) {
+		unsigned v = k / sides, w0 = k % sides * SIDE;
+		if (w0 >= v) {
+			continue;
+		}
+		float sum[SIDE] = {};
+		for (unsigned d = 0; d < dim; d++) {
+			float c = x[v * dim + d];
+			for (unsigned j = 0; j < SIDE; j++) {
+				sum[j] = fmaf(c, x[least(w0 + j, v) * dim + d], sum[j]);
+			}
+		}
+		for (unsigned j = 0; j < SIDE && w0 + j < v; j++) {
+			put(y + v * (v - 1) / 2 + w0 + j, sum[j]);
+		}
+	}
+}
+
+// Shared memory has the vectors of an example, the first four elements of all of them, and distance fours from these the next ones, and then in their place its products, which are written to y in one piece,
+// with zeros up to so many columns behind them. A thread has one tile then.
 template <class Y> DEVICE void interact_rows(Y *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows,
-	int vectors, int dim, int size, unsigned columns, float *shared) {
+	int vectors, int dim, int distance, int size, unsigned columns, float *shared) {
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
 	bool inside = i < rows;
 	const float *row = &at(x, ldx, i, 0);
 	Y *out = &at(y, ldy, i, 0);
-	unsigned pairs = vectors * (vectors - 1) / 2;
-	for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
-		put(out + p, 0);
-	}
+	unsigned pairs = vectors * (vectors - 1) / 2, sides = (vectors + SIDE - 1) / SIDE, tiles = sides * (sides + 1) / 2;
 	if (size == 0) {
 		if (inside) {
-			multiply_pairs<0>(out, row, vectors, dim, dim);
+			multiply_far(out, row, vectors, dim, sides);
+		}
+		for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
+			put(out + p, 0);
 		}
 		return;
 	}
-	enum { GAP = 4 };
-	float *copied = shared + threadIdx.y * size, *products = copied + (vectors + 3) / 4 * (4 * spaced(dim) + GAP);
+	float *copied = shared + threadIdx.y * size;
 	if (inside) {
-		copy_vectors<GAP>(copied, row, vectors, dim);
+		copy_vectors(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return k * distance + v; });
+	}
+	__syncthreads();
+	Tile tile = tile_of(threadIdx.x);
+	bool needed = inside && threadIdx.x < tiles;
+	if (needed) {
+		tile.multiply(copied, dim, distance);
+	}
+	__syncthreads();
+	if (needed) {
+		tile.put_all(copied, vectors);
+	}
+	for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
+		copied[p] = 0;
 	}
 	__syncthreads();
 	if (inside) {
-		multiply_pairs<GAP>(products, copied, vectors, dim, spaced(dim));
-	}
-	__syncthreads();
-	for (unsigned p = threadIdx.x; inside && p < pairs; p += blockDim.x) {
-		put(out + p, products[p]);
+		put_row(out, copied, columns);
 	}
 }
 
-KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
-	int dim, int size) {
+// With as many blocks of 128 threads that a multiprocessor is to have room for, a thread gets 96 registers: what a tile needs.
+#define TILE_KERNEL extern "C" __global__ void __launch_bounds__(128, 5)
+
+TILE_KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int distance, int size) {
 	extern __shared__ __align__(16) float shared[];
-	interact_rows(y, ldy, x, ldx, rows, vectors, dim, size, 0, shared);
+	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, vectors * (vectors - 1) / 2, shared);
 }
 
-KERNEL interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
-	int dim, int size, int columns) {
+TILE_KERNEL interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int distance, int size, int columns) {
 	extern __shared__ __align__(16) float shared[];
-	interact_rows(y, ldy, x, ldx, rows, vectors, dim, size, columns, shared);
+	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, columns, shared);
 }
 
 // Copies the gradients of pairs to a square in shared memory for each example, size elements apart: that of vectors v
@@ -403,7 +469,7 @@ template <class First> DEVICE void interact_grads(float *dx, const float *row, c
 		return;
 	}
 	if (inside) {
-		copy_vectors<0>(copied, row, vectors, dim);
+		copy_vectors(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return v * (spaced(dim) / 4) + k; });
 	}
 	copy_gradients(shared, size, distance, &at(dy, lddy, begin, 0), lddy, least(blockDim.y, rows - begin), vectors);
 	__syncthreads();

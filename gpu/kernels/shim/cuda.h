@@ -19,6 +19,10 @@ struct dim3 {
 };
 static dim3 gridDim, blockDim, blockIdx, threadIdx;
 
+struct __align__(8) float2 {
+	float x, y;
+};
+
 struct __align__(16) float4 {
 	float x, y, z, w;
 };
