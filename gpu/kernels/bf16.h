@@ -15,4 +15,7 @@ DEVICE unsigned short bf16_bits(float x) {
 	return rounded >> 16;
 }
 
+// Two numbers in bfloat16, in the bits of one.
+DEVICE float bf16_pair(float lo, float hi) { return __uint_as_float(bf16_bits(lo) | (unsigned)bf16_bits(hi) << 16); }
+
 DEVICE float bf16_value(unsigned short x) { return __uint_as_float((unsigned)x << 16); }

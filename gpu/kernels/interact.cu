@@ -54,8 +54,7 @@ DEVICE void put(unsigned short *y, float x) { *y = bf16_bits(x); }
 DEVICE void put_line(float *y, const float *x) { *(float4 *)y = four(x); }
 DEVICE void put_line(unsigned short *y, const float *x) {
 	float4 a = four(x), b = four(x + 4);
-	auto both = [](float lo, float hi) { return __uint_as_float(bf16_bits(lo) | (unsigned)bf16_bits(hi) << 16); };
-	*(float4 *)y = {both(a.x, a.y), both(a.z, a.w), both(b.x, b.y), both(b.z, b.w)};
+	*(float4 *)y = {bf16_pair(a.x, a.y), bf16_pair(a.z, a.w), bf16_pair(b.x, b.y), bf16_pair(b.z, b.w)};
 }
 
 // Writes n results, of x in shared memory.

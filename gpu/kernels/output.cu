@@ -1,9 +1,9 @@
 #include "activation.h"
 #include "bf16.h"
 #include "loss.h"
+#include "numbers.h"
 #include "rows.h"
 #include "sums.h"
-#include "table.h"
 
 // A row has OUTPUT_LANES threads. Each adds up what four of the threads of row_tree would, so that it reads four numbers at once.
 enum { OUTPUT_LANES = LANES / 4, OUTPUT_ROWS = 16 };
@@ -47,10 +47,7 @@ DEVICE void put_number(float *y, float x) { *y = x; }
 DEVICE void put_number(unsigned short *y, float x) { *y = bf16_bits(x); }
 
 DEVICE void put_four(float *y, const float *x) { put(y, numbers<4>(x)); }
-DEVICE void put_four(unsigned short *y, const float *x) {
-	auto both = [](float lo, float hi) { return __uint_as_float(bf16_bits(lo) | (unsigned)bf16_bits(hi) << 16); };
-	put((float *)y, Numbers<2>{both(x[0], x[1]), both(x[2], x[3])});
-}
+DEVICE void put_four(unsigned short *y, const float *x) { put((float *)y, Numbers<2>{{bf16_pair(x[0], x[1]), bf16_pair(x[2], x[3])}}); }
 
 // What a thread has of a row x: each fourth four of its numbers, from number first on.
 struct OutputRow {
