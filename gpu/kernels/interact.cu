@@ -1,6 +1,9 @@
 #include "activation.h"
 #include "bf16.h"
 
+// A kernel whose threads keep much in registers: a multiprocessor has room for so many blocks of 128 of them.
+#define TILE_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(128, blocks)
+
 // A block works on blockDim.y examples, each of which blockDim.x threads share. They first copy what they read again
 // and again to shared memory: size elements for each example, or 0 if these are more than a block gets. Then each
 // thread computes a tile of the results at a time, so that each number that it reads serves several sums.
@@ -13,17 +16,17 @@ DEVICE unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 DEVICE unsigned spaced(unsigned dim) { return (dim + 3) / 4 * 4; }
 
 // Copies the vectors of an example to shared memory. place(v, k) is the number of the four to which elements 4k to 4k+3 of vector v get.
-template <class Place> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim, Place place) {
+template <int TURN, class Place> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim, Place place) {
 	// All loads of a turn are under way at once. What has nothing left to copy copies the last elements again.
 	unsigned n = vectors * dim, last = n - 1;
 	if (dim % 4 != 0 || (size_t)x % 16 != 0) {
-		enum { TURN = 4 };
-		for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
-			float some[TURN];
-			for (unsigned u = 0; u < TURN; u++) {
+		enum { FEWER = 4 };
+		for (unsigned k = threadIdx.x; k < n; k += FEWER * blockDim.x) {
+			float some[FEWER];
+			for (unsigned u = 0; u < FEWER; u++) {
 				some[u] = x[least(k + u * blockDim.x, last)];
 			}
-			for (unsigned u = 0; u < TURN; u++) {
+			for (unsigned u = 0; u < FEWER; u++) {
 				unsigned at = least(k + u * blockDim.x, last), v = at / dim, d = at - v * dim;
 				to[4 * place(v, d / 4) + d % 4] = some[u];
 			}
@@ -31,7 +34,6 @@ template <class Place> DEVICE void copy_vectors(float *to, const float *x, unsig
 		return;
 	}
 	// Four elements at a time.
-	enum { TURN = 12 };
 	n /= 4, last /= 4;
 	unsigned inverse = 0xffffffff / dim + 1; // of dim, times 2^32; exact enough for what shared memory holds
 	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
@@ -179,7 +181,7 @@ template <class Y> DEVICE void interact_rows(Y *__restrict__ y, int ldy, const f
 	}
 	float *copied = shared + threadIdx.y * size;
 	if (inside) {
-		copy_vectors(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return k * distance + v; });
+		copy_vectors<12>(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return k * distance + v; });
 	}
 	__syncthreads();
 	Tile tile = tile_of(threadIdx.x);
@@ -200,16 +202,13 @@ template <class Y> DEVICE void interact_rows(Y *__restrict__ y, int ldy, const f
 	}
 }
 
-// With as many blocks of 128 threads that a multiprocessor is to have room for, a thread gets 96 registers: what a tile needs.
-#define TILE_KERNEL extern "C" __global__ void __launch_bounds__(128, 5)
-
-TILE_KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+TILE_KERNEL(5) interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
 	int dim, int distance, int size) {
 	extern __shared__ __align__(16) float shared[];
 	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, vectors * (vectors - 1) / 2, shared);
 }
 
-TILE_KERNEL interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+TILE_KERNEL(5) interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
 	int dim, int distance, int size, int columns) {
 	extern __shared__ __align__(16) float shared[];
 	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, columns, shared);
@@ -373,7 +372,7 @@ template <class Meanwhile> DEVICE void copy_row(float *to, const float *x, unsig
 }
 
 // The vectors for which threads have registers: interactFew.
-enum { FEW = 32 };
+enum { FEW = 28 };
 
 // The same sums of at most FEW vectors, where each thread has one element of all vectors of an example, and its sums. So it takes
 // each gradient once, for both vectors of the pair. In the order of the pairs, what a sum gets is in the order of the vectors. g is room in shared
@@ -468,7 +467,7 @@ template <class First> DEVICE void interact_grads(float *dx, const float *row, c
 		return;
 	}
 	if (inside) {
-		copy_vectors(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return v * (spaced(dim) / 4) + k; });
+		copy_vectors<4>(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return v * (spaced(dim) / 4) + k; });
 	}
 	copy_gradients(shared, size, distance, &at(dy, lddy, begin, 0), lddy, least(blockDim.y, rows - begin), vectors);
 	__syncthreads();
@@ -477,7 +476,7 @@ template <class First> DEVICE void interact_grads(float *dx, const float *row, c
 	}
 }
 
-KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
+TILE_KERNEL(5) interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
 	const float *__restrict__ dy, int lddy, int rows, int vectors, int dim, int distance, int size) {
 	extern __shared__ __align__(16) float shared[];
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
@@ -485,7 +484,7 @@ KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__
 }
 
 // ldhalf is 0 if half is not needed; columns is how many it has, of which those behind the first vector become 0.
-KERNEL interact_grad_first(float *__restrict__ dx, int lddx, float *__restrict__ dz, int lddz, unsigned short *__restrict__ half, int ldhalf,
+TILE_KERNEL(5) interact_grad_first(float *__restrict__ dx, int lddx, float *__restrict__ dz, int lddz, unsigned short *__restrict__ half, int ldhalf,
 	const float *__restrict__ x, int ldx, const float *__restrict__ dy, int lddy, const float *__restrict__ others, int ldothers, int rows,
 	int vectors, int dim, int distance, int size, int columns, int a) {
 	extern __shared__ __align__(16) float shared[];

@@ -22,23 +22,23 @@ const (
 	tileSide = 7
 	// leastThreads is the fewest threads of an example of interact, which copy its vectors together.
 	leastThreads, warp = 8, 32
-	// tileThreads is how many threads a block of interact may have.
+	// tileThreads is how many threads a block of these kernels may have.
 	tileThreads = 128
 	// interactFew is for how many vectors a thread of interact_grad has registers, and fewThreads how many threads its blocks then have, if
 	// an example does not need more.
-	interactFew, fewThreads = 32, 64
+	interactFew, fewThreads = 28, 64
 )
 
 // examples is the geometry of a kernel with a thread for each tile of an example, or with as many as a block
 // has, and how many elements of shared memory an example gets: size, or 0 if a block does not have so many.
 func examples(rows, tiles, size int) (g gpu.Geometry, each int) {
 	threads := 8
-	for threads < min(tiles, blockThreads) {
+	for threads < min(tiles, tileThreads) {
 		threads *= 2
 	}
-	n := min(blockExamples, blockThreads/threads, mostShared/(4*size))
+	n := min(blockExamples, tileThreads/threads, mostShared/(4*size))
 	if n == 0 {
-		n, threads, size = 1, blockThreads, 0
+		n, threads, size = 1, tileThreads, 0
 	}
 	grid, block := gpu.Dim{X: (rows + n - 1) / n}, gpu.Dim{X: threads, Y: n}
 	return gpu.Geometry{Grid: grid, Block: block, SharedBytes: 4 * n * size}, size
@@ -124,7 +124,7 @@ func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, d
 // gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows of the square of gradients are apart.
 // It is 0 where each thread has one element of all vectors, in registers.
 func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
-	if f <= interactFew && dim <= blockThreads {
+	if f <= interactFew && dim <= tileThreads {
 		size := 4*quarter(kernel.Pairs(f)) + 4
 		n := min(max(1, fewThreads/dim), mostShared/(4*size))
 		return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: dim, Y: n}, SharedBytes: 4 * n * size}, 0, size
