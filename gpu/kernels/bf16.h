@@ -5,15 +5,17 @@
 
 // The bits of a number in bfloat16 are the upper half of its float32, after rounding: see kernel.RoundBF16.
 DEVICE unsigned short bf16_bits(float x) {
-	unsigned bits = __float_as_uint(x);
-	if ((bits & 0x7fffffff) > 0x7f800000) { // NaN becomes a quiet one
-		bits |= 0x00400000;
-	} else if ((bits & 0x7f800000) == 0) { // zero or a denormal number
-		bits &= 0x80000000;
-	} else {
-		bits += 0x7fff + (bits >> 16 & 1);
+	unsigned bits = __float_as_uint(x), rounded = bits + 0x7fff + (bits >> 16 & 1);
+	if (fabsf(x) < 1.17549435e-38f) { // zero or a denormal number
+		rounded = bits & 0x80000000;
 	}
-	return bits >> 16;
+	if (x != x) { // NaN becomes a quiet one
+		rounded = bits | 0x00400000;
+	}
+	return rounded >> 16;
 }
+
+// Two numbers in bfloat16, in the bits of one.
+DEVICE float bf16_pair(float lo, float hi) { return __uint_as_float(bf16_bits(lo) | (unsigned)bf16_bits(hi) << 16); }
 
 DEVICE float bf16_value(unsigned short x) { return __uint_as_float((unsigned)x << 16); }

@@ -1,6 +1,9 @@
 #include "activation.h"
 #include "bf16.h"
 
+// A kernel whose threads keep much in registers: a multiprocessor has room for so many blocks of 128 of them.
+#define TILE_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(128, blocks)
+
 // A block works on blockDim.y examples, each of which blockDim.x threads share. They first copy what they read again
 // and again to shared memory: size elements for each example, or 0 if these are more than a block gets. Then each
 // thread computes a tile of the results at a time, so that each number that it reads serves several sums.
@@ -12,35 +15,35 @@ DEVICE unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 // Vectors in shared memory begin at multiples of four elements.
 DEVICE unsigned spaced(unsigned dim) { return (dim + 3) / 4 * 4; }
 
-// Copies the vectors of an example to shared memory, with a gap after each four of them: 0 or 4 elements.
-template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim) {
+// Copies the vectors of an example to shared memory. place(v, k) is the number of the four to which elements 4k to 4k+3 of vector v get.
+template <int TURN, class Place> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim, Place place) {
 	// All loads of a turn are under way at once. What has nothing left to copy copies the last elements again.
-	enum { TURN = 4 };
 	unsigned n = vectors * dim, last = n - 1;
 	if (dim % 4 != 0 || (size_t)x % 16 != 0) {
-		for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
-			float some[TURN];
-			for (unsigned u = 0; u < TURN; u++) {
+		enum { FEWER = 4 };
+		for (unsigned k = threadIdx.x; k < n; k += FEWER * blockDim.x) {
+			float some[FEWER];
+			for (unsigned u = 0; u < FEWER; u++) {
 				some[u] = x[least(k + u * blockDim.x, last)];
 			}
-			for (unsigned u = 0; u < TURN; u++) {
-				unsigned at = least(k + u * blockDim.x, last), v = at / dim;
-				to[v * spaced(dim) + v / 4 * GAP + at % dim] = some[u];
+			for (unsigned u = 0; u < FEWER; u++) {
+				unsigned at = least(k + u * blockDim.x, last), v = at / dim, d = at - v * dim;
+				to[4 * place(v, d / 4) + d % 4] = some[u];
 			}
 		}
 		return;
 	}
-	// Four elements at a time, of which dim are four vectors.
+	// Four elements at a time.
 	n /= 4, last /= 4;
 	unsigned inverse = 0xffffffff / dim + 1; // of dim, times 2^32; exact enough for what shared memory holds
 	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
 		float4 some[TURN];
 		for (unsigned u = 0; u < TURN; u++) {
-			some[u] = four(x + 4 * least(k + u * blockDim.x, last));
+			some[u] = ((const float4 *)x)[least(k + u * blockDim.x, last)];
 		}
 		for (unsigned u = 0; u < TURN; u++) {
-			unsigned at = least(k + u * blockDim.x, last), fours = (unsigned long long)at * inverse >> 32;
-			*(float4 *)(to + 4 * at + fours * GAP) = some[u];
+			unsigned at = least(k + u * blockDim.x, last), v = (unsigned long long)at * inverse >> 30;
+			((float4 *)to)[place(v, at - v * (dim / 4))] = some[u];
 		}
 	}
 }
@@ -49,105 +52,166 @@ template <int GAP> DEVICE void copy_vectors(float *to, const float *x, unsigned 
 DEVICE void put(float *y, float x) { *y = x; }
 DEVICE void put(unsigned short *y, float x) { *y = bf16_bits(x); }
 
-// Computes the dot products of all pairs. A tile is those of four vectors with four. Vectors are distance elements
-// apart, and four of them at GAP more from the next four, so that threads that read vectors of different fours at one
-// place read from different banks. Where there is no GAP they may begin anywhere.
-template <int GAP, class Y> DEVICE void multiply_pairs(Y *y, const float *x, unsigned vectors, unsigned dim,
-	unsigned distance) {
-	unsigned fours = (vectors + 3) / 4;
-	for (unsigned tile = threadIdx.x; tile < fours * (fours + 1) / 2; tile += blockDim.x) {
-		// In the triangle of tiles, row r has r + 1: for vectors v0, … with w0, …, w0 <= v0.
-		unsigned v0 = 0, w0 = tile;
-		for (; w0 > v0; v0++) {
-			w0 -= v0 + 1;
+// Writes the 16 bytes of results at y, of x in shared memory.
+DEVICE void put_line(float *y, const float *x) { *(float4 *)y = four(x); }
+DEVICE void put_line(unsigned short *y, const float *x) {
+	float4 a = four(x), b = four(x + 4);
+	*(float4 *)y = {bf16_pair(a.x, a.y), bf16_pair(a.z, a.w), bf16_pair(b.x, b.y), bf16_pair(b.z, b.w)};
+}
+
+// Writes n results, of x in shared memory.
+template <class Y> DEVICE void put_row(Y *y, const float *x, unsigned n) {
+	enum { LINE = 16 / sizeof(Y) };
+	unsigned done = (size_t)y % 16 == 0 ? n / LINE * LINE : 0;
+	for (unsigned k = LINE * threadIdx.x; k < done; k += LINE * blockDim.x) {
+		put_line(y + k, x + k);
+	}
+	for (unsigned k = done + threadIdx.x; k < n; k += blockDim.x) {
+		put(y + k, x[k]);
+	}
+}
+
+// The dot products that a thread computes at a time: those of SIDE vectors with SIDE. It reads two numbers of each for as many products as
+// the square of that. Seven makes little that nobody needs of the 27 vectors of 26 fields and a dense part.
+enum { SIDE = 7 };
+
+struct Tile {
+	unsigned v0, w0; // of vectors v0, … with w0, …, w0 <= v0
+	float sum[SIDE][SIDE];
+
+	// Of vectors as interact_rows copies them. Those behind the last one may be anything.
+	DEVICE void multiply(const float *x, unsigned dim, unsigned distance) {
+		for (int i = 0; i < SIDE; i++) {
+			for (int j = 0; j < SIDE; j++) {
+				sum[i][j] = 0;
+			}
 		}
-		v0 *= 4, w0 *= 4;
-		const float *a[4], *b[4];
-		for (int i = 0; i < 4; i++) {
-			// Behind the last vector, it once more.
-			a[i] = x + least(v0 + i, vectors - 1) * distance + v0 / 4 * GAP;
-			b[i] = x + least(w0 + i, vectors - 1) * distance + w0 / 4 * GAP;
-		}
-		float sum[4][4] = {};
-		// Were loops over elements unrolled, threads would have more than 64 registers, and fewer would run at once.
+		const float *a = x + 4 * v0, *b = x + 4 * w0;
 		unsigned left = dim;
+		// Were loops over elements unrolled, threads would need more registers.
 #pragma unroll 1
-		for (; GAP > 0 && left >= 4; left -= 4) {
-			float4 e[4];
-			for (int j = 0; j < 4; j++) {
-				e[j] = four(b[j]);
-				b[j] += 4;
-			}
-			for (int i = 0; i < 4; i++) {
-				float4 c = four(a[i]);
-				a[i] += 4;
-				for (int j = 0; j < 4; j++) {
-					sum[i][j] = fmaf(c.w, e[j].w, fmaf(c.z, e[j].z, fmaf(c.y, e[j].y, fmaf(c.x, e[j].x, sum[i][j]))));
+		for (; left >= 4; left -= 4, a += 4 * distance, b += 4 * distance) {
+#pragma unroll
+			for (int h = 0; h < 4; h += 2) {
+				float2 e[SIDE];
+				for (int j = 0; j < SIDE; j++) {
+					e[j] = *(const float2 *)(b + 4 * j + h);
+				}
+				for (int i = 0; i < SIDE; i++) {
+					float2 c = *(const float2 *)(a + 4 * i + h);
+					for (int j = 0; j < SIDE; j++) {
+						sum[i][j] = fmaf(c.y, e[j].y, fmaf(c.x, e[j].x, sum[i][j]));
+					}
 				}
 			}
 		}
 #pragma unroll 1
-		for (unsigned d = 0; d < left; d++) {
-			for (int i = 0; i < 4; i++) {
-				for (int j = 0; j < 4; j++) {
-					sum[i][j] = fmaf(a[i][d], b[j][d], sum[i][j]);
+		for (; left > 0; left--, a++, b++) {
+			for (int i = 0; i < SIDE; i++) {
+				for (int j = 0; j < SIDE; j++) {
+					sum[i][j] = fmaf(a[4 * i], b[4 * j], sum[i][j]);
 				}
 			}
 		}
-		for (unsigned i = 0, v = v0; i < 4 && v < vectors; i++, v++) {
+	}
+
+	template <class Y> DEVICE void put_all(Y *y, unsigned vectors) const {
+		bool below = v0 > w0;
+#pragma unroll
+		for (unsigned i = 0; i < SIDE; i++) {
+			unsigned v = v0 + i;
 			Y *row = y + v * (v - 1) / 2 + w0;
-			for (unsigned j = 0; j < 4; j++) {
-				if (w0 + j < v) {
+#pragma unroll
+			for (unsigned j = 0; j < SIDE; j++) {
+				if (v < vectors && (j < i || below)) {
 					put(row + j, sum[i][j]);
 				}
 			}
 		}
 	}
+};
+
+// The tile of a number. In the triangle of tiles, row r has r + 1.
+DEVICE Tile tile_of(unsigned number) {
+	Tile t;
+	for (t.v0 = 0, t.w0 = number; t.w0 > t.v0; t.v0++) {
+		t.w0 -= t.v0 + 1;
+	}
+	t.v0 *= SIDE, t.w0 *= SIDE;
+	return t;
 }
 
-// Shared memory has the vectors of an example and then its products, which are written to y in one piece, with zeros up to
-// so many columns behind them.
+// The products of an example's vectors as they are in memory, those of one vector with SIDE at a time.
+template <class Y> DEVICE void multiply_far(Y *y, const float *x, unsigned vectors, unsigned dim, unsigned sides) {
+	for (unsigned k = threadIdx.x; k < vectors * sides; k += blockDim.x) {
+		unsigned v = k / sides, w0 = k % sides * SIDE;
+		if (w0 >= v) {
+			continue;
+		}
+		float sum[SIDE] = {};
+		for (unsigned d = 0; d < dim; d++) {
+			float c = x[v * dim + d];
+			for (unsigned j = 0; j < SIDE; j++) {
+				sum[j] = fmaf(c, x[least(w0 + j, v) * dim + d], sum[j]);
+			}
+		}
+		for (unsigned j = 0; j < SIDE && w0 + j < v; j++) {
+			put(y + v * (v - 1) / 2 + w0 + j, sum[j]);
+		}
+	}
+}
+
+// Shared memory has the vectors of an example, the first four elements of all of them, and distance fours from these the next ones, and then in their place its products, which are written to y in one piece,
+// with zeros up to so many columns behind them. A thread has one tile then.
 template <class Y> DEVICE void interact_rows(Y *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows,
-	int vectors, int dim, int size, unsigned columns, float *shared) {
+	int vectors, int dim, int distance, int size, unsigned columns, float *shared) {
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
 	bool inside = i < rows;
 	const float *row = &at(x, ldx, i, 0);
 	Y *out = &at(y, ldy, i, 0);
-	unsigned pairs = vectors * (vectors - 1) / 2;
-	for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
-		put(out + p, 0);
-	}
+	unsigned pairs = vectors * (vectors - 1) / 2, sides = (vectors + SIDE - 1) / SIDE, tiles = sides * (sides + 1) / 2;
 	if (size == 0) {
 		if (inside) {
-			multiply_pairs<0>(out, row, vectors, dim, dim);
+			multiply_far(out, row, vectors, dim, sides);
+		}
+		for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
+			put(out + p, 0);
 		}
 		return;
 	}
-	enum { GAP = 4 };
-	float *copied = shared + threadIdx.y * size, *products = copied + (vectors + 3) / 4 * (4 * spaced(dim) + GAP);
+	float *copied = shared + threadIdx.y * size;
 	if (inside) {
-		copy_vectors<GAP>(copied, row, vectors, dim);
+		copy_vectors<12>(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return k * distance + v; });
+	}
+	__syncthreads();
+	Tile tile = tile_of(threadIdx.x);
+	bool needed = inside && threadIdx.x < tiles;
+	if (needed) {
+		tile.multiply(copied, dim, distance);
+	}
+	__syncthreads();
+	if (needed) {
+		tile.put_all(copied, vectors);
+	}
+	for (unsigned p = pairs + threadIdx.x; inside && p < columns; p += blockDim.x) {
+		copied[p] = 0;
 	}
 	__syncthreads();
 	if (inside) {
-		multiply_pairs<GAP>(products, copied, vectors, dim, spaced(dim));
-	}
-	__syncthreads();
-	for (unsigned p = threadIdx.x; inside && p < pairs; p += blockDim.x) {
-		put(out + p, products[p]);
+		put_row(out, copied, columns);
 	}
 }
 
-KERNEL interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
-	int dim, int size) {
+TILE_KERNEL(5) interact(float *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int distance, int size) {
 	extern __shared__ __align__(16) float shared[];
-	interact_rows(y, ldy, x, ldx, rows, vectors, dim, size, 0, shared);
+	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, vectors * (vectors - 1) / 2, shared);
 }
 
-KERNEL interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
-	int dim, int size, int columns) {
+TILE_KERNEL(5) interact_bf16(unsigned short *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows, int vectors,
+	int dim, int distance, int size, int columns) {
 	extern __shared__ __align__(16) float shared[];
-	interact_rows(y, ldy, x, ldx, rows, vectors, dim, size, columns, shared);
+	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, columns, shared);
 }
 
 // Copies the gradients of pairs to a square in shared memory for each example, size elements apart: that of vectors v
@@ -272,6 +336,99 @@ template <class First> DEVICE void mix_vectors(float *dx, const float *x, const 
 	}
 }
 
+// Copies n elements to shared memory, and does something else while it waits for the first of them.
+template <class Meanwhile> DEVICE void copy_row(float *to, const float *x, unsigned n, Meanwhile meanwhile) {
+	enum { TURN = 6 }; // as with copy_vectors
+	unsigned fours = (size_t)x % 16 == 0 ? n / 4 : 0, k = threadIdx.x, rest = 4 * fours + threadIdx.x;
+	float4 some[TURN];
+	float one = rest < n ? x[rest] : 0;
+	auto ask = [&] {
+		for (unsigned u = 0; u < TURN; u++) {
+			some[u] = four(x + 4 * least(k + u * blockDim.x, fours - 1));
+		}
+	};
+	auto put = [&] {
+		for (unsigned u = 0; u < TURN; u++) {
+			*(float4 *)(to + 4 * least(k + u * blockDim.x, fours - 1)) = some[u];
+		}
+	};
+	if (fours > 0) {
+		ask();
+	}
+	meanwhile();
+	if (fours > 0) {
+		put();
+	}
+	for (k += TURN * blockDim.x; k < fours; k += TURN * blockDim.x) {
+		ask();
+		put();
+	}
+	if (rest < n) {
+		to[rest] = one;
+	}
+	for (rest += blockDim.x; rest < n; rest += blockDim.x) {
+		to[rest] = x[rest];
+	}
+}
+
+// The vectors for which threads have registers: interactFew.
+enum { FEW = 28 };
+
+// The same sums of at most FEW vectors, where each thread has one element of all vectors of an example, and its sums. So it takes
+// each gradient once, for both vectors of the pair. In the order of the pairs, what a sum gets is in the order of the vectors. g is room in shared
+// memory for the gradients, and four more.
+template <class First> DEVICE void mix_few(float *dx, const float *row, const float *dy, bool inside, unsigned vectors, unsigned dim, float *g,
+	const First &first) {
+	unsigned d = threadIdx.x;
+	float x[FEW], sum[FEW], more = 0;
+	if (inside) {
+		copy_row(g, dy, vectors * (vectors - 1) / 2, [&] {
+			const float *from = row + d;
+#pragma unroll
+			for (unsigned v = 0; v < FEW; v++, from += dim) {
+				if (v < vectors) {
+					x[v] = *from;
+				}
+			}
+			more = first.more(d);
+		});
+	}
+	__syncthreads();
+	if (!inside) {
+		return;
+	}
+	float4 some = {}, next = four(g); // asked for before it is needed
+#pragma unroll
+	for (unsigned v = 0; v < FEW; v++) {
+		if (v >= vectors) {
+			break;
+		}
+		sum[v] = 0;
+#pragma unroll
+		for (unsigned w = 0; w < v; w++) {
+			unsigned p = v * (v - 1) / 2 + w;
+			if (p % 4 == 0) {
+				some = next;
+				next = four(g + p + 4);
+			}
+			float by = p % 4 == 0 ? some.x : p % 4 == 1 ? some.y : p % 4 == 2 ? some.z : some.w;
+			sum[v] = fmaf(by, x[w], sum[v]);
+			sum[w] = fmaf(by, x[v], sum[w]);
+		}
+		sum[v] = fmaf(0, x[v], sum[v]);
+	}
+	if (First::VECTORS > 0) {
+		first.put(row, d, more, sum[0]);
+	}
+	float *to = dx + d;
+#pragma unroll
+	for (unsigned v = First::VECTORS; v < FEW; v++, to += dim) {
+		if (v < vectors) {
+			*to = sum[v];
+		}
+	}
+}
+
 // The same, one element at a time, from the gradients of pairs as they are.
 template <class First> DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int dim, const First &first) {
 	for (int k = threadIdx.x; k < vectors * dim; k += blockDim.x) {
@@ -292,8 +449,8 @@ template <class First> DEVICE void mix_far(float *dx, const float *x, const floa
 	}
 }
 
-// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors. dx, row and first are
-// those of the example of this thread.
+// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors; if distance is 0, the gradients
+// as they are. dx, row and first are those of the example of this thread.
 template <class First> DEVICE void interact_grads(float *dx, const float *row, const float *__restrict__ dy, int lddy, int rows, int vectors,
 	int dim, int distance, int size, float *shared, const First &first) {
 	int begin = blockIdx.x * blockDim.y, i = begin + threadIdx.y;
@@ -305,8 +462,12 @@ template <class First> DEVICE void interact_grads(float *dx, const float *row, c
 		return;
 	}
 	float *square = shared + threadIdx.y * size, *copied = square + vectors * distance;
+	if (distance == 0) {
+		mix_few(dx, row, &at(dy, lddy, i, 0), inside, vectors, dim, square, first);
+		return;
+	}
 	if (inside) {
-		copy_vectors<0>(copied, row, vectors, dim);
+		copy_vectors<4>(copied, row, vectors, dim, [=](unsigned v, unsigned k) { return v * (spaced(dim) / 4) + k; });
 	}
 	copy_gradients(shared, size, distance, &at(dy, lddy, begin, 0), lddy, least(blockDim.y, rows - begin), vectors);
 	__syncthreads();
@@ -315,7 +476,7 @@ template <class First> DEVICE void interact_grads(float *dx, const float *row, c
 	}
 }
 
-KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
+TILE_KERNEL(5) interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx,
 	const float *__restrict__ dy, int lddy, int rows, int vectors, int dim, int distance, int size) {
 	extern __shared__ __align__(16) float shared[];
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
@@ -323,7 +484,7 @@ KERNEL interact_grad(float *__restrict__ dx, int lddx, const float *__restrict__
 }
 
 // ldhalf is 0 if half is not needed; columns is how many it has, of which those behind the first vector become 0.
-KERNEL interact_grad_first(float *__restrict__ dx, int lddx, float *__restrict__ dz, int lddz, unsigned short *__restrict__ half, int ldhalf,
+TILE_KERNEL(5) interact_grad_first(float *__restrict__ dx, int lddx, float *__restrict__ dz, int lddz, unsigned short *__restrict__ half, int ldhalf,
 	const float *__restrict__ x, int ldx, const float *__restrict__ dy, int lddy, const float *__restrict__ others, int ldothers, int rows,
 	int vectors, int dim, int distance, int size, int columns, int a) {
 	extern __shared__ __align__(16) float shared[];

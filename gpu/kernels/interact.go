@@ -1,10 +1,13 @@
 package kernels
 
-import "aibox/gpu"
+import (
+	"aibox/gpu"
+	"aibox/internal/kernel"
+)
 
 var (
-	kernelInteract          = declare("interact", "wi ri iiii")
-	kernelInteractBF16      = declare("interact_bf16", "wi ri iiiii")
+	kernelInteract          = declare("interact", "wi ri iiiii")
+	kernelInteractBF16      = declare("interact_bf16", "wi ri iiiiii")
 	kernelInteractGrad      = declare("interact_grad", "wi ri ri iiiii")
 	kernelInteractGradFirst = declare("interact_grad_first", "wi wi wi ri ri ri iiiiiii")
 )
@@ -15,18 +18,27 @@ const (
 	// blockExamples is the most examples of a block, for which interact_grad has registers. With more, blocks
 	// take so much shared memory that some of a multiprocessor's is left over.
 	blockExamples = 4
+	// tileSide is of how many vectors a thread of interact computes the products with as many.
+	tileSide = 7
+	// leastThreads is the fewest threads of an example of interact, which copy its vectors together.
+	leastThreads, warp = 8, 32
+	// tileThreads is how many threads a block of these kernels may have.
+	tileThreads = 128
+	// interactFew is for how many vectors a thread of interact_grad has registers, and fewThreads how many threads its blocks then have, if
+	// an example does not need more.
+	interactFew, fewThreads = 28, 64
 )
 
 // examples is the geometry of a kernel with a thread for each tile of an example, or with as many as a block
 // has, and how many elements of shared memory an example gets: size, or 0 if a block does not have so many.
 func examples(rows, tiles, size int) (g gpu.Geometry, each int) {
 	threads := 8
-	for threads < min(tiles, blockThreads) {
+	for threads < min(tiles, tileThreads) {
 		threads *= 2
 	}
-	n := min(blockExamples, blockThreads/threads, mostShared/(4*size))
+	n := min(blockExamples, tileThreads/threads, mostShared/(4*size))
 	if n == 0 {
-		n, threads, size = 1, blockThreads, 0
+		n, threads, size = 1, tileThreads, 0
 	}
 	grid, block := gpu.Dim{X: (rows + n - 1) / n}, gpu.Dim{X: threads, Y: n}
 	return gpu.Geometry{Grid: grid, Block: block, SharedBytes: 4 * n * size}, size
@@ -39,8 +51,8 @@ func (k *Set) Interact(s gpu.Stream, y, x Matrix, dim, rows int) error {
 		return nil
 	}
 	f := x.Columns / dim
-	g, size := pairExamples(rows, f, dim)
-	k.with().writes(y, rows).reads(x, rows).ints(rows, f, dim, size)
+	g, distance, size := pairExamples(rows, f, dim, kernel.Pairs(f))
+	k.with().writes(y, rows).reads(x, rows).ints(rows, f, dim, distance, size)
 	return k.launch(s, kernelInteract, g)
 }
 
@@ -50,15 +62,26 @@ func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error 
 		return nil
 	}
 	f := x.Columns / dim
-	g, size := pairExamples(rows, f, dim)
-	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, f, dim, size, y.Columns)
+	g, distance, size := pairExamples(rows, f, dim, y.Columns)
+	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, f, dim, distance, size, y.Columns)
 	return k.launch(s, kernelInteractBF16, g)
 }
 
-// pairExamples is examples of Interact, for f vectors of dim numbers.
-func pairExamples(rows, f, dim int) (g gpu.Geometry, each int) {
-	fours := quarter(f)
-	return examples(rows, fours*(fours+1)/2, fours*(16*quarter(dim)+4)+4*quarter(f*(f-1)/2))
+// pairExamples is the geometry of Interact, for f vectors of dim numbers: a thread for each tile of an example, as many examples as a warp has threads for,
+// and for each example size elements of shared memory, or 0 if a block does not have so many. They hold its vectors, the
+// next four elements of each distance fours behind those before, and then its results, of so many columns.
+func pairExamples(rows, f, dim, columns int) (g gpu.Geometry, distance, size int) {
+	sides := (f + tileSide - 1) / tileSide
+	tiles := sides * (sides + 1) / 2
+	// What threads read and write at the same time, of one example or of two, lies in as many banks as can be.
+	distance = sides*tileSide | 1
+	size = (4*max(quarter(dim)*distance, quarter(columns))+15)/32*32 + 16
+	threads := max(leastThreads, tiles)
+	n := min(max(1, warp/threads), mostShared/(4*size))
+	if n == 0 || threads > tileThreads {
+		n, threads, size = 1, tileThreads, 0
+	}
+	return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: threads, Y: n}, SharedBytes: 4 * n * size}, distance, size
 }
 
 // InteractGrad is the derivative of Interact: for each vector the sum of all vectors times the
@@ -99,7 +122,13 @@ func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, d
 }
 
 // gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows of the square of gradients are apart.
+// It is 0 where each thread has one element of all vectors, in registers.
 func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
+	if f <= interactFew && dim <= tileThreads {
+		size := 4*quarter(kernel.Pairs(f)) + 4
+		n := min(max(1, fewThreads/dim), mostShared/(4*size))
+		return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: dim, Y: n}, SharedBytes: 4 * n * size}, 0, size
+	}
 	// Gradients are written to rows and to columns of a square. With an odd number of fours in a row, those
 	// of a column are in as many banks as can be.
 	distance = 4 * (quarter(f) | 1)

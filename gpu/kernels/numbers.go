@@ -3,7 +3,7 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelToBF16 = declare("to_bf16", "wi ri iii")
+	kernelToBF16 = declare("to_bf16", "wi ri iiii")
 	kernelFinite = declare("check_finite", "u ri ii")
 )
 
@@ -14,7 +14,11 @@ func (k *Set) ToBF16(s gpu.Stream, y Half, x Matrix, rows int) error {
 		return nil
 	}
 	k.with().add(gpu.Write(y.Region(rows))).ints(y.Stride).reads(x, rows).ints(rows, y.Columns, x.Columns)
-	return k.launch(s, kernelToBF16, elements(rows, y.Columns))
+	each := 1
+	if y.Offset%8 == 0 {
+		each = atOnce([]int{y.Columns, y.Stride, x.Columns, x.Stride}, x.Region(rows))
+	}
+	return k.ints(each).launch(s, kernelToBF16, elements(rows, y.Columns/each))
 }
 
 // Finite sets the flag, 4 bytes of device memory, to 1 if an element of x is infinite or NaN. Otherwise

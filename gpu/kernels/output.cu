@@ -1,50 +1,189 @@
 #include "activation.h"
 #include "loss.h"
+#include "numbers.h"
 #include "pairs.h"
 #include "rows.h"
 
-// Each row has LANES threads, which read it twice: for its logit, and, from a cache, for what goes on to the layer before. put(j, g) takes the
-// gradient of column j.
-template <class Put> DEVICE void output_rows(float *z, int ldz, float *terms, int ldterms, float *dz, int lddz, const float *__restrict__ x, int ldx,
-	const float *__restrict__ w, int ldw, const float *bias, int biased, const float *labels, int ldlabels, const float *weights, int weighted,
-	const float *check, int rows, int columns, int total, int a, Put put) {
-	__shared__ float slopes[256 / LANES];
-	int i = thread_number() / LANES, lane = thread_number() % LANES;
-	bool inside = i < rows;
-	float sum = 0;
-	for (int j = lane; inside && j < columns; j += LANES) {
-		sum = fmaf(at(x, ldx, i, j), at(w, ldw, j, 0), sum);
+// A row has OUTPUT_LANES threads. Each adds up what four of the threads of row_tree would, so that it reads four numbers at once.
+enum { OUTPUT_LANES = LANES / 4, OUTPUT_ROWS = 16 };
+
+// What row_tree makes of the sums of all threads of a row.
+DEVICE float tree_of(const float *sums) {
+	float tree[LANES];
+	for (int i = 0; i < LANES; i++) {
+		tree[i] = sums[i];
 	}
-	float logit = row_tree(sum), *slope = slopes + threadIdx.x / LANES;
+#pragma unroll
+	for (int w = LANES / 2; w > 0; w /= 2) {
+		for (int i = 0; i < w; i++) {
+			tree[i] += tree[i + w];
+		}
+	}
+	return tree[0];
+}
+
+// Copies n elements, ld apart, with as many threads, of which this is one, to shared memory.
+DEVICE void copy_elements(float *to, const float *x, int ld, int n, int thread, int threads) {
+	enum { TURN = 16 }; // all loads of a turn are under way at once
+	int fours = ld == 1 && (size_t)x % 16 == 0 ? n / 4 : 0;
+	for (int k = thread; k < fours; k += TURN * threads) {
+		float4 some[TURN];
+		for (int u = 0; u < TURN; u++) {
+			int at = k + u * threads;
+			some[u] = ((const float4 *)x)[at < fours ? at : fours - 1];
+		}
+		for (int u = 0; u < TURN; u++) {
+			int at = k + u * threads;
+			((float4 *)to)[at < fours ? at : fours - 1] = some[u];
+		}
+	}
+	for (int k = 4 * fours + thread; k < n; k += threads) {
+		to[k] = at(x, ld, k, 0);
+	}
+}
+
+DEVICE void put_number(float *y, float x) { *y = x; }
+DEVICE void put_number(unsigned short *y, float x) { *y = bf16_bits(x); }
+
+DEVICE void put_four(float *y, const float *x) { put(y, numbers<4>(x)); }
+DEVICE void put_four(unsigned short *y, const float *x) { put((float *)y, Numbers<2>{{bf16_pair(x[0], x[1]), bf16_pair(x[2], x[3])}}); }
+
+// What a thread has of a row x: each fourth four of its numbers, from number first on.
+struct OutputRow {
+	const float *x, *w;
+	int ldw, columns, first;
+
+	// Four numbers from number j on, of which some may be missing. In shared memory there is room behind the last one.
+	template <bool SHARED> DEVICE Numbers<4> four_of(const float *x, int ld, int j) const {
+		if constexpr (SHARED) {
+			return numbers<4>(x + j);
+		} else {
+			Numbers<4> some = {};
+			for (int h = 0; h < 4; h++) {
+				if (j + h < columns) {
+					some.v[h] = at(x, ld, j + h, 0);
+				}
+			}
+			return some;
+		}
+	}
+
+	// Adds up the products with w.
+	template <bool SHARED> DEVICE void add_up(float *sum) const {
+#pragma unroll 4
+		for (int j = first; j < columns; j += LANES) {
+			Numbers<4> value = four_of<SHARED>(x, 1, j), by = four_of<SHARED>(w, ldw, j);
+			for (int h = 0; h < 4; h++) {
+				if (j + h < columns) {
+					sum[h] = fmaf(value.v[h], by.v[h], sum[h]);
+				}
+			}
+		}
+	}
+
+	// What goes on to the layer before. If it is aligned, four numbers can be written at once.
+	template <bool SHARED, class Y> DEVICE void derive(Y *dx, bool aligned, float slope, int a) const {
+#pragma unroll 4
+		for (int j = first; j < columns; j += LANES) {
+			Numbers<4> value = four_of<SHARED>(x, 1, j), by = four_of<SHARED>(w, ldw, j);
+			for (int h = 0; h < 4; h++) {
+				value.v[h] = derived(a, value.v[h], slope * by.v[h]);
+			}
+			if (aligned) {
+				put_four(dx + j, value.v);
+				continue;
+			}
+			for (int h = 0; h < 4; h++) {
+				if (j + h < columns) {
+					put_number(dx + j + h, value.v[h]);
+				}
+			}
+		}
+	}
+};
+
+// Shared memory has w and the rows of a block, size elements apart, so that they are read from memory once; or size is 0, if a block does not have so many.
+template <class Y> DEVICE void output_rows(float *z, int ldz, float *terms, int ldterms, float *dz, int lddz, Y *__restrict__ dx, int lddx,
+	const float *__restrict__ x, int ldx, const float *__restrict__ w, int ldw, const float *bias, int biased,
+	const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a, int size, float *shared) {
+	__shared__ __align__(16) float sums[OUTPUT_ROWS][LANES];
+	int i = thread_number() / OUTPUT_LANES, lane = threadIdx.x % OUTPUT_LANES, place = threadIdx.x / OUTPUT_LANES;
+	bool inside = i < rows;
+	OutputRow row{&at(x, ldx, i, 0), w, ldw, columns, 4 * lane};
+	float label = 0, weight = 0, sum[4] = {};
+	if (inside) {
+		label = at(labels, ldlabels, i, 0);
+		weight = weight_of(weights, weighted, i);
+	}
+	if (size > 0) {
+		float *kept = shared + (place + 1) * size;
+		// The first weights are asked for together with the rows.
+		int fours = ldw == 1 && (size_t)w % 16 == 0 ? columns / 4 : 0, done = 4 * (fours < (int)blockDim.x ? fours : blockDim.x);
+		bool early = (int)threadIdx.x < fours;
+		float4 four_weights = {};
+		if (early) {
+			four_weights = ((const float4 *)w)[threadIdx.x];
+		}
+		if (inside) {
+			copy_elements(kept, row.x, 1, columns, lane, OUTPUT_LANES);
+		}
+		if (early) {
+			((float4 *)shared)[threadIdx.x] = four_weights;
+		}
+		copy_elements(shared + done, w + (size_t)done * ldw, ldw, columns - done, threadIdx.x, blockDim.x);
+		row.x = kept, row.w = shared;
+		__syncthreads();
+		if (inside) {
+			row.add_up<true>(sum);
+		}
+	} else if (inside) {
+		row.add_up<false>(sum);
+	}
+	for (int h = 0; h < 4; h++) {
+		sums[place][row.first + h] = sum[h];
+	}
+	__syncthreads();
+	if (!inside) {
+		return;
+	}
+	float logit = tree_of(sums[place]);
 	if (biased) {
 		logit += *bias;
 	}
-	if (inside && lane == 0) {
+	float slope = loss_slope(logit, label, weight, total);
+	Y *down = &at(dx, lddx, i, 0);
+	bool aligned = columns % 4 == 0 && (size_t)down % (4 * sizeof(Y)) == 0;
+	if (size == 0) {
+		row.derive<false>(down, aligned, slope, a);
+	} else if (a == RELU) {
+		row.derive<true>(down, aligned, slope, RELU); // which needs no branches
+	} else {
+		row.derive<true>(down, aligned, slope, a);
+	}
+	if (lane == 0) {
 		at(z, ldz, i, 0) = logit;
-		at(dz, lddz, i, 0) = *slope = loss_slope(logit, at(labels, ldlabels, i, 0), weight_of(weights, weighted, i), total);
-	}
-	if (inside && lane == 1) {
-		at(terms, ldterms, i, 0) = loss_term(logit, at(labels, ldlabels, i, 0), weight_of(weights, weighted, i), *check);
-	}
-	__syncthreads();
-	for (int j = lane; inside && j < columns; j += LANES) {
-		put(i, j, derived(a, at(x, ldx, i, j), *slope * at(w, ldw, j, 0)));
+		at(dz, lddz, i, 0) = slope;
+		at(terms, ldterms, i, 0) = loss_term(logit, label, weight, *check);
 	}
 }
 
-KERNEL output_layer(float *__restrict__ z, int ldz, float *__restrict__ terms, int ldterms, float *__restrict__ dz, int lddz,
+#define OUTPUT_KERNEL extern "C" __global__ void __launch_bounds__(OUTPUT_ROWS * OUTPUT_LANES)
+
+OUTPUT_KERNEL output_layer(float *__restrict__ z, int ldz, float *__restrict__ terms, int ldterms, float *__restrict__ dz, int lddz,
 	float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *__restrict__ w, int ldw, const float *bias, int biased,
-	const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a) {
-	output_rows(z, ldz, terms, ldterms, dz, lddz, x, ldx, w, ldw, bias, biased, labels, ldlabels, weights, weighted, check, rows, columns, total, a,
-		[=](int i, int j, float g) { at(dx, lddx, i, j) = g; });
+	const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a, int size) {
+	extern __shared__ __align__(16) float shared[];
+	output_rows(z, ldz, terms, ldterms, dz, lddz, dx, lddx, x, ldx, w, ldw, bias, biased, labels, ldlabels, weights, weighted, check, rows, columns, total, a,
+		size, shared);
 }
 
 // output_layer where dx is needed in bfloat16 alone.
-KERNEL output_layer_bf16(float *__restrict__ z, int ldz, float *__restrict__ terms, int ldterms, float *__restrict__ dz, int lddz,
-	unsigned short *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *__restrict__ w, int ldw, const float *bias,
-	int biased, const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a) {
-	output_rows(z, ldz, terms, ldterms, dz, lddz, x, ldx, w, ldw, bias, biased, labels, ldlabels, weights, weighted, check, rows, columns, total, a,
-		[=](int i, int j, float g) { at(dx, lddx, i, j) = bf16_bits(g); });
+OUTPUT_KERNEL output_layer_bf16(float *__restrict__ z, int ldz, float *__restrict__ terms, int ldterms, float *__restrict__ dz, int lddz,
+	unsigned short *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *__restrict__ w, int ldw, const float *bias, int biased,
+	const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a, int size) {
+	extern __shared__ __align__(16) float shared[];
+	output_rows(z, ldz, terms, ldterms, dz, lddz, dx, lddx, x, ldx, w, ldw, bias, biased, labels, ldlabels, weights, weighted, check, rows, columns, total, a,
+		size, shared);
 }
 
 // The sums of chunks of x, each row times its number of g, and of what goes on to the layer before.

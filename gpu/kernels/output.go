@@ -3,8 +3,8 @@ package kernels
 import "aibox/gpu"
 
 var (
-	kernelOutput     = declare("output_layer", "wi wi wi wi ri ri ri ri ri r iiii")
-	kernelOutputBF16 = declare("output_layer_bf16", "wi wi wi wi ri ri ri ri ri r iiii")
+	kernelOutput     = declare("output_layer", "wi wi wi wi ri ri ri ri ri r iiiii")
+	kernelOutputBF16 = declare("output_layer_bf16", "wi wi wi wi ri ri ri ri ri r iiiii")
 	kernelOutputSums = declare("output_sums", "ww ri ri ri iii")
 )
 
@@ -37,8 +37,20 @@ func (k *Set) output(s gpu.Stream, n number, o *Output, dx gpu.Region, stride, r
 	}
 	k.with().writes(o.Logits, rows).writes(o.Terms, rows).writes(o.Gradient, rows).add(gpu.Write(dx)).ints(stride)
 	k.reads(o.X, rows).reads(o.W, o.X.Columns).perhaps(o.Bias, 1, o.X).reads(o.Labels, rows).perhaps(o.Weights, rows, o.X)
-	k.add(gpu.Read(o.Check)).ints(rows, o.X.Columns, o.Total, int(o.Activation))
-	return k.launch(s, n, rowGroups(rows))
+	g, size := outputRows(rows, o.X.Columns)
+	k.add(gpu.Read(o.Check)).ints(rows, o.X.Columns, o.Total, int(o.Activation), size)
+	return k.launch(s, n, g)
+}
+
+// outputRows is the geometry of Output: a block has 16 rows, with four threads each, and shared memory for them and for the weights, size elements apart, so
+// that what threads read at once lies in as many banks as can be; size is 0 if a block does not have so many.
+func outputRows(rows, columns int) (g gpu.Geometry, size int) {
+	const each, threads = 16, 4
+	size = (columns+15)/32*32 + 16
+	if 4*((each+1)*size+each*lanes) > mostShared {
+		size = 0
+	}
+	return gpu.Geometry{Grid: gpu.Dim{X: (rows + each - 1) / each}, Block: gpu.Dim{X: each * threads}, SharedBytes: 4 * (each + 1) * size}, size
 }
 
 // OutputSums leaves in dots and in sums what FinishSums makes the gradient of W and the sums of the columns of dx of, before they are rounded. Each is

@@ -33,9 +33,19 @@ KERNEL table_collect(const int *flag, float *rows, const int *index, const int *
 	if (i >= (unsigned)n) {
 		return;
 	}
-	float *s = table_row(rows, index, i, words) + words - STATISTICS;
-	float show = s[SHOW], click = s[CLICK];
-	unsigned seen = __float_as_uint(s[SEEN]), count = __float_as_uint(s[COUNT]), today = (unsigned)day;
+	float *row = table_row(rows, index, i, words) + words - STATISTICS;
+	int lo = starts[i], hi = starts[i + 1], stopped = *flag; // all at the same time
+	bool at_once = words % 4 == 0 && (size_t)rows % 16 == 0;
+	Numbers<STATISTICS> s;
+	if (at_once) {
+		s = numbers<STATISTICS>(row);
+	} else {
+		for (int k = 0; k < STATISTICS; k++) {
+			s.v[k] = row[k];
+		}
+	}
+	float show = s.v[SHOW], click = s.v[CLICK];
+	unsigned seen = __float_as_uint(s.v[SEEN]), count = __float_as_uint(s.v[COUNT]), today = (unsigned)day;
 	if (count > 0 && show_decay != 1 && today > seen) {
 		double power = 1, base = show_decay;
 		for (unsigned days = today - seen; days > 0; days >>= 1) {
@@ -47,16 +57,19 @@ KERNEL table_collect(const int *flag, float *rows, const int *index, const int *
 		show = (float)(show * power);
 		click = (float)(click * power);
 	}
-	int lo = starts[i], hi = starts[i + 1];
 	Numbers<1> clicks = {before[hi] - before[lo]};
 	add_up(clicks, lo / COUNTED, hi / COUNTED, [&](int block) { return numbers<1>(blocks + block); });
 	unsigned shows = (unsigned)(hi - lo), room = 0xffffffffu - count;
 	count += shows < room ? shows : room;
-	if (!*flag) {
-		s[SHOW] = show + (float)shows;
-		s[CLICK] = click + clicks.v[0];
-		s[SEEN] = __uint_as_float(today);
-		s[COUNT] = __uint_as_float(count);
+	if (!stopped) {
+		s = {{show + (float)shows, click + clicks.v[0], __uint_as_float(today), __uint_as_float(count)}};
+		if (at_once) {
+			put(row, s);
+		} else {
+			for (int k = 0; k < STATISTICS; k++) {
+				row[k] = s.v[k];
+			}
+		}
 	}
 	admitted[i] = count >= (unsigned)least;
 }

@@ -1,7 +1,7 @@
 // Rows of the sparse table: see table.go.
 #pragma once
 
-#include "aibox.h"
+#include "numbers.h"
 
 // The numbers of Format.
 enum { FLOAT32, FLOAT16, BFLOAT16 };
@@ -21,15 +21,6 @@ DEVICE float decayed(const float *factors, int k, float v) {
 
 // n / d, of the inverse of d: see inverse.
 DEVICE unsigned divided(unsigned n, long long inverse) { return __umul64hi(2 * (unsigned long long)n, inverse); }
-
-// Numbers that follow one another. A thread works on 4 of them, which it reads and writes at once, where they are at addresses
-// that 16 divides, else on 1: see atOnce.
-template <int N> struct alignas(4 * N) Numbers {
-	float v[N];
-};
-
-template <int N> DEVICE Numbers<N> numbers(const float *from) { return *(const Numbers<N> *)from; }
-template <int N> DEVICE void put(float *to, const Numbers<N> &x) { *(Numbers<N> *)to = x; }
 
 // sum + factor·x. With a factor of 1 that is the sum of the two.
 template <int N> DEVICE void add_product(Numbers<N> &sum, float factor, const Numbers<N> &x) {

@@ -53,7 +53,7 @@ func (r *rig) rounded(what string, h halfs, want func(i, j int) float32) {
 }
 
 var _ = add("bf16", func(r *rig) {
-	n, c := r.rowCount(), 2*r.columnCount()
+	n, c := r.rowCount(), 2*(1+r.IntN(2))*r.columnCount()
 	x := r.matrix(n, c, func() float32 {
 		if r.IntN(16) == 0 {
 			return math.Float32frombits(0x7f800001 | r.Uint32()&0x80000000) // NaN that rounding makes an infinity

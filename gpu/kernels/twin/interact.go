@@ -16,7 +16,7 @@ var _ = add(emulated.Kernels{
 		out := halfs(b, 0)
 		pairs(b, out.set)
 		examples(b, b.Int32(4), func(i int) {
-			for j := kernel.Pairs(b.Int32(5)); j < b.Int32(8); j++ {
+			for j := kernel.Pairs(b.Int32(5)); j < b.Int32(9); j++ {
 				out.set(i, j, 0)
 			}
 		})

@@ -10,12 +10,14 @@ import (
 var _ = add(emulated.Kernels{
 	"to_bf16": {Run: func(b *emulated.Block) {
 		y, x := halfs(b, 0), at(b, 2)
-		given := b.Int32(6)
-		elements(b, b.Int32(4), b.Int32(5), func(i, j int) {
-			if j < given {
-				y.set(i, j, x.row(i)[j])
-			} else {
-				y.set(i, j, 0)
+		given, each := b.Int32(6), b.Int32(7)
+		elements(b, b.Int32(4), b.Int32(5)/each, func(i, first int) {
+			for j := first * each; j < (first+1)*each; j++ {
+				if j < given {
+					y.set(i, j, x.row(i)[j])
+				} else {
+					y.set(i, j, 0)
+				}
 			}
 		})
 	}},

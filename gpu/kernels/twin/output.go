@@ -33,7 +33,8 @@ func output(b *emulated.Block, put func(i, j int, g float32)) {
 	z, terms, dz := at(b, 0), at(b, 2), at(b, 4)
 	x, w, bias, labels, weights := at(b, 8), at(b, 10), at(b, 12), at(b, 14), at(b, 16)
 	check, columns, total, a := emulated.Slice[float32](b, 18)[0], b.Int32(20), b.Int32(21), kernels.Activation(b.Int32(22))
-	rows(b, b.Int32(19), func(i int) {
+	lo, hi := b.Linear()
+	for i := lo / 4; i < min(hi/4, b.Int32(19)); i++ {
 		logit := laneSum(columns, func(sum float32, j int) float32 { return kernel.FMA(x.row(i)[j], w.row(j)[0], sum) })
 		if bias.stride > 0 {
 			logit += bias.data[0]
@@ -44,5 +45,5 @@ func output(b *emulated.Block, put func(i, j int, g float32)) {
 		for j := range columns {
 			put(i, j, derived(a, x.row(i)[j], slope*w.row(j)[0]))
 		}
-	})
+	}
 }
