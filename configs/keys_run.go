@@ -103,7 +103,7 @@ var runKeys = []Key{
 	{Path: "pipeline.pull_queue", Default: "2", Range: "[1,1024]",
 		Meaning: "How many passes may wait between the table and training, with their rows pinned in memory. Fewer wait if their rows do not fit sparse_table.memory_bytes."},
 	{Path: "pipeline.reader_threads", Default: "0", Range: "[0,4096]",
-		Meaning: "Threads that decode the data. 0 means one per core, or with engine.embeddings: device seven for each eight cores: the short pieces of work that feed the devices would wait for a core."},
+		Meaning: "Threads that decode the data. 0 means one per core."},
 	{Path: "pipeline.compute_threads", Default: "0", Range: "[0,4096]",
 		Meaning: "Threads that compute the network. 0 means one per core."},
 	{Path: "pipeline.chunk_bytes", Default: "4MiB", Range: "[4096,134217728]",

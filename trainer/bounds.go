@@ -45,7 +45,7 @@ func fasterReading(job *configs.Job, cores int, busy float64, files int) string 
 	switch {
 	case busy >= coresBusy:
 		return "use more cores, or leave out columns that are not needed (role: ignore)"
-	case job.Pipeline.ReaderThreads > 0 && threads < cores:
+	case threads < cores:
 		return fmt.Sprintf("increase pipeline.reader_threads, which is %d, or set it to 0", threads)
 	case jobparts.Compressed(job) && files < min(threads, 8):
 		return fmt.Sprintf("one thread decompresses a file, and data.train has %d; use more and smaller files, or files that are not compressed", files)

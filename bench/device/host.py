@@ -16,18 +16,15 @@ def job(options, part):
     place = log_of(options, size.examples)
     files = four(place)
     print(f"The whole job of DLRM, second of two epochs, thousands of examples a second, and the share of the time that each stage was busy. {JOB_GOAL}\n")
-    table = Table("batch", "precision", "embeddings", "reader threads, if not those of the default", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for", "time it waited for rows", "step, µs", "device at work")
+    table = Table("batch", "precision", "embeddings", "examples", "RE", "ST", "EL+JL", "what bounds it", "rows that stayed on the device", "rows it waited for", "time it waited for rows", "step, µs", "device at work")
     _, middle, large = size.batches
     precise, fast = engine.precisions()[:2]
-    cases = [(batch, precision, where, 0) for batch, precision in ((middle, fast), (middle, precise), (large, fast)) for where in reversed(engine.placements())]
-    # With embeddings on the device, readers leave some cores to training: is that as it should be?
-    cores = len(os.sched_getaffinity(0))
-    cases[1:1] = [(middle, fast, "device", threads) for threads in (cores, cores * 3 // 4) if "device" in engine.placements()]
-    for batch, precision, where, threads in part.in_time(cases):
+    cases = [(batch, precision, where) for batch, precision in ((middle, fast), (middle, precise), (large, fast)) for where in reversed(engine.placements())]
+    for batch, precision, where in part.in_time(cases):
         try:
             summary = place.train({
                 **engine.keys(precision, embeddings=where), **place.input("train", "parquet"),
-                "data.train": files, "data.eval": [], "training.batch_size": batch, "training.epochs": 2, "pipeline.reader_threads": threads,
+                "data.train": files, "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
                 # So that there are passes enough for stages to work at the same time.
                 "pipeline.batches_per_pass": max(1, size.examples // 8 // batch), "snapshots.every": "none"})
         except SystemExit as e:
@@ -35,7 +32,7 @@ def job(options, part):
             continue
         epoch = summary["epochs"][-1]
         busy = {stage["name"]: f"{stage['busy_seconds'] / epoch['seconds']:.0%}" for stage in epoch["stages"]}
-        table.row(batch, precision, where, threads or "", rate([epoch["examples"] / epoch["seconds"]]),
+        table.row(batch, precision, where, rate([epoch["examples"] / epoch["seconds"]]),
                   *(busy.get(name, "–") for name in ("RE", "ST", "EL+JL")), (summary.get("bound") or summary["limiting_stage"]).split(":")[0], *traffic(summary))
 
 

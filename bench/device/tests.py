@@ -17,10 +17,10 @@ KERNELS = "-test.run=^TestDevice$"
 # more afterwards; the others run twice, since errors
 # of order do not show every time, unless time is short.
 RUNS = [
+    ("kernels.test", [KERNELS], 80, True),
     ("cuda.test", ["-test.skip=^TestFake$|^TestConformance/^Broken$|^TestGroupBreaks$"], 110, True),
     ("cuda.test", ["-test.run=^TestConformance$/^Broken$"], 20, False),
     ("cuda.test", ["-test.run=^TestGroupBreaks$"], 20, False),
-    ("kernels.test", [KERNELS], 80, True),
 ]
 LINES = re.compile(r"^ *--- (PASS|FAIL|SKIP): ", re.MULTILINE)
 TOOL = "compute-sanitizer"
@@ -43,17 +43,17 @@ def run(command, timeout=None):
 
 
 def tests(options, part):
-    """The test programs."""
+    """The test programs, at the same time."""
     table = Table("program", "chosen", "passed", "failed", "skipped")
-    for name, chosen, seconds, again in RUNS:
-        if again and not options.within:
-            chosen = [*chosen, "-test.count=2"]
-        seconds = int(min(seconds, part.left() - SPARE))
-        if seconds < SPARE:
-            part.skip(f"{name} {' '.join(chosen)}: there is no time left")
-            continue
-        code, printed = run([options.programs / name, "-test.v", f"-test.timeout={seconds}s", *chosen])
+    runs = [(name, [*chosen, "-test.count=2"] if again and not options.within else chosen, max(1, int(min(seconds, part.left() - SPARE))))
+            for name, chosen, seconds, again in RUNS]
+    lines = [[options.programs / name, "-test.v", f"-test.timeout={seconds}s", *chosen] for name, chosen, seconds in runs]
+    found_of = part.together([functools.partial(run, line) for line in lines])
+    for (_, _, most, _), (name, chosen, seconds), (code, printed) in zip(RUNS, runs, found_of):
         what = f"{name} {' '.join(chosen)}"
+        if seconds < most and "panic: test timed out" in printed:
+            part.skip(f"{what}: it takes longer than {seconds} s")
+            continue
         counts = collections.Counter(LINES.findall(printed))
         table.row(name, f"`{' '.join(chosen)}`".replace("|", "\\|"), counts["PASS"], counts["FAIL"], counts["SKIP"])
         wrong = "\n".join(line for line in printed.splitlines() if not line.startswith("=== ") and "--- PASS" not in line)

@@ -56,7 +56,7 @@ func openSteps(ctx context.Context, job *configs.Job, r *request) (*steps, error
 		return nil, err
 	}
 	for i := range s.passes {
-		if _, err := s.pass(i, 1); err != nil {
+		if _, err := s.pass(i, 1, new(within)); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,8 @@ func (s *steps) sampled() (all, busy time.Duration) {
 	return all, busy
 }
 
-// take trains on whole passes, in turn, until the time is over.
+// take trains on whole passes, in turn, until the time is over. If passes are trained on more than once, what counts is the steps between the first
+// result of a pass and the last one before its end, without the exchange of rows.
 func (s *steps) take(r *request) (t taken, err error) {
 	if r.Profile != "" {
 		f, err := os.Create(r.Profile)
@@ -112,11 +113,17 @@ func (s *steps) take(r *request) (t taken, err error) {
 	rounds := max(1, r.Rounds)
 	begin := time.Now()
 	for i := 0; t.Seconds < r.Seconds; i = (i + 1) % len(s.passes) {
-		if t.Loss, err = s.pass(i, rounds); err != nil {
+		w := within{}
+		if t.Loss, err = s.pass(i, rounds, &w); err != nil {
 			return t, err
 		}
+		if rounds > 1 {
+			t.Examples += w.examples
+			t.Seconds += w.last.Sub(w.first).Seconds()
+			continue
+		}
 		for _, b := range s.passes[i].Batches {
-			t.Examples += rounds * b.N
+			t.Examples += b.N
 		}
 		t.Seconds = time.Since(begin).Seconds()
 	}
@@ -126,20 +133,41 @@ func (s *steps) take(r *request) (t taken, err error) {
 	return t, s.engine.Check()
 }
 
+// within is the steps of a pass but the first one, up to the last one whose result came before the end of the pass.
+type within struct {
+	examples    int
+	first, last time.Time
+}
+
+// add adds a result.
+func (w *within) add(n int) {
+	w.last = time.Now()
+	if w.first.IsZero() {
+		w.first = w.last
+		return
+	}
+	w.examples += n
+}
+
 // pass trains so many times on pass i and returns the mean loss of its mini-batches.
-func (s *steps) pass(i, rounds int) (float64, error) {
+func (s *steps) pass(i, rounds int, w *within) (float64, error) {
 	if err := s.engine.Begin(s.passes[i]); err != nil {
 		return 0, err
 	}
-	sum := 0.0
+	sum, ending := 0.0, false
 	for j := range rounds * len(s.passes[i].Batches) {
 		err := s.engine.Train(engine.Batch{Batch: &s.passes[i].Batches[j%len(s.passes[i].Batches)]}, func(r *engine.Result) error {
 			sum += r.Loss
+			if !ending {
+				w.add(r.Batch.N)
+			}
 			return nil
 		})
 		if err != nil {
 			return 0, errors.Join(err, s.engine.End())
 		}
 	}
-	return sum / float64(rounds*len(s.passes[i].Batches)), s.engine.End()
+	ending = true
+	err := s.engine.End() // which delivers the last result
+	return sum / float64(rounds*len(s.passes[i].Batches)), err
 }

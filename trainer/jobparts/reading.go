@@ -94,7 +94,7 @@ func ReaderOptions(job *configs.Job, sources *source.Sources, schema reader.Sche
 		Seed: job.Seed, NegativeSampling: 1, GroupBy: job.Data.GroupBy,
 		MaxBadRows: job.Data.MaxBadRows, MaxBadFraction: job.Data.MaxBadFraction, MaxLostFraction: job.Data.MaxLostFraction,
 		QuarantineRows: job.Data.QuarantineRows, HideCells: job.Data.QuarantineRows == 0, MaxLineBytes: int(job.Data.MaxLineBytes),
-		ChunkBytes: int64(job.Pipeline.ChunkBytes), Threads: ReaderThreads(job),
+		ChunkBytes: int64(job.Pipeline.ChunkBytes), Threads: job.Pipeline.ReaderThreads,
 		Logger: log,
 	}
 }
@@ -138,17 +138,7 @@ func ReaderThreads(job *configs.Job) int {
 	if n := job.Pipeline.ReaderThreads; n > 0 {
 		return n
 	}
-	return defaultReaderThreads(job, runtime.GOMAXPROCS(0))
-}
-
-// defaultReaderThreads leaves one core in eight to the others where devices do all but a little of training: that little is done in short pieces,
-// many for each mini-batch, and where readers have all cores, each piece waits until one of them is interrupted, which is up to
-// 10 ms later.
-func defaultReaderThreads(job *configs.Job, cores int) int {
-	if job.Engine.Kind == "cuda" && job.Engine.Embeddings == "device" {
-		return cores - (cores+4)/8
-	}
-	return cores
+	return runtime.GOMAXPROCS(0)
 }
 
 // Compressed says whether a job's text is compressed, as far as names tell.

@@ -31,25 +31,3 @@ output: {model_dir: model}
 		}
 	}
 }
-
-// TestReaderThreads: where devices train, readers leave some of the cores to what feeds these.
-func TestReaderThreads(t *testing.T) {
-	job := func(kind, embeddings string) *configs.Job {
-		return &configs.Job{Engine: configs.Engine{Kind: kind, Embeddings: embeddings}}
-	}
-	for cores, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 8: 7, 16: 14, 64: 56} {
-		if got := defaultReaderThreads(job("cuda", "device"), cores); got != want {
-			t.Errorf("%d of %d cores read, want %d", got, cores, want)
-		}
-		for _, other := range []*configs.Job{job("cpu", "cpu"), job("cuda", "cpu")} {
-			if got := defaultReaderThreads(other, cores); got != cores {
-				t.Errorf("%+v: %d of %d cores read", other.Engine, got, cores)
-			}
-		}
-	}
-	j := job("cuda", "device")
-	j.Pipeline.ReaderThreads = 99
-	if got := ReaderThreads(j); got != 99 {
-		t.Errorf("%d threads read, not as many as the job says", got)
-	}
-}
