@@ -26,6 +26,7 @@ others from running. The exit status is 0 if all parts passed, 3 if none failed 
 import argparse
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +58,7 @@ TOGETHER = ("tests", "models", "losses", "determinism")
 ON_DEVICES = ("tests", "sanitizer", "faults")  # parts that mean nothing without one
 WITH_LOG = ("operations", "speed", "job", "host")  # parts that need the log of bench/speed
 RESULTS = {0: "passed", 3: "passed; some was skipped"}
+COLOR = re.compile(r"\x1b\[[0-9;]*m")  # what makes text of a terminal coloured
 GRACE = 5  # seconds for a part that is stopped to say what it has found
 
 
@@ -114,7 +116,7 @@ def heading(options):
     if options.engine == "cuda":
         query = "index,name,memory.total,driver_version,compute_mode,ecc.mode.current"
         for command in (["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], ["nvidia-smi", "topo", "-m"]):
-            print(fenced(output(command)))
+            print(fenced(COLOR.sub("", output(command))))
     print(fenced(output([options.aibox, "version"])))
     processors = {line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")}
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
