@@ -131,9 +131,8 @@ def torch_request(size, batch, precision, variant, seconds):
 
 
 def spread(batches, precisions):
-    """All pairs. Those with which different things bound a step come first, in case that there is no time for all, and then those of which
-    docs/gpu.md has no figures yet."""
-    return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (precisions.index(pair[1]) - batches.index(pair[0])) % len(batches))
+    """All pairs, in case that there is no time for all: first those of which docs/gpu.md has no figures beside PyTorch of the same run."""
+    return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (batches.index(pair[0]) - precisions.index(pair[1]) - 1) % len(batches))
 
 
 def side_of(kind):
