@@ -41,7 +41,7 @@ type mergeChunk struct {
 // to wake a worker.
 const chunkKeys = 2048
 
-// claimed is the number in a slot whose key has none yet.
+// claimed is a slot whose key has no number yet. The number in it is larger than any.
 const claimed = math.MaxUint32
 
 // NewMerger returns a Merger that invites the receivers of idle, a channel without room, to help.
@@ -128,16 +128,15 @@ func (t *Table) claim(keys []uint64, numbers []int32) (c mergeChunk) {
 		n := min(len(keys), lookahead)
 		t.touch(keys[:n])
 		for i, key := range keys[:n] {
+			tag := tagOf(key, mask)
 			for at := key & mask; ; at = (at + 1) & mask {
-				slot := &slots[at]
-				use := atomic.LoadUint64(&slot.use)
-				if stampOf(use) != t.stamp && atomic.CompareAndSwapUint64(&slot.use, use, uint64(t.stamp)<<32|claimed) {
-					slot.key = key // nobody reads it before all slots are claimed
+				slot := atomic.LoadUint32(&slots[at])
+				if slot == 0 && atomic.CompareAndSwapUint32(&slots[at], 0, claimed) {
 					numbers[i] = ^int32(at)
 					c.fresh++
 					break
 				}
-				if number := uint32(use); stampOf(use) == t.stamp && number != claimed && slot.key == key {
+				if number := slot&uint32(mask) - 1; slot&^uint32(mask) == tag && uint64(number) < uint64(len(t.keys)) && t.keys[number] == key {
 					numbers[i] = int32(number)
 					break
 				}
@@ -150,11 +149,12 @@ func (t *Table) claim(keys []uint64, numbers []int32) (c mergeChunk) {
 
 // settle gives the new keys the numbers from next on.
 func (t *Table) settle(keys []uint64, numbers []int32, next int) {
+	mask := uint64(len(t.slots) - 1)
 	for i, number := range numbers {
 		if number < 0 {
-			t.slots[^number].use = t.use(next)
 			t.keys[next], numbers[i] = keys[i], int32(next)
 			next++
+			t.slots[^number] = tagOf(keys[i], mask) | uint32(next)
 		}
 	}
 }

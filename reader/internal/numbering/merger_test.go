@@ -52,6 +52,11 @@ func withHelpers(helpers int, f func(m *Merger)) {
 // TestMergerWithHelp numbers keys as one goroutine alone does, whoever helps.
 func TestMergerWithHelp(t *testing.T) {
 	batches := append(mergeBatches(t, 6, 3*chunkKeys+17), nil, []uint64{0}, mergeBatches(t, 1, 2*chunkKeys)[0])
+	var low, high []uint64 // with the same tags, and few slots where searches begin
+	for i := range uint64(2*chunkKeys + 1) {
+		low, high = append(low, i<<8), append(high, ^(i<<8))
+	}
+	batches = append(batches, low[chunkKeys:], low, high[chunkKeys:], high)
 	for _, helpers := range []int{0, 1, 5} {
 		alone := new(Table)
 		withHelpers(helpers, func(m *Merger) {

@@ -1,39 +1,37 @@
 package numbering
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Table numbers keys in the order of their first use. It is an open-addressing table with
-// linear probing, at most half full, emptied in constant time: a slot is in use only if its
-// stamp equals that of the table. Keys are uniformly distributed hashes already (see
+// linear probing, at most half full. Keys are uniformly distributed hashes already (see
 // reader.Key), so their low bits select the slot.
+//
+// A slot is 0, or has a number, plus 1, in the low bits that numbers of so large a table need, and a
+// tag in the others: bits of the key's upper half. Only where the tag is right is the key itself
+// compared. So slots take a quarter of what they would with keys in them, and the keys that recur
+// most, whose first use is early, lie close together.
 type Table struct {
-	slots []keySlot // power of two
-	stamp uint32
+	slots []uint32 // power of two
 	keys  []uint64 // by number
 }
-
-// keySlot has a key and its number. Of its use, the upper half is a stamp, and the lower one
-// the number.
-type keySlot struct{ key, use uint64 }
-
-// stampOf is the stamp of a slot's use.
-func stampOf(use uint64) uint32 { return uint32(use >> 32) }
 
 // Reset empties the table, which will append the keys to come to keys.
 func (t *Table) Reset(keys []uint64) {
 	t.keys = keys[:0]
-	t.stamp++
-	if t.slots == nil || t.stamp == 0 {
-		t.slots = make([]keySlot, max(len(t.slots), 1024))
-		t.stamp = 1
+	if t.slots == nil {
+		t.slots = make([]uint32, 1024)
 	}
+	clear(t.slots)
 }
 
 // Keys are the keys so far, by number.
 func (t *Table) Keys() []uint64 { return t.keys }
 
-// use is what a slot's use is for a number.
-func (t *Table) use(number int) uint64 { return uint64(t.stamp)<<32 | uint64(uint32(number)) }
+// tagOf is the tag of a key in a table with that mask.
+func tagOf(key, mask uint64) uint32 { return uint32(key>>32) &^ uint32(mask) }
 
 // lookahead is how many slots are touched before the first of them is needed, so that
 // the processor waits for them at the same time and not one after the other.
@@ -43,7 +41,7 @@ const lookahead = 32
 func (t *Table) touch(keys []uint64) {
 	slots, mask := t.slots, uint64(len(t.slots)-1)
 	for _, key := range keys {
-		atomic.LoadUint64(&slots[key&mask].use) // which the compiler keeps, though nobody uses the value
+		atomic.LoadUint32(&slots[key&mask]) // which the compiler keeps, though nobody uses the value
 	}
 }
 
@@ -54,19 +52,24 @@ func (t *Table) Number(keys []uint64, numbers []int32) {
 		n := min(len(keys), lookahead)
 		t.grow(len(t.keys) + n)
 		t.touch(keys[:n])
-		slots, mask, stamp := t.slots, uint64(len(t.slots)-1), t.stamp
+		known, slots, mask := slices.Grow(t.keys, n), t.slots, uint64(len(t.slots)-1)
 		for i, key := range keys[:n] {
-			at := key & mask
-			for stampOf(slots[at].use) == stamp && slots[at].key != key {
-				at = (at + 1) & mask
+			tag := tagOf(key, mask)
+			for at := key & mask; ; at = (at + 1) & mask {
+				slot := slots[at]
+				if slot == 0 {
+					known = append(known, key)
+					slots[at] = tag | uint32(len(known))
+					numbers[i] = int32(len(known) - 1)
+					break
+				}
+				if number := slot&uint32(mask) - 1; slot&^uint32(mask) == tag && known[number] == key {
+					numbers[i] = int32(number)
+					break
+				}
 			}
-			slot := &slots[at]
-			if stampOf(slot.use) != stamp {
-				*slot = keySlot{key, t.use(len(t.keys))}
-				t.keys = append(t.keys, key)
-			}
-			numbers[i] = int32(uint32(slot.use))
 		}
+		t.keys = known
 		keys, numbers = keys[n:], numbers[n:]
 	}
 }
@@ -80,14 +83,13 @@ func (t *Table) grow(keys int) {
 	if size == len(t.slots) {
 		return
 	}
-	t.slots = make([]keySlot, size)
-	t.stamp = 1
+	t.slots = make([]uint32, size)
 	mask := uint64(size - 1)
 	for n, key := range t.keys {
 		i := key & mask
-		for t.slots[i].use != 0 {
+		for t.slots[i] != 0 {
 			i = (i + 1) & mask
 		}
-		t.slots[i] = keySlot{key, t.use(n)}
+		t.slots[i] = tagOf(key, mask) | uint32(n+1)
 	}
 }

@@ -1,7 +1,6 @@
 package numbering
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -12,7 +11,7 @@ import (
 // neighbouring keys and a stamp that runs over.
 func TestTable(t *testing.T) {
 	random := testseed.Rand(t)
-	table := &Table{stamp: math.MaxUint32 - 2}
+	table := new(Table)
 	for pass := range uint64(6) {
 		table.Reset(nil)
 		numbers := map[uint64]int32{}
