@@ -171,6 +171,7 @@ def child(options):
         part.fail(str(e))
     finally:
         part.end()
+    tests.stop()
     sys.stdout.flush()
     os._exit(part.status())  # without waiting for jobs that are still running, which the parent kills
 
@@ -196,9 +197,15 @@ def run_all(options):
             print(f"The log could not be made: {e}\n", flush=True)
     for i, (group, weight) in enumerate(found):
         share = weight / sum(other for _, other in found[i:])
-        running = [Running(part, max(GRACE, share * (until - time.monotonic()))) for part in group]
-        for each in running:
-            results[each.part] = each.end()
+        running = []
+        try:
+            for part in group:
+                running.append(Running(part, max(GRACE, share * (until - time.monotonic()))))
+            for each in running:
+                results[each.part] = each.end()
+        finally:
+            for each in running:
+                stop(each.child)  # also those that nobody has waited for, where the check is stopped
     return results
 
 

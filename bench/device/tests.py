@@ -1,6 +1,7 @@
 """The tests that need a device, and compute-sanitizer."""
 
 import collections
+import contextlib
 import functools
 import os
 import re
@@ -31,15 +32,28 @@ SPARE = 10  # seconds at the end of a part in which nothing runs any more
 UNFIT = ["Device not supported", "Unable to find injection library"]  # what the tool says where it cannot work
 
 
+running = set()  # what run has started, each with all that it starts in a process group of its own
+
+
 def run(command, timeout=None):
     """Runs a program and returns its exit status, and what it printed. After the timeout it ends with all that it has started."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
+        running.add(process)
         try:
             printed, _ = process.communicate(timeout=timeout)
-        except BaseException:  # also where the part is stopped
+        except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+        finally:
+            running.discard(process)
     return process.returncode, printed
+
+
+def stop():
+    """Ends what is running, which other threads wait for."""
+    for process in list(running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def tests(options, part):

@@ -37,9 +37,15 @@ func (a *array) region() gpu.Region { return a.Region(a.rows) }
 // matrix makes an array on the device.
 func (r *rig) matrix(rows, columns int, value func() float32) *array {
 	r.Helper()
+	return r.aligned(4, rows, columns, value)
+}
+
+// aligned makes an array that begins at a multiple of align bytes, and in half of the trials of 16, so that kernels can read several numbers at once.
+func (r *rig) aligned(align, rows, columns int, value func() float32) *array {
+	r.Helper()
 	a := &array{rows: rows, bytes: 4}
 	a.Columns, a.Stride = columns, columns+r.IntN(4)*r.IntN(3)
-	a.Offset = 8 * r.IntN(5)
+	a.Offset = []int{16, align}[r.IntN(2)] * r.IntN(6)
 	a.was = make([]byte, a.Offset+4*max(1, rows)*a.Stride+4*r.IntN(9))
 	words := gpu.As[float32](a.was)
 	for i := range words {
@@ -55,10 +61,10 @@ func (r *rig) matrix(rows, columns int, value func() float32) *array {
 	return a
 }
 
-// vector makes an array of one row.
+// vector makes an array of one row. Two of its numbers may be one of 64 bits.
 func (r *rig) vector(columns int, value func() float32) *array {
 	r.Helper()
-	return r.matrix(1, columns, value)
+	return r.aligned(8, 1, columns, value)
 }
 
 // words makes an array of one row of numbers that are not float32, such as a flag.

@@ -44,7 +44,7 @@ func build(dir string) (program string, err error) {
 	}
 	program = filepath.Join(dir, "shim")
 	// Nothing may be fused that is not fused on a device.
-	c := exec.Command(compiler, "-std=c++17", "-O2", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", "-o", program, file)
+	c := exec.Command(compiler, "-std=c++17", "-O2", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fsanitize=alignment", "-fno-sanitize-recover=alignment", "-o", program, file)
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %w\n%s", c, err, out)
 	}

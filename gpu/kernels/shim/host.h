@@ -123,17 +123,24 @@ static std::string read_string() {
 	return s;
 }
 
-// Memory is the bytes of a region, from the first to the last, between bytes that nothing may change.
+// Memory is the bytes of a region, from the first to the last, between bytes that nothing may change. The first is as far from a multiple of
+// LINE as on the device.
 struct Memory {
-	enum { FENCE = 4096, MARK = 0xa5 };
+	enum { FENCE = 4096, MARK = 0xa5, LINE = 16 };
+	size_t first, n;
 	std::vector<unsigned char> all;
 
-	explicit Memory(size_t n) : all(n + 2 * FENCE, MARK) {}
-	unsigned char *data() { return all.data() + FENCE; }
-	size_t size() const { return all.size() - 2 * FENCE; }
+	Memory(size_t n, unsigned at) : first(FENCE + at % LINE), n(n), all(first + n + FENCE, MARK) {}
+	unsigned char *data() { return all.data() + first; }
+	size_t size() const { return n; }
 	bool intact() const {
-		for (size_t i = 0; i < FENCE; i++) {
-			if (all[i] != MARK || all[all.size() - 1 - i] != MARK) {
+		for (size_t i = 0; i < first; i++) {
+			if (all[i] != MARK) {
+				return false;
+			}
+		}
+		for (size_t i = first + n; i < all.size(); i++) {
+			if (all[i] != MARK) {
 				return false;
 			}
 		}
@@ -148,12 +155,12 @@ static std::string run(const std::map<std::string, Kernel> &kernels, std::list<M
 	blockDim = read<dim3>();
 	blockIdx = read<dim3>();
 	uint32_t shared_bytes = read<uint32_t>(), descending = read<uint32_t>();
-	// An argument is eight bytes: those of a number, or how many bytes a region has, which follow.
+	// An argument is eight bytes: those of a number, or how many bytes a region has; where it begins, and the bytes, follow.
 	std::vector<uint64_t> values;
 	for (char type : types) {
 		uint64_t v = read<uint64_t>();
 		if (type == 'r' || type == 'w') {
-			memories.emplace_back(v);
+			memories.emplace_back(v, read<uint32_t>());
 			read_bytes(memories.back().data(), v);
 			v = (uint64_t)memories.back().data();
 		}

@@ -104,6 +104,7 @@ func (h *host) run(name string, params []gpu.ArgKind, b *emulated.Block) error {
 		default:
 			region := emulated.Slice[byte](b, i)
 			h.long(uint64(len(region)))
+			h.numbers(uint32(b.Offset(i) % 16))
 			h.request = append(h.request, region...)
 		}
 	}

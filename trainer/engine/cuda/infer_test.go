@@ -47,7 +47,7 @@ func TestFewExamples(t *testing.T) {
 	seed := testseed.Of(t)
 	for examples := 1; examples <= 3; examples++ {
 		for _, norm := range []bool{false, true} {
-			for _, precision := range []engine.Precision{engine.Float32, engine.BF16} {
+			for precision, tolerance := range map[engine.Precision]float64{engine.Float32: 1e-4, engine.BF16: 3e-3} { // of one number that is rounded to its other neighbour
 				s := setup{spec: deep(norm), dense: adam, precision: precision, admitted: true, seed: seed, batches: 1, examples: examples}
 				s.dense.Kind, s.dense.LearningRate = "sgd", 0.01
 				host := onHost(t, s)
@@ -58,10 +58,10 @@ func TestFewExamples(t *testing.T) {
 						b := onDevices(t, s, n, seed)
 						losses, _ := b.train(t, 0, 1)
 						b.end(t)
-						near(t, "loss", []float32{float32(losses[0])}, []float32{float32(wantLosses[0])}, 1e-4)
+						near(t, "loss", []float32{float32(losses[0])}, []float32{float32(wantLosses[0])}, tolerance)
 						got, want := b.values(), host.values()
 						delete(want, "rows") // Adagrad turns a gradient that is 0 but for rounding into a step
-						allNear(t, got, want, 1e-4)
+						allNear(t, got, want, tolerance)
 					})
 				}
 			}

@@ -79,7 +79,7 @@ func (x *execution) layout(n int) {
 	}
 	logits, terms := x.prog.Logits.Buffer, x.prog.Terms.Buffer
 	together := x.prog.Training() && x.hasOwnRows(logits) && x.hasOwnRows(terms)
-	if together { // as in the memory of the host: see receive
+	if together { // as in the memory of the host: see download
 		x.offsets[logits], x.offsets[terms] = place(4*x.prog.Buffers[logits].Stride*n), place(4*x.prog.Buffers[terms].Stride*n)
 	}
 	for i := range x.prog.Buffers {
