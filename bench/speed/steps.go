@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -118,6 +119,9 @@ func (s *steps) take(r *request) (t taken, err error) {
 			return t, err
 		}
 		if rounds > 1 {
+			if w.examples == 0 {
+				return t, fmt.Errorf("%d rounds over the %d mini-batches of a pass give no two results before its end", rounds, len(s.passes[i].Batches))
+			}
 			t.Examples += w.examples
 			t.Seconds += w.last.Sub(w.first).Seconds()
 			continue
