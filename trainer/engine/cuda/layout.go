@@ -78,7 +78,7 @@ func (x *execution) layout(n int) {
 		x.slots[i] = place(4 * size * n)
 	}
 	logits, terms := x.prog.Logits.Buffer, x.prog.Terms.Buffer
-	together := x.prog.Training() && x.hasOwnRows(logits) && x.hasOwnRows(terms)
+	together := x.prog.Training() && x.hasMemory(x.prog.Logits) && x.hasMemory(x.prog.Terms)
 	if together { // as in the memory of the host: see download
 		x.offsets[logits], x.offsets[terms] = place(4*x.prog.Buffers[logits].Stride*n), place(4*x.prog.Buffers[terms].Stride*n)
 	}
@@ -106,12 +106,6 @@ func (x *execution) layout(n int) {
 		x.zerosAt = place(aligned(4*n) + kernels.WorkBytes(n, 1))
 	}
 	x.sumsAt = place(4 * x.allSums)
-}
-
-// hasOwnRows tells whether a buffer has rows for all examples in the arena, and nothing else lies there.
-func (x *execution) hasOwnRows(buffer int) bool {
-	b := &x.prog.Buffers[buffer]
-	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope != program.Tile
 }
 
 // inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,
