@@ -56,7 +56,7 @@ func (t datedText) at(date time.Time) string {
 		}
 		out.WriteString(text)
 	}
-	return out.String()
+	return followUpward(out.String())
 }
 
 // changesWithin reports whether the text is not the same at all hours of a day.

@@ -354,6 +354,9 @@ func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
 		if s, ok = l.expand(path, n); !ok {
 			return
 		}
+		if path != "name" {
+			s = followUpward(s)
+		}
 		switch path {
 		case "name":
 			l.job.plainName = n.text

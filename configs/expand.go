@@ -31,11 +31,12 @@ func Dated(opts LoadOptions) (*Job, error) {
 }
 
 // Expand replaces the templates in an argument of the command line as in the job
-// file: {{date}} becomes the job's date. where names the argument in errors, which
+// file: {{date}} becomes the job's date. Where ".." follows a symbolic link in it, it goes up from
+// where that leads. where names the argument in errors, which
 // are FaultsErrors.
 func (j *Job) Expand(where, text string) (string, error) {
 	if !strings.Contains(text, "{{") && !strings.Contains(text, "${") {
-		return text, nil // a $NAME or ~ is left alone here: expanding it is the shell's work
+		return followUpward(text), nil // a $NAME or ~ is left alone here: expanding it is the shell's work
 	}
 	dated := *j // a copy, because expanding a date sets Dated
 	l := &loader{job: &dated, opts: LoadOptions{Env: os.LookupEnv, Now: time.Now}, bad: map[string]bool{}}
@@ -43,5 +44,5 @@ func (j *Job) Expand(where, text string) (string, error) {
 	if !ok {
 		return "", FaultsError(sortFaults(l.faults))
 	}
-	return expanded, nil
+	return followUpward(expanded), nil
 }
