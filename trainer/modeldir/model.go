@@ -56,6 +56,16 @@ func Open(name string) (*Model, error) {
 	}
 }
 
+// Unread is the model of dir as far as its manifest says what it is, for who has to replace it because other
+// files of it are missing or damaged; nil: there is none, or its manifest is damaged, too.
+func Unread(dir string) *Model {
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil
+	}
+	return &Model{Manifest: *m, Dir: dir, Name: dir}
+}
+
 // changedSince reports whether read returns another manifest than m by now, or none
 // because the generation is gone.
 func changedSince(m *Manifest, read func() (*Manifest, error)) bool {

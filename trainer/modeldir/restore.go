@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aibox/internal/errkind"
+	"aibox/internal/humanize"
 	"aibox/sparsetable"
 )
 
@@ -139,6 +140,9 @@ func refuseModel(dir string) error {
 	}
 	if err == nil {
 		err = fmt.Errorf("model directory %s: %w: it has %s; restore to another directory, or delete it", dir, ErrHasModel, listed(all))
+		if !slices.ContainsFunc(all, func(g Generation) bool { return g.Published }) {
+			err = fmt.Errorf("%w; none is published: `aibox rollback %s --to N` publishes one", err, humanize.ShellWord(dir))
+		}
 	}
 	return err
 }

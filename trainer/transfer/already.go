@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -28,8 +29,11 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 	if o.Beside {
 		return nil, nil
 	}
-	local, err := modeldir.Open(o.To)
-	if err != nil {
+	local, fault := modeldir.Open(o.To)
+	if errors.As(fault, new(*modeldir.CorruptionError)) || errors.Is(fault, fs.ErrNotExist) {
+		local = modeldir.Unread(o.To)
+	}
+	if local == nil {
 		return nil, nil // who restores says what is wrong
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
@@ -39,7 +43,9 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 	if dirs := local.TableDirs(); !samePlaces(local.Dir, dirs, DirsFor(m, o.Dirs)) {
 		return nil, fmt.Errorf("model directory %s: %w: it is this one, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, strings.Join(dirs, ", "))
 	}
-	fault := local.CheckFiles(ctx, o.Logger)
+	if fault == nil {
+		fault = local.CheckFiles(ctx, o.Logger)
+	}
 	if fault == nil {
 		if err := Complete(ctx, local, sources, o.BytesPerSecond, o.Logger); err != nil { // it came from another remote directory
 			return nil, err
@@ -48,7 +54,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 		fault = verifyTable(ctx, local, o.Logger)
 	}
 	switch {
-	case errors.As(fault, new(*modeldir.LostError)), errors.As(fault, new(*sparsetable.CorruptionError)):
+	case errors.As(fault, new(*modeldir.LostError)), errors.As(fault, new(*modeldir.CorruptionError)), errors.As(fault, new(*sparsetable.CorruptionError)), errors.Is(fault, fs.ErrNotExist):
 		o.Logger.Error("the model is there already, and damaged; it is restored once more, from what is left of it and the remote directory", "model", o.To, "generation", local.Number(), "error", fault)
 		o.Beside, o.Buckets, o.Survivors = true, BucketsBefore, local.Survivors()
 		return nil, nil

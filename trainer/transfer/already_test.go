@@ -77,6 +77,40 @@ func TestRestoreAgain(t *testing.T) {
 	}
 }
 
+// TestRestoreDamagedAgain: a model of which a file is damaged or missing that is not its table's is restored once more. Where
+// MODEL.json is damaged, the error says what to do.
+func TestRestoreDamagedAgain(t *testing.T) {
+	far, home, to := filepath.Join(t.TempDir(), "far"), model(t), model(t)
+	makeModel(t, home, far)
+	if err := publish(t, home); err != nil {
+		t.Fatal(err)
+	}
+	o := RestoreOptions{From: far, To: to, Options: quiet}
+	if _, err := Restore(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"job.yaml", "statistics.json", modeldir.DenseName(5)} {
+		for _, damage := range []func(string) error{os.Remove, func(path string) error { return os.WriteFile(path, []byte("damaged"), 0o644) }} {
+			m, err := modeldir.Open(to)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if err := errors.Join(m.Close(), damage(filepath.Join(to, m.Generation, name))); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := Restore(t.Context(), o); err != nil || out.Already {
+				t.Errorf("%s: %+v, %v", name, out, err)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(to, modeldir.ManifestName), []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(t.Context(), o); !errors.Is(err, modeldir.ErrHasModel) || !strings.Contains(err.Error(), "rollback") {
+		t.Error(err)
+	}
+}
+
 // removeAllOf removes the files that match a pattern.
 func removeAllOf(pattern string) error {
 	names, err := filepath.Glob(pattern)
