@@ -68,23 +68,13 @@ func (d *dataset) repeated() (warnings []string) {
 	return warnings
 }
 
-// withoutBytes says which compressed files have no bytes. They count as empty, as other empty files do, but no
-// compressor writes such a file.
+// withoutBytes says which compressed files have no bytes.
 func (d *dataset) withoutBytes() (warnings []string) {
-	for _, data := range []struct {
-		key string
-		l   *source.Listing
-	}{{"data.train", d.train}, {"data.eval", d.eval}} {
-		var without []string
-		for _, f := range filesOf(data.l) {
-			if f.Size == 0 && f.Compression != source.NoCompression {
-				without = append(without, f.URI)
-			}
-		}
-		if len(without) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s has %s of 0 bytes, such as %s, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
-				data.key, humanize.Count(int64(len(without)), "compressed file"), without[0]))
-		}
+	if text := d.train.WithoutBytes("data.train"); text != "" {
+		warnings = append(warnings, text)
+	}
+	if text := d.eval.WithoutBytes("data.eval"); text != "" {
+		warnings = append(warnings, text)
 	}
 	return warnings
 }

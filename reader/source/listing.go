@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"aibox/internal/humanize"
 )
 
 // Listing is the list of the files that URIs stood for at one time, with their sizes
@@ -31,6 +33,25 @@ func (l *Listing) Bytes() (n int64) {
 		n += f.Size
 	}
 	return n
+}
+
+// WithoutBytes warns of compressed files that have no bytes, of data that are called so; "": there are none. They count as
+// empty, as other empty files do, but no compressor writes such a file.
+func (l *Listing) WithoutBytes(data string) string {
+	if l == nil {
+		return ""
+	}
+	var without []string
+	for _, f := range l.Files {
+		if f.Size == 0 && f.Compression != NoCompression {
+			without = append(without, f.URI)
+		}
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s has %s of 0 bytes, such as %s, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
+		data, humanize.Count(int64(len(without)), "compressed file"), without[0])
 }
 
 // Unchanged fails if a file is no longer as it was listed: with ErrChanged, or with

@@ -156,7 +156,7 @@ type Evaluation struct {
 // Evaluate measures the model on labelled data.
 func (l *Model) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
 	out := &Evaluation{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Precision: l.Job.Engine.Precision, Data: uris}
-	data, err := l.sources.List(ctx, uris)
+	data, err := l.list(ctx, uris)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +166,14 @@ func (l *Model) Evaluate(ctx context.Context, uris []string) (*Evaluation, error
 	}
 	out.Metrics, out.Rows = rep, rows
 	return out, nil
+}
+
+func (l *Model) list(ctx context.Context, uris []string) (*source.Listing, error) {
+	data, err := l.sources.List(ctx, uris)
+	if text := data.WithoutBytes("the input"); text != "" {
+		l.opts.Logger.Warn(text)
+	}
+	return data, err
 }
 
 // read runs the model over data; if each is set, the data need no labels.

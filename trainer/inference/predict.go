@@ -89,7 +89,7 @@ func (l *Model) Predict(ctx context.Context, o PredictOptions) (*Prediction, err
 	if err := l.sources.RefuseOverwrite(ctx, o.Data, []string{o.Output}); err != nil {
 		return nil, err
 	}
-	data, err := l.sources.List(ctx, o.Data)
+	data, err := l.list(ctx, o.Data)
 	if err != nil {
 		return nil, err
 	}

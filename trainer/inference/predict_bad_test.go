@@ -1,7 +1,9 @@
 package inference_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,5 +127,29 @@ func TestPredictOfCutData(t *testing.T) {
 	defer l.Close()
 	if p, err := l.Predict(t.Context(), o); err != nil || len(p.Rows.Lost) != 1 || p.Rows.Lost[0].URI != cut || p.Examples == 0 {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty: rows of them may be lost.
+func TestInputWithoutBytes(t *testing.T) {
+	j := testjobs.Job(t, "lr")
+	train(t, j)
+	none := filepath.Join(t.TempDir(), "none.tsv.gz")
+	if err := os.WriteFile(none, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	l, err := inference.Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{}, inference.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	data := []string{j.Data.Eval[0], none}
+	if _, err := l.Evaluate(t.Context(), data); err != nil || strings.Count(log.String(), none) != 1 {
+		t.Errorf("%v, %s", err, &log)
+	}
+	o := inference.PredictOptions{Data: data, Output: filepath.Join(t.TempDir(), "scores.csv")}
+	if _, err := l.Predict(t.Context(), o); err != nil || strings.Count(log.String(), none) != 2 {
+		t.Errorf("%v, %s", err, &log)
 	}
 }
