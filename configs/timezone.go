@@ -17,7 +17,8 @@ const localZone = "Local"
 // systemZone is the name of the system's time zone. Where the environment names one that
 // is not known, as by a rule such as CST-8, which libc understands, warning says so.
 func systemZone(env func(string) (string, bool)) (name, warning string) {
-	if given, set := env("TZ"); set {
+	const localtime = "/etc/localtime"
+	if given, set := env("TZ"); set && strings.TrimPrefix(given, ":") != localtime {
 		name = strings.TrimPrefix(given, ":")
 		if i := strings.LastIndex(name, "/zoneinfo/"); i >= 0 {
 			name = name[i+len("/zoneinfo/"):]
@@ -31,7 +32,7 @@ func systemZone(env func(string) (string, bool)) (name, warning string) {
 		}
 		return name, ""
 	}
-	file, err := filepath.EvalSymlinks("/etc/localtime")
+	file, err := filepath.EvalSymlinks(localtime)
 	if err != nil {
 		return "UTC", ""
 	}

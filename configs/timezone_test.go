@@ -92,9 +92,14 @@ func TestMidnightThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// TestSystemZone: without TZ the system's zone is one that can be loaded.
+// TestSystemZone: without TZ, and where that names the system's file, the system's zone is one that can be loaded.
 func TestSystemZone(t *testing.T) {
 	zone, _ := systemZone(noEnv)
+	for _, text := range []string{":/etc/localtime", "/etc/localtime"} {
+		if got, warning := systemZone(func(string) (string, bool) { return text, true }); got != zone || warning != "" {
+			t.Errorf("TZ=%s: %s, want %s; %s", text, got, zone, warning)
+		}
+	}
 	loaded, err := time.LoadLocation(zone)
 	if err != nil {
 		t.Fatal(zone, err)
