@@ -53,3 +53,39 @@ func TestDamagedStart(t *testing.T) {
 		t.Errorf("%s, want %s", got.Digest, as.Digest)
 	}
 }
+
+// TestStartLacksFile: a night that starts from a model in whose directory a file of the table is missing, or its catalog is damaged,
+// says which model that is and what to do.
+func TestStartLacksFile(t *testing.T) {
+	for pattern, damage := range map[string]func(string) error{
+		"*.delta":       os.Remove,
+		"catalog/*.sst": func(path string) error { return os.Truncate(path, 9) },
+	} {
+		m := newMachine(t, "file://"+t.TempDir()+"/remote")
+		set := onSSD()
+		m.night("2026-11-21", set...)
+		j, err := m.job("2026-11-22", set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := j.Output.ModelDir
+		files, err := filepath.Glob(filepath.Join(dir, "gen-000001", "table", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			if err := damage(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = m.train("2026-11-22", set...)
+		if err == nil || errkind.Of(t.Context(), err) != errkind.IO {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, text := range []string{"model " + dir + "@1", "move " + dir + " away"} {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v\ndoes not say %q", pattern, err, text)
+			}
+		}
+	}
+}
