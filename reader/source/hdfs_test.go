@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"aibox/internal/hdfstest"
@@ -25,7 +26,8 @@ func TestHDFS(t *testing.T) {
 	t.Run("Files", func(t *testing.T) {
 		text := logText(100_000)
 		c.PutBytes(t, gzipped(t, text), "/files/a.csv.gz", hdfstest.PutOptions{})
-		files, err := s.Expand(t.Context(), []string{c.URI("/files/*.gz")})
+		upper := strings.Replace(c.URI("/files/*.gz"), "hdfs", "HDFS", 1) // a scheme is the same in upper case
+		files, err := s.Expand(t.Context(), []string{upper})
 		if err != nil || len(files) != 1 || files[0].URI != c.URI("/files/a.csv.gz") || files[0].Compression != Gzip || files[0].ModTime.IsZero() {
 			t.Fatalf("listed as %+v, %v", files, err)
 		}

@@ -214,12 +214,6 @@ func (h *hdfsTest) glob(t *testing.T) {
 			t.Errorf("%s: %q, want %q", pattern, got, want)
 		}
 	}
-	// A scheme is the same in upper case.
-	f := mustExpand(t, s, strings.Replace(h.c.URI("/glob/B"), "hdfs", "HDFS", 1))[0]
-	if f.URI != h.c.URI("/glob/B") {
-		t.Errorf("HDFS:// gives %s", f.URI)
-	}
-	wantBytes(t, s, f, 0, []byte("B"))
 	// fs.defaultFS of core-site.xml
 	if f := mustExpand(t, s, "hdfs:///glob/B")[0]; f.URI != "hdfs:///glob/B" {
 		t.Errorf("default file system: %+v", f)
