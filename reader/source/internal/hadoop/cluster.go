@@ -20,7 +20,7 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// cluster is one HDFS: its configuration and its idle sessions.
+// Cluster is one HDFS: its configuration and its idle sessions. It is a fsys.FileSystem.
 type Cluster struct {
 	authority string // as in URIs
 	conf      *clusterConf
@@ -56,6 +56,7 @@ const (
 	idleTime = 20 * time.Second
 )
 
+// New returns the cluster of that authority, a host with a port or a name service, without connecting to it.
 func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 	conf, err := loadClusterConf(authority, opts)
 	if err != nil {

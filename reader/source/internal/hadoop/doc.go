@@ -15,9 +15,9 @@
 //
 // # Reading blocks
 //
-//	hdfsReader --where is it?--> fileBlocks --> NameNode
-//	    \-----from whom?-------> nodes           (who failed lately)
-//	     \----bytes------------> blockStream --> DataNode
+//	reader --where is it?--> fileBlocks --> NameNode
+//	    \---from whom?-----> nodes           (who failed lately)
+//	     \--bytes----------> blockStream --> DataNode
 //
 // A DataNode must send a packet (64 KiB, usually) within TimeoutMs. If it does not, or
 // closes the connection twice at the same byte, or sends bytes that do not match their

@@ -94,7 +94,7 @@ func finishRead(t *testing.T, r io.ReadCloser, head []byte) {
 // serving is the DataNode that a reader reads from.
 func (h *hdfsTest) serving(t *testing.T, r io.Reader) int {
 	t.Helper()
-	node := r.(*hdfsReader).s.rep.node
+	node := r.(*reader).s.rep.node
 	for i := range 2 {
 		if h.c.DataNodeAddr(i) == node {
 			return i

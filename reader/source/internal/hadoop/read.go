@@ -14,14 +14,14 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// hdfsReader reads [offset, f.Size) of one file, block after block. It holds a
+// reader reads [offset, f.Size) of one file, block after block. It holds a
 // connection to one DataNode, and asks a NameNode only where blocks are.
 //
 // If a replica fails, reading goes on with the next one at the current offset. When
 // all replicas of a block have failed, that is one failed attempt: after a pause the
 // NameNode is asked again where the block is (a DataNode may be back, and tokens and
 // keys are new), until the retry time is used up.
-type hdfsReader struct {
+type reader struct {
 	ctx    context.Context
 	c      *Cluster
 	f      fsys.File
@@ -79,13 +79,13 @@ func (c *Cluster) OpenRange(ctx context.Context, path string, f fsys.File, offse
 	}
 }
 
-func (c *Cluster) newReader(ctx context.Context, blocks *fileBlocks, offset int64) *hdfsReader {
-	return &hdfsReader{ctx: ctx, c: c, f: blocks.f, blocks: blocks, offset: offset,
+func (c *Cluster) newReader(ctx context.Context, blocks *fileBlocks, offset int64) *reader {
+	return &reader{ctx: ctx, c: c, f: blocks.f, blocks: blocks, offset: offset,
 		retry: retrier{c: c, op: "read", path: blocks.path}}
 }
 
 // find makes r.b the block at r.offset.
-func (r *hdfsReader) find() (err error) {
+func (r *reader) find() (err error) {
 	if r.b != nil && r.b.start <= r.offset && r.offset < r.b.end() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (r *hdfsReader) find() (err error) {
 	return err
 }
 
-func (r *hdfsReader) Read(p []byte) (int, error) {
+func (r *reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -127,7 +127,7 @@ func (r *hdfsReader) Read(p []byte) (int, error) {
 
 // advance gets the next bytes into r.s.data, from any replica that has them. Each
 // turn of the loop uses up a replica, or the one redial at this offset.
-func (r *hdfsReader) advance() error {
+func (r *reader) advance() error {
 	if err := r.find(); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (e *blockError) broken() (all, sure bool) {
 }
 
 // failed handles an attempt without progress; nil means that it is to be repeated.
-func (r *hdfsReader) failed(err error) error {
+func (r *reader) failed(err error) error {
 	r.hangUp()
 	r.b, r.fresh = nil, true
 	var none *blockError
@@ -229,7 +229,7 @@ func (r *hdfsReader) failed(err error) error {
 }
 
 // hangUp closes the connection.
-func (r *hdfsReader) hangUp() {
+func (r *reader) hangUp() {
 	if r.s != nil {
 		r.s.close()
 		r.s = nil
@@ -237,7 +237,7 @@ func (r *hdfsReader) hangUp() {
 }
 
 // Close implements io.Closer.
-func (r *hdfsReader) Close() error {
+func (r *reader) Close() error {
 	if r.err == nil {
 		r.err = errors.New("source: read after Close")
 	}

@@ -10,11 +10,11 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// hdfsReaderAt serves random reads from a few sequential readers: a Parquet
+// readerAt serves random reads from a few sequential readers: a Parquet
 // reader asks for the pages of a column one after the other, and of several
 // columns in turn. Each reader continues where it stands; opening one costs a
 // connection to a DataNode.
-type hdfsReaderAt struct {
+type readerAt struct {
 	ctx    context.Context
 	c      *Cluster
 	f      fsys.File
@@ -22,7 +22,7 @@ type hdfsReaderAt struct {
 
 	mu struct {
 		sync.Mutex
-		idle   []*hdfsReader // least recently used first
+		idle   []*reader // least recently used first
 		closed bool
 	}
 }
@@ -40,19 +40,19 @@ const (
 )
 
 func (c *Cluster) OpenAt(ctx context.Context, path string, f fsys.File) (fsys.ReaderAtCloser, error) {
-	a := &hdfsReaderAt{ctx: ctx, c: c, f: f}
+	a := &readerAt{ctx: ctx, c: c, f: f}
 	r, err := c.OpenRange(ctx, path, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	first := r.(*hdfsReader)
+	first := r.(*reader)
 	a.blocks = first.blocks
 	a.put(first)
 	return a, nil
 }
 
 // ReadAt implements io.ReaderAt.
-func (a *hdfsReaderAt) ReadAt(p []byte, off int64) (int, error) {
+func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read %s: negative offset %d", a.f.URI, off)
 	}
@@ -83,7 +83,7 @@ func (a *hdfsReaderAt) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // take finds the reader that stands at off, or shortly before it, or opens one.
-func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
+func (a *readerAt) take(off int64) (*reader, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.mu.closed {
@@ -105,7 +105,7 @@ func (a *hdfsReaderAt) take(off int64) (*hdfsReader, error) {
 
 // put keeps a reader for later; if there are too many, it closes the least recently
 // used one.
-func (a *hdfsReaderAt) put(r *hdfsReader) {
+func (a *readerAt) put(r *reader) {
 	out := r
 	a.mu.Lock()
 	if !a.mu.closed && r.offset < a.f.Size {
@@ -122,7 +122,7 @@ func (a *hdfsReaderAt) put(r *hdfsReader) {
 }
 
 // Close implements io.Closer.
-func (a *hdfsReaderAt) Close() error {
+func (a *readerAt) Close() error {
 	a.mu.Lock()
 	a.mu.closed = true
 	idle := a.mu.idle

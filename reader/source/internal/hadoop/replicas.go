@@ -10,7 +10,7 @@ import (
 
 // connect opens a stream at r.offset, unless there is one, to the first replica
 // that has not failed.
-func (r *hdfsReader) connect() (err error) {
+func (r *reader) connect() (err error) {
 	if r.s != nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (r *hdfsReader) connect() (err error) {
 }
 
 // untried lists the replicas of r.b that have not failed, with the best one first.
-func (r *hdfsReader) untried() []replica {
+func (r *reader) untried() []replica {
 	var left []replica
 next:
 	for _, rep := range r.c.nodes.order(r.b.replicas) {
@@ -63,7 +63,7 @@ next:
 
 // judge notes in an error of a replica whether it only shows that the DataNode did not
 // answer within patience, which was less than the time limit.
-func (r *hdfsReader) judge(err error, patience time.Duration) error {
+func (r *reader) judge(err error, patience time.Duration) error {
 	if fault, one := err.(*replicaError); one {
 		fault.hasty = fault.kind == unreachable && patience < r.c.timeout && isTimeout(fault.err)
 	}
@@ -73,7 +73,7 @@ func (r *hdfsReader) judge(err error, patience time.Duration) error {
 // reconsider lists the replicas that were left for another one before the time limit was
 // over. They are tried once more, now with the whole time limit, since the others turned
 // out to be worse.
-func (r *hdfsReader) reconsider() []replica {
+func (r *reader) reconsider() []replica {
 	n := len(r.faults)
 	if !r.patient {
 		r.faults = slices.DeleteFunc(r.faults, func(f *replicaError) bool { return f.hasty })
@@ -91,7 +91,7 @@ func (c *Cluster) hedgeAfter() time.Duration { return min(2*time.Second, c.timeo
 
 // await waits for bytes of r.s. If the DataNode is too slow, it looks for another one;
 // a DataNode that does not send a packet within the time-out has failed.
-func (r *hdfsReader) await() error {
+func (r *reader) await() error {
 	window := r.c.hedgeAfter()
 	for left := r.c.timeout; ; left -= window {
 		if r.s.crawls(window) && r.hedge(window) {
@@ -109,7 +109,7 @@ func (r *hdfsReader) await() error {
 
 // hedge looks for a replica that sends bytes within the window, and reads on from that
 // one. The current stream is kept until then.
-func (r *hdfsReader) hedge(window time.Duration) bool {
+func (r *reader) hedge(window time.Duration) bool {
 	slow := r.s
 	for _, rep := range r.untried() {
 		if rep == slow.rep || !r.c.nodes.failedAt(rep.node).IsZero() {
@@ -143,7 +143,7 @@ func (r *hdfsReader) hedge(window time.Duration) bool {
 
 // blame closes the stream because of a fault of its replica. The replica is not used
 // again for this block, unless the connection is to be dialed once more.
-func (r *hdfsReader) blame(fault *replicaError) {
+func (r *reader) blame(fault *replicaError) {
 	r.hangUp()
 	if node := fault.rep.node; fault.kind == brokenOff && (r.redialed.node != node || r.redialed.offset != r.offset) {
 		r.redialed.node, r.redialed.offset = node, r.offset
@@ -152,7 +152,7 @@ func (r *hdfsReader) blame(fault *replicaError) {
 	r.note(fault)
 }
 
-func (r *hdfsReader) note(fault *replicaError) {
+func (r *reader) note(fault *replicaError) {
 	r.faults = append(r.faults, fault)
 	msg, subject := "HDFS: a replica is bad; another one is used if there is one", r.b.name+fault.rep.node
 	switch fault.kind {
@@ -169,7 +169,7 @@ func (r *hdfsReader) note(fault *replicaError) {
 // reportBad tells the NameNode of bad replicas, after another replica was good. (If
 // none is good, the fault may be ours.) If the report fails, the next reader reports
 // them.
-func (r *hdfsReader) reportBad() {
+func (r *reader) reportBad() {
 	for _, fault := range r.faults {
 		if fault.reported || fault.kind < brokenOff || r.s.table == nil {
 			continue

@@ -252,7 +252,7 @@ func TestStreamResumes(t *testing.T) {
 }
 
 // testReader reads a file of one block whose place is known.
-func testReader(c *Cluster, b *block) *hdfsReader {
+func testReader(c *Cluster, b *block) *reader {
 	blocks := &fileBlocks{c: c, f: fsys.File{URI: "hdfs://nn:8020/a", Size: b.length}, path: "/a"}
 	blocks.mu.blocks = []*block{b}
 	return c.newReader(context.Background(), blocks, 0)

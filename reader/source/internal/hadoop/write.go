@@ -13,12 +13,12 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// hdfsWriter collects a file on local disk ($TMPDIR) and uploads it when it is
+// writer collects a file on local disk ($TMPDIR) and uploads it when it is
 // closed: to a hidden temporary name first, which is then renamed.
 //
 // Thanks to the local copy, a block can be written again when a DataNode dies, and the
 // whole file when the NameNode does.
-type hdfsWriter struct {
+type writer struct {
 	ctx   context.Context
 	c     *Cluster
 	path  string
@@ -61,7 +61,7 @@ func (c *Cluster) Put(ctx context.Context, p string, data io.ReaderAt, size int6
 }
 
 // newWriter returns a writer that has nothing to upload yet.
-func (c *Cluster) newWriter(ctx context.Context, p string) (*hdfsWriter, error) {
+func (c *Cluster) newWriter(ctx context.Context, p string) (*writer, error) {
 	p = CleanPath(p)
 	// A wrong cluster, a missing permission or a directory to which files cannot be
 	// written should fail now, before the work is done.
@@ -99,10 +99,10 @@ func (c *Cluster) newWriter(ctx context.Context, p string) (*hdfsWriter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &hdfsWriter{ctx: ctx, c: c, path: p, old: old, left: left}, nil
+	return &writer{ctx: ctx, c: c, path: p, old: old, left: left}, nil
 }
 
-func (w *hdfsWriter) Write(b []byte) (int, error) {
+func (w *writer) Write(b []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
@@ -121,7 +121,7 @@ func (w *hdfsWriter) Write(b []byte) (int, error) {
 }
 
 // Prepare uploads the file.
-func (w *hdfsWriter) Prepare() error {
+func (w *writer) Prepare() error {
 	if w.err == nil && w.temp == "" && !w.done {
 		w.err = w.c.do(w.ctx, "write", w.path, w.upload)
 	}
@@ -129,7 +129,7 @@ func (w *hdfsWriter) Prepare() error {
 }
 
 // Close uploads the file, if Prepare has not, and renames it into place.
-func (w *hdfsWriter) Close() error {
+func (w *writer) Close() error {
 	if w.done {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (w *hdfsWriter) Close() error {
 }
 
 // Withdraw implements Writer.
-func (w *hdfsWriter) Withdraw() error {
+func (w *writer) Withdraw() error {
 	if w.old {
 		return fsys.Replaced(w.c.URI(w.path))
 	}
@@ -160,7 +160,7 @@ func (w *hdfsWriter) Withdraw() error {
 }
 
 // Abort discards the file.
-func (w *hdfsWriter) Abort() error {
+func (w *writer) Abort() error {
 	if w.done {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (w *hdfsWriter) Abort() error {
 
 // rename gives the uploaded file its name. When it is repeated, the first attempt may
 // have succeeded although its answer was lost.
-func (w *hdfsWriter) rename(s *session) error {
+func (w *writer) rename(s *session) error {
 	err := s.client.Rename(w.temp, w.path)
 	if errors.Is(err, os.ErrNotExist) {
 		if info, statErr := s.client.Stat(w.path); statErr == nil && !info.IsDir() && info.Size() == w.size {
@@ -188,7 +188,7 @@ func (w *hdfsWriter) rename(s *session) error {
 }
 
 // upload makes one attempt.
-func (w *hdfsWriter) upload(s *session) error {
+func (w *writer) upload(s *session) error {
 	temp := fsys.TempName(w.path)
 	err := s.upload(temp, w.data, w.size)
 	if err == nil {
