@@ -112,7 +112,7 @@ func (l *bulkLoad) mergeCached(slot uint32, mask uint64) {
 // take sets keys, hashes and rows of w to the rows at the offsets; of rows with the
 // same key the last one counts.
 func (m *bulkMerge) take(w *rewriter, offsets []uint32) {
-	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
+	w.keys, w.hashes, w.rows, w.replaced = w.keys[:0], w.hashes[:0], w.rows[:0], -1 // the keys may be others
 	m.size = spool.KeyTable(len(offsets))
 	clear(m.table[:m.size])
 	for _, at := range offsets {

@@ -19,8 +19,9 @@ import (
 //
 //   - where a bucket has a row that is not in the cache and that an announced
 //     pass needs: the row goes into the cache and stays there until its pass;
-//   - where rows of a slot are dirty that no announced pass needs: they are
-//     written with the rest of their bucket, which is at hand.
+//   - where rows of a slot are dirty that no announced pass needs and that are among
+//     the first to leave: they are written with the rest of their bucket, which is at
+//     hand, and with all other dirty rows of the slot that are not pinned.
 //
 // A Pull that has to read a bucket does the same with its rows, and removes the
 // stop.

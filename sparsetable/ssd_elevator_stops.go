@@ -125,11 +125,7 @@ func (t *ssd) submitStops() int {
 		if size := int64(s.loc.Units()) * unit; size > e.limit || !e.direct && size > e.most {
 			continue // the bucket is huge or the budget small; the Pull of its pass reads it
 		}
-		r := new(rideRequest)
-		if n := len(e.idle); n > 0 {
-			r = e.idle[n-1]
-			e.idle = e.idle[:n-1]
-		}
+		r := e.newRide()
 		*r = rideRequest{request: bucketfile.Request{Slot: s.slot, Location: s.loc, User: r}, keys: r.keys[:0], aim: e.aim}
 		if e.aim != nil {
 			for _, s := range e.stops[first:e.next] {
@@ -142,4 +138,15 @@ func (t *ssd) submitStops() int {
 	}
 	e.queue.Submit(e.submit) // under indexMu, see ssd
 	return len(e.submit)
+}
+
+// newRide returns a request that was used before, or else a new one.
+func (e *elevator) newRide() *rideRequest {
+	n := len(e.idle)
+	if n == 0 {
+		return new(rideRequest)
+	}
+	r := e.idle[n-1]
+	e.idle = e.idle[:n-1]
+	return r
 }

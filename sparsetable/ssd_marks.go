@@ -27,15 +27,16 @@ func (t *ssd) markReleased() {
 	}
 }
 
-// markLeaving marks the slots of those rows of a released set that have to leave.
+// markLeaving marks the slots of those rows of a released set that are likely to leave in the next
+// round of the elevator. It writes the others where it comes to their slots for another reason.
 func (t *ssd) markLeaving(refs []uint32) {
 	const chunk = 1024
 	var hashes [chunk]uint64
 	for len(refs) > 0 {
 		n := min(len(refs), chunk)
 		leaving := hashes[:0]
-		t.cache.VisitIdle(refs[:n], func(e rowcache.Entry) {
-			if e.Flags&(rowcache.Dirty|rowStored) == rowcache.Dirty|rowStored && !e.Needed {
+		t.cache.VisitLeaving(refs[:n], func(e rowcache.Entry) {
+			if e.Flags&(rowcache.Dirty|rowStored) == rowcache.Dirty|rowStored {
 				leaving = append(leaving, t.hash.Of(e.Key))
 			}
 		})

@@ -179,7 +179,9 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 	prev = bucketfile.Location(t.index.Location(slot))
 	t.indexMu.Lock()
 	t.index.Set(slot, uint64(loc))
-	t.index.SetFilter(slot, w.hashes)
+	if !w.sameKeys(before) || t.index.FilterUnknown(slot) {
+		t.index.SetFilter(slot, w.hashes)
+	}
 	t.indexMu.Unlock()
 	t.rewrite.stored += int64(len(w.keys) - before)
 	t.nowStored()

@@ -30,6 +30,8 @@ type rewriter struct {
 	keys   []uint64
 	hashes []uint64
 	rows   [][]float32
+	// replaced is how many rows of the old bucket the dirty ones replace.
+	replaced int
 
 	// urgent says that what is written makes room, so that it may use the disk
 	// space that is reserved for that.
@@ -56,7 +58,7 @@ type rewriteCounts struct {
 // rows; of rows with the same key it takes the dirty one. If pick is not nil, it
 // leaves out the rows for whose hash pick returns false.
 func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
-	w.keys, w.hashes, w.rows = w.keys[:0], w.hashes[:0], w.rows[:0]
+	w.keys, w.hashes, w.rows, w.replaced = w.keys[:0], w.hashes[:0], w.rows[:0], 0
 	if old != nil {
 		w.addOthers(old, pick)
 	}
@@ -74,6 +76,8 @@ func (w *rewriter) addOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) 
 	for i := range b.Len() {
 		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // the list is short
 			w.add(key, b.Row(i), pick)
+		} else {
+			w.replaced++
 		}
 	}
 }
@@ -87,6 +91,12 @@ func (w *rewriter) add(key uint64, row []float32, pick func(hash uint64) bool) {
 	w.keys = append(w.keys, key)
 	w.hashes = append(w.hashes, h)
 	w.rows = append(w.rows, row)
+}
+
+// sameKeys reports whether the new bucket has the keys of the old one, which had so many
+// rows, and no others.
+func (w *rewriter) sameKeys(before int) bool {
+	return w.replaced == len(w.dirtyKeys) && len(w.keys) == before
 }
 
 // filter takes out the rows that drop condemns and returns their number.

@@ -2,23 +2,28 @@ package rowcache
 
 import "testing"
 
-// VisitIdle is for references of rows that nothing holds in the cache: they may
-// have left, and their slabs with them.
-func TestVisitIdle(t *testing.T) {
-	c := newCache(t, Options{Policy: Policies()[0], Words: 8, MaxBytes: 400 << 10})
+// VisitLeaving is for references of rows that nothing holds in the cache: they may
+// have left, and their slabs with them. It visits those that were used least.
+func TestVisitLeaving(t *testing.T) {
+	c := newCache(t, Options{Policy: "history", Words: 8, MaxBytes: 400 << 10})
 	var keys []uint64
+	used := make([]uint32, 2000)
 	for k := range uint64(2000) {
 		keys = append(keys, k+1)
+		used[k] = uint32(k%2) * 100
 	}
 	refs := make([]uint32, len(keys))
-	if _, err := c.Insert(keys, hashesOf(keys), nil, refs, false); err != nil {
+	if _, err := c.Insert(keys, hashesOf(keys), used, refs, false); err != nil {
 		t.Fatal(err)
 	}
 	visited := func() (n int) {
-		c.VisitIdle(refs, func(e Entry) {
+		c.VisitLeaving(refs, func(e Entry) {
 			n++
 			if e.Pins != 0 {
 				t.Errorf("key %d is pinned", e.Key)
+			}
+			if e.Key%2 == 0 && n > 1 {
+				t.Errorf("key %d was used often", e.Key)
 			}
 		})
 		return n
@@ -27,8 +32,8 @@ func TestVisitIdle(t *testing.T) {
 		t.Errorf("%d rows are visited, all are pinned", n)
 	}
 	c.Release(refs, false)
-	if n := visited(); n != len(keys) {
-		t.Errorf("%d rows are visited, want %d", n, len(keys))
+	if n := visited(); n != len(keys)/2 {
+		t.Errorf("%d rows are visited, want %d", n, len(keys)/2)
 	}
 	if n := c.Drop(c.Victims(len(keys)-1, nil)); n != len(keys)-1 {
 		t.Fatalf("%d rows leave", n)
