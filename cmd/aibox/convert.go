@@ -29,7 +29,9 @@ separated. It also gives the format of input whose name does not say it, and
 whether input of the job's format has a header. Without a job file, columns are text,
 named by the header; to write LibSVM or LibFFM, it has to say which are features. From
 Parquet to Parquet, columns keep their types. In text formats the values of a list are
-separated by the column's separator, or by "|" if it has none.
+separated by the column's separator, or by "|" if it has none. CSV and TSV are written
+with a header, and with their own delimiter and quoting, whatever the job file says of
+its input.
 
 Joined tables are held in memory, and so are the rows if they are sorted. For a split
 other than at random the rows are read twice.
@@ -103,6 +105,9 @@ func convertFiles(c *cli.Context) error {
 	for i, n := range s.Written {
 		fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(n, "row"), o.To[i])
 	}
+	if settings := otherDialect(job, o.Format); len(settings) > 0 {
+		fmt.Fprintf(c.App.Writer, "it is written with a header, and with the delimiter and quoting of %v: the job that reads it needs the default of %s\n", o.Format, strings.Join(settings, " and "))
+	}
 	for _, l := range s.Lists {
 		fmt.Fprintf(c.App.Writer, "column %s was a list and is now text: the job that reads it needs separator: %q\n", l.Column, l.Separator)
 	}
@@ -124,6 +129,27 @@ func convertFiles(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "data are lost: %v\n", l)
 	}
 	return nil
+}
+
+// otherDialect lists the settings by which the job reads text of that format in another way than it is
+// written here: with a header, and with the format's own delimiter and quoting.
+func otherDialect(job *configs.Job, to reader.Format) (settings []string) {
+	own := map[string][2]string{"csv": {",", "rfc4180"}, "tsv": {"\t", "none"}}
+	d := &job.Data
+	of, text := own[to.String()]
+	if !text || d.Format != to.String() {
+		return nil
+	}
+	if d.Header != nil && !*d.Header {
+		settings = append(settings, "header")
+	}
+	if d.Delimiter != "" && d.Delimiter != of[0] {
+		settings = append(settings, "delimiter")
+	}
+	if d.Quoting != "" && d.Quoting != of[1] {
+		settings = append(settings, "quoting")
+	}
+	return settings
 }
 
 // convertOptions turns flags into options. The job is that of the job file, or an
