@@ -202,9 +202,9 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	if err != nil {
 		return fail(err)
 	}
-	memory, err := configs.ParseBytes(c.String("memory"))
+	memory, err := bytesFlag(c, "memory")
 	if err != nil {
-		return fail(cliargs.Errorf("aibox convert: --memory: %v", err))
+		return fail(err)
 	}
 	o := convert.Options{
 		From: reader.Options{
@@ -213,7 +213,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
-		To:    outputs, Format: to, Header: true, MemoryBytes: int64(memory),
+		To:    outputs, Format: to, Header: true, MemoryBytes: memory,
 	}
 	o.From.Schema = inputSchema(from, header, described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
@@ -250,7 +250,7 @@ func checkConvertFlags(c *cli.Context) error {
 		return cliargs.Errorf("aibox convert: --seed needs --random, and --random needs --split")
 	case c.Bool("descending") && c.String("sort-by") == "":
 		return cliargs.Errorf("aibox convert: --descending needs --sort-by")
-	case c.Float64("max-lost-fraction") < 0 || c.Float64("max-lost-fraction") > 1:
+	case !(c.Float64("max-lost-fraction") >= 0 && c.Float64("max-lost-fraction") <= 1):
 		return cliargs.Errorf("aibox convert: --max-lost-fraction %v: want a share from 0 to 1", c.Float64("max-lost-fraction"))
 	case c.Int64("limit") < 0:
 		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
