@@ -75,6 +75,35 @@ func TestEvaluationWorksFromTheDirectoryAlone(t *testing.T) {
 	}
 }
 
+// TestPredictNeedsFeaturesAlone: predictions need neither the weights of examples nor the column of groups.
+func TestPredictNeedsFeaturesAlone(t *testing.T) {
+	j := testjobs.Job(t, "fm", "data.columns[3]={name: D3, role: weight}", "data.columns[7]={name: region, role: ignore}", "data.group_by=region")
+	train(t, j)
+	dir := t.TempDir()
+	var outputs []string
+	for name, text := range map[string]string{
+		"full": "label\tD1\tD2\tD3\tuser\titem\ttags\tregion\n1\t1\t2\t-3\t00000001\t\t\t00000002\n",
+		"lean": "D1\tD2\tuser\titem\ttags\n1\t2\t00000001\t\t\n",
+	} {
+		in, out := filepath.Join(dir, name+".tsv"), filepath.Join(dir, name+".csv")
+		if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: out}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		data, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, prediction, _ := strings.Cut(string(data), "\n")
+		outputs = append(outputs, prediction[strings.Index(prediction, ","):])
+	}
+	if outputs[0] != outputs[1] {
+		t.Errorf("predictions %q", outputs)
+	}
+}
+
 func TestPredictNeedsNoLabels(t *testing.T) {
 	j := testjobs.Job(t, "fm")
 	train(t, j)
