@@ -104,6 +104,22 @@ func TestPredictNeedsFeaturesAlone(t *testing.T) {
 	}
 }
 
+// TestPredictSaysWhereALogitIsNotFinite: the number of the mini-batch's first example is in the error.
+func TestPredictSaysWhereALogitIsNotFinite(t *testing.T) {
+	j := testjobs.Job(t, "dcn_v2", "data.columns[3]={name: D3, role: dense}", "training.accept_diverged=true")
+	train(t, j)
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in.tsv")
+	text := "D1\tD2\tD3\tuser\titem\ttags\tregion\n" + strings.Repeat("1\t2\t3\t4\t5\t6\t7\n", 70) + "1\t2\t3e38\t4\t5\t6\t7\n"
+	if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: filepath.Join(dir, "p.csv")})
+	if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "mini-batch of the examples 65 to 71: ") || !strings.Contains(err.Error(), "logit of example 6 of the mini-batch") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPredictNeedsNoLabels(t *testing.T) {
 	j := testjobs.Job(t, "fm")
 	train(t, j)
