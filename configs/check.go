@@ -15,6 +15,7 @@ func (l *loader) check() {
 	l.checkColumns()
 	l.checkLabel()
 	l.checkModel()
+	l.checkOptimizers()
 	l.checkTraining()
 	l.checkEngine()
 	l.checkHDFS()

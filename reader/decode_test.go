@@ -181,7 +181,8 @@ func TestUnlabelled(t *testing.T) {
 		schema Schema
 		text   string
 	}{
-		{small, "1\ta\n\t1\ta\n"},
+		{small, "1\ta\n1\ta\n"},
+		{small, "\t1\ta\n\t1\ta\n"},
 		{header, "x,c,tags\n1,a,b\n1,a,b\n"},
 		{Schema{Format: FormatLibSVM}, "3:1\n4:1\n"},
 	} {
@@ -200,6 +201,28 @@ func TestUnlabelled(t *testing.T) {
 		o.KeepUnlabelled = false
 		if _, counts, err := readAll(o); err == nil {
 			t.Errorf("%v: no error without KeepUnlabelled: %+v", c.schema.Format, counts)
+		}
+	}
+}
+
+// TestLabelsOfAFile: a row that lacks a cell is bad where the file has labels: its cells are not taken for
+// those behind the label.
+func TestLabelsOfAFile(t *testing.T) {
+	criteo := CriteoSchema()
+	schema := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
+	dir := t.TempDir()
+	labelled := write(t, dir, "labelled", []byte("\n1\t5\ta\n0\t7\n0\t6\tb\n"))
+	unlabelled := write(t, dir, "unlabelled", []byte("\xef\xbb\xbf5\ta\n1\t7\tb\n6\tb\n"))
+	o := testOptions(schema, labelled, unlabelled)
+	o.KeepUnlabelled, o.MaxBadRows = true, 2
+	passes, counts := mustRead(t, o)
+	got := examples(passes)
+	if counts.BadRows != 2 || counts.Bad[0].Reason != ReasonColumns || len(got) != 4 {
+		t.Fatalf("%+v\n%s", counts, strings.Join(got, "\n"))
+	}
+	for i, want := range []string{"1 [1.79", "0 [1.94", "NaN [1.79", "NaN [1.94"} {
+		if !strings.HasPrefix(got[i], want) {
+			t.Errorf("example %d is %s, want %s", i, got[i], want)
 		}
 	}
 }

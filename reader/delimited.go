@@ -65,7 +65,7 @@ func (m *cellMap) markUsed(p *plan) {
 	}
 }
 
-// withoutLabel is the map of lines that lack the cell of the label.
+// withoutLabel is the map of a file whose lines lack the cell of the label.
 func (m *cellMap) withoutLabel(p *plan) *cellMap {
 	shift := func(i int) int {
 		switch {
@@ -87,7 +87,6 @@ func (m *cellMap) withoutLabel(p *plan) *cellMap {
 type delimited struct {
 	p         *plan
 	m         *cellMap
-	unlabeled *cellMap // of lines that lack the label's cell; nil where that is a fault
 	split     *rowtext.Cells
 	nulls     [][]byte // cells that are missing values
 	partition [][]byte // cells that the file's directories give, behind those of the line
@@ -107,9 +106,6 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 			d.nulls = append(d.nulls, []byte(null))
 		}
 	}
-	if p.keepUnlabelled && m.label >= 0 && m.label < m.cells && !p.schema.Header {
-		d.unlabeled = m.withoutLabel(p)
-	}
 	return d
 }
 
@@ -122,10 +118,7 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		return fault{reason: ReasonQuote}
 	}
 	if len(cells) != m.cells {
-		if d.unlabeled == nil || len(cells) != d.unlabeled.cells {
-			return fault{reason: ReasonColumns, found: len(cells), want: m.cells}
-		}
-		m = d.unlabeled
+		return fault{reason: ReasonColumns, found: len(cells), want: m.cells}
 	}
 	p := d.p
 	var f fault

@@ -26,7 +26,7 @@
 // skipped, and so is a UTF-8 byte order mark. A line may have at most MaxLineBytes
 // bytes; a longer one is a bad row, of which only the beginning is held in memory.
 //
-//   - Criteo: 40 cells between tabs, no quoting. Without label: 39.
+//   - Criteo: 40 cells between tabs, no quoting. A file without labels has 39; its first line tells.
 //   - CSV, TSV: with QuotingRFC4180, the default of CSV, cells are as in RFC 4180,
 //     except that a quoted cell must end on its line: if quotes could hold line
 //     ends, a file could not be cut into ranges. A row that breaks this rule is bad.

@@ -209,5 +209,8 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		return f.unreadable(f.orDamage(ctx, o, p.noColumns(missing, fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names)))))
 	}
 	f.cells = cells
+	if p.keepUnlabelled && !p.schema.Header && cells.label >= 0 && cells.label < cells.cells && f.lacksLabel(ctx, o, p, cells) {
+		f.cells = cells.withoutLabel(p)
+	}
 	return nil
 }

@@ -31,21 +31,53 @@ const (
 // errNothing says that a file is empty or holds only empty lines.
 var errNothing = errors.New("no header: there is nothing in the file")
 
+// beginning returns the first lines of the file. Close ends reading.
+func (f *inputFile) beginning(ctx context.Context, o *Options) (lines *rowtext.Lines, closeFile func(), err error) {
+	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := source.Decompress(f.Compression, raw)
+	if err != nil {
+		_ = raw.Close() // only read
+		return nil, nil, fmt.Errorf("%s: no header: %w", f.URI, err)
+	}
+	const usual = 4096 // longer lines are read in several steps
+	lines = rowtext.NewLines(usual)
+	lines.Reset(text, 0, usual, o.MaxLineBytes)
+	return lines, func() {
+		_ = text.Close() // a decoder
+		_ = raw.Close()  // only read
+	}, nil
+}
+
+// lacksLabel says whether a file without a header has no labels, which its first line tells: it has
+// one cell less than m. What cannot be read is found when the rows are read.
+func (f *inputFile) lacksLabel(ctx context.Context, o *Options, p *plan, m *cellMap) bool {
+	lines, closeFile, err := f.beginning(ctx, o)
+	if err != nil {
+		return false
+	}
+	defer closeFile()
+	for {
+		line, _, tooLong, err := lines.Next()
+		if err != nil || tooLong {
+			return false
+		}
+		if line = rowtext.TrimBOM(line); len(line) > 0 {
+			cells, _ := p.split(m.cells+1).Split(line, m.cells+1)
+			return len(cells) == m.cells-1
+		}
+	}
+}
+
 // header returns the names in the file's first line, or errNothing.
 func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, error) {
-	raw, err := o.Sources.OpenRange(ctx, f.File, 0)
+	lines, closeFile, err := f.beginning(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	defer raw.Close()
-	text, err := source.Decompress(f.Compression, raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: no header: %w", f.URI, err)
-	}
-	defer func() { _ = text.Close() }() // a decoder
-	const usual = 4096                  // longer headers are read in several steps
-	lines := rowtext.NewLines(usual)
-	lines.Reset(text, 0, usual, o.MaxLineBytes)
+	defer closeFile()
 	line, _, tooLong, err := lines.Next()
 	switch {
 	case errors.Is(err, io.EOF):

@@ -106,6 +106,9 @@ func findLeaves(file *parquetcolumn.File, p *plan, given []partition) (parquetLe
 			leaf, err := file.Find(w.name)
 			if err == nil && leaf.List && !w.list {
 				err = fmt.Errorf("column %q is a list; only sparse columns may be", w.name)
+				if w.name == p.groupColumn {
+					err = fmt.Errorf("column %q is a list, so it cannot say the groups of the group AUC (data.group_by)", w.name)
+				}
 			}
 			if err != nil {
 				faults = append(faults, err)

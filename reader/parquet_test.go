@@ -109,6 +109,15 @@ func signed(t *testing.T, path string) []byte {
 	return append(binary.LittleEndian.AppendUint32(out, footer+28), "PAR1"...)
 }
 
+// TestParquetListsAsGroups: a list may be a feature, but not the column of groups.
+func TestParquetListsAsGroups(t *testing.T) {
+	o := testOptions(Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "shorts", Role: RoleSparse}}}, "testdata/types_bytes.parquet")
+	o.GroupBy = "shorts"
+	if _, _, err := readAll(o); err == nil || !strings.Contains(err.Error(), "groups") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestNotAParquetFile(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "half", Role: RoleDense}}}
 	for name, c := range map[string]struct {

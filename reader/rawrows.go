@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"aibox/reader/internal/rowtext"
@@ -16,6 +17,7 @@ type RawReader struct {
 	rows  *rows
 	names []string
 	cells [][]byte
+	bags  []*Column // by cell: the column whose values it has; nil: it has one, or none of them can be missing
 }
 
 // RawColumns returns the names of the input's columns, and adds them to a schema that
@@ -57,7 +59,13 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}
-	return &RawReader{rows: rows, names: names, cells: make([][]byte, len(names))}, nil
+	r := &RawReader{rows: rows, names: names, cells: make([][]byte, len(names)), bags: make([]*Column, len(names))}
+	for i, name := range names {
+		if at := s.column(name); at >= 0 && s.Format.separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
+			r.bags[i] = &s.Columns[at]
+		}
+	}
+	return r, nil
 }
 
 // columnNames are the names of the columns that rows have; LibSVM and LibFFM
@@ -83,8 +91,31 @@ func (r *RawReader) Next(ctx context.Context) ([][]byte, error) {
 	ends := b.textEnds[e*len(r.names) : (e+1)*len(r.names)+1]
 	for i := range r.cells {
 		r.cells[i] = b.text[ends[i]:ends[i+1]]
+		if r.bags[i] != nil {
+			r.cells[i] = r.bags[i].withoutNulls(r.cells[i], r.rows.plan.schema.NullValues)
+		}
 	}
 	return r.cells, nil
+}
+
+// withoutNulls is a cell of the column without those of its values that are missing.
+func (c *Column) withoutNulls(cell []byte, nulls []string) []byte {
+	if !slices.ContainsFunc(nulls, func(null string) bool { return null != "" && bytes.Contains(cell, []byte(null)) }) {
+		return cell
+	}
+	var kept [][]byte
+	for rest := cell; len(rest) > 0; {
+		var value []byte
+		value, rest = rowtext.Cut(rest, c.Separator)
+		text := value
+		if i := rowtext.LastIndex(value, c.WeightSeparator); i >= 0 {
+			text = value[:i]
+		}
+		if !slices.Contains(nulls, string(text)) {
+			kept = append(kept, value)
+		}
+	}
+	return bytes.Join(kept, []byte(c.Separator))
 }
 
 // Columns are the names of the columns that Next returns.

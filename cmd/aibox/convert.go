@@ -29,7 +29,9 @@ separated. It also gives the format of input whose name does not say it, and
 whether input of the job's format has a header. Without a job file, columns are text,
 named by the header; to write LibSVM or LibFFM, it has to say which are features. From
 Parquet to Parquet, columns keep their types. In text formats the values of a list are
-separated by the column's separator, or by "|" if it has none.
+separated by the column's separator, or by "|" if it has none. CSV and TSV are written
+with a header, and with their own delimiter and quoting, whatever the job file says of
+its input.
 
 Joined tables are held in memory, and so are the rows if they are sorted. For a split
 other than at random the rows are read twice.
@@ -103,6 +105,9 @@ func convertFiles(c *cli.Context) error {
 	for i, n := range s.Written {
 		fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(n, "row"), o.To[i])
 	}
+	if settings := otherDialect(job, o.Format); len(settings) > 0 {
+		fmt.Fprintf(c.App.Writer, "it is written with a header, and with the delimiter and quoting of %v: the job that reads it needs the default of %s\n", o.Format, strings.Join(settings, " and "))
+	}
 	for _, l := range s.Lists {
 		fmt.Fprintf(c.App.Writer, "column %s was a list and is now text: the job that reads it needs separator: %q\n", l.Column, l.Separator)
 	}
@@ -124,6 +129,27 @@ func convertFiles(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "data are lost: %v\n", l)
 	}
 	return nil
+}
+
+// otherDialect lists the settings by which the job reads text of that format in another way than it is
+// written here: with a header, and with the format's own delimiter and quoting.
+func otherDialect(job *configs.Job, to reader.Format) (settings []string) {
+	own := map[string][2]string{"csv": {",", "rfc4180"}, "tsv": {"\t", "none"}}
+	d := &job.Data
+	of, text := own[to.String()]
+	if !text || d.Format != to.String() {
+		return nil
+	}
+	if d.Header != nil && !*d.Header {
+		settings = append(settings, "header")
+	}
+	if d.Delimiter != "" && d.Delimiter != of[0] {
+		settings = append(settings, "delimiter")
+	}
+	if d.Quoting != "" && d.Quoting != of[1] {
+		settings = append(settings, "quoting")
+	}
+	return settings
 }
 
 // convertOptions turns flags into options. The job is that of the job file, or an
@@ -176,9 +202,9 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	if err != nil {
 		return fail(err)
 	}
-	memory, err := configs.ParseBytes(c.String("memory"))
+	memory, err := bytesFlag(c, "memory")
 	if err != nil {
-		return fail(cliargs.Errorf("aibox convert: --memory: %v", err))
+		return fail(err)
 	}
 	o := convert.Options{
 		From: reader.Options{
@@ -187,7 +213,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
-		To:    outputs, Format: to, Header: true, MemoryBytes: int64(memory),
+		To:    outputs, Format: to, Header: true, MemoryBytes: memory,
 	}
 	o.From.Schema = inputSchema(from, header, described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
@@ -224,7 +250,7 @@ func checkConvertFlags(c *cli.Context) error {
 		return cliargs.Errorf("aibox convert: --seed needs --random, and --random needs --split")
 	case c.Bool("descending") && c.String("sort-by") == "":
 		return cliargs.Errorf("aibox convert: --descending needs --sort-by")
-	case c.Float64("max-lost-fraction") < 0 || c.Float64("max-lost-fraction") > 1:
+	case !(c.Float64("max-lost-fraction") >= 0 && c.Float64("max-lost-fraction") <= 1):
 		return cliargs.Errorf("aibox convert: --max-lost-fraction %v: want a share from 0 to 1", c.Float64("max-lost-fraction"))
 	case c.Int64("limit") < 0:
 		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))

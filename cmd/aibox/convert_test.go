@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -42,5 +43,37 @@ output: {model_dir: model}
 		if got := read(t, "out.csv"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.args, got, c.want)
 		}
+	}
+}
+
+// TestConvertSaysWhatTheJobMisreads: what is written may not be what the job reads.
+func TestConvertSaysWhatTheJobMisreads(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"in.csv": "1;\"shoes\"\n",
+		"job.yaml": `data:
+  train: [in.csv]
+  format: csv
+  header: false
+  delimiter: ";"
+  quoting: none
+  columns: [{name: y, role: label}, {name: query}]
+model: {kind: lr}
+output: {model_dir: model}
+`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const note = "the default of header and delimiter and quoting"
+	if out := ok(t, "convert", "--job", "job.yaml", "--from", "in.csv", "--to", "out.csv"); !strings.Contains(out, note) {
+		t.Errorf("%s", out)
+	}
+	if got, want := read(t, "out.csv"), "y,query\n1,\"\"\"shoes\"\"\"\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if out := ok(t, "convert", "--job", "job.yaml", "--from", "in.csv", "--to", "out.tsv"); strings.Contains(out, note) {
+		t.Errorf("%s", out)
 	}
 }

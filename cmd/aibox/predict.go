@@ -13,9 +13,10 @@ func predictCommand() *cli.Command {
 		Name:  "predict",
 		Usage: "write a click probability for every row of the data",
 		Description: `Needs no job file: the model directory holds the settings of the model's job.
-Labels are not needed; if the data have them, they are written too. No row is left
-out silently: a bad or lost row ends the command, unless --keep-bad-rows is given,
-with which bad rows are written without a prediction.
+Labels are not needed; if the data have them, they are written too. Nor are weights of
+examples, or the column of data.group_by. No row is left out silently: a bad or lost row
+ends the command, unless --keep-bad-rows is given, with which bad rows are written
+without a prediction.
 
 Lists of Parquet stay lists in Parquet. In text, their values are separated by the column's
 separator, or by "|" if it has none; then a value that contains "|" ends the command,

@@ -206,14 +206,15 @@ const trialPrefix = "trial-"
 // run trains a trial, measures it on the end of its examples, and deletes its model.
 func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*Result, error) {
 	dir := filepath.Join(r.Dir, fmt.Sprintf("%s%d-%d", trialPrefix, t.ID, round))
+	log := r.Logger.With("trial", t.ID, "round", round)
 	job, err := r.jobOf(t, dir, examples)
 	if err != nil && t.ID != 0 {
+		log.Info("no model", "settings", t.Changes(), "error", err)
 		return &Result{Failure: err.Error()}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	log := r.Logger.With("trial", t.ID, "round", round)
 	log.Info("training", "settings", t.Changes())
 	status := new(report.Status)
 	if r.Watch != nil {

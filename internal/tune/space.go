@@ -46,6 +46,10 @@ func Space(job *configs.Job, groups []string) []Dimension {
 		}
 	}
 	rows, dense := &job.Optimizer.Rows, &job.Optimizer.Dense
+	linear := configs.RowOptimizer{}
+	if job.Optimizer.Linear != nil {
+		linear = *job.Optimizer.Linear
+	}
 	add(LearningRates, "optimizer.rows.learning_rate", multiples("optimizer.rows.learning_rate", rows.LearningRate)...)
 	add(LearningRates, "optimizer.dense.learning_rate", multiples("optimizer.dense.learning_rate", dense.LearningRate)...)
 	// An average lets a higher rate pay, but on short logs it is behind the weights (docs/quality.md).
@@ -55,10 +59,11 @@ func Space(job *configs.Job, groups []string) []Dimension {
 		add(L2, "optimizer.rows.ftrl_l2", others("optimizer.rows.ftrl_l2", rows.FTRLL2, 0, 0.1, 1, 10)...)
 	} else {
 		add(L2, "optimizer.rows.l2", others("optimizer.rows.l2", rows.L2, 0, 1e-6, 1e-5, 1e-4, 1e-3)...)
-		// The two exclude each other; table_l2 learned better on all sets (docs/quality.md).
-		if strings.HasSuffix(rows.Kind, "adagrad") && rows.WeightDecay == 0 {
+		// The two exclude each other, also in two optimizers; table_l2 learned better on all sets (docs/quality.md).
+		switch {
+		case strings.HasSuffix(rows.Kind, "adagrad") && rows.WeightDecay == 0 && linear.WeightDecay == 0:
 			add(L2, "optimizer.rows.table_l2", others("optimizer.rows.table_l2", rows.TableL2, 0, 1e-4, 3e-4, 1e-3)...)
-		} else {
+		case linear.TableL2 == 0:
 			add(L2, "optimizer.rows.weight_decay", others("optimizer.rows.weight_decay", rows.WeightDecay, 0, 0.01, 0.1, 0.4)...)
 		}
 	}

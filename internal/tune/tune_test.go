@@ -53,6 +53,8 @@ func jobs() []string {
 	for _, kind := range configs.ModelKinds {
 		out = append(out, job("kind: "+kind, "adagrad", "adam"))
 	}
+	// What holds all rows back is the same for rows and linear weights.
+	out = append(out, job("kind: fm", "adagrad}, linear: {kind: adagrad, weight_decay: 0.1", "adam"), job("kind: fm", "adam}, linear: {kind: adagrad, table_l2: 0.1", "adam"))
 	for _, rows := range []string{"sgd", "rowwise_adagrad", "adam", "ftrl"} {
 		for _, dense := range []string{"sgd", "momentum", "adagrad", "adamw"} {
 			out = append(out, job("kind: deepfm", rows, dense))

@@ -437,3 +437,28 @@ func TestColumnsInGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestConvertLeavesMissingValuesOut: the values of a cell that are missing are so in formats that
+// do not name what is missing.
+func TestConvertLeavesMissingValuesOut(t *testing.T) {
+	dir := t.TempDir()
+	schema := reader.Schema{Format: reader.FormatCSV, Header: true, NullValues: []string{"-", "nan"}, Columns: []reader.Column{
+		{Name: "y", Role: reader.RoleLabel}, {Name: "a", Role: reader.RoleSparse, Separator: "|"},
+		{Name: "b", Role: reader.RoleSparse, Separator: "|", WeightSeparator: ":"}, {Name: "c", Role: reader.RoleSparse},
+	}}
+	text := "y,a,b,c\n1,x|nan|y,u:2|nan:3|-,nan\n0,-|nan,-,x-y\n1,nanx||-,u||v:1,-\n"
+	in := testOptions(schema, write(t, dir, "in.csv", []byte(text)))
+	want := examplesOf(t, in)
+	for _, name := range []string{"out.parquet", "out.csv"} {
+		c := Options{From: in, To: []string{filepath.Join(dir, name)}, Header: true}
+		c.Format, _ = reader.FormatOf(name)
+		if _, err := Run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		out := schema
+		out.Format, out.NullValues = c.Format, nil
+		if got := examplesOf(t, testOptions(out, c.To[0])); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}

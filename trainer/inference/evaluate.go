@@ -2,6 +2,7 @@ package inference
 
 import (
 	"context"
+	"fmt"
 
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -38,10 +39,13 @@ func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bo
 	acc := metrics.New(metrics.Options{
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.Shift,
 	})
+	seen := int64(0) // examples of earlier mini-batches
 	f := flow.Flow{
 		Stages: ev.Stages, Reader: r, Mode: sparsetable.PullLookup,
 		Batch: func(b *reader.Batch) error {
-			return ev.Engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
+			first := seen + 1
+			seen += int64(b.N)
+			err := ev.Engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				b := res.Batch
 				if ev.each != nil {
 					if err := ev.each(b, res.Logits); err != nil {
@@ -56,6 +60,10 @@ func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bo
 				ev.Status.Batch(res.Step, b.N)
 				return nil
 			})
+			if err != nil {
+				return fmt.Errorf("mini-batch of the examples %d to %d: %w", first, seen, err)
+			}
+			return nil
 		},
 		Hooks: flow.Hooks{
 			Started: ev.Status.Pipeline,

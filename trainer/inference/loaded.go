@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"aibox/configs"
 	"aibox/internal/errkind"
@@ -176,10 +177,24 @@ func (l *Model) list(ctx context.Context, uris []string) (*source.Listing, error
 	return data, err
 }
 
-// read runs the model over data; if each is set, the data need no labels.
+// withoutWeights is the schema without the weights of examples, on which predictions do not depend.
+func withoutWeights(s reader.Schema) reader.Schema {
+	s.Columns = slices.Clone(s.Columns)
+	for i := range s.Columns {
+		if s.Columns[i].Role == reader.RoleWeight {
+			s.Columns[i].Role = reader.RoleIgnore
+		}
+	}
+	return s
+}
+
+// read runs the model over data; if each is set, the data need neither labels, weights nor the column of groups.
 func (l *Model) read(ctx context.Context, phase report.Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, report.Reading, error) {
 	o := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil
+	if each != nil {
+		o.GroupBy, o.Schema = "", withoutWeights(o.Schema)
+	}
 	switch o.KeepBadRows = pass.keepBad; {
 	case pass.keepBad: // every bad row is kept, however many there are
 		o.MaxBadRows, o.MaxBadFraction = -1, -1

@@ -75,6 +75,51 @@ func TestEvaluationWorksFromTheDirectoryAlone(t *testing.T) {
 	}
 }
 
+// TestPredictNeedsFeaturesAlone: predictions need neither the weights of examples nor the column of groups.
+func TestPredictNeedsFeaturesAlone(t *testing.T) {
+	j := testjobs.Job(t, "fm", "data.columns[3]={name: D3, role: weight}", "data.columns[7]={name: region, role: ignore}", "data.group_by=region")
+	train(t, j)
+	dir := t.TempDir()
+	var outputs []string
+	for name, text := range map[string]string{
+		"full": "label\tD1\tD2\tD3\tuser\titem\ttags\tregion\n1\t1\t2\t-3\t00000001\t\t\t00000002\n",
+		"lean": "D1\tD2\tuser\titem\ttags\n1\t2\t00000001\t\t\n",
+	} {
+		in, out := filepath.Join(dir, name+".tsv"), filepath.Join(dir, name+".csv")
+		if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: out}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		data, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, prediction, _ := strings.Cut(string(data), "\n")
+		outputs = append(outputs, prediction[strings.Index(prediction, ","):])
+	}
+	if outputs[0] != outputs[1] {
+		t.Errorf("predictions %q", outputs)
+	}
+}
+
+// TestPredictSaysWhereALogitIsNotFinite: the number of the mini-batch's first example is in the error.
+func TestPredictSaysWhereALogitIsNotFinite(t *testing.T) {
+	j := testjobs.Job(t, "dcn_v2", "data.columns[3]={name: D3, role: dense}", "training.accept_diverged=true")
+	train(t, j)
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in.tsv")
+	text := "D1\tD2\tD3\tuser\titem\ttags\tregion\n" + strings.Repeat("1\t2\t3\t4\t5\t6\t7\n", 70) + "1\t2\t3e38\t4\t5\t6\t7\n"
+	if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: filepath.Join(dir, "p.csv")})
+	if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "mini-batch of the examples 65 to 71: ") || !strings.Contains(err.Error(), "logit of example 6 of the mini-batch") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPredictNeedsNoLabels(t *testing.T) {
 	j := testjobs.Job(t, "fm")
 	train(t, j)
