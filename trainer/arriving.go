@@ -80,7 +80,7 @@ func (r *run) openArriving() error {
 // fetchArriving begins to fetch what records say lacks, from the remote directory uri into
 // the directories of tables.
 func (r *run) fetchArriving(uri string, records, places []string) error {
-	d, err := transfer.Open(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
+	d, err := transfer.Open(r.data.Sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
 	if err != nil {
 		return err
 	}

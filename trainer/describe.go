@@ -30,7 +30,7 @@ func (r *run) describe() {
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
 		s.Limiting = pipeline.Limiting(last.StageStats())
-		s.Bound = bound(r.job, last.StageStats(), last.Busy(), len(r.data.train.Files))
+		s.Bound = bound(r.job, last.StageStats(), last.Busy(), len(r.data.Train.Files))
 	}
 	s.ElapsedSeconds = r.elapsed()
 	training := 0.0 // seconds

@@ -105,7 +105,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status report.Vi
 			return nil
 		}
 		var overwrite *source.OverwriteError
-		if errors.As(failure, &overwrite) && r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), []string{path}) != nil {
+		if errors.As(failure, &overwrite) && r.data.Sources.RefuseOverwrite(ctx, Inputs(r.job), []string{path}) != nil {
 			return nil
 		}
 		data, err := s.Encode()

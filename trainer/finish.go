@@ -3,7 +3,6 @@ package trainer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -66,7 +65,7 @@ func (r *run) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	statistics, err := r.statisticsFile()
+	statistics, err := r.data.StatisticsFile()
 	if err != nil {
 		return err
 	}
@@ -100,10 +99,6 @@ func (r *run) complete(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) statisticsFile() ([]byte, error) {
-	return json.MarshalIndent(r.data.statistics, "", "  ")
-}
-
 // commit makes the files of the final model the model of the directory.
 func (r *run) commit() error {
 	if err := r.checkTable(nil); err != nil {
@@ -113,13 +108,13 @@ func (r *run) commit() error {
 	if err := r.job.Show(&job); err != nil {
 		return err
 	}
-	statistics, err := r.statisticsFile()
+	statistics, err := r.data.StatisticsFile()
 	if err != nil {
 		return err
 	}
 	// The reports are closed first, so that they are complete once the model is
 	// committed.
-	if err := errors.Join(r.reports.Close(), r.data.quarantine.Close()); err != nil {
+	if err := errors.Join(r.reports.Close(), r.data.Quarantine.Close()); err != nil {
 		return err
 	}
 	// The table is closed too, so that others can open it as soon as the model is
@@ -197,8 +192,8 @@ func (r *run) close(ctx context.Context, failure error) error {
 	if r.reports != nil {
 		_ = r.reports.Close() // after success closed already
 	}
-	if r.data.quarantine != nil {
-		_ = r.data.quarantine.Close() // after success closed already
+	if r.data.Quarantine != nil {
+		_ = r.data.Quarantine.Close() // after success closed already
 	}
 	if r.table.Table != nil {
 		r.summary.Table = r.table.Stats()
@@ -231,8 +226,8 @@ func (r *run) close(ctx context.Context, failure error) error {
 			r.log.Warn("closing the model directory", "error", err)
 		}
 	}
-	if r.data.sources != nil {
-		if err := r.data.sources.Close(); err != nil {
+	if r.data.Sources != nil {
+		if err := r.data.Sources.Close(); err != nil {
 			r.log.Warn("closing sources", "error", err)
 		}
 	}

@@ -119,7 +119,7 @@ func (s *snapshots) prepare(im *image) error {
 		im.bytes += 4 * int64(len(t.Data))
 	}
 	im.tensors = nil
-	return errors.Join(s.run.reports.Sync(), s.run.data.quarantine.Sync())
+	return errors.Join(s.run.reports.Sync(), s.run.data.Quarantine.Sync())
 }
 
 // commit makes an image the one that another process goes on from.

@@ -1,18 +1,12 @@
 package trainer
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
-	"aibox/configs"
-	"aibox/reader/source"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/runstate"
@@ -20,13 +14,10 @@ import (
 
 // identify describes the run for its snapshots.
 func (r *run) identify() error {
-	var job bytes.Buffer
-	if err := r.job.Show(&job); err != nil {
-		return err
+	id, err := runstate.IdentityOf(r.job, r.models.start, &r.data)
+	if err == nil {
+		r.identity, err = json.Marshal(id)
 	}
-	id := runstate.Identity{Job: job.String(), Night: r.job.Night(), Start: r.models.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
-	var err error
-	r.identity, err = json.Marshal(id)
 	return err
 }
 
@@ -71,66 +62,9 @@ func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
 	r.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
 }
 
-// differences says in what this run differs from the one that id is of.
-func (r *run) differences(id *runstate.Identity) (reasons []string, err error) {
-	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
-	if err != nil { // a key was renamed or removed since
-		return []string{err.Error()}, nil
-	}
-	if reasons, err = r.jobDifferences(earlier); err != nil {
-		return nil, err
-	}
-	if night := r.job.Night(); night != id.Night {
-		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
-	}
-	if len(reasons) > 0 {
-		return reasons, nil // other data follow from that
-	}
-	if reason := r.models.chain.OtherStart(id.Start); reason != "" {
-		reasons = append(reasons, reason)
-	}
-	for _, data := range []struct {
-		key         string
-		before, now *source.Listing
-	}{{"data.train", id.Train, r.data.train}, {"data.eval", id.Eval, r.data.eval}} {
-		if err := source.SameFiles(filesOf(data.before), filesOf(data.now)); err != nil {
-			reasons = append(reasons, fmt.Sprintf("%s: %v", data.key, err))
-		}
-	}
-	return reasons, nil
-}
-
-// jobDifferences are the keys in which the job differs from an earlier one, except those on which the model
-// does not depend.
-func (r *run) jobDifferences(earlier *configs.Job) ([]string, error) {
-	keys, err := r.job.Differences(earlier)
-	if err != nil {
-		return nil, err
-	}
-	keys = slices.DeleteFunc(keys, mayDiffer)
-	if len(r.job.Engine.Devices) == len(earlier.Engine.Devices) { // a model depends on how many there are
-		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "engine.devices" })
-	}
-	return keys, nil
-}
-
-// mayDiffer reports whether a run goes on where this key of the job file differs: nothing
-// that was saved depends on it, and the model and the reports neither.
-func mayDiffer(key string) bool {
-	switch key {
-	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
-		return false
-	case "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs", "training.accept_diverged":
-		return true
-	}
-	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "recovery.") || strings.HasPrefix(key, "pipeline.")
-}
-
-func filesOf(l *source.Listing) []source.File {
-	if l == nil {
-		return nil
-	}
-	return l.Files
+// differences are the reasons why this run cannot go on with what the run id has left.
+func (r *run) differences(id *runstate.Identity) ([]string, error) {
+	return id.Differences(r.job, r.models.chain, r.data.Files)
 }
 
 // damaged reports whether the files of an interrupted run are damaged or incomplete, so

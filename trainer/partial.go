@@ -137,7 +137,7 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *runstate.Record
 		if r.job.Output.Remote == "" {
 			return nil, fmt.Errorf("the model %s, from which the run has started, cannot be read, and there is no output.remote: %w", name, err)
 		}
-		_, err := transfer.RestoreWith(ctx, r.data.sources, transfer.RestoreOptions{
+		_, err := transfer.RestoreWith(ctx, r.data.Sources, transfer.RestoreOptions{
 			From: r.job.Output.Remote, Job: r.job.PlainName(), To: scratch, Dirs: r.job.SparseTable.Dirs, Options: r.opts.transfer(),
 			BytesPerSecond: int64(r.job.Output.RemoteBytesPerSecond),
 			Accept:         func(m *modeldir.Manifest) bool { return m.Identity() == id.Start.Identity },

@@ -70,7 +70,7 @@ func (r *run) openPrevious(ctx context.Context) error {
 	}
 	r.models.previous = p
 	if !modeldir.SameDir(p.Dir, r.job.Output.ModelDir) { // else the run itself brings what lacks
-		return transfer.Complete(ctx, p, r.data.sources, int64(r.job.Output.RemoteBytesPerSecond), r.log)
+		return transfer.Complete(ctx, p, r.data.Sources, int64(r.job.Output.RemoteBytesPerSecond), r.log)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (r *run) checkPrevious() error {
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)
-	m.NightDir, m.Inputs = r.job.ModelDirHasDate(), r.inputsHash()
+	m.NightDir, m.Inputs = r.job.ModelDirHasDate(), r.data.Hash()
 	if r.models.start != nil {
 		m.StartedFrom = r.models.start.Origin
 	}

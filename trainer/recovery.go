@@ -197,7 +197,7 @@ func (r *run) restoreStart(ctx context.Context, identity string, survivors map[s
 	}
 	o := r.restoringTo(scratch)
 	o.Accept, o.Survivors = func(m *modeldir.Manifest) bool { return m.Identity() == identity }, survivors
-	out, err := transfer.RestoreWith(ctx, r.data.sources, o)
+	out, err := transfer.RestoreWith(ctx, r.data.Sources, o)
 	if err != nil {
 		return nil, err
 	}
@@ -268,5 +268,5 @@ func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 func (r *run) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := r.restoringTo(r.job.Output.ModelDir)
 	o.Job, o.Accept, o.Beside, o.Survivors = r.job.PlainName(), accept, true, survivors
-	return transfer.RestoreWith(ctx, r.data.sources, o)
+	return transfer.RestoreWith(ctx, r.data.Sources, o)
 }

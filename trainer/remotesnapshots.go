@@ -286,14 +286,14 @@ func (u *uploads) uploadSnapshot(ctx context.Context, step int64, files *modeldi
 func sha256Of(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 func (r *run) remoteSnapshots(doing string) (*remote.Directory, error) {
-	return transfer.Open(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
+	return transfer.Open(r.data.Sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
 }
 
 // presentSnapshots is remoteSnapshots where snapshots.remote has to exist: where what is there decides from
 // where the run goes on, and where something is uploaded, which would otherwise lie beneath a file system
 // that is not mounted.
 func (r *run) presentSnapshots(doing string) (*remote.Directory, error) {
-	return transfer.OpenPresent(r.data.sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
+	return transfer.OpenPresent(r.data.Sources, r.job.Snapshots.Remote, int64(r.job.Output.RemoteBytesPerSecond), doing, r.log)
 }
 
 // snapshotOwner is the Owner of the run's snapshots in a remote directory.
@@ -329,7 +329,7 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 		r.log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found; those of this run are uploaded when it is there", "remote", uri)
 		return false, nil
 	}
-	if err == nil && len(all) == 0 && r.loss != nil && r.loss.uploaded && transfer.MountedPath(r.data.sources, uri) != "" {
+	if err == nil && len(all) == 0 && r.loss != nil && r.loss.uploaded && transfer.MountedPath(r.data.Sources, uri) != "" {
 		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
 	}
 	if err != nil {
@@ -458,9 +458,9 @@ func (r *run) forgetRemote(ctx context.Context) {
 	if uri == "" || r.identity == nil {
 		return
 	}
-	r.data.sources = jobsource.New(r.job, r.log)
+	r.data.Sources = jobsource.New(r.job, r.log)
 	err := func() (err error) {
-		defer func() { err = errors.Join(err, r.data.sources.Close()) }()
+		defer func() { err = errors.Join(err, r.data.Sources.Close()) }()
 		d, err := r.remoteSnapshots("")
 		if err != nil {
 			return err

@@ -27,7 +27,7 @@ func (r *run) restoreLatest(ctx context.Context) (bool, error) {
 	}
 	o := r.restoringTo(r.job.Output.ModelDir)
 	o.Job, o.Accept, o.Buckets = r.job.PlainName(), r.models.chain.MayStartFrom, transfer.BucketsLater
-	out, err := transfer.RestoreWith(ctx, r.data.sources, o)
+	out, err := transfer.RestoreWith(ctx, r.data.Sources, o)
 	if errors.Is(err, transfer.ErrNoEarlier) {
 		r.log.Warn("output.remote has models of this job, but none of an earlier night, and there is none on this machine: training begins with a new model", "remote", uri, "night", r.job.Night())
 		return false, nil

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
+	"aibox/trainer/dataset"
 	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
@@ -30,8 +30,8 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	r.logLeftovers()
 	r.snapshots.saved = &image{resume: *x, data: data}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
-	r.data.statistics, r.data.split, r.final = id.Statistics, id.Split, x.Final
-	if err := r.applyStatistics(); err != nil {
+	r.data.Statistics, r.data.Split, r.final = id.Statistics, id.Split, x.Final
+	if err := r.data.ApplyStatistics(&r.Schema); err != nil {
 		return err
 	}
 	if err := r.identify(); err != nil {
@@ -87,10 +87,10 @@ func (r *run) usedMeanwhile() error {
 // takeReports opens the reports of the interrupted run and cuts off what it wrote after
 // the snapshot.
 func (r *run) takeReports(x *runstate.Record) (err error) {
-	if r.data.quarantine, err = openQuarantine(r.models.writer, 0); err != nil {
+	if r.data.Quarantine, err = dataset.OpenQuarantine(r.models.writer.Report(report.QuarantineName), 0); err != nil {
 		return err
 	}
-	if err := cutQuarantine(r.data.quarantine, r.state.QuarantineBytes()); err != nil {
+	if err := r.data.Quarantine.Cut(r.state.QuarantineBytes()); err != nil {
 		return err
 	}
 	at := x.Reports
@@ -172,27 +172,17 @@ func (r *run) giveUp() error {
 	if r.reports != nil {
 		errs = append(errs, r.reports.Close())
 	}
-	if r.data.quarantine != nil {
-		errs = append(errs, r.data.quarantine.Close())
+	if r.data.Quarantine != nil {
+		errs = append(errs, r.data.Quarantine.Close())
 	}
 	errs = append(errs, r.arriving.close())
 	r.closeEngine()
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
-	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
+	r.reports, r.data.Quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
 	r.state, r.resumed, r.recoveries, r.earlier, r.models.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
 	r.arriving, r.restored = nil, restored{}
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)
-}
-
-// openQuarantine opens the file of bad rows. They may hold personal data, so only the
-// owner of the file may read it.
-func openQuarantine(w *modeldir.Writer, flag int) (*os.File, error) {
-	f, err := os.OpenFile(w.Report(report.QuarantineName), os.O_RDWR|os.O_CREATE|flag, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("quarantine file: %w", err)
-	}
-	return f, nil
 }

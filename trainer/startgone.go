@@ -26,7 +26,7 @@ func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 		return gone
 	}
 	r.models.gone = gone
-	d, err := transfer.OpenPresent(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
+	d, err := transfer.OpenPresent(r.data.Sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
 	var all []*remote.Manifest
 	if err == nil {
 		all, _, err = d.Generations(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"aibox/configs"
@@ -14,13 +15,14 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
-	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/chain"
+	"aibox/trainer/dataset"
+	"aibox/trainer/densefile"
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
 	"aibox/trainer/jobparts"
-	"aibox/trainer/jobsource"
+	"aibox/trainer/metrics"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -148,7 +150,7 @@ type run struct {
 	started time.Time
 
 	jobparts.Parts
-	data    dataset
+	data    dataset.Data
 	models  models
 	reports *report.Writer
 
@@ -209,11 +211,11 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	warnOfAddressSpace(r.log)
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
-	r.data.sources = jobsource.New(r.job, r.log)
+	r.data = dataset.New(r.job, r.opts.Status, r.log)
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}
-	if err := r.listData(ctx); err != nil {
+	if err := r.data.List(ctx); err != nil {
 		return err
 	}
 	on, err := r.resume(ctx)
@@ -295,8 +297,8 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 
 // openData checks the listed data, once it is known on which day they are trained.
 func (r *run) openData(ctx context.Context) error {
-	r.data.base = jobparts.ReaderOptions(r.job, r.data.sources, r.Schema, r.log)
-	return r.checkData(ctx)
+	r.data.SetSchema(r.Schema)
+	return r.data.Check(ctx)
 }
 
 // begin prepares a run that does not go on with another one.
@@ -326,13 +328,13 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	r.recovered(r.beginning(), report.Resumption{})
-	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
+	if r.data.Quarantine, err = dataset.OpenQuarantine(r.models.writer.Report(report.QuarantineName), os.O_TRUNC); err != nil {
 		return err
 	}
-	if err := r.split(ctx); err != nil {
+	if err := r.data.HoldOut(ctx); err != nil {
 		return err
 	}
-	if err := r.scan(ctx); err != nil {
+	if err := r.data.Scan(ctx, &r.Schema, r.models.previous); err != nil {
 		return err
 	}
 	if err := r.identify(); err != nil {
@@ -342,38 +344,6 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	return r.build(ctx)
-}
-
-// checkData opens the training and the evaluation data once, so that a wrong path or
-// header, or evaluation data without an example, are found now and not after hours.
-func (r *run) checkData(ctx context.Context) error {
-	if len(r.job.Data.Eval) > 0 {
-		if err := r.checkEval(ctx); err != nil {
-			return fmt.Errorf("data.eval: %w", err)
-		}
-	}
-	o := r.trainOptions(0, 0)
-	o.Schema = jobparts.WithoutStatistics(o.Schema)
-	rd, err := reader.Open(ctx, o)
-	if err != nil {
-		return fmt.Errorf("data.train: %w", err)
-	}
-	return rd.Close()
-}
-
-// checkEval looks for the first good example of the evaluation data. Whether there are too
-// many bad rows, or too much is lost, is for the evaluation to judge.
-func (r *run) checkEval(ctx context.Context) error {
-	o := jobparts.Unjudged(r.data.base)
-	o.URIs, o.Listing, o.Limit = r.job.Data.Eval, r.data.eval, 1
-	rd, err := reader.Open(ctx, o)
-	if err != nil {
-		return err
-	}
-	if _, err := rd.Next(ctx); errors.Is(err, reader.ErrNoExamples) {
-		return errors.Join(err, rd.Close())
-	}
-	return rd.Close()
 }
 
 // build makes model, optimizers, table and engine, from the earlier model if
@@ -400,6 +370,32 @@ func (r *run) build(ctx context.Context) error {
 		return err
 	}
 	return r.makeEngine()
+}
+
+// initBias looks at the first examples and sets the output bias of a model that does not take it
+// over from an earlier one. A run that goes on from a snapshot has it in its parameters.
+func (r *run) initBias(ctx context.Context) error {
+	bias := r.model.OutputBias()
+	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
+		return nil
+	}
+	l, err := r.data.FirstLook(ctx, len(r.Spec.Dense))
+	if err != nil {
+		return err
+	}
+	for _, text := range l.Warnings(r.Schema.Columns, r.Spec.Dense) {
+		r.state.Warnings = append(r.state.Warnings, text)
+		r.log.Warn(text)
+	}
+	value, given := r.job.Model.InitialBias.Number()
+	if !given {
+		value = l.LogOdds()
+		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", metrics.Rounded(metrics.Value(value)), "examples", l.Examples, "base_rate", metrics.Rounded(metrics.Value(l.Rate())))
+	}
+	bias.Data[0] = float32(value)
+	r.state.Engine.Dense.Average(bias)[0] = float32(value)
+	r.state.InitialBias = &value
+	return nil
 }
 
 // decayRows begins the decay of the rows of a new model, if they are to decay.
