@@ -36,14 +36,6 @@ type arriving struct {
 	usable float64 // seconds
 }
 
-// restored says what restoreSnapshot or restoreLatest did.
-type restored struct {
-	from           string
-	bytes, fetched int64
-	again          int
-	seconds        float64
-}
-
 // openArriving opens what the record of the run's table says lacks, and begins to fetch it. It
 // does nothing if the table is whole.
 func (r *run) openArriving() error {
@@ -180,7 +172,7 @@ func (c *arriving) source() sparsetable.Source {
 // ready notes that training can go on, so many seconds after the table was opened.
 func (r *run) ready() {
 	if c := r.arriving; c != nil {
-		c.usable = r.restored.seconds + time.Since(c.opened).Seconds()
+		c.usable = r.restored.WholeSeconds + time.Since(c.opened).Seconds()
 		s := c.Stats()
 		r.log.Info("training begins while files of its table are fetched", "remote", c.uri, "seconds_until_usable", c.usable, "bytes", s.TotalBytes, "arrived_bytes", s.ArrivedBytes)
 	}
@@ -188,24 +180,18 @@ func (r *run) ready() {
 
 // arrival is nil if nothing was restored for the run.
 func (r *run) arrival() *report.Arrival {
-	c, before := r.arriving, r.restored
-	if c == nil && before.bytes == 0 {
+	c, out := r.arriving, r.restored
+	if c != nil {
+		s, before := c.Stats(), r.restored.WholeSeconds
+		out.Remote, out.UsableSeconds, out.WholeSeconds = c.uri, c.usable, 0
+		out.Bytes, out.FetchedBytes, out.FetchedAgain = max(out.Bytes, s.TotalBytes), out.FetchedBytes+s.FetchedBytes, out.FetchedAgain+s.Again
+		if s.WholeSeconds > 0 {
+			out.WholeSeconds = before + s.WholeSeconds
+		}
+	} else if out.Bytes == 0 {
 		return nil
 	}
-	out := &report.Arrival{
-		Remote: before.from, Bytes: before.bytes, FetchedBytes: before.fetched, FetchedAgain: before.again,
-		UsableSeconds: before.seconds, WholeSeconds: before.seconds,
-	}
-	if c == nil {
-		return out
-	}
-	s := c.Stats()
-	out.Remote, out.UsableSeconds, out.WholeSeconds = c.uri, c.usable, 0
-	out.Bytes, out.FetchedBytes, out.FetchedAgain = max(out.Bytes, s.TotalBytes), out.FetchedBytes+s.FetchedBytes, out.FetchedAgain+s.Again
-	if s.WholeSeconds > 0 {
-		out.WholeSeconds = before.seconds + s.WholeSeconds
-	}
-	return out
+	return &out
 }
 
 // wait waits until everything is there.
@@ -240,7 +226,7 @@ var errDistrusted = errors.New("training cannot go on")
 // next process fetch that as a whole, or an older one.
 func (r *run) distrust(failure error) error {
 	var lost *remote.DamagedError
-	if r.arriving == nil || !errors.As(failure, &lost) && !damaged(failure) || r.arriving.Stats().WholeSeconds > 0 && r.arriving.Err() == nil {
+	if r.arriving == nil || !errors.As(failure, &lost) && !modeldir.Damaged(failure) || r.arriving.Stats().WholeSeconds > 0 && r.arriving.Err() == nil {
 		return failure
 	}
 	r.arriving.Distrust(failure)

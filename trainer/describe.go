@@ -26,7 +26,8 @@ func (r *run) describe() {
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
 	s.LostSamples = report.LostSamples(r.recoveries)
-	s.Snapshots.Remote, s.Snapshots.Priority, s.Arrival = r.snapshots.uploads.summary(), r.snapshots.uploads.prioritySummary(), r.arrival()
+	s.Arrival = r.arrival()
+	r.snapshots.uploads.Report(&s.Snapshots)
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
 		s.Limiting = pipeline.Limiting(last.StageStats())

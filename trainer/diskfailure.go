@@ -132,7 +132,7 @@ func (r *run) checkTable(cause error) error {
 	if r.final != nil {
 		ids = []uint64{r.final.Manifest.TableSnapshot}
 	} else if saved := r.snapshots.saved; saved != nil {
-		ids = saved.resume.TableSnapshots()
+		ids = saved.Record.TableSnapshots()
 	}
 	err := modeldir.CheckOpenTable(r.table.dirs, r.table.Table, ids...)
 	var damaged *sparsetable.CorruptionError

@@ -268,6 +268,24 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	return nil
 }
 
+// passBegins, passEnds and yieldRows are hooks of a flow.
+func (r *run) passBegins(w flow.Pulled) {
+	if u := r.snapshots.uploads; u != nil {
+		u.Priority.PassBegins(w)
+	}
+}
+
+func (r *run) passEnds(w flow.Pulled) {
+	if u := r.snapshots.uploads; u != nil {
+		u.Priority.PassEnds(w, r.state.Engine.Step)
+	}
+}
+
+func (r *run) yieldRows() bool {
+	u := r.snapshots.uploads
+	return u != nil && u.Priority.EndCollecting()
+}
+
 // readingEnded notes how long the quarantine file is after a reading of data.
 func (r *run) readingEnded() (err error) {
 	r.state.Quarantine, err = r.data.Quarantine.Bytes()

@@ -49,7 +49,7 @@ func (e *ResumableError) Unwrap() error { return e.Err }
 // files are damaged: it would do the same again. A job that accepts a model that is worse than
 // none differs from one that does not, and goes on from its snapshot.
 func (r *run) resumable(ctx context.Context, failure error) error {
-	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || damaged(failure) {
+	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || modeldir.Damaged(failure) {
 		return failure
 	}
 	if errors.Is(failure, errDistrusted) {
@@ -58,7 +58,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	}
 	var device *gpu.Error
 	if errors.As(failure, &device) { // with other devices, libraries or free memory the same job may succeed
-		return &ResumableError{failure, r.snapshots.saved.resume.Place()}
+		return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
@@ -70,7 +70,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	default:
 		return failure
 	}
-	return &ResumableError{failure, r.snapshots.saved.resume.Place()}
+	return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 }
 
 // Names of the reports of a run that made no model. They are beside those of the

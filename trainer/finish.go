@@ -26,7 +26,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if r.final == nil {
 		r.snapshots.wait()
-		r.snapshots.uploads.stop() // the model is published soon, or another process goes on from what is there
+		r.snapshots.uploads.Stop() // the model is published soon, or another process goes on from what is there
 		if err := r.complete(ctx); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (r *run) logLeftovers() {
 // go on with it, and leaves reports that say why.
 func (r *run) close(ctx context.Context, failure error) error {
 	r.snapshots.wait()
-	r.snapshots.uploads.stop()
+	r.snapshots.uploads.Stop()
 	status := r.opts.Status.View()
 	r.opts.Status.End()
 	if r.reports != nil {

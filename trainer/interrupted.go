@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
-	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/runstate"
 )
 
@@ -45,7 +45,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 		return nil, nil, nil, nil
 	}
-	reasons, err := r.differences(id)
+	reasons, err := id.Differences(r.job, r.models.chain, r.data.Files)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -62,18 +62,12 @@ func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
 	r.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
 }
 
-// differences are the reasons why this run cannot go on with what the run id has left.
-func (r *run) differences(id *runstate.Identity) ([]string, error) {
-	return id.Differences(r.job, r.models.chain, r.data.Files)
-}
-
-// damaged reports whether the files of an interrupted run are damaged or incomplete, so
-// that no process can go on with them. If a directory of its table is lost, one can.
-func damaged(err error) bool {
-	var table *sparsetable.CorruptionError
-	var dir *modeldir.CorruptionError
-	if errors.As(err, new(*modeldir.LostError)) {
-		return false
+// store is snapshots.remote.
+func (r *run) store() *remotesnapshots.Store {
+	return &remotesnapshots.Store{
+		Job: r.job, Sources: r.data.Sources, Version: r.opts.Version, Log: r.log,
+		Differences: func(id *runstate.Identity) ([]string, error) {
+			return id.Differences(r.job, r.models.chain, r.data.Files)
+		},
 	}
-	return errors.As(err, &table) || errors.As(err, &dir) || errors.Is(err, sparsetable.ErrNoSnapshot)
 }

@@ -83,9 +83,9 @@ func waitUntilSaved(ctx context.Context, r *run) error {
 	r.snapshots.wait()
 	if u := r.snapshots.uploads; u != nil {
 		u.Finish(ctx)
-		if u.priority != nil {
-			u.priority.Collect(r.state.Engine.Step)
-			u.priority.Finish(ctx)
+		if u.Priority != nil {
+			u.Priority.Collect(r.state.Engine.Step)
+			u.Priority.Finish(ctx)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/pace"
 	"aibox/trainer/remote"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
@@ -43,7 +44,7 @@ type refill struct {
 	from     string
 	examples int64                                            // S_last
 	step     int64                                            // that these are of, in this run
-	newer    []savedRows                                      // rows that are newer, the newest first
+	newer    []remotesnapshots.SavedRows                      // rows that are newer, the newest first
 	open     func(context.Context) (sparsetable.Table, error) // nil: no rows
 }
 
@@ -59,7 +60,7 @@ func (r *run) partially(ctx context.Context, data []byte, x *runstate.Record, id
 	}
 	uploads, took := pace.NewUploads(r.job, &r.snapshots.pace), time.Duration(0)
 	if s := x.Snapshots.Remote; s != nil {
-		took = lastUpload(s)
+		took = s.Last()
 	}
 	switch p := x.Progress(); {
 	case uploads.FullPays(took):
@@ -82,7 +83,7 @@ func (r *run) partially(ctx context.Context, data []byte, x *runstate.Record, id
 		return false, fmt.Errorf("%w; the lost rows cannot go back to what they were: %w", lost, err)
 	}
 	if r.job.Snapshots.Remote != "" {
-		if from.newer, err = r.fetchSavedRows(ctx, filepath.Join(scratch, rowsName), from.step, x.Step); err != nil {
+		if from.newer, err = r.store().FetchRows(ctx, r.Layout, filepath.Join(scratch, "rows"), from.step, x.Step); err != nil {
 			return false, fmt.Errorf("%w; the rows that were saved by priority cannot be read: %w", lost, errors.Join(err, modeldir.Remove(scratch)))
 		}
 	}
@@ -161,52 +162,20 @@ func (r *run) refillFrom(ctx context.Context, scratch string, x *runstate.Record
 // refillFromSnapshot restores the newest whole snapshot in snapshots.remote of the run that x
 // is of; nil: there is none.
 func (r *run) refillFromSnapshot(ctx context.Context, scratch string, x *runstate.Record, survivors map[string]string) (*refill, error) {
-	d, err := r.presentSnapshots("restoring a snapshot")
-	if err != nil {
+	s, err := r.store().RestoreUntil(ctx, x.Step, scratch, survivors)
+	if err != nil || s == nil {
 		return nil, err
 	}
-	all, faults, err := d.Snapshots(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, fault := range faults {
-		r.log.Warn("a snapshot in snapshots.remote cannot be read", "error", fault)
-	}
-	for _, m := range all {
-		if m.Job != r.job.PlainName() {
-			continue
-		}
-		if ok, err := r.mayGoOnFrom(m); err != nil || !ok {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		at, _, err := runstate.Decode(m.Model)
-		if err != nil || at.Step > x.Step {
-			continue
-		}
-		err = r.restoreSnapshotTo(ctx, d, m, scratch, survivors)
-		var damaged *remote.DamagedError
-		if errors.As(err, &damaged) {
-			r.log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "snapshot", m.Number, "error", err)
-			continue
-		}
+	r.restored = s.Arrival
+	open := func(ctx context.Context) (sparsetable.Table, error) {
+		o, err := s.Table()
 		if err != nil {
 			return nil, err
 		}
-		open := func(ctx context.Context) (sparsetable.Table, error) {
-			o, err := modeldir.InterruptedTable(scratch, jobparts.TableOptions(r.job))
-			if err != nil {
-				return nil, err
-			}
-			o.Layout, o.Logger, o.ReadOnly, o.SnapshotID, o.MustExist = r.Layout, r.log, true, at.Snapshot, true
-			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
-			return sparsetable.Open(ctx, o)
-		}
-		return &refill{from: fmt.Sprintf("%s@%d", d.URI(), m.Number), examples: at.Progress().Examples, step: at.Step, open: open}, nil
+		o.Layout = r.Layout
+		return sparsetable.Open(ctx, o)
 	}
-	return nil, nil
+	return &refill{from: s.Name, examples: s.Examples, step: s.Step, open: open}, nil
 }
 
 // refillTable opens the table without what is lost, refills it, and makes the result what the
@@ -231,7 +200,7 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *runstate.Record, 
 	o.Init = jobparts.NewRowInit(r.Layout, r.Rows, r.job.Seed, *r.job.SparseTable.InitStddev)
 	o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 	t, err := sparsetable.Open(ctx, o)
-	if damaged(err) {
+	if modeldir.Damaged(err) {
 		return nil, fmt.Errorf("%w: %w", errNothingLeft, err)
 	}
 	if err != nil {
@@ -258,12 +227,12 @@ func (r *run) refillTable(ctx context.Context, data []byte, x *runstate.Record, 
 	if rec.RowsLost > 0 {
 		for i := range from.newer {
 			s := &from.newer[i]
-			rows, err := s.refill(ctx, handler)
+			rows, err := s.Refill(ctx, handler)
 			if err != nil {
-				return nil, fmt.Errorf("restoring lost rows from %s: %w", s.from, err)
+				return nil, fmt.Errorf("restoring lost rows from %s: %w", s.From, err)
 			}
 			rec.RowsByPriority += rows
-			r.log.Info("lost rows go back to what was saved by priority", "save", s.from, "step", s.Step, "rows", rows, "of_rows", s.Rows)
+			r.log.Info("lost rows go back to what was saved by priority", "save", s.From, "step", s.Step, "rows", rows, "of_rows", s.Rows)
 		}
 		rec.RowsRestored = rec.RowsByPriority
 	}

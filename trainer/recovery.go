@@ -34,10 +34,10 @@ type setbacks struct {
 	earlier    float64             // seconds that the run took before those
 	startsOver func()              // logs why an interrupted run is not continued; nil: nothing to say
 
-	arriving   *arriving // nil: the run did not go on from a snapshot of snapshots.remote
-	restored   restored
-	refilled   bool   // lost rows have gone back: see partially
-	distrusted string // id of a snapshot in snapshots.remote whose files were found damaged
+	arriving   *arriving      // nil: the run did not go on from a snapshot of snapshots.remote
+	restored   report.Arrival // what was restored before training began
+	refilled   bool           // lost rows have gone back: see partially
+	distrusted string         // id of a snapshot in snapshots.remote whose files were found damaged
 }
 
 // loss is what a run has found lost, or what has ended the run before it in this process, until

@@ -7,6 +7,7 @@ import (
 
 	"aibox/internal/errkind"
 	"aibox/trainer/remote"
+	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
 
@@ -39,6 +40,6 @@ func (r *run) restoreLatest(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote, which may have one, cannot be read: %w", errkind.As(errkind.IO, err))
 	}
-	r.restored = restored{uri, out.Bytes, out.Moved, out.Again, out.Seconds}
+	r.restored = report.Arrival{Remote: uri, Bytes: out.Bytes, FetchedBytes: out.Moved, FetchedAgain: out.Again, UsableSeconds: out.Seconds, WholeSeconds: out.Seconds}
 	return true, nil
 }

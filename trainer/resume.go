@@ -11,6 +11,7 @@ import (
 	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 )
@@ -28,7 +29,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	}
 	w.Keep, r.models.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
 	r.logLeftovers()
-	r.snapshots.saved = &image{resume: *x, data: data}
+	r.snapshots.saved = &image{Snapshot: remotesnapshots.Snapshot{Record: *x, Data: data}}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
 	r.data.Statistics, r.data.Split, r.final = id.Statistics, id.Split, x.Final
 	if err := r.data.ApplyStatistics(&r.Schema); err != nil {
@@ -44,11 +45,11 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 		return r.incomplete(err)
 	}
 	r.state.Online, r.state.Reader = x.Online, x.Reader
-	r.snapshots.saved.resume.Best = r.state.Best
+	r.snapshots.saved.Record.Best = r.state.Best
 	if x.Final != nil {
-		r.snapshots.saved.resume.Best = nil
+		r.snapshots.saved.Record.Best = nil
 	}
-	r.snapshots.saved.quarantine = r.state.QuarantineBytes()
+	r.snapshots.saved.Quarantine = r.state.QuarantineBytes()
 	r.snapshots.examples = r.state.Examples
 	if err := r.takeReports(x); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 	if err := r.checkSnapshot(x); err != nil {
 		return err
 	}
-	r.dropOthers(&r.snapshots.saved.resume)
+	r.dropOthers(&r.snapshots.saved.Record)
 	return nil
 }
 
@@ -181,7 +182,7 @@ func (r *run) giveUp() error {
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.Quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
 	r.state, r.resumed, r.recoveries, r.earlier, r.models.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
-	r.arriving, r.restored = nil, restored{}
+	r.arriving, r.restored = nil, report.Arrival{}
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)

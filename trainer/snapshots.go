@@ -8,6 +8,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/panics"
 	"aibox/trainer/pace"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 )
@@ -24,7 +25,7 @@ import (
 
 // count counts a snapshot. The final model, though it is saved in the same way, is none.
 func (im *image) count(s *report.Snapshots) {
-	if im.resume.Final == nil {
+	if im.Record.Final == nil {
 		s.Taken++
 		s.Bytes += im.bytes
 		s.WriteSeconds += im.took.Seconds()
@@ -56,7 +57,7 @@ type snapshots struct {
 	// to, because it is not known whether it was replaced.
 	older []uint64
 
-	uploads *uploads // to snapshots.remote; nil: there are none
+	uploads *remotesnapshots.Uploads // to snapshots.remote; nil: there are none
 }
 
 // The stages of saving a snapshot, for tests.
@@ -75,6 +76,18 @@ func (s *snapshots) at(stage string) {
 
 func newSnapshots(r *run) *snapshots {
 	return &snapshots{run: r, every: r.job.Snapshots.Interval(), begun: time.Now(), pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
+}
+
+// upload begins to upload the snapshots that are taken from now on, if they are to be.
+func (s *snapshots) upload() {
+	r := s.run
+	if r.job.Snapshots.Remote == "" || !s.on() || r.final != nil {
+		return
+	}
+	s.uploads = r.store().Upload(remotesnapshots.Source{
+		Identity: r.identity, Started: r.started, Writer: r.models.writer, Table: r.table.Table, Dirs: r.table.dirs, Layout: r.Layout, Arrived: r.arriving.wait,
+	}, pace.NewUploads(r.job, &s.pace), s.summary)
+	r.opts.Status.Uploads(s.uploads.Uploader)
 }
 
 // on reports whether the run takes snapshots.
@@ -110,7 +123,7 @@ func (s *snapshots) takeIfDue() error {
 		}
 	}
 	if s.lost == nil {
-		s.lost = s.uploads.tableLost()
+		s.lost = s.uploads.TableLost()
 	}
 	if s.lost == nil && !s.full && s.due() {
 		if err := s.take(); err != nil {
@@ -153,13 +166,13 @@ func (s *snapshots) take() error {
 	}
 	stall := time.Since(start)
 	s.summary.StallSeconds += stall.Seconds()
-	im.resume.Snapshots.StallSeconds = s.summary.StallSeconds
-	im.resume.Snapshots.Remote, im.resume.Snapshots.Priority = s.uploads.summary(), s.uploads.prioritySummary()
-	s.uploads.fixed(im)
+	im.Record.Snapshots.StallSeconds = s.summary.StallSeconds
+	s.uploads.Report(&im.Record.Snapshots)
+	s.uploads.Fixed(&im.Snapshot)
 	im.stall = stall
 	older := s.older
 	if s.saved != nil {
-		older = slices.Concat(older, s.saved.resume.TableSnapshots())
+		older = slices.Concat(older, s.saved.Record.TableSnapshots())
 	}
 	if r.table.base != 0 {
 		older = append(slices.Clip(older), r.table.base)
@@ -201,8 +214,8 @@ func (s *snapshots) written() {
 func (s *snapshots) succeeded(im *image) {
 	s.saved, s.older, s.run.table.base = im, nil, 0
 	im.count(&s.summary)
-	if im.resume.Final == nil {
-		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.resume.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
+	if im.Record.Final == nil {
+		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.Record.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
 	}
 }
 
@@ -211,9 +224,9 @@ func (s *snapshots) failed(im *image, err error) {
 	s.summary.Failed++
 	s.pace.Failed()
 	if im.doubtful {
-		s.older = append(s.older, im.resume.Snapshot)
+		s.older = append(s.older, im.Record.Snapshot)
 	}
-	s.run.log.Warn("a snapshot could not be saved; training goes on, and the next one is tried when it is due", "step", im.resume.Step, "error", err)
+	s.run.log.Warn("a snapshot could not be saved; training goes on, and the next one is tried when it is due", "step", im.Record.Step, "error", err)
 	s.lost = s.run.checkTable(err)
 }
 
@@ -225,7 +238,7 @@ func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	im, err := s.image()
 	if err == nil {
 		if last == nil {
-			s.uploads.fixed(im)
+			s.uploads.Fixed(&im.Snapshot)
 		}
 		err = s.complete(im, snapshot, last)
 	}
@@ -237,9 +250,9 @@ func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	s.begun, s.passes, s.examples = start, 0, r.state.Examples
 	s.succeeded(im)
 	if last == nil {
-		s.uploads.offer(im)
+		s.uploads.Complete(&im.Snapshot)
 	}
-	r.dropOthers(&im.resume)
+	r.dropOthers(&im.Record)
 	s.at(stageDropped)
 	return nil
 }
@@ -249,9 +262,9 @@ func (s *snapshots) complete(im *image, snapshot uint64, last *runstate.Final) e
 	if err := s.run.engine.Export(); err != nil {
 		return err
 	}
-	im.resume.Snapshot, im.resume.Final = snapshot, last
+	im.Record.Snapshot, im.Record.Final = snapshot, last
 	if last != nil {
-		im.resume.Step, im.resume.Best = last.Manifest.Step, nil
+		im.Record.Step, im.Record.Best = last.Manifest.Step, nil
 	}
 	s.at(stageTableSaved)
 	if err := s.prepare(im); err != nil {

@@ -26,6 +26,7 @@ import (
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 )
@@ -80,8 +81,8 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 		err = r.do(ctx)
 		if err == nil {
 			again, err := r.publishTrained(ctx)
-			if err == nil && r.summary.NotPublished == "" {
-				r.forgetRemote(ctx)
+			if err == nil && r.summary.NotPublished == "" && r.job.Snapshots.Remote != "" && r.identity != nil {
+				r.store().Remove(ctx, r.identity)
 			}
 			if !again {
 				return &r.summary, err
@@ -279,7 +280,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		}
 		r.lostTable(lost, x)
 		return false, nil
-	case !damaged(err) && !errors.As(err, &gone):
+	case !modeldir.Damaged(err) && !errors.As(err, &gone):
 		return false, err
 	}
 	if r.arriving != nil {
@@ -293,6 +294,27 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
 	}
 	return false, nil
+}
+
+// fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
+// machine, as what an interrupted run left, and reports whether there is one.
+func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
+	if r.job.Snapshots.Remote == "" || !r.snapshots.on() || r.opts.Fresh {
+		return false, nil
+	}
+	before := remotesnapshots.Before{Distrusted: r.distrusted, Models: func() bool {
+		c, _ := r.models.chain.Latest() // whoever starts from it says what is wrong
+		return c != nil || r.models.chain.Exists()
+	}}
+	if l := r.loss; l != nil {
+		before.Lost, before.Uploaded, before.Survivors = true, l.uploaded, l.survivors
+	}
+	brought, err := r.store().Fetch(ctx, before)
+	if err != nil || brought == nil {
+		return false, err
+	}
+	r.restored = *brought
+	return true, nil
 }
 
 // openData checks the listed data, once it is known on which day they are trained.
