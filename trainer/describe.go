@@ -16,8 +16,8 @@ func (r *run) describe() {
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
 	if s.WarmStart == configs.WarmStartLatest {
 		s.WarmStart = ""
-		if r.models.start != nil {
-			s.WarmStart = r.models.start.Name
+		if r.models.Start != nil {
+			s.WarmStart = r.models.Start.Name
 		}
 	}
 	s.Precision = r.job.Engine.Precision
@@ -26,7 +26,7 @@ func (r *run) describe() {
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
 	s.LostSamples = report.LostSamples(r.recoveries)
-	s.Arrival = r.arrival()
+	s.Arrival = r.arriving.Report()
 	r.snapshots.uploads.Report(&s.Snapshots)
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]

@@ -49,8 +49,8 @@ func (f *diskFailures) unreadable(lost *modeldir.LostError) (again []string) {
 // setAside takes files of tables away that cannot be read.
 func (r *run) setAside(files []string) error {
 	dirs := modeldir.AllTableDirs(r.job.Output.ModelDir)
-	if r.models.previous != nil {
-		dirs = append(dirs, r.models.previous.TableDirs()...)
+	if r.models.Previous != nil {
+		dirs = append(dirs, r.models.Previous.TableDirs()...)
 	}
 	for _, file := range files {
 		if err := sparsetable.SetAside(file, dirs); err != nil {
@@ -108,8 +108,8 @@ func (r *run) tableFailed(ctx context.Context, failure error) error {
 	if len(dirs) == 0 {
 		dirs = []string{w.TableDir()}
 	}
-	if r.models.previous != nil {
-		dirs = append(dirs, r.models.previous.TableDirs()...)
+	if r.models.Previous != nil {
+		dirs = append(dirs, r.models.Previous.TableDirs()...)
 	}
 	if err := r.checkTable(failure); err != nil {
 		failure = err

@@ -218,7 +218,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 						return err
 					}
 				}
-				if err := r.arriving.check(); err != nil {
+				if err := r.arriving.Check(); err != nil {
 					return err
 				}
 				return r.snapshots.passTrained()

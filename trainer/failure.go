@@ -12,6 +12,7 @@ import (
 	"aibox/gpu"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/trainer/arriving"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -52,7 +53,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || modeldir.Damaged(failure) {
 		return failure
 	}
-	if errors.Is(failure, errDistrusted) {
+	if errors.Is(failure, arriving.ErrDistrusted) {
 		r.models.writer.Suspend() // what it has tells the next process what not to trust
 		return failure
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/chain"
 	"aibox/trainer/densefile"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -21,7 +23,7 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
 	r.opts.Status.Begin(report.PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
-	if err := r.arriving.wait(ctx); err != nil {
+	if err := r.arriving.Whole(ctx); err != nil {
 		return err
 	}
 	if r.final == nil {
@@ -99,6 +101,17 @@ func (r *run) complete(ctx context.Context) error {
 	return nil
 }
 
+// origin says in a manifest what the model was made from and of which night it is.
+func (r *run) origin(m *modeldir.Manifest) {
+	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
+	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)
+	m.NightDir, m.Inputs = r.job.ModelDirHasDate(), r.data.Hash()
+	m.PartialRecovery = report.PartialRecovery(r.recoveries)
+	if r.models.Start != nil {
+		m.StartedFrom, m.PartialRecovery.Inherited = r.models.Start.Origin, r.models.Start.Inexact
+	}
+}
+
 // commit makes the files of the final model the model of the directory.
 func (r *run) commit() error {
 	if err := r.checkTable(nil); err != nil {
@@ -125,7 +138,7 @@ func (r *run) commit() error {
 	if err := r.summary.Write(r.models.writer.Report(report.SummaryName)); err != nil {
 		return err
 	}
-	if p := r.models.previous; p != nil {
+	if p := r.models.Previous; p != nil {
 		if err := p.Close(); err != nil { // Commit may delete it; all of it that the run needs is read
 			return err
 		}
@@ -198,14 +211,14 @@ func (r *run) close(ctx context.Context, failure error) error {
 	if r.table.Table != nil {
 		r.summary.Table = r.table.Stats()
 	}
-	if err := r.arriving.close(); err != nil {
+	if err := r.arriving.Close(); err != nil {
 		r.log.Warn("closing the files that have not arrived", "error", err)
 	}
 	r.closeEngine()
 	r.closeTable()
-	if r.models.previous != nil {
-		_ = r.models.previous.Close() // it was only read
-		r.removeStart()
+	if r.models.Previous != nil {
+		_ = r.models.Previous.Close() // it was only read
+		r.models.Remove()
 	}
 	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory

@@ -14,7 +14,7 @@ import (
 
 // identify describes the run for its snapshots.
 func (r *run) identify() error {
-	id, err := runstate.IdentityOf(r.job, r.models.start, &r.data)
+	id, err := runstate.IdentityOf(r.job, r.models.Start, &r.data)
 	if err == nil {
 		r.identity, err = json.Marshal(id)
 	}
@@ -45,7 +45,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 		return nil, nil, nil, nil
 	}
-	reasons, err := id.Differences(r.job, r.models.chain, r.data.Files)
+	reasons, err := id.Differences(r.job, r.models.Chain, r.data.Files)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -67,7 +67,7 @@ func (r *run) store() *remotesnapshots.Store {
 	return &remotesnapshots.Store{
 		Job: r.job, Sources: r.data.Sources, Version: r.opts.Version, Log: r.log,
 		Differences: func(id *runstate.Identity) ([]string, error) {
-			return id.Differences(r.job, r.models.chain, r.data.Files)
+			return id.Differences(r.job, r.models.Chain, r.data.Files)
 		},
 	}
 }

@@ -12,10 +12,12 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/chain"
 	"aibox/trainer/generations"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
+	"aibox/trainer/start"
 )
 
 // modelChain is a chain of nights of one job.
@@ -321,18 +323,18 @@ func TestLatestMeanwhile(t *testing.T) {
 	c, _ := newChain(t, "AT/m")
 	c.starts("", "")
 	j := c.job("")
-	r := newRun(j, quiet)
-	if err := r.openPrevious(t.Context()); err != nil {
+	m := start.Model{Options: start.Options{Job: j, Log: quiet.Logger}, Chain: chain.New(j, quiet.Logger)}
+	if err := m.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer r.models.previous.Close()
-	if err := r.checkPrevious(); err != nil {
+	defer m.Previous.Close()
+	if err := m.Check(); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.night(""); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkPrevious(); !errors.Is(err, modeldir.ErrLocked) {
+	if err := m.Check(); !errors.Is(err, modeldir.ErrLocked) {
 		t.Errorf("another run has committed: %v", err)
 	}
 }

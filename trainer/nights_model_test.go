@@ -24,6 +24,7 @@ import (
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/refill"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/transfer"
@@ -404,7 +405,7 @@ func (w *nights) train() {
 	before, _ := w.local()
 	var log bytes.Buffer
 	err := s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil)))
-	if most := new(LostSamplesError); errors.As(err, &most) && w.partially {
+	if most := new(refill.LostSamplesError); errors.As(err, &most) && w.partially {
 		w.did = append(w.did, "too much would be lost")
 		s = w.jobOf(night, w.dir(), d.set...)
 		err = s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil)))

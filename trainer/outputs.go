@@ -41,7 +41,7 @@ func refuseOtherModels(job *configs.Job) error {
 // checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
 func (r *run) checkFirstRemote() error {
 	uri := r.job.Output.Remote
-	if uri == "" || r.models.chain.Exists() { // it may be away for a night
+	if uri == "" || r.models.Chain.Exists() { // it may be away for a night
 		return nil
 	}
 	if err := transfer.CheckPlace(r.data.Sources, uri); err != nil {

@@ -19,6 +19,7 @@ import (
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/refill"
 	"aibox/trainer/report"
 )
 
@@ -275,7 +276,7 @@ func TestTooManyLostSamples(t *testing.T) {
 	lose(t, j, 0, "new disk")
 	for range 2 {
 		_, err := Train(t.Context(), j, quiet)
-		var most *LostSamplesError
+		var most *refill.LostSamplesError
 		if !errors.As(err, &most) || errkind.Of(t.Context(), err) != errkind.LostData || most.Portion <= most.Most || !strings.Contains(err.Error(), "recovery.mode=full") {
 			t.Fatalf("it ended with %v", err)
 		}

@@ -27,7 +27,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	if w.Resume() == nil {
 		return r.usedMeanwhile()
 	}
-	w.Keep, r.models.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
+	w.Keep, r.models.Start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
 	r.logLeftovers()
 	r.snapshots.saved = &image{Snapshot: remotesnapshots.Snapshot{Record: *x, Data: data}}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
@@ -42,7 +42,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 		return err
 	}
 	if err := r.state.Decode(x.State); err != nil {
-		return r.incomplete(err)
+		return r.models.writer.Incomplete(err)
 	}
 	r.state.Online, r.state.Reader = x.Online, x.Reader
 	r.snapshots.saved.Record.Best = r.state.Best
@@ -66,7 +66,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	}
 	here := x.Place()
 	r.resumed = append(x.Resumed, here)
-	r.ready()
+	r.arriving.Ready()
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	return nil
 }
@@ -114,7 +114,7 @@ func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 	if r.table.dirs, err = r.models.writer.TakeTable(); err != nil {
 		return err
 	}
-	if err := r.openArriving(); err != nil {
+	if err := r.arriving.Open(r.models.writer, r.table.dirs, r.models.Start); err != nil {
 		return err
 	}
 	if err := r.openTableIn(ctx, r.placedTable(), x.Snapshot); err != nil {
@@ -131,13 +131,13 @@ func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 func (r *run) takeDense(x *runstate.Record) error {
 	saved, err := r.models.writer.ReadDense(modeldir.DenseName(x.Step))
 	if errors.Is(err, fs.ErrNotExist) {
-		return r.incomplete(err)
+		return r.models.writer.Incomplete(err)
 	}
 	if err != nil {
 		return err
 	}
 	if err := densefile.Load(r.tensors(x.Step), saved); err != nil {
-		return r.incomplete(err)
+		return r.models.writer.Incomplete(err)
 	}
 	return r.makeEngine()
 }
@@ -153,12 +153,7 @@ func (r *run) checkSnapshot(x *runstate.Record) error {
 			return nil
 		}
 	}
-	return r.incomplete(fmt.Errorf("snapshot %d of the table is not of step %d", x.Snapshot, x.Step))
-}
-
-// incomplete is the error for what an interrupted run has left if its parts do not fit.
-func (r *run) incomplete(err error) error {
-	return &modeldir.CorruptionError{File: r.models.writer.TableDir(), Offset: -1, Reason: err.Error()}
+	return r.models.writer.Incomplete(fmt.Errorf("snapshot %d of the table is not of step %d", x.Snapshot, x.Step))
 }
 
 // suspend closes what goOn has opened, and keeps the interrupted run's generation.
@@ -176,13 +171,13 @@ func (r *run) giveUp() error {
 	if r.data.Quarantine != nil {
 		errs = append(errs, r.data.Quarantine.Close())
 	}
-	errs = append(errs, r.arriving.close())
+	errs = append(errs, r.arriving.Close())
 	r.closeEngine()
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.Quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
-	r.state, r.resumed, r.recoveries, r.earlier, r.models.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
-	r.arriving, r.restored = nil, report.Arrival{}
+	r.state, r.resumed, r.recoveries, r.earlier, r.models.Start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
+	r.arriving.Forget()
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)

@@ -85,7 +85,7 @@ func (s *snapshots) upload() {
 		return
 	}
 	s.uploads = r.store().Upload(remotesnapshots.Source{
-		Identity: r.identity, Started: r.started, Writer: r.models.writer, Table: r.table.Table, Dirs: r.table.dirs, Layout: r.Layout, Arrived: r.arriving.wait,
+		Identity: r.identity, Started: r.started, Writer: r.models.writer, Table: r.table.Table, Dirs: r.table.dirs, Layout: r.Layout, Arrived: r.arriving.Whole,
 	}, pace.NewUploads(r.job, &s.pace), s.summary)
 	r.opts.Status.Uploads(s.uploads.Uploader)
 }

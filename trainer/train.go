@@ -16,6 +16,7 @@ import (
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
 	"aibox/sparsetable"
+	"aibox/trainer/arriving"
 	"aibox/trainer/chain"
 	"aibox/trainer/dataset"
 	"aibox/trainer/densefile"
@@ -29,6 +30,7 @@ import (
 	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
+	"aibox/trainer/start"
 )
 
 // Options are settings of a run that are not in the job file.
@@ -105,7 +107,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 }
 
 func newRun(job *configs.Job, opts Options) *run {
-	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), models: models{chain: chain.New(job, opts.Logger)}}
+	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), models: models{Model: start.Model{Chain: chain.New(job, opts.Logger)}}}
 	r.snapshots = newSnapshots(r)
 	return r
 }
@@ -136,7 +138,7 @@ func (r *run) train(ctx context.Context) error {
 	if err == nil {
 		err = r.finish(r.grace)
 	}
-	err = r.damagedStart(r.distrust(r.tableFailed(ctx, err)))
+	err = r.models.Explain(r.arriving.Distrust(r.tableFailed(ctx, err)))
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
 		return errkind.As(errkind.Job, err) // all options of a training job come from its file
 	}
@@ -151,9 +153,10 @@ type run struct {
 	started time.Time
 
 	jobparts.Parts
-	data    dataset.Data
-	models  models
-	reports *report.Writer
+	data     dataset.Data
+	models   models
+	arriving arriving.Files // of its table
+	reports  *report.Writer
 
 	model   *model.Model
 	table   runTable
@@ -177,11 +180,8 @@ func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Secon
 
 // models are the models that a run has to do with, and their directories.
 type models struct {
-	chain    *chain.Chain     // of the job's models
-	start    *chain.Start     // the model that the run started from; nil: a new one
-	previous *modeldir.Model  // that model, as it is opened; nil without
-	gone     *chain.GoneError // why previous was restored for this run alone; nil: it was not for that
-	writer   *modeldir.Writer
+	start.Model // from which the run starts
+	writer      *modeldir.Writer
 }
 
 // runTable is the table that a run trains.
@@ -213,6 +213,10 @@ func (r *run) prepare(ctx context.Context) error {
 	warnOfAddressSpace(r.log)
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
 	r.data = dataset.New(r.job, r.opts.Status, r.log)
+	r.models.Options = start.Options{
+		Job: r.job, Sources: r.data.Sources, Version: r.opts.Version, Fresh: r.opts.Fresh, Log: r.log, IfGone: r.alreadyMade, Restored: &r.arriving.Restored,
+	}
+	r.arriving.Options = arriving.Options{Job: r.job, Sources: r.data.Sources, Status: r.opts.Status, Log: r.log, Begin: func(a *remote.Arriving) { startArriving(a) }}
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}
@@ -230,7 +234,7 @@ func (r *run) prepare(ctx context.Context) error {
 		err = r.begin(ctx)
 	}
 	if err == nil {
-		r.removeLeftStart()
+		r.models.RemoveLeft()
 		r.snapshots.upload()
 	}
 	return err
@@ -266,15 +270,14 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 			return false, errors.Join(err, e)
 		}
 		// Then what is left is not whole.
-		arriving := r.arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
+		incomplete := r.arriving.Arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
 		if err := r.suspend(); err != nil {
 			return false, err
 		}
-		if !arriving && !r.refilled { // else what is left after that cannot be used either
+		if !incomplete && !r.refilled { // else what is left after that cannot be used either
 			if done, err := r.partially(ctx, data, x, id, lost); err != nil {
 				return false, err
 			} else if done {
-				r.refilled = true
 				return r.resume(ctx)
 			}
 		}
@@ -283,8 +286,8 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	case !modeldir.Damaged(err) && !errors.As(err, &gone):
 		return false, err
 	}
-	if r.arriving != nil {
-		r.distrusted = r.arriving.ID()
+	if r.arriving.Arriving != nil {
+		r.arriving.Distrusted = r.arriving.ID()
 	}
 	if r.loss != nil {
 		r.loss.snapshots = true
@@ -302,9 +305,9 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if r.job.Snapshots.Remote == "" || !r.snapshots.on() || r.opts.Fresh {
 		return false, nil
 	}
-	before := remotesnapshots.Before{Distrusted: r.distrusted, Models: func() bool {
-		c, _ := r.models.chain.Latest() // whoever starts from it says what is wrong
-		return c != nil || r.models.chain.Exists()
+	before := remotesnapshots.Before{Distrusted: r.arriving.Distrusted, Models: func() bool {
+		c, _ := r.models.Chain.Latest() // whoever starts from it says what is wrong
+		return c != nil || r.models.Chain.Exists()
 	}}
 	if l := r.loss; l != nil {
 		before.Lost, before.Uploaded, before.Survivors = true, l.uploaded, l.survivors
@@ -313,9 +316,12 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if err != nil || brought == nil {
 		return false, err
 	}
-	r.restored = *brought
+	r.arriving.Restored = *brought
 	return true, nil
 }
+
+// startArriving begins to fetch what lacks. Tests replace it.
+var startArriving = (*remote.Arriving).Start
 
 // openData checks the listed data, once it is known on which day they are trained.
 func (r *run) openData(ctx context.Context) error {
@@ -325,14 +331,17 @@ func (r *run) openData(ctx context.Context) error {
 
 // begin prepares a run that does not go on with another one.
 func (r *run) begin(ctx context.Context) error {
-	var err error
-	if err = r.openPrevious(ctx); err != nil {
+	err := r.models.Open(ctx)
+	if lost := r.models.Lost; lost != nil && r.loss == nil {
+		r.loss = &loss{err: lost}
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.checkFirstRemote(); err != nil {
 		return err
 	}
-	if r.table.day, err = r.jobDay(); err != nil {
+	if r.table.day, err = r.models.Day(); err != nil {
 		return err
 	}
 	if err := r.openData(ctx); err != nil {
@@ -346,7 +355,7 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	r.models.writer.Keep = r.job.Output.KeepGenerations
 	r.logLeftovers()
-	if err := r.checkPrevious(); err != nil {
+	if err := r.models.Check(); err != nil {
 		return err
 	}
 	r.recovered(r.beginning(), report.Resumption{})
@@ -356,7 +365,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.data.HoldOut(ctx); err != nil {
 		return err
 	}
-	if err := r.data.Scan(ctx, &r.Schema, r.models.previous); err != nil {
+	if err := r.data.Scan(ctx, &r.Schema, r.models.Previous); err != nil {
 		return err
 	}
 	if err := r.identify(); err != nil {
@@ -380,14 +389,14 @@ func (r *run) build(ctx context.Context) error {
 		}
 		return r.openTable(ctx, 0)
 	}
-	if r.models.previous != nil {
+	if r.models.Previous != nil {
 		fill = r.warmStart
 	}
 	if err := fill(ctx); err != nil {
 		return err
 	}
-	r.removeStart()
-	r.ready()
+	r.models.Remove()
+	r.arriving.Ready()
 	if err := r.initBias(ctx); err != nil {
 		return err
 	}
@@ -398,7 +407,7 @@ func (r *run) build(ctx context.Context) error {
 // over from an earlier one. A run that goes on from a snapshot has it in its parameters.
 func (r *run) initBias(ctx context.Context) error {
 	bias := r.model.OutputBias()
-	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
+	if p := r.models.Previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
 		return nil
 	}
 	l, err := r.data.FirstLook(ctx, len(r.Spec.Dense))
@@ -460,7 +469,7 @@ func (r *run) placedTable() sparsetable.Options {
 	o := jobparts.TableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
 	o.Layout, o.Init, o.Logger, o.FS = r.Layout, r.table.init, r.log, r.opts.tableFS
-	o.SSD.Source = r.arriving.source()
+	o.SSD.Source = r.arriving.Source()
 	return o
 }
 
