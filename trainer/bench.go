@@ -26,7 +26,7 @@ type Bench struct {
 // NewBench makes a Bench for a job. Statistics of the data are not
 // gathered, so a column that needs them has to be given them in the job. Devices are those of platform; nil: those of the machine.
 func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}
+	r := &run{task: task{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}}
 	var err error
 	if r.Parts, err = jobparts.Make(job); err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (r *run) keepBest(ctx context.Context) error {
 	best := *r.state.Last
 	best.Snapshot = id
 	r.state.Best = &best
-	if r.snapshots.on() { // the same files save the run, and what was before is dropped
+	if r.snapshots.pace.On() { // the same files save the run, and what was before is dropped
 		if r.snapshots.saveExisting(id, nil) != nil && before != nil {
 			r.snapshots.older = append(r.snapshots.older, before.Snapshot)
 		}

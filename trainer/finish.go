@@ -173,21 +173,10 @@ func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	return r.engine.Import()
 }
 
-// closeTable closes the table, if it is open.
-func (r *run) closeTable() {
-	if r.table.Table == nil {
-		return
-	}
-	if err := r.table.Close(); err != nil {
-		r.log.Warn("closing the table", "error", err)
-	}
-	r.table.Table = nil
-}
-
 // logLeftovers logs which earlier generations could not be deleted.
 func (r *run) logLeftovers() {
-	if r.startsOver != nil {
-		r.startsOver()
+	if r.models.startsOver != nil {
+		r.models.startsOver()
 	}
 	for _, err := range r.models.writer.Leftovers() {
 		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)

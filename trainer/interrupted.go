@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/runstate"
 )
@@ -37,7 +38,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		r.doesNotContinue(slog.LevelInfo, "training starts over, as --fresh says; the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
-	if !r.snapshots.on() {
+	if !r.snapshots.pace.On() {
 		r.doesNotContinue(slog.LevelWarn, "snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
@@ -59,7 +60,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 // doesNotContinue has the log say why an interrupted run is not continued once its snapshot is
 // deleted: until then this run may still fail, as where another one has locked the directory.
 func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
-	r.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
+	r.models.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
 }
 
 // store is snapshots.remote.
@@ -70,4 +71,84 @@ func (r *run) store() *remotesnapshots.Store {
 			return id.Differences(r.job, r.models.Chain, r.data.Files)
 		},
 	}
+}
+
+// resume goes on with an interrupted run, if there is one, and reports whether it does.
+func (r *run) resume(ctx context.Context) (bool, error) {
+	data, x, id, err := r.interrupted()
+	if err != nil || x == nil {
+		return false, err
+	}
+	r.table.day = x.Day
+	if err := r.openData(ctx); err != nil {
+		return false, err
+	}
+	err = r.goOn(ctx, data, x, id)
+	var lost *modeldir.LostError
+	var gone *remote.DamagedError
+	if errors.As(err, &lost) { // perhaps for a moment only
+		r.log.Warn("the table of an interrupted run cannot be opened; this is tried once more", "error", err)
+		if err := r.suspend(); err != nil {
+			return false, err
+		}
+		err = r.goOn(ctx, data, x, id)
+	}
+	switch {
+	case err == nil:
+		r.recovered(r.snapshotSource(), x.Place())
+		return true, nil
+	case errors.As(err, &lost):
+		// Where the model directory fails, too, nothing is known to be lost.
+		if e := r.models.writer.SaveResume(data); e != nil {
+			return false, errors.Join(err, e)
+		}
+		// Then what is left is not whole.
+		incomplete := r.arriving.Arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
+		if err := r.suspend(); err != nil {
+			return false, err
+		}
+		if !incomplete && !r.refilled { // else what is left after that cannot be used either
+			if done, err := r.partially(ctx, data, x, id, lost); err != nil {
+				return false, err
+			} else if done {
+				return r.resume(ctx)
+			}
+		}
+		r.lostTable(lost, x)
+		return false, nil
+	case !modeldir.Damaged(err) && !errors.As(err, &gone):
+		return false, err
+	}
+	if r.arriving.Arriving != nil {
+		r.arriving.Distrusted = r.arriving.ID()
+	}
+	if r.loss != nil {
+		r.loss.snapshots = true
+	}
+	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over, unless snapshots.remote has one", "error", err)
+	if err := r.giveUp(); err != nil {
+		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
+	}
+	return false, nil
+}
+
+// fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
+// machine, as what an interrupted run left, and reports whether there is one.
+func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
+	if r.job.Snapshots.Remote == "" || !r.snapshots.pace.On() || r.opts.Fresh {
+		return false, nil
+	}
+	before := remotesnapshots.Before{Distrusted: r.arriving.Distrusted, Models: func() bool {
+		c, _ := r.models.Chain.Latest() // whoever starts from it says what is wrong
+		return c != nil || r.models.Chain.Exists()
+	}}
+	if l := r.loss; l != nil {
+		before.Lost, before.Uploaded, before.Survivors = true, l.uploaded, l.survivors
+	}
+	brought, err := r.store().Fetch(ctx, before)
+	if err != nil || brought == nil {
+		return false, err
+	}
+	r.arriving.Restored = *brought
+	return true, nil
 }

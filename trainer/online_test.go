@@ -71,7 +71,7 @@ func TestScoredMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = reports.Close() }()
-	r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: reports, state: runstate.State{Online: runstate.NewOnline()}}
+	r := &run{task: task{job: j, opts: Options{Status: new(report.Status)}}, results: results{reports: reports}, training: training{state: runstate.State{Online: runstate.NewOnline()}}}
 	rng, want := rand.New(rand.NewPCG(1, 2)), runstate.NewOnline()
 	batch := &reader.Batch{N: 512, Labels: make([]float32, 512)}
 	res := &engine.Result{Batch: batch, Logits: make([]float32, 512)}
@@ -135,7 +135,7 @@ func BenchmarkOnline(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = reports.Close() }()
-			r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: reports, state: runstate.State{Online: runstate.NewOnline()}}
+			r := &run{task: task{job: j, opts: Options{Status: new(report.Status)}}, results: results{reports: reports}, training: training{state: runstate.State{Online: runstate.NewOnline()}}}
 			for b.Loop() {
 				if err := r.scored(res); err != nil {
 					b.Fatal(err)

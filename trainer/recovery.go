@@ -20,17 +20,23 @@ import (
 // bits. Files in the directories that are left are not fetched if they are what was
 // uploaded.
 
-// setbacks are the interruptions and losses of a run, and how it goes on after them.
-type setbacks struct {
+// history is what a run has gone through, in this process and in those before.
+type history struct {
+	started    time.Time
+	earlier    float64             // seconds that the run took in earlier processes
 	resumed    []report.Resumption // after interruptions
-	loss       *loss               // of a directory; nil: there is none, or the run goes on after it
-	failed     *modeldir.LostError // has ended the run
-	again      *loss               // because of that, for the run that begins next; nil: none does
 	recoveries []report.Recovery   // after losses
-	earlier    float64             // seconds that the run took before those
-	startsOver func()              // logs why an interrupted run is not continued; nil: nothing to say
+	refilled   bool                // lost rows have gone back: see partially
+}
 
-	refilled bool // lost rows have gone back: see partially
+// elapsed is how many seconds the run has taken, those between its processes left out.
+func (h *history) elapsed() float64 { return h.earlier + time.Since(h.started).Seconds() }
+
+// losses are what a run has lost of its table.
+type losses struct {
+	loss   *loss               // nil: there is none, or the run goes on after it
+	failed *modeldir.LostError // has ended the run
+	again  *loss               // because of that, for the run that begins next; nil: none does
 }
 
 // loss is what a run has found lost, or what has ended the run before it in this process, until

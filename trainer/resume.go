@@ -50,7 +50,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 		r.snapshots.saved.Record.Best = nil
 	}
 	r.snapshots.saved.Quarantine = r.state.QuarantineBytes()
-	r.snapshots.examples = r.state.Examples
+	r.snapshots.pace.GoOn(r.state.Examples)
 	if err := r.takeReports(x); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (r *run) giveUp() error {
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
 	r.reports, r.data.Quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
-	r.state, r.resumed, r.recoveries, r.earlier, r.models.Start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
+	r.state, r.history, r.models.Start, r.snapshots = runstate.State{}, history{started: r.started, refilled: r.refilled}, nil, newSnapshots(r)
 	r.arriving.Forget()
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"aibox/configs"
 	"aibox/internal/panics"
 	"aibox/trainer/pace"
 	"aibox/trainer/remotesnapshots"
@@ -37,8 +36,7 @@ func (im *image) count(s *report.Snapshots) {
 type snapshots struct {
 	mu      sync.Mutex // held by giveSpace, and by passTrained beside which it may run
 	run     *run
-	every   configs.SnapshotInterval
-	pace    pace.Snapshots // of every.Auto
+	pace    pace.Snapshots
 	summary report.Snapshots
 	full    bool  // giveSpace was called: no further snapshots but a last one
 	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
@@ -46,10 +44,6 @@ type snapshots struct {
 	// the size of its cache and its index; 0: not known. Asking such a table may take as long
 	// as it writes its buckets, so it is asked in the background.
 	tableBytes int64
-
-	begun    time.Time // of the last snapshot, or of the run
-	passes   int64     // trained since then
-	examples int64     // trained in the run until then
 
 	writing *image // in the background; nil: none
 	saved   *image // the last that is complete; nil: none
@@ -75,13 +69,13 @@ func (s *snapshots) at(stage string) {
 }
 
 func newSnapshots(r *run) *snapshots {
-	return &snapshots{run: r, every: r.job.Snapshots.Interval(), begun: time.Now(), pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
+	return &snapshots{run: r, pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
 }
 
 // upload begins to upload the snapshots that are taken from now on, if they are to be.
 func (s *snapshots) upload() {
 	r := s.run
-	if r.job.Snapshots.Remote == "" || !s.on() || r.final != nil {
+	if r.job.Snapshots.Remote == "" || !s.pace.On() || r.final != nil {
 		return
 	}
 	s.uploads = r.store().Upload(remotesnapshots.Source{
@@ -89,9 +83,6 @@ func (s *snapshots) upload() {
 	}, pace.NewUploads(r.job, &s.pace), s.summary)
 	r.opts.Status.Uploads(s.uploads.Uploader)
 }
-
-// on reports whether the run takes snapshots.
-func (s *snapshots) on() bool { return s.every != (configs.SnapshotInterval{}) }
 
 // passBegun takes note of the time that the rows of a pass took until they might be changed.
 // While a snapshot is being written, they are copied for it first.
@@ -106,7 +97,7 @@ func (s *snapshots) passBegun(took time.Duration) {
 func (s *snapshots) passTrained() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passes++
+	s.pace.Pass()
 	return s.takeIfDue()
 }
 
@@ -125,27 +116,12 @@ func (s *snapshots) takeIfDue() error {
 	if s.lost == nil {
 		s.lost = s.uploads.TableLost()
 	}
-	if s.lost == nil && !s.full && s.due() {
+	if s.lost == nil && !s.full && s.pace.Due(time.Now(), s.run.state.Examples) {
 		if err := s.take(); err != nil {
 			return err
 		}
 	}
 	return s.lost
-}
-
-// due reports whether it is time for a snapshot.
-func (s *snapshots) due() bool {
-	switch every := s.every; {
-	case every.Auto:
-		return s.pace.Due(time.Since(s.begun))
-	case every.Time > 0:
-		return time.Since(s.begun) >= every.Time
-	case every.Examples > 0:
-		return s.run.state.Examples-s.examples >= every.Examples
-	case every.Passes > 0:
-		return s.passes >= every.Passes
-	}
-	return false
 }
 
 // take fixes a snapshot of the present state and begins to write it. It fails only where
@@ -155,7 +131,7 @@ func (s *snapshots) take() error {
 	ranges := r.ranges()
 	defer ranges.EndRange(ranges.StartRange("snapshot"))
 	start := time.Now()
-	s.begun, s.passes, s.examples = start, 0, r.state.Examples
+	s.pace.Began(start, r.state.Examples)
 	if err := r.engine.Export(); err != nil {
 		return err
 	}
@@ -247,7 +223,7 @@ func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 		return err
 	}
 	im.took = time.Since(start)
-	s.begun, s.passes, s.examples = start, 0, r.state.Examples
+	s.pace.Began(start, r.state.Examples)
 	s.succeeded(im)
 	if last == nil {
 		s.uploads.Complete(&im.Snapshot)

@@ -22,7 +22,7 @@ func (s *snapshots) onStop() {
 // can.
 func (s *snapshots) keep() bool {
 	r := s.run
-	if !s.on() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
+	if !s.pace.On() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
 		return false
 	}
 	s.wait()
