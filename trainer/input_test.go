@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aibox/reader/source"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestInputIsListedOnce: files that arrive while a job runs belong to none of its
@@ -71,7 +72,7 @@ func TestInputIsListedOnce(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		default:
 			for _, e := range s.Epochs {
-				if e.Examples != s.Epochs[0].Examples || e.Eval.Examples != e.Examples || e.Examples != 2*testEvalRows {
+				if e.Examples != s.Epochs[0].Examples || e.Eval.Examples != e.Examples || e.Examples != 2*testjobs.EvalRows {
 					t.Errorf("%s: epoch %d has %d examples and evaluates %d", c.name, e.Epoch, e.Examples, e.Eval.Examples)
 				}
 			}

@@ -37,7 +37,7 @@ import (
 // other, in directories that nothing else happens to. A model that says that lost rows have
 // gone back gets a name of its own, such as "1.2~7", and is what it was when it was made.
 
-var nightsJob = strings.Replace(testJob, "KIND", "fm", 1)
+var nightsJob = strings.Replace(testjobs.Text, "KIND", "fm", 1)
 
 // nights is one such sequence.
 type nights struct {
@@ -70,7 +70,7 @@ type nights struct {
 func TestNightsModel(t *testing.T) {
 	for n := range tabletest.Kills(t, 4, 1) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
-			log, err := testLog()
+			log, err := testjobs.Log()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/trainer/generations"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/priority"
 )
 
@@ -141,7 +142,7 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 				if rec.RowsByPriority == 0 || rec.RowsByPriority > rec.RowsRestored || rec.RowsRestored != rec.RowsLost {
 					t.Errorf("%+v\n%s", rec, said)
 				}
-				if want := float64(rec.Examples-256) / float64(2*testTrainRows) * rec.LostShare; rec.LostSamples < 0.999*want {
+				if want := float64(rec.Examples-256) / float64(2*testjobs.TrainRows) * rec.LostShare; rec.LostSamples < 0.999*want {
 					t.Errorf("%v of the samples are lost, want at least %v", rec.LostSamples, want)
 				}
 				got := outcome(t, j, s)
