@@ -18,7 +18,7 @@ import (
 // there is nothing to go on with. The run then ends as if its process had been killed: what another
 // process can go on from stays. Train begins again in the same process, and what a restart would do
 // takes place: training goes on from the last snapshot if that is still whole, else the table is
-// recovered (recovery.go, partial.go).
+// recovered (recovery.go, package refill).
 //
 // A disk may also have bad blocks and answer otherwise. Then the last snapshot seems to be whole, until
 // the same file is read again. When that fails, too, the file is set aside (sparsetable.SetAside), and
