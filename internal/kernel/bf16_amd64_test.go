@@ -105,7 +105,7 @@ func testPackRowsBF16(t *testing.T) {
 			}
 			return x[row*ldx+column+j]
 		}
-		p := product{depth: depth}
+		p := product{operands: operands{depth: depth}}
 		for _, p.kind = range []elements{elementsPairs, elementsBF16} {
 			k := (depth + 1) / 2
 			if p.kind == elementsBF16 {

@@ -40,7 +40,16 @@ const (
 
 // product is one matrix product, at work on one phase at a time.
 type product struct {
-	set            *tileSet
+	operands
+	phase
+	packing
+	set      *tileSet
+	epilogue *Epilogue // nil if there is none
+	own      worker
+}
+
+// operands are the matrices of a product: C, of m rows, is or gets A times B.
+type operands struct {
 	transA, transB bool
 	a, b, c        []float32
 	lda, ldb, ldc  int
@@ -49,21 +58,24 @@ type product struct {
 
 	// The elements of A and B as the kernels see them, and k of these. depth is k of the
 	// matrices themselves.
-	kind     elements
-	k        int
-	depth    int
-	epilogue *Epilogue // nil if there is none
+	kind  elements
+	k     int
+	depth int
+}
 
-	column, columns int // of C in the phase
+// phase is the present phase.
+type phase struct {
+	column, columns int // of C
 	panels          int // in columns
-	// Blocks of k in the phase, and the first one's first step.
+	// Blocks of k, and the first one's first step.
 	firstDepth, lastDepth, firstStep int
+}
 
+// packing is how B is packed in the present phase.
+type packing struct {
 	packB  bool
 	packed []float32 // panels of B, if packB
 	buf    []float32 // memory for them
-
-	own worker
 }
 
 // setElements sets the kernels for a level and what they multiply, and k.
@@ -170,7 +182,7 @@ func (p *product) release() {
 }
 
 func (b *PackedB) pack(transposed bool, x []float32, ldx int) {
-	p := product{transB: transposed, b: x, ldb: ldx, columns: b.n}
+	p := product{operands: operands{transB: transposed, b: x, ldb: ldx}, phase: phase{columns: b.n}}
 	p.setElements(b.level, b.kind, b.k)
 	p.lastDepth = depths(p.k)
 	width := p.set.columns()

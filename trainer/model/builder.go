@@ -25,18 +25,27 @@ type builder struct {
 	graph   *gorgonia.ExprGraph
 	err     error
 
+	inputs
+	declared
+}
+
+// inputs are the nodes of a graph that a mini-batch gives their values.
+type inputs struct {
+	dense *ops.Input // nil without dense features
+	rows  *ops.Input
+	bags  ops.Bags
+	sets  struct{ offsets, index, weights *ops.Input }
+	step  *ops.Input
+}
+
+// declared is what a graph has declared so far.
+type declared struct {
 	nodes    []*gorgonia.Node // of params used, in order of declaration
 	used     []*optim.Param
 	norms    []norm           // in training
 	running  []*gorgonia.Node // in inference: the running statistics of each normalization
 	dropouts int
 	names    map[*gorgonia.Node][]string // see namesOf
-
-	dense *ops.Input // nil without dense features
-	rows  *ops.Input
-	bags  ops.Bags
-	sets  struct{ offsets, index, weights *ops.Input }
-	step  *ops.Input
 }
 
 // norm is one batch normalization: where its batch statistics are found and

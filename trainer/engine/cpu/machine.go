@@ -132,28 +132,40 @@ type execution struct {
 	net       *program.Network
 	prog      *program.Program
 	precision engine.Precision
+	weights   weights
 
+	scratch     scratchPool
 	tileColumns int   // elements of a tile's scratch memory for each of its examples
 	slots       []int // where each slot begins, in elements for each example
 	extra       int   // elements that steps need beside their results
 
-	// For the current mini-batch:
+	miniBatch
+	division
+	tasks
+}
+
+// miniBatch is the current one.
+type miniBatch struct {
 	n       int // its examples
 	total   int // those by which the loss is divided
 	step    int64
 	bags    hostrows.Bags
-	tile    int         // examples in a tile
-	block   int         // examples in a block
 	offsets []int       // where each inner buffer of scope Block or Batch begins in the arena
 	base    [][]float32 // of each buffer; nil for scope Tile
-	lo, hi  int         // the current block
-	stage   program.Stage
+}
 
+// division is how a mini-batch is cut up.
+type division struct {
+	tile   int // examples in a tile
+	block  int // examples in a block
+	lo, hi int // the current block
+}
+
+// tasks is what runs on all threads.
+type tasks struct {
+	stage      program.Stage
 	reduction  *program.Step // that runColumns works on
 	rectangles []rectangle   // that runSums works on
-
-	scratch scratchPool
-	weights weights
 	// runTiles, runColumns, runSums and runPacking, bound once so that a mini-batch allocates nothing:
 	tiles, columns, sums, packing func(lo, hi int)
 }

@@ -5,12 +5,8 @@ import (
 	"fmt"
 
 	"aibox/gpu"
-	"aibox/gpu/kernels"
-	"aibox/internal/kernel"
 	"aibox/internal/panics"
-	"aibox/reader"
 	"aibox/trainer/engine"
-	"aibox/trainer/engine/devicerows"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/program"
 )
@@ -22,49 +18,32 @@ type Options struct {
 	RowsOnDevice bool  // the rows of a pass are in the memory of the devices, not in that of the host
 }
 
-// Engine implements engine.Engine.
+// Engine implements engine.Engine. Its parts are beside the functions that use them most.
 type Engine struct {
 	engine.Config
-	state  *engine.State
-	rows   *hostrows.Rows
-	params *parameters
+	state *engine.State
+	rows  *hostrows.Rows // of passes, if they are on the host
 
-	rowsOnDevice bool             // as Options has it
-	held         *devicerows.Rows // the rows, if they are on the devices; nil: they are on the host
+	programs
+	replicated
+	updating
+	sending
+	underway
+	heldRows
+	outcome
 
-	replicas []*replica
-	group    gpu.Group    // of the replicas; nil if there is one
-	streams  []gpu.Stream // of a sum over the replicas
-	arrays   []gpu.Region
-
-	counters []*counters // of the replicas; see Stats
-	sample   sampling
-	ranges   gpu.Ranger // what the host does, for profilers
-
-	train, infer execution
-	pinned       pinned
-	jobs         [2]job     // by slot
-	runs         int        // jobs so far; the slot of the next is its last bit, and it has the inputs of pinned.inputsOf
-	pending      *job       // whose result was not delivered yet
-	trained      bool       // a step of the pass was enqueued, with rows on the devices
-	updates      []together // of parameters, in the current step
-	constants    []float32  // of these, and of the update of averages
-	shapes       map[shape]*captured
-	shares       []devicerows.Share
-	matrices     []kernels.Matrix // one of each device
-	events       []gpu.Event      // one of each device
-	batches      []reader.Batch   // of the pass, with rows on the devices
-	prepared     prepared
-	aheadParts   []part
-	copier       kernel.Copier
-	pool         pooling
-	poolTask     func(lo, hi int) // runPool, bound once
-	result       engine.Result
-
-	imported bool
-	stopped  bool  // a call of the pass has returned an error
-	err      error // that every later call returns
+	sample sampling
+	ranges gpu.Ranger // what the host does, for profilers
 }
+
+// programs is what the devices run.
+type programs struct {
+	train, infer execution
+	shapes       map[shape]*captured
+}
+
+// multiplies tells whether the network has matrix products.
+func (p *programs) multiplies() bool { return p.train.products || p.infer.products }
 
 // New returns an engine that starts from state on devices that it opens. The caller closes it.
 func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error) {
@@ -91,14 +70,8 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 			return nil, err
 		}
 	}
-	if len(e.replicas) > 1 {
-		devices := make([]gpu.Device, len(e.replicas))
-		for i, r := range e.replicas {
-			devices[i] = r.dev
-		}
-		if e.group, err = o.Platform.Group(devices); err != nil {
-			return nil, err
-		}
+	if err := e.join(o.Platform); err != nil {
+		return nil, err
 	}
 	if o.RowsOnDevice {
 		if err := e.holdRows(); err != nil {
@@ -113,7 +86,8 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 
 // plan returns an engine for so many devices, which it does not have yet.
 func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) *Engine {
-	e := &Engine{Config: c, state: state, rowsOnDevice: rowsOnDevice, rows: hostrows.New(c, state), shapes: map[shape]*captured{}}
+	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state)}
+	e.rowsOnDevice, e.shapes = rowsOnDevice, map[shape]*captured{}
 	e.poolTask = e.runPool
 	e.prepared.copy = e.prepared.copier.CopyBeside
 	e.pinned.inputs = make([]gpu.Pinned, len(e.jobs))
@@ -134,9 +108,6 @@ func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) 
 	return e
 }
 
-// multiplies tells whether the network has matrix products.
-func (e *Engine) multiplies() bool { return e.train.products || e.infer.products }
-
 // Close gives the devices back, with all that is on them. The engine must not be used any more.
 func (e *Engine) Close() error {
 	var errs []error
@@ -154,35 +125,6 @@ func (e *Engine) Close() error {
 		e.err = errors.New("cuda: the engine was closed")
 	}
 	return errors.Join(errs...)
-}
-
-// fail keeps an error, so that all later calls return it.
-func (e *Engine) fail(err error) error {
-	if e.err == nil {
-		e.err = err
-	}
-	return err
-}
-
-// leave ends a call of Train or Infer. A panic, which has become an error, may have left a step half enqueued.
-func (e *Engine) leave(err *error) {
-	if *err == nil {
-		return
-	}
-	e.stopped = true
-	var panicked *panics.Error
-	if errors.As(*err, &panicked) {
-		_ = e.fail(*err)
-	}
-}
-
-// usable is the error of a call that only works on what the engine has, which is all right
-// after a mini-batch that was not finite.
-func (e *Engine) usable() error {
-	if errors.Is(e.err, program.ErrNotFinite) {
-		return nil
-	}
-	return e.err
 }
 
 // Begin implements engine.Engine.
@@ -211,8 +153,8 @@ func (e *Engine) Begin(p engine.Pass) error {
 func (e *Engine) End() (err error) {
 	defer func() {
 		e.rows.End()
-		e.result = engine.Result{}
-		e.jobs, e.pending, e.batches, e.prepared.batch = [2]job{}, nil, nil, nil
+		e.jobs, e.pending, e.result = [2]job{}, nil, engine.Result{}
+		e.batches, e.prepared.batch = nil, nil
 		e.train.in, e.infer.in = program.Inputs{}, program.Inputs{}
 	}()
 	if e.err == nil && !e.stopped {

@@ -20,10 +20,10 @@ type prepared struct {
 }
 
 // following is the mini-batch of the pass behind another one; nil if there is none.
-func (e *Engine) following(b *reader.Batch) *reader.Batch {
-	for i := range len(e.batches) - 1 {
-		if &e.batches[i] == b {
-			return &e.batches[i+1]
+func (h *heldRows) following(b *reader.Batch) *reader.Batch {
+	for i := range len(h.batches) - 1 {
+		if &h.batches[i] == b {
+			return &h.batches[i+1]
 		}
 	}
 	return nil

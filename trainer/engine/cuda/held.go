@@ -8,6 +8,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/internal/panics"
+	"aibox/reader"
 	"aibox/trainer/engine"
 	"aibox/trainer/engine/devicerows"
 )
@@ -15,6 +16,18 @@ import (
 // With rows on the devices (package devicerows), the host sends which rows a mini-batch has and gets back the loss terms
 // and the logits. The result of Train is delivered by the next call, as that of Infer is: the host
 // prepares a mini-batch while the devices work on the one before.
+
+// heldRows is the rows of passes on the devices.
+type heldRows struct {
+	rowsOnDevice bool             // as Options has it
+	held         *devicerows.Rows // nil: the rows are on the host
+	trained      bool             // a step of the pass was enqueued
+	shares       []devicerows.Share
+
+	batches    []reader.Batch // of the pass
+	prepared   prepared
+	aheadParts []part
+}
 
 // holdRows brings the rows of passes to the devices from now on.
 func (e *Engine) holdRows() (err error) {
@@ -156,12 +169,12 @@ func (e *Engine) settle() error {
 }
 
 // sharesOf is the examples of each device.
-func (e *Engine) sharesOf(parts []part) []devicerows.Share {
-	e.shares = e.shares[:0]
+func (h *heldRows) sharesOf(parts []part) []devicerows.Share {
+	h.shares = h.shares[:0]
 	for _, p := range parts {
-		e.shares = append(e.shares, devicerows.Share{First: p.first, N: p.n})
+		h.shares = append(h.shares, devicerows.Share{First: p.first, N: p.n})
 	}
-	return e.shares
+	return h.shares
 }
 
 // sendBags is sendPooled for inference with rows on the devices.

@@ -9,6 +9,15 @@ import (
 	"aibox/trainer/engine"
 )
 
+// underway is the mini-batches that the devices work on.
+type underway struct {
+	pinned  pinned
+	jobs    [2]job // by slot
+	runs    int    // jobs so far; the slot of the next is its last bit, and it has the inputs of pinned.inputsOf
+	pending *job   // whose result was not delivered yet
+	result  engine.Result
+}
+
 // pinned is the memory of the host for mini-batches: the inputs for all devices of the two that they may work on, and of the next one if it is
 // prepared meanwhile (feed.go), and the results of two.
 type pinned struct {
@@ -58,16 +67,6 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 		return nil, err
 	}
 	return j, nil
-}
-
-// divide appends the parts of n examples that the devices have to parts.
-func (e *Engine) divide(parts []part, n int) []part {
-	devices := len(e.replicas)
-	for d := range devices {
-		lo, hi := n*d/devices, n*(d+1)/devices
-		parts = append(parts, part{lo, hi - lo})
-	}
-	return parts
 }
 
 // makeRoom sees to it that the memory of a slot, inputs of the host, and the arenas are large enough for a mini-batch of n examples.

@@ -17,17 +17,18 @@ type execution struct {
 
 	pool     *program.Step // that pools bags
 	products bool          // there are some
-	pieces   []piece
-	segments []segment
-	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that does not use their memory.
-	poolsEarly bool
-	layers
-	sums    []int // of each step, where its sums lie among the others, in numbers; see norm.go
-	allSums int
+	sums     []int         // of each step, where its sums lie among the others, in numbers; see norm.go
+	allSums  int
 
-	// For mini-batches of as many examples:
+	layers
+	division
+	arenaLayout
+}
+
+// arenaLayout is where things lie in the arena of a device that has n examples.
+type arenaLayout struct {
 	n       int
-	offsets []int // of each inner buffer, in the arena
+	offsets []int // of each inner buffer
 	slots   []int // of each slot
 	sumsAt  int
 	works   []int // of each step: where the memory for its sums over examples lies: see workOf

@@ -22,29 +22,47 @@ type parameters struct {
 	net   *program.Network
 	dense *optim.Dense // nil if the engine only infers
 
-	order                []int // the parameters
-	pads                 []int // of each parameter, numbers behind it that stay zeros: see padding.go
-	values               int   // numbers of all of them, with what lies between
-	value, grad, average []int // of each parameter; no averages: nil
-	slots                [][]int
-	rounds               bool  // parameters are needed in bfloat16
-	rounded              int   // the parameters in bfloat16
-	roundedAverage       int   // their averages
-	running              []int // of each normalization
-	checks               int   // of each parameter a word: see firstNotFinite
-	probe                int   // a float32 behind the gradients: see Engine.probe
-	gradients            int   // where they begin
-	gradientBytes        int   // of all gradients and the probe
-	buckets              []bucket
-	last                 bucket // with the probe
-	slotBytes            int    // of the state of the optimizer
-	averageBytes         int
-	bytes                int
+	order   []int // the parameters
+	pads    []int // of each parameter, numbers behind it that stay zeros: see padding.go
+	value   []int // of each parameter
+	values  int   // numbers of all of them, with what lies between
+	running []int // of each normalization
+	checks  int   // of each parameter a word: see firstNotFinite
+	bytes   int
+
+	gradientPlaces
+	statePlaces
+	roundedPlaces
+}
+
+// gradientPlaces is where gradients lie.
+type gradientPlaces struct {
+	grad          []int // of each parameter
+	gradients     int   // where they begin
+	gradientBytes int   // of all gradients and the probe
+	probe         int   // a float32 behind them: see Engine.probe
+	buckets       []bucket
+	last          bucket // with the probe
+}
+
+// statePlaces is where the state of the optimizer lies, and averages.
+type statePlaces struct {
+	slots        [][]int // of each parameter
+	slotBytes    int
+	average      []int // of each parameter; no averages: nil
+	averageBytes int
+}
+
+// roundedPlaces is where parameters lie in bfloat16.
+type roundedPlaces struct {
+	rounds         bool // they are needed
+	rounded        int
+	roundedAverage int // their averages
 }
 
 // layoutParameters plans the memory of a network's parameters, whose gradients are complete after some pieces of the program.
 func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads []int, rounds bool) *parameters {
-	p := &parameters{net: net, dense: dense, pads: pads, rounds: rounds}
+	p := &parameters{net: net, dense: dense, pads: pads, roundedPlaces: roundedPlaces{rounds: rounds}}
 	place := func(values int) int {
 		at := p.bytes
 		p.bytes += aligned(4 * values)

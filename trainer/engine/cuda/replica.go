@@ -10,31 +10,42 @@ import (
 
 // replica is a device with all parameters, for a part of each mini-batch.
 type replica struct {
-	engine            *Engine
-	dev               gpu.Device
-	kernels           *kernels.Set
+	engine  *Engine
+	dev     gpu.Device
+	kernels *kernels.Set
+	streams
+	memory
+	slots    [2]deviceSlot
+	counters *counters
+	marks    marks
+	binding
+}
+
+// streams are those of a device.
+type streams struct {
 	compute, up, down gpu.Stream
 	rows              gpu.Stream // of devicerows; nil: rows are on the host
 	sums              gpu.Stream // of gradients, while others are computed: see buckets.go
 	ready             gpu.Event  // in compute: gradients that are to be summed up
 	summed            gpu.Event  // in sums: the latest sum is there
+}
 
-	state gpu.Memory // laid out by parameters
-	small gpu.Memory // the flag and the like: see smallBytes
-	arena gpu.Memory // for the current mini-batch; nil: none yet
-	slots [2]deviceSlot
+// memory is that of a device, but for slots.
+type memory struct {
+	state        gpu.Memory // laid out by parameters
+	small        gpu.Memory // the flag and the like: see smallBytes
+	arena        gpu.Memory // for the current mini-batch; nil: none yet
+	productBytes int64      // of memory that compute has for products
+}
 
-	productBytes int64 // of memory that compute has for products
-
-	counters *counters
-	marks    marks
-
-	base       []kernels.Matrix      // of each buffer of the program that runs
+// binding is where the program that runs has its values, and what was done to them.
+type binding struct {
+	base       []kernels.Matrix      // of each buffer
 	terms      []kernels.Matrix      // of a sum
 	unfinished []kernels.ChunkSums   // that the current segment has still to add up
 	pads       map[program.Value]int // of each value that is padded: the last run that has done so
-	dense      int                   // where dense features lie in bfloat16, among the inputs of the program that runs
-	halfs      []int                 // of each value that a program needs in bfloat16: the last run that has made it
+	dense      int                   // where dense features lie in bfloat16, among the inputs
+	halfs      []int                 // of each value that is needed in bfloat16: the last run that has made it
 }
 
 // deviceSlot is what the host sends for one mini-batch, and marks in the streams.

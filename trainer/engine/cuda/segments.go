@@ -23,6 +23,14 @@ type segment struct {
 // piece is a step or, of one within which the devices add up something, a part.
 type piece struct{ step, part int }
 
+// division is the segments of a program.
+type division struct {
+	pieces   []piece
+	segments []segment
+	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that does not use their memory.
+	poolsEarly bool
+}
+
 // divide makes pieces of the program for so many devices.
 func (x *execution) divide(devices int) {
 	for i := range x.prog.Steps {

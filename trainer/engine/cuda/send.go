@@ -18,6 +18,13 @@ const (
 	fewestSent = 1024
 )
 
+// sending is what the host does to send a mini-batch.
+type sending struct {
+	copier   kernel.Copier
+	pool     pooling
+	poolTask func(lo, hi int) // runPool, bound once
+}
+
 // sendDense sends what does not depend on rows.
 func (e *Engine) sendDense(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
@@ -181,8 +188,8 @@ type pooling struct {
 }
 
 // runPool pools some of the block: grains lo to hi.
-func (e *Engine) runPool(lo, hi int) {
-	p := &e.pool
+func (s *sending) runPool(lo, hi int) {
+	p := &s.pool
 	lo, hi = lo*poolGrain, min(hi*poolGrain, p.block.n)
 	p.bags.Pool(p.block.first+lo, hi-lo, p.out[lo*p.width:], p.width, p.rows)
 }

@@ -22,6 +22,13 @@ type together struct {
 	values int // with what lies between parameters
 }
 
+// updating is the parameters, and how they are updated in the current step.
+type updating struct {
+	params    *parameters
+	updates   []together
+	constants []float32 // of these, and of the update of averages
+}
+
 // prepareUpdates decides how parameters are updated in a step.
 func (e *Engine) prepareUpdates(step int64, scale float32) {
 	d := e.state.Dense

@@ -45,8 +45,9 @@ func (r *Rows) needsOf(of size) needs {
 func (r *Rows) sectionOf(of size, rows, features int) section {
 	devices := len(r.parts)
 	x := section{
-		Share: Share{0, (of.examples + devices - 1) / devices}, rows: rows, all: of.rows, bagCount: features,
-		averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: of.weighted,
+		Share:   Share{0, (of.examples + devices - 1) / devices},
+		counts:  counts{rows: rows, all: of.rows, bagCount: features},
+		options: options{averages: r.averaged != nil, decays: r.state.Decay != nil, weighted: of.weighted},
 	}
 	if x.decays {
 		x.timelineWords = timelineWords

@@ -41,17 +41,26 @@ type Rows struct {
 type part struct {
 	Device
 	number   int
-	rows     gpu.Memory // of passes, of as many words each; nil: none yet
-	keys     gpu.Memory // uint64, of these rows, if values have 16 bits
-	places   places     // of rows
-	bringing lane       // from the host
+	places   places // of rows
+	bringing lane   // from the host
 	fetching lane
 	traffic  traffic
+	memory
+	turns
+}
+
+// memory is that of a part.
+type memory struct {
+	rows     gpu.Memory // of passes, of as many words each; nil: none yet
+	keys     gpu.Memory // uint64, of these rows, if values have 16 bits
 	work     gpu.Memory // of the current mini-batch: see workLayout
 	inputs   [2]gpu.Memory
 	overflow gpu.Memory // of each slot a word, align apart: see kernels.Set.UpdateRows
 	unmarked [2]bool    // the host has seen that the word of the slot names no row, and no update of rows has been enqueued since then
+}
 
+// turns is what others wait for.
+type turns struct {
 	gathered gpu.Event    // the values of its rows are there
 	done     [2]gpu.Event // of each slot: it uses the memory of no device, and nothing of the slot, any more
 	began    [2]bool      // done is recorded

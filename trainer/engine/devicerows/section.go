@@ -5,22 +5,43 @@ import (
 	"aibox/trainer/decay"
 )
 
-// section is what one device gets of a mini-batch: offsets in bytes from its beginning.
+// section is what one device gets of a mini-batch.
 type section struct {
 	Share
 	at, bytes int // in the pinned memory
 	first     int // of its rows, in the order of rows
-	rows      int // that it has
-	all       int // rows of the mini-batch
+	counts
+	options
+	batchPlaces
+	trainingPlaces
+}
 
-	index, offsets, bags, bagWeights        int // of all mini-batches
-	starts, rowBags, rowWeights, labels     int // of training
-	averaged, moment, timeline              int
-	step, groups, constants                 int
-	bagCount, rowBagCount                   int
-	timelineWords, floats                   int
+// counts is how much there is in a section.
+type counts struct {
+	rows          int // that it has
+	all           int // rows of the mini-batch
+	bagCount      int // features in its bags
+	rowBagCount   int // occurrences of its rows
+	timelineWords int
+	floats        int
+}
+
+// options says what is in a section.
+type options struct {
 	weighted, rowWeighted, averages, decays bool
 	single                                  bool // each bag has one row
+}
+
+// batchPlaces is where the parts of all mini-batches lie, in bytes from the beginning of the section.
+type batchPlaces struct {
+	index, offsets, bags, bagWeights int
+	averaged, moment, timeline       int
+}
+
+// trainingPlaces is where those of training lie.
+type trainingPlaces struct {
+	starts, rowBags, rowWeights, labels int
+	step, groups, constants             int
 }
 
 // layout orders the rows of a mini-batch and lays out its sections, for so many devices. It returns the bytes of all.
@@ -33,8 +54,9 @@ func (r *Rows) layout(s *staging) int {
 		share := s.shares[d]
 		lo, hi := b.Offsets[share.First*fields], b.Offsets[(share.First+share.N)*fields]
 		x := section{
-			Share: share, at: at, first: o.first[d], rows: o.first[d+1] - o.first[d], all: len(b.Rows), bagCount: int(hi - lo),
-			weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.decays, single: b.Single(),
+			Share: share, at: at, first: o.first[d],
+			counts:  counts{rows: o.first[d+1] - o.first[d], all: len(b.Rows), bagCount: int(hi - lo)},
+			options: options{weighted: b.BagWeights != nil, averages: r.averaged != nil, decays: r.decays, single: b.Single()},
 		}
 		if x.decays {
 			x.timelineWords = s.words - decay.MomentWords

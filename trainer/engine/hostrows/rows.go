@@ -24,24 +24,31 @@ type Rows struct {
 	pass  engine.Pass
 	decay rowDecay
 
+	collected
+	updating
+	tasks
+}
+
+// collected is what Collect and Gather find.
+type collected struct {
 	batch    *reader.Batch
 	values   []float32 // (U, RowDim), what the network sees
 	admitted []bool    // (U)
+	clicks   []float32 // of full pieces, by their number: see fullPieces
+}
 
-	// Of full pieces, by their number: see fullPieces.
-	clicks []float32
-	sums   []float32 // (numbers, RowDim)
-
-	// Of Update:
+// updating is what Update works on.
+type updating struct {
 	bags       *Bags
 	grads      Gradients
+	sums       []float32 // (numbers, RowDim) of full pieces
 	rounding   sparsetable.Rounding
 	overflowed atomic.Int64 // 1 + the index of the first row whose update was not finite; 0: there is none
 	scratch    scratchPool
-
-	// What runs on all threads, bound once so that a step allocates nothing:
-	countTask, collectTask, gatherTask, sumTask, updateTask func(lo, hi int)
 }
+
+// tasks is what runs on all threads, bound once so that a step allocates nothing.
+type tasks struct{ countTask, collectTask, gatherTask, sumTask, updateTask func(lo, hi int) }
 
 // New returns rows without a pass. Their optimizer goes on from state, which must not be replaced.
 func New(c engine.Config, state *engine.State) *Rows {
