@@ -106,9 +106,9 @@
 //
 // # Parts
 //
-// Three parts know nothing of schemas and examples: package rowtext cuts text
-// into lines and cells, package parquetcolumn reads and writes columns of Parquet, and package
-// numbering numbers keys. What lines, cells, columns and keys mean is said here.
+// Four parts know nothing of schemas and examples: package rowtext cuts text
+// into lines and cells, package parquetcolumn reads and writes columns of Parquet, package
+// numbering numbers keys, and package rowfile writes rows. What lines, cells, columns and keys mean is said here.
 //
 // # Memory
 //

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"aibox/reader/internal/rowfile"
 	"aibox/reader/source"
 )
 
@@ -197,7 +198,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 func TestHugeLineTakesLittleMemory(t *testing.T) {
 	var packed bytes.Buffer
-	w, err := compress(source.Zstd, &packed)
+	w, err := rowfile.Compress(source.Zstd, &packed)
 	if err != nil {
 		t.Fatal(err)
 	}

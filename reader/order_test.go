@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/reader/internal/rowfile"
 	"aibox/reader/source"
 )
 
@@ -20,7 +21,7 @@ import (
 func packed(t testing.TB, c source.Compression, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := compress(c, &b)
+	w, err := rowfile.Compress(c, &b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,6 @@
 package reader
 
-import (
-	"slices"
-
-	"aibox/reader/internal/parquetcolumn"
-)
+import "slices"
 
 // many appends the next rows to the block, at most so many, as long as there are results of all
 // their columns. It returns how many; 0: the next row has to be decoded by itself.
@@ -14,19 +10,22 @@ func (r *rowGroup) many(b *block, most int) int {
 	}
 	n := most
 	for i, c := range r.columns {
-		r.results[i] = c.Results()
-		n = min(n, len(r.results[i]))
+		r.places[i] = c.Places()
+		n = min(n, len(r.places[i]))
 	}
-	labels, dense, fields := r.results[0], r.results[1:1+len(r.dense)], r.results[1+len(r.dense):]
-	for i := range n {
-		if labels[i].State == parquetcolumn.Missing {
+	labels := r.label.Numbers()
+	for i, place := range r.places[0][:n] {
+		if place < 0 {
 			n = i
 			break
 		}
-		b.labels = append(b.labels, labels[i].Number)
+		b.labels = append(b.labels, labels[place])
 	}
-	r.manyDense(b, dense, n)
-	r.manyFields(b, fields, n)
+	if n == 0 {
+		return 0
+	}
+	r.manyDense(b, r.places[1:1+len(r.dense)], n)
+	r.manyFields(b, r.places[1+len(r.dense):], n)
 	if r.p.keepBad {
 		b.blanks = append(b.blanks, make([]bool, n)...)
 	}
@@ -39,17 +38,16 @@ func (r *rowGroup) many(b *block, most int) int {
 }
 
 // manyDense is decodeDense for rows that many appends.
-func (r *rowGroup) manyDense(b *block, columns [][]parquetcolumn.Result, n int) {
+func (r *rowGroup) manyDense(b *block, columns [][]int32, n int) {
 	p, width, at := r.p, r.p.denseWidth(), len(b.dense)
 	b.dense = slices.Grow(b.dense, n*width)[:at+n*width]
 	rows := b.dense[at:]
-	for j, column := range columns {
-		missing := p.dense[j].missing
-		for i := range n {
-			v := &column[i]
-			x := v.Number
-			if v.State == parquetcolumn.Missing {
-				x = missing
+	for j, places := range columns {
+		numbers, missing := r.dense[j].Numbers(), p.dense[j].missing
+		for i, place := range places[:n] {
+			x := missing
+			if place >= 0 {
+				x = numbers[place]
 			}
 			rows[i*width+j] = x
 		}
@@ -66,18 +64,22 @@ func (r *rowGroup) manyDense(b *block, columns [][]parquetcolumn.Result, n int) 
 }
 
 // manyFields is decodeFields for rows that many appends.
-func (r *rowGroup) manyFields(b *block, columns [][]parquetcolumn.Result, n int) {
-	at := len(b.keys)
-	keys := slices.Grow(b.keys, n*len(columns))[:at+n*len(columns)]
+func (r *rowGroup) manyFields(b *block, columns [][]int32, n int) {
+	for f := range columns {
+		r.keys[f] = r.fields[f].Keys()
+	}
+	at, end := len(b.keys), len(b.offsets)
+	b.keys = slices.Grow(b.keys, n*len(columns))[:at+n*len(columns)]
+	b.offsets = slices.Grow(b.offsets, n*len(columns))[:end+n*len(columns)]
 	for i := range n {
-		for _, column := range columns {
-			v := &column[i]
-			keys[at] = v.Key
-			if v.State == parquetcolumn.Ready {
+		for f, places := range columns {
+			if place := places[i]; place >= 0 {
+				b.keys[at] = r.keys[f][place]
 				at++
 			}
-			b.offsets = append(b.offsets, int32(at))
+			b.offsets[end] = int32(at)
+			end++
 		}
 	}
-	b.keys = keys[:at]
+	b.keys = b.keys[:at]
 }

@@ -12,11 +12,12 @@ import (
 type rowGroup struct {
 	planned[*parquetcolumn.Column]
 	p         *plan
-	columns   []*parquetcolumn.Column  // those that are there
-	list      []string                 // per pass-through column: the text between the values of a list
-	ambiguous []bool                   // per pass-through column: its values must not contain that text
-	simple    bool                     // there are a label, dense columns and fields alone, which all decode in bulk
-	results   [][]parquetcolumn.Result // of many, by column
+	columns   []*parquetcolumn.Column // those that are there
+	list      []string                // per pass-through column: the text between the values of a list
+	ambiguous []bool                  // per pass-through column: its values must not contain that text
+	simple    bool                    // there are a label, dense columns and fields alone, which all decode in bulk
+	places    [][]int32               // of many, by column
+	keys      [][]uint64              // of many, by field: what is at the places
 
 	// Of the present row:
 	bad fault // the first fault
@@ -80,7 +81,7 @@ func (r *rowGroup) simplify() {
 		}
 	}
 	r.simple = simple == len(r.columns) && r.label != nil && !p.weightedBags
-	r.results = make([][]parquetcolumn.Result, len(r.columns))
+	r.places, r.keys = make([][]int32, len(r.columns)), make([][]uint64, len(r.fields))
 }
 
 // defaultListSeparator separates the values of a list that is written as text where

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"aibox/reader/source/internal/fsys"
 )
 
 // Directory is a directory, on a local file system or in HDFS, in which a program keeps
@@ -15,7 +17,7 @@ import (
 // directories are made. It is safe for concurrent use.
 type Directory struct {
 	URI  string
-	fs   keeper
+	fs   fsys.FileSystem
 	path string
 }
 
@@ -27,28 +29,13 @@ type Entry struct {
 	IsDir   bool
 }
 
-// keeper is a file system in which files are written, renamed and removed.
-type keeper interface {
-	fileSystem
-	// openOnce is openRange for bytes that are read once.
-	openOnce(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error)
-	// put writes a file, which appears under its name when it is whole and durable.
-	put(ctx context.Context, path string, data io.ReaderAt, size int64) error
-	rename(ctx context.Context, from, to string) error
-	remove(ctx context.Context, path string) error
-}
-
 // Directory returns the directory that a URI names. It need not exist.
 func (s *Sources) Directory(uri string) (*Directory, error) {
 	fs, path, err := s.resolve(uri)
 	if err != nil {
 		return nil, err
 	}
-	k, ok := fs.(keeper)
-	if !ok {
-		return nil, &Error{Op: "open", URI: uri, Kind: ErrUnsupported, Err: errors.New("files cannot be written there")}
-	}
-	return &Directory{URI: strings.TrimRight(uri, "/"), fs: k, path: path}, nil
+	return &Directory{URI: strings.TrimRight(uri, "/"), fs: fs, path: path}, nil
 }
 
 // LocalPath is the path of the directory in the file systems of this machine, some of which may be
@@ -65,7 +52,7 @@ func (d *Directory) at(name string) string { return path.Join(d.path, name) }
 // List returns what is in the directory called name, hidden names included, in byte order.
 // A directory that does not exist is empty.
 func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
-	found, err := d.fs.list(ctx, d.at(name))
+	found, err := d.fs.List(ctx, d.at(name))
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
@@ -75,10 +62,10 @@ func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
 	entries := make([]Entry, 0, len(found))
 	for _, e := range found {
 		switch {
-		case e.fault == nil:
-			entries = append(entries, Entry{Name: path.Base(e.path), Size: e.size, ModTime: e.modTime, IsDir: e.dir})
-		case !errors.Is(e.fault, ErrNotFound): // a link that leads nowhere is no file
-			return nil, e.fault
+		case e.Fault == nil:
+			entries = append(entries, Entry{Name: path.Base(e.Path), Size: e.Size, ModTime: e.ModTime, IsDir: e.Dir})
+		case !errors.Is(e.Fault, ErrNotFound): // a link that leads nowhere is no file
+			return nil, e.Fault
 		}
 	}
 	return entries, nil
@@ -89,26 +76,26 @@ func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
 // page cache, where the file system can do without it.
 func (d *Directory) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	p := d.at(name)
-	return d.fs.openOnce(ctx, p, File{URI: d.fs.uri(p), Size: size}, offset)
+	return d.fs.OpenOnce(ctx, p, fsys.File{URI: d.fs.URI(p), Size: size}, offset)
 }
 
 // Put writes a file of size bytes, which it reads from data, some of them several times
 // if a DataNode fails. The file appears under its name when it is whole and durable, and
 // replaces one of that name.
 func (d *Directory) Put(ctx context.Context, name string, data io.ReaderAt, size int64) error {
-	return d.fs.put(ctx, d.at(name), data, size)
+	return d.fs.Put(ctx, d.at(name), data, size)
 }
 
 // Rename gives a file another name, atomically; it replaces a file of that name. The error
 // is ErrNotFound if there is no such file, also where an earlier attempt of the same call
 // has renamed it and the answer was lost.
 func (d *Directory) Rename(ctx context.Context, from, to string) error {
-	return d.fs.rename(ctx, d.at(from), d.at(to))
+	return d.fs.Rename(ctx, d.at(from), d.at(to))
 }
 
 // Remove removes a file durably. If there is none, it does nothing.
 func (d *Directory) Remove(ctx context.Context, name string) error {
-	if err := d.fs.remove(ctx, d.at(name)); !errors.Is(err, ErrNotFound) {
+	if err := d.fs.Remove(ctx, d.at(name)); !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	return nil

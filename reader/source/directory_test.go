@@ -134,14 +134,3 @@ func TestLocalDirectory(t *testing.T) {
 		t.Error("a file is no directory")
 	}
 }
-
-// Uploads to one directory at the same time: none removes what another one has just
-// completed.
-func (h *hdfsTest) directory(t *testing.T) {
-	s, _ := hdfsSources(t, HDFSOptions{})
-	d, err := s.Directory(h.c.URI("/directory"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	directorySuite(t, d)
-}

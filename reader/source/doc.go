@@ -33,79 +33,18 @@
 //   - A compressed stream that ends early is an error that wraps
 //     io.ErrUnexpectedEOF.
 //
-// After a transient fault (a NameNode that restarts or fails over, a DataNode that
-// died or hangs, an expired block token), the read is retried at the current offset,
-// with back-off, for HDFSOptions.RetryMs, from the first contact on. Permanent faults
-// (no such file, no permission, wrong keytab) are reported at once.
+// What fails for a while is tried again: package hadoop says how, and what it cannot read.
 //
-// If there are several NameNodes, the one that served last is asked first, and the
-// next one if it fails or does not answer within the time limit; this does not count
-// as a retry. A NameNode that did not answer is asked last for a while, so that it costs
-// its time limit once and not with every connection. An operation leaves it out only if
-// it was silent since the operation began to fail.
+// # Rooms
 //
-// # Reading blocks
-//
-//	hdfsReader --where is it?--> fileBlocks --> NameNode
-//	    \-----from whom?-------> nodes           (who failed lately)
-//	     \----bytes------------> blockStream --> DataNode
-//
-// A DataNode must send a packet (64 KiB, usually) within TimeoutMs. If it does not, or
-// closes the connection twice at the same byte, or sends bytes that do not match their
-// checksums, reading goes on with the next replica at the current offset. If a DataNode
-// sends less than 1 MiB/s during two seconds of waiting (or half of TimeoutMs, if that
-// is less), reading moves to another one as soon as that one has sent bytes. For five
-// minutes, all readers then ask these DataNodes last, so that a DataNode that never
-// answers costs its time limit once and not with every block. If the other replicas turn
-// out to be worse, a DataNode that was left so early is asked again and gets the whole
-// time limit. When all replicas have failed, this counts as one failed attempt, and the
-// NameNode is asked again where the block is; attempts without progress end after
-// RetryMs. So every loop ends: each turn uses up a replica, receives bytes, or uses up
-// time.
-//
-// The blocks are read by a reader of our own (hdfs_read.go, hdfs_replicas.go,
-// hdfs_stream.go, hdfs_packet.go, hdfs_blocks.go, hdfs_sasl.go), which calls NameNodes
-// through the client library (github.com/colinmarc/hdfs). The library's own block
-// reader was not enough: it opens a replica that ends early again and again, without a
-// limit; it accepts a replica without checksums; it hands out bytes whose checksum is
-// wrong, unless the caller asks for less than a checksum chunk at a time; and a caller
-// cannot say which replica to avoid or how long to wait. 400 lines of workarounds around
-// its 1,500 could not cure the first two of these faults. Our reader has 1,200 lines,
-// and 370 for the handshake of secured DataNodes. It handles each fault in one place,
-// tests drive each case without a cluster (hdfs_stream_test.go), and it supports
-// integrity protection and RC4, with which the library cannot read. The library still
-// provides configuration, Kerberos, calls of NameNodes and the message types;
-// hdfs_rpc.go uses one of its private fields to make calls that it does not offer.
-//
-// # Limits
-//
-//   - Erasure-coded files are refused, and so are files in encryption zones (whose
-//     keys are in a KMS).
-//   - A ticket cache must be a file: KCM: and KEYRING: are refused with a hint.
-//   - DataNodes are read over TCP even if they are on the same machine: there are no
-//     short-circuit reads.
-//   - Data transfer protection works at all levels: authentication, integrity,
-//     privacy by AES or RC4, and dfs.encrypt.data.transfer. Integrity and RC4 are
-//     slower than AES (dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding).
+// Package fsys has what file systems have in common: the interface, the errors. Package hadoop
+// is HDFS, and package listing finds the files that a path or a pattern stands for. Local files,
+// compression and what the whole is for its callers are here.
 //
 // # Writing
 //
 // An output is visible under its name when Close has returned nil, and not
-// before. A file for HDFS is collected on the local disk ($TMPDIR) and uploaded
-// by Close to a hidden name, .NAME.<12 hexadecimal digits>.aibox.tmp, which is
-// then renamed. An upload that fails or is interrupted removes that file; the file of a
-// run that was killed is removed by the next upload to the same directory, once the
-// NameNode has not heard from its writer for a minute.
-//
-// A DataNode that is dead or hangs costs at most its time limit: the block is
-// abandoned and written again from the local copy without that DataNode, and further
-// files avoid it for a while. The client library cannot do that: its writer does not
-// tell the NameNode which DataNodes to exclude. So there is a writer of our own, of
-// about 400 lines (hdfs_upload.go, hdfs_pipeline.go), which uses the handshake and the
-// messages that reading needs anyway. It stays simple because a block that fails is
-// written again as a whole, so that it does not need Hadoop's pipeline recovery.
-//
-// Directories whose files are erasure coded or encrypted are refused.
+// before.
 //
 // # Concurrency
 //

@@ -1,94 +1,38 @@
 package source
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"aibox/internal/errkind"
+	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop"
 )
+
+// What files and file systems have in common, and how HDFS is reached.
+type (
+	// Error is a failed operation on one URI.
+	Error = fsys.Error
+	// CorruptError says that no replica of a block holds the bytes that were written.
+	CorruptError = fsys.CorruptError
+	// Writer writes one output file. Nothing is visible under the file's name before Close
+	// has returned nil.
+	Writer = fsys.Writer
+	// ReaderAtCloser reads at any offset of one file. It is safe for concurrent use.
+	ReaderAtCloser = fsys.ReaderAtCloser
+	// HDFSOptions says how to reach HDFS beyond what core-site.xml and hdfs-site.xml say.
+	HDFSOptions = hadoop.Options
+)
+
+// NoRetry as HDFSOptions.RetryMs means no retries.
+const NoRetry = hadoop.NoRetry
 
 // Kinds of failure, to be tested with errors.Is.
 var (
-	// ErrNotFound: the path does not exist, or a pattern or directory has no
-	// matching file.
-	ErrNotFound = errors.New("not found")
-	// ErrPermission: the file system or the KDC refused this user.
-	ErrPermission = errors.New("permission denied")
-	// ErrUnavailable: HDFS could not be reached, or kept failing for the whole
-	// retry time.
-	ErrUnavailable = errors.New("unavailable")
-	// ErrFailed: the operating system failed the operation, such as a write for want of
-	// space.
-	ErrFailed = errors.New("failed")
-	// ErrBeingWritten: the HDFS file is still open for writing.
-	ErrBeingWritten = errors.New("still being written")
-	// ErrChanged: the file is not the one that was listed.
-	ErrChanged = errors.New("changed since it was listed")
-	// ErrUnsupported: a kind of URI, file or cluster that this package cannot
-	// read.
-	ErrUnsupported = errors.New("not supported")
-	// ErrConfig: the Hadoop or Kerberos configuration is missing or wrong.
-	ErrConfig = errors.New("configuration error")
-	// ErrReplaced: a file that should be withdrawn has replaced an older one.
-	ErrReplaced = errors.New("the new file is complete and has replaced an older one, whose content is lost")
-	// ErrBadStream: compressed data that does not decompress.
-	ErrBadStream = errkind.New(errkind.Data, "corrupt compressed data")
+	ErrNotFound     = fsys.ErrNotFound
+	ErrPermission   = fsys.ErrPermission
+	ErrUnavailable  = fsys.ErrUnavailable
+	ErrFailed       = fsys.ErrFailed
+	ErrBeingWritten = fsys.ErrBeingWritten
+	ErrChanged      = fsys.ErrChanged
+	ErrUnsupported  = fsys.ErrUnsupported
+	ErrConfig       = fsys.ErrConfig
+	ErrReplaced     = fsys.ErrReplaced
+	ErrBadStream    = fsys.ErrBadStream
 )
-
-// Error is a failed operation on one URI.
-type Error struct {
-	Op   string // "open", "read", "list", …
-	URI  string
-	Kind error  // one of the kinds above
-	Err  error  // the cause; may be nil
-	Hint string // what to do about it; may be empty
-}
-
-func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %v", e.Op, e.URI, e.Kind)
-	if e.Err != nil && e.Err != e.Kind {
-		fmt.Fprintf(&b, ": %v", e.Err)
-	}
-	if e.Hint != "" {
-		fmt.Fprintf(&b, " (%s)", e.Hint)
-	}
-	return b.String()
-}
-
-// Unwrap makes both the kind and the cause visible to errors.Is and errors.As.
-func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.Err}
-}
-
-// ErrorKind sorts the error for exit codes and reports.
-func (e *Error) ErrorKind() errkind.Kind {
-	if e.Kind == ErrBadStream {
-		return errkind.Data
-	}
-	return errkind.IO
-}
-
-// CorruptError says that no replica of a block holds the bytes that were
-// written: the bytes from Offset on failed their checksums and none of them
-// was handed out.
-type CorruptError struct {
-	URI    string
-	Block  string // blk_<id>_<generation>
-	Offset int64  // in the stored file
-	Err    error
-}
-
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("read %s: all replicas are corrupted at byte %d: %v (restore the file, then run again; `hdfs fsck` shows the block)",
-		e.URI, e.Offset, e.Err)
-}
-
-func (e *CorruptError) Unwrap() error { return e.Err }
-
-// ErrorKind sorts the error for exit codes and reports.
-func (*CorruptError) ErrorKind() errkind.Kind { return errkind.IO }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aibox/reader/source/internal/fsys"
 )
 
 // tree makes files with the given names and contents equal to their names.
@@ -290,7 +292,7 @@ func TestCreateLocal(t *testing.T) {
 
 // TestFullDisk: a local failure says what the operating system says, and nothing of HDFS.
 func TestFullDisk(t *testing.T) {
-	err := localError("write", "out.csv", &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC})
+	err := fsys.OSError("write", "out.csv", &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC})
 	if want := "write out.csv: failed: no space left on device"; err.Error() != want || !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -367,17 +369,6 @@ func TestCreateFollowsLinks(t *testing.T) {
 				t.Errorf("%s: %q, %v", file, text, err)
 			}
 		}
-	}
-}
-
-func TestExpandBraces(t *testing.T) {
-	got, err := expandBraces("a{b,c{d,e},}f{1,2}")
-	want := []string{"abf1", "abf2", "acdf1", "acdf2", "acef1", "acef2", "af1", "af2"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := expandBraces(strings.Repeat("{0,1}", 20)); err == nil {
-		t.Error("2^20 alternatives accepted")
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"aibox/reader/source/internal/fsys"
 )
 
 // Listing is the list of the files that URIs stood for at one time, with their sizes
@@ -40,11 +42,11 @@ func (s *Sources) Unchanged(ctx context.Context, f File) error {
 	if err != nil {
 		return err
 	}
-	now, err := fs.stat(ctx, path)
+	now, err := fs.Stat(ctx, path)
 	if err != nil {
 		return vanished(f, err)
 	}
-	return sameFile(f, now)
+	return fsys.SameFile(f.asListed(), now)
 }
 
 // SameFiles fails if two lists of files differ: in a file, in its size or modification
@@ -91,7 +93,7 @@ func unchangedFile(before, now File) error {
 		return fmt.Errorf("%s had the compression %v and now has %v", now.URI, before.Compression, now.Compression)
 	case !before.ModTime.IsZero() && !now.ModTime.IsZero() && !before.ModTime.Equal(now.ModTime):
 		return fmt.Errorf("%s had been modified last at %s, and then again at %s",
-			now.URI, before.ModTime.Format(timeFormat), now.ModTime.Format(timeFormat))
+			now.URI, before.ModTime.Format(fsys.TimeFormat), now.ModTime.Format(fsys.TimeFormat))
 	}
 	return nil
 }

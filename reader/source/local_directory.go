@@ -9,9 +9,10 @@ import (
 
 	"aibox/internal/atomicfile"
 	"aibox/internal/directfile"
+	"aibox/reader/source/internal/fsys"
 )
 
-func (localFS) openOnce(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error) {
+func (localFS) OpenOnce(ctx context.Context, path string, f fsys.File, offset int64) (io.ReadCloser, error) {
 	file, err := openLocal(path, f)
 	if err != nil {
 		return nil, err
@@ -19,7 +20,7 @@ func (localFS) openOnce(ctx context.Context, path string, f File, offset int64) 
 	return &localReader{ctx: ctx, f: f, file: file, data: directfile.With(file, os.O_RDONLY), offset: offset}, nil
 }
 
-func (localFS) put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
+func (localFS) Put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
 	if err := makeDurable(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -37,12 +38,12 @@ func (localFS) put(ctx context.Context, path string, data io.ReaderAt, size int6
 	return w.Close()
 }
 
-func (localFS) rename(_ context.Context, from, to string) error {
+func (localFS) Rename(_ context.Context, from, to string) error {
 	if err := makeDurable(filepath.Dir(to)); err != nil {
 		return err
 	}
 	if err := os.Rename(from, to); err != nil {
-		return localError("rename", from, unwrapLink(err))
+		return fsys.OSError("rename", from, unwrapLink(err))
 	}
 	return errors.Join(atomicfile.SyncDir(filepath.Dir(to)), atomicfile.SyncDir(filepath.Dir(from)))
 }
@@ -56,9 +57,9 @@ func unwrapLink(err error) error {
 	return err
 }
 
-func (localFS) remove(_ context.Context, path string) error {
+func (localFS) Remove(_ context.Context, path string) error {
 	if err := os.Remove(path); err != nil {
-		return localError("remove", path, err)
+		return fsys.OSError("remove", path, err)
 	}
 	return atomicfile.SyncDir(filepath.Dir(path))
 }
@@ -75,7 +76,7 @@ func makeDurable(dir string) error {
 		}
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return localError("create", dir, err)
+		return fsys.OSError("create", dir, err)
 	}
 	return atomicfile.SyncDir(parent)
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/atomicfile"
+	"aibox/reader/source/internal/fsys"
 )
 
 // A process that is killed while it writes a local file leaves the hidden temporary file
@@ -16,18 +17,15 @@ import (
 // process; so a file that can be locked has no writer. Where the file system has no locks,
 // nothing is removed.
 
-// ownTemp matches temporary files, and anyTemp also those of versions whose suffix did not tell them from those
-// of other programs; these are removed only from directories that no other program writes to.
-var (
-	ownTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}\.aibox\.tmp$`)
-	anyTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}(\.aibox)?\.tmp$`)
-)
+// anyTemp also matches temporary files of versions whose suffix did not tell them from those of other
+// programs; these are removed only from directories that no other program writes to.
+var anyTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}(\.aibox)?\.tmp$`)
 
 // createTemp begins a file at path. The lock shows that the temporary file has a writer; it
 // is nil where the file system has no locks.
 func createTemp(path string) (file *atomicfile.File, lock *os.File, err error) {
 	for {
-		temp := tempName(path)
+		temp := fsys.TempName(path)
 		if file, err = atomicfile.Create(path, temp, os.O_EXCL, 0o644); err != nil {
 			return nil, nil, err
 		}

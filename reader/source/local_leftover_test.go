@@ -19,7 +19,7 @@ func TestLocalLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alive, err := localFS{}.create(t.Context(), filepath.Join(at, "x", "alive"))
+	alive, err := localFS{}.Create(t.Context(), filepath.Join(at, "x", "alive"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestLocalLeftoversRace(t *testing.T) {
 		wg.Go(func() {
 			for j := range 500 {
 				removeLocalLeftovers(at, anyTemp)
-				w, err := localFS{}.create(t.Context(), filepath.Join(at, fmt.Sprint(i, "-", j)))
+				w, err := localFS{}.Create(t.Context(), filepath.Join(at, fmt.Sprint(i, "-", j)))
 				if err == nil {
 					err = w.Close()
 				}

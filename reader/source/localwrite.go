@@ -2,8 +2,6 @@ package source
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,18 +9,8 @@ import (
 	"strings"
 
 	"aibox/internal/atomicfile"
+	"aibox/reader/source/internal/fsys"
 )
-
-// tempSuffix tells aibox's temporary files from those of other programs.
-const tempSuffix = ".aibox.tmp"
-
-// tempName is a hidden name beside path that no other writer uses.
-func tempName(path string) string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
-	dir, name := filepath.Split(path)
-	return dir + "." + name + "." + hex.EncodeToString(b[:]) + tempSuffix
-}
 
 // localWriter is a Writer of a local file.
 type localWriter struct {
@@ -35,8 +23,8 @@ type localWriter struct {
 	old  bool // the file existed before
 }
 
-func (localFS) create(ctx context.Context, path string) (Writer, error) {
-	return createLocal(ctx, path, ownTemp)
+func (localFS) Create(ctx context.Context, path string) (Writer, error) {
+	return createLocal(ctx, path, fsys.OwnTemp)
 }
 
 // createLocal begins a local file, and removes what killed writers have left beside it under names that match.
@@ -46,7 +34,7 @@ func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp) (Wr
 		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, localError("create", path, err)
+		return nil, fsys.OSError("create", path, err)
 	}
 	info, _ := os.Stat(path) // nil: there is nothing yet
 	if err := replaceable(info); err != nil {
@@ -55,7 +43,7 @@ func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp) (Wr
 	removeLocalLeftovers(filepath.Dir(path), leftovers)
 	file, lock, err := createTemp(path)
 	if err != nil {
-		return nil, localError("create", path, err)
+		return nil, fsys.OSError("create", path, err)
 	}
 	return &localWriter{ctx: ctx, file: file, lock: lock, path: path, old: info != nil}, nil
 }
@@ -105,7 +93,7 @@ func (w *localWriter) Write(p []byte) (int, error) {
 	}
 	n, err := w.file.Write(p)
 	if err != nil {
-		w.err = localError("write", w.path, err)
+		w.err = fsys.OSError("write", w.path, err)
 	}
 	return n, w.err
 }
@@ -114,7 +102,7 @@ func (w *localWriter) Write(p []byte) (int, error) {
 func (w *localWriter) Prepare() error {
 	if w.err == nil && !w.done {
 		if err := w.file.Prepare(); err != nil {
-			w.err = localError("write", w.path, err)
+			w.err = fsys.OSError("write", w.path, err)
 		}
 	}
 	return w.err
@@ -130,7 +118,7 @@ func (w *localWriter) Close() error {
 		return errors.Join(err, w.Abort())
 	}
 	if err := w.file.Commit(); err != nil {
-		return errors.Join(localError("write", w.path, err), w.Abort())
+		return errors.Join(fsys.OSError("write", w.path, err), w.Abort())
 	}
 	w.done = true
 	w.unlock()
@@ -146,10 +134,10 @@ func (w *localWriter) unlock() {
 // Withdraw implements Writer.
 func (w *localWriter) Withdraw() error {
 	if w.old {
-		return replaced(w.path)
+		return fsys.Replaced(w.path)
 	}
 	if err := os.Remove(w.path); err != nil {
-		return localError("remove", w.path, err)
+		return fsys.OSError("remove", w.path, err)
 	}
 	return nil
 }
@@ -162,7 +150,7 @@ func (w *localWriter) Abort() error {
 	w.done = true
 	defer w.unlock()
 	if err := w.file.Abort(); err != nil {
-		return localError("remove", w.path, err)
+		return fsys.OSError("remove", w.path, err)
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"aibox/internal/errkind"
+	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop"
+	"aibox/reader/source/internal/listing"
 )
 
 // OverwriteError says that an output is one of the inputs, or would be one the next
@@ -37,7 +40,7 @@ func (*OverwriteError) ErrorKind() errkind.Kind { return errkind.Usage }
 // input are not reported. HDFS is not contacted, since a file has only one path there.
 func (s *Sources) RefuseOverwrite(ctx context.Context, inputs, outputs []string) error {
 	type place struct {
-		fs   fileSystem
+		fs   fsys.FileSystem
 		path string
 	}
 	var written []place
@@ -70,20 +73,20 @@ func (s *Sources) RefuseOverwrite(ctx context.Context, inputs, outputs []string)
 }
 
 // wouldBeInput says whether the input would include a file if that file existed.
-func wouldBeInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool {
+func wouldBeInput(ctx context.Context, fs fsys.FileSystem, uri, pattern, file string) bool {
 	real := realPath(fs, pattern)
 	if _, local := fs.(localFS); local {
 		if info, err := os.Stat(pattern); err == nil && !info.IsDir() {
 			return file == real // it is a file, so no other file can be below it
 		}
 	}
-	found, err := expand(ctx, onlyFile(file), uri, real)
+	found, err := listing.Expand(ctx, onlyFile(file), uri, real)
 	return err == nil && len(found) > 0
 }
 
 // isInput says whether a local file exists and is one of those that the input stands
 // for, under this name or another.
-func isInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool {
+func isInput(ctx context.Context, fs fsys.FileSystem, uri, pattern, file string) bool {
 	if _, local := fs.(localFS); !local {
 		return false
 	}
@@ -91,9 +94,9 @@ func isInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool
 	if err != nil || info.IsDir() {
 		return false
 	}
-	files, err := expand(ctx, fs, uri, pattern)
-	return err == nil && slices.ContainsFunc(files, func(e entry) bool {
-		other, err := os.Stat(e.path)
+	files, err := listing.Expand(ctx, fs, uri, pattern)
+	return err == nil && slices.ContainsFunc(files, func(e fsys.Entry) bool {
+		other, err := os.Stat(e.Path)
 		return err == nil && os.SameFile(info, other)
 	})
 }
@@ -101,20 +104,20 @@ func isInput(ctx context.Context, fs fileSystem, uri, pattern, file string) bool
 // sameSystem says whether equal paths are the same file in both. Two clusters of HDFS
 // are the same if they share a NameNode's address, since one authority may be a name
 // service and the other one of its NameNodes.
-func sameSystem(a, b fileSystem) bool {
-	ca, isHDFS := a.(*cluster)
-	cb, bothHDFS := b.(*cluster)
+func sameSystem(a, b fsys.FileSystem) bool {
+	ca, isHDFS := a.(*hadoop.Cluster)
+	cb, bothHDFS := b.(*hadoop.Cluster)
 	if !isHDFS || !bothHDFS {
 		return isHDFS == bothHDFS
 	}
-	return slices.ContainsFunc(ca.conf.addresses, func(address string) bool { return slices.Contains(cb.conf.addresses, address) })
+	return ca.SharesNameNode(cb)
 }
 
 // realPath makes a path or pattern absolute and resolves the links in the part before
 // the pattern, as far as that exists.
-func realPath(fs fileSystem, p string) string {
+func realPath(fs fsys.FileSystem, p string) string {
 	if _, local := fs.(localFS); !local {
-		return cleanPath(p)
+		return hadoop.CleanPath(p)
 	}
 	if !filepath.IsAbs(p) {
 		if wd, err := os.Getwd(); err == nil {
@@ -122,16 +125,16 @@ func realPath(fs fileSystem, p string) string {
 		}
 	}
 	known := p
-	if _, err := os.Lstat(p); err != nil && hasGlob(p) { // a path that exists is not a pattern
-		known = p[:strings.LastIndexByte(p[:strings.IndexAny(p, globSigns)], '/')]
+	if _, err := os.Lstat(p); err != nil && listing.HasGlob(p) { // a path that exists is not a pattern
+		known = p[:strings.LastIndexByte(p[:strings.IndexAny(p, listing.GlobSigns)], '/')]
 	}
 	rest := p[len(known):]
 	for {
 		if real, err := filepath.EvalSymlinks(known + "/"); err == nil {
-			return path.Clean(join(real, strings.TrimLeft(rest, "/")))
+			return path.Clean(fsys.Join(real, strings.TrimLeft(rest, "/")))
 		}
 		if real, err := filepath.EvalSymlinks(known); err == nil {
-			return path.Clean(join(real, strings.TrimLeft(rest, "/")))
+			return path.Clean(fsys.Join(real, strings.TrimLeft(rest, "/")))
 		}
 		up := strings.LastIndexByte(strings.TrimRight(known, "/"), '/')
 		if up < 0 {
@@ -144,23 +147,23 @@ func realPath(fs fileSystem, p string) string {
 // onlyFile is a file system that holds one file.
 type onlyFile string
 
-func (o onlyFile) stat(_ context.Context, p string) (entry, error) {
+func (o onlyFile) Stat(_ context.Context, p string) (fsys.Entry, error) {
 	switch p = path.Clean(p); {
 	case p == string(o):
-		return entry{path: p}, nil
+		return fsys.Entry{Path: p}, nil
 	case o.below(p):
-		return entry{path: p, dir: true}, nil
+		return fsys.Entry{Path: p, Dir: true}, nil
 	}
-	return entry{}, &Error{Op: "open", URI: p, Kind: ErrNotFound}
+	return fsys.Entry{}, &Error{Op: "open", URI: p, Kind: ErrNotFound}
 }
 
-func (o onlyFile) list(ctx context.Context, dir string) ([]entry, error) {
+func (o onlyFile) List(ctx context.Context, dir string) ([]fsys.Entry, error) {
 	if dir = path.Clean(dir); !o.below(dir) {
 		return nil, &Error{Op: "list", URI: dir, Kind: ErrNotFound}
 	}
 	name, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(string(o), dir), "/"), "/")
-	e, err := o.stat(ctx, join(dir, name))
-	return []entry{e}, err
+	e, err := o.Stat(ctx, fsys.Join(dir, name))
+	return []fsys.Entry{e}, err
 }
 
 // below says whether the file is in the directory or in one below it.

@@ -2,6 +2,7 @@ package parquetcolumn
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -19,6 +20,7 @@ type bulk struct {
 	leaf   *Leaf
 	pages  parquet.Pages
 	of     Converter
+	isKey  bool // values mean keys, else numbers
 	page   parquet.Page
 	levels []byte // of the page: which rows have a value; nil: all do
 	row    int    // of the page, the first that is not decoded
@@ -32,9 +34,37 @@ type bulk struct {
 	// those of the other columns do, or with a page.
 	lo, hi  int
 	decoded int             // rows of the column, in all chunks
-	slow    bool            // the chunk has a result that is Slow
-	at      [BulkRows]int32 // place of the row's value in the page, or -1
+	at      [BulkRows]int32 // place of the row's value in the page, or in its dictionary; -1: none
+
+	// Of the chunk, once somebody asks for them. Places are in the chunk's own table, which
+	// takes the place of a dictionary's.
+	made    bool
 	results [BulkRows]Result
+	slow    bool // one of them is Slow
+	placed  bool
+	places  [BulkRows]int32
+	own     table
+}
+
+// table has keys or numbers by place.
+type table struct {
+	keys    []uint64
+	numbers []float32
+}
+
+// add appends what the results are.
+func (t *table) add(results []Result, isKey bool) {
+	if isKey {
+		t.keys = slices.Grow(t.keys, len(results))
+		for i := range results {
+			t.keys = append(t.keys, results[i].Key)
+		}
+		return
+	}
+	t.numbers = slices.Grow(t.numbers, len(results))
+	for i := range results {
+		t.numbers = append(t.numbers, results[i].Number)
+	}
 }
 
 // BulkRows is how many rows are decoded at a time: their results fit the first-level cache.
@@ -65,9 +95,9 @@ type Converter interface {
 	Convert(v *Values, at []int32, out []Result)
 }
 
-// Simplify has the column decoded in bulk if it is simple: of says what its values mean, which may
-// be texts or not.
-func (c *Column) Simplify(of Converter, texts bool) (simple bool) {
+// Simplify has the column decoded in bulk if it is simple: of says what its values mean, which are
+// keys, or else numbers.
+func (c *Column) Simplify(of Converter, isKey bool) (simple bool) {
 	pages, leaf := c.values.Pages(), c.Leaf
 	if pages == nil || leaf.List || leaf.null || leaf.given || leaf.decimal || leaf.float16 {
 		return false
@@ -75,13 +105,13 @@ func (c *Column) Simplify(of Converter, texts bool) (simple bool) {
 	switch leaf.kind {
 	case parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:
 	case parquet.ByteArray:
-		if !texts {
+		if !isKey {
 			return false
 		}
 	default:
 		return false
 	}
-	c.bulk = &bulk{leaf: leaf, pages: pages, of: of}
+	c.bulk = &bulk{leaf: leaf, pages: pages, of: of, isKey: isKey}
 	return true
 }
 
@@ -92,6 +122,7 @@ func (c *Column) Result() *Result {
 	if b == nil || b.lo == b.hi && b.decode() != nil {
 		return &slowResult // Next returns the error
 	}
+	b.makeResults()
 	r := &b.results[b.lo]
 	if r.State != Slow {
 		b.lo++
@@ -101,24 +132,40 @@ func (c *Column) Result() *Result {
 
 var slowResult = Result{State: Slow}
 
-// Results are results of the next rows, up to one that is Slow. REQUIRES: the column is simple.
-func (c *Column) Results() []Result {
+// Places are where Keys, or Numbers, have the results of the next rows, up to one that is Slow; -1: the
+// row has no value. REQUIRES: the column is simple.
+func (c *Column) Places() []int32 {
 	b := c.bulk
 	if b.lo == b.hi && b.decode() != nil {
 		return nil
 	}
-	results := b.results[b.lo:b.hi]
+	if b.words.direct() {
+		return b.at[b.lo:b.hi]
+	}
+	b.makePlaces()
+	places := b.places[b.lo:b.hi]
 	if b.slow {
-		for i := range results {
-			if results[i].State == Slow {
-				return results[:i]
-			}
+		if i := slices.Index(places, slowPlace); i >= 0 {
+			places = places[:i]
 		}
 	}
-	return results
+	return places
 }
 
-// Skip takes the next n rows, of which Results has returned results.
+// Keys are the keys at the last Places.
+func (c *Column) Keys() []uint64 { return c.bulk.table().keys }
+
+// Numbers are the numbers at the last Places.
+func (c *Column) Numbers() []float32 { return c.bulk.table().numbers }
+
+func (b *bulk) table() *table {
+	if b.words.direct() {
+		return &b.words.table
+	}
+	return &b.own
+}
+
+// Skip takes the next n rows, for which there are Places.
 func (c *Column) Skip(n int) { c.bulk.lo += n }
 
 // take takes the next row and returns its value, which is valid until the next call of a
@@ -135,7 +182,7 @@ func (b *bulk) take() (parquet.Value, error) {
 		return parquet.NullValue(), nil
 	}
 	if b.words.of != nil {
-		return b.words.of.Index(b.values.int32s[at]), nil
+		return b.words.of.Index(at), nil
 	}
 	return b.values.value(int(at)), nil
 }
@@ -156,43 +203,82 @@ func (b *bulk) decodeRows() error {
 		}
 	}
 	n := min(BulkRows-b.decoded%BulkRows, b.rows-b.row)
-	used := b.used
+	at, used := b.at[:n], b.used
 	if b.levels == nil {
-		for i := range n {
-			b.at[i] = int32(used + i)
+		for i := range at {
+			at[i] = int32(used + i)
 		}
 		used += n
 	} else {
 		for i, level := range b.levels[b.row : b.row+n] {
-			b.at[i] = -1
+			at[i] = -1
 			if int(level) == b.leaf.levels {
-				b.at[i] = int32(used)
+				at[i] = int32(used)
 				used++
 			}
 		}
 	}
-	out := b.results[:n]
 	if b.words.of != nil {
-		for i, at := range b.at[:n] {
-			out[i] = Result{}
-			if at >= 0 {
-				word := b.values.int32s[at]
-				if uint(word) >= uint(len(b.words.results)) {
-					return fmt.Errorf("%w: entry %d of a dictionary of %d", parquet.ErrCorrupted, word, len(b.words.results))
-				}
-				out[i] = b.words.results[word]
+		words, entries := b.values.int32s, uint32(len(b.words.states))
+		for i, p := range at {
+			if p < 0 {
+				continue
+			}
+			if at[i] = words[p]; uint32(at[i]) >= entries {
+				return fmt.Errorf("%w: entry %d of a dictionary of %d", parquet.ErrCorrupted, at[i], entries)
 			}
 		}
-	} else {
-		b.of.Convert(&b.values, b.at[:n], out)
 	}
-	b.slow = false
+	b.row, b.used, b.lo, b.hi, b.made, b.placed = b.row+n, used, 0, n, false, false
+	b.decoded += n
+	return nil
+}
+
+// makeResults makes the results of the chunk, once.
+func (b *bulk) makeResults() {
+	if b.made {
+		return
+	}
+	b.made, b.slow = true, false
+	at, out := b.at[:b.hi], b.results[:b.hi]
+	if b.words.of == nil {
+		b.of.Convert(&b.values, at, out)
+	} else {
+		for i, p := range at {
+			out[i] = Result{}
+			if p >= 0 {
+				out[i] = b.words.result(p, b.isKey)
+			}
+		}
+	}
 	for i := range out {
 		b.slow = b.slow || out[i].State == Slow
 	}
-	b.row, b.used, b.lo, b.hi = b.row+n, used, 0, n
-	b.decoded += n
-	return nil
+}
+
+// slowPlace stands for a result that is Slow.
+const slowPlace = -2
+
+// makePlaces makes the places of the chunk's results, once.
+func (b *bulk) makePlaces() {
+	b.makeResults()
+	if b.placed {
+		return
+	}
+	b.placed = true
+	results := b.results[:b.hi]
+	for i := range results {
+		switch results[i].State {
+		case Ready:
+			b.places[i] = int32(i)
+		case Missing:
+			b.places[i] = -1
+		default:
+			b.places[i] = slowPlace
+		}
+	}
+	b.own.keys, b.own.numbers = b.own.keys[:0], b.own.numbers[:0]
+	b.own.add(results, b.isKey)
 }
 
 func (b *bulk) nextPage() error {
@@ -211,7 +297,7 @@ func (b *bulk) nextPage() error {
 	if b.values.kind == encoding.Undefined { // only nulls
 		b.levels = make([]byte, b.rows)
 	}
-	return b.words.enter(page.Dictionary(), b.of, b.leaf)
+	return b.words.enter(page.Dictionary(), b)
 }
 
 func (b *bulk) release() {
@@ -223,28 +309,51 @@ func (b *bulk) release() {
 
 // dictionary holds the results of a dictionary's entries.
 type dictionary struct {
-	of      parquet.Dictionary // nil: the page has none
-	results []Result
+	of     parquet.Dictionary // nil: the page has none
+	table  table
+	states []State
+	ready  bool // all are
+}
+
+// direct says whether the entries of the page's dictionary are places in its table.
+func (d *dictionary) direct() bool { return d.of != nil && d.ready }
+
+// result is the result of an entry.
+func (d *dictionary) result(entry int32, isKey bool) Result {
+	if isKey {
+		return Result{Key: d.table.keys[entry], State: d.states[entry]}
+	}
+	return Result{Number: d.table.numbers[entry], State: d.states[entry]}
 }
 
 // enter prepares for a page with that dictionary.
-func (d *dictionary) enter(of parquet.Dictionary, c Converter, leaf *Leaf) error {
-	if d.of = of; of == nil || len(d.results) == of.Len() {
+func (d *dictionary) enter(of parquet.Dictionary, b *bulk) error {
+	if d.of = of; of == nil || len(d.states) == of.Len() {
 		return nil // a column has one dictionary, if any
 	}
 	page := of.Page()
 	if err := parquetfile.CheckPage(page); err != nil {
 		return err
 	}
-	values, n := valuesOf(page.Data(), leaf), of.Len()
-	d.results = make([]Result, n)
-	var at [BulkRows]int32
+	values, n := valuesOf(page.Data(), b.leaf), of.Len()
+	if b.isKey {
+		d.table.keys = make([]uint64, 0, n)
+	} else {
+		d.table.numbers = make([]float32, 0, n)
+	}
+	d.states, d.ready = make([]State, 0, n), true
 	for first := 0; first < n; first += BulkRows {
-		part := at[:min(BulkRows, n-first)]
+		part := b.at[:min(BulkRows, n-first)]
 		for i := range part {
 			part[i] = int32(first + i)
 		}
-		c.Convert(&values, part, d.results[first:][:len(part)])
+		results := b.results[:len(part)]
+		b.of.Convert(&values, part, results)
+		d.table.add(results, b.isKey)
+		for i := range results {
+			d.states = append(d.states, results[i].State)
+			d.ready = d.ready && results[i].State == Ready
+		}
 	}
 	return nil
 }

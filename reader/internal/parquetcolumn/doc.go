@@ -2,7 +2,7 @@
 // types, pages and damage, but nothing of labels, features and rows that are bad.
 //
 //	Open --File--> Find --Leaf--> File.Column --Column--> Next, Text, Number     value by value
-//	                                             '------> Result, Results         in bulk
+//	                                             '------> Result, Places          in bulk
 //
 // # Reading
 //
@@ -12,8 +12,9 @@
 // other, Text is a value as a CSV file would have it, and Number is one as a number.
 //
 // Most columns are simple, and decoded many values at a time: a Converter then makes a Result of
-// each value of a page, or of its dictionary, and leaves to Next what it has no result for. Both
-// ways yield the same.
+// each value of a page, or of its dictionary, and leaves to Next what it has no result for. Places
+// say where the results of many rows are: in the dictionary itself, if the column has one, so that they
+// are copied once. All ways yield the same.
 //
 // Damaged data make the Parquet library fail or panic, as failed reads do. File.Guard makes errors
 // of panics, and File.Failure tells failed reads from damage.

@@ -1,0 +1,222 @@
+package hadoop
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"aibox/reader/source/internal/fsys"
+)
+
+// block is one block of a file, as the NameNode described it.
+type block struct {
+	name          string // blk_<id>_<generation>, as in the logs of HDFS
+	start, length int64  // in the file
+	replicas      []replica
+	wanted        int                // replicas that the file should have
+	key           *dataKey           // encrypts the transfer from and to DataNodes; nil: it is not encrypted
+	located       message            // the NameNode's LocatedBlockProto
+	identity      protoreflect.Value // its ExtendedBlockProto
+}
+
+// replica is one copy of a block.
+type replica struct {
+	node     string // host:port of its DataNode
+	transfer string // the same with the IP address, which DataNodes use among themselves
+	index    int    // in the NameNode's list
+}
+
+func (b *block) end() int64 { return b.start + b.length }
+
+// dataKey is the key that encrypts the transfer of data (dfs.encrypt.data.transfer).
+// The NameNode hands it out.
+type dataKey struct {
+	id            int32
+	pool          string
+	nonce, secret []byte
+}
+
+// fileBlocks knows where the blocks of a file are. The readers of one file
+// share it.
+type fileBlocks struct {
+	c    *Cluster
+	f    fsys.File
+	path string
+
+	mu struct {
+		sync.Mutex
+		blocks []*block // known so far, by start
+	}
+}
+
+// locateBytes is for how many bytes of a file the NameNode is asked for block locations
+// at a time: eight blocks of the usual size. Their block tokens, which are valid for 10
+// hours by default, are then still valid when the last block is read.
+const locateBytes = 1 << 30
+
+// find returns the block that holds the byte at offset. A NameNode is asked if the
+// block is not known, or if fresh is set. r decides on retries.
+func (fb *fileBlocks) find(ctx context.Context, r *retrier, offset int64, fresh bool) (*block, error) {
+	if !fresh {
+		if b := fb.known(offset); b != nil {
+			return b, nil
+		}
+	}
+	var found []*block
+	err := fb.c.once(ctx, r, func(s *session) (err error) {
+		found, err = s.locate(fb.path, fb.f, offset)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	fb.mu.Lock()
+	fb.mu.blocks = slices.DeleteFunc(fb.mu.blocks, func(old *block) bool {
+		return slices.ContainsFunc(found, func(b *block) bool { return b.start < old.end() && old.start < b.end() })
+	})
+	fb.mu.blocks = append(fb.mu.blocks, found...)
+	slices.SortFunc(fb.mu.blocks, func(a, b *block) int { return int(min(1, max(-1, a.start-b.start))) })
+	fb.mu.Unlock()
+	if b := fb.known(offset); b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("the NameNode knows no block of the file at byte %d", offset)
+}
+
+func (fb *fileBlocks) known(offset int64) *block {
+	fb.mu.Lock()
+	defer fb.mu.Unlock()
+	i, found := slices.BinarySearchFunc(fb.mu.blocks, offset, func(b *block, offset int64) int {
+		return int(min(1, max(-1, b.start-offset)))
+	})
+	if !found {
+		i--
+	}
+	if i < 0 || offset >= fb.mu.blocks[i].end() {
+		return nil
+	}
+	return fb.mu.blocks[i]
+}
+
+// locate asks the NameNode for the blocks of a file from offset on, and checks that
+// the file is still the one that was listed.
+func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, error) {
+	info, err := s.client.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := fsys.SameFile(f, entryOf(path, info)); err != nil {
+		return nil, err
+	}
+	if err := s.c.readable(path, info); err != nil {
+		return nil, err
+	}
+	req, resp := emptyMessage("GetBlockLocationsRequestProto"), emptyMessage("GetBlockLocationsResponseProto")
+	req.set("src", path).set("offset", uint64(offset)).set("length", uint64(min(locateBytes, f.Size-offset)))
+	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
+		return nil, err
+	}
+	key, err := s.c.keys.get(s)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []*block
+	for _, located := range resp.in("locations").list("blocks") {
+		b := s.newBlock(located, key)
+		b.wanted = replicationOf(info)
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+// newBlock makes a block from a LocatedBlockProto.
+func (s *session) newBlock(located message, key *dataKey) *block {
+	id := located.in("b")
+	b := &block{
+		name:     fmt.Sprintf("blk_%d_%d", id.int("blockId"), id.int("generationStamp")),
+		start:    located.int("offset"),
+		length:   id.int("numBytes"),
+		key:      key,
+		located:  located,
+		identity: located.value("b"),
+	}
+	host := "ipAddr"
+	if s.c.conf.base.UseDatanodeHostname {
+		host = "hostName"
+	}
+	for i, node := range located.list("locs") {
+		at := node.in("id")
+		port := strconv.FormatInt(at.int("xferPort"), 10)
+		b.replicas = append(b.replicas, replica{
+			node:     net.JoinHostPort(at.text(host), port),
+			transfer: net.JoinHostPort(at.text("ipAddr"), port),
+			index:    i,
+		})
+	}
+	return b
+}
+
+// reportBadBlocks tells the NameNode that a replica is corrupt, so that the NameNode
+// deletes it and makes a new one from a good one.
+func (s *session) reportBadBlocks(b *block, bad replica) error {
+	only := emptyMessage("LocatedBlockProto")
+	only.set("b", b.identity.Interface()).set("offset", uint64(b.start)).set("corrupt", false)
+	only.set("blockToken", b.located.value("blockToken").Interface())
+	for _, name := range []protoreflect.Name{"locs", "storageTypes", "storageIDs"} {
+		f := field(only.Message, name)
+		if all := b.located.Get(f).List(); bad.index < all.Len() {
+			only.Mutable(f).List().Append(all.Get(bad.index))
+		}
+	}
+	req, resp := emptyMessage("ReportBadBlocksRequestProto"), emptyMessage("ReportBadBlocksResponseProto")
+	req.Mutable(field(req.Message, "blocks")).List().Append(protoreflect.ValueOfMessage(only.Message))
+	return s.execute("reportBadBlocks", req.Interface(), resp.Interface())
+}
+
+// dataKeys remembers the cluster's key for the transfer of data.
+type dataKeys struct {
+	mu    sync.Mutex
+	key   *dataKey // nil: transfers are not encrypted
+	until time.Time
+}
+
+// dataKeyLife is how long the NameNode's answer, a key or that there is none, is used
+// at most. If a DataNode no longer knows a key, it says so, and the NameNode is asked
+// again.
+const dataKeyLife = time.Hour
+
+func (k *dataKeys) get(s *session) (*dataKey, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if now.Before(k.until) {
+		return k.key, nil
+	}
+	req, resp := emptyMessage("GetDataEncryptionKeyRequestProto"), emptyMessage("GetDataEncryptionKeyResponseProto")
+	if err := s.execute("getDataEncryptionKey", req.Interface(), resp.Interface()); err != nil {
+		return nil, err
+	}
+	k.key, k.until = nil, now.Add(dataKeyLife)
+	if resp.has("dataEncryptionKey") {
+		key := resp.in("dataEncryptionKey")
+		// The id is unsigned in the message and signed in the handshake.
+		k.key = &dataKey{id: int32(key.int("keyId")), pool: key.text("blockPoolId"),
+			nonce: key.bytes("nonce"), secret: key.bytes("encryptionKey")}
+		if end := time.UnixMilli(key.int("expiryDate")); end.Before(k.until) {
+			k.until = end
+		}
+	}
+	return k.key, nil
+}
+
+func (k *dataKeys) forget() {
+	k.mu.Lock()
+	k.until = time.Time{}
+	k.mu.Unlock()
+}

@@ -1,0 +1,52 @@
+package hadoop
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestKrb5ConfIncludes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	write("d/realm-a.conf", "[realms]\n A.TEST = {\n  kdc = a.test:88\n }\n[domain_realm]\n .a.test = A.TEST\n")
+	write("d/realm-b", "[realms]\n B.TEST = {\n  kdc = b.test:88\n }\n")
+	write("d/ignored.rpmsave", "[libdefaults]\n default_realm = OLD.TEST\n")
+	main := write("krb5.conf", "# site\nincludedir "+dir+"/d\n\n[libdefaults]\n default_realm = A.TEST\n clockskew = 7\n"+
+		"[logging]\n default = FILE:/dev/null\n[realms]\n C.TEST = {\n  kdc = c.test\n  v4_instance_convert = {\n  }\n }\n")
+	second := write("second", "[libdefaults]\n udp_preference_limit = 1\n")
+
+	conf, err := loadKrb5Conf(main + ":" + second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conf.LibDefaults.DefaultRealm != "A.TEST" || conf.LibDefaults.UDPPreferenceLimit != 1 || conf.LibDefaults.Clockskew.Seconds() != 7 {
+		t.Errorf("libdefaults %+v", conf.LibDefaults)
+	}
+	var realms []string
+	for _, r := range conf.Realms {
+		realms = append(realms, r.Realm)
+	}
+	if len(realms) != 3 {
+		t.Errorf("realms %q", realms)
+	}
+	if got := conf.ResolveRealm("nn.a.test"); got != "A.TEST" {
+		t.Errorf("nn.a.test is in %q", got)
+	}
+
+	loop := write("loop", "include "+dir+"/loop\n")
+	for _, bad := range []string{loop, filepath.Join(dir, "none"), write("bad", "include "+dir+"/none\n")} {
+		if _, err := loadKrb5Conf(bad); err == nil {
+			t.Errorf("%s: no error", bad)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package hadoop
+
+import (
+	"errors"
+	"path"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"aibox/reader/source/internal/fsys"
+)
+
+// A run that is killed while it uploads a file leaves the hidden temporary file
+// behind. The next upload to the same directory removes it, if no other process can
+// still be writing it: the NameNode lets another client create a file of that name only
+// if it has not heard from the writer for a minute (the soft limit of the lease). If a
+// file were removed by mistake, its writer would get an error and upload it again.
+
+// leftoverAge is how old a complete temporary file must be before it is removed: its
+// writer, if alive, renames it at once. It is a variable so that tests can change it.
+var leftoverAge = time.Minute
+
+// removeLeftovers removes the temporary files of killed uploads to a directory. If that
+// fails, it is not an error, since the next upload tries it again.
+func (s *session) removeLeftovers(dir string) {
+	req, resp := emptyMessage("GetListingRequestProto"), emptyMessage("GetListingResponseProto")
+	// One answer of the NameNode, of a thousand entries, is enough: hidden files are
+	// few, and their names come first after ".".
+	req.set("src", dir).set("startAfter", []byte(".")).set("needLocation", false)
+	if err := s.execute("getListing", req.Interface(), resp.Interface()); err != nil || !resp.has("dirList") {
+		return
+	}
+	for _, e := range resp.in("dirList").list("partialListing") {
+		name := string(e.bytes("path"))
+		temp := path.Join(dir, name)
+		if fsys.OwnTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
+			if err := s.client.Remove(temp); err == nil {
+				s.c.log.Info("HDFS: removed the temporary file of a killed upload", "uri", s.c.URI(temp))
+			}
+		}
+	}
+}
+
+// abandoned says whether it is certain that no process is writing a temporary file.
+func (s *session) abandoned(temp string, modified time.Time) bool {
+	st, err := s.blockState(temp)
+	if err != nil {
+		return false
+	}
+	if !st.underConstruction {
+		return time.Since(modified) > leftoverAge
+	}
+	// An attempt to create the file ends the lease of a writer that is gone.
+	defaults, err := s.client.ServerDefaults()
+	if err != nil {
+		return false
+	}
+	mode := emptyMessage("FsPermissionProto").set("perm", uint32(0o644))
+	req, resp := emptyMessage("CreateRequestProto"), emptyMessage("CreateResponseProto")
+	req.set("src", temp).set("masked", mode).set("clientName", s.client.Name()).set("createFlag", uint32(1))
+	req.set("createParent", false).set("replication", uint32(defaults.Replication)).set("blockSize", uint64(defaults.BlockSize))
+	err = s.execute("create", req.Interface(), resp.Interface())
+	var remote hdfs.Error
+	if err == nil {
+		return true // it was gone, and is a new, empty file now
+	}
+	if !errors.As(err, &remote) || remote.Exception() != "org.apache.hadoop.fs.FileAlreadyExistsException" {
+		return false
+	}
+	// It is complete now: the NameNode has ended the lease, or the writer, alive, has
+	// completed it since its state was read and is about to rename it.
+	info, err := s.client.Stat(temp)
+	return err == nil && time.Since(info.ModTime()) > leftoverAge
+}

@@ -1,0 +1,296 @@
+package hadoop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+
+	"aibox/reader/source/internal/fsys"
+)
+
+// retrier decides, after each failure of one operation, whether and when to
+// try again.
+type retrier struct {
+	c        *Cluster
+	op, path string
+
+	attempts int       // that failed in a row
+	since    time.Time // when the time for retries began
+
+	pooled       bool // the last attempt used an old session, whose connection may have been closed
+	lostNameNode bool // the NameNode of the last attempt stopped serving
+}
+
+// acquire returns a session for the next attempt.
+func (r *retrier) acquire(ctx context.Context) (*session, error) {
+	var failing time.Time
+	if r.attempts > 0 {
+		failing = r.since
+	}
+	s, err := r.c.acquire(ctx, failing)
+	if err == nil {
+		r.pooled = s.pooled
+	}
+	return s, err
+}
+
+// succeeded notes that the operation has made progress.
+func (r *retrier) succeeded() { r.attempts = 0 }
+
+// The pause between attempts is 50 ms at first and doubles up to 3 s. A NameNode needs
+// seconds to restart or fail over, and sixteen readers that ask every 3 s do not
+// disturb it.
+const (
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 3 * time.Second
+)
+
+// wait returns nil when the operation should be tried again, after a pause,
+// or the error to report.
+func (r *retrier) wait(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var none *noNameNodeError
+	if errors.As(err, &none) {
+		r.pooled, r.lostNameNode = false, false // there was no session
+	} else if isStandby(err) {
+		r.lostNameNode = true
+	}
+	now := time.Now()
+	if r.attempts == 0 {
+		// The time in which no NameNode answered counts as time for retries.
+		switch r.since = now; {
+		case none != nil:
+			r.since = none.begin
+		case isTimeout(err):
+			r.since = now.Add(-r.c.timeout)
+		}
+	}
+	r.attempts++
+	v := r.judge(err)
+	err = withMessage(err)
+	if v.final != nil {
+		return v.final
+	}
+	hopeless := v.attempts > 0 && r.attempts >= v.attempts
+	if r.attempts == 1 && !hopeless && r.freeRetry(err) {
+		return nil
+	}
+	if hopeless || now.Sub(r.since) >= r.c.retry {
+		if r.attempts > 1 && v.kind == fsys.ErrUnavailable {
+			err = fmt.Errorf("%w, after %d attempts in %.1f s", err, r.attempts, now.Sub(r.since).Seconds())
+		}
+		return &fsys.Error{Op: r.op, URI: r.c.URI(r.path), Kind: v.kind, Err: hideEOF(err), Hint: v.hint}
+	}
+
+	if r.c.krb != nil && v.login {
+		r.c.krb.forget()
+	}
+	pause := min(minBackoff<<min(r.attempts-1, 10), maxBackoff)
+	pause += rand.N(pause / 4) // readers that failed together try again at different times
+	pause = min(pause, time.Until(r.since.Add(r.c.retry))+time.Millisecond)
+	r.c.log.Warn("HDFS: trying again", "op", r.op, "uri", r.c.URI(r.path), "attempt", r.attempts, "pause", pause, "error", err)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// freeRetry says whether a first failure does not mean that the cluster fails. The
+// operation is then tried again at once, even with NoRetry: the connection was an old
+// one that the other side had closed, or there is another NameNode to ask.
+func (r *retrier) freeRetry(err error) bool {
+	if r.lostNameNode && len(r.c.nameNodes.addresses) > 1 {
+		return true
+	}
+	return r.pooled && !isTimeout(err)
+}
+
+// hideEOF keeps the end of a connection from being taken for the end of the file: a
+// caller that asks errors.Is(err, io.EOF) must not believe that it has read the whole
+// file.
+func hideEOF(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("connection closed by the other side: %v", err)
+	}
+	return err
+}
+
+// withMessage adds the first line of a NameNode's message to the library's
+// error, which holds the name of the Java exception alone.
+func withMessage(err error) error {
+	var remote hdfs.Error
+	if !errors.As(err, &remote) {
+		return err
+	}
+	line, _, _ := strings.Cut(remote.Message(), "\n")
+	return fmt.Errorf("%w: %s", err, line)
+}
+
+// verdict says how to treat an error.
+type verdict struct {
+	kind     error
+	hint     string
+	final    error // report this one as it is
+	attempts int   // give up after so many attempts; 0: when the time is used up
+	login    bool  // log in anew before the next attempt
+}
+
+// exceptionKinds lists Java exceptions of the NameNode after which a retry is useless.
+var exceptionKinds = map[string]error{
+	"java.io.FileNotFoundException":                               fsys.ErrNotFound,
+	"org.apache.hadoop.fs.ParentNotDirectoryException":            fsys.ErrNotFound,
+	"org.apache.hadoop.fs.PathIsNotDirectoryException":            fsys.ErrNotFound,
+	"org.apache.hadoop.fs.UnresolvedLinkException":                fsys.ErrUnsupported,
+	"org.apache.hadoop.security.AccessControlException":           fsys.ErrPermission,
+	"org.apache.hadoop.fs.permission.AccessControlException":      fsys.ErrPermission,
+	"org.apache.hadoop.security.authorize.AuthorizationException": fsys.ErrPermission,
+	"org.apache.hadoop.fs.InvalidPathException":                   fsys.ErrNotFound,
+	"org.apache.hadoop.hdfs.protocol.QuotaExceededException":      fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":    fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":    fsys.ErrUnavailable,
+}
+
+func (r *retrier) judge(err error) verdict {
+	var own *fsys.Error
+	var corrupt *fsys.CorruptError
+	if errors.As(err, &own) || errors.As(err, &corrupt) {
+		return verdict{final: err}
+	}
+	if v, ok := r.judgeBlock(err); ok {
+		return v
+	}
+	if v, ok := r.judgeLogin(err); ok {
+		return v
+	}
+	permission := verdict{kind: fsys.ErrPermission, attempts: 1, hint: r.whoMayNot()}
+
+	var remote hdfs.Error
+	if errors.As(err, &remote) {
+		if kind, ok := exceptionKinds[remote.Exception()]; ok {
+			if kind == fsys.ErrPermission {
+				return permission
+			}
+			return verdict{kind: kind, attempts: 1}
+		}
+		return verdict{kind: fsys.ErrUnavailable}
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return verdict{kind: fsys.ErrNotFound, attempts: 1}
+	case errors.Is(err, os.ErrPermission):
+		return permission
+	case errors.Is(err, errLibraryChanged):
+		return verdict{kind: fsys.ErrUnsupported, attempts: 1}
+	}
+	if v, ok := r.judgeKerberos(err); ok {
+		return v
+	}
+
+	v := verdict{kind: fsys.ErrUnavailable}
+	var none *noNameNodeError
+	if errors.As(err, &none) {
+		v.hint = "is HDFS running, and is this the address of its NameNode?"
+		if len(none.errs) > 1 {
+			v.hint = "is HDFS running, and are these the addresses of its NameNodes?"
+		}
+		if none.all(isUnknownHost) && !r.c.reached.Load() {
+			v.attempts = 1
+			v.hint = "there is no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
+		} else if none.all(isStandby) {
+			v.hint = "none of its NameNodes is active; `hdfs haadmin -getAllServiceState` lists them"
+		}
+	}
+	return v
+}
+
+// whoMayNot is the hint for a refused permission.
+func (r *retrier) whoMayNot() string {
+	who := "user " + r.c.conf.base.User
+	if r.c.krb != nil {
+		if who = r.c.krb.principal; who == "" {
+			who = "the ticket cache's principal"
+		}
+	}
+	what := "read"
+	if r.op != "open" && r.op != "read" && r.op != "list" {
+		what = "write"
+	}
+	return fmt.Sprintf("%s may not %s it: ask its owner, or act as someone else by the settings in data.hdfs", who, what)
+}
+
+// judgeLogin classifies the errors of our own logins.
+func (r *retrier) judgeLogin(err error) (verdict, bool) {
+	var login *loginError
+	switch {
+	case !errors.As(err, &login):
+		return verdict{}, false
+	case errors.Is(err, errKDC):
+		return verdict{kind: fsys.ErrUnavailable, hint: "is the KDC of krb5.conf running?"}, true
+	case errors.Is(err, errTicketExpired) && r.c.reached.Load():
+		return verdict{kind: fsys.ErrPermission}, true // kinit may be about to renew it
+	case errors.Is(err, os.ErrNotExist):
+		return verdict{kind: fsys.ErrConfig, attempts: 1}, true
+	}
+	return verdict{kind: fsys.ErrPermission, attempts: 1}, true
+}
+
+// judgeKerberos classifies the errors of the library's logins at NameNodes, which it
+// returns as text.
+func (r *retrier) judgeKerberos(err error) (verdict, bool) {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "kerberos authentication not supported by namenode"):
+		return verdict{kind: fsys.ErrConfig, attempts: 1,
+			hint: "the cluster does not use Kerberos: remove the kerberos settings"}, true
+	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
+		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the KDC does not know the NameNode's principal " +
+			r.c.conf.base.KerberosServicePrincipleName + ": set dfs.namenode.kerberos.principal in hdfs-site.xml and name NameNodes by host name"}, true
+	case r.c.krb == nil && strings.Contains(text, "unexpected sequence number") && !r.c.reached.Load():
+		// The NameNode answers a connection without Kerberos with an error that belongs
+		// to none of the calls.
+		return verdict{kind: fsys.ErrPermission, attempts: 2,
+			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}, true
+	case strings.Contains(text, "SASL handshake"):
+		v := verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
+		if r.c.reached.Load() || strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset") {
+			v.kind, v.attempts = fsys.ErrUnavailable, 0 // a NameNode that is going down
+		}
+		return v, true
+	}
+	return verdict{}, false
+}
+
+// judgeBlock classifies errors that mean that no replica of a block could be read, or
+// that no DataNode accepted a block.
+func (r *retrier) judgeBlock(err error) (verdict, bool) {
+	var none *blockError
+	reading, writing := errors.As(err, &none), errors.Is(err, errNoPipeline)
+	switch {
+	case !reading && !writing:
+		return verdict{}, false
+	case reading && len(none.faults) == 0:
+		return verdict{kind: fsys.ErrUnavailable, hint: "the DataNodes that hold it are down, or have lost it; `hdfs fsck` with -files -blocks -locations lists them"}, true
+	case errors.Is(err, errProtection):
+		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
+	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
+		return verdict{kind: fsys.ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
+	}
+	if writing {
+		return verdict{kind: fsys.ErrUnavailable, hint: "`hdfs dfsadmin -report` lists the DataNodes"}, true
+	}
+	return verdict{kind: fsys.ErrUnavailable, hint: "no DataNode serves this block; `hdfs fsck` with -files -blocks -locations shows where it should be"}, true
+}

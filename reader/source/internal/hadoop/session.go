@@ -1,0 +1,132 @@
+package hadoop
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// session is one client of the library with its connections. It is used by one
+// goroutine at a time (except for the library's own lease goroutine), so that its
+// connection can be closed when the context of its user ends, and its calls wait for
+// no others. A session that has seen an error is thrown away, because the library
+// would keep broken connections, back-off times and encryption keys.
+type session struct {
+	c        *Cluster
+	client   *hdfs.Client
+	nameNode int  // its index in c.nameNodes
+	pooled   bool // it was used before
+
+	ctx   context.Context // ends with abort
+	abort context.CancelFunc
+
+	// mu guards what the library's own goroutine (lease renewal) touches as well.
+	mu struct {
+		sync.Mutex
+		conns       map[*nodeConn]struct{}
+		nameNodeErr error // last failed operation on the NameNode's connection
+	}
+}
+
+// connect makes a session with NameNode i, and checks that it serves: it may hang or
+// be on standby, which a connection alone does not show.
+func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
+	s := &session{c: c, nameNode: i}
+	s.mu.conns = make(map[*nodeConn]struct{})
+	s.ctx, s.abort = context.WithCancel(context.Background())
+	context.AfterFunc(s.ctx, s.closeConns)
+	stop := context.AfterFunc(ctx, s.abort)
+	defer stop()
+
+	opts := c.conf.base
+	opts.Addresses = []string{c.nameNodes.addresses[i]}
+	opts.NamenodeDialFunc = s.dial
+	var err error
+	if c.krb != nil {
+		if opts.KerberosClient, err = c.krb.get(); err != nil {
+			s.abort()
+			return nil, &loginError{err}
+		}
+	}
+	if s.client, err = hdfs.NewClient(opts); err != nil {
+		s.abort()
+		return nil, s.explain(err)
+	}
+	// This is the cheapest call that a standby refuses.
+	if _, err = s.client.ServerDefaults(); err != nil {
+		s.close()
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+// explain adds the cause to the library's error "no available namenodes", which holds
+// the cause only as text.
+func (s *session) explain(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") {
+		return s.mu.nameNodeErr
+	}
+	return err
+}
+
+// nameNodeFault notes that an operation on the NameNode's connection failed.
+func (s *session) nameNodeFault(err error) {
+	s.mu.Lock()
+	s.mu.nameNodeErr = err
+	s.mu.Unlock()
+	s.c.nameNodes.failed(s.nameNode, err)
+}
+
+// lostNameNode says whether the NameNode's connection failed, or the NameNode
+// was silent in another session.
+func (s *session) lostNameNode() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.nameNodeErr != nil || s.c.nameNodes.wasSilent(s.nameNode)
+}
+
+// loginError is a failed Kerberos login.
+type loginError struct{ err error }
+
+func (e *loginError) Error() string { return "Kerberos: " + e.err.Error() }
+func (e *loginError) Unwrap() error { return e.err }
+
+// bind ends the session's connections when ctx ends; the returned function
+// ends the binding.
+func (s *session) bind(ctx context.Context) (unbind func() bool) {
+	return context.AfterFunc(ctx, s.abort)
+}
+
+func (s *session) track(c *nodeConn) {
+	s.mu.Lock()
+	s.mu.conns[c] = struct{}{}
+	s.mu.Unlock()
+	if s.ctx.Err() != nil { // closeConns may have run before the connection was registered
+		_ = c.Conn.Close()
+	}
+}
+
+func (s *session) untrack(c *nodeConn) {
+	s.mu.Lock()
+	delete(s.mu.conns, c)
+	s.mu.Unlock()
+}
+
+func (s *session) closeConns() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.mu.conns {
+		_ = c.Conn.Close() // the goroutine that uses the connection gets the error
+	}
+}
+
+// close ends the connections and the library's lease goroutine.
+func (s *session) close() {
+	s.abort()
+	s.closeConns()
+	_ = s.client.Close() // its connection is closed already
+}

@@ -1,0 +1,223 @@
+package hadoop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"aibox/internal/panics"
+)
+
+// upload writes one file, block by block. If a DataNode fails, the block is abandoned
+// and written again without that DataNode.
+type upload struct {
+	s        *session
+	ctx      context.Context // the session's
+	temp     string          // its path
+	data     io.ReaderAt
+	size     int64
+	excluded []message // DatanodeInfoProto
+	// trusting says that the DataNodes that failed in earlier uploads are tried again,
+	// since the NameNode has no others left.
+	trusting bool
+}
+
+const (
+	// pipelineAttempts is how often one block is tried at most, each time without the
+	// DataNodes that failed before.
+	pipelineAttempts = 10
+	// settleTime is how long a NameNode may need to hear from the DataNodes that
+	// a block is there.
+	settleTime = 30 * time.Second
+)
+
+// errNoPipeline says that a block could be written to no DataNode.
+var errNoPipeline = errors.New("no DataNodes accept a block of the file")
+
+func (s *session) upload(temp string, data io.ReaderAt, size int64) error {
+	defaults, err := s.client.ServerDefaults()
+	if err != nil {
+		return err
+	}
+	if _, err := s.client.CreateFile(temp, defaults.Replication, defaults.BlockSize, 0o644); err != nil {
+		return err
+	}
+	u := &upload{s: s, ctx: s.ctx, temp: temp, data: data, size: size}
+	var last *message // the last block that was written
+	for offset := int64(0); offset < size; offset += defaults.BlockSize {
+		if last, err = u.block(last, offset, min(defaults.BlockSize, size-offset)); err != nil {
+			return err
+		}
+	}
+	return u.complete(last)
+}
+
+// block writes the block after previous.
+func (u *upload) block(previous *message, offset, length int64) (*message, error) {
+	c := u.s.c
+	var failed error
+	for range pipelineAttempts {
+		b, err := u.addBlock(previous)
+		if err != nil {
+			if len(u.excluded) == 0 || u.trusting || !isNameNodeAnswer(err) {
+				return nil, after(failed, err)
+			}
+			u.excluded, u.trusting = nil, true
+			continue
+		}
+		var bad []int // in the block's list
+		for i, r := range b.replicas {
+			if !u.trusting && !c.nodes.failedAt(r.node).IsZero() {
+				bad = append(bad, i)
+			}
+		}
+		if len(bad) == 0 {
+			err = c.writeBlock(u.ctx, b, u.s.client.Name(), io.NewSectionReader(u.data, offset, length), length)
+			if err == nil {
+				for _, r := range b.replicas {
+					c.nodes.forgive(r.node)
+				}
+				done := message{b.identity.Message()}
+				done.set("numBytes", uint64(length))
+				return &done, nil
+			}
+			var fault *pipelineError
+			if u.ctx.Err() != nil || !errors.As(err, &fault) {
+				return nil, err
+			}
+			failed = fmt.Errorf("%w: DataNode %s: %w", errNoPipeline, b.replicas[fault.node].node, err)
+			if fault.stale {
+				c.keys.forget()
+			} else if bad = []int{fault.node}; isTimeout(err) {
+				if silent := u.silent(b); len(silent) > 0 {
+					bad = silent
+				}
+			}
+			for _, i := range bad {
+				c.nodes.mark(b.replicas[i].node)
+				c.log.Warn("HDFS: a DataNode failed; the block is written again without it",
+					"datanode", b.replicas[i].node, "uri", c.URI(u.temp), "offset", offset, "error", err)
+			}
+		}
+		for _, i := range bad {
+			u.excluded = append(u.excluded, b.located.list("locs")[i])
+		}
+		if err := u.abandon(b); err != nil {
+			return nil, after(failed, err)
+		}
+	}
+	return nil, failed
+}
+
+// silent finds the DataNodes of a block that do not answer at all. The pipeline does
+// not tell which one hangs, because we are connected to the first one only and it waits
+// for the others. So each is asked for the block; a refusal is an answer as well.
+func (u *upload) silent(b *block) []int {
+	silent := make([]bool, len(b.replicas))
+	var wg sync.WaitGroup
+	for i, r := range b.replicas {
+		wg.Go(func() {
+			defer panics.Exit("asking for DataNodes that do not answer")
+			stream, err := u.s.c.openBlock(u.ctx, b, r, 0, u.s.c.timeout/2, true)
+			var fault *replicaError
+			if silent[i] = errors.As(err, &fault) && fault.kind == unreachable; err == nil {
+				stream.close()
+			}
+		})
+	}
+	wg.Wait()
+	var nodes []int
+	for i, s := range silent {
+		if s {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// addBlock asks the NameNode for the block after previous.
+func (u *upload) addBlock(previous *message) (*block, error) {
+	key, err := u.s.c.keys.get(u.s)
+	if err != nil {
+		return nil, err
+	}
+	req, resp := emptyMessage("AddBlockRequestProto"), emptyMessage("AddBlockResponseProto")
+	req.set("src", u.temp).set("clientName", u.s.client.Name())
+	if previous != nil {
+		req.set("previous", *previous)
+	}
+	exclude := req.Mutable(field(req.Message, "excludeNodes")).List()
+	for _, node := range u.excluded {
+		exclude.Append(protoreflect.ValueOfMessage(node.Message))
+	}
+	err = u.patiently(func() (bool, error) {
+		err := u.s.execute("addBlock", req.Interface(), resp.Interface())
+		var remote hdfs.Error
+		if errors.As(err, &remote) && remote.Exception() == "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException" {
+			return false, nil
+		}
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := u.s.newBlock(resp.in("block"), key)
+	if len(b.replicas) == 0 {
+		return nil, errNoPipeline
+	}
+	return b, nil
+}
+
+func (u *upload) abandon(b *block) error {
+	req, resp := emptyMessage("AbandonBlockRequestProto"), emptyMessage("AbandonBlockResponseProto")
+	req.set("b", b.identity.Interface()).set("src", u.temp).set("holder", u.s.client.Name())
+	return u.s.execute("abandonBlock", req.Interface(), resp.Interface())
+}
+
+// complete closes the file, once the NameNode has heard of its last block.
+func (u *upload) complete(last *message) error {
+	req, resp := emptyMessage("CompleteRequestProto"), emptyMessage("CompleteResponseProto")
+	req.set("src", u.temp).set("clientName", u.s.client.Name())
+	if last != nil {
+		req.set("last", *last)
+	}
+	return u.patiently(func() (bool, error) {
+		err := u.s.execute("complete", req.Interface(), resp.Interface())
+		return resp.value("result").Bool(), err
+	})
+}
+
+// patiently calls the NameNode until it has heard from the DataNodes.
+func (u *upload) patiently(call func() (done bool, err error)) error {
+	begin := time.Now()
+	for pause := minBackoff; ; pause = min(2*pause, maxBackoff) {
+		if done, err := call(); done || err != nil {
+			return err
+		}
+		if time.Since(begin) > settleTime {
+			return fmt.Errorf("the DataNodes have not reported a block to the NameNode within %v", settleTime)
+		}
+		select {
+		case <-time.After(pause):
+		case <-u.ctx.Done():
+			return context.Cause(u.ctx)
+		}
+	}
+}
+
+// after adds to err the failure that came before it, if there was one.
+func after(failed, err error) error {
+	if failed == nil {
+		return err
+	}
+	return fmt.Errorf("%w; then %w", failed, err)
+}
+
+// isNameNodeAnswer says whether err is a refusal rather than a lost connection.
+func isNameNodeAnswer(err error) bool { return errors.As(err, new(hdfs.Error)) }
