@@ -1,18 +1,15 @@
 package trainer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
-	"aibox/configs"
-	"aibox/reader/source"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
+	"aibox/trainer/runstate"
 )
 
 // A scheduler repeats the command of a night whose process was killed after it had committed the model
@@ -31,7 +28,7 @@ func (r *run) alreadyMade(gone error) error {
 		return gone
 	}
 	defer func() { _ = m.Close() }() // it was only read
-	differences, err := r.differencesFrom(m)
+	differences, err := runstate.DifferencesFrom(m, r.job, r.data.Files)
 	if err != nil {
 		return errors.Join(gone, err)
 	}
@@ -50,30 +47,4 @@ func (r *run) alreadyMade(gone error) error {
 	}
 	r.log.Info("the model of this night is there already, and the one from which it was made is not any more: nothing is trained", "model", r.summary.Already, "night", m.OfNight(), "saved_at", m.SavedAt)
 	return errMade
-}
-
-// differencesFrom says in what the run differs from the one that made a model.
-func (r *run) differencesFrom(m *modeldir.Model) ([]string, error) {
-	if now, before := r.job.Night(), m.OfNight(); now != before {
-		return []string{fmt.Sprintf("the night, which is %s there", before)}, nil
-	}
-	earlier, err := configs.Parse("the job of the model", m.Job, configs.LoadOptions{Saved: true})
-	if err != nil { // a key was renamed or removed since
-		return []string{err.Error()}, nil
-	}
-	reasons, err := r.jobDifferences(earlier)
-	if err == nil && len(reasons) == 0 && m.Inputs != r.inputsHash() {
-		reasons = append(reasons, "the files of data.train or data.eval")
-	}
-	return reasons, err
-}
-
-// inputsHash identifies the files that the run reads: their names, lengths and times.
-func (r *run) inputsHash() string {
-	data, err := json.Marshal([2][]source.File{filesOf(r.data.train), filesOf(r.data.eval)})
-	if err != nil {
-		panic(err) // plain fields
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -361,7 +361,7 @@ func TestStartsWhileModelArrives(t *testing.T) {
 			inBackground(t, func(*remote.Arriving) {})
 			for _, at := range []int{1, 4, 2} {
 				crashAfter(t, j, at, func(r *run) {
-					if r.arriving == nil {
+					if r.arriving.Arriving == nil {
 						t.Error("nothing arrives")
 						return
 					}

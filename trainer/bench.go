@@ -8,9 +8,9 @@ import (
 	"aibox/gpu"
 	"aibox/reader"
 	"aibox/sparsetable"
+	"aibox/trainer/dataset"
 	"aibox/trainer/engine"
 	"aibox/trainer/jobparts"
-	"aibox/trainer/jobsource"
 	"aibox/trainer/report"
 )
 
@@ -26,7 +26,7 @@ type Bench struct {
 // NewBench makes a Bench for a job. Statistics of the data are not
 // gathered, so a column that needs them has to be given them in the job. Devices are those of platform; nil: those of the machine.
 func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
-	r := &run{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}
+	r := &run{task: task{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}}
 	var err error
 	if r.Parts, err = jobparts.Make(job); err != nil {
 		return nil, err
@@ -35,7 +35,8 @@ func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log 
 		return nil, err
 	}
 	r.table.day = 1
-	r.data.base = jobparts.ReaderOptions(job, jobsource.New(job, log), r.Schema, log)
+	r.data = dataset.New(job, r.opts.Status, log)
+	r.data.SetSchema(r.Schema)
 	if err := r.makeModel(); err != nil {
 		return nil, err
 	}
@@ -51,6 +52,6 @@ func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log 
 		return nil, err
 	}
 	b.Engine = r.engine
-	b.Reader = r.trainOptions(0, 0)
+	b.Reader = r.data.TrainOptions(0, 0)
 	return b, nil
 }

@@ -10,6 +10,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestBench: the steps of a Bench are those of the job.
@@ -56,7 +57,7 @@ func TestBench(t *testing.T) {
 		rows.Release()
 	}
 	want := float64(train(t, j).Epochs[0].Online.LogLoss)
-	if got := loss / testTrainRows; math.Abs(got-want) > 1e-6 {
+	if got := loss / testjobs.TrainRows; math.Abs(got-want) > 1e-6 {
 		t.Errorf("mean loss of the steps %.8f, of the job %.8f", got, want)
 	}
 }

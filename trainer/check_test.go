@@ -11,6 +11,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -27,11 +28,11 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 		{"fm", "sparse_table={kind: ssd, memory_bytes: 1MiB}", "an empty table needs a budget of"},
 		{"dlrm", "model={bottom_layers: [65536], embedding_dim: 65536}", "sparse_table"},
 	} {
-		log, err := testLog()
+		log, err := testjobs.Log()
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := parseJob(c.kind, []string{"data.train=[" + log + "/train-0.tsv]", "output.model_dir=" + t.TempDir(), c.set})
+		j, err := testjobs.Parse(c.kind, []string{"data.train=[" + log + "/train-0.tsv]", "output.model_dir=" + t.TempDir(), c.set})
 		if err != nil {
 			t.Logf("%s is found by package configs: %v", c.set, err)
 			continue
@@ -109,7 +110,7 @@ func TestCheckFindsOverwrites(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		j, err := parseJob("lr", []string{"data.train=[part-*.tsv, logs]", "data.eval=[]", "output.model_dir=model", set})
+		j, err := testjobs.Parse("lr", []string{"data.train=[part-*.tsv, logs]", "data.eval=[]", "output.model_dir=model", set})
 		if err != nil {
 			t.Fatal(err)
 		}

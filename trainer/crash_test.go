@@ -105,7 +105,7 @@ func one[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] 
 // crashJob draws a job, without its snapshots: its text and its overrides.
 func crashJob(rng *rand.Rand, parquet string) (text string, set []string) {
 	kind := one(rng, model.Kinds()...)
-	text = strings.Replace(testJob, "KIND", kind, 1)
+	text = strings.Replace(testjobs.Text, "KIND", kind, 1)
 	train, eval := "LOG/train-0.tsv, LOG/train-1.tsv.gz", "LOG/eval.tsv"
 	if rng.IntN(3) == 0 {
 		text = strings.NewReplacer("tsv", "parquet", "  header: true\n", "").Replace(text)
@@ -145,7 +145,7 @@ func crashJob(rng *rand.Rand, parquet string) (text string, set []string) {
 // next process go on. In the end there are the model and the reports of a job that was left
 // alone.
 func TestCrash(t *testing.T) {
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}

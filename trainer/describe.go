@@ -16,8 +16,8 @@ func (r *run) describe() {
 	s.ModelKind, s.ModelDir, s.WarmStart = r.job.Model.Kind, r.job.Output.ModelDir, r.job.Training.WarmStart
 	if s.WarmStart == configs.WarmStartLatest {
 		s.WarmStart = ""
-		if r.models.start != nil {
-			s.WarmStart = r.models.start.Name
+		if r.models.Start != nil {
+			s.WarmStart = r.models.Start.Name
 		}
 	}
 	s.Precision = r.job.Engine.Precision
@@ -26,11 +26,12 @@ func (r *run) describe() {
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
 	s.LostSamples = report.LostSamples(r.recoveries)
-	s.Snapshots.Remote, s.Snapshots.Priority, s.Arrival = r.snapshots.uploads.summary(), r.snapshots.uploads.prioritySummary(), r.arrival()
+	s.Arrival = r.arriving.Report()
+	r.snapshots.uploads.Report(&s.Snapshots)
 	if n := len(s.Epochs); n > 0 {
 		last := &s.Epochs[n-1]
 		s.Limiting = pipeline.Limiting(last.StageStats())
-		s.Bound = bound(r.job, last.StageStats(), last.Busy(), len(r.data.train.Files))
+		s.Bound = bound(r.job, last.StageStats(), last.Busy(), len(r.data.Train.Files))
 	}
 	s.ElapsedSeconds = r.elapsed()
 	training := 0.0 // seconds

@@ -113,7 +113,7 @@ func testDeviceFaults(t *testing.T, place string) {
 	interrupt := func(t *testing.T, f deviceFault) (j *configs.Job, earlier string) {
 		t.Helper()
 		j = job(t, "dlrm", set...)
-		before, err := parseJob("dlrm", append(set, "model.embedding_dim=4", "training.max_examples=100", "data.train=["+strings.Join(j.Data.Train, ", ")+"]", "output.model_dir="+j.Output.ModelDir))
+		before, err := testjobs.Parse("dlrm", append(set, "model.embedding_dim=4", "training.max_examples=100", "data.train=["+strings.Join(j.Data.Train, ", ")+"]", "output.model_dir="+j.Output.ModelDir))
 		if err != nil {
 			t.Fatal(err)
 		}

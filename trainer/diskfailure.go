@@ -18,7 +18,7 @@ import (
 // there is nothing to go on with. The run then ends as if its process had been killed: what another
 // process can go on from stays. Train begins again in the same process, and what a restart would do
 // takes place: training goes on from the last snapshot if that is still whole, else the table is
-// recovered (recovery.go, partial.go).
+// recovered (recovery.go, package refill).
 //
 // A disk may also have bad blocks and answer otherwise. Then the last snapshot seems to be whole, until
 // the same file is read again. When that fails, too, the file is set aside (sparsetable.SetAside), and
@@ -49,8 +49,8 @@ func (f *diskFailures) unreadable(lost *modeldir.LostError) (again []string) {
 // setAside takes files of tables away that cannot be read.
 func (r *run) setAside(files []string) error {
 	dirs := modeldir.AllTableDirs(r.job.Output.ModelDir)
-	if r.models.previous != nil {
-		dirs = append(dirs, r.models.previous.TableDirs()...)
+	if r.models.Previous != nil {
+		dirs = append(dirs, r.models.Previous.TableDirs()...)
 	}
 	for _, file := range files {
 		if err := sparsetable.SetAside(file, dirs); err != nil {
@@ -108,8 +108,8 @@ func (r *run) tableFailed(ctx context.Context, failure error) error {
 	if len(dirs) == 0 {
 		dirs = []string{w.TableDir()}
 	}
-	if r.models.previous != nil {
-		dirs = append(dirs, r.models.previous.TableDirs()...)
+	if r.models.Previous != nil {
+		dirs = append(dirs, r.models.Previous.TableDirs()...)
 	}
 	if err := r.checkTable(failure); err != nil {
 		failure = err
@@ -132,7 +132,7 @@ func (r *run) checkTable(cause error) error {
 	if r.final != nil {
 		ids = []uint64{r.final.Manifest.TableSnapshot}
 	} else if saved := r.snapshots.saved; saved != nil {
-		ids = saved.resume.TableSnapshots()
+		ids = saved.Record.TableSnapshots()
 	}
 	err := modeldir.CheckOpenTable(r.table.dirs, r.table.Table, ids...)
 	var damaged *sparsetable.CorruptionError

@@ -22,6 +22,7 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -122,7 +123,7 @@ func TestDirectoryLostWhileTraining(t *testing.T) {
 				if rec.Mode != configs.RecoveryFull || (rec.Step > 0) != remote || rec.Again == 0 || (len(s.Resumed) > 0) != remote || (rec.From == j.Snapshots.Remote) != remote {
 					t.Errorf("%+v, went on at %+v", rec, s.Resumed)
 				}
-				if most := int64(testTrainRows + 5*256); moment != "before the commit" && rec.Examples+rec.Again > most {
+				if most := int64(testjobs.TrainRows + 5*256); moment != "before the commit" && rec.Examples+rec.Again > most {
 					t.Errorf("%d examples were trained before the loss was found, want at most %d", rec.Examples+rec.Again, most)
 				}
 				if strings.Count(said, "the job begins again") != 1 {

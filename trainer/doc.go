@@ -23,10 +23,11 @@
 //
 // What is in this package are the steps of a run, in this order, and what it does when something fails:
 //
-//	train.go       Train, and the run itself: from its first look at the data to the commit
-//	previous.go    the model that it starts from, which package chain chooses; package takeover decides what of it goes over (warmstart.go)
+//	train.go       Train, and the whole of a run, whose values are in run.go
+//	prepare.go     its data (package dataset), and the model that it starts from (package start), of which package takeover decides
+//	               what goes over (warmstart.go)
 //	epochs.go      training and evaluating, until the epochs are used up
-//	snapshots.go   saving everything between two passes (image.go), and uploading it (remotesnapshots.go)
+//	snapshots.go   saving everything between two passes (image.go), and uploading it (package remotesnapshots)
 //	finish.go      the commit of the model, and its publication (publishing.go)
 //	failure.go     what a run leaves that makes no model
 //
@@ -36,9 +37,9 @@
 //
 // Between two passes, now and then, Train saves everything that the rest of the run
 // depends on (snapshots.go). If the process dies, the next Train of the same job goes on
-// from there (resume.go). When it is told to stop, it ends the present pass and saves a
+// from there (interrupted.go, resume.go), even if files of its table are still on their way (package arriving). When it is told to stop, it ends the present pass and saves a
 // last snapshot, within a limit of time. If the table has lost a directory with its disk, the
-// run goes back to what is whole elsewhere (recovery.go), or only the lost rows do (partial.go).
+// run goes back to what is whole elsewhere (recovery.go), or only the lost rows do (package refill).
 //
 // # What decides the model's bits
 //

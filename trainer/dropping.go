@@ -62,7 +62,7 @@ func (s *snapshots) forget(keep *runstate.Record) bool {
 		return false
 	}
 	s.saved, s.older = nil, nil
-	s.uploads.stop()
+	s.uploads.Stop()
 	r.dropOthers(keep)
 	return true
 }

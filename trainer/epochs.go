@@ -3,7 +3,6 @@ package trainer
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"slices"
@@ -67,7 +66,7 @@ func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 // judge evaluates the model after an epoch, and keeps it if it is the best so far.
 func (r *run) judge(ctx context.Context, epoch int) error {
 	last := &runstate.Kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
-	if r.data.split != nil {
+	if r.data.Split != nil {
 		if err := r.validate(ctx, epoch); err != nil {
 			return err
 		}
@@ -112,7 +111,7 @@ func (r *run) keepBest(ctx context.Context) error {
 	best := *r.state.Last
 	best.Snapshot = id
 	r.state.Best = &best
-	if r.snapshots.on() { // the same files save the run, and what was before is dropped
+	if r.snapshots.pace.On() { // the same files save the run, and what was before is dropped
 		if r.snapshots.saveExisting(id, nil) != nil && before != nil {
 			r.snapshots.older = append(r.snapshots.older, before.Snapshot)
 		}
@@ -161,7 +160,7 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 // find the same.
 func (r *run) reportBadRows(o *reader.Options, epoch int) {
 	if epoch == 1 {
-		o.Quarantine = r.data.quarantine
+		o.Quarantine = r.data.Quarantine
 	} else {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -171,13 +170,13 @@ func (r *run) reportBadRows(o *reader.Options, epoch int) {
 func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	r.clock.Start()
 	if !r.state.Training(epoch) {
-		quarantine, err := r.data.quarantine.Seek(0, io.SeekCurrent)
+		quarantine, err := r.data.Quarantine.Bytes()
 		if err != nil {
-			return fmt.Errorf("quarantine file: %w", err)
+			return err
 		}
 		r.state.Begin(epoch, quarantine)
 	}
-	o := r.trainOptions(epoch-1, limit)
+	o := r.data.TrainOptions(epoch-1, limit)
 	o.Start = r.state.Reader
 	r.reportBadRows(&o, epoch)
 	rd, err := flow.OpenReader(ctx, o)
@@ -219,7 +218,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 						return err
 					}
 				}
-				if err := r.arriving.check(); err != nil {
+				if err := r.arriving.Check(); err != nil {
 					return err
 				}
 				return r.snapshots.passTrained()
@@ -269,18 +268,34 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	return nil
 }
 
+// passBegins, passEnds and yieldRows are hooks of a flow.
+func (r *run) passBegins(w flow.Pulled) {
+	if u := r.snapshots.uploads; u != nil {
+		u.Priority.PassBegins(w)
+	}
+}
+
+func (r *run) passEnds(w flow.Pulled) {
+	if u := r.snapshots.uploads; u != nil {
+		u.Priority.PassEnds(w, r.state.Engine.Step)
+	}
+}
+
+func (r *run) yieldRows() bool {
+	u := r.snapshots.uploads
+	return u != nil && u.Priority.EndCollecting()
+}
+
 // readingEnded notes how long the quarantine file is after a reading of data.
 func (r *run) readingEnded() (err error) {
-	r.state.Quarantine, err = r.data.quarantine.Seek(0, io.SeekCurrent)
+	r.state.Quarantine, err = r.data.Quarantine.Bytes()
 	return err
 }
 
 // evaluate measures the model on data.eval after an epoch.
 func (r *run) evaluate(ctx context.Context, epoch int) error {
-	o := r.data.base
-	o.Listing = r.data.eval
 	return r.measure(ctx, epoch, heldOut{
-		name: report.EvalData, kind: "eval", options: o, rows: &r.state.EvalRows,
+		name: report.EvalData, kind: "eval", options: r.data.EvalOptions(), rows: &r.state.EvalRows,
 		of: func(e *report.Epoch) **metrics.Report { return &e.Eval },
 	})
 }
@@ -288,10 +303,8 @@ func (r *run) evaluate(ctx context.Context, epoch int) error {
 // validate measures the model after an epoch on the part of the training data that is held
 // out.
 func (r *run) validate(ctx context.Context, epoch int) error {
-	o := r.data.base
-	o.Listing, o.Split, o.Part = r.data.train, r.data.split, reader.Tail
 	return r.measure(ctx, epoch, heldOut{
-		name: report.ValidationData, kind: "validation", options: o, rows: &r.state.ValidationRows,
+		name: report.ValidationData, kind: "validation", options: r.data.ValidationOptions(), rows: &r.state.ValidationRows,
 		of: func(e *report.Epoch) **metrics.Report { return &e.Validation },
 	})
 }

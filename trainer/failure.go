@@ -12,6 +12,7 @@ import (
 	"aibox/gpu"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/trainer/arriving"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -49,16 +50,16 @@ func (e *ResumableError) Unwrap() error { return e.Err }
 // files are damaged: it would do the same again. A job that accepts a model that is worse than
 // none differs from one that does not, and goes on from its snapshot.
 func (r *run) resumable(ctx context.Context, failure error) error {
-	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || damaged(failure) {
+	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || modeldir.Damaged(failure) {
 		return failure
 	}
-	if errors.Is(failure, errDistrusted) {
+	if errors.Is(failure, arriving.ErrDistrusted) {
 		r.models.writer.Suspend() // what it has tells the next process what not to trust
 		return failure
 	}
 	var device *gpu.Error
 	if errors.As(failure, &device) { // with other devices, libraries or free memory the same job may succeed
-		return &ResumableError{failure, r.snapshots.saved.resume.Place()}
+		return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 	}
 	switch errkind.Of(ctx, failure) {
 	case errkind.Interrupted, errkind.IO, errkind.Locked, errkind.Internal:
@@ -70,7 +71,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	default:
 		return failure
 	}
-	return &ResumableError{failure, r.snapshots.saved.resume.Place()}
+	return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 }
 
 // Names of the reports of a run that made no model. They are beside those of the
@@ -105,7 +106,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status report.Vi
 			return nil
 		}
 		var overwrite *source.OverwriteError
-		if errors.As(failure, &overwrite) && r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), []string{path}) != nil {
+		if errors.As(failure, &overwrite) && r.data.Sources.RefuseOverwrite(ctx, Inputs(r.job), []string{path}) != nil {
 			return nil
 		}
 		data, err := s.Encode()

@@ -3,11 +3,12 @@ package trainer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"aibox/sparsetable"
+	"aibox/trainer/chain"
 	"aibox/trainer/densefile"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -22,12 +23,12 @@ func (r *run) tensors(t int64) []modeldir.Tensor {
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
 	r.opts.Status.Begin(report.PhaseSaving, 0, r.job.Training.Epochs, nil, nil)
-	if err := r.arriving.wait(ctx); err != nil {
+	if err := r.arriving.Whole(ctx); err != nil {
 		return err
 	}
 	if r.final == nil {
 		r.snapshots.wait()
-		r.snapshots.uploads.stop() // the model is published soon, or another process goes on from what is there
+		r.snapshots.uploads.Stop() // the model is published soon, or another process goes on from what is there
 		if err := r.complete(ctx); err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (r *run) complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	statistics, err := r.statisticsFile()
+	statistics, err := r.data.StatisticsFile()
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,15 @@ func (r *run) complete(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) statisticsFile() ([]byte, error) {
-	return json.MarshalIndent(r.data.statistics, "", "  ")
+// origin says in a manifest what the model was made from and of which night it is.
+func (r *run) origin(m *modeldir.Manifest) {
+	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
+	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)
+	m.NightDir, m.Inputs = r.job.ModelDirHasDate(), r.data.Hash()
+	m.PartialRecovery = report.PartialRecovery(r.recoveries)
+	if r.models.Start != nil {
+		m.StartedFrom, m.PartialRecovery.Inherited = r.models.Start.Origin, r.models.Start.Inexact
+	}
 }
 
 // commit makes the files of the final model the model of the directory.
@@ -113,13 +121,13 @@ func (r *run) commit() error {
 	if err := r.job.Show(&job); err != nil {
 		return err
 	}
-	statistics, err := r.statisticsFile()
+	statistics, err := r.data.StatisticsFile()
 	if err != nil {
 		return err
 	}
 	// The reports are closed first, so that they are complete once the model is
 	// committed.
-	if err := errors.Join(r.reports.Close(), r.data.quarantine.Close()); err != nil {
+	if err := errors.Join(r.reports.Close(), r.data.Quarantine.Close()); err != nil {
 		return err
 	}
 	// The table is closed too, so that others can open it as soon as the model is
@@ -130,7 +138,7 @@ func (r *run) commit() error {
 	if err := r.summary.Write(r.models.writer.Report(report.SummaryName)); err != nil {
 		return err
 	}
-	if p := r.models.previous; p != nil {
+	if p := r.models.Previous; p != nil {
 		if err := p.Close(); err != nil { // Commit may delete it; all of it that the run needs is read
 			return err
 		}
@@ -165,21 +173,10 @@ func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	return r.engine.Import()
 }
 
-// closeTable closes the table, if it is open.
-func (r *run) closeTable() {
-	if r.table.Table == nil {
-		return
-	}
-	if err := r.table.Close(); err != nil {
-		r.log.Warn("closing the table", "error", err)
-	}
-	r.table.Table = nil
-}
-
 // logLeftovers logs which earlier generations could not be deleted.
 func (r *run) logLeftovers() {
-	if r.startsOver != nil {
-		r.startsOver()
+	if r.models.startsOver != nil {
+		r.models.startsOver()
 	}
 	for _, err := range r.models.writer.Leftovers() {
 		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)
@@ -191,26 +188,26 @@ func (r *run) logLeftovers() {
 // go on with it, and leaves reports that say why.
 func (r *run) close(ctx context.Context, failure error) error {
 	r.snapshots.wait()
-	r.snapshots.uploads.stop()
+	r.snapshots.uploads.Stop()
 	status := r.opts.Status.View()
 	r.opts.Status.End()
 	if r.reports != nil {
 		_ = r.reports.Close() // after success closed already
 	}
-	if r.data.quarantine != nil {
-		_ = r.data.quarantine.Close() // after success closed already
+	if r.data.Quarantine != nil {
+		_ = r.data.Quarantine.Close() // after success closed already
 	}
 	if r.table.Table != nil {
 		r.summary.Table = r.table.Stats()
 	}
-	if err := r.arriving.close(); err != nil {
+	if err := r.arriving.Close(); err != nil {
 		r.log.Warn("closing the files that have not arrived", "error", err)
 	}
 	r.closeEngine()
 	r.closeTable()
-	if r.models.previous != nil {
-		_ = r.models.previous.Close() // it was only read
-		r.removeStart()
+	if r.models.Previous != nil {
+		_ = r.models.Previous.Close() // it was only read
+		r.models.Remove()
 	}
 	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
@@ -231,8 +228,8 @@ func (r *run) close(ctx context.Context, failure error) error {
 			r.log.Warn("closing the model directory", "error", err)
 		}
 	}
-	if r.data.sources != nil {
-		if err := r.data.sources.Close(); err != nil {
+	if r.data.Sources != nil {
+		if err := r.data.Sources.Close(); err != nil {
 			r.log.Warn("closing sources", "error", err)
 		}
 	}

@@ -109,13 +109,6 @@ func TestInitialBiasOfShares(t *testing.T) {
 	}
 }
 
-// TestInitialBiasWithoutWeight: the first examples may all have weight 0.
-func TestInitialBiasWithoutWeight(t *testing.T) {
-	if got := (&firstLook{examples: 60}).logOdds(); got != 0 {
-		t.Errorf("%v, want 0", got)
-	}
-}
-
 // TestInitialBiasIsTheSameEverywhere: it depends neither on threads nor on mini-batches,
 // passes and the order in which examples are shuffled, but on the examples that training keeps.
 func TestInitialBiasIsTheSameEverywhere(t *testing.T) {

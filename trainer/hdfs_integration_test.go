@@ -15,6 +15,7 @@ import (
 	"aibox/internal/hdfstest"
 	"aibox/reader/source"
 	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 )
@@ -28,7 +29,7 @@ func TestTrainFromHDFS(t *testing.T) {
 		t.Skip("SKIP: starts a cluster; not in short mode")
 	}
 	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true})
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"aibox/internal/hdfstest"
 	"aibox/internal/testseed"
 	"aibox/sparsetable/tabletest"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 )
 
@@ -284,7 +285,7 @@ func (a *away) twoJobs(t *testing.T) {
 		}
 		return nil
 	})
-	if got := a.List(t, dir+"/snapshots"); len(got) != 2*keepRemoteSnapshots {
+	if got := a.List(t, dir+"/snapshots"); len(got) != 2*remotesnapshots.Keep {
 		t.Errorf("snapshots %q", got)
 	}
 	for _, j := range jobs {

@@ -6,30 +6,14 @@ import (
 	"testing"
 
 	"aibox/configs"
-	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/report"
 )
 
-const (
-	testJob       = testjobs.Text
-	testTrainRows = testjobs.TrainRows
-	testEvalRows  = testjobs.EvalRows
+var (
+	job  = testjobs.Job
+	load = testjobs.Load
 )
-
-func testLog() (string, error) { return testjobs.Log() }
-
-func parseJob(kind string, set []string) (*configs.Job, error) { return testjobs.Parse(kind, set) }
-
-func job(t *testing.T, kind string, set ...string) *configs.Job {
-	t.Helper()
-	return testjobs.Job(t, kind, set...)
-}
-
-func load(t *testing.T, dir string, set ...string) *inference.Model {
-	t.Helper()
-	return testjobs.Load(t, dir, set...)
-}
 
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), Version: "test"}
 

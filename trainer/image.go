@@ -9,24 +9,21 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/runstate"
 )
 
 // image is what is saved in a snapshot. Once it is fixed, it does not change with the run.
 type image struct {
-	resume  runstate.Record
+	remotesnapshots.Snapshot
 	epoch   int
 	tensors []modeldir.Tensor            // copies; nil: the dense file exists
 	pending *sparsetable.PendingSnapshot // nil: the table's snapshot exists
 	stall   time.Duration                // for which training waited
 
-	done     chan struct{} // closed when what follows is final
+	done     chan struct{} // closed when what follows, and Data, is final
 	err      error
-	doubtful bool   // RESUME.json may have been replaced all the same
-	data     []byte // RESUME.json
-
-	quarantine int64 // length of the file of bad rows
-	upload     bool  // to snapshots.remote, once it is complete
+	doubtful bool // RESUME.json may have been replaced all the same
 
 	bytes int64
 	took  time.Duration
@@ -44,11 +41,11 @@ func (s *snapshots) fix() (*image, error) {
 	if err := s.room(); err != nil {
 		return im, err
 	}
-	for _, t := range r.tensors(im.resume.Step) {
+	for _, t := range r.tensors(im.Record.Step) {
 		t.Data = slices.Clone(t.Data)
 		im.tensors = append(im.tensors, t)
 	}
-	if im.pending, err = r.table.Snapshot(r.grace, im.resume.TableRecord()); err != nil {
+	if im.pending, err = r.table.Snapshot(r.grace, im.Record.TableRecord()); err != nil {
 		return im, fmt.Errorf("table snapshot: %w", err)
 	}
 	return im, nil
@@ -58,22 +55,23 @@ func (s *snapshots) fix() (*image, error) {
 // in it is copied, and encoded in the background.
 func (s *snapshots) image() (*image, error) {
 	r := s.run
-	im := &image{done: make(chan struct{}), epoch: r.state.Epoch, resume: runstate.Record{
+	im := &image{done: make(chan struct{}), epoch: r.state.Epoch}
+	im.Record = runstate.Record{
 		Format: runstate.RecordFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day,
 		Step: r.state.Engine.Step, Seconds: r.elapsed(), Snapshots: s.summary, Resumed: r.resumed, Recoveries: r.recoveries,
 		Online: r.state.Online.Clone(), Reader: r.state.Reader, Best: r.state.Best,
-	}}
+	}
 	var err error
-	if im.resume.Reports, err = r.reports.Sizes(); err != nil {
+	if im.Record.Reports, err = r.reports.Sizes(); err != nil {
 		return im, err
 	}
-	im.quarantine = r.state.QuarantineBytes()
+	im.Quarantine = r.state.QuarantineBytes()
 	state := r.state
 	state.Online, state.Reader = runstate.Online{}, nil
 	if state.Training(state.Epoch) {
 		state.Spent = state.Spent.Plus(r.clock.Now())
 	}
-	im.resume.State, err = state.Encode()
+	im.Record.State, err = state.Encode()
 	return im, err
 }
 
@@ -85,8 +83,8 @@ func (s *snapshots) write(im *image, older []uint64) error {
 	if err != nil {
 		return fmt.Errorf("table snapshot: %w", err)
 	}
-	im.resume.Snapshot, im.bytes = info.ID, info.Bytes
-	s.uploads.rows(info.Rows)
+	im.Record.Snapshot, im.bytes = info.ID, info.Bytes
+	s.uploads.Rows(info.Rows)
 	if r.job.SparseTable.Kind == sparsetable.KindSSD {
 		im.next = r.tableBytes()
 	}
@@ -99,8 +97,8 @@ func (s *snapshots) write(im *image, older []uint64) error {
 		return err
 	}
 	s.at(stageCommitted)
-	s.uploads.offer(im)
-	if err := r.dropExcept(older, &im.resume); err != nil {
+	s.uploads.Complete(&im.Snapshot)
+	if err := r.dropExcept(older, &im.Record); err != nil {
 		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
 	}
 	s.at(stageDropped)
@@ -111,7 +109,7 @@ func (s *snapshots) write(im *image, older []uint64) error {
 // RESUME.json.
 func (s *snapshots) prepare(im *image) error {
 	if im.tensors != nil {
-		if err := s.run.models.writer.SaveDense(modeldir.DenseName(im.resume.Step), im.tensors); err != nil {
+		if err := s.run.models.writer.SaveDense(modeldir.DenseName(im.Record.Step), im.tensors); err != nil {
 			return err
 		}
 	}
@@ -119,18 +117,18 @@ func (s *snapshots) prepare(im *image) error {
 		im.bytes += 4 * int64(len(t.Data))
 	}
 	im.tensors = nil
-	return errors.Join(s.run.reports.Sync(), s.run.data.quarantine.Sync())
+	return errors.Join(s.run.reports.Sync(), s.run.data.Quarantine.Sync())
 }
 
 // commit makes an image the one that another process goes on from.
 func (s *snapshots) commit(im *image) error {
-	im.count(&im.resume.Snapshots)
-	data, err := json.Marshal(&im.resume)
+	im.count(&im.Record.Snapshots)
+	data, err := json.Marshal(&im.Record)
 	if err != nil {
 		return err
 	}
 	im.bytes += int64(len(data))
-	im.data = data
+	im.Data = data
 	if err := s.run.models.writer.SaveResume(data); err != nil {
 		im.doubtful = true
 		return fmt.Errorf("saving where training is: %w", err)

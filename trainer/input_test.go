@@ -5,12 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"aibox/reader/source"
+	"aibox/trainer/internal/testjobs"
 )
 
 // TestInputIsListedOnce: files that arrive while a job runs belong to none of its
@@ -72,63 +72,10 @@ func TestInputIsListedOnce(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		default:
 			for _, e := range s.Epochs {
-				if e.Examples != s.Epochs[0].Examples || e.Eval.Examples != e.Examples || e.Examples != 2*testEvalRows {
+				if e.Examples != s.Epochs[0].Examples || e.Eval.Examples != e.Examples || e.Examples != 2*testjobs.EvalRows {
 					t.Errorf("%s: epoch %d has %d examples and evaluates %d", c.name, e.Epoch, e.Examples, e.Eval.Examples)
 				}
 			}
-		}
-	}
-}
-
-// TestWarningsOfFiles: a warning says which files overlapping patterns name twice, which a model is measured on that it was trained
-// on, and which may have been cut off.
-func TestWarningsOfFiles(t *testing.T) {
-	text, err := os.ReadFile(job(t, "lr").Data.Eval[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"a.tsv", "b.tsv", "c.tsv"} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"none.tsv", "none.gz"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		train, eval []string
-		want        []string
-	}{
-		{[]string{"a.tsv", "b.tsv"}, []string{"c.tsv"}, nil},
-		{[]string{"a.tsv", "none.tsv", "none.gz"}, []string{"c.tsv", "none.gz"}, []string{
-			"data.eval has 1 file of data.train, such as " + dir + "/none.gz: on examples that it was trained on, a model looks better than it is",
-			"data.train has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
-			"data.eval has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
-		}},
-		{[]string{"[a-c].tsv", "b.tsv"}, []string{"c.tsv", "c.tsv"}, []string{
-			"data.train names 1 file more than once, such as " + dir + "/b.tsv: their examples are trained on each time",
-			"data.eval has 2 files of data.train, such as " + dir + "/c.tsv: on examples that it was trained on, a model looks better than it is",
-		}},
-	} {
-		j := job(t, "lr")
-		within := func(names []string) (uris []string) {
-			for _, name := range names {
-				uris = append(uris, filepath.Join(dir, name))
-			}
-			return uris
-		}
-		j.Data.Train, j.Data.Eval = within(c.train), within(c.eval)
-		var got []string
-		for _, w := range train(t, j).Warnings {
-			if strings.HasPrefix(w, "data.") {
-				got = append(got, w)
-			}
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%v and %v: the warnings are %q, want %q", c.train, c.eval, got, c.want)
 		}
 	}
 }

@@ -1,32 +1,24 @@
 package trainer
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
-	"aibox/configs"
-	"aibox/reader/source"
-	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/runstate"
 )
 
 // identify describes the run for its snapshots.
 func (r *run) identify() error {
-	var job bytes.Buffer
-	if err := r.job.Show(&job); err != nil {
-		return err
+	id, err := runstate.IdentityOf(r.job, r.models.Start, &r.data)
+	if err == nil {
+		r.identity, err = json.Marshal(id)
 	}
-	id := runstate.Identity{Job: job.String(), Night: r.job.Night(), Start: r.models.start, Train: r.data.train, Eval: r.data.eval, Statistics: r.data.statistics, Split: r.data.split}
-	var err error
-	r.identity, err = json.Marshal(id)
 	return err
 }
 
@@ -46,7 +38,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		r.doesNotContinue(slog.LevelInfo, "training starts over, as --fresh says; the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
-	if !r.snapshots.on() {
+	if !r.snapshots.pace.On() {
 		r.doesNotContinue(slog.LevelWarn, "snapshots.every is none: training starts over, and the snapshot of an interrupted run is deleted")
 		return nil, nil, nil, nil
 	}
@@ -54,7 +46,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 		return nil, nil, nil, nil
 	}
-	reasons, err := r.differences(id)
+	reasons, err := id.Differences(r.job, r.models.Chain, r.data.Files)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -68,78 +60,95 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 // doesNotContinue has the log say why an interrupted run is not continued once its snapshot is
 // deleted: until then this run may still fail, as where another one has locked the directory.
 func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
-	r.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
+	r.models.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
 }
 
-// differences says in what this run differs from the one that id is of.
-func (r *run) differences(id *runstate.Identity) (reasons []string, err error) {
-	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
-	if err != nil { // a key was renamed or removed since
-		return []string{err.Error()}, nil
+// store is snapshots.remote.
+func (r *run) store() *remotesnapshots.Store {
+	return &remotesnapshots.Store{
+		Job: r.job, Sources: r.data.Sources, Version: r.opts.Version, Log: r.log,
+		Differences: func(id *runstate.Identity) ([]string, error) {
+			return id.Differences(r.job, r.models.Chain, r.data.Files)
+		},
 	}
-	if reasons, err = r.jobDifferences(earlier); err != nil {
-		return nil, err
+}
+
+// resume goes on with an interrupted run, if there is one, and reports whether it does.
+func (r *run) resume(ctx context.Context) (bool, error) {
+	data, x, id, err := r.interrupted()
+	if err != nil || x == nil {
+		return false, err
 	}
-	if night := r.job.Night(); night != id.Night {
-		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
+	r.table.day = x.Day
+	if err := r.openData(ctx); err != nil {
+		return false, err
 	}
-	if len(reasons) > 0 {
-		return reasons, nil // other data follow from that
-	}
-	if reason := r.models.chain.OtherStart(id.Start); reason != "" {
-		reasons = append(reasons, reason)
-	}
-	for _, data := range []struct {
-		key         string
-		before, now *source.Listing
-	}{{"data.train", id.Train, r.data.train}, {"data.eval", id.Eval, r.data.eval}} {
-		if err := source.SameFiles(filesOf(data.before), filesOf(data.now)); err != nil {
-			reasons = append(reasons, fmt.Sprintf("%s: %v", data.key, err))
+	err = r.goOn(ctx, data, x, id)
+	var lost *modeldir.LostError
+	var gone *remote.DamagedError
+	if errors.As(err, &lost) { // perhaps for a moment only
+		r.log.Warn("the table of an interrupted run cannot be opened; this is tried once more", "error", err)
+		if err := r.suspend(); err != nil {
+			return false, err
 		}
+		err = r.goOn(ctx, data, x, id)
 	}
-	return reasons, nil
+	switch {
+	case err == nil:
+		r.recovered(r.snapshotSource(), x.Place())
+		return true, nil
+	case errors.As(err, &lost):
+		// Where the model directory fails, too, nothing is known to be lost.
+		if e := r.models.writer.SaveResume(data); e != nil {
+			return false, errors.Join(err, e)
+		}
+		// Then what is left is not whole.
+		incomplete := r.arriving.Arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
+		if err := r.suspend(); err != nil {
+			return false, err
+		}
+		if !incomplete && !r.refilled { // else what is left after that cannot be used either
+			if done, err := r.partially(ctx, data, x, id, lost); err != nil {
+				return false, err
+			} else if done {
+				return r.resume(ctx)
+			}
+		}
+		r.lostTable(lost, x)
+		return false, nil
+	case !modeldir.Damaged(err) && !errors.As(err, &gone):
+		return false, err
+	}
+	if r.arriving.Arriving != nil {
+		r.arriving.Distrusted = r.arriving.ID()
+	}
+	if r.loss != nil {
+		r.loss.snapshots = true
+	}
+	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over, unless snapshots.remote has one", "error", err)
+	if err := r.giveUp(); err != nil {
+		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
+	}
+	return false, nil
 }
 
-// jobDifferences are the keys in which the job differs from an earlier one, except those on which the model
-// does not depend.
-func (r *run) jobDifferences(earlier *configs.Job) ([]string, error) {
-	keys, err := r.job.Differences(earlier)
-	if err != nil {
-		return nil, err
+// fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
+// machine, as what an interrupted run left, and reports whether there is one.
+func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
+	if r.job.Snapshots.Remote == "" || !r.snapshots.pace.On() || r.opts.Fresh {
+		return false, nil
 	}
-	keys = slices.DeleteFunc(keys, mayDiffer)
-	if len(r.job.Engine.Devices) == len(earlier.Engine.Devices) { // a model depends on how many there are
-		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "engine.devices" })
+	before := remotesnapshots.Before{Distrusted: r.arriving.Distrusted, Models: func() bool {
+		c, _ := r.models.Chain.Latest() // whoever starts from it says what is wrong
+		return c != nil || r.models.Chain.Exists()
+	}}
+	if l := r.loss; l != nil {
+		before.Lost, before.Uploaded, before.Survivors = true, l.uploaded, l.survivors
 	}
-	return keys, nil
-}
-
-// mayDiffer reports whether a run goes on where this key of the job file differs: nothing
-// that was saved depends on it, and the model and the reports neither.
-func mayDiffer(key string) bool {
-	switch key {
-	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
-		return false
-	case "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs", "training.accept_diverged":
-		return true
+	brought, err := r.store().Fetch(ctx, before)
+	if err != nil || brought == nil {
+		return false, err
 	}
-	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "recovery.") || strings.HasPrefix(key, "pipeline.")
-}
-
-func filesOf(l *source.Listing) []source.File {
-	if l == nil {
-		return nil
-	}
-	return l.Files
-}
-
-// damaged reports whether the files of an interrupted run are damaged or incomplete, so
-// that no process can go on with them. If a directory of its table is lost, one can.
-func damaged(err error) bool {
-	var table *sparsetable.CorruptionError
-	var dir *modeldir.CorruptionError
-	if errors.As(err, new(*modeldir.LostError)) {
-		return false
-	}
-	return errors.As(err, &table) || errors.As(err, &dir) || errors.Is(err, sparsetable.ErrNoSnapshot)
+	r.arriving.Restored = *brought
+	return true, nil
 }

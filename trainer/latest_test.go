@@ -12,10 +12,12 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/errkind"
+	"aibox/trainer/chain"
 	"aibox/trainer/generations"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
+	"aibox/trainer/start"
 )
 
 // modelChain is a chain of nights of one job.
@@ -29,7 +31,7 @@ type modelChain struct {
 // hold AT for a new directory.
 func newChain(t *testing.T, dir string, set ...string) (c *modelChain, at string) {
 	t.Helper()
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func newChain(t *testing.T, dir string, set ...string) (c *modelChain, at string
 
 func (c *modelChain) job(date string, set ...string) *configs.Job {
 	c.t.Helper()
-	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "lr", 1)), configs.LoadOptions{Set: append(c.set[:len(c.set):len(c.set)], set...), Date: date})
+	j, err := configs.Parse("test.yaml", []byte(strings.Replace(testjobs.Text, "KIND", "lr", 1)), configs.LoadOptions{Set: append(c.set[:len(c.set):len(c.set)], set...), Date: date})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -137,7 +139,7 @@ func TestLatestInOneDirectory(t *testing.T) {
 	c.starts("2026-11-22", at+"/m@6")
 	c.said("night=2026-11-18", "missing_nights=3")
 	// Other data of the same night follow.
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestLatestInOneDirectory(t *testing.T) {
 // TestLatestByHour: hours follow one another, and are trained again as nights are.
 func TestLatestByHour(t *testing.T) {
 	c, at := newChain(t, "AT/m", "output.keep_generations=4")
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,18 +323,18 @@ func TestLatestMeanwhile(t *testing.T) {
 	c, _ := newChain(t, "AT/m")
 	c.starts("", "")
 	j := c.job("")
-	r := newRun(j, quiet)
-	if err := r.openPrevious(t.Context()); err != nil {
+	m := start.Model{Options: start.Options{Job: j, Log: quiet.Logger}, Chain: chain.New(j, quiet.Logger)}
+	if err := m.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer r.models.previous.Close()
-	if err := r.checkPrevious(); err != nil {
+	defer m.Previous.Close()
+	if err := m.Check(); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.night(""); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkPrevious(); !errors.Is(err, modeldir.ErrLocked) {
+	if err := m.Check(); !errors.Is(err, modeldir.ErrLocked) {
 		t.Errorf("another run has committed: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"aibox/trainer/densefile"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/model"
 )
 
@@ -60,11 +61,11 @@ func TestLinearOptimizer(t *testing.T) {
 // TestLinearOptimizerOfKinds: models without linear weights beside embeddings have none.
 func TestLinearOptimizerOfKinds(t *testing.T) {
 	for _, kind := range []string{"lr", "dlrm"} {
-		if _, err := parseJob(kind, []string{"data.train=[x]", "output.model_dir=y", "optimizer.linear={kind: ftrl}"}); err == nil {
+		if _, err := testjobs.Parse(kind, []string{"data.train=[x]", "output.model_dir=y", "optimizer.linear={kind: ftrl}"}); err == nil {
 			t.Errorf("%s: no fault", kind)
 		}
 	}
-	j, err := parseJob("deepfm", []string{"data.train=[x]", "output.model_dir=y", "optimizer.linear={learning_rate: 0.2, l2: 1e-4}"})
+	j, err := testjobs.Parse("deepfm", []string{"data.train=[x]", "output.model_dir=y", "optimizer.linear={learning_rate: 0.2, l2: 1e-4}"})
 	if err != nil || j.Optimizer.Linear.Kind != "adagrad" || j.Optimizer.Linear.LearningRate != 0.2 || j.Optimizer.Linear.L2 != 1e-4 || j.Optimizer.Linear.Epsilon != 1e-8 {
 		t.Errorf("%+v, %v", j, err)
 	}

@@ -63,7 +63,7 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 	if got := testjobs.Digest(t, j); got != want {
 		t.Errorf("digest %s, in memory %s", got, want)
 	}
-	passes := (testTrainRows + 63) / 64
+	passes := (testjobs.TrainRows + 63) / 64
 	if len(keys) != 3*passes {
 		t.Fatalf("%d passes in 3 epochs, want %d", len(keys), 3*passes)
 	}
@@ -160,7 +160,7 @@ func TestStopWithdrawsPasses(t *testing.T) {
 // TestReadAheadBytes: reading runs as far ahead as the table asks for, within the
 // memory for waiting passes, and the model is the same.
 func TestReadAheadBytes(t *testing.T) {
-	passes := int64((testTrainRows + 63) / 64)
+	passes := int64((testjobs.TrainRows + 63) / 64)
 	var size int64 // of a pass
 	for _, c := range []struct {
 		set         string

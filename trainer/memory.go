@@ -14,7 +14,7 @@ func (r *run) memory(table sparsetable.Stats) forecast.Memory {
 		m.Dense = forecast.DenseBytes(r.model, r.state.Engine.Dense)
 	}
 	m.Reading = forecast.ReadingBytes(r.job, &r.Parts, forecast.DataSize{Read: max(1, r.mostRead())}) // it is not counted: at most
-	m.Priority = r.snapshots.uploads.priorityBytes()
+	m.Priority = r.snapshots.uploads.PriorityBytes()
 	m.Runtime = max(0, m.Process-m.Table-m.Passes-m.Priority-m.Engine-m.Dense)
 	m.Reading = min(m.Reading, m.Runtime)
 	m.Runtime -= m.Reading

@@ -24,6 +24,7 @@ import (
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/refill"
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/transfer"
@@ -36,7 +37,7 @@ import (
 // other, in directories that nothing else happens to. A model that says that lost rows have
 // gone back gets a name of its own, such as "1.2~7", and is what it was when it was made.
 
-var nightsJob = strings.Replace(testJob, "KIND", "fm", 1)
+var nightsJob = strings.Replace(testjobs.Text, "KIND", "fm", 1)
 
 // nights is one such sequence.
 type nights struct {
@@ -69,7 +70,7 @@ type nights struct {
 func TestNightsModel(t *testing.T) {
 	for n := range tabletest.Kills(t, 4, 1) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
-			log, err := testLog()
+			log, err := testjobs.Log()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -404,7 +405,7 @@ func (w *nights) train() {
 	before, _ := w.local()
 	var log bytes.Buffer
 	err := s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil)))
-	if most := new(LostSamplesError); errors.As(err, &most) && w.partially {
+	if most := new(refill.LostSamplesError); errors.As(err, &most) && w.partially {
 		w.did = append(w.did, "too much would be lost")
 		s = w.jobOf(night, w.dir(), d.set...)
 		err = s.run(w.t.Context(), nil, slog.New(slog.NewTextHandler(&log, nil)))

@@ -16,6 +16,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/diskfault"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/refill"
 	"aibox/trainer/transfer"
 )
 
@@ -83,9 +84,9 @@ func waitUntilSaved(ctx context.Context, r *run) error {
 	r.snapshots.wait()
 	if u := r.snapshots.uploads; u != nil {
 		u.Finish(ctx)
-		if u.priority != nil {
-			u.priority.Collect(r.state.Engine.Step)
-			u.priority.Finish(ctx)
+		if u.Priority != nil {
+			u.Priority.Collect(r.state.Engine.Step)
+			u.Priority.Finish(ctx)
 		}
 	}
 	return nil
@@ -126,7 +127,7 @@ func nightChild() (code int, is bool) {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		if errors.As(err, new(*LostSamplesError)) {
+		if errors.As(err, new(*refill.LostSamplesError)) {
 			return lostTooMuch, true
 		}
 		return 1, true
@@ -134,7 +135,7 @@ func nightChild() (code int, is bool) {
 	return 0, true
 }
 
-// lostTooMuch is the exit code of a step that has ended with a LostSamplesError.
+// lostTooMuch is the exit code of a step that has ended with a refill.LostSamplesError.
 const lostTooMuch = 7
 
 // dies carries the step out in a process that dies at an operation, and reports whether it

@@ -13,6 +13,7 @@ import (
 
 	"aibox/reader"
 	"aibox/trainer/engine"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -49,7 +50,7 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 			t.Errorf("line %d: AUC %v, off by %v", lines, line.AUC, line.AUCError)
 		}
 	}
-	if lines < testTrainRows/64 {
+	if lines < testjobs.TrainRows/64 {
 		t.Errorf("%d lines", lines)
 	}
 }
@@ -57,7 +58,7 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 // TestScoredMeanwhile: mini-batches are counted from copies of their results, with a line behind each if that is wanted, and an error of
 // one comes at the latest when all have to be counted.
 func TestScoredMeanwhile(t *testing.T) {
-	j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=" + t.TempDir(), "output.log_every=2"})
+	j, err := testjobs.Parse("lr", []string{"data.train=[x]", "output.model_dir=" + t.TempDir(), "output.log_every=2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestScoredMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = reports.Close() }()
-	r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: reports, state: runstate.State{Online: runstate.NewOnline()}}
+	r := &run{task: task{job: j, opts: Options{Status: new(report.Status)}}, results: results{reports: reports}, training: training{state: runstate.State{Online: runstate.NewOnline()}}}
 	rng, want := rand.New(rand.NewPCG(1, 2)), runstate.NewOnline()
 	batch := &reader.Batch{N: 512, Labels: make([]float32, 512)}
 	res := &engine.Result{Batch: batch, Logits: make([]float32, 512)}
@@ -121,7 +122,7 @@ func BenchmarkOnline(b *testing.B) {
 	}
 	for _, every := range []int64{1, 1000} {
 		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
-			j, err := parseJob("lr", []string{"data.train=[x]", "output.model_dir=" + b.TempDir(), fmt.Sprint("output.log_every=", every)})
+			j, err := testjobs.Parse("lr", []string{"data.train=[x]", "output.model_dir=" + b.TempDir(), fmt.Sprint("output.log_every=", every)})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -135,7 +136,7 @@ func BenchmarkOnline(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = reports.Close() }()
-			r := &run{job: j, opts: Options{Status: new(report.Status)}, reports: reports, state: runstate.State{Online: runstate.NewOnline()}}
+			r := &run{task: task{job: j, opts: Options{Status: new(report.Status)}}, results: results{reports: reports}, training: training{state: runstate.State{Online: runstate.NewOnline()}}}
 			for b.Loop() {
 				if err := r.scored(res); err != nil {
 					b.Fatal(err)

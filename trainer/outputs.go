@@ -17,7 +17,7 @@ import (
 // checkOutputs refuses a job that would overwrite what it reads: its data, the model
 // that it starts from, or its own job file; and one that would change the reports of another model.
 func (r *run) checkOutputs(ctx context.Context) error {
-	return errors.Join(r.data.sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job)), refuseOtherModels(r.job))
+	return errors.Join(r.data.Sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job)), refuseOtherModels(r.job))
 }
 
 // refuseOtherModels fails if reports are to be written into the directory of another model, as
@@ -41,10 +41,10 @@ func refuseOtherModels(job *configs.Job) error {
 // checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
 func (r *run) checkFirstRemote() error {
 	uri := r.job.Output.Remote
-	if uri == "" || r.models.chain.Exists() { // it may be away for a night
+	if uri == "" || r.models.Chain.Exists() { // it may be away for a night
 		return nil
 	}
-	if err := transfer.CheckPlace(r.data.sources, uri); err != nil {
+	if err := transfer.CheckPlace(r.data.Sources, uri); err != nil {
 		return fmt.Errorf("output.remote: %w", err)
 	}
 	return nil

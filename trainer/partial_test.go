@@ -19,6 +19,7 @@ import (
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/refill"
 	"aibox/trainer/report"
 )
 
@@ -72,7 +73,7 @@ func TestPartialRecoveryOfTheBestEpoch(t *testing.T) {
 	for i := range 2 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			j := partialJob(t, append(slices.Clip(set), "snapshots.remote="+t.TempDir())...)
-			killedAfterUpload(t, j, 1+(testTrainRows+255)/256)
+			killedAfterUpload(t, j, 1+(testjobs.TrainRows+255)/256)
 			lose(t, j, i, "new disk")
 			s, said := trainAloud(t, j)
 			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryPartial || s.Recoveries[0].LostSamples != 0 || s.Recoveries[0].RowsLost == 0 {
@@ -163,9 +164,9 @@ func TestPartialRecovery(t *testing.T) {
 		if i == 1 {
 			last = s.Recoveries[0].Examples + 256 // the first of the process that went on
 		}
-		want := float64(rec.Examples-last) / float64(2*testTrainRows) * rec.LostShare
+		want := float64(rec.Examples-last) / float64(2*testjobs.TrainRows) * rec.LostShare
 		most := want
-		if rec.Examples < testTrainRows { // nothing is known of the data after these in the first epoch
+		if rec.Examples < testjobs.TrainRows { // nothing is known of the data after these in the first epoch
 			most = float64(rec.Examples-last) / float64(2*rec.Examples) * rec.LostShare
 		}
 		if rec.LostSamples < 0.999*want || rec.LostSamples > 1.001*most {
@@ -275,7 +276,7 @@ func TestTooManyLostSamples(t *testing.T) {
 	lose(t, j, 0, "new disk")
 	for range 2 {
 		_, err := Train(t.Context(), j, quiet)
-		var most *LostSamplesError
+		var most *refill.LostSamplesError
 		if !errors.As(err, &most) || errkind.Of(t.Context(), err) != errkind.LostData || most.Portion <= most.Most || !strings.Contains(err.Error(), "recovery.mode=full") {
 			t.Fatalf("it ended with %v", err)
 		}

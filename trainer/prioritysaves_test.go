@@ -14,6 +14,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/testseed"
 	"aibox/trainer/generations"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/priority"
 )
 
@@ -31,7 +32,7 @@ var priorityKinds = []string{priority.MFU, priority.SSU, priority.SCAR}
 func uploadedNow(ctx context.Context, t *testing.T, r *run) {
 	r.snapshots.wait()
 	u := r.snapshots.uploads
-	if !u.Finish(ctx) || !u.priority.Finish(ctx) {
+	if !u.Finish(ctx) || !u.Priority.Finish(ctx) {
 		t.Error("a snapshot or a save was not uploaded")
 	}
 }
@@ -65,7 +66,7 @@ func TestPrioritySavesChangeNothing(t *testing.T) {
 				opts, most := quiet, 0
 				opts.afterPass = func(ctx context.Context, r *run) error {
 					if driven {
-						r.snapshots.uploads.priority.Collect(r.state.Engine.Step)
+						r.snapshots.uploads.Priority.Collect(r.state.Engine.Step)
 						uploadedNow(ctx, t, r)
 						most = max(most, len(remoteNames(t, j, "priority")))
 					}
@@ -102,7 +103,7 @@ func stoppedAfterSaves(t *testing.T, j *configs.Job, at int) {
 			c.now()
 			return errCrash
 		}
-		if p := r.snapshots.uploads.priority; passes == at-1 || passes == at-3 {
+		if p := r.snapshots.uploads.Priority; passes == at-1 || passes == at-3 {
 			p.Begin(1 << 30)
 			p.Collect(r.state.Engine.Step)
 		}
@@ -141,7 +142,7 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 				if rec.RowsByPriority == 0 || rec.RowsByPriority > rec.RowsRestored || rec.RowsRestored != rec.RowsLost {
 					t.Errorf("%+v\n%s", rec, said)
 				}
-				if want := float64(rec.Examples-256) / float64(2*testTrainRows) * rec.LostShare; rec.LostSamples < 0.999*want {
+				if want := float64(rec.Examples-256) / float64(2*testjobs.TrainRows) * rec.LostShare; rec.LostSamples < 0.999*want {
 					t.Errorf("%v of the samples are lost, want at least %v", rec.LostSamples, want)
 				}
 				got := outcome(t, j, s)

@@ -53,7 +53,7 @@ func (m *machine) night(date string, set ...string) *report.Summary {
 
 // job is the job of a date.
 func (m *machine) job(date string, set ...string) (*configs.Job, error) {
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (m *machine) job(date string, set ...string) (*configs.Job, error) {
 	for _, s := range set {
 		all = append(all, strings.ReplaceAll(s, "AT", m.at))
 	}
-	return configs.Parse("test.yaml", []byte(strings.Replace(testJob, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
+	return configs.Parse("test.yaml", []byte(strings.Replace(testjobs.Text, "KIND", "fm", 1)), configs.LoadOptions{Set: all, Date: date})
 }
 
 func (m *machine) train(date string, set ...string) (*report.Summary, error) {

@@ -16,6 +16,7 @@ import (
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/trainer/generations"
+	"aibox/trainer/remotesnapshots"
 )
 
 // lost deletes everything that a job has on its machine.
@@ -281,7 +282,7 @@ func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
 		t.Fatal("there were not so many passes")
 	}
 	listed, total, err := generations.ListRemote(t.Context(), "file://"+dir, quiet.Logger)
-	if err != nil || len(listed) != keepRemoteSnapshots || listed[0].Generation != 0 || listed[0].State != generations.Resumable || listed[0].Job != j.PlainName() ||
+	if err != nil || len(listed) != remotesnapshots.Keep || listed[0].Generation != 0 || listed[0].State != generations.Resumable || listed[0].Job != j.PlainName() ||
 		listed[0].Steps <= listed[1].Steps || listed[0].OwnBytes <= 0 || total < listed[0].Bytes {
 		t.Errorf("%+v, %d bytes in all, %v", listed, total, err)
 	}

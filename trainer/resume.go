@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
+	"aibox/trainer/dataset"
 	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 )
@@ -26,12 +27,12 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	if w.Resume() == nil {
 		return r.usedMeanwhile()
 	}
-	w.Keep, r.models.start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
+	w.Keep, r.models.Start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
 	r.logLeftovers()
-	r.snapshots.saved = &image{resume: *x, data: data}
+	r.snapshots.saved = &image{Snapshot: remotesnapshots.Snapshot{Record: *x, Data: data}}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
-	r.data.statistics, r.data.split, r.final = id.Statistics, id.Split, x.Final
-	if err := r.applyStatistics(); err != nil {
+	r.data.Statistics, r.data.Split, r.final = id.Statistics, id.Split, x.Final
+	if err := r.data.ApplyStatistics(&r.Schema); err != nil {
 		return err
 	}
 	if err := r.identify(); err != nil {
@@ -41,15 +42,15 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 		return err
 	}
 	if err := r.state.Decode(x.State); err != nil {
-		return r.incomplete(err)
+		return r.models.writer.Incomplete(err)
 	}
 	r.state.Online, r.state.Reader = x.Online, x.Reader
-	r.snapshots.saved.resume.Best = r.state.Best
+	r.snapshots.saved.Record.Best = r.state.Best
 	if x.Final != nil {
-		r.snapshots.saved.resume.Best = nil
+		r.snapshots.saved.Record.Best = nil
 	}
-	r.snapshots.saved.quarantine = r.state.QuarantineBytes()
-	r.snapshots.examples = r.state.Examples
+	r.snapshots.saved.Quarantine = r.state.QuarantineBytes()
+	r.snapshots.pace.GoOn(r.state.Examples)
 	if err := r.takeReports(x); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	}
 	here := x.Place()
 	r.resumed = append(x.Resumed, here)
-	r.ready()
+	r.arriving.Ready()
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	return nil
 }
@@ -87,10 +88,10 @@ func (r *run) usedMeanwhile() error {
 // takeReports opens the reports of the interrupted run and cuts off what it wrote after
 // the snapshot.
 func (r *run) takeReports(x *runstate.Record) (err error) {
-	if r.data.quarantine, err = openQuarantine(r.models.writer, 0); err != nil {
+	if r.data.Quarantine, err = dataset.OpenQuarantine(r.models.writer.Report(report.QuarantineName), 0); err != nil {
 		return err
 	}
-	if err := cutQuarantine(r.data.quarantine, r.state.QuarantineBytes()); err != nil {
+	if err := r.data.Quarantine.Cut(r.state.QuarantineBytes()); err != nil {
 		return err
 	}
 	at := x.Reports
@@ -113,7 +114,7 @@ func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 	if r.table.dirs, err = r.models.writer.TakeTable(); err != nil {
 		return err
 	}
-	if err := r.openArriving(); err != nil {
+	if err := r.arriving.Open(r.models.writer, r.table.dirs, r.models.Start); err != nil {
 		return err
 	}
 	if err := r.openTableIn(ctx, r.placedTable(), x.Snapshot); err != nil {
@@ -122,7 +123,7 @@ func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 	if err := r.checkSnapshot(x); err != nil {
 		return err
 	}
-	r.dropOthers(&r.snapshots.saved.resume)
+	r.dropOthers(&r.snapshots.saved.Record)
 	return nil
 }
 
@@ -130,13 +131,13 @@ func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 func (r *run) takeDense(x *runstate.Record) error {
 	saved, err := r.models.writer.ReadDense(modeldir.DenseName(x.Step))
 	if errors.Is(err, fs.ErrNotExist) {
-		return r.incomplete(err)
+		return r.models.writer.Incomplete(err)
 	}
 	if err != nil {
 		return err
 	}
 	if err := densefile.Load(r.tensors(x.Step), saved); err != nil {
-		return r.incomplete(err)
+		return r.models.writer.Incomplete(err)
 	}
 	return r.makeEngine()
 }
@@ -152,12 +153,7 @@ func (r *run) checkSnapshot(x *runstate.Record) error {
 			return nil
 		}
 	}
-	return r.incomplete(fmt.Errorf("snapshot %d of the table is not of step %d", x.Snapshot, x.Step))
-}
-
-// incomplete is the error for what an interrupted run has left if its parts do not fit.
-func (r *run) incomplete(err error) error {
-	return &modeldir.CorruptionError{File: r.models.writer.TableDir(), Offset: -1, Reason: err.Error()}
+	return r.models.writer.Incomplete(fmt.Errorf("snapshot %d of the table is not of step %d", x.Snapshot, x.Step))
 }
 
 // suspend closes what goOn has opened, and keeps the interrupted run's generation.
@@ -172,27 +168,17 @@ func (r *run) giveUp() error {
 	if r.reports != nil {
 		errs = append(errs, r.reports.Close())
 	}
-	if r.data.quarantine != nil {
-		errs = append(errs, r.data.quarantine.Close())
+	if r.data.Quarantine != nil {
+		errs = append(errs, r.data.Quarantine.Close())
 	}
-	errs = append(errs, r.arriving.close())
+	errs = append(errs, r.arriving.Close())
 	r.closeEngine()
 	r.closeTable()
 	errs = append(errs, r.models.writer.Close())
-	r.reports, r.data.quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
-	r.state, r.resumed, r.recoveries, r.earlier, r.models.start, r.snapshots = runstate.State{}, nil, nil, 0, nil, newSnapshots(r)
-	r.arriving, r.restored = nil, restored{}
+	r.reports, r.data.Quarantine, r.models.writer, r.engine, r.table.dirs, r.final = nil, nil, nil, nil, nil, nil
+	r.state, r.history, r.models.Start, r.snapshots = runstate.State{}, history{started: r.started, refilled: r.refilled}, nil, newSnapshots(r)
+	r.arriving.Forget()
 	var err error
 	r.Parts, err = jobparts.Make(r.job) // without the statistics of that run
 	return errors.Join(append(errs, err)...)
-}
-
-// openQuarantine opens the file of bad rows. They may hold personal data, so only the
-// owner of the file may read it.
-func openQuarantine(w *modeldir.Writer, flag int) (*os.File, error) {
-	f, err := os.OpenFile(w.Report(report.QuarantineName), os.O_RDWR|os.O_CREATE|flag, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("quarantine file: %w", err)
-	}
-	return f, nil
 }

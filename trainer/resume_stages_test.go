@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/metrics"
 	"aibox/trainer/report"
 )
@@ -105,7 +106,7 @@ func TestStopped(t *testing.T) {
 // the examples that it holds out, and not on data.eval, does not measure it there again: each line
 // of metrics, and each bad row, is there once.
 func TestStoppedBetweenEvaluations(t *testing.T) {
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestNoTimeToStop(t *testing.T) {
 // TestStartsOver: what differs from the interrupted run is named, and training starts
 // over; so it does from damaged files, and with --fresh.
 func TestStartsOver(t *testing.T) {
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}

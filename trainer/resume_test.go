@@ -253,7 +253,7 @@ func entriesOf(t *testing.T, pattern string) string {
 // named.
 func resumeSettings(t *testing.T, short ...string) map[string][]string {
 	t.Helper()
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"aibox/configs"
 	"aibox/internal/panics"
 	"aibox/trainer/pace"
+	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
 )
@@ -24,7 +24,7 @@ import (
 
 // count counts a snapshot. The final model, though it is saved in the same way, is none.
 func (im *image) count(s *report.Snapshots) {
-	if im.resume.Final == nil {
+	if im.Record.Final == nil {
 		s.Taken++
 		s.Bytes += im.bytes
 		s.WriteSeconds += im.took.Seconds()
@@ -36,8 +36,7 @@ func (im *image) count(s *report.Snapshots) {
 type snapshots struct {
 	mu      sync.Mutex // held by giveSpace, and by passTrained beside which it may run
 	run     *run
-	every   configs.SnapshotInterval
-	pace    pace.Snapshots // of every.Auto
+	pace    pace.Snapshots
 	summary report.Snapshots
 	full    bool  // giveSpace was called: no further snapshots but a last one
 	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
@@ -46,17 +45,13 @@ type snapshots struct {
 	// as it writes its buckets, so it is asked in the background.
 	tableBytes int64
 
-	begun    time.Time // of the last snapshot, or of the run
-	passes   int64     // trained since then
-	examples int64     // trained in the run until then
-
 	writing *image // in the background; nil: none
 	saved   *image // the last that is complete; nil: none
 	// older are snapshots of the table besides that of saved which RESUME.json may refer
 	// to, because it is not known whether it was replaced.
 	older []uint64
 
-	uploads *uploads // to snapshots.remote; nil: there are none
+	uploads *remotesnapshots.Uploads // to snapshots.remote; nil: there are none
 }
 
 // The stages of saving a snapshot, for tests.
@@ -74,11 +69,20 @@ func (s *snapshots) at(stage string) {
 }
 
 func newSnapshots(r *run) *snapshots {
-	return &snapshots{run: r, every: r.job.Snapshots.Interval(), begun: time.Now(), pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
+	return &snapshots{run: r, pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
 }
 
-// on reports whether the run takes snapshots.
-func (s *snapshots) on() bool { return s.every != (configs.SnapshotInterval{}) }
+// upload begins to upload the snapshots that are taken from now on, if they are to be.
+func (s *snapshots) upload() {
+	r := s.run
+	if r.job.Snapshots.Remote == "" || !s.pace.On() || r.final != nil {
+		return
+	}
+	s.uploads = r.store().Upload(remotesnapshots.Source{
+		Identity: r.identity, Started: r.started, Writer: r.models.writer, Table: r.table.Table, Dirs: r.table.dirs, Layout: r.Layout, Arrived: r.arriving.Whole,
+	}, pace.NewUploads(r.job, &s.pace), s.summary)
+	r.opts.Status.Uploads(s.uploads.Uploader)
+}
 
 // passBegun takes note of the time that the rows of a pass took until they might be changed.
 // While a snapshot is being written, they are copied for it first.
@@ -93,7 +97,7 @@ func (s *snapshots) passBegun(took time.Duration) {
 func (s *snapshots) passTrained() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passes++
+	s.pace.Pass()
 	return s.takeIfDue()
 }
 
@@ -110,29 +114,14 @@ func (s *snapshots) takeIfDue() error {
 		}
 	}
 	if s.lost == nil {
-		s.lost = s.uploads.tableLost()
+		s.lost = s.uploads.TableLost()
 	}
-	if s.lost == nil && !s.full && s.due() {
+	if s.lost == nil && !s.full && s.pace.Due(time.Now(), s.run.state.Examples) {
 		if err := s.take(); err != nil {
 			return err
 		}
 	}
 	return s.lost
-}
-
-// due reports whether it is time for a snapshot.
-func (s *snapshots) due() bool {
-	switch every := s.every; {
-	case every.Auto:
-		return s.pace.Due(time.Since(s.begun))
-	case every.Time > 0:
-		return time.Since(s.begun) >= every.Time
-	case every.Examples > 0:
-		return s.run.state.Examples-s.examples >= every.Examples
-	case every.Passes > 0:
-		return s.passes >= every.Passes
-	}
-	return false
 }
 
 // take fixes a snapshot of the present state and begins to write it. It fails only where
@@ -142,7 +131,7 @@ func (s *snapshots) take() error {
 	ranges := r.ranges()
 	defer ranges.EndRange(ranges.StartRange("snapshot"))
 	start := time.Now()
-	s.begun, s.passes, s.examples = start, 0, r.state.Examples
+	s.pace.Began(start, r.state.Examples)
 	if err := r.engine.Export(); err != nil {
 		return err
 	}
@@ -153,13 +142,13 @@ func (s *snapshots) take() error {
 	}
 	stall := time.Since(start)
 	s.summary.StallSeconds += stall.Seconds()
-	im.resume.Snapshots.StallSeconds = s.summary.StallSeconds
-	im.resume.Snapshots.Remote, im.resume.Snapshots.Priority = s.uploads.summary(), s.uploads.prioritySummary()
-	s.uploads.fixed(im)
+	im.Record.Snapshots.StallSeconds = s.summary.StallSeconds
+	s.uploads.Report(&im.Record.Snapshots)
+	s.uploads.Fixed(&im.Snapshot)
 	im.stall = stall
 	older := s.older
 	if s.saved != nil {
-		older = slices.Concat(older, s.saved.resume.TableSnapshots())
+		older = slices.Concat(older, s.saved.Record.TableSnapshots())
 	}
 	if r.table.base != 0 {
 		older = append(slices.Clip(older), r.table.base)
@@ -201,8 +190,8 @@ func (s *snapshots) written() {
 func (s *snapshots) succeeded(im *image) {
 	s.saved, s.older, s.run.table.base = im, nil, 0
 	im.count(&s.summary)
-	if im.resume.Final == nil {
-		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.resume.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
+	if im.Record.Final == nil {
+		s.run.log.Info("snapshot saved", "epoch", im.epoch, "step", im.Record.Step, "bytes", im.bytes, "seconds", im.took.Seconds())
 	}
 }
 
@@ -211,9 +200,9 @@ func (s *snapshots) failed(im *image, err error) {
 	s.summary.Failed++
 	s.pace.Failed()
 	if im.doubtful {
-		s.older = append(s.older, im.resume.Snapshot)
+		s.older = append(s.older, im.Record.Snapshot)
 	}
-	s.run.log.Warn("a snapshot could not be saved; training goes on, and the next one is tried when it is due", "step", im.resume.Step, "error", err)
+	s.run.log.Warn("a snapshot could not be saved; training goes on, and the next one is tried when it is due", "step", im.Record.Step, "error", err)
 	s.lost = s.run.checkTable(err)
 }
 
@@ -225,7 +214,7 @@ func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	im, err := s.image()
 	if err == nil {
 		if last == nil {
-			s.uploads.fixed(im)
+			s.uploads.Fixed(&im.Snapshot)
 		}
 		err = s.complete(im, snapshot, last)
 	}
@@ -234,12 +223,12 @@ func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 		return err
 	}
 	im.took = time.Since(start)
-	s.begun, s.passes, s.examples = start, 0, r.state.Examples
+	s.pace.Began(start, r.state.Examples)
 	s.succeeded(im)
 	if last == nil {
-		s.uploads.offer(im)
+		s.uploads.Complete(&im.Snapshot)
 	}
-	r.dropOthers(&im.resume)
+	r.dropOthers(&im.Record)
 	s.at(stageDropped)
 	return nil
 }
@@ -249,9 +238,9 @@ func (s *snapshots) complete(im *image, snapshot uint64, last *runstate.Final) e
 	if err := s.run.engine.Export(); err != nil {
 		return err
 	}
-	im.resume.Snapshot, im.resume.Final = snapshot, last
+	im.Record.Snapshot, im.Record.Final = snapshot, last
 	if last != nil {
-		im.resume.Step, im.resume.Best = last.Manifest.Step, nil
+		im.Record.Step, im.Record.Best = last.Manifest.Step, nil
 	}
 	s.at(stageTableSaved)
 	if err := s.prepare(im); err != nil {

@@ -122,7 +122,7 @@ func TestTableKeys(t *testing.T) {
 		t.Errorf("no hot rows: %+v", o)
 	}
 	for _, bad := range []string{"sparse_table.queue_depth=5", "sparse_table.hot_bytes=5", "sparse_table.dirs=[/x]", "pipeline.read_ahead_bytes=5"} {
-		if _, err := parseJob("fm", []string{"data.train=[x]", "output.model_dir=y", bad}); !errors.As(err, new(configs.FaultsError)) {
+		if _, err := testjobs.Parse("fm", []string{"data.train=[x]", "output.model_dir=y", bad}); !errors.As(err, new(configs.FaultsError)) {
 			t.Errorf("%s in memory: %v", bad, err)
 		}
 	}

@@ -106,7 +106,7 @@ func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 func TestNightIsThereAlready(t *testing.T) {
 	uri := t.TempDir()
 	m := newMachine(t, uri, "output.keep_generations=1")
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}

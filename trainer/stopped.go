@@ -3,12 +3,18 @@ package trainer
 import (
 	"context"
 	"time"
+
+	"aibox/trainer/remotesnapshots"
 )
 
 // onStop saves the present state after an interruption, and waits until it is uploaded.
 func (s *snapshots) onStop() {
 	if s.keep() {
-		s.uploads.finish(s.run.grace, s.saved)
+		var last *remotesnapshots.Snapshot
+		if s.saved != nil {
+			last = &s.saved.Snapshot
+		}
+		s.uploads.Last(s.run.grace, last)
 	}
 }
 
@@ -16,11 +22,11 @@ func (s *snapshots) onStop() {
 // can.
 func (s *snapshots) keep() bool {
 	r := s.run
-	if !s.on() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
+	if !s.pace.On() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
 		return false
 	}
 	s.wait()
-	if s.saved == nil || !s.saved.resume.Same(&r.state) {
+	if s.saved == nil || !s.saved.Record.Same(&r.state) {
 		err := s.take()
 		s.wait()
 		if err != nil {

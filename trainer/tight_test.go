@@ -177,7 +177,7 @@ func TestBudgetLeavesNoTraceInPredictions(t *testing.T) {
 	train(t, inMemory)
 	onDisk := job(t, "deepfm", append(set, "sparse_table.kind=ssd", "sparse_table.memory_bytes=64MiB")...)
 	train(t, onDisk)
-	log, err := testLog()
+	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestBudgetLeavesNoTraceInPredictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(want, "\n"); n != testEvalRows+1 {
+	if n := strings.Count(want, "\n"); n != testjobs.EvalRows+1 {
 		t.Fatalf("%d lines of predictions", n)
 	}
 	all, report, _, err := use(onDisk.Output.ModelDir, 256<<20)

@@ -3,9 +3,7 @@ package trainer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"aibox/configs"
@@ -14,18 +12,11 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
-	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/chain"
-	"aibox/trainer/engine"
-	"aibox/trainer/flow"
-	"aibox/trainer/jobparts"
-	"aibox/trainer/jobsource"
-	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/remote"
 	"aibox/trainer/report"
-	"aibox/trainer/runstate"
+	"aibox/trainer/start"
 )
 
 // Options are settings of a run that are not in the job file.
@@ -78,8 +69,8 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 		err = r.do(ctx)
 		if err == nil {
 			again, err := r.publishTrained(ctx)
-			if err == nil && r.summary.NotPublished == "" {
-				r.forgetRemote(ctx)
+			if err == nil && r.summary.NotPublished == "" && r.job.Snapshots.Remote != "" && r.identity != nil {
+				r.store().Remove(ctx, r.identity)
 			}
 			if !again {
 				return &r.summary, err
@@ -102,7 +93,10 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 }
 
 func newRun(job *configs.Job, opts Options) *run {
-	r := &run{job: job, opts: opts, log: opts.Logger, started: time.Now(), models: models{chain: chain.New(job, opts.Logger)}}
+	r := &run{
+		task:   task{job: job, opts: opts, log: opts.Logger},
+		models: models{Model: start.Model{Chain: chain.New(job, opts.Logger)}}, history: history{started: time.Now()},
+	}
 	r.snapshots = newSnapshots(r)
 	return r
 }
@@ -110,7 +104,7 @@ func newRun(job *configs.Job, opts Options) *run {
 // do trains, and frees everything in the end.
 func (r *run) do(ctx context.Context) error {
 	r.grace = ctx
-	if r.snapshots.on() {
+	if r.snapshots.pace.On() {
 		var stop func()
 		r.grace, stop = withGrace(ctx, time.Duration(r.job.Snapshots.OnStopSeconds*float64(time.Second)))
 		defer stop()
@@ -133,335 +127,9 @@ func (r *run) train(ctx context.Context) error {
 	if err == nil {
 		err = r.finish(r.grace)
 	}
-	err = r.damagedStart(ctx, r.distrust(r.tableFailed(ctx, err)))
+	err = r.models.Explain(ctx, r.arriving.Distrust(r.tableFailed(ctx, err)))
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
 		return errkind.As(errkind.Job, err) // all options of a training job come from its file
 	}
 	return err
-}
-
-// run is one run of a training job.
-type run struct {
-	job     *configs.Job
-	opts    Options
-	log     *slog.Logger
-	started time.Time
-
-	jobparts.Parts
-	data    dataset
-	models  models
-	reports *report.Writer
-
-	model   *model.Model
-	table   runTable
-	engine  engine.Engine
-	state   runstate.State
-	summary report.Summary
-
-	// grace is the context of what may be completed after the run was told to stop.
-	grace     context.Context
-	snapshots *snapshots
-	identity  []byte         // of the run, as in snapshots
-	clock     runstate.Clock // of the present epoch
-	scoring   scoring
-	midway    bool            // the state is not one that another process can go on from
-	final     *runstate.Final // the trained model, once its files are complete
-	setbacks
-}
-
-// elapsed is how many seconds the run has taken, those between its processes left out.
-func (r *run) elapsed() float64 { return r.earlier + time.Since(r.started).Seconds() }
-
-// models are the models that a run has to do with, and their directories.
-type models struct {
-	chain    *chain.Chain     // of the job's models
-	start    *chain.Start     // the model that the run started from; nil: a new one
-	previous *modeldir.Model  // that model, as it is opened; nil without
-	gone     *chain.GoneError // why previous was restored for this run alone; nil: it was not for that
-	writer   *modeldir.Writer
-}
-
-// runTable is the table that a run trains.
-type runTable struct {
-	sparsetable.Table
-	init      func(key uint64, row []float32)
-	dirs      []string // outside of the model directory; nil: there are none
-	base      uint64   // the snapshot that was cloned, until the run has one of its own; 0: none
-	day       uint32   // of the rows that the run trains
-	passLimit flow.Limit
-	passBytes flow.Gauge
-}
-
-// prepare opens, before training begins, everything that can fail for reasons that the
-// user can correct: the data for training and evaluation, the earlier model, and the
-// model directory. If the same job was interrupted, it opens what that run left.
-func (r *run) prepare(ctx context.Context) error {
-	r.opts.Status.Begin(report.PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
-	var err error
-	if r.Parts, err = jobparts.Make(r.job); err != nil {
-		return err
-	}
-	if err := r.openPlatform(); err != nil {
-		return err
-	}
-	if r.opts.platform == nil && r.Precision == engine.BF16 && !kernel.HasBF16() {
-		r.log.Info("bf16 is somewhat slower than float32 here, since the processor has no faster instruction for it; the model is the same as elsewhere", "kernels", kernel.Level())
-	}
-	warnOfAddressSpace(r.log)
-	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
-	r.data.sources = jobsource.New(r.job, r.log)
-	if err := r.checkOutputs(ctx); err != nil {
-		return err
-	}
-	if err := r.listData(ctx); err != nil {
-		return err
-	}
-	on, err := r.resume(ctx)
-	if err == nil && !on {
-		fetched := false
-		if fetched, err = r.fetchSnapshot(ctx); fetched {
-			on, err = r.resume(ctx)
-		}
-	}
-	if err == nil && !on {
-		err = r.begin(ctx)
-	}
-	if err == nil {
-		r.removeLeftStart()
-		r.snapshots.upload()
-	}
-	return err
-}
-
-// resume goes on with an interrupted run, if there is one, and reports whether it does.
-func (r *run) resume(ctx context.Context) (bool, error) {
-	data, x, id, err := r.interrupted()
-	if err != nil || x == nil {
-		return false, err
-	}
-	r.table.day = x.Day
-	if err := r.openData(ctx); err != nil {
-		return false, err
-	}
-	err = r.goOn(ctx, data, x, id)
-	var lost *modeldir.LostError
-	var gone *remote.DamagedError
-	if errors.As(err, &lost) { // perhaps for a moment only
-		r.log.Warn("the table of an interrupted run cannot be opened; this is tried once more", "error", err)
-		if err := r.suspend(); err != nil {
-			return false, err
-		}
-		err = r.goOn(ctx, data, x, id)
-	}
-	switch {
-	case err == nil:
-		r.recovered(r.snapshotSource(), x.Place())
-		return true, nil
-	case errors.As(err, &lost):
-		// Where the model directory fails, too, nothing is known to be lost.
-		if e := r.models.writer.SaveResume(data); e != nil {
-			return false, errors.Join(err, e)
-		}
-		// Then what is left is not whole.
-		arriving := r.arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
-		if err := r.suspend(); err != nil {
-			return false, err
-		}
-		if !arriving && !r.refilled { // else what is left after that cannot be used either
-			if done, err := r.partially(ctx, data, x, id, lost); err != nil {
-				return false, err
-			} else if done {
-				r.refilled = true
-				return r.resume(ctx)
-			}
-		}
-		r.lostTable(lost, x)
-		return false, nil
-	case !damaged(err) && !errors.As(err, &gone):
-		return false, err
-	}
-	if r.arriving != nil {
-		r.distrusted = r.arriving.ID()
-	}
-	if r.loss != nil {
-		r.loss.snapshots = true
-	}
-	r.log.Warn("the snapshot of an interrupted run is damaged; training starts over, unless snapshots.remote has one", "error", err)
-	if err := r.giveUp(); err != nil {
-		r.log.Warn("the files of an interrupted run could not be deleted; the next run tries again", "error", err)
-	}
-	return false, nil
-}
-
-// openData checks the listed data, once it is known on which day they are trained.
-func (r *run) openData(ctx context.Context) error {
-	r.data.base = jobparts.ReaderOptions(r.job, r.data.sources, r.Schema, r.log)
-	return r.checkData(ctx)
-}
-
-// begin prepares a run that does not go on with another one.
-func (r *run) begin(ctx context.Context) error {
-	var err error
-	if err = r.openPrevious(ctx); err != nil {
-		return err
-	}
-	if err := r.checkFirstRemote(); err != nil {
-		return err
-	}
-	if r.table.day, err = r.jobDay(); err != nil {
-		return err
-	}
-	if err := r.openData(ctx); err != nil {
-		return err
-	}
-	if err := r.checkPlaces(); err != nil {
-		return err
-	}
-	if r.models.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
-		return err
-	}
-	r.models.writer.Keep = r.job.Output.KeepGenerations
-	r.logLeftovers()
-	if err := r.checkPrevious(); err != nil {
-		return err
-	}
-	r.recovered(r.beginning(), report.Resumption{})
-	if r.data.quarantine, err = openQuarantine(r.models.writer, os.O_TRUNC); err != nil {
-		return err
-	}
-	if err := r.split(ctx); err != nil {
-		return err
-	}
-	if err := r.scan(ctx); err != nil {
-		return err
-	}
-	if err := r.identify(); err != nil {
-		return err
-	}
-	if r.reports, err = report.OpenWriter(r.job, r.models.writer, nil); err != nil {
-		return err
-	}
-	return r.build(ctx)
-}
-
-// checkData opens the training and the evaluation data once, so that a wrong path or
-// header, or evaluation data without an example, are found now and not after hours.
-func (r *run) checkData(ctx context.Context) error {
-	if len(r.job.Data.Eval) > 0 {
-		if err := r.checkEval(ctx); err != nil {
-			return fmt.Errorf("data.eval: %w", err)
-		}
-	}
-	o := r.trainOptions(0, 0)
-	o.Schema = jobparts.WithoutStatistics(o.Schema)
-	rd, err := reader.Open(ctx, o)
-	if err != nil {
-		return fmt.Errorf("data.train: %w", err)
-	}
-	return rd.Close()
-}
-
-// checkEval looks for the first good example of the evaluation data. Whether there are too
-// many bad rows, or too much is lost, is for the evaluation to judge.
-func (r *run) checkEval(ctx context.Context) error {
-	o := jobparts.Unjudged(r.data.base)
-	o.URIs, o.Listing, o.Limit = r.job.Data.Eval, r.data.eval, 1
-	rd, err := reader.Open(ctx, o)
-	if err != nil {
-		return err
-	}
-	if _, err := rd.Next(ctx); errors.Is(err, reader.ErrNoExamples) {
-		return errors.Join(err, rd.Close())
-	}
-	return rd.Close()
-}
-
-// build makes model, optimizers, table and engine, from the earlier model if
-// there is one.
-func (r *run) build(ctx context.Context) error {
-	if err := r.makeModel(); err != nil {
-		return err
-	}
-	fill := func(ctx context.Context) error {
-		if err := r.decayRows(); err != nil {
-			return err
-		}
-		return r.openTable(ctx, 0)
-	}
-	if r.models.previous != nil {
-		fill = r.warmStart
-	}
-	if err := fill(ctx); err != nil {
-		return err
-	}
-	r.removeStart()
-	r.ready()
-	if err := r.initBias(ctx); err != nil {
-		return err
-	}
-	return r.makeEngine()
-}
-
-// decayRows begins the decay of the rows of a new model, if they are to decay.
-func (r *run) decayRows() (err error) {
-	r.state.Engine.Decay, _, err = jobparts.NewDecay(r.job, r.Rows, nil, 0)
-	return err
-}
-
-// makeModel makes a new model, its optimizers, and what fills the rows of its table.
-func (r *run) makeModel() error {
-	job := r.job
-	var err error
-	if r.model, err = model.New(r.Spec); err != nil {
-		return err
-	}
-	if r.state.Engine.Dense, err = jobparts.NewDense(job, r.model.Params()); err != nil {
-		return err
-	}
-	r.state.Engine.RowSteps = engine.NewRowSteps(jobparts.Spaces(job, r.Spec.Fields))
-	r.table.init = jobparts.NewRowInit(r.Layout, r.Rows, job.Seed, *job.SparseTable.InitStddev)
-	return nil
-}
-
-// newTable returns the options of the run's table, whose directories it makes.
-func (r *run) newTable() (sparsetable.Options, error) {
-	if r.table.dirs == nil {
-		var err error
-		if r.table.dirs, err = r.models.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
-			return sparsetable.Options{}, fmt.Errorf("sparse_table.dirs: %w", err)
-		}
-		for _, o := range r.models.writer.Freed() {
-			r.log.Info("the table of a run that was killed is deleted", "dir", o.Dir, "bytes", o.Bytes, "model_dir", o.ModelDir)
-		}
-	}
-	return r.placedTable(), nil
-}
-
-// placedTable is newTable once it is known where the table is.
-func (r *run) placedTable() sparsetable.Options {
-	o := jobparts.TableOptions(r.job)
-	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
-	o.Layout, o.Init, o.Logger, o.FS = r.Layout, r.table.init, r.log, r.opts.tableFS
-	o.SSD.Source = r.arriving.source()
-	return o
-}
-
-// openTable opens the run's table: empty, or at a snapshot of this run.
-func (r *run) openTable(ctx context.Context, snapshot uint64) error {
-	o, err := r.newTable()
-	if err != nil {
-		return err
-	}
-	return r.openTableIn(ctx, o, snapshot)
-}
-
-// openTableIn opens the run's table in the place that o says.
-func (r *run) openTableIn(ctx context.Context, o sparsetable.Options, snapshot uint64) error {
-	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
-	t, err := sparsetable.Open(ctx, o)
-	if err != nil {
-		return fmt.Errorf("sparse_table: %w", err)
-	}
-	r.table.Table = t
-	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/inference"
+	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -30,7 +31,7 @@ func TestLearnsTheKnownModel(t *testing.T) {
 		if ne := float64(s.Eval.NormalizedEntropy); !(ne < 1) {
 			t.Errorf("%s: normalized entropy %.4f: no better than the base rate", kind, ne)
 		}
-		if s.TrainRows.Good != testTrainRows || s.EvalRows.Good != testEvalRows || s.TrainRows.Bad != 0 {
+		if s.TrainRows.Good != testjobs.TrainRows || s.EvalRows.Good != testjobs.EvalRows || s.TrainRows.Bad != 0 {
 			t.Errorf("%s: counts %+v and %+v", kind, s.TrainRows, s.EvalRows)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // starts with fresh values, one that was removed is dropped. Optimizer state is copied
 // if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
-	t := &takeover.Takeover{Job: r.job, Parts: &r.Parts, Model: r.model, State: &r.state.Engine, Log: r.log, Saved: r.models.previous}
+	t := &takeover.Takeover{Job: r.job, Parts: &r.Parts, Model: r.model, State: &r.state.Engine, Log: r.log, Saved: r.models.Previous}
 	if err := t.Begin(); err != nil {
 		return err
 	}
@@ -27,10 +27,10 @@ func (r *run) warmStart(ctx context.Context) error {
 		err = r.takeRows(ctx, t)
 	}
 	if err != nil {
-		return fmt.Errorf("training.warm_start %s: %w", r.models.previous.Name, err)
+		return fmt.Errorf("training.warm_start %s: %w", r.models.Previous.Name, err)
 	}
 	t.ShiftBias()
-	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.previous.Step, r.models.previous.Step
+	r.state.Engine.Step, r.state.Engine.FirstStep = r.models.Previous.Step, r.models.Previous.Step
 	return nil
 }
 
@@ -62,10 +62,10 @@ func (r *run) cloneRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.clonesArriving(ctx, &o); err != nil {
+	if err := r.arriving.Clone(ctx, r.models.Previous, &o); err != nil {
 		return err
 	}
-	info, err := r.models.previous.CloneTable(ctx, o)
+	info, err := r.models.Previous.CloneTable(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *run) cloneRows(ctx context.Context) error {
 		return err
 	}
 	r.table.base = info.Snapshot.ID
-	r.log.Info("warm start", "model", r.models.previous.Name, "rows", info.Snapshot.Rows, "step", r.models.previous.Step,
+	r.log.Info("warm start", "model", r.models.Previous.Name, "rows", info.Snapshot.Rows, "step", r.models.Previous.Step,
 		"shared_bytes", info.LinkedBytes, "copied_bytes", info.CopiedBytes, "index_bytes", info.Snapshot.Bytes)
 	return nil
 }
@@ -88,17 +88,17 @@ func (r *run) otherRows(have, want sparsetable.Layout) error {
 	if have.ValueDim == want.ValueDim {
 		reason = fmt.Sprintf("its table has rows of %v, but its job has rows of %v", have, want)
 	}
-	return &modeldir.CorruptionError{File: r.models.previous.Name, Offset: -1, Reason: reason}
+	return &modeldir.CorruptionError{File: r.models.Previous.Name, Offset: -1, Reason: reason}
 }
 
 // copyRows copies every row of the earlier table to the run's.
 func (r *run) copyRows(ctx context.Context, earlier *configs.Job, c *warmstart.Converter) error {
-	if err := r.readsArriving(); err != nil {
+	if err := r.arriving.Read(r.models.Previous); err != nil {
 		return err
 	}
 	o := jobparts.TableOptions(earlier)
 	o.Logger = r.log
-	table, err := r.models.previous.OpenTable(ctx, o)
+	table, err := r.models.Previous.OpenTable(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,6 @@ func (r *run) copyRows(ctx context.Context, earlier *configs.Job, c *warmstart.C
 	if err != nil {
 		return err
 	}
-	r.log.Info("warm start", "model", r.models.previous.Name, "rows", n, "step", r.models.previous.Step, "seconds", seconds)
+	r.log.Info("warm start", "model", r.models.Previous.Name, "rows", n, "step", r.models.Previous.Step, "seconds", seconds)
 	return nil
 }

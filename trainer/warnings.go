@@ -7,7 +7,6 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/internal/process"
-	"aibox/reader"
 )
 
 // fewSteps is a number of optimizer steps below which the weights of a dense network
@@ -16,7 +15,7 @@ const fewSteps = 100
 
 // warnings lists circumstances that made this run's model worse than it could be.
 func warnings(r *run) []string {
-	out := append(slices.Clone(r.state.Warnings), r.data.warnings()...)
+	out := append(slices.Clone(r.state.Warnings), r.data.Warnings()...)
 	steps := r.state.Engine.Step - r.state.Engine.FirstStep
 	if warmup := r.job.Optimizer.Schedule.WarmupSteps; warmup > 0 && steps <= warmup {
 		out = append(out, fmt.Sprintf("training ended after %d steps, within optimizer.schedule.warmup_steps: %d; the learning rate never reached its full value", steps, warmup))
@@ -35,25 +34,6 @@ func warnings(r *run) []string {
 		}
 	}
 	return out
-}
-
-// warnOf warns of what the first examples show.
-func (r *run) warnOf(l *firstLook) {
-	warn := func(format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		r.state.Warnings = append(r.state.Warnings, text)
-		r.log.Warn(text)
-	}
-	if l.examples == firstExamples && l.positives == 0 {
-		warn("none of the first %d training examples is positive; check data.label, and whether the data are sorted by it", l.examples)
-	}
-	for i := range r.Schema.Columns {
-		c := &r.Schema.Columns[i]
-		at := slices.Index(r.Spec.Dense, c.Name)
-		if c.Role == reader.RoleDense && len(c.Transforms) == 0 && at >= 0 && l.largest[at] > hugeFeature {
-			warn("column %s has values up to %.3g and no transform; training is likely to diverge, or to learn little: give it transform: [standardize] or [log1p]", c.Name, l.largest[at])
-		}
-	}
 }
 
 // warnOfAddressSpace says what a limit of the address space does to a job: Go's runtime

@@ -17,31 +17,21 @@ import subprocess
 import sys
 import time
 
-COLUMNS = 20  # sparse columns, each with values of its own
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import sparselog  # noqa: E402
+from sparselog import COLUMNS  # noqa: E402
+
 SHARES = (0.1, 0.01, 0.001)
 
 JOB = """\
 name: nights
 output: {{model_dir: {dir}/first}}
-data:
-  train: [{dir}/first.tsv]
-  format: tsv
-  header: false
-  columns:
-    - {{name: label, role: label}}
-{columns}
+""" + sparselog.DATA + """\
 model: {{kind: fm, embedding_dim: 16}}
 training: {{batch_size: 2048}}
 sparse_table: {{kind: ssd, memory_bytes: {memory}}}
 """
-
-
-def log(path, examples):
-    """Writes examples; example i has the values i*COLUMNS ... of all columns."""
-    with open(path, "w") as f:
-        for i in examples:
-            values = "\t".join(f"{i * COLUMNS + c:x}" for c in range(COLUMNS))
-            f.write(f"{int(i % 7 == 0)}\t{values}\n")
 
 
 def train(binary, args, data, model, warm_start=""):
@@ -73,13 +63,12 @@ def main():
     args = p.parse_args()
     args.dir = args.dir.absolute()
     args.dir.mkdir(parents=True, exist_ok=True)
-    columns = "\n".join(f"    - {{name: c{c}, role: sparse}}" for c in range(COLUMNS))
-    (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, columns=columns, memory=args.memory))
+    (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, memory=args.memory))
     examples = args.rows // COLUMNS
-    log(args.dir / "first.tsv", range(examples))
+    sparselog.write_each(args.dir / "first.tsv", range(examples))
     for share in SHARES:
         draw = random.Random(1)
-        log(args.dir / f"{share}.tsv", (draw.randrange(examples) for _ in range(int(examples * share))))
+        sparselog.write_each(args.dir / f"{share}.tsv", (draw.randrange(examples) for _ in range(int(examples * share))))
     for binary in args.aibox:
         first = args.dir / "first"
         seconds, _, summary = train(binary, args, args.dir / "first.tsv", first)

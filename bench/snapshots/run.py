@@ -18,19 +18,17 @@ import subprocess
 import sys
 import time
 
-COLUMNS = 20  # sparse columns, each with values of its own
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import sparselog  # noqa: E402
+from sparselog import COLUMNS  # noqa: E402
+
 BATCHES = 16  # mini-batches in a pass
 
 JOB = """\
 name: snapshots
 output: {{model_dir: {dir}/first, log_every: {batches}}}
-data:
-  train: [{dir}/first.tsv]
-  format: tsv
-  header: false
-  columns:
-    - {{name: label, role: label}}
-{columns}
+""" + sparselog.DATA + """\
 model: {{kind: deepfm, embedding_dim: 16, hidden_layers: [64, 32]}}
 training: {{batch_size: 1024}}
 pipeline: {{batches_per_pass: {batches}}}
@@ -40,9 +38,7 @@ sparse_table: {{kind: ssd, memory_bytes: {memory}}}
 
 def log(path, rows):
     """Writes examples; rows yields the numbers of the rows of one in all columns."""
-    with open(path, "w") as f:
-        for i, numbers in enumerate(rows):
-            f.write(f"{int(i % 7 == 0)}\t" + "\t".join(f"{n * COLUMNS + c:x}" for c, n in enumerate(numbers)) + "\n")
+    sparselog.write(path, (sparselog.line(i, numbers) for i, numbers in enumerate(rows)))
 
 
 def skewed(examples, values, seed):
@@ -127,8 +123,7 @@ def main():
     args.dir.mkdir(parents=True, exist_ok=True)
     first = args.dir / "first"
     if not (first / "MODEL.json").exists():
-        columns = "\n".join(f"    - {{name: c{c}, role: sparse}}" for c in range(COLUMNS))
-        (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, columns=columns, memory=args.memory, batches=BATCHES))
+        (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, memory=args.memory, batches=BATCHES))
         values = args.rows // COLUMNS
         log(args.dir / "first.tsv", ([i] * COLUMNS for i in range(values)))
         log(args.dir / "night.tsv", skewed(args.examples, values, 1))

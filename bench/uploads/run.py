@@ -22,32 +22,23 @@ import sys
 import time
 import zlib
 
-COLUMNS = 20  # sparse columns, each with values of its own
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import sparselog  # noqa: E402
+from sparselog import COLUMNS  # noqa: E402
+
 SHARES = {0.1: (8, 20), 0.01: (24, 150), 0.001: (24, 1500)}  # snapshots of a job, and how often each example comes between two of them, so that uploads keep up
 KINDS = ("buckets", "row deltas", "index", "dense", "reports", "manifest")
 
 JOB = """\
 name: uploads
 output: {{model_dir: {dir}/first}}
-data:
-  train: [{dir}/first.tsv]
-  format: tsv
-  header: false
-  columns:
-    - {{name: label, role: label}}
-{columns}
+""" + sparselog.DATA + """\
 model: {{kind: fm, embedding_dim: 16}}
 training: {{batch_size: 2000, accept_diverged: true}}
 sparse_table: {{kind: ssd}}
 snapshots: {{every: none, remote_every: 1 snapshot}}
 """
-
-
-def first_log(path, values):
-    """Writes examples that have each value of each column once."""
-    with open(path, "w") as f:
-        for i in range(values):
-            f.write(f"{int(i % 7 == 0)}\t" + "\t".join(f"{i * COLUMNS + c:x}" for c in range(COLUMNS)) + "\n")
 
 
 def night_log(path, values, share, snapshots, repeats):
@@ -56,7 +47,7 @@ def night_log(path, values, share, snapshots, repeats):
     with open(path, "w") as f:
         for _ in range(snapshots):
             draws = [rng.sample(range(values), n) for _ in range(COLUMNS)]
-            lines = [f"{int(i % 7 == 0)}\t" + "\t".join(f"{d[i] * COLUMNS + c:x}" for c, d in enumerate(draws)) + "\n" for i in range(n)]
+            lines = [sparselog.line(i, [d[i] for d in draws]) for i in range(n)]
             for _ in range(repeats):
                 f.writelines(lines)
     return n, n * repeats
@@ -153,9 +144,8 @@ def main():
     args.dir = args.dir.absolute()
     args.dir.mkdir(parents=True, exist_ok=True)
     if not (args.dir / "first/MODEL.json").exists():
-        columns = "\n".join(f"    - {{name: c{c}, role: sparse}}" for c in range(COLUMNS))
-        (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir, columns=columns))
-        first_log(args.dir / "first.tsv", args.rows // COLUMNS)
+        (args.dir / "job.yaml").write_text(JOB.format(dir=args.dir))
+        sparselog.write_each(args.dir / "first.tsv", range(args.rows // COLUMNS))
         train(args, args.dir / "first.tsv", args.dir / "new")
         night_log(args.dir / "night.tsv", args.rows // COLUMNS, 0.1, 8, 20)
         train(args, args.dir / "night.tsv", args.dir / "first", **{"training.warm_start": args.dir / "new", "sparse_table.memory_bytes": args.memory[0]})  # a new table still splits its slots

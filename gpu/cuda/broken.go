@@ -6,7 +6,6 @@ package cuda
 import "C"
 
 import (
-	"runtime"
 	"slices"
 	"time"
 
@@ -52,16 +51,12 @@ const (
 	mercy = 2 * time.Second
 )
 
-const (
-	// wakefulMicroseconds is how long a thread looks before it sleeps until the device interrupts it, if there are processors enough for others: on a
-	// virtual machine it is woken some 50 microseconds later, and a step may take no more than 200.
-	wakefulMicroseconds = 100
-	fewestWakeful       = 4 // processors
-)
+// wakefulMicroseconds is how long a thread that waits awake looks before it sleeps until the device interrupts it.
+const wakefulMicroseconds = 100
 
 // wakeful is how many microseconds a thread looks before it sleeps.
 func wakeful() C.long {
-	if runtime.GOMAXPROCS(0) < fewestWakeful {
+	if !gpu.WaitsAwake() {
 		return 0
 	}
 	return wakefulMicroseconds

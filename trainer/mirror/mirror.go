@@ -29,6 +29,9 @@ type Summary struct {
 	Error         string  `json:"error,omitempty"`        // of the last attempt, if that has failed
 }
 
+// Last is how long the last upload took; 0: there was none.
+func (s *Summary) Last() time.Duration { return time.Duration(s.LastSeconds * float64(time.Second)) }
+
 // The first pause after an attempt that failed, and the longest.
 const (
 	firstPause = 10 * time.Second

@@ -2,12 +2,13 @@ package model
 
 import (
 	"fmt"
-
-	"aibox/trainer/ops"
-	"aibox/trainer/optim"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"aibox/trainer/ops"
+	"aibox/trainer/optim"
 )
 
 // builder makes one graph of a model, for n examples, for training or for inference. It
@@ -141,22 +142,22 @@ func (b *builder) columns(period, lo, hi int, x *gorgonia.Node) *gorgonia.Node {
 	return b.name(b.check(ops.Columns(period, lo, hi, x)), kept)
 }
 
+// present are the parts that are not nil.
+func present(parts []*gorgonia.Node) []*gorgonia.Node {
+	return slices.DeleteFunc(slices.Clone(parts), func(p *gorgonia.Node) bool { return p == nil })
+}
+
 // concat joins the parts that are not nil.
 func (b *builder) concat(parts ...*gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	var present []*gorgonia.Node
-	for _, p := range parts {
-		if p != nil {
-			present = append(present, p)
-		}
-	}
+	parts = present(parts)
 	var names []string
-	for i, p := range present {
+	for i, p := range parts {
 		names = append(names, b.namesOf(p, fmt.Sprintf("part%d", i))...)
 	}
-	return b.name(b.check(ops.Concat(present...)), names)
+	return b.name(b.check(ops.Concat(parts...)), names)
 }
 
 // add sums the parts that are not nil.
@@ -164,16 +165,11 @@ func (b *builder) add(parts ...*gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
-	var present []*gorgonia.Node
-	for _, p := range parts {
-		if p != nil {
-			present = append(present, p)
-		}
+	parts = present(parts)
+	if len(parts) == 1 {
+		return parts[0]
 	}
-	if len(present) == 1 {
-		return present[0]
-	}
-	return b.check(ops.Sum(present...))
+	return b.check(ops.Sum(parts...))
 }
 
 // linear is one layer without activation, named name.

@@ -32,6 +32,11 @@ type CorruptionError struct {
 // noOffset is the Offset of a CorruptionError about a whole file or directory.
 const noOffset = -1
 
+// Incomplete is the error for what an interrupted run has left if its parts do not fit.
+func (w *Writer) Incomplete(err error) error {
+	return &CorruptionError{File: w.TableDir(), Offset: noOffset, Reason: err.Error()}
+}
+
 func (e *CorruptionError) Error() string {
 	at := ""
 	if e.Offset >= 0 {

@@ -140,6 +140,17 @@ func checkDir(dir string) error {
 	return errEmptied
 }
 
+// Damaged reports whether the files of an interrupted run are damaged or incomplete, so
+// that no process can go on with them. If a directory of its table is lost, one can.
+func Damaged(err error) bool {
+	var table *sparsetable.CorruptionError
+	var dir *CorruptionError
+	if errors.As(err, new(*LostError)) {
+		return false
+	}
+	return errors.As(err, &table) || errors.As(err, &dir) || errors.Is(err, sparsetable.ErrNoSnapshot)
+}
+
 // DiskLost reports whether an error is one that a disk causes that is missing or broken,
 // and not one that goes away when somebody frees space, or gives a permission.
 func DiskLost(err error) bool {

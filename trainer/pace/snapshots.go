@@ -20,20 +20,28 @@ const (
 	mostDoublings = 6
 )
 
-// Snapshots chooses when snapshots are due so that they cost little: the share snapshotShare of
-// the time at most.
+// Snapshots chooses when snapshots are due: as often as the job says or, if it leaves that open, so that they cost little: the
+// share snapshotShare of the time at most.
 type Snapshots struct {
-	interval time.Duration
+	every    configs.SnapshotInterval
+	begun    time.Time // the last snapshot, or the run
+	passes   int64     // trained since then
+	examples int64     // trained in the run until then
+
+	interval time.Duration // of every.Auto, as all that follows
 	// share is what the writing in the background costs training, by its time.
 	share    float64
 	cost     time.Duration // of the last snapshot; 0: there was none
-	failures int           // since then
+	failures int           // since the last snapshot
 	size     func() int64  // bytes that a snapshot of the present state takes
 }
 
-// NewSnapshots returns the pace of a job's snapshots. size is how many bytes one of the present state would take.
+// NewSnapshots returns the pace of the snapshots of a job that begins now. size is how many bytes one of the present state would take.
 func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
-	p := Snapshots{interval: leastSnapshotInterval, share: 1 / float64(runtime.GOMAXPROCS(0)), size: size}
+	p := Snapshots{
+		every: job.Snapshots.Interval(), begun: time.Now(),
+		interval: leastSnapshotInterval, share: 1 / float64(runtime.GOMAXPROCS(0)), size: size,
+	}
 	switch {
 	case job.SparseTable.Kind == sparsetable.KindSSD: // the devices are written and read for training too
 		p.share = max(p.share, 0.5)
@@ -43,9 +51,38 @@ func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
 	return p
 }
 
-// Due reports whether a snapshot is due so long after the last one. It looks at the size of
+// On reports whether there are snapshots.
+func (p *Snapshots) On() bool { return p.every != (configs.SnapshotInterval{}) }
+
+// Pass takes note of a pass that was trained.
+func (p *Snapshots) Pass() { p.passes++ }
+
+// Began takes note of a snapshot after so many examples.
+func (p *Snapshots) Began(now time.Time, examples int64) {
+	p.begun, p.passes, p.examples = now, 0, examples
+}
+
+// GoOn takes note of the examples that earlier processes of the run have trained.
+func (p *Snapshots) GoOn(examples int64) { p.examples = examples }
+
+// Due reports whether a snapshot is due after so many examples.
+func (p *Snapshots) Due(now time.Time, examples int64) bool {
+	switch since, every := now.Sub(p.begun), p.every; {
+	case every.Auto:
+		return p.dueAfter(since)
+	case every.Time > 0:
+		return since >= every.Time
+	case every.Examples > 0:
+		return examples-p.examples >= every.Examples
+	case every.Passes > 0:
+		return p.passes >= every.Passes
+	}
+	return false
+}
+
+// dueAfter reports whether a snapshot is due so long after the last one, if the job leaves that open. It looks at the size of
 // the table only now and then.
-func (p *Snapshots) Due(since time.Duration) bool {
+func (p *Snapshots) dueAfter(since time.Duration) bool {
 	if since < p.interval {
 		return false
 	}

@@ -15,7 +15,7 @@ func TestPace(t *testing.T) {
 	p := Snapshots{interval: leastSnapshotInterval, share: 0.5, size: func() int64 { return size }}
 	due := func() time.Duration { // when the next one is, to the second
 		for since := time.Duration(0); ; since += time.Second {
-			if p.Due(since) {
+			if p.dueAfter(since) {
 				return since
 			}
 		}

@@ -61,6 +61,18 @@ func (r *Recovery) Text() string {
 // goes on, so that its model is what it would have been without the loss.
 func (r *Recovery) Exact() bool { return r.LostSamples == 0 && r.RowsRestored == r.RowsLost }
 
+// PartialRecovery is what a model says of the failures of its run.
+func PartialRecovery(all []Recovery) (p modeldir.PartialRecovery) {
+	for i := range all {
+		if r := &all[i]; r.Mode == configs.RecoveryPartial && !r.Exact() {
+			p.Recoveries++
+			p.LostSamples += r.LostSamples
+			p.RowsAnew += r.RowsLost - r.RowsRestored
+		}
+	}
+	return p
+}
+
 // LostSamples is the portion of lost samples of all failures of a run.
 func LostSamples(all []Recovery) (portion float64) {
 	for i := range all {

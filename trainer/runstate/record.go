@@ -7,9 +7,7 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
-	"aibox/reader/source"
 	"aibox/sparsetable"
-	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 )
@@ -51,17 +49,6 @@ type Final struct {
 	Manifest *modeldir.Manifest `json:"manifest"`
 	Table    sparsetable.Stats  `json:"table"`
 	Expired  int64              `json:"expired"`
-}
-
-// Identity is what has to be the same in a process that goes on with a run.
-type Identity struct {
-	Job        string             `json:"job"`             // the effective job file
-	Night      string             `json:"night,omitempty"` // the job's date, as in the manifest of its model
-	Start      *chain.Start       `json:"started_from,omitempty"`
-	Train      *source.Listing    `json:"train"`
-	Eval       *source.Listing    `json:"eval,omitempty"`
-	Statistics *reader.Statistics `json:"statistics"` // this and the next are computed by the run that began, and not compared
-	Split      *reader.Split      `json:"split,omitempty"`
 }
 
 // Decode decodes what an interrupted run left. With an error, which says that

@@ -90,23 +90,12 @@ func (e *Engine) makeAllRoom(x *execution, n int) error {
 
 // trainHeld is Train with rows on the devices.
 func (e *Engine) trainHeld(b engine.Batch, done engine.Done) error {
-	s := e.state
-	step := s.Step + 1
-	scale := e.Schedule.Multiplier(step - s.FirstStep)
-	e.prepareUpdates(step, scale)
-	j, err := e.begin(&e.train, b, done, step)
+	j, scale, err := e.beginTraining(b, done)
 	if err != nil {
-		return e.fail(err)
-	}
-	j.in = b.Inputs(nil, step)
-	if err := j.in.CheckFor(e.Network, len(b.Rows), true); err != nil {
-		return engine.BatchError(step, err)
-	}
-	if err := e.sendDense(j); err != nil {
-		return e.fail(err)
+		return err
 	}
 	sending := e.ranges.StartRange("send")
-	err = e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j.parts), step, scale)
+	err = e.held.SendTraining(j.slot, b.Batch, e.sharesOf(j.parts), j.step, scale)
 	if err == nil {
 		err = e.prepareNext(j)
 	}
@@ -117,7 +106,7 @@ func (e *Engine) trainHeld(b engine.Batch, done engine.Done) error {
 	if err := e.enqueueHeld(j); err != nil {
 		return e.fail(err)
 	}
-	s.Step, e.trained = step, true
+	e.state.Step, e.trained = j.step, true
 	if err := e.held.Progress(); err != nil {
 		return e.fail(err)
 	}

@@ -19,21 +19,9 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	if err := e.deliver(); err != nil {
 		return err
 	}
-	s := e.state
-	step := s.Step + 1
-	scale := e.Schedule.Multiplier(step - s.FirstStep)
-	e.prepareUpdates(step, scale)
-	j, err := e.begin(&e.train, b, done, step)
+	j, scale, err := e.beginTraining(b, done)
 	if err != nil {
-		return e.fail(err)
-	}
-	// The values of the rows follow.
-	j.in = b.Inputs(nil, step)
-	if err := j.in.CheckFor(e.Network, len(b.Rows), true); err != nil {
-		return engine.BatchError(step, err)
-	}
-	if err := e.sendDense(j); err != nil {
-		return e.fail(err)
+		return err
 	}
 	j.in.Rows = e.gather(b, e.rows.Collect)
 	if err := e.enqueue(j); err != nil {
@@ -46,8 +34,27 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	if err := e.updateRows(j, scale); err != nil {
 		return e.fail(err)
 	}
-	e.result = engine.Result{Batch: b.Batch, Step: step, Loss: loss, Logits: logits}
+	e.result = engine.Result{Batch: b.Batch, Step: j.step, Loss: loss, Logits: logits}
 	return done(&e.result)
+}
+
+// beginTraining begins the next step of training, and sends all inputs but the values of rows. scale is that of its learning rates.
+func (e *Engine) beginTraining(b engine.Batch, done engine.Done) (j *job, scale float32, err error) {
+	s := e.state
+	step := s.Step + 1
+	scale = e.Schedule.Multiplier(step - s.FirstStep)
+	e.prepareUpdates(step, scale)
+	if j, err = e.begin(&e.train, b, done, step); err != nil {
+		return nil, 0, e.fail(err)
+	}
+	j.in = b.Inputs(nil, step)
+	if err := j.in.CheckFor(e.Network, len(b.Rows), true); err != nil {
+		return nil, 0, engine.BatchError(step, err)
+	}
+	if err := e.sendDense(j); err != nil {
+		return nil, 0, e.fail(err)
+	}
+	return j, scale, nil
 }
 
 // updateRows updates the rows of a job, which completes its step.

@@ -1,25 +1,21 @@
 package devicerows
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
+	"aibox/gpu"
 	"aibox/internal/panics"
 )
 
-// A goroutine that sleeps is woken some 50 microseconds later on a virtual machine, on any thread of the process, and who wakes it pays for that, too. But a
-// device may take no more than 200 for a step of a small mini-batch. So if there are processors enough for others, a worker that has nothing to do, and who
-// waits for one, looks for so long before it sleeps.
-const (
-	patience      = 200 * time.Microsecond
-	fewestPatient = 4 // processors
-)
+// patience is how long a worker that has nothing to do, and who waits for one, looks before it sleeps, if it waits awake. A goroutine that sleeps
+// is woken on any thread of the process, and who wakes it pays for that, too.
+const patience = 200 * time.Microsecond
 
 // receive receives from a channel. It is not ok if that is closed and empty.
 func receive[T any](c <-chan T) (v T, ok bool) {
 	end := time.Now()
-	if runtime.GOMAXPROCS(0) >= fewestPatient {
+	if gpu.WaitsAwake() {
 		end = end.Add(patience)
 	}
 	for {

@@ -1,4 +1,4 @@
-package trainer
+package dataset
 
 import (
 	"context"
@@ -10,10 +10,7 @@ import (
 
 	"aibox/internal/fixmath"
 	"aibox/reader"
-	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
-	"aibox/trainer/metrics"
-	"aibox/trainer/modeldir"
 )
 
 // firstExamples is how many training examples are looked at before training begins, in a
@@ -29,56 +26,41 @@ const firstChunkBytes = 1 << 20
 // rates fail.
 const hugeFeature = 1000
 
-// initBias looks at the first examples and sets the output bias of a model that does not take it
-// over from an earlier one.
-//
-// The bias depends on the job and the beginning of its data alone: not on threads, mini-batches
-// and passes. A run that goes on from a snapshot has it in its parameters.
-func (r *run) initBias(ctx context.Context) error {
-	bias := r.model.OutputBias()
-	if p := r.models.previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
-		return nil
-	}
-	l := firstLook{largest: make([]float64, len(r.Spec.Dense))}
-	if err := l.read(ctx, r.firstExamples()); err != nil {
-		return fmt.Errorf("data.train: %w", err)
-	}
-	r.warnOf(&l)
-	value, given := r.job.Model.InitialBias.Number()
-	if !given {
-		value = l.logOdds()
-		r.log.Info("the output bias starts at the log odds of the first examples", "initial_bias", metrics.Rounded(metrics.Value(value)), "examples", l.examples, "base_rate", metrics.Rounded(metrics.Value(l.rate())))
-	}
-	bias.Data[0] = float32(value)
-	r.state.Engine.Dense.Average(bias)[0] = float32(value)
-	r.state.InitialBias = &value
-	return nil
-}
-
 // firstExamples are the reader's options for the first training examples, in the order of the
 // files. Training judges bad rows and losses.
-func (r *run) firstExamples() reader.Options {
+func (d *Data) firstExamples() reader.Options {
 	limit := int64(firstExamples)
-	for _, most := range []int64{r.job.Data.Limit, r.job.Training.MaxExamples} {
+	for _, most := range []int64{d.job.Data.Limit, d.job.Training.MaxExamples} {
 		if most > 0 {
 			limit = min(limit, most)
 		}
 	}
-	o := jobparts.Unjudged(r.trainOptions(0, limit))
+	o := jobparts.Unjudged(d.TrainOptions(0, limit))
 	o.ShuffleBuffer, o.GroupBy = 0, ""
 	o.ChunkBytes = min(o.ChunkBytes, firstChunkBytes)
 	return o
 }
 
-// firstLook is what the first training examples are like.
-type firstLook struct {
-	examples             int64
+// FirstLook is what the first training examples are like.
+type FirstLook struct {
+	Examples             int64
 	positives, negatives float64   // their weights
 	largest              []float64 // of each dense feature, without its sign
 }
 
-// read adds the examples that o reads. There may be none.
-func (l *firstLook) read(ctx context.Context, o reader.Options) error {
+// FirstLook looks at the first examples, which have so many dense features. There may be none.
+//
+// What it sees depends on the job and the beginning of its data alone: not on threads, mini-batches and passes.
+func (d *Data) FirstLook(ctx context.Context, dense int) (*FirstLook, error) {
+	l := &FirstLook{largest: make([]float64, dense)}
+	if err := l.read(ctx, d.firstExamples()); err != nil {
+		return nil, fmt.Errorf("data.train: %w", err)
+	}
+	return l, nil
+}
+
+// read adds the examples that o reads.
+func (l *FirstLook) read(ctx context.Context, o reader.Options) error {
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return err
@@ -100,8 +82,8 @@ func (l *firstLook) read(ctx context.Context, o reader.Options) error {
 
 // add adds the examples of a mini-batch one by one, so that the sums do not depend on its
 // size.
-func (l *firstLook) add(batch *reader.Batch) {
-	l.examples += int64(batch.N)
+func (l *FirstLook) add(batch *reader.Batch) {
+	l.Examples += int64(batch.N)
 	for i, label := range batch.Labels {
 		weight := 1.0
 		if batch.Weights != nil {
@@ -119,16 +101,30 @@ func (l *firstLook) add(batch *reader.Batch) {
 	}
 }
 
-// logOdds is the logarithm of the odds of a positive. Half an example of mean weight is added
+// LogOdds is the logarithm of the odds of a positive. Half an example of mean weight is added
 // to either class, so that it is finite if one of them is absent. It is 0 if both are.
-func (l *firstLook) logOdds() float64 {
+func (l *FirstLook) LogOdds() float64 {
 	total := l.positives + l.negatives
 	if !(total > 0) {
 		return 0
 	}
-	half := total / float64(2*l.examples)
+	half := total / float64(2*l.Examples)
 	return fixmath.Log(l.positives+half) - fixmath.Log(l.negatives+half)
 }
 
-// rate is the share of the positives, NaN without examples.
-func (l *firstLook) rate() float64 { return l.positives / (l.positives + l.negatives) }
+// Rate is the share of the positives, NaN without examples.
+func (l *FirstLook) Rate() float64 { return l.positives / (l.positives + l.negatives) }
+
+// Warnings says what the first examples show of the columns. dense are the names of the dense features.
+func (l *FirstLook) Warnings(columns []reader.Column, dense []string) (warnings []string) {
+	if l.Examples == firstExamples && l.positives == 0 {
+		warnings = append(warnings, fmt.Sprintf("none of the first %d training examples is positive; check data.label, and whether the data are sorted by it", l.Examples))
+	}
+	for _, c := range columns {
+		at := slices.Index(dense, c.Name)
+		if c.Role == reader.RoleDense && len(c.Transforms) == 0 && at >= 0 && l.largest[at] > hugeFeature {
+			warnings = append(warnings, fmt.Sprintf("column %s has values up to %.3g and no transform; training is likely to diverge, or to learn little: give it transform: [standardize] or [log1p]", c.Name, l.largest[at]))
+		}
+	}
+	return warnings
+}

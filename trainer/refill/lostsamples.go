@@ -1,9 +1,8 @@
-package trainer
+package refill
 
 import (
 	"fmt"
 
-	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
 )
@@ -35,17 +34,3 @@ func (e *LostSamplesError) Unwrap() error { return e.Lost }
 
 // ErrorKind says that data are lost.
 func (*LostSamplesError) ErrorKind() errkind.Kind { return errkind.LostData }
-
-// partialRecovery is what a model says of the failures of its run, and of that of the model
-// that it was made from.
-func (r *run) partialRecovery() (p modeldir.PartialRecovery) {
-	for i := range r.recoveries {
-		if rec := &r.recoveries[i]; rec.Mode == configs.RecoveryPartial && !rec.Exact() {
-			p.Recoveries++
-			p.LostSamples += rec.LostSamples
-			p.RowsAnew += rec.RowsLost - rec.RowsRestored
-		}
-	}
-	p.Inherited = r.models.start != nil && r.models.start.Inexact
-	return p
-}

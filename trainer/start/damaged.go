@@ -1,4 +1,4 @@
-package trainer
+package start
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// damagedStart adds to failure, if a file is damaged or missing that the run's table has from the model with which the
+// Explain adds to failure, if a file is damaged or missing that the run's table has from the model with which the
 // run began, where that file is and what to do: the run's own directory, which failure may name, is deleted with
 // the run, and every other one that starts from that model would end like this.
-func (r *run) damagedStart(ctx context.Context, failure error) error {
-	from := r.models.previous
+func (m *Model) Explain(ctx context.Context, failure error) error {
+	from := m.Previous
 	if from == nil || errors.As(failure, new(*modeldir.LostError)) {
 		return failure
 	}
-	what := r.faultOfStart(ctx, failure)
+	what := m.faultOf(ctx, failure)
 	if what == "" {
 		return failure
 	}
 	name := modeldir.JoinName(from.Dir, from.Number())
 	advice := fmt.Sprintf("restore that directory from a copy, or go on from another model: `aibox generations %s` lists those that are kept", humanize.ShellWord(from.Dir))
-	if r.job.Output.Remote != "" && r.job.Training.WarmStart == configs.WarmStartLatest {
+	if m.Job.Output.Remote != "" && m.Job.Training.WarmStart == configs.WarmStartLatest {
 		advice = fmt.Sprintf("move %s away, so that the next run takes the model from output.remote; where it is not there, go back to another one with `aibox rollback`", from.Dir)
 	}
 	return fmt.Errorf("%w; the file belongs to the model %s%s, and every run that starts from it ends like this one: see `aibox table verify %s`, and %s", failure, name, what, humanize.ShellWord(name), advice)
 }
 
-// faultOfStart says where in the model with which the run began the file is that failure is about; "": it is about another
+// faultOf says where in the model with which the run began the file is that failure is about; "": it is about another
 // one.
-func (r *run) faultOfStart(ctx context.Context, failure error) string {
-	from := r.models.previous
-	if errors.Is(failure, sparsetable.ErrFiles) && errors.Is(from.CheckFiles(ctx, r.log), sparsetable.ErrFiles) {
+func (m *Model) faultOf(ctx context.Context, failure error) string {
+	from := m.Previous
+	if errors.Is(failure, sparsetable.ErrFiles) && errors.Is(from.CheckFiles(ctx, m.Log), sparsetable.ErrFiles) {
 		return " and is missing there"
 	}
 	var damaged *sparsetable.CorruptionError

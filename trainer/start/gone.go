@@ -1,4 +1,4 @@
-package trainer
+package start
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 
 // startElsewhere restores from output.remote, for this run alone, the model that gone says is
 // missing, or the one that this one was made from, and so on: the first one that the job may start
-// from. Where the chain begins there with a new model, r.models.previous stays nil.
-func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
-	uri := r.job.Output.Remote
+// from. Where the chain begins there with a new model, m.Previous stays nil.
+func (m *Model) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
+	uri := m.Job.Output.Remote
 	if uri == "" || gone.First.StartedFrom.Identity == "" {
 		return gone
 	}
-	r.models.gone = gone
-	d, err := transfer.OpenPresent(r.data.sources, uri, int64(r.job.Output.RemoteBytesPerSecond), "restoring", r.log)
+	m.gone = gone
+	d, err := transfer.OpenPresent(m.Sources, uri, int64(m.Job.Output.RemoteBytesPerSecond), "restoring", m.Log)
 	var all []*remote.Manifest
 	if err == nil {
 		all, _, err = d.Generations(ctx)
@@ -34,7 +34,7 @@ func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 	if err != nil {
 		return errkind.As(errkind.IO, fmt.Errorf("%w; output.remote may have it, but cannot be read: %w", gone, err))
 	}
-	origin, ok := r.models.chain.OriginIn(all, gone.First)
+	origin, ok := m.Chain.OriginIn(all, gone.First)
 	if !ok {
 		return gone.And("nor is it in " + uri)
 	}
@@ -42,8 +42,8 @@ func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 		return nil
 	}
 	name := origin.Name(gone.Dir)
-	r.log.Info("training.warm_start: latest: the model to start from is not on this machine any more; it is restored from output.remote for this run", "model", name, "remote", uri)
-	p, err := r.restoreStart(ctx, origin.Identity, nil)
+	m.Log.Info("training.warm_start: latest: the model to start from is not on this machine any more; it is restored from output.remote for this run", "model", name, "remote", uri)
+	p, err := m.restoreStart(ctx, origin.Identity, nil)
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
 		return gone.And(fmt.Sprintf("nor is it in %s as a whole: %v", uri, err))
@@ -51,7 +51,7 @@ func (r *run) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 	if err != nil {
 		return errkind.As(errkind.IO, fmt.Errorf("%w; restoring it from output.remote has failed: %w", gone, err))
 	}
-	r.models.start, r.models.previous = r.models.chain.StartAt(p.Dir, &p.Manifest), p
-	r.models.start.Origin, r.models.start.Name = origin, name
+	m.Start, m.Previous = m.Chain.StartAt(p.Dir, &p.Manifest), p
+	m.Start.Origin, m.Start.Name = origin, name
 	return nil
 }

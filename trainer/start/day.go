@@ -1,4 +1,4 @@
-package trainer
+package start
 
 import (
 	"math"
@@ -7,27 +7,27 @@ import (
 	"aibox/internal/errkind"
 )
 
-// jobDay is the day that rows of this run are stamped with.
-func (r *run) jobDay() (uint32, error) {
-	fromDate := r.job.Dated
-	if p := r.models.previous; p != nil && p.DayFromDate != fromDate && r.agesRows() {
+// Day is the day that rows of this run are stamped with.
+func (m *Model) Day() (uint32, error) {
+	fromDate := m.Job.Dated
+	if p := m.Previous; p != nil && p.DayFromDate != fromDate && m.agesRows() {
 		return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model counted days %s, but this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
 			dayOrigin(p.DayFromDate), dayOrigin(fromDate))
 	}
 	switch {
 	case fromDate:
-		year, month, date := r.job.Date.Date() // in its time zone
+		year, month, date := m.Job.Date.Date() // in its time zone
 		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
 		if day < 1 || day > math.MaxUint32 {
-			return 0, errkind.Errorf(errkind.Usage, "the job's date is %s, but it must be after 1970-01-01", r.job.Date.Format(time.DateOnly))
+			return 0, errkind.Errorf(errkind.Usage, "the job's date is %s, but it must be after 1970-01-01", m.Job.Date.Format(time.DateOnly))
 		}
-		if p := r.models.previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
+		if p := m.Previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
 			return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model is of %s, which is after this job's date, %s",
-				dayText(p.Day), r.job.Date.Format(time.DateOnly))
+				dayText(p.Day), m.Job.Date.Format(time.DateOnly))
 		}
 		return uint32(day), nil
-	case r.models.previous != nil && !r.models.previous.DayFromDate:
-		return r.models.previous.Day + 1, nil
+	case m.Previous != nil && !m.Previous.DayFromDate:
+		return m.Previous.Day + 1, nil
 	default:
 		return 1, nil
 	}
@@ -40,8 +40,8 @@ func dayText(day uint32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-func (r *run) agesRows() bool {
-	t := r.job.SparseTable
+func (m *Model) agesRows() bool {
+	t := m.Job.SparseTable
 	return t.ShowDecay != 1 || t.Expiry.UnseenDays > 0 || t.Expiry.MinShow > 0
 }
 

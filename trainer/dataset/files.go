@@ -1,0 +1,83 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"aibox/internal/humanize"
+	"aibox/reader/source"
+)
+
+// Files are the files that a run reads.
+type Files struct {
+	Train *source.Listing `json:"train"`
+	Eval  *source.Listing `json:"eval,omitempty"` // nil without data.eval
+}
+
+// named are the files of one key of the job file.
+type named struct {
+	key   string
+	files []source.File
+}
+
+// each are the files for training, and then those for evaluation.
+func (f Files) each() [2]named {
+	all := [2]named{{key: "data.train"}, {key: "data.eval"}}
+	for i, l := range []*source.Listing{f.Train, f.Eval} {
+		if l != nil {
+			all[i].files = l.Files
+		}
+	}
+	return all
+}
+
+// Differences says which of the files are others than those of an earlier run.
+func (f Files) Differences(earlier Files) (reasons []string) {
+	before := earlier.each()
+	for i, now := range f.each() {
+		if err := source.SameFiles(before[i].files, now.files); err != nil {
+			reasons = append(reasons, fmt.Sprintf("%s: %v", now.key, err))
+		}
+	}
+	return reasons
+}
+
+// Hash identifies the files: their names, lengths and times.
+func (f Files) Hash() string {
+	all := f.each()
+	data, err := json.Marshal([2][]source.File{all[0].files, all[1].files})
+	if err != nil {
+		panic(err) // plain fields
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Warnings says what looks wrong with the files: those that are read more often than the user may think, since
+// patterns may overlap, and compressed ones that have no bytes.
+func (f Files) Warnings() (warnings []string) {
+	// warn warns of those of the files that are like that, with their key, their number and one of them.
+	warn := func(l named, like func(source.File) bool, format string) {
+		files := slices.DeleteFunc(slices.Clone(l.files), func(f source.File) bool { return !like(f) })
+		if len(files) > 0 {
+			warnings = append(warnings, fmt.Sprintf(format, l.key, humanize.Count(int64(len(files)), "file"), files[0].URI))
+		}
+	}
+	all, seen := f.each(), map[string]bool{}
+	read := func(f source.File) bool { return seen[f.URI] }
+	again := func(f source.File) bool {
+		defer func() { seen[f.URI] = true }()
+		return read(f)
+	}
+	warn(all[0], again, "%s names %s more than once, such as %s: their examples are trained on each time")
+	warn(all[1], read, "%s has %s of data.train, such as %s: on examples that it was trained on, a model looks better than it is")
+	for i, l := range []*source.Listing{f.Train, f.Eval} {
+		if text := l.WithoutBytes(all[i].key); text != "" {
+			warnings = append(warnings, text)
+		}
+	}
+	return warnings
+}

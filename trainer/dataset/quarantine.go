@@ -1,0 +1,43 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// Quarantine is the file of bad rows. They may hold personal data, so only the owner of the file may read it.
+type Quarantine struct{ *os.File }
+
+// OpenQuarantine opens the file at path, which it makes if there is none. flag is more flags of os.OpenFile.
+func OpenQuarantine(path string, flag int) (*Quarantine, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("quarantine file: %w", err)
+	}
+	return &Quarantine{f}, nil
+}
+
+// Bytes is how long the file is.
+func (q *Quarantine) Bytes() (int64, error) {
+	size, err := q.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, fmt.Errorf("quarantine file: %w", err)
+	}
+	return size, nil
+}
+
+// Cut cuts the file to its first size bytes, and goes to their end.
+func (q *Quarantine) Cut(size int64) error {
+	info, err := q.Stat()
+	if err == nil && info.Size() > size {
+		err = q.Truncate(size)
+	}
+	if err == nil {
+		_, err = q.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		return fmt.Errorf("quarantine file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package remotesnapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"aibox/internal/errkind"
+	"aibox/sparsetable"
+	"aibox/trainer/jobparts"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/runstate"
+	"aibox/trainer/transfer"
+)
+
+// Before is what a run knows of the run before it, when it looks for a snapshot of that.
+type Before struct {
+	Lost       bool              // files of that run's table are lost on this machine
+	Uploaded   bool              // it has uploaded snapshots
+	Survivors  map[string]string // files that are left of its table
+	Distrusted string            // id of a snapshot whose files were found damaged
+	Models     func() bool       // reports whether there are models of earlier runs on this machine, so that the job does not begin its chain here
+}
+
+// Fetch brings the newest snapshot of this job to this
+// machine, as what an interrupted run left, and says what it brought; nil: there is none. It fails if the
+// remote directory cannot be read: whether hours of training can be saved is not known then,
+// and the user, not the run, decides to do without them (--fresh).
+func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, error) {
+	uri := s.Job.Snapshots.Remote
+	d, all, err := s.list(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if errors.Is(err, transfer.ErrAbsent) && !before.Lost && before.Models() {
+		s.Log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found; those of this run are uploaded when it is there", "remote", uri)
+		return nil, nil
+	}
+	if err == nil && len(all) == 0 && before.Uploaded && transfer.MountedPath(s.Sources, uri) != "" {
+		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
+	}
+	if err != nil {
+		return nil, errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job goes on: %w; start the job again when it can be read, or start over with --fresh", uri, err))
+	}
+	if len(all) == 0 {
+		s.Log.Info("snapshots.remote has no snapshot", "remote", uri)
+	}
+	what := "there is no snapshot of an interrupted run on this machine; the newest in snapshots.remote is restored"
+	if before.Lost {
+		what = "the newest snapshot in snapshots.remote is restored"
+	}
+	for _, m := range all {
+		if ok, err := s.usable(m); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		s.Log.Info(what, "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
+		brought, err := s.restore(ctx, d, m, s.Job.Output.ModelDir, before.Survivors, m.ID != before.Distrusted)
+		if err == nil {
+			return brought, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if errors.Is(err, modeldir.ErrLocked) {
+			return nil, err // another run, perhaps of the same job, goes on there
+		}
+		var lost *remote.DamagedError
+		if !errors.As(err, &lost) && !modeldir.Damaged(err) {
+			if before.Lost && modeldir.DiskLost(err) {
+				return nil, fmt.Errorf("the snapshot in snapshots.remote cannot be restored to this machine, on which a directory of the table is lost: %w; replace the disk, or take its directory out of sparse_table.dirs", err)
+			}
+			return nil, errkind.As(errkind.IO, fmt.Errorf("snapshot %d of this job in snapshots.remote %s cannot be brought to this machine: %w; start the job again, which goes on with what has arrived, or start over with --fresh", m.Number, uri, err))
+		}
+		s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "remote", uri, "snapshot", m.Number, "error", err)
+	}
+	return nil, nil
+}
+
+// restore brings a snapshot to the model directory dir, as what an interrupted run left, and uses files that are left there. late:
+// training goes on before all is there. Reports that are outside of
+// the job's model directory are put to their places if dir is that.
+func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Manifest, dir string, survivors map[string]string, late bool) (_ *report.Arrival, err error) {
+	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
+		return nil, err
+	}
+	to, err := modeldir.RestoreBeside(dir, m.ID, transfer.DirsFor(m, s.Job.SparseTable.Dirs))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	begun := time.Now()
+	brought, err := transfer.Bring(ctx, d, m, to, survivors, late, s.Log)
+	if err == nil {
+		err = to.CommitRun(ctx, m.Model, func(name string) string {
+			if dir != s.Job.Output.ModelDir {
+				return ""
+			}
+			return s.outsideReport(name)
+		})
+	}
+	var lost *remote.DamagedError
+	if errors.As(err, &lost) || modeldir.Damaged(err) {
+		err = errors.Join(err, to.Discard(), to.RemoveDiscarded())
+	}
+	if err != nil {
+		return nil, err
+	}
+	seconds := time.Since(begun).Seconds()
+	s.Log.Info("the snapshot is restored", "fetched_bytes", brought.Moved, "bytes_on_this_machine", brought.Kept, "bytes_still_fetched", brought.Later, "seconds", seconds)
+	return &report.Arrival{Remote: d.URI(), Bytes: m.Bytes(), FetchedBytes: brought.Moved, FetchedAgain: brought.Again, UsableSeconds: seconds, WholeSeconds: seconds}, nil
+}
+
+// outsideReport is where a report that is outside of the model directory belongs.
+func (s *Store) outsideReport(name string) string {
+	paths := report.Paths(s.Job)
+	if name == filepath.Base(paths["metrics"]) {
+		return paths["metrics"]
+	}
+	if paths["tensorboard"] == "" {
+		return ""
+	}
+	return filepath.Join(paths["tensorboard"], name)
+}
+
+// Restored is a snapshot in a directory of its own, of which only the rows are used.
+type Restored struct {
+	Name     string // of the snapshot
+	Step     int64
+	Examples int64
+	Arrival  report.Arrival
+	// Table are options that open its table, to read it, with half of the job's memory.
+	Table func() (sparsetable.Options, error)
+}
+
+// RestoreUntil restores the newest whole snapshot of the run that is not newer than a step to the directory dir; nil: there is none.
+func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, survivors map[string]string) (*Restored, error) {
+	d, err := s.openPresent("restoring a snapshot")
+	if err != nil {
+		return nil, err
+	}
+	all, faults, err := d.Snapshots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, fault := range faults {
+		s.Log.Warn("a snapshot in snapshots.remote cannot be read", "error", fault)
+	}
+	for _, m := range all {
+		if ok, err := s.usable(m); err != nil {
+			return nil, err
+		} else if !ok {
+			continue
+		}
+		at, _, err := runstate.Decode(m.Model)
+		if err != nil || at.Step > step {
+			continue
+		}
+		brought, err := s.restore(ctx, d, m, dir, survivors, false)
+		var damaged *remote.DamagedError
+		if errors.As(err, &damaged) {
+			s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "snapshot", m.Number, "error", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		table := func() (sparsetable.Options, error) {
+			o, err := modeldir.InterruptedTable(dir, jobparts.TableOptions(s.Job))
+			o.Logger, o.ReadOnly, o.SnapshotID, o.MustExist = s.Log, true, at.Snapshot, true
+			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
+			return o, err
+		}
+		return &Restored{fmt.Sprintf("%s@%d", d.URI(), m.Number), at.Step, at.Progress().Examples, *brought, table}, nil
+	}
+	return nil, nil
+}

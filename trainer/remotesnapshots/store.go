@@ -1,0 +1,125 @@
+package remotesnapshots
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"aibox/configs"
+	"aibox/reader/source"
+	"aibox/trainer/jobsource"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+	"aibox/trainer/runstate"
+	"aibox/trainer/transfer"
+)
+
+// Keep is how many snapshots of a run stay there: the one before the newest
+// is for the case that a file of that is damaged.
+const Keep = 2
+
+// Store is snapshots.remote of a run's job.
+type Store struct {
+	Job     *configs.Job
+	Sources *source.Sources
+	Version string // of the binary
+	Log     *slog.Logger
+	// Differences says why the run cannot go on with what another one has left.
+	Differences func(*runstate.Identity) ([]string, error)
+}
+
+func (s *Store) open(doing string) (*remote.Directory, error) {
+	return transfer.Open(s.Sources, s.Job.Snapshots.Remote, int64(s.Job.Output.RemoteBytesPerSecond), doing, s.Log)
+}
+
+// openPresent is open where snapshots.remote has to exist: where what is there decides from
+// where the run goes on, and where something is uploaded, which would otherwise lie beneath a file system
+// that is not mounted.
+func (s *Store) openPresent(doing string) (*remote.Directory, error) {
+	return transfer.OpenPresent(s.Sources, s.Job.Snapshots.Remote, int64(s.Job.Output.RemoteBytesPerSecond), doing, s.Log)
+}
+
+// list lists the snapshots that are there, also those of other jobs.
+func (s *Store) list(ctx context.Context) (d *remote.Directory, all []*remote.Manifest, err error) {
+	if d, err = s.openPresent("restoring a snapshot"); err != nil {
+		return nil, nil, err
+	}
+	var faults []error
+	err = transfer.WhileServerAway(ctx, time.Duration(s.Job.Data.HDFS.RetryMs)*time.Millisecond, s.Log, func() (err error) {
+		all, faults, err = d.Snapshots(ctx)
+		return err
+	})
+	for _, fault := range faults {
+		s.Log.Warn("a snapshot in snapshots.remote cannot be read", "remote", d.URI(), "error", fault)
+	}
+	return d, all, err
+}
+
+// usable reports whether what a manifest describes is of this job, and this run can go on from it.
+func (s *Store) usable(m *remote.Manifest) (bool, error) {
+	if m.Job != s.Job.PlainName() {
+		return false, nil
+	}
+	_, id, err := runstate.Decode(m.Model)
+	var reasons []string
+	if err != nil {
+		reasons = []string{err.Error()}
+	} else if reasons, err = s.Differences(id); err != nil {
+		return false, err
+	}
+	if len(reasons) > 0 {
+		s.Log.Info("a snapshot in snapshots.remote is not used, since this job differs from its", "snapshot", m.Number, "owner", m.Owner, "differences", strings.Join(reasons, "; "))
+	}
+	return len(reasons) == 0, nil
+}
+
+// publication is a snapshot, or another part of one, that the run with an identity uploads. model is what it says of itself.
+func (s *Store) publication(identity []byte, kind remote.Kind, step int64, model []byte) remote.Publication {
+	return remote.Publication{
+		Job: s.Job.PlainName(), Owner: s.owner(), Identity: fmt.Sprintf("%x", sha256.Sum256(model)), AiboxVersion: s.Version,
+		Kind: kind, Run: runKey(identity), Step: step, Model: model, Keep: Keep,
+	}
+}
+
+// owner is the Owner of the run's snapshots in a remote directory.
+func (s *Store) owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + ":" + modeldir.RealDir(s.Job.Output.ModelDir)
+}
+
+func runKey(identity []byte) string {
+	var id runstate.Identity
+	_ = json.Unmarshal(identity, &id) // the run wrote it
+	return id.Key()
+}
+
+// Remove removes the snapshots of a run whose model is committed, and whose Sources are closed.
+func (s *Store) Remove(ctx context.Context, identity []byte) {
+	last := *s
+	last.Sources = jobsource.New(s.Job, s.Log)
+	uri := s.Job.Snapshots.Remote
+	freed, err := last.remove(ctx, identity)
+	if err = errors.Join(err, last.Sources.Close()); err != nil {
+		s.Log.Warn("the run's snapshots in snapshots.remote could not be removed; the next run of the job on this machine removes them", "remote", uri, "error", err)
+	}
+	if freed > 0 {
+		s.Log.Info("the run's snapshots in snapshots.remote are removed", "remote", uri, "deleted_bytes", freed)
+	}
+}
+
+func (s *Store) remove(ctx context.Context, identity []byte) (freed int64, err error) {
+	d, err := s.open("")
+	if err != nil {
+		return 0, err
+	}
+	return d.RemoveSnapshots(ctx, s.Job.PlainName(), s.owner(), runKey(identity))
+}

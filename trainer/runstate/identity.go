@@ -1,0 +1,104 @@
+package runstate
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"aibox/configs"
+	"aibox/reader"
+	"aibox/trainer/chain"
+	"aibox/trainer/dataset"
+	"aibox/trainer/modeldir"
+)
+
+// Identity is what has to be the same in a process that goes on with a run.
+type Identity struct {
+	Job   string       `json:"job"`             // the effective job file
+	Night string       `json:"night,omitempty"` // the job's date, as in the manifest of its model
+	Start *chain.Start `json:"started_from,omitempty"`
+	dataset.Files
+	Statistics *reader.Statistics `json:"statistics"` // this and the next are computed by the run that began, and not compared
+	Split      *reader.Split      `json:"split,omitempty"`
+}
+
+// IdentityOf is that of a run of a job which starts from a model, nil for a new one.
+func IdentityOf(job *configs.Job, start *chain.Start, data *dataset.Data) (*Identity, error) {
+	var text bytes.Buffer
+	if err := job.Show(&text); err != nil {
+		return nil, err
+	}
+	return &Identity{Job: text.String(), Night: job.Night(), Start: start, Files: data.Files, Statistics: data.Statistics, Split: data.Split}, nil
+}
+
+// Key is equal for runs of which one goes on with the snapshots of the other.
+func (id *Identity) Key() string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(id.Job+"\n"+id.Night)))
+}
+
+// Differences says why a run of a job whose models are those of c cannot go on with what a run has left. The start of this run
+// is not known yet.
+func (id *Identity) Differences(job *configs.Job, c *chain.Chain, files dataset.Files) (reasons []string, err error) {
+	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
+	if err != nil { // a key was renamed or removed since
+		return []string{err.Error()}, nil
+	}
+	if reasons, err = jobDifferences(job, earlier); err != nil {
+		return nil, err
+	}
+	if night := job.Night(); night != id.Night {
+		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
+	}
+	if len(reasons) > 0 {
+		return reasons, nil // other data follow from that
+	}
+	if reason := c.OtherStart(id.Start); reason != "" {
+		reasons = append(reasons, reason)
+	}
+	return append(reasons, files.Differences(id.Files)...), nil
+}
+
+// DifferencesFrom says in what a run of a job differs from the one that made a model.
+func DifferencesFrom(m *modeldir.Model, job *configs.Job, files dataset.Files) ([]string, error) {
+	if now, before := job.Night(), m.OfNight(); now != before {
+		return []string{fmt.Sprintf("the night, which is %s there", before)}, nil
+	}
+	earlier, err := configs.Parse("the job of the model", m.Job, configs.LoadOptions{Saved: true})
+	if err != nil { // a key was renamed or removed since
+		return []string{err.Error()}, nil
+	}
+	reasons, err := jobDifferences(job, earlier)
+	if err == nil && len(reasons) == 0 && m.Inputs != files.Hash() {
+		reasons = append(reasons, "the files of data.train or data.eval")
+	}
+	return reasons, err
+}
+
+// jobDifferences are the keys in which a job differs from an earlier one, except those on which the model
+// does not depend.
+func jobDifferences(job, earlier *configs.Job) ([]string, error) {
+	keys, err := job.Differences(earlier)
+	if err != nil {
+		return nil, err
+	}
+	keys = slices.DeleteFunc(keys, mayDiffer)
+	if len(job.Engine.Devices) == len(earlier.Engine.Devices) { // a model depends on how many there are
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "engine.devices" })
+	}
+	return keys, nil
+}
+
+// mayDiffer reports whether a run goes on where this key of the job file differs: nothing
+// that was saved depends on it, and the model and the reports neither.
+func mayDiffer(key string) bool {
+	switch key {
+	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
+		return false
+	case "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs", "training.accept_diverged":
+		return true
+	}
+	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "recovery.") || strings.HasPrefix(key, "pipeline.")
+}

@@ -1,0 +1,50 @@
+package runstate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/configs"
+	"aibox/trainer/chain"
+	"aibox/trainer/dataset"
+	"aibox/trainer/internal/testjobs"
+)
+
+// TestDifferences: a run goes on with what another one has left unless what the model depends on is another, which is named; the
+// key of its snapshots depends on the job and its night.
+func TestDifferences(t *testing.T) {
+	dir := t.TempDir()
+	job := func(set ...string) *configs.Job {
+		j, err := testjobs.Parse("lr", append([]string{"data.train=[log.tsv]", "output.model_dir=" + dir}, set...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	before := job()
+	id, err := IdentityOf(before, nil, &dataset.Data{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := IdentityOf(before, nil, &dataset.Data{}); err != nil || same.Key() != id.Key() {
+		t.Errorf("the same job has another key, %v", err)
+	}
+	for set, want := range map[string]string{
+		"snapshots.every=1 pass":            "",
+		"recovery.mode=full":                "",
+		"pipeline.read_queue=3":             "",
+		"output.keep_generations=5":         "",
+		"training.accept_diverged=true":     "",
+		"pipeline.batches_per_pass=5":       "pipeline.batches_per_pass",
+		"training.batch_size=32":            "training.batch_size",
+		"optimizer.dense.learning_rate=0.5": "optimizer.dense.learning_rate",
+		"sparse_table.init_stddev=0.125":    "sparse_table.init_stddev",
+	} {
+		now := job(set)
+		reasons, err := id.Differences(now, chain.New(now, testjobs.Quiet.Logger), dataset.Files{})
+		if err != nil || !slices.Equal(reasons, slices.DeleteFunc(strings.Split(want, "; "), func(s string) bool { return s == "" })) {
+			t.Errorf("%s: %q, %v; want %q", set, reasons, err, want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+	"aibox/trainer/report"
+	"aibox/trainer/transfer"
+)
+
+// restoringTo are options that restore a model to start from out of output.remote, as a whole.
+func (m *Model) restoringTo(dir string) transfer.RestoreOptions {
+	return transfer.RestoreOptions{
+		From: m.Job.Output.Remote, To: dir, Dirs: m.Job.SparseTable.Dirs, BytesPerSecond: int64(m.Job.Output.RemoteBytesPerSecond),
+		Options: transfer.Options{Logger: m.Log, Version: m.Version}, Buckets: transfer.BucketsBefore,
+	}
+}
+
+// restoreLatest restores the newest model of an earlier run from output.remote, if there
+// is one, where the job's chain has none on this machine. It reports whether it did.
+func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
+	uri := m.Job.Output.Remote
+	if uri == "" {
+		return false, nil
+	}
+	o := m.restoringTo(m.Job.Output.ModelDir)
+	o.Job, o.Accept, o.Buckets = m.Job.PlainName(), m.Chain.MayStartFrom, transfer.BucketsLater
+	out, err := transfer.RestoreWith(ctx, m.Sources, o)
+	if errors.Is(err, transfer.ErrNoEarlier) {
+		m.Log.Warn("output.remote has models of this job, but none of an earlier night, and there is none on this machine: training begins with a new model", "remote", uri, "night", m.Job.Night())
+		return false, nil
+	}
+	if errors.Is(err, remote.ErrNone) {
+		m.Log.Info("output.remote has no model of an earlier run either", "reason", err)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote, which may have one, cannot be read: %w", errkind.As(errkind.IO, err))
+	}
+	*m.Restored = report.Arrival{Remote: uri, Bytes: out.Bytes, FetchedBytes: out.Moved, FetchedAgain: out.Again, UsableSeconds: out.Seconds, WholeSeconds: out.Seconds}
+	return true, nil
+}
+
+// restoreBeside restores a model from output.remote to the job's model directory.
+func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
+	o := m.restoringTo(m.Job.Output.ModelDir)
+	o.Job, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), accept, true, survivors
+	return transfer.RestoreWith(ctx, m.Sources, o)
+}
+
+// restoreStart restores a model from output.remote for this run alone.
+func (m *Model) restoreStart(ctx context.Context, identity string, survivors map[string]string) (*modeldir.Model, error) {
+	scratch := m.dir()
+	if _, err := modeldir.Generations(scratch); !errors.Is(err, modeldir.ErrNoModel) { // of a process that was killed
+		if err := modeldir.Remove(scratch); err != nil {
+			return nil, err
+		}
+	}
+	o := m.restoringTo(scratch)
+	o.Accept, o.Survivors = func(x *modeldir.Manifest) bool { return x.Identity() == identity }, survivors
+	out, err := transfer.RestoreWith(ctx, m.Sources, o)
+	if err != nil {
+		return nil, err
+	}
+	m.Log.Info("the model to start from is restored", "from", out.From, "fetched_bytes", out.Moved)
+	return modeldir.Open(scratch)
+}
+
+// dir is where, in the model directory, a model is restored that only this run starts from.
+func (m *Model) dir() string { return filepath.Join(m.Job.Output.ModelDir, "start") }
+
+// Remove deletes the model that was restored for this run, if one was. The run's table has
+// its rows, or there will be none.
+func (m *Model) Remove() {
+	p := m.Previous
+	if p == nil || p.Dir != m.dir() {
+		return
+	}
+	_ = p.Close() // it was only read
+	m.RemoveLeft()
+}
+
+// RemoveLeft deletes the model that was restored for a run, also for one that was killed then.
+func (m *Model) RemoveLeft() {
+	dir := m.dir()
+	if _, err := modeldir.Generations(dir); errors.Is(err, modeldir.ErrNoModel) {
+		return
+	}
+	if err := modeldir.Remove(dir); err != nil {
+		m.Log.Warn("the model that was restored to start from could not be deleted; it takes space on disk", "dir", dir, "error", err)
+	}
+}

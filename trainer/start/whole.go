@@ -1,0 +1,124 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"aibox/internal/errkind"
+	"aibox/trainer/chain"
+	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
+)
+
+// wholePrevious makes sure that the table of the model that training.warm_start: latest
+// stands for is whole. If it has lost files, it restores the same model from output.remote,
+// or the newest one there that the job may start from. It reports whether it did. A model that is not
+// the published one, since a night is trained again, is restored for this run alone.
+func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
+	p, err := modeldir.Open(c.Name)
+	if err != nil {
+		return false, nil // who opens it next says so
+	}
+	if c.Name != p.Dir {
+		return false, m.wholeEarlier(ctx, p)
+	}
+	identity := p.Identity()
+	lost, survivors := m.lossOf(ctx, p)
+	if err := p.Close(); err != nil || lost == nil { // it may be deleted meanwhile
+		return false, err
+	}
+	if m.Job.Output.Remote == "" {
+		return false, m.unusable(p, lost, "the job has no output.remote from which the model could be restored")
+	}
+	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", m.Job.Output.Remote, "error", lost)
+	out, err := m.restoreBeside(ctx, survivors, func(x *modeldir.Manifest) bool { return x.Identity() == identity })
+	var damaged *remote.DamagedError
+	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
+		m.Log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", m.Job.Output.Remote, "reason", err)
+		out, err = m.restoreBeside(ctx, nil, func(x *modeldir.Manifest) bool { return x.Identity() != identity && m.Chain.MayStartFrom(x) })
+	}
+	if err != nil {
+		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, lost, errkind.As(errkind.IO, err))
+	}
+	m.Lost = lost
+	m.Log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
+	return true, nil
+}
+
+// wholeEarlier is wholePrevious for a model that is not published. It leaves m.Previous as it is
+// if the model p, which it closes, is whole.
+func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
+	start := m.Chain.StartAt(p.Dir, &p.Manifest)
+	whole, err := m.wholeNamed(ctx, p)
+	if err != nil {
+		return err
+	}
+	if whole == p {
+		return p.Close()
+	}
+	m.Start, m.Previous = start, whole
+	return nil
+}
+
+// wholeNamed returns the model that training.warm_start names, which is p, and which it closes if
+// that is another one: if the table of p has lost files, the same model is restored from
+// output.remote, for this run alone. In its place in a model directory nothing changes.
+func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Model, error) {
+	lost, survivors := m.lossOf(ctx, p)
+	if lost == nil {
+		return p, nil
+	}
+	identity, uri := p.Identity(), m.Job.Output.Remote
+	if err := p.Close(); err != nil {
+		return nil, err
+	}
+	if uri == "" {
+		return nil, m.unusable(p, lost, "the job has no output.remote from which the model could be restored")
+	}
+	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote for this run", "model", p.Name, "remote", uri, "error", lost)
+	start, err := m.restoreStart(ctx, identity, survivors)
+	var damaged *remote.DamagedError
+	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
+		return nil, m.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", p.Name, lost, errkind.As(errkind.IO, err))
+	}
+	m.Lost = lost
+	return start, nil
+}
+
+// lossOf says what the table of a model has lost, and which files are left of it; nil: nothing.
+func (m *Model) lossOf(ctx context.Context, p *modeldir.Model) (lost *modeldir.LostError, survivors map[string]string) {
+	if fault := faultOfArriving(p); fault != nil {
+		return fault, nil
+	}
+	if !errors.As(p.CheckTable(ctx, m.Log), &lost) {
+		return nil, nil // whoever opens it says what else is wrong
+	}
+	return lost, p.Survivors()
+}
+
+// unusable is the error for a model to start from whose table has lost files. why says why it
+// cannot be restored.
+func (m *Model) unusable(p *modeldir.Model, lost error, why string) error {
+	return fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: %s; name another model in training.warm_start, or give an empty text to begin with a new one", p.Name, errkind.As(errkind.IO, lost), why)
+}
+
+// faultOfArriving says why the files of a model's table that have not all arrived never will; nil:
+// they may, or are there.
+func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
+	t := p.Arriving()
+	if t == nil {
+		return nil
+	}
+	said, err := remote.AnnouncedIn(t.Records...)
+	if err == nil && said != nil {
+		err = said.Fault()
+	}
+	if err == nil {
+		return nil
+	}
+	return &modeldir.LostError{Dirs: t.Dirs, Err: err}
+}
