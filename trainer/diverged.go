@@ -11,11 +11,11 @@ import (
 // checkLearned refuses a model that predicts worse than one that knows nothing but the share
 // of the positives, as one does that has diverged to predictions of 0 and 1: published, it would do
 // harm every hour until the next night. It is judged by the evaluation after the kept epoch or, where all data are
-// trained on, by the last line of the metrics of training, if that was long enough to learn anything.
+// trained on, by the last line of the metrics of training, if that was long enough to learn anything, or is hopeless.
 func (r *run) checkLearned(k *runstate.Kept) error {
 	where, report := r.state.OfEpoch(k.Epoch).Decisive()
-	if report == nil && k.Step-r.state.Engine.FirstStep >= fewSteps {
-		where, report = "the last training examples, each before it was trained on,", r.state.Recent
+	if recent := r.state.Recent; report == nil && recent != nil && (k.Step-r.state.Engine.FirstStep >= fewSteps || recent.LogLoss > hopeless) {
+		where, report = "the last training examples, each before it was trained on,", recent
 	}
 	if report == nil || r.job.Training.AcceptDiverged || !worseThanConstant(report) {
 		return nil
@@ -29,6 +29,9 @@ func (r *run) checkLearned(k *runstate.Kept) error {
 type worseError struct{ error }
 
 func (e *worseError) Unwrap() error { return e.error }
+
+// hopeless is a log loss that no model has which has learned nothing yet: one that predicts 0.5 has 0.69.
+const hopeless = 2
 
 // chance is by how many standard errors a log loss must be above the entropy of the labels, so
 // that a small set of examples does not refuse a model by chance.

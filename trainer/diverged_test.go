@@ -26,6 +26,7 @@ func TestDivergedModelsAreNotCommitted(t *testing.T) {
 	for name, set := range map[string][]string{
 		"in memory":          {"data.eval=[LOG/eval.tsv]"},
 		"no evaluation data": {"data.eval=[]"},
+		"few steps":          {"data.eval=[]", "training.max_examples=1200"},
 		"on SSD":             onSSD("data.eval=[]"),
 		"best epoch":         {"training.epochs=3", "training.early_stopping.metric=log_loss"},
 		"no snapshots":       {"snapshots.every=none"},
