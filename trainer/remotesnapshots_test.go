@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -369,5 +370,44 @@ func TestOneRemoteDirectory(t *testing.T) {
 	}
 	if left, _ := remoteFiles(t, strings.TrimPrefix(dir, "file://")+"/snapshots"); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestRemoteQuarantineIsPrivate: what a remote directory has of the bad rows can be read by its owner alone, as on the machine itself.
+func TestRemoteQuarantineIsPrivate(t *testing.T) {
+	dir := t.TempDir()
+	j := job(t, "deepfm", append(slices.Clip(resumeSettings(t, "bad rows")["bad rows"]), everyPass, "snapshots.remote="+dir)...)
+	found := map[bool]int{} // files there, by whether they have bad rows
+	opts := quiet
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.snapshots.wait()
+		if !r.snapshots.uploads.Finish(ctx) {
+			t.Error("a snapshot was not uploaded")
+		}
+		return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			rows := bytes.Contains(data, []byte(`"reason":`))
+			found[rows]++
+			if private := info.Mode().Perm() == 0o600; private != rows {
+				t.Errorf("%s: %v, bad rows: %v", path, info.Mode(), rows)
+			}
+			return nil
+		})
+	}
+	if _, err := Train(t.Context(), j, opts); err != nil {
+		t.Fatal(err)
+	}
+	if found[true] == 0 || found[false] == 0 {
+		t.Errorf("found %v", found)
 	}
 }

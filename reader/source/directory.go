@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -81,9 +82,9 @@ func (d *Directory) Open(ctx context.Context, name string, size, offset int64) (
 
 // Put writes a file of size bytes, which it reads from data, some of them several times
 // if a DataNode fails. The file appears under its name when it is whole and durable, and
-// replaces one of that name.
-func (d *Directory) Put(ctx context.Context, name string, data io.ReaderAt, size int64) error {
-	return d.fs.Put(ctx, d.at(name), data, size)
+// replaces one of that name. perm are its permissions, before the umask.
+func (d *Directory) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
+	return d.fs.Put(ctx, d.at(name), data, size, perm)
 }
 
 // Rename gives a file another name, atomically; it replaces a file of that name. The error

@@ -40,7 +40,7 @@ func directorySuite(t *testing.T, d *Directory) {
 	}
 	big := strings.Repeat("0123456789abcdef", 200_000)
 	for name, text := range map[string]string{"x/b": "two", "x/a": "", "x/.h": "h", "y/z/c": big} {
-		if err := d.Put(ctx, name, strings.NewReader(text), int64(len(text))); err != nil {
+		if err := d.Put(ctx, name, strings.NewReader(text), int64(len(text)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := read(name, int64(len(text))); err != nil || got != text {
@@ -50,7 +50,7 @@ func directorySuite(t *testing.T, d *Directory) {
 	if got := names("x"); got != ".h:1 a:0 b:3" {
 		t.Errorf("the directory has %q", got)
 	}
-	if err := d.Put(ctx, "x/b", strings.NewReader("other"), 5); err != nil { // replaces it
+	if err := d.Put(ctx, "x/b", strings.NewReader("other"), 5, 0o644); err != nil { // replaces it
 		t.Fatal(err)
 	}
 	if got, err := read("x/b", 5); err != nil || got != "other" {
@@ -83,7 +83,7 @@ func directorySuite(t *testing.T, d *Directory) {
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
-			if err := d.Put(ctx, fmt.Sprintf("many/%02d", i), strings.NewReader(big), int64(i)); err != nil {
+			if err := d.Put(ctx, fmt.Sprintf("many/%02d", i), strings.NewReader(big), int64(i), 0o644); err != nil {
 				t.Error(err)
 			}
 		})
@@ -94,7 +94,7 @@ func directorySuite(t *testing.T, d *Directory) {
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := d.Put(stopped, "stopped/x", strings.NewReader(big), int64(len(big))); !errors.Is(err, context.Canceled) {
+	if err := d.Put(stopped, "stopped/x", strings.NewReader(big), int64(len(big)), 0o644); !errors.Is(err, context.Canceled) {
 		t.Errorf("after it was told to stop: %v", err)
 	}
 	if got := names("stopped"); got != "" {
@@ -113,7 +113,7 @@ func TestLocalDirectory(t *testing.T) {
 		}
 		directorySuite(t, d)
 		// Data that are too short leave nothing behind.
-		if err := d.Put(t.Context(), "short/x", strings.NewReader("four"), 5); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := d.Put(t.Context(), "short/x", strings.NewReader("four"), 5, 0o644); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%v", err)
 		}
 		if list, err := d.List(t.Context(), "short"); err != nil || len(list) > 0 {
@@ -130,7 +130,7 @@ func TestLocalDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Put(t.Context(), "x", strings.NewReader("x"), 1); err == nil {
+	if err := d.Put(t.Context(), "x", strings.NewReader("x"), 1, 0o644); err == nil {
 		t.Error("a file is no directory")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -20,11 +21,11 @@ func (localFS) OpenOnce(ctx context.Context, path string, f fsys.File, offset in
 	return &localReader{ctx: ctx, f: f, file: file, data: directfile.With(file, os.O_RDONLY), offset: offset}, nil
 }
 
-func (localFS) Put(ctx context.Context, path string, data io.ReaderAt, size int64) error {
+func (localFS) Put(ctx context.Context, path string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	if err := makeDurable(filepath.Dir(path)); err != nil {
 		return err
 	}
-	w, err := createLocal(ctx, path, anyTemp)
+	w, err := createLocal(ctx, path, anyTemp, perm)
 	if err != nil {
 		return err
 	}

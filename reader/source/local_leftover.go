@@ -1,6 +1,7 @@
 package source
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,10 +24,10 @@ var anyTemp = regexp.MustCompile(`^\..+\.[0-9a-f]{12}(\.aibox)?\.tmp$`)
 
 // createTemp begins a file at path. The lock shows that the temporary file has a writer; it
 // is nil where the file system has no locks.
-func createTemp(path string) (file *atomicfile.File, lock *os.File, err error) {
+func createTemp(path string, perm fs.FileMode) (file *atomicfile.File, lock *os.File, err error) {
 	for {
 		temp := fsys.TempName(path)
-		if file, err = atomicfile.Create(path, temp, os.O_EXCL, 0o644); err != nil {
+		if file, err = atomicfile.Create(path, temp, os.O_EXCL, perm); err != nil {
 			return nil, nil, err
 		}
 		lock, taken := lockTemp(temp)

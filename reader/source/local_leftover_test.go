@@ -32,13 +32,13 @@ func TestLocalLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Put(t.Context(), "x/new", strings.NewReader("new"), 3); err != nil {
+	if err := d.Put(t.Context(), "x/new", strings.NewReader("new"), 3, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := alive.Prepare(); err != nil { // which closes the file
 		t.Fatal(err)
 	}
-	if err := d.Put(t.Context(), "x/new", strings.NewReader("new"), 3); err != nil {
+	if err := d.Put(t.Context(), "x/new", strings.NewReader("new"), 3, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := alive.Close(); err != nil {

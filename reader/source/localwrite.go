@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,11 +25,11 @@ type localWriter struct {
 }
 
 func (localFS) Create(ctx context.Context, path string) (Writer, error) {
-	return createLocal(ctx, path, fsys.OwnTemp)
+	return createLocal(ctx, path, fsys.OwnTemp, fsys.Perm)
 }
 
 // createLocal begins a local file, and removes what killed writers have left beside it under names that match.
-func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp) (Writer, error) {
+func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp, perm fs.FileMode) (Writer, error) {
 	path, err := behindLinks(path)
 	if err != nil {
 		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
@@ -41,7 +42,7 @@ func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp) (Wr
 		return nil, &Error{Op: "create", URI: path, Kind: ErrUnsupported, Err: err}
 	}
 	removeLocalLeftovers(filepath.Dir(path), leftovers)
-	file, lock, err := createTemp(path)
+	file, lock, err := createTemp(path, perm)
 	if err != nil {
 		return nil, fsys.OSError("create", path, err)
 	}

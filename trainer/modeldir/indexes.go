@@ -114,7 +114,7 @@ func (x *Indexes) write(id uint64, write func(w io.Writer, since uint64) error) 
 	}
 	name := fmt.Sprintf("%s%s-%d", pagesName, x.token, x.written)
 	x.written++
-	written := indexFile{PortableFile{name, info.Size(), true, func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }}, id, f}
+	written := indexFile{PortableFile{Name: name, Bytes: info.Size(), Unique: true, Open: func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }}, id, f}
 	x.open = append(x.open, written)
 	return append(files, written), nil
 }

@@ -30,10 +30,11 @@ const (
 
 // PortableFile is a file of a generation.
 type PortableFile struct {
-	Name   string // with slashes
-	Bytes  int64
-	Unique bool // as in sparsetable.PortableFile
-	Open   func() (sparsetable.OpenFile, error)
+	Name    string // with slashes
+	Bytes   int64
+	Unique  bool // as in sparsetable.PortableFile
+	Private bool // nobody but its owner may read it
+	Open    func() (sparsetable.OpenFile, error)
 }
 
 // Portable are the files of a generation, which stay as they are until Close.
@@ -68,7 +69,7 @@ func (p *Portable) Close() error {
 }
 
 func (p *Portable) add(name, at string, bytes int64, unique bool) {
-	p.Files = append(p.Files, PortableFile{name, bytes, unique, func() (sparsetable.OpenFile, error) { return os.Open(at) }})
+	p.Files = append(p.Files, PortableFile{Name: name, Bytes: bytes, Unique: unique, Open: func() (sparsetable.OpenFile, error) { return os.Open(at) }})
 }
 
 func (m *Model) collect(p *Portable) error {
@@ -92,7 +93,7 @@ func (m *Model) collect(p *Portable) error {
 		return err
 	}
 	for _, f := range files {
-		p.Files = append(p.Files, PortableFile{path.Join(tableName, f.Name), f.Bytes, f.Unique, f.Open})
+		p.Files = append(p.Files, PortableFile{Name: path.Join(tableName, f.Name), Bytes: f.Bytes, Unique: f.Unique, Open: f.Open})
 	}
 	if o.Kind != sparsetable.KindSSD {
 		return nil
@@ -163,7 +164,7 @@ func (p *Portable) addIndex(name, dir string, write func(io.Writer) error) error
 	if err != nil {
 		return err
 	}
-	p.Files = append(p.Files, PortableFile{name, info.Size(), false, func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }})
+	p.Files = append(p.Files, PortableFile{Name: name, Bytes: info.Size(), Open: func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }})
 	return nil
 }
 

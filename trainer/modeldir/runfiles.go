@@ -112,7 +112,7 @@ func (p *RunFiles) hold(name, at string, bytes int64) error {
 	if info.Size() < bytes {
 		return fmt.Errorf("%s has %d bytes, but had %d when the snapshot was fixed", at, info.Size(), bytes)
 	}
-	p.Files = append(p.Files, PortableFile{name, bytes, false, func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }})
+	p.Files = append(p.Files, PortableFile{Name: name, Bytes: bytes, Private: path.Base(name) == quarantineName, Open: func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }})
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (p *RunFiles) addOfTable(f sparsetable.PortableFile) {
 		}
 		return
 	}
-	p.Files = append(p.Files, PortableFile{name, f.Bytes, f.Unique, f.Open})
+	p.Files = append(p.Files, PortableFile{Name: name, Bytes: f.Bytes, Unique: f.Unique, Open: f.Open})
 }
 
 // WriteIndexes adds the indexes of the table's snapshots to the files, which takes as long

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path"
@@ -23,7 +24,7 @@ import (
 type Store interface {
 	List(ctx context.Context, dir string) ([]source.Entry, error)
 	Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error)
-	Put(ctx context.Context, name string, data io.ReaderAt, size int64) error
+	Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error
 	Rename(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, name string) error
 }

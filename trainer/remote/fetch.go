@@ -129,7 +129,7 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 		fe.progress(f.Bytes)
 		return nil
 	}
-	out, err := directfile.Open(to+PartSuffix, os.O_RDWR|os.O_CREATE, 0o644)
+	out, err := directfile.Open(to+PartSuffix, os.O_RDWR|os.O_CREATE, perm(f.Private))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
 	"strconv"
@@ -83,8 +84,18 @@ type File struct {
 	Bytes int64  `json:"bytes"`
 	// Unique says that no other file ever had this name: of files of the same name, the
 	// longer one begins with the bytes of the shorter one.
-	Unique bool   `json:"unique,omitempty"`
-	Parts  []Part `json:"parts"`
+	Unique bool `json:"unique,omitempty"`
+	// Private says that nobody but its owner may read the file.
+	Private bool   `json:"private,omitempty"`
+	Parts   []Part `json:"parts"`
+}
+
+// perm are the permissions of a file.
+func perm(private bool) fs.FileMode {
+	if private {
+		return 0o600
+	}
+	return 0o644
 }
 
 // Part is a part of a file, in the order of the parts. Each is an object of its own.

@@ -19,7 +19,9 @@ type Local struct {
 	// Unique says that no other file ever had this name, and that it only grows. So what
 	// the remote directory has of a file of this name is not read.
 	Unique bool
-	Open   func() (ReaderAt, error)
+	// Private says that nobody but its owner may read the file, there or where it is fetched.
+	Private bool
+	Open    func() (ReaderAt, error)
 }
 
 // ReaderAt is an open Local.
@@ -189,7 +191,7 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	pl := &plan{manifest: m, sources: make(map[string]bool)}
 	next := 0
 	for _, l := range p.Files {
-		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique}
+		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique, Private: l.Private}
 		begun, from, id := c.begun(&l)
 		if id != "" {
 			f.Parts = begun

@@ -131,7 +131,7 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 	if err != nil {
 		return nil, err
 	}
-	if err := d.store.Put(ctx, pl.manifest.pendingName(), bytes.NewReader(data), int64(len(data))); err != nil {
+	if err := d.store.Put(ctx, pl.manifest.pendingName(), bytes.NewReader(data), int64(len(data)), perm(false)); err != nil {
 		return nil, err
 	}
 	now, err := d.scan(ctx)
@@ -230,7 +230,7 @@ func (d *Directory) put(ctx context.Context, l *Local, part *Part, offset int64)
 	data := &watchedReaderAt{data: limitedReaderAt{ctx, d.limit, f}, offset: offset, bytes: part.Bytes, failed: func(err error) {
 		cancel(fmt.Errorf("reading %s: %w", l.Name, err)) // no attempt can succeed
 	}}
-	return d.store.Put(ctx, path.Join(objectsDir, part.Object), data, part.Bytes)
+	return d.store.Put(ctx, path.Join(objectsDir, part.Object), data, part.Bytes, perm(l.Private))
 }
 
 // watchedReaderAt is a part of a file. It tells of the first failure to read it, which the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -67,7 +68,7 @@ func (s *memStore) Open(_ context.Context, name string, size, offset int64) (io.
 	return io.NopCloser(bytes.NewReader(f.data[offset:size])), nil
 }
 
-func (s *memStore) Put(_ context.Context, name string, data io.ReaderAt, size int64) error {
+func (s *memStore) Put(_ context.Context, name string, data io.ReaderAt, size int64, _ fs.FileMode) error {
 	all, err := io.ReadAll(io.NewSectionReader(data, 0, size))
 	if err != nil {
 		return err
@@ -201,8 +202,8 @@ func (s *faultyStore) Open(ctx context.Context, name string, size, offset int64)
 	return out, err
 }
 
-func (s *faultyStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64) error {
-	return s.do(func() error { return s.memStore.Put(ctx, name, data, size) })
+func (s *faultyStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
+	return s.do(func() error { return s.memStore.Put(ctx, name, data, size, perm) })
 }
 
 func (s *faultyStore) Rename(ctx context.Context, from, to string) error {
@@ -230,9 +231,9 @@ func (s *fullStore) used() (bytes int64) {
 	return bytes
 }
 
-func (s *fullStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64) error {
+func (s *fullStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	if strings.HasPrefix(name, objectsDir) && s.used()+size > s.capacity {
 		return &source.Error{Op: "write", URI: name, Kind: source.ErrFailed, Err: syscall.ENOSPC}
 	}
-	return s.memStore.Put(ctx, name, data, size)
+	return s.memStore.Put(ctx, name, data, size, perm)
 }

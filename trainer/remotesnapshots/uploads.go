@@ -224,7 +224,7 @@ func (u *Uploads) upload(ctx context.Context, step int64, files *modeldir.RunFil
 	}
 	p := u.store.publication(u.source.Identity, remote.Snapshot, step, record)
 	for _, f := range files.Files {
-		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})
+		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Private: f.Private, Open: func() (remote.ReaderAt, error) { return f.Open() }})
 	}
 	return d.Publish(ctx, p)
 }

@@ -3,9 +3,13 @@ package fsys
 import (
 	"context"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 )
+
+// Perm are the permissions of files, before the umask, where nothing else is said.
+const Perm fs.FileMode = 0o644
 
 // FileSystem is what local files and HDFS have in common. Paths are absolute
 // or relative local paths, or absolute HDFS paths. Errors are *Error.
@@ -21,8 +25,8 @@ type FileSystem interface {
 	OpenOnce(ctx context.Context, path string, f File, offset int64) (io.ReadCloser, error)
 	OpenAt(ctx context.Context, path string, f File) (ReaderAtCloser, error)
 	Create(ctx context.Context, path string) (Writer, error)
-	// Put writes a file, which appears under its name when it is whole and durable.
-	Put(ctx context.Context, path string, data io.ReaderAt, size int64) error
+	// Put writes a file, which appears under its name, with these permissions, when it is whole and durable.
+	Put(ctx context.Context, path string, data io.ReaderAt, size int64, perm fs.FileMode) error
 	Rename(ctx context.Context, from, to string) error
 	Remove(ctx context.Context, path string) error
 }

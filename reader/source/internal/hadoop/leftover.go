@@ -55,7 +55,7 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	if err != nil {
 		return false
 	}
-	mode := emptyMessage("FsPermissionProto").set("perm", uint32(0o644))
+	mode := emptyMessage("FsPermissionProto").set("perm", uint32(fsys.Perm))
 	req, resp := emptyMessage("CreateRequestProto"), emptyMessage("CreateResponseProto")
 	req.set("src", temp).set("masked", mode).set("clientName", s.client.Name()).set("createFlag", uint32(1))
 	req.set("createParent", false).set("replication", uint32(defaults.Replication)).set("blockSize", uint64(defaults.BlockSize))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -40,12 +41,12 @@ const (
 // errNoPipeline says that a block could be written to no DataNode.
 var errNoPipeline = errors.New("no DataNodes accept a block of the file")
 
-func (s *session) upload(temp string, data io.ReaderAt, size int64) error {
+func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	defaults, err := s.client.ServerDefaults()
 	if err != nil {
 		return err
 	}
-	if _, err := s.client.CreateFile(temp, defaults.Replication, defaults.BlockSize, 0o644); err != nil {
+	if _, err := s.client.CreateFile(temp, defaults.Replication, defaults.BlockSize, perm); err != nil {
 		return err
 	}
 	u := &upload{s: s, ctx: s.ctx, temp: temp, data: data, size: size}

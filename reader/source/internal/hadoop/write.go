@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 
@@ -25,6 +26,7 @@ type writer struct {
 	spool *os.File    // nil: data were there before
 	data  io.ReaderAt // what is uploaded
 	size  int64
+	perm  fs.FileMode
 	temp  string // the path of the uploaded file; "": there is none yet
 	err   error  // first failure
 	done  bool
@@ -46,17 +48,17 @@ func (c *Cluster) Create(ctx context.Context, p string) (fsys.Writer, error) {
 		_ = w.spool.Close() // err says more
 		return nil, fsys.OSError("create", w.spool.Name(), err)
 	}
-	w.data = w.spool
+	w.data, w.perm = w.spool, fsys.Perm
 	return w, nil
 }
 
 // put writes size bytes of data, which are read several times if DataNodes fail.
-func (c *Cluster) Put(ctx context.Context, p string, data io.ReaderAt, size int64) error {
+func (c *Cluster) Put(ctx context.Context, p string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	w, err := c.newWriter(ctx, p)
 	if err != nil {
 		return err
 	}
-	w.data, w.size = data, size
+	w.data, w.size, w.perm = data, size, perm
 	return w.Close()
 }
 
@@ -190,7 +192,7 @@ func (w *writer) rename(s *session) error {
 // upload makes one attempt.
 func (w *writer) upload(s *session) error {
 	temp := fsys.TempName(w.path)
-	err := s.upload(temp, w.data, w.size)
+	err := s.upload(temp, w.data, w.size, w.perm)
 	if err == nil {
 		w.temp = temp
 	} else {
