@@ -108,7 +108,7 @@
 //
 // Four parts know nothing of schemas and examples: package rowtext cuts text
 // into lines and cells, package parquetcolumn reads and writes columns of Parquet, package
-// numbering numbers keys, and package rowfile writes rows. What lines, cells, columns and keys mean is said here.
+// numbering numbers keys, and package rowwriter writes rows. What lines, cells, columns and keys mean is said here.
 //
 // # Memory
 //

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"aibox/reader/internal/rowfile"
+	"aibox/reader/internal/rowwriter"
 	"aibox/reader/source"
 )
 
@@ -198,7 +198,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 func TestHugeLineTakesLittleMemory(t *testing.T) {
 	var packed bytes.Buffer
-	w, err := rowfile.Compress(source.Zstd, &packed)
+	w, err := rowwriter.Compress(source.Zstd, &packed)
 	if err != nil {
 		t.Fatal(err)
 	}

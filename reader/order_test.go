@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"aibox/reader/internal/rowfile"
+	"aibox/reader/internal/rowwriter"
 	"aibox/reader/source"
 )
 
@@ -21,7 +21,7 @@ import (
 func packed(t testing.TB, c source.Compression, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := rowfile.Compress(c, &b)
+	w, err := rowwriter.Compress(c, &b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,22 +8,22 @@ import (
 	"slices"
 
 	"aibox/reader/internal/parquetcolumn"
-	"aibox/reader/internal/rowfile"
+	"aibox/reader/internal/rowwriter"
 	"aibox/reader/source"
 )
 
 // RowFile writes rows into a file. Nothing is visible under the file's name before Close has
 // returned nil. It is for one goroutine.
-type RowFile = rowfile.File
+type RowFile = rowwriter.File
 
 // CloseAll completes several files so that all of them appear or none does, as far as that can be.
-func CloseAll(files []*RowFile) error { return rowfile.CloseAll(files) }
+func CloseAll(files []*RowFile) error { return rowwriter.CloseAll(files) }
 
 // CreateRows creates a file of rows in the format, compressed as its name says (.gz, .zst,
 // .snappy; Parquet compresses by itself). schema.Format is ignored, and columns of all roles
 // are written. A Reader with the same schema reads the same examples from the file as from a
 // CSV file with these cells. The only exception is features of LibSVM and LibFFM that are not
-// numbers: see package rowfile.
+// numbers: see package rowwriter.
 func CreateRows(ctx context.Context, sources *source.Sources, uri string, format Format, schema Schema) (*RowFile, error) {
 	compression := source.CompressionOf(uri)
 	if format == FormatParquet && compression != source.NoCompression {
@@ -32,7 +32,7 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 	schema.Format = format
 	schema = WithIndices(schema)
 	s := schema.withDefaults()
-	f, err := rowfile.Create(ctx, sources, uri, len(s.Columns), func(w io.Writer) (rowfile.Encoder, error) {
+	f, err := rowwriter.Create(ctx, sources, uri, len(s.Columns), func(w io.Writer) (rowwriter.Encoder, error) {
 		if err := errors.Join(schema.check()...); err != nil {
 			return nil, fmt.Errorf("reader: write %v: %w", format, err)
 		}
@@ -44,39 +44,39 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 	return f, nil
 }
 
-func newRowEncoder(s *Schema, w io.Writer) (rowfile.Encoder, error) {
+func newRowEncoder(s *Schema, w io.Writer) (rowwriter.Encoder, error) {
 	switch {
 	case s.Format.delimited():
-		how := rowfile.Delimited{Header: s.Header, Delimiter: s.Delimiter, Quoted: s.Quoting == QuotingRFC4180}
+		how := rowwriter.Delimited{Header: s.Header, Delimiter: s.Delimiter, Quoted: s.Quoting == QuotingRFC4180}
 		for i := range s.Columns {
 			how.Columns = append(how.Columns, s.Columns[i].Name)
 		}
 		if len(s.NullValues) > 0 {
 			how.Null = s.NullValues[0]
 		}
-		return rowfile.NewDelimited(w, how)
+		return rowwriter.NewDelimited(w, how)
 	case s.Format.Indexed():
-		return rowfile.NewTokens(w, writtenTokens(s)), nil
+		return rowwriter.NewTokens(w, writtenTokens(s)), nil
 	default:
 		return parquetcolumn.NewWriter(w, writtenColumns(s.Columns)), nil
 	}
 }
 
 // writtenTokens says how a LibSVM or LibFFM file is written.
-func writtenTokens(s *Schema) rowfile.Tokens {
-	how := rowfile.Tokens{Label: s.column(s.labelColumn()), Query: s.column(queryColumn), FFM: s.Format == FormatLibFFM}
+func writtenTokens(s *Schema) rowwriter.Tokens {
+	how := rowwriter.Tokens{Label: s.column(s.labelColumn()), Query: s.column(queryColumn), FFM: s.Format == FormatLibFFM}
 	for i := range s.Columns {
 		c := &s.Columns[i]
-		t := rowfile.Token{
+		t := rowwriter.Token{
 			Name: c.Name, Field: c.FieldNumber, First: c.IndexRange[0], Last: c.IndexRange[1], Separator: c.Separator, WeightSeparator: c.WeightSeparator,
 		}
 		switch {
 		case !c.HasIndexRange && !c.HasFieldNumber:
 		case c.Role == RoleDense:
-			t.Kind = rowfile.Dense
+			t.Kind = rowwriter.Dense
 		case c.Role == RoleSparse:
 			seed := spaceSeed(c.space())
-			t.Kind, t.Key = rowfile.Sparse, func(value []byte) uint64 { return keyIn(seed, value) }
+			t.Kind, t.Key = rowwriter.Sparse, func(value []byte) uint64 { return keyIn(seed, value) }
 		}
 		how.Columns = append(how.Columns, t)
 	}

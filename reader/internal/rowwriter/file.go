@@ -1,4 +1,4 @@
-package rowfile
+package rowwriter
 
 import (
 	"context"
