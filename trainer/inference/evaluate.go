@@ -2,6 +2,7 @@ package inference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"aibox/reader"
@@ -9,6 +10,7 @@ import (
 	"aibox/trainer/engine"
 	"aibox/trainer/flow"
 	"aibox/trainer/metrics"
+	"aibox/trainer/program"
 	"aibox/trainer/report"
 )
 
@@ -39,13 +41,13 @@ func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bo
 	acc := metrics.New(metrics.Options{
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.Shift,
 	})
-	seen := int64(0) // examples of earlier mini-batches
+	seen := int64(0)   // examples of the mini-batches whose results have come
+	var expected []int // examples of those whose results may come with a later call
 	f := flow.Flow{
 		Stages: ev.Stages, Reader: r, Mode: sparsetable.PullLookup,
 		Batch: func(b *reader.Batch) error {
-			first := seen + 1
-			seen += int64(b.N)
-			err := ev.Engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
+			expected = append(expected, b.N)
+			return ev.Engine.Infer(engine.Batch{Batch: b}, func(res *engine.Result) error {
 				b := res.Batch
 				if ev.each != nil {
 					if err := ev.each(b, res.Logits); err != nil {
@@ -58,12 +60,9 @@ func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bo
 					}
 				}
 				ev.Status.Batch(res.Step, b.N)
+				seen, expected = seen+int64(b.N), expected[1:]
 				return nil
 			})
-			if err != nil {
-				return fmt.Errorf("mini-batch of the examples %d to %d: %w", first, seen, err)
-			}
-			return nil
 		},
 		Hooks: flow.Hooks{
 			Started: ev.Status.Pipeline,
@@ -74,6 +73,9 @@ func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bo
 		},
 	}
 	if _, err := f.Run(ctx); err != nil {
+		if errors.Is(err, program.ErrNotFinite) && len(expected) > 0 {
+			err = fmt.Errorf("mini-batch of the examples %d to %d: %w", seen+1, seen+int64(expected[0]), err)
+		}
 		return metrics.Report{}, err
 	}
 	return acc.Report(), nil
