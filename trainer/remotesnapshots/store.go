@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
 	"aibox/configs"
 	"aibox/reader/source"
 	"aibox/trainer/jobsource"
-	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
@@ -88,13 +86,7 @@ func (s *Store) publication(identity []byte, kind remote.Kind, step int64, model
 }
 
 // owner is the Owner of the run's snapshots in a remote directory.
-func (s *Store) owner() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + ":" + modeldir.RealDir(s.Job.Output.ModelDir)
-}
+func (s *Store) owner() string { return transfer.OwnerOf(s.Job.Output.ModelDir) }
 
 func runKey(identity []byte) string {
 	var id runstate.Identity

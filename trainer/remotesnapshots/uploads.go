@@ -14,6 +14,7 @@ import (
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
+	"aibox/trainer/transfer"
 )
 
 // Source is the run whose snapshots are uploaded.
@@ -223,8 +224,6 @@ func (u *Uploads) upload(ctx context.Context, step int64, files *modeldir.RunFil
 		return nil, err
 	}
 	p := u.store.publication(u.source.Identity, remote.Snapshot, step, record)
-	for _, f := range files.Files {
-		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Private: f.Private, Open: func() (remote.ReaderAt, error) { return f.Open() }})
-	}
+	p.Files = transfer.Locals(files.Files)
 	return d.Publish(ctx, p)
 }

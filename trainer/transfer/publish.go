@@ -138,19 +138,31 @@ func publication(m *modeldir.Model, files *modeldir.Portable, o *publishing) (*r
 	if err != nil {
 		return nil, err
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
 	p := &remote.Publication{
-		Job: o.jobName(&m.Manifest), Owner: host + ":" + modeldir.RealDir(m.Dir), Identity: m.Identity(), ParentIdentity: m.StartedFrom.Identity,
+		Job: o.jobName(&m.Manifest), Owner: OwnerOf(m.Dir), Identity: m.Identity(), ParentIdentity: m.StartedFrom.Identity,
 		AiboxVersion: o.Version, Number: m.Number(), Model: manifest, Keep: o.job.Output.RemoteKeepGenerations,
 	}
 	if m.NightDir {
 		p.Night = nightOf
 	}
-	for _, f := range files.Files {
-		p.Files = append(p.Files, remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Open: func() (remote.ReaderAt, error) { return f.Open() }})
-	}
+	p.Files = Locals(files.Files)
 	return p, nil
+}
+
+// OwnerOf is the Owner of what is published from a model directory on this machine.
+func OwnerOf(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + ":" + modeldir.RealDir(dir)
+}
+
+// Locals are files of a generation as package remote publishes them.
+func Locals(files []modeldir.PortableFile) []remote.Local {
+	locals := make([]remote.Local, len(files))
+	for i, f := range files {
+		locals[i] = remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Private: f.Private, Open: func() (remote.ReaderAt, error) { return f.Open() }}
+	}
+	return locals
 }
