@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 
+	"aibox/internal/cores"
 	"aibox/reader/source"
 )
 
@@ -157,7 +157,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.AheadChunks = defaultAheadChunks
 	}
 	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
+		o.Threads = cores.Count()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -2,11 +2,11 @@ package trainer
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/cores"
 	"aibox/internal/humanize"
 	"aibox/pipeline"
 	"aibox/sparsetable"
@@ -23,11 +23,11 @@ const coresBusy = 0.8
 // process used in it, and files is the number of training files. The text is empty if no
 // stage has worked.
 func bound(job *configs.Job, stages []pipeline.StageStats, busy float64, files int) string {
-	cores := runtime.GOMAXPROCS(0)
-	load := fmt.Sprintf("while the %d cores were busy for %.0f %% of the time", cores, 100*min(busy, 1))
+	count := cores.Count()
+	load := fmt.Sprintf("while the %d cores were busy for %.0f %% of the time", count, 100*min(busy, 1))
 	switch pipeline.Limiting(stages) {
 	case flow.StageRead:
-		return "reading, " + load + ": " + fasterReading(job, cores, busy, files)
+		return "reading, " + load + ": " + fasterReading(job, count, busy, files)
 	case flow.StageTable:
 		return "the table, " + load + ": " + fasterTable(job)
 	case flow.StageLearn:
@@ -35,7 +35,7 @@ func bound(job *configs.Job, stages []pipeline.StageStats, busy float64, files i
 		if read, train := stages[0].Busy, stages[len(stages)-1].Busy; busy >= coresBusy && 2*read > train {
 			name = "training and, hardly less, reading, "
 		}
-		return name + load + ": " + fasterTraining(job, cores, busy)
+		return name + load + ": " + fasterTraining(job, count, busy)
 	}
 	return ""
 }

@@ -1,10 +1,10 @@
 package kernel
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"aibox/internal/cores"
 	"aibox/internal/panics"
 )
 
@@ -20,7 +20,7 @@ func Threads() int {
 	if n := threads.Load(); n > 0 {
 		return int(n)
 	}
-	return runtime.GOMAXPROCS(0)
+	return cores.Count()
 }
 
 // nextChunk returns how many of the remaining elements a thread takes at once: half of its

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/cores"
 	"aibox/reader"
 	"aibox/reader/source"
 )
@@ -138,7 +138,7 @@ func ReaderThreads(job *configs.Job) int {
 	if n := job.Pipeline.ReaderThreads; n > 0 {
 		return n
 	}
-	return runtime.GOMAXPROCS(0)
+	return cores.Count()
 }
 
 // Compressed says whether a job's text is compressed, as far as names tell.

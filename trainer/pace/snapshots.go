@@ -1,10 +1,10 @@
 package pace
 
 import (
-	"runtime"
 	"time"
 
 	"aibox/configs"
+	"aibox/internal/cores"
 	"aibox/sparsetable"
 )
 
@@ -40,7 +40,7 @@ type Snapshots struct {
 func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
 	p := Snapshots{
 		every: job.Snapshots.Interval(), begun: time.Now(),
-		interval: leastSnapshotInterval, share: 1 / float64(runtime.GOMAXPROCS(0)), size: size,
+		interval: leastSnapshotInterval, share: 1 / float64(cores.Count()), size: size,
 	}
 	switch {
 	case job.SparseTable.Kind == sparsetable.KindSSD: // the devices are written and read for training too

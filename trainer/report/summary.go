@@ -2,9 +2,9 @@ package report
 
 import (
 	"encoding/json"
-	"runtime"
 	"time"
 
+	"aibox/internal/cores"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -107,7 +107,7 @@ func (e *Epoch) Decisive() (where string, report *metrics.Report) {
 
 // Busy is the share of the cores' time that the process used.
 func (e *Epoch) Busy() float64 {
-	return e.CPU / (e.Seconds * float64(runtime.GOMAXPROCS(0)))
+	return e.CPU / (e.Seconds * float64(cores.Count()))
 }
 
 // StageStats are the stages' measurements that say which one bounded the epoch.

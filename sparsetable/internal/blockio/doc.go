@@ -10,7 +10,8 @@
 // with O_DIRECT. And a goroutine in a blocking pread keeps its processor until the
 // runtime's monitor takes it away, so that with GOMAXPROCS = 2 there are few more than
 // two reads in flight; so reads go through io_uring, which takes a whole batch in one
-// system call and works on it while every goroutine computes.
+// system call and works on it while every goroutine computes. What still sleeps, the goroutine
+// that waits for completions and those that write, has a processor of its own: see internal/cores.
 //
 // # Parts
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+
+	"aibox/internal/cores"
 )
 
 // Mode says whether files bypass the page cache.
@@ -85,6 +87,7 @@ func Open(ctx context.Context, dir string, opts Options) (Device, error) {
 	if d.engine, err = openEngine(d, opts); err != nil {
 		return nil, err
 	}
+	d.asleep = cores.Sleepers()
 	return d, nil
 }
 

@@ -20,6 +20,7 @@ type osDevice struct {
 	readOnly bool
 	depth    int
 	engine   engine
+	asleep   func() // gives back the processor for goroutines that sleep in system calls
 	closed   atomic.Bool
 
 	stats struct {
@@ -211,5 +212,6 @@ func (d *osDevice) Close() error {
 	if d.closed.Swap(true) {
 		return nil
 	}
+	defer d.asleep()
 	return d.engine.close()
 }
