@@ -43,7 +43,7 @@ template <class... A> static Kernel kernel(void (*f)(A...)) {
 	return {{type_letter<A>()...}, [f](void **args) { call(f, args, std::index_sequence_for<A...>()); }};
 }
 
-enum { SHARED_BYTES = 48 << 10, MOST_THREADS = 1024, STACK_BYTES = 64 << 10 };
+enum { SHARED_BYTES = 64 << 10, MOST_THREADS = 1024, STACK_BYTES = 64 << 10 };
 thread_local float shared[SHARED_BYTES / sizeof(float)];
 
 struct Thread {
