@@ -87,5 +87,5 @@ func placeOf(sources *source.Sources, uri string) string {
 }
 
 func placeOfPath(uri string) string {
-	return remote.Place(strings.TrimRight(strings.TrimPrefix(uri, "file://"), "/"))
+	return remote.Place(strings.TrimRight(source.Path(uri), "/"))
 }

@@ -45,7 +45,7 @@ func refused(t *testing.T, dir, far string) (command string) {
 // that its model was made from, has published there. It is when the file system is back, or when the
 // command that the error names has been given. The first model is published anywhere.
 func TestNotMounted(t *testing.T) {
-	for name, scheme := range map[string]string{"path": "", "URI": "file://"} {
+	for name, scheme := range map[string]string{"path": "", "URI": "file://", "URI with a host": "file://localhost"} {
 		for _, removed := range []bool{false, true} {
 			far, dir := filepath.Join(t.TempDir(), "far"), model(t)
 			makeModel(t, dir, scheme+far)
