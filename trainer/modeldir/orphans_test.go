@@ -27,12 +27,16 @@ func TestOrphansAreListedByReaders(t *testing.T) {
 	defer lock.Close()
 	asReader := func(do func()) {
 		if os.Geteuid() == 0 {
-			runtime.LockOSThread() // not unlocked unless its thread is as it was
+			runtime.LockOSThread() // what follows is true of this thread alone
 			if err := unix.Setfsuid(65534); err != nil {
 				t.Fatal(err)
 			}
-			defer runtime.UnlockOSThread()
-			defer unix.Setfsuid(0)
+			defer func() {
+				if err := unix.Setfsuid(0); err != nil {
+					t.Fatal(err) // the thread ends with the test
+				}
+				runtime.UnlockOSThread()
+			}()
 		}
 		if _, err := os.OpenFile(name, os.O_RDWR, 0); err == nil {
 			t.Fatal("the test may write")
