@@ -131,7 +131,8 @@ func (l *loader) checkRemote(key, uri, what string) {
 	if scheme, _, ok := strings.Cut(uri, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.sound(key) {
 		l.faultAt(key, "%s: %s to hdfs:// or to a path", quote(uri), what)
 	}
-	if uri != "" && path.Clean(strings.TrimPrefix(uri, "file://")) == path.Clean(l.job.Output.ModelDir) && l.sound(key, "output.model_dir") {
+	local := strings.TrimPrefix(strings.Replace(uri, "file://localhost/", "file:///", 1), "file://")
+	if uri != "" && path.Clean(local) == path.Clean(l.job.Output.ModelDir) && l.sound(key, "output.model_dir") {
 		l.faultAt(key, "is the same directory as output.model_dir; name one on HDFS or on another machine")
 	}
 }

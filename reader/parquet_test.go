@@ -37,6 +37,44 @@ func TestParquetTypesAsFeatures(t *testing.T) {
 	}
 }
 
+// TestDifferencesAsFeatures: integers of 32 bits, as DuckDB writes them in data pages with differences, are read as what
+// they are, in columns of every role. See the test of parquetfile for what is in the file.
+func TestDifferencesAsFeatures(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{
+		{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleDense}, {Name: "i", Role: RoleSparse}, {Name: "list", Role: RoleSparse},
+	}}
+	passes, counts := mustRead(t, testOptions(s, filepath.Join("..", "internal", "parquetfile", "testdata", "delta_duckdb.parquet")))
+	if counts.Examples != 300 || counts.BadRows != 0 {
+		t.Fatalf("%+v", counts)
+	}
+	u := func(i int) uint32 { return uint32(i * 2654435761) }
+	text := func(x any) []byte { return fmt.Append(nil, x) }
+	var dense []float32
+	keys := map[uint64]bool{}
+	for i := 1; i <= 300; i++ {
+		dense = append(dense, float32(float64(u(i))))
+		keys[Key("i", text(int64(u(i))-1<<31))] = true
+		if i%3 > 0 {
+			keys[Key("list", text(u(i)))] = true
+		}
+		if i%3 == 2 {
+			keys[Key("list", text(u(i+1)))] = true
+		}
+	}
+	var got []float32
+	for _, p := range passes {
+		for i := range p.Batches {
+			got = append(got, p.Batches[i].Dense...)
+		}
+		for _, key := range p.Keys {
+			delete(keys, key)
+		}
+	}
+	if !slices.Equal(got, dense) || len(keys) > 0 {
+		t.Errorf("%d keys are missing; %d dense values begin with %v", len(keys), len(got), got[:min(len(got), 10)])
+	}
+}
+
 // damagedRows are three row groups of 100 rows, the second of which has a damaged
 // page of column B from row 50 on.
 func damagedRows(t *testing.T) string {

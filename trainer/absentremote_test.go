@@ -157,7 +157,7 @@ func TestPublishedBeneathMount(t *testing.T) {
 }
 
 // TestRemoteMistyped: neither a first night nor a publication makes a remote directory in a directory that does not
-// exist; where only its own name is new, both begin it, and say so.
+// exist, and no night publishes into data; where only its own name is new, both begin it, and say so.
 func TestRemoteMistyped(t *testing.T) {
 	at := t.TempDir()
 	m := newMachine(t, "", `training.warm_start=""`)
@@ -165,6 +165,13 @@ func TestRemoteMistyped(t *testing.T) {
 	_, err := m.train("2026-11-21", "output.remote="+wrong)
 	if !errors.Is(err, transfer.ErrAbsent) || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mkdir -p "+wrong) {
 		t.Errorf("a first night: %v", err)
+	}
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "day_0.tsv"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.train("2026-11-21", "output.remote="+data); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "output.remote: remote directory "+data+": it has no models, but other files, such as day_0.tsv") {
+		t.Errorf("a first night with data there: %v", err)
 	}
 	if s := m.night("2026-11-21", "output.remote="+right); s.Published == nil {
 		t.Errorf("it is not published: %s", s.NotPublished)

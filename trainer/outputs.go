@@ -39,12 +39,12 @@ func refuseOtherModels(job *configs.Job) error {
 }
 
 // checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
-func (r *run) checkFirstRemote() error {
+func (r *run) checkFirstRemote(ctx context.Context) error {
 	uri := r.job.Output.Remote
 	if uri == "" || r.models.Chain.Exists() { // it may be away for a night
 		return nil
 	}
-	if err := transfer.CheckPlace(r.data.Sources, uri); err != nil {
+	if err := transfer.CheckPlace(ctx, r.data.Sources, uri); err != nil {
 		return fmt.Errorf("output.remote: %w", err)
 	}
 	return nil

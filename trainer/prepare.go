@@ -83,7 +83,7 @@ func (r *run) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkFirstRemote(); err != nil {
+	if err := r.checkFirstRemote(ctx); err != nil {
 		return err
 	}
 	if r.table.day, err = r.models.Day(); err != nil {

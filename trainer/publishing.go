@@ -95,7 +95,7 @@ func (r *run) trainsAgain(lost *modeldir.LostError) bool {
 // sameRemote reports whether two URIs name the same remote directory.
 func sameRemote(a, b string) bool {
 	place := func(uri string) string {
-		return remote.Place(strings.TrimRight(strings.TrimPrefix(uri, "file://"), "/"))
+		return remote.Place(strings.TrimRight(source.Path(uri), "/"))
 	}
 	return place(a) == place(b)
 }

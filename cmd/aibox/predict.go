@@ -16,7 +16,8 @@ func predictCommand() *cli.Command {
 Labels are not needed; if the data have them, they are written too. Nor are weights of
 examples, or the column of data.group_by. No row is left out silently: a bad or lost row
 ends the command, unless --keep-bad-rows is given, with which bad rows are written
-without a prediction.
+without a prediction. A prediction that is not a finite number ends the command in any case:
+the model has diverged, or a number in the row is far from those that it was trained on.
 
 Lists of Parquet stay lists in Parquet. In text, their values are separated by the column's
 separator, or by "|" if it has none; then a value that contains "|" ends the command,

@@ -22,7 +22,8 @@ already is left as it is. The models from which it was made, and which could not
 published in their nights, are published before it. The model appears there when all of it is there. After an
 interruption, the same command goes on where it ended. Where the directory of a mounted
 file system is empty although models of DIR were there, it may not be mounted: that is an
-error, which says how to begin it anew if they were deleted on purpose. After a rollback, the model of
+error, which says how to begin it anew if they were deleted on purpose. So is a directory that
+has other files, such as data, and no models. After a rollback, the model of
 DIR becomes the newest one there again. Of the job's models there, as
 many stay as output.remote_keep_generations of the model's job allows: the newest or, with a
 date in output.model_dir, those of the latest nights, beside the one that is published.

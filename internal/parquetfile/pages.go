@@ -34,11 +34,15 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
 	}
 	pages := chunk.PagesFrom(checker)
-	if meta.Type != format.Boolean {
+	column, ok := chunk.Node().(*parquet.Column)
+	if !ok || meta.Type != format.Boolean && meta.Type != format.Int32 {
 		return pages, nil
 	}
-	checker.booleans = &booleanPages{Pages: pages, r: r, codec: parquet.LookupCompressionCodec(meta.Codec)}
-	return checker.booleans, nil
+	checker.stored = &storedPages{r: r, codec: parquet.LookupCompressionCodec(meta.Codec), column: column}
+	if meta.Type == format.Boolean {
+		return &booleanPages{pages, checker.stored}, nil
+	}
+	return &int32Pages{pages, checker.stored}, nil
 }
 
 const (
@@ -60,7 +64,7 @@ type pageChecker struct {
 	values  int64  // of the column
 	largest int64  // bytes of a page
 
-	booleans *booleanPages // gets the headers; nil: of a column of another type
+	stored *storedPages // gets the headers; nil: nobody needs them
 }
 
 // ReadAt is io.ReaderAt's. The library reads a column from its beginning to its end.
@@ -101,8 +105,8 @@ func (c *pageChecker) check(data []byte, offset int64) error {
 		if err := c.checkHeader(header, begin); err != nil {
 			return err
 		}
-		if c.booleans != nil {
-			c.booleans.note(header, begin)
+		if c.stored != nil {
+			c.stored.note(header, begin)
 		}
 		c.next, c.seen = begin+int64(header.CompressedPageSize), nil
 		if c.next >= c.end {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ type converter struct {
 
 func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	o := c.options
-	if o.From.Listing, err = o.From.Sources.List(ctx, o.From.URIs); err != nil {
+	if err := list(ctx, &o.From, "the input"); err != nil {
 		return nil, err
 	}
 	given := len(o.From.Schema.Columns) > 0
@@ -181,6 +182,15 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 		summary.Unmatched = append(summary.Unmatched, t.unmatched)
 	}
 	return summary, nil
+}
+
+// list lists the files of what is called so, and warns of those that may have been cut off.
+func list(ctx context.Context, o *reader.Options, called string) (err error) {
+	o.Listing, err = o.Sources.List(ctx, o.URIs)
+	if text := o.Listing.WithoutBytes(called); text != "" {
+		cmp.Or(o.Logger, slog.Default()).Warn(text)
+	}
+	return err
 }
 
 // abort discards the files.

@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -315,5 +317,30 @@ func TestThresholdedLabels(t *testing.T) {
 	}
 	if got, want := content(t, c.To[0]), "rating,timestamp\n0,9\n0,100\n0,200\n1,300\n1,200\n"; got != want || summary.Label != "rating" {
 		t.Errorf("%q, want %q; %+v", got, want, summary)
+	}
+}
+
+// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty, in the input and in a side
+// table: rows of them may be lost.
+func TestInputWithoutBytes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "rows-1.csv", []byte("y,a\n1,x\n"))
+	none := write(t, dir, "rows-2.csv.gz", nil)
+	write(t, dir, "side-1.csv", []byte("a,b\nx,7\n"))
+	side := write(t, dir, "side-2.csv.zst", nil)
+	var log bytes.Buffer
+	csv := reader.Schema{Format: reader.FormatCSV, Header: true}
+	o := Options{
+		From: testOptions(csv, filepath.Join(dir, "rows-*")), To: []string{filepath.Join(dir, "out.csv")}, Format: reader.FormatCSV, Header: true,
+		Joins: []Join{{Table: reader.Options{URIs: []string{filepath.Join(dir, "side-*")}, Schema: csv}, On: "a"}},
+	}
+	o.From.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for called, name := range map[string]string{"the input": none, "the side table": side} {
+		if !strings.Contains(log.String(), called+" has 1 compressed file of 0 bytes, such as "+name) {
+			t.Errorf("no word of %s:\n%s", name, &log)
+		}
 	}
 }

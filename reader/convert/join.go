@@ -50,7 +50,7 @@ func loadJoin(ctx context.Context, j *Join, options *Options, available []string
 	o, from := j.Table, &options.From
 	o.KeepLists = from.KeepLists
 	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
-	if o.Listing, err = o.Sources.List(ctx, o.URIs); err != nil {
+	if err := list(ctx, &o, "the side table"); err != nil {
 		return nil, where(err)
 	}
 	names, err := reader.ColumnNames(ctx, o)

@@ -6,7 +6,7 @@
 //
 // # URIs
 //
-// A URI is a local path (optionally file://), or hdfs://authority/path, where
+// A URI is a local path (optionally file:// or file://localhost), or hdfs://authority/path, where
 // the authority is host:port, a name service of hdfs-site.xml, or empty for
 // fs.defaultFS. The path may be a file, a directory, or a glob with *, ?,
 // [a-z], {a,b}, and ** for directories at any depth. A directory stands for all files below it. Names that start

@@ -98,9 +98,11 @@ func TestExpandLocal(t *testing.T) {
 func TestExpandDetails(t *testing.T) {
 	dir := tree(t, "a.gz")
 	s := New(Options{})
-	files, err := s.Expand(context.Background(), []string{"file://" + dir + "/a.gz"})
-	if err != nil || len(files) != 1 || files[0].Size != 4 || files[0].Compression != Gzip || files[0].URI != dir+"/a.gz" {
-		t.Errorf("got %+v, %v", files, err)
+	for _, prefix := range []string{"file://", "file://localhost", "FILE://LocalHost"} {
+		files, err := s.Expand(context.Background(), []string{prefix + dir + "/a.gz"})
+		if err != nil || len(files) != 1 || files[0].Size != 4 || files[0].Compression != Gzip || files[0].URI != dir+"/a.gz" {
+			t.Errorf("%s: got %+v, %v", prefix, files, err)
+		}
 	}
 	if _, err := s.Expand(context.Background(), []string{"s3://bucket/a"}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("s3: %v", err)

@@ -69,9 +69,14 @@ func (s *Sources) Close() error {
 // fileScheme is the scheme of local files, which paths without a scheme are, too.
 const fileScheme = "file"
 
-// splitURI returns the scheme of a URI, as it is written, and what follows it.
+// splitURI returns the scheme of a URI, as it is written, and what follows it. The host of a local file may be
+// named (RFC 8089): file://localhost/data is file:///data.
 func splitURI(uri string) (scheme, rest string) {
 	if scheme, rest, ok := strings.Cut(uri, "://"); ok {
+		const host = "localhost"
+		if strings.EqualFold(scheme, fileScheme) && len(rest) > len(host) && strings.EqualFold(rest[:len(host)], host) && rest[len(host)] == '/' {
+			rest = rest[len(host):]
+		}
 		return scheme, rest
 	}
 	return fileScheme, uri
@@ -81,6 +86,14 @@ func splitURI(uri string) (scheme, rest string) {
 func IsLocal(uri string) bool {
 	scheme, _ := splitURI(uri)
 	return strings.EqualFold(scheme, fileScheme)
+}
+
+// Path is the path of local files that a URI names; that of others is the URI.
+func Path(uri string) string {
+	if scheme, rest := splitURI(uri); strings.EqualFold(scheme, fileScheme) {
+		return rest
+	}
+	return uri
 }
 
 // resolve finds the file system of a URI and the path in it.

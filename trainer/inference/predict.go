@@ -13,6 +13,7 @@ import (
 	"aibox/reader"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
+	"aibox/trainer/program"
 	"aibox/trainer/report"
 )
 
@@ -164,11 +165,14 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 	return nil
 }
 
-// explainBadRow adds to the error about a bad or lost row what can be done about it.
+// explainBadRow adds to the error about a bad or lost row what can be done about it, and to that about a row without a
+// finite prediction that it is no bad row.
 func explainBadRow(err error, keepBad bool) error {
 	var bad *reader.BadRowsError
 	var lost *reader.LostDataError
 	switch {
+	case errors.Is(err, program.ErrNotFinite) && keepBad:
+		return fmt.Errorf("%w; --keep-bad-rows keeps rows that cannot be read, and this one can be: either the model has diverged, or a number in the row is far from those that it was trained on", err)
 	case errors.As(err, &bad) && !keepBad && bad.Worst.Reason == reader.ReasonOutput:
 		bad.Limit = "the limit of 0 bad rows"
 		return fmt.Errorf("%w: the values of its list are separated by \"|\" in text, and one of them contains that; write .parquet, which keeps lists, or leave the column out; with --keep-bad-rows the list is written all the same", err)

@@ -104,7 +104,8 @@ func TestPredictNeedsFeaturesAlone(t *testing.T) {
 	}
 }
 
-// TestPredictSaysWhereALogitIsNotFinite: the number of the mini-batch's first example is in the error.
+// TestPredictSaysWhereALogitIsNotFinite: the number of the mini-batch's first example is in the error. Such a
+// row is no bad row, and the error says that, too.
 func TestPredictSaysWhereALogitIsNotFinite(t *testing.T) {
 	j := testjobs.Job(t, "dcn_v2", "data.columns[3]={name: D3, role: dense}", "training.accept_diverged=true")
 	train(t, j)
@@ -114,9 +115,14 @@ func TestPredictSaysWhereALogitIsNotFinite(t *testing.T) {
 	if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: filepath.Join(dir, "p.csv")})
-	if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "mini-batch of the examples 65 to 71: ") || !strings.Contains(err.Error(), "logit of example 6 of the mini-batch") {
-		t.Errorf("%v", err)
+	for _, keep := range []bool{false, true} {
+		_, err := testjobs.Load(t, j.Output.ModelDir).Predict(t.Context(), inference.PredictOptions{Data: []string{in}, Output: filepath.Join(dir, "p.csv"), KeepBadRows: keep})
+		if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "mini-batch of the examples 65 to 71: ") || !strings.Contains(err.Error(), "logit of example 6 of the mini-batch") {
+			t.Errorf("%v", err)
+		}
+		if strings.Contains(err.Error(), "--keep-bad-rows keeps rows that cannot be read, and this one can be") != keep {
+			t.Errorf("with --keep-bad-rows %t: %v", keep, err)
+		}
 	}
 }
 

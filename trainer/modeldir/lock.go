@@ -83,7 +83,11 @@ var errRead = errors.New("another process reads the model; the next run on this 
 // lockRemoving takes the lock of a generation that is to be deleted; if a reader holds
 // it, the error is errRead. The result is nil where files cannot be locked.
 func lockRemoving(gen string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(gen, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	path := filepath.Join(gen, lockName)
+	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // who only asks whether it may be deleted
+		lock, err = os.Open(path)
+	}
 	if err != nil {
 		return nil, nil // the attempt to delete it will report what is wrong
 	}

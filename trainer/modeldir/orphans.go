@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/sparsetable"
 )
 
@@ -141,16 +143,24 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 	return o, nil
 }
 
-// isRunning reports whether a run has the lock of dir.
+// isRunning reports whether a run has the lock of dir. Who asks need only be able to read.
 func isRunning(dir string) (bool, error) {
-	if gone(filepath.Join(dir, lockName)) {
+	lock, err := os.Open(filepath.Join(dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	lock, err := lockRun(dir)
-	if err != nil || lock == nil {
-		return err == nil, err
+	if err != nil {
+		return false, err
 	}
-	return false, lock.Close()
+	defer lock.Close()
+	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return true, nil
+	default:
+		return false, fmt.Errorf("locking %s: %w", dir, err)
+	}
 }
 
 // usage returns how many bytes the files in dir take, and when the last one was written.

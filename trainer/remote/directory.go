@@ -108,6 +108,22 @@ func (d *Directory) Begun(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all, func(e source.Entry) bool { return e.IsDir && e.Name == generationsDir }), nil
 }
 
+// Foreign is the name of a file or directory in the directory that no remote directory has; "": there is none. What
+// file systems and Hadoop keep in directories, and what is hidden, does not count.
+func (d *Directory) Foreign(ctx context.Context) (string, error) {
+	all, err := d.store.List(ctx, "")
+	if err != nil {
+		return "", fmt.Errorf("the remote directory %s: %w", d.uri, err)
+	}
+	own := append(kindDirs[:], objectsDir, pendingDir, "lost+found")
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name, ".") && !strings.HasPrefix(e.Name, "_") && !slices.Contains(own, e.Name) {
+			return e.Name, nil
+		}
+	}
+	return "", nil
+}
+
 // Begin is the path of a subdirectory by which Begun tells, of the remote directory with a path in the
 // local file system.
 func Begin(dir string) string { return filepath.Join(dir, generationsDir) }

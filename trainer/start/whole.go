@@ -13,19 +13,27 @@ import (
 
 // wholePrevious makes sure that the table of the model that training.warm_start: latest
 // stands for is whole. If it has lost files, it restores the same model from output.remote,
-// or the newest one there that the job may start from. It reports whether it did. A model that is not
+// or the newest one there that the job may start from; if other files of the model are lost, the same model or none. It
+// reports whether it did. A model that is not
 // the published one, since a night is trained again, is restored for this run alone.
 func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
 	p, err := modeldir.Open(c.Name)
 	if err != nil {
-		return false, nil // who opens it next says so
+		return m.restoreOwn(ctx, c, err)
 	}
 	if c.Name != p.Dir {
 		return false, m.wholeEarlier(ctx, p)
 	}
 	identity := p.Identity()
 	lost, survivors := m.lossOf(ctx, p)
+	var own error
+	if lost == nil {
+		own = m.ownLossOf(ctx, p)
+	}
 	if err := p.Close(); err != nil || lost == nil { // it may be deleted meanwhile
+		if own != nil && err == nil {
+			return m.restoreOwn(ctx, c, own)
+		}
 		return false, err
 	}
 	if m.Job.Output.Remote == "" {

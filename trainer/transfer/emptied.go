@@ -19,15 +19,19 @@ import (
 var ErrEmptied = errkind.New(errkind.IO, "there are no models there, and there have been")
 
 // checkEmptied fails with ErrEmptied if the model would be published to a directory that has no
-// models, as that in which a file system is not mounted, although those of the model directory have been there. HDFS is
-// not mounted, so there somebody has deleted them, who wants those that are made from now on.
+// models, as that in which a file system is not mounted, although those of the model directory have been there, and with
+// another error if it has files of something else instead. HDFS is not mounted, so there somebody has deleted them, who wants
+// those that are made from now on.
 func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sources *source.Sources, m *modeldir.Model) error {
 	if begun, err := d.Begun(ctx); err != nil || begun {
 		return err
 	}
 	knows := o.knownBy(m, placeOf(sources, d.URI()))
 	if knows == "" {
-		if err := CheckPlace(sources, d.URI()); err != nil {
+		if err := CheckPlace(ctx, sources, d.URI()); err != nil {
+			return err
+		}
+		if err := checkForeign(ctx, d); err != nil { // on HDFS
 			return err
 		}
 		o.Logger.Info("the remote directory has no models yet; this one is the first", "remote", d.URI())
@@ -83,5 +87,5 @@ func placeOf(sources *source.Sources, uri string) string {
 }
 
 func placeOfPath(uri string) string {
-	return remote.Place(strings.TrimRight(strings.TrimPrefix(uri, "file://"), "/"))
+	return remote.Place(strings.TrimRight(source.Path(uri), "/"))
 }

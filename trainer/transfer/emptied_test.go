@@ -45,7 +45,7 @@ func refused(t *testing.T, dir, far string) (command string) {
 // that its model was made from, has published there. It is when the file system is back, or when the
 // command that the error names has been given. The first model is published anywhere.
 func TestNotMounted(t *testing.T) {
-	for name, scheme := range map[string]string{"path": "", "URI": "file://"} {
+	for name, scheme := range map[string]string{"path": "", "URI": "file://", "URI with a host": "file://localhost"} {
 		for _, removed := range []bool{false, true} {
 			far, dir := filepath.Join(t.TempDir(), "far"), model(t)
 			makeModel(t, dir, scheme+far)
@@ -150,5 +150,43 @@ func TestEmptiedElsewhere(t *testing.T) {
 	o := &publishing{job, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 	if err := o.checkEmptied(t.Context(), openStore("hdfs://localhost:1/far/", store), sources, m); err != nil || !strings.Contains(log.String(), "has lost the models") {
 		t.Errorf("%v\n%s", err, &log)
+	}
+}
+
+// TestForeignFiles: no model is published to a directory that has other files, such as data, instead of models; it is
+// to one that has what file systems keep there, snapshots, or a subdirectory that somebody has made to begin it.
+func TestForeignFiles(t *testing.T) {
+	for _, c := range []struct {
+		name    string // a file, or a directory if it ends with a slash
+		begun   bool
+		refused bool
+	}{{"day_0.tsv", false, true}, {"day=2026-11-20/", false, true}, {"day_0.tsv", true, false}, {"lost+found/", false, false}, {".snapshot/", false, false}, {"snapshots/", false, false}} {
+		dir, far := model(t), t.TempDir()
+		makeModel(t, dir, far)
+		at := filepath.Join(far, c.name)
+		err := os.MkdirAll(at, 0o755)
+		if !strings.HasSuffix(c.name, "/") {
+			err = errors.Join(os.Remove(at), os.WriteFile(at, []byte("data"), 0o644))
+		}
+		if c.begun {
+			err = errors.Join(err, os.Mkdir(filepath.Join(far, "generations"), 0o755))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = publish(t, dir)
+		if (err != nil) != c.refused {
+			t.Errorf("%s, begun: %t: %v", c.name, c.begun, err)
+		}
+		if err == nil {
+			continue
+		}
+		name := strings.TrimSuffix(c.name, "/")
+		if errkind.Of(t.Context(), err) != errkind.Usage || !strings.Contains(err.Error(), far) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "make its subdirectory generations") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if left, err := os.ReadDir(far); err != nil || len(left) != 1 {
+			t.Errorf("%s: what was refused has written %v, %v", c.name, left, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,8 +53,8 @@ func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doin
 }
 
 // CheckPlace fails with ErrAbsent if a remote directory of a mounted file system may not begin: then a
-// path with a mistake in it, or one in a file system that is not mounted, would become a new one. The directory that it is in has to exist.
-func CheckPlace(sources *source.Sources, uri string) error {
+// path with a mistake in it, or one in a file system that is not mounted, would become a new one. The directory that it is in has to exist. It also fails if the remote directory has other files, and no models.
+func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error {
 	path := MountedPath(sources, uri)
 	if path == "" {
 		return nil
@@ -61,7 +62,24 @@ func CheckPlace(sources *source.Sources, uri string) error {
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("remote directory %s: %w, nor does the directory that it is in: is the path right, and its file system mounted? To begin it: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
 	}
-	return nil
+	store, err := sources.Directory(uri)
+	if err != nil {
+		return err
+	}
+	return checkForeign(ctx, remote.Open(uri, store, remote.Options{}))
+}
+
+// checkForeign fails if the directory, which may have no models yet, has files of something else, such as data: whoever
+// reads those would read models with them.
+func checkForeign(ctx context.Context, d *remote.Directory) error {
+	if begun, err := d.Begun(ctx); err != nil || begun {
+		return err
+	}
+	name, err := d.Foreign(ctx)
+	if err != nil || name == "" {
+		return err
+	}
+	return errkind.Errorf(errkind.Usage, "remote directory %s: it has no models, but other files, such as %s: who reads those would read models with them; name a directory of its own. If models are to be beside these files, make its subdirectory generations", d.URI(), name)
 }
 
 // MountedPath is the path of a remote directory that is on a mounted file system; "": it is not.
