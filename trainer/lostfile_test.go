@@ -3,6 +3,7 @@ package trainer
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"aibox/internal/errkind"
@@ -42,6 +43,21 @@ func TestModelLosesFile(t *testing.T) {
 				m.said("output.remote does not have that model as a whole")
 			})
 		}
+	}
+}
+
+// TestModelLosesCatalog: a night whose start lacks a file of the table's catalog in the model directory, and which is nowhere else, ends at
+// once, since the table of that directory cannot be had from what is left, and says what is missing and what to do.
+func TestModelLosesCatalog(t *testing.T) {
+	m := newMachine(t, "", onTwoDisks("sparse_table.dirs=[]", "training.epochs=1")...)
+	m.night("2026-11-21")
+	m.removeFiles(t, filepath.Join("model", "gen-*", "table", "catalog", "MANIFEST-*"))
+	_, err := m.train("2026-11-22")
+	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "MANIFEST-") || !strings.Contains(err.Error(), "is missing there, and every run") {
+		t.Errorf("the night ended with %v", err)
+	}
+	if strings.Contains(m.log.String(), "begins again") {
+		t.Errorf("the job began again:\n%s", m.log.String())
 	}
 }
 

@@ -46,11 +46,15 @@ func (m *Model) faultOf(ctx context.Context, failure error) string {
 	}
 	for _, dir := range from.TableDirs() {
 		file := filepath.Join(dir, filepath.Base(damaged.File))
-		if strings.HasPrefix(damaged.File, dir+"/") { // it was read there
+		there := strings.HasPrefix(damaged.File, dir+"/") // it was read there
+		if there {
 			file = damaged.File
 		}
-		if modeldir.Exists(file) {
+		switch {
+		case modeldir.Exists(file):
 			return ", where it is " + file
+		case there:
+			return " and is missing there"
 		}
 	}
 	return ""
