@@ -104,7 +104,7 @@ func parseTree(file, text string, origin place) (root *node, faults []Fault) {
 			}
 		}
 		if lines := strings.Split(text, "\n"); at.line <= len(lines) && strings.Contains(lines[max(at.line, 1)-1], "{{") {
-			message += "; a text that begins with {{ needs quotation marks, as does one with {{ in a [list]"
+			message += "; a text that begins with {{ needs quotation marks, as does one with {{ in a [list] or a {mapping}"
 		}
 		b.fault(at, "this is not YAML: "+message)
 		return nil, b.faults

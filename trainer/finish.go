@@ -173,10 +173,11 @@ func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	return r.engine.Import()
 }
 
-// logLeftovers logs which earlier generations could not be deleted.
+// logLeftovers logs what was deleted of earlier runs, and which of their files could not be.
 func (r *run) logLeftovers() {
-	if r.models.startsOver != nil {
-		r.models.startsOver()
+	if says := r.models.startsOver; says != nil {
+		r.models.startsOver = nil
+		says()
 	}
 	for _, err := range r.models.writer.Leftovers() {
 		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)

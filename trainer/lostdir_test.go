@@ -218,12 +218,16 @@ func TestModelLosesDirectory(t *testing.T) {
 	for way := range waysToLose {
 		for i, entry := range []string{"a", "b"} {
 			t.Run(fmt.Sprintf("%s/%d", way, i), func(t *testing.T) {
-				m := newMachine(t, "file://"+t.TempDir()+"/remote", set...)
+				remote := "file://" + t.TempDir() + "/remote"
+				m := newMachine(t, remote, set...)
 				m.night("2026-11-21")
 				m.lose(t, entry, way)
 				s := m.night("2026-11-22")
 				if s.Digest != want || len(s.Recoveries) != 1 || s.Recoveries[0].From != s.WarmStart {
 					t.Errorf("digest %s, want %s; %+v, started from %s", s.Digest, want, s.Recoveries, s.WarmStart)
+				}
+				if a := s.Arrival; a == nil || a.Remote != remote || a.FetchedBytes == 0 || a.WholeSeconds == 0 {
+					t.Errorf("what was fetched: %+v", a)
 				}
 				m.said("the table of the model to start from has lost files")
 				m.said("the model to start from is restored")

@@ -40,6 +40,9 @@ func TestNamedModelLosesDirectory(t *testing.T) {
 			if got := testjobs.Digest(t, j); got != want || len(s.Recoveries) != 1 || s.Recoveries[0].From != start || s.WarmStart != start {
 				t.Errorf("digest %s, want %s; started from %s, recoveries %+v\n%s", got, want, s.WarmStart, s.Recoveries, said)
 			}
+			if s.Arrival == nil || s.Arrival.Remote != remote || s.Arrival.FetchedBytes == 0 {
+				t.Errorf("what was fetched: %+v", s.Arrival)
+			}
 			if !strings.Contains(said, "restored from output.remote for this run") {
 				t.Errorf("it does not say so:\n%s", said)
 			}

@@ -273,9 +273,12 @@ func TestTooManyLostSamples(t *testing.T) {
 	want := outcome(t, left, train(t, left))
 	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=1000 snapshots", "recovery.max_lost_samples=0.0001")
 	killedAfterUpload(t, j, 14)
-	lose(t, j, 0, "new disk")
+	lose(t, j, 1, "new disk")
 	for range 2 {
 		_, err := Train(t.Context(), j, quiet)
+		if at := "has lost " + j.SparseTable.Dirs[1]; err == nil || !strings.Contains(err.Error(), at) {
+			t.Fatalf("the error does not say %q: %v", at, err)
+		}
 		var most *refill.LostSamplesError
 		if !errors.As(err, &most) || errkind.Of(t.Context(), err) != errkind.LostData || most.Portion <= most.Most || !strings.Contains(err.Error(), "recovery.mode=full") {
 			t.Fatalf("it ended with %v", err)

@@ -263,6 +263,9 @@ func TestStartsOver(t *testing.T) {
 			if on := len(s.Resumed) == 1; on != strings.HasPrefix(c.says, "training goes on") || strings.Contains(said.String(), "<nil>") || !strings.Contains(said.String(), c.says) {
 				t.Errorf("went on: %v; said:\n%s", on, said.String())
 			}
+			if n := strings.Count(said.String(), "training starts over"); n > 1 {
+				t.Errorf("it said %d times that training starts over:\n%s", n, said.String())
+			}
 			if name == "another date" {
 				return
 			}

@@ -41,7 +41,7 @@ type task struct {
 type models struct {
 	start.Model // from which the run starts
 	writer      *modeldir.Writer
-	startsOver  func() // logs why an interrupted run is not continued; nil: nothing to say
+	startsOver  func() // logs, once, why an interrupted run is not continued; nil: nothing to say
 }
 
 // training is what is trained, and how far that is.

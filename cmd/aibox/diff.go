@@ -26,7 +26,8 @@ Euclidean distance between them.
 A row does not say which field it belongs to. To tell, the data that the two models were
 trained on are read, or the log that --data names: a field has the rows whose values
 occur in them. Rows that occur in none are counted as "(not in the data)", such as those
-that were dropped because nobody has seen their value for long.
+that were dropped because nobody has seen their value for long, and those whose value
+comes only after the examples that are read (--examples).
 
 Examples:
 

@@ -12,7 +12,7 @@ import (
 
 // checkOverrides fails if overrides of a model's job make another network of it that has parameters of the same
 // sizes, since the model would predict nonsense: with its columns in another order, say, which a file without
-// a header may have. A column may have another name, as in data whose header calls it so, in its place. Where a
+// a header may have; or if other rows would count. A column may have another name, as in data whose header calls it so, in its place. Where a
 // column is read in another way, a warning says so.
 func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error {
 	if len(change.Set) == 0 {
@@ -41,6 +41,7 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 		{"model.structure", now.Structure == trained.Structure},
 		{"model.batch_norm", now.BatchNorm == trained.BatchNorm},
 		{"pooling", now.Pooling == trained.Pooling && slices.Equal(now.Poolings, trained.Poolings)},
+		{"sparse_table.admission.min_occurrences", l.Job.SparseTable.Admission == job.SparseTable.Admission}, // which rows count
 	} {
 		if !s.same {
 			return l.mismatch([]string{s.name}, fmt.Errorf("%s is not what it was trained with", s.name))

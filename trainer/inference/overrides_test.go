@@ -26,6 +26,7 @@ func TestOverridesOfTheNetwork(t *testing.T) {
 		"model.dropout=0.1":     "",
 		"model.pooling=mean":    "pooling is not what it was trained with",
 		"model.activation=tanh": "model.activation is not",
+		"sparse_table.admission.min_occurrences=2": "sparse_table.admission.min_occurrences is not",
 		"data.columns=[" + label + dense + "{name: user}, {name: item}, {name: tags, separator: \"|\"}, {name: region}]":                       "",
 		"data.columns=[{name: user}, {name: item}, {name: tags, separator: \"|\"}, " + dense + "{name: region}, " + label[:len(label)-2] + "]": "",
 		"data.columns=[" + label + dense + "{name: item}, {name: user}, {name: tags, separator: \"|\"}, {name: region}]":                       "list the columns in the order",

@@ -164,21 +164,29 @@ func (w *Writer) TakeTable() ([]string, error) {
 
 // RemakeTable is TakeTable for a table that has lost directories: it makes those that are
 // missing, and leaves out those that cannot be used.
-func (w *Writer) RemakeTable() (usable []string, err error) {
+func (w *Writer) RemakeTable() (usable, made []string, err error) {
 	dirs, err := tableDirs(w.genDir())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, dir := range dirs {
+		missing := gone(dir)
 		switch err := w.remakeTableDir(dir, dirs); {
+		case err == nil && missing:
+			made = append(made, dir)
+			fallthrough
 		case err == nil:
 			usable = append(usable, dir)
 		case !DiskLost(err):
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return usable, nil
+	return usable, made, nil
 }
+
+// UnmakeTable deletes directories that RemakeTable has made of a table that is closed and stays as it is,
+// so that the next run finds them lost again. Else it would find that files are missing in directories that are there.
+func (w *Writer) UnmakeTable(made []string) error { return freeTableDirs(made) }
 
 // KeepTableDirs leaves all directories but these out of the table's, because they cannot be
 // used and the table has no files there.

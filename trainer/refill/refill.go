@@ -113,10 +113,15 @@ func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, er
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	w.Suspend()
-	dirs, err := w.RemakeTable()
+	dirs, made, err := w.RemakeTable()
 	if err != nil {
 		return nil, err
 	}
+	defer func() { // when the table is closed
+		if errors.As(err, new(*LostSamplesError)) { // it says that nothing was changed
+			err = errors.Join(err, w.UnmakeTable(made))
+		}
+	}()
 	if len(dirs) == 0 {
 		return nil, fmt.Errorf("%w; none of the directories can be used", lost)
 	}

@@ -19,7 +19,7 @@ type Options struct {
 	Log     *slog.Logger
 	// IfGone returns what to do where the model to start from is nowhere, which its error says.
 	IfGone func(error) error
-	// Restored is set to what is restored to the directory of the job.
+	// Restored is set to what it took to restore the model to start from.
 	Restored *report.Arrival
 }
 

@@ -21,6 +21,15 @@ func (m *Model) restoringTo(dir string) transfer.RestoreOptions {
 	}
 }
 
+// restore restores a model from output.remote, and says in m.Restored what that took.
+func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transfer.Restored, error) {
+	out, err := transfer.RestoreWith(ctx, m.Sources, o)
+	if err == nil {
+		*m.Restored = report.Arrival{Remote: o.From, Bytes: out.Bytes, FetchedBytes: out.Moved, FetchedAgain: out.Again, UsableSeconds: out.Seconds, WholeSeconds: out.Seconds}
+	}
+	return out, err
+}
+
 // restoreLatest restores the newest model of an earlier run from output.remote, if there
 // is one, where the job's chain has none on this machine. It reports whether it did.
 func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
@@ -30,7 +39,7 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	}
 	o := m.restoringTo(m.Job.Output.ModelDir)
 	o.Job, o.Accept, o.Buckets = m.Job.PlainName(), m.Chain.MayStartFrom, transfer.BucketsLater
-	out, err := transfer.RestoreWith(ctx, m.Sources, o)
+	_, err := m.restore(ctx, o)
 	if errors.Is(err, transfer.ErrNoEarlier) {
 		m.Log.Warn("output.remote has models of this job, but none of an earlier night, and there is none on this machine: training begins with a new model", "remote", uri, "night", m.Job.Night())
 		return false, nil
@@ -42,7 +51,6 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote, which may have one, cannot be read: %w", errkind.As(errkind.IO, err))
 	}
-	*m.Restored = report.Arrival{Remote: uri, Bytes: out.Bytes, FetchedBytes: out.Moved, FetchedAgain: out.Again, UsableSeconds: out.Seconds, WholeSeconds: out.Seconds}
 	return true, nil
 }
 
@@ -50,7 +58,7 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := m.restoringTo(m.Job.Output.ModelDir)
 	o.Job, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), accept, true, survivors
-	return transfer.RestoreWith(ctx, m.Sources, o)
+	return m.restore(ctx, o)
 }
 
 // restoreStart restores a model from output.remote for this run alone.
@@ -63,7 +71,7 @@ func (m *Model) restoreStart(ctx context.Context, identity string, survivors map
 	}
 	o := m.restoringTo(scratch)
 	o.Accept, o.Survivors = func(x *modeldir.Manifest) bool { return x.Identity() == identity }, survivors
-	out, err := transfer.RestoreWith(ctx, m.Sources, o)
+	out, err := m.restore(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	}
 	uri := cmp.Or(o.Remote, job.Output.Remote)
 	if uri == "" {
-		return nil, errkind.Errorf(errkind.Usage, "the job of %s has no output.remote; say where to publish it", m.Name)
+		return nil, errkind.Errorf(errkind.Usage, "the job of %s has no output.remote; name the remote directory by --to", m.Name)
 	}
 	limit := int64(job.Output.RemoteBytesPerSecond)
 	if o.BytesPerSecond != 0 {
