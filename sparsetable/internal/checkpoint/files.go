@@ -47,8 +47,8 @@ func (c *Store) openLists(opened catalog.Snapshot) error {
 		for _, d := range s.Deltas {
 			if dir, here := where[d.Name]; here {
 				f.files[d.Name] = keptDelta{d.Bytes, dir}
-			} else {
-				f.files[d.Name] = keptDelta{}
+			} else { // who reads it names the directory that it was written for
+				f.files[d.Name] = keptDelta{dir: min(deltafile.DirOf(d.Name), len(c.Deltas.Devices)-1)}
 			}
 		}
 	}

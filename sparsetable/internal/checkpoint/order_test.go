@@ -3,6 +3,7 @@ package checkpoint_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"aibox/sparsetable/internal/catalog"
@@ -115,6 +116,23 @@ func TestCleanRows(t *testing.T) {
 		t.Errorf("on a disk that is nearly full, %d clean rows were saved", clean(s))
 	}
 	r.close()
+}
+
+// TestLostFile: the error about a delta file that is nowhere names the directory that it was written for, whose disk is to blame.
+func TestLostFile(t *testing.T) {
+	for lost := range 2 {
+		d := newDisk(t, 2)
+		r := mustOpen(t, d)
+		r.must(r.train(1, keysFrom(0, 60)...))
+		s := r.mustSnapshot("first")
+		r.close()
+		if err := d.devices[lost].Remove(s.Deltas[lost].Name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openRoom(t, d, roomOptions{}); err == nil || !strings.Contains(err.Error(), dirName(lost)+"/"+s.Deltas[lost].Name) {
+			t.Errorf("without a file of %s: %v", dirName(lost), err)
+		}
+	}
 }
 
 // TestFilesElsewhere: a table of which a delta file is in another directory than the one it was
