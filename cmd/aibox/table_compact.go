@@ -19,7 +19,7 @@ import (
 func tableCompactCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compact",
-		Usage:     "make a table on SSD take as little space as it can",
+		Usage:     "free the space that outdated data of a table on SSD take",
 		ArgsUsage: "TABLE",
 		Description: `Writes rows that lie only in delta files to their buckets, copies what is in use out
 of files that also hold outdated data, takes a snapshot of the result, which replaces
@@ -27,7 +27,8 @@ the previous one, and deletes these files. The rows do not change, nor does the
 model's digest. Name a model's table by the model directory or the job file, because
 the new snapshot must be recorded in the model. Until the files are deleted, the
 copies need additional space. If the command is interrupted, the table is as it was
-before.
+before. A table whose rows lie only in delta files may take a little more space in
+buckets, which begin at blocks of the disk.
 
 Examples:
 
