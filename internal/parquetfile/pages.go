@@ -33,16 +33,12 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 		r: r, next: first, end: first + meta.TotalCompressedSize, values: meta.NumValues,
 		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
 	}
-	pages := chunk.PagesFrom(checker)
 	column, ok := chunk.Node().(*parquet.Column)
-	if !ok || meta.Type != format.Boolean && meta.Type != format.Int32 {
-		return pages, nil
+	if !ok {
+		return chunk.PagesFrom(checker), nil
 	}
 	checker.stored = &storedPages{r: r, codec: parquet.LookupCompressionCodec(meta.Codec), column: column}
-	if meta.Type == format.Boolean {
-		return &booleanPages{pages, checker.stored}, nil
-	}
-	return &int32Pages{pages, checker.stored}, nil
+	return &mendedPages{FilePages: chunk.PagesFrom(checker), stored: checker.stored, kind: meta.Type}, nil
 }
 
 const (
