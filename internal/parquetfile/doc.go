@@ -5,5 +5,6 @@
 //
 // Pages that the library decodes wrongly or not at all are decoded here: booleans in runs, differences
 // of 32-bit integers as some writers store them, and places in a dictionary with more bytes after them. Pages without
-// values are left out.
+// values are left out. Statistics that the library misreads are hidden from it: users that open a file hide those
+// of its footer by HideStatistics.
 package parquetfile
