@@ -8,6 +8,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// plainDictionary is what old writers call format.RLEDictionary.
+const plainDictionary = format.Encoding(2)
+
 // mendedPages are the pages of a column, those that the library decodes wrongly or not at all in a mended
 // form.
 type mendedPages struct {
@@ -43,7 +46,7 @@ func (m *mendedPages) mend(page parquet.Page, p dataPage, err error) (parquet.Pa
 	case m.kind == format.Int32 && encoded == format.DeltaBinaryPacked:
 		parquet.Release(page)
 		return m.stored.decodeInt32(p)
-	case err != nil && (encoded == format.RLEDictionary || encoded == format.PlainDictionary):
+	case err != nil && (encoded == format.RLEDictionary || encoded == plainDictionary):
 		if dictionary := m.dictionary(); dictionary != nil {
 			return m.stored.decodeIndexed(p, dictionary)
 		}

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -23,8 +24,7 @@ func TestPagesWithoutValues(t *testing.T) {
 	} {
 		var want []string
 		for _, x := range ints {
-			if i := 0; x != "" {
-				fmt.Sscan(x, &i)
+			if i, err := strconv.Atoi(x); err == nil {
 				x = text(i)
 			}
 			want = append(want, x)
