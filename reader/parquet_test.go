@@ -75,6 +75,24 @@ func TestDifferencesAsFeatures(t *testing.T) {
 	}
 }
 
+// TestStatisticsOfLongTexts: a file is read of whose texts only the greatest is too long for statistics. See the test
+// of parquetfile for what is in it.
+func TestStatisticsOfLongTexts(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "n", Role: RoleLabel}, {Name: "pages", Role: RoleSparse}, {Name: "whole", Role: RoleSparse}}}
+	s.Label = LabelRule{Column: "n", Op: ">=", Value: 3}
+	passes, counts := mustRead(t, testOptions(s, filepath.Join("..", "internal", "parquetfile", "testdata", "statistics.parquet")))
+	keys := map[uint64]bool{}
+	for _, p := range passes {
+		for _, key := range p.Keys {
+			keys[key] = true
+		}
+	}
+	long := []byte(strings.Repeat("z", 5000))
+	if counts.Examples != 6 || counts.Positives != 3 || len(keys) != 7 || !keys[Key("pages", long)] || !keys[Key("whole", []byte("x"))] {
+		t.Errorf("%+v, %d keys", counts, len(keys))
+	}
+}
+
 // damagedRows are three row groups of 100 rows, the second of which has a damaged
 // page of column B from row 50 on.
 func damagedRows(t *testing.T) string {

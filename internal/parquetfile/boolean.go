@@ -6,42 +6,19 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // The library decodes the run-length encoding of booleans wrongly: a run begins at a whole
 // byte, and a run of true sets one bit of eight. Writers use that encoding in data pages of
 // version 2, so the values of such pages are decoded here.
 
-// booleanPages are the pages of a column of booleans.
-type booleanPages struct {
-	parquet.Pages
-	stored *storedPages
-}
-
-func (b *booleanPages) ReadPage() (parquet.Page, error) {
-	page, err := b.Pages.ReadPage()
-	if err != nil {
-		return nil, err
-	}
-	if err := b.correct(page); err != nil {
-		parquet.Release(page)
-		return nil, err
-	}
-	return page, nil
-}
-
-// correct writes the page's values over those that the library has decoded.
-func (b *booleanPages) correct(page parquet.Page) error {
-	p, err := b.stored.next()
-	if err != nil {
-		return err
-	}
+// correctBooleans writes the page's values over those that the library has decoded.
+func (s *storedPages) correctBooleans(page parquet.Page, p dataPage) error {
 	values := page.Data()
-	if p.encoding() != format.RLE || values.Kind() != encoding.Boolean {
+	if values.Kind() != encoding.Boolean {
 		return nil
 	}
-	parts, err := b.stored.parts(p)
+	parts, err := s.parts(p)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@
 // LZ4 data that are damaged, or a page that holds fewer values than it announces. Values
 // is the one way in which columns are read.
 //
-// Pages whose values the library decodes wrongly are decoded here: booleans in runs, and differences
-// of 32-bit integers as some writers store them.
+// Pages that the library decodes wrongly or not at all are decoded here: booleans in runs, differences
+// of 32-bit integers as some writers store them, and places in a dictionary with more bytes after them. Pages without
+// values are left out. Statistics that the library misreads are hidden from it: users that open a file hide those
+// of its footer by HideStatistics.
 package parquetfile

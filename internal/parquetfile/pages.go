@@ -33,16 +33,12 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 		r: r, next: first, end: first + meta.TotalCompressedSize, values: meta.NumValues,
 		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
 	}
-	pages := chunk.PagesFrom(checker)
 	column, ok := chunk.Node().(*parquet.Column)
-	if !ok || meta.Type != format.Boolean && meta.Type != format.Int32 {
-		return pages, nil
+	if !ok {
+		return chunk.PagesFrom(checker), nil
 	}
 	checker.stored = &storedPages{r: r, codec: parquet.LookupCompressionCodec(meta.Codec), column: column}
-	if meta.Type == format.Boolean {
-		return &booleanPages{pages, checker.stored}, nil
-	}
-	return &int32Pages{pages, checker.stored}, nil
+	return &mendedPages{FilePages: chunk.PagesFrom(checker), stored: checker.stored, kind: meta.Type}, nil
 }
 
 const (
@@ -59,7 +55,8 @@ const (
 type pageChecker struct {
 	r       io.ReaderAt
 	next    int64  // where the next header begins
-	seen    []byte // its beginning, where it did not end with what was read
+	header  []byte // the last one, with its statistics hidden
+	begin   int64  // where it begins
 	end     int64  // of the column
 	values  int64  // of the column
 	largest int64  // bytes of a page
@@ -70,34 +67,44 @@ type pageChecker struct {
 // ReadAt is io.ReaderAt's. The library reads a column from its beginning to its end.
 func (c *pageChecker) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := c.r.ReadAt(p, offset)
+	c.show(p[:n], offset)
 	if fault := c.check(p[:n], offset); fault != nil {
 		return 0, fault
 	}
 	return n, err
 }
 
+// show puts the header that was decoded last into what is read, without its statistics.
+func (c *pageChecker) show(data []byte, offset int64) {
+	if at := c.begin - offset; at >= 0 && at < int64(len(data)) {
+		copy(data[at:], c.header)
+	} else if at < 0 && -at < int64(len(c.header)) {
+		copy(data, c.header[-at:])
+	}
+}
+
 func (c *pageChecker) check(data []byte, offset int64) error {
 	for {
-		from := c.next + int64(len(c.seen)) - offset
+		from := c.next - offset
 		if from < 0 || from >= int64(len(data)) {
 			return nil
 		}
 		text := data[from:]
-		if len(c.seen) > 0 {
-			text = append(c.seen, text...)
-		}
 		header, length, err := decodeHeader(text)
-		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			if len(text) > maxHeader {
+		for size := len(text) + someHeader; isCut(err); size *= 2 { // it ends with what will be read later
+			if size > maxHeader {
 				return fmt.Errorf("%w: the header of a page is longer than %d bytes", parquet.ErrCorrupted, maxHeader)
 			}
-			if len(c.seen) == 0 {
-				text = bytes.Clone(text)
+			text = make([]byte, size)
+			n, failed := c.r.ReadAt(text, c.next)
+			if text = text[:n]; failed != nil && !errors.Is(failed, io.EOF) {
+				return failed
 			}
-			c.seen = text
-			return nil
-		case err != nil:
+			if header, length, err = decodeHeader(text); n < size && isCut(err) {
+				break
+			}
+		}
+		if err != nil {
 			c.next = math.MaxInt64 // the library finds the same
 			return nil
 		}
@@ -108,13 +115,20 @@ func (c *pageChecker) check(data []byte, offset int64) error {
 		if c.stored != nil {
 			c.stored.note(header, begin)
 		}
-		c.next, c.seen = begin+int64(header.CompressedPageSize), nil
+		c.header, c.begin = bytes.Clone(text[:length]), c.next
+		c.show(data, offset)
+		c.next = begin + int64(header.CompressedPageSize)
 		if c.next >= c.end {
 			c.next = math.MaxInt64
 			return nil
 		}
 	}
 }
+
+// someHeader is more than the header of a page mostly takes.
+const someHeader = 1 << 10
+
+func isCut(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // checkHeader compares a page that begins there with what the footer says.
 func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
@@ -141,8 +155,9 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 	return nil
 }
 
-// decodeHeader decodes the header that data begin with, and says how long it is.
+// decodeHeader decodes the header that data begin with, and says how long it is. It hides its statistics in data.
 func decodeHeader(data []byte) (*format.PageHeader, int, error) {
+	hideInHeader(data)
 	r, h := bytes.NewReader(data), new(format.PageHeader)
 	var protocol thrift.CompactProtocol
 	if err := thrift.NewDecoder(protocol.NewReader(r)).Decode(h); err != nil {

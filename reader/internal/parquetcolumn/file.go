@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"aibox/internal/parquetfile"
 	"aibox/reader/source"
 )
 
@@ -33,6 +34,7 @@ type File struct {
 type fileSource struct {
 	source.ReaderAtCloser
 	size   int64
+	footer int64 // where it begins, once the frame is checked
 	failed atomic.Pointer[error]
 }
 
@@ -44,6 +46,9 @@ func (s *fileSource) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := s.ReaderAtCloser.ReadAt(p, offset)
 	if err != nil && n < len(p) && (!errors.Is(err, io.EOF) || offset+int64(len(p)) <= s.size) {
 		s.failed.CompareAndSwap(nil, &err)
+	}
+	if s.footer > 0 && offset == s.footer {
+		parquetfile.HideStatistics(p[:n])
 	}
 	return n, err
 }
@@ -85,6 +90,7 @@ func (s *fileSource) checkFrame() error {
 	case footerBytes > s.size-int64(shortest):
 		return damaged("a footer of %d bytes in a file of %d", footerBytes, s.size)
 	}
+	s.footer = s.size - 8 - footerBytes
 	return nil
 }
 

@@ -1,0 +1,100 @@
+package parquetfile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+)
+
+// decoded is a page of values that were decoded here: 32-bit integers, or places in a dictionary.
+func (s *storedPages) decoded(p dataPage, parts pageParts, of parquet.Type, values []int32) (_ parquet.Page, err error) {
+	page := &decodedPage{column: s.column, count: p.count()}
+	page.Page = of.NewPage(s.column.Index(), len(values), encoding.Int32Values(values))
+	if page.repetition, err = decodeLevels(parts.repetition, s.column.MaxRepetitionLevel(), page.count); err != nil {
+		return nil, err
+	}
+	if page.definition, err = decodeLevels(parts.definition, s.column.MaxDefinitionLevel(), page.count); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// decodeLevels decodes n levels; nil where the column has none.
+func decodeLevels(text []byte, most, n int) ([]byte, error) {
+	if most == 0 {
+		return nil, nil
+	}
+	levels, err := (&rle.Encoding{BitWidth: bits.Len(uint(most))}).DecodeLevels(nil, text)
+	if err == nil && len(levels) < n {
+		err = fmt.Errorf("%d levels where %d are announced", len(levels), n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", parquet.ErrCorrupted, err)
+	}
+	return levels[:n], nil
+}
+
+// decodedPage is a page that was decoded here, for those who read its values one after the other, or as
+// arrays. Its number of rows is not known.
+type decodedPage struct {
+	parquet.Page // of the values that are not null
+	column       *parquet.Column
+	count        int // of values, nulls included
+	repetition   []byte
+	definition   []byte
+}
+
+func (p *decodedPage) NumValues() int64 { return int64(p.count) }
+
+// NumNulls is how many values its levels say are null.
+func (p *decodedPage) NumNulls() int64 {
+	if p.definition == nil {
+		return 0
+	}
+	return int64(p.count - bytes.Count(p.definition, []byte{byte(p.column.MaxDefinitionLevel())}))
+}
+
+func (p *decodedPage) RepetitionLevels() []byte { return p.repetition }
+func (p *decodedPage) DefinitionLevels() []byte { return p.definition }
+
+func (p *decodedPage) Values() parquet.ValueReader {
+	return &decodedReader{page: p, there: p.Page.Values()}
+}
+
+// decodedReader reads the values of a page, nulls included.
+type decodedReader struct {
+	page  *decodedPage
+	there parquet.ValueReader // of the values that are not null
+	at    int
+}
+
+func (r *decodedReader) ReadValues(values []parquet.Value) (n int, err error) {
+	p, column := r.page, r.page.column
+	for ; n < len(values) && r.at < p.count; n++ {
+		repetition, definition := 0, column.MaxDefinitionLevel()
+		if p.repetition != nil {
+			repetition = int(p.repetition[r.at])
+		}
+		if p.definition != nil {
+			definition = int(p.definition[r.at])
+		}
+		value := values[n : n+1]
+		value[0] = parquet.NullValue()
+		if definition == column.MaxDefinitionLevel() {
+			if k, err := r.there.ReadValues(value); k == 0 {
+				return n, err
+			}
+		}
+		value[0] = value[0].Level(repetition, definition, column.Index())
+		r.at++
+	}
+	if r.at == p.count {
+		err = io.EOF
+	}
+	return n, err
+}

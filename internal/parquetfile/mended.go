@@ -1,0 +1,83 @@
+package parquetfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// plainDictionary is what old writers call format.RLEDictionary.
+const plainDictionary = format.Encoding(2)
+
+// mendedPages are the pages of a column, those that the library decodes wrongly or not at all in a mended
+// form.
+type mendedPages struct {
+	*parquet.FilePages
+	stored *storedPages
+	kind   format.Type
+}
+
+// ReadPage is parquet.Pages's.
+func (m *mendedPages) ReadPage() (parquet.Page, error) {
+	for {
+		page, undecoded, err := m.decode()
+		if err != nil && !undecoded {
+			return nil, err
+		}
+		p, noPage := m.stored.next()
+		switch {
+		case err != nil && (noPage != nil || p.afterDictionary && m.dictionary() == nil): // it is about the dictionary
+			return nil, err
+		case noPage != nil:
+			parquet.Release(page)
+			return nil, noPage
+		case err != nil && p.count() == 0:
+			continue // pyarrow writes such pages, without levels, before a row of a list that fills a page
+		}
+		return m.mend(page, p, err)
+	}
+}
+
+// mend returns a page in the place of one that the library has decoded, or has not with that error.
+func (m *mendedPages) mend(page parquet.Page, p dataPage, err error) (parquet.Page, error) {
+	switch encoded := p.encoding(); {
+	case m.kind == format.Int32 && encoded == format.DeltaBinaryPacked:
+		parquet.Release(page)
+		return m.stored.decodeInt32(p)
+	case err != nil && (encoded == format.RLEDictionary || encoded == plainDictionary):
+		if dictionary := m.dictionary(); dictionary != nil {
+			return m.stored.decodeIndexed(p, dictionary)
+		}
+	case err == nil && m.kind == format.Boolean && encoded == format.RLE:
+		if err = m.stored.correctBooleans(page, p); err != nil {
+			parquet.Release(page)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// decode has the library decode the next page. undecoded says that it has read a page, with a sound
+// checksum, but could not decode it: it fails or panics then.
+func (m *mendedPages) decode() (page parquet.Page, undecoded bool, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			undecoded, err = true, fmt.Errorf("%w: %v", parquet.ErrCorrupted, fault)
+		}
+	}()
+	page, err = m.FilePages.ReadPage()
+	return page, err != nil && strings.HasPrefix(err.Error(), "decoding page "), err
+}
+
+// dictionary is the column's; nil: it has none that can be decoded.
+func (m *mendedPages) dictionary() parquet.Dictionary {
+	dictionary, err := m.ReadDictionary()
+	if err != nil {
+		return nil
+	}
+	return dictionary
+}

@@ -1,0 +1,81 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// The places of values in a dictionary are stored in runs. The library decodes what follows the last value as further
+// runs, and fails where it is none: fastparquet writes 8 bytes of 0 there. Older versions of it leave out
+// what the last eight places have beyond the last value.
+
+// decodeIndexed decodes a page of places in the dictionary.
+func (s *storedPages) decodeIndexed(p dataPage, dictionary parquet.Dictionary) (parquet.Page, error) {
+	parts, err := s.parts(p)
+	if err != nil {
+		return nil, err
+	}
+	definition, err := decodeLevels(parts.definition, s.column.MaxDefinitionLevel(), p.count())
+	if err != nil {
+		return nil, err
+	}
+	n := p.count()
+	for _, level := range definition {
+		if int(level) != s.column.MaxDefinitionLevel() {
+			n--
+		}
+	}
+	places, err := decodePlaces(parts.values, n)
+	if err != nil {
+		return nil, err
+	}
+	return s.decoded(p, parts, dictionary.Type(), places)
+}
+
+// decodePlaces decodes n places: their width in bits, then runs.
+func decodePlaces(text []byte, n int) ([]int32, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	if len(text) == 0 || text[0] > 32 {
+		return nil, fmt.Errorf("%w: places in a dictionary without their width", parquet.ErrCorrupted)
+	}
+	width, places := int(text[0]), make([]int32, 0, n)
+	for text = text[1:]; len(places) < n; {
+		head, size := binary.Uvarint(text)
+		if size <= 0 {
+			return nil, fmt.Errorf("%w: %d places in a dictionary where %d are announced", parquet.ErrCorrupted, len(places), n)
+		}
+		text = text[size:]
+		left := uint64(n - len(places))
+		packed, count, bytes := head&1 != 0, head>>1, (width+7)/8 // of equal places, or of groups of eight
+		if packed {
+			count = min(count, left) * 8
+			bytes = int(count) / 8 * width
+			if count >= left {
+				bytes = (int(left)*width + 7) / 8
+			}
+		}
+		if bytes > len(text) {
+			return nil, fmt.Errorf("%w: a run of places in a dictionary without its end", parquet.ErrCorrupted)
+		}
+		for i := range int(min(count, left)) {
+			first := 0
+			if packed {
+				first = i * width
+			}
+			places = append(places, bitsOf(text[:bytes], first, width))
+		}
+		text = text[bytes:]
+	}
+	return places, nil
+}
+
+// bitsOf is the number in the bits of the text from the first on.
+func bitsOf(text []byte, first, width int) int32 {
+	var word [8]byte
+	copy(word[:], text[first/8:])
+	return int32(binary.LittleEndian.Uint64(word[:]) >> (first % 8) & (1<<width - 1))
+}
