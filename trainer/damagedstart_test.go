@@ -55,13 +55,13 @@ func TestDamagedStart(t *testing.T) {
 }
 
 // TestStartLacksFile: a night that starts from a model in whose directory a file of the table is missing, or its catalog is damaged,
-// says which model that is and what to do.
+// says which model that is and what to do, where output.remote does not have it.
 func TestStartLacksFile(t *testing.T) {
 	for pattern, damage := range map[string]func(string) error{
 		"*.delta":       os.Remove,
 		"catalog/*.sst": func(path string) error { return os.Truncate(path, 9) },
 	} {
-		m := newMachine(t, "file://"+t.TempDir()+"/remote")
+		m := newMachine(t, "")
 		set := onSSD()
 		m.night("2026-11-21", set...)
 		j, err := m.job("2026-11-22", set...)
@@ -82,7 +82,7 @@ func TestStartLacksFile(t *testing.T) {
 		if err == nil || errkind.Of(t.Context(), err) != errkind.IO {
 			t.Fatalf("%s: %v", pattern, err)
 		}
-		for _, text := range []string{"model " + dir + "@1", "move " + dir + " away"} {
+		for _, text := range []string{"model " + dir + "@1", "`aibox generations " + dir + "` lists"} {
 			if !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: %v\ndoes not say %q", pattern, err, text)
 			}
