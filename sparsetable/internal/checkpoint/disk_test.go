@@ -75,6 +75,13 @@ func (d *disk) ask() error {
 	return d.fail(d.ops)
 }
 
+// count is how many operations there were. The catalog may still be deleting files.
+func (d *disk) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ops
+}
+
 // FS is the file system of the catalog. Operations that only read do not fail, because which of
 // them Pebble does depends on its caches.
 func (d *disk) FS() vfs.FS {

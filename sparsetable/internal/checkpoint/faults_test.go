@@ -207,7 +207,7 @@ func operations(t *testing.T, seed uint64, dirs int) int {
 	if err := s.run(false); err != nil {
 		t.Fatal(err)
 	}
-	ops := s.disk.ops
+	ops := s.disk.count()
 	s.room.close()
 	return ops
 }
