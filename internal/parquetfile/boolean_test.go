@@ -17,22 +17,29 @@ import (
 // long, and the second, fifth, … of them are false. Of maybe each seventh value is null, and list
 // holds the next 0 to 3 flags. In booleans_v1 pages are of version 1.
 
-// texts are the values of all columns of a file as text; a value that is null is empty.
-func texts(t *testing.T, name string) map[string][]string {
+// open opens a file of testdata until the test ends.
+func open(t *testing.T, name string, options ...parquet.FileOption) (*os.File, *parquet.File) {
 	t.Helper()
 	r, err := os.Open(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { _ = r.Close() })
 	info, err := r.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := parquet.OpenFile(r, info.Size(), parquet.ReadBufferSize(200))
+	f, err := parquet.OpenFile(r, info.Size(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r, f
+}
+
+// texts are the values of all columns of a file as text; a value that is null is empty.
+func texts(t *testing.T, name string) map[string][]string {
+	t.Helper()
+	r, f := open(t, name, parquet.ReadBufferSize(200))
 	all := map[string][]string{}
 	for g := range f.RowGroups() {
 		for i, path := range f.Schema().Columns() {

@@ -11,17 +11,26 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/rle"
 )
 
-// decoded is a page of values that were decoded here: 32-bit integers, or places in a dictionary.
-func (s *storedPages) decoded(p dataPage, parts pageParts, of parquet.Type, values []int32) (_ parquet.Page, err error) {
-	page := &decodedPage{column: s.column, count: p.count()}
-	page.Page = of.NewPage(s.column.Index(), len(values), encoding.Int32Values(values))
+// undecoded is a page with its levels, and the text of its values, which are to be decoded here.
+func (s *storedPages) undecoded(p dataPage) (page *decodedPage, text []byte, err error) {
+	parts, err := s.parts(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	page = &decodedPage{column: s.column, count: p.count()}
 	if page.repetition, err = decodeLevels(parts.repetition, s.column.MaxRepetitionLevel(), page.count); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if page.definition, err = decodeLevels(parts.definition, s.column.MaxDefinitionLevel(), page.count); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return page, nil
+	return page, parts.values, nil
+}
+
+// with gives a page its values: 32-bit integers, or places in a dictionary.
+func (p *decodedPage) with(of parquet.Type, values []int32) parquet.Page {
+	p.Page = of.NewPage(p.column.Index(), len(values), encoding.Int32Values(values))
+	return p
 }
 
 // decodeLevels decodes n levels; nil where the column has none.

@@ -14,11 +14,11 @@ import (
 
 // decodeInt32 decodes a page of differences.
 func (s *storedPages) decodeInt32(p dataPage) (parquet.Page, error) {
-	parts, err := s.parts(p)
+	page, text, err := s.undecoded(p)
 	if err != nil {
 		return nil, err
 	}
-	long, err := new(delta.BinaryPackedEncoding).DecodeInt64(nil, parts.values)
+	long, err := new(delta.BinaryPackedEncoding).DecodeInt64(nil, text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", parquet.ErrCorrupted, err)
 	}
@@ -26,5 +26,5 @@ func (s *storedPages) decodeInt32(p dataPage) (parquet.Page, error) {
 	for i, x := range long {
 		values[i] = int32(x)
 	}
-	return s.decoded(p, parts, s.column.Type(), values)
+	return page.with(s.column.Type(), values), nil
 }

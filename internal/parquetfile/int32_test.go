@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -48,19 +46,7 @@ func TestDifferencesOfIntegers(t *testing.T) {
 // arrays are the values of all columns that are not null, from the arrays of their pages.
 func arrays(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	r, err := os.Open(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := parquet.OpenFile(r, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, f := open(t, name)
 	all := map[string][]string{}
 	for i, path := range f.Schema().Columns() {
 		pages, err := Pages(f, r, 0, i)

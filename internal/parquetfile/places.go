@@ -13,25 +13,15 @@ import (
 
 // decodeIndexed decodes a page of places in the dictionary.
 func (s *storedPages) decodeIndexed(p dataPage, dictionary parquet.Dictionary) (parquet.Page, error) {
-	parts, err := s.parts(p)
+	page, text, err := s.undecoded(p)
 	if err != nil {
 		return nil, err
 	}
-	definition, err := decodeLevels(parts.definition, s.column.MaxDefinitionLevel(), p.count())
+	places, err := decodePlaces(text, page.count-int(page.NumNulls()))
 	if err != nil {
 		return nil, err
 	}
-	n := p.count()
-	for _, level := range definition {
-		if int(level) != s.column.MaxDefinitionLevel() {
-			n--
-		}
-	}
-	places, err := decodePlaces(parts.values, n)
-	if err != nil {
-		return nil, err
-	}
-	return s.decoded(p, parts, dictionary.Type(), places)
+	return page.with(dictionary.Type(), places), nil
 }
 
 // decodePlaces decodes n places: their width in bits, then runs.
