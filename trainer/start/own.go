@@ -3,16 +3,13 @@ package start
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
-	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/remote"
 )
 
 // Not only a disk of the table takes files from a model: a file in the model directory itself, of the dense part or of
@@ -42,16 +39,11 @@ func (m *Model) restoreOwn(ctx context.Context, c *chain.Choice, fault error) (r
 		survivors = p.Survivors()
 	}
 	out, err := m.restoreBeside(ctx, survivors, func(x *modeldir.Manifest) bool { return x.Identity() == c.Identity })
-	if errors.Is(err, remote.ErrNone) || errors.As(err, new(*remote.DamagedError)) {
+	if notThere(err) {
 		m.Log.Error("output.remote does not have that model as a whole", "remote", uri, "reason", err)
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, fault, errkind.As(errkind.IO, err))
-	}
-	_ = errors.As(fault, &m.Lost)
-	m.Log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
-	return true, nil
+	return m.restored(c, fault, out, err)
 }
 
 // lostFiles reports whether a model cannot be used because files of it are missing or damaged.

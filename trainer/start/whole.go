@@ -9,6 +9,7 @@ import (
 	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/transfer"
 )
 
 // wholePrevious makes sure that the table of the model that training.warm_start: latest
@@ -26,14 +27,14 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 	}
 	identity := p.Identity()
 	lost, survivors := m.lossOf(ctx, p)
-	var own error
 	if lost == nil {
-		own = m.ownLossOf(ctx, p)
-	}
-	if err := p.Close(); err != nil || lost == nil { // it may be deleted meanwhile
-		if own != nil && err == nil {
-			return m.restoreOwn(ctx, c, own)
+		own := m.ownLossOf(ctx, p)
+		if err := p.Close(); err != nil || own == nil {
+			return false, err
 		}
+		return m.restoreOwn(ctx, c, own)
+	}
+	if err := p.Close(); err != nil { // it may be deleted meanwhile
 		return false, err
 	}
 	if m.Job.Output.Remote == "" {
@@ -41,15 +42,24 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 	}
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", m.Job.Output.Remote, "error", lost)
 	out, err := m.restoreBeside(ctx, survivors, func(x *modeldir.Manifest) bool { return x.Identity() == identity })
-	var damaged *remote.DamagedError
-	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
+	if notThere(err) {
 		m.Log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", m.Job.Output.Remote, "reason", err)
 		out, err = m.restoreBeside(ctx, nil, func(x *modeldir.Manifest) bool { return x.Identity() != identity && m.Chain.MayStartFrom(x) })
 	}
+	return m.restored(c, lost, out, err)
+}
+
+// notThere reports whether a model was not restored because output.remote does not have it as a whole.
+func notThere(err error) bool {
+	return errors.Is(err, remote.ErrNone) || errors.As(err, new(*remote.DamagedError))
+}
+
+// restored ends the restoration of the published model c, which cannot be used because of fault. err says why it failed.
+func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, err error) (bool, error) {
 	if err != nil {
-		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, lost, errkind.As(errkind.IO, err))
+		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, fault, errkind.As(errkind.IO, err))
 	}
-	m.Lost = lost
+	_ = errors.As(fault, &m.Lost)
 	m.Log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
 	return true, nil
 }
@@ -86,8 +96,7 @@ func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mo
 	}
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote for this run", "model", p.Name, "remote", uri, "error", lost)
 	start, err := m.restoreStart(ctx, identity, survivors)
-	var damaged *remote.DamagedError
-	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
+	if notThere(err) {
 		return nil, m.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
 	}
 	if err != nil {

@@ -28,10 +28,10 @@ func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sour
 	}
 	knows := o.knownBy(m, placeOf(sources, d.URI()))
 	if knows == "" {
-		if err := CheckPlace(ctx, sources, d.URI()); err != nil {
+		if err := checkParent(sources, d.URI()); err != nil {
 			return err
 		}
-		if err := checkForeign(ctx, d); err != nil { // on HDFS
+		if err := checkForeign(ctx, d); err != nil {
 			return err
 		}
 		o.Logger.Info("the remote directory has no models yet; this one is the first", "remote", d.URI())

@@ -52,9 +52,24 @@ func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doin
 	return Open(sources, uri, bytesPerSecond, doing, log)
 }
 
-// CheckPlace fails with ErrAbsent if a remote directory of a mounted file system may not begin: then a
-// path with a mistake in it, or one in a file system that is not mounted, would become a new one. The directory that it is in has to exist. It also fails if the remote directory has other files, and no models.
+// CheckPlace fails if a remote directory of a mounted file system may not begin, or has other files and no models.
 func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error {
+	if MountedPath(sources, uri) == "" {
+		return nil
+	}
+	if err := checkParent(sources, uri); err != nil {
+		return err
+	}
+	store, err := sources.Directory(uri)
+	if err != nil {
+		return err
+	}
+	return checkForeign(ctx, remote.Open(uri, store, remote.Options{}))
+}
+
+// checkParent fails with ErrAbsent if a remote directory of a mounted file system may not begin: then a
+// path with a mistake in it, or one in a file system that is not mounted, would become a new one. The directory that it is in has to exist.
+func checkParent(sources *source.Sources, uri string) error {
 	path := MountedPath(sources, uri)
 	if path == "" {
 		return nil
@@ -62,11 +77,7 @@ func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error 
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("remote directory %s: %w, nor does the directory that it is in: is the path right, and its file system mounted? To begin it: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
 	}
-	store, err := sources.Directory(uri)
-	if err != nil {
-		return err
-	}
-	return checkForeign(ctx, remote.Open(uri, store, remote.Options{}))
+	return nil
 }
 
 // checkForeign fails if the directory, which may have no models yet, has files of something else, such as data: whoever
