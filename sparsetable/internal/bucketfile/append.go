@@ -62,11 +62,11 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 			}
 			return Appender{}, err
 		}
-		if b := d.filled; b != nil && b.used+size <= len(b.mem) {
+		if b := d.appends.filled; b != nil && b.used+size <= len(b.mem) {
 			break
 		}
 		d.sealLocked()
-		if len(d.queue) < s.opts.Buffers {
+		if len(d.appends.queue) < s.opts.Buffers {
 			if err := d.openBufferLocked(urgent); err != nil {
 				if errors.Is(err, ErrNoSpace) && mayRetry() {
 					continue
@@ -77,7 +77,7 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 		}
 		d.cond.Wait()
 	}
-	b := d.filled
+	b := d.appends.filled
 	a := Appender{dir: d, buf: b, at: b.used, size: size, slot: slot, maxRows: maxRows}
 	b.used += size
 	b.open++
@@ -100,33 +100,28 @@ func (s *Set) AwaitBuffer(slot uint32, maxRows int) {
 // fullLocked reports whether size more bytes fit no buffer, neither the one that is
 // being filled nor a new one. REQUIRES: d.mu is held.
 func (d *directory) fullLocked(size int) bool {
-	b, waiting := d.filled, len(d.queue)
-	if b != nil {
-		if b.used+size <= len(b.mem) {
-			return false
-		}
-		waiting++
+	if b := d.appends.filled; b != nil && b.used+size <= len(b.mem) {
+		return false
 	}
-	return waiting >= d.set.opts.Buffers
+	return d.appends.buffers() >= d.set.opts.Buffers
 }
 
 // budgetLocked checks that size more bytes fit the directory's budget. REQUIRES:
 // d.mu is held.
 func (d *directory) budgetLocked(size int, urgent bool) error {
-	if d.budget == 0 {
+	r := &d.room
+	if r.budget == 0 {
 		return nil
 	}
-	used, other, reserve := d.used.Load(), d.charged.Load(), int64(0)
-	if d.filled != nil { // its bytes are only counted in used when it is sealed
-		used += int64(d.filled.used)
-	}
+	// The bytes of the buffer being filled are only counted in used when it is sealed.
+	used, other, reserve := r.used.Load()+d.appends.filledBytes(), r.charged.Load(), int64(0)
 	if !urgent {
 		reserve = d.set.opts.UrgentBytes
 	}
 	// A new buffer may come with a file header, and its end is padded.
-	if used+other+int64(size)+fileHeaderBytes+writeAlign > d.budget-reserve {
+	if used+other+int64(size)+fileHeaderBytes+writeAlign > r.budget-reserve {
 		return &NoSpaceError{
-			Dir: d.dev.Dir(), NeedBytes: int64(size), UsedBytes: used, OtherBytes: other, BudgetBytes: d.budget,
+			Dir: d.dev.Dir(), NeedBytes: int64(size), UsedBytes: used, OtherBytes: other, BudgetBytes: r.budget,
 			FreeBytes: -1, ReserveBytes: reserve,
 		}
 	}
@@ -141,16 +136,14 @@ func (d *directory) freeLocked(urgent bool) error {
 	if err != nil {
 		return fmt.Errorf("bucketfile: free space of %s: %w", d.dev.Dir(), err)
 	}
-	for _, b := range d.queue {
-		free -= int64(b.used)
-	}
+	free -= d.appends.queuedBytes()
 	reserve := int64(0)
 	if !urgent {
 		reserve = s.opts.ReserveBytes
 	}
 	if free-reserve < int64(s.opts.BufferBytes) {
 		return &NoSpaceError{
-			Dir: d.dev.Dir(), NeedBytes: int64(s.opts.BufferBytes), UsedBytes: d.used.Load(), BudgetBytes: d.budget,
+			Dir: d.dev.Dir(), NeedBytes: int64(s.opts.BufferBytes), UsedBytes: d.room.used.Load(), BudgetBytes: d.room.budget,
 			FreeBytes: max(free, 0), ReserveBytes: reserve,
 		}
 	}
@@ -185,22 +178,23 @@ func (d *directory) openBufferLocked(urgent bool) error {
 	if err != nil {
 		return fmt.Errorf("bucketfile: append buffer: %w", err)
 	}
-	f := d.file
-	if f == nil || d.end+int64(len(mem)) > d.fileLimit() {
+	a := &d.appends
+	f := a.file
+	if f == nil || a.end+int64(len(mem)) > d.fileLimit() {
 		if f, err = s.newFile(d); err != nil {
 			s.appends.Put(mem)
 			return err
 		}
-		if d.file != nil {
-			s.endFile(d.file)
+		if a.file != nil {
+			s.endFile(a.file)
 		}
-		d.file, d.end = f, 0
+		a.file, a.end = f, 0
 	}
-	d.opened++
-	d.filled = &appendBuffer{file: f, number: d.opened, base: d.end, mem: mem}
-	if d.end == 0 {
+	a.opened++
+	a.filled = &appendBuffer{file: f, number: a.opened, base: a.end, mem: mem}
+	if a.end == 0 {
 		s.headerOf(f).seal(mem)
-		d.filled.used = fileHeaderBytes
+		a.filled.used = fileHeaderBytes
 	}
 	s.mu.Lock()
 	f.pins++
@@ -220,9 +214,9 @@ const manyFiles = 256
 
 // fileLimit is the size at which the next file is begun.
 func (d *directory) fileLimit() int64 {
-	o, live := &d.set.opts, d.live.Load()
+	o, live := &d.set.opts, d.room.live.Load()
 	limit := min(max(live/filesPerLive, o.MinFileBytes), o.FileBytes)
-	if d.budget == 0 { // else what is kept for emptying a file is as large as files are
+	if d.room.budget == 0 { // else what is kept for emptying a file is as large as files are
 		files := max(manyFiles/int64(len(d.set.dirs)), filesPerLive)
 		limit = max(limit, min(live/files, int64(maxOffset)*int64(d.set.unit)))
 	}
@@ -287,7 +281,7 @@ func (a *Appender) Commit() (Location, error) {
 	defer a.dir.mu.Unlock()
 	s.mu.Lock()
 	b.file.live += int64(units * s.unit)
-	a.dir.live.Add(int64(units * s.unit))
+	a.dir.room.live.Add(int64(units * s.unit))
 	b.file.valid = max(b.file.valid, b.base+int64(a.at+units*s.unit))
 	s.mu.Unlock()
 	a.finishLocked(units * s.unit)

@@ -13,10 +13,8 @@ type directory struct {
 	set     *Set
 	index   int // in Set.dirs
 	dev     blockio.Device
-	budget  int64
-	used    atomic.Int64 // bytes of all files, those being deleted included
-	live    atomic.Int64 // bytes of buckets that were not released
-	charged atomic.Int64 // bytes of other files, see Set.Charge
+	room    room
+	doomed  doomedFiles
 	running sync.WaitGroup
 	// kick wakes the directory's goroutine. It has room for one token, so that no
 	// wake-up is lost.
@@ -27,38 +25,71 @@ type directory struct {
 	flushing sync.Mutex
 
 	mu   sync.Mutex
-	cond sync.Cond // on mu: a buffer was written, or failed, or closing
+	cond sync.Cond // on mu: a buffer was written, or failed, or files were deleted, or closing
 
 	// Under mu:
 
+	appends appends
+	writes  writes
+	closing bool
+}
+
+// room is what the files of a directory take, and may take. All of it is in bytes.
+type room struct {
+	budget  int64        // for all files; 0: no limit
+	used    atomic.Int64 // by bucket files, those being deleted included
+	live    atomic.Int64 // in buckets that were not released
+	charged atomic.Int64 // by other files, see Set.Charge
+}
+
+// appends is where a directory appends.
+type appends struct {
 	file   *file         // that is appended to; nil before the first append
 	end    int64         // where in file the next buffer starts
 	filled *appendBuffer // takes the next bucket; nil if none does
 	queue  []*appendBuffer
 	opened uint64 // buffers opened so far, the number of the last one
-	done   uint64 // buffers written so far
-	// writeErr is the error of writing queue[0]; retry asks for another try.
-	writeErr error
+	sealed int64  // the size of all buffers that were sealed so far
+}
+
+// filledBytes is how much of the buffer that takes the next bucket is used.
+func (a *appends) filledBytes() int64 {
+	if a.filled == nil {
+		return 0
+	}
+	return int64(a.filled.used)
+}
+
+// queuedBytes is the size of the buffers that wait to be written.
+func (a *appends) queuedBytes() (n int64) {
+	for _, b := range a.queue {
+		n += int64(b.used)
+	}
+	return n
+}
+
+// buffers is how many buffers have memory.
+func (a *appends) buffers() int {
+	if a.filled != nil {
+		return len(a.queue) + 1
+	}
+	return len(a.queue)
+}
+
+// writes is what has become of the buffers of a directory.
+type writes struct {
+	done uint64 // buffers written so far
+	// failed is the error of writing the first buffer of the queue; retry asks for another try.
+	failed   error
 	retry    bool
 	syncErr  error // final: it is unknown what is durable
 	unsynced map[*file]bool
 	newNames bool // files were created since the last SyncDir
-	closing  bool
-	// appended is the size of all buffers that were sealed so far.
-	appended int64
-
-	// tidied counts the completed rounds of deletion.
-	tidied uint64
-
-	// doomed has a lock of its own, which is locked last, since files are added to it
-	// under Set.mu.
-	doomedMu sync.Mutex
-	doomed   []*file
-	deleting int // files taken from doomed, in the present round
 }
 
 func newDirectory(s *Set, index int, dev blockio.Device, budget int64) *directory {
-	d := &directory{set: s, index: index, dev: dev, budget: budget, kick: make(chan struct{}, 1), unsynced: map[*file]bool{}}
+	d := &directory{set: s, index: index, dev: dev, room: room{budget: budget}, kick: make(chan struct{}, 1)}
+	d.writes.unsynced = map[*file]bool{}
 	d.cond.L = &d.mu
 	return d
 }
@@ -88,12 +119,12 @@ func (d *directory) errLocked() error {
 	switch {
 	case d.closing:
 		return ErrClosed
-	case d.syncErr != nil:
-		return fmt.Errorf("bucketfile: %s takes no more writes, reopen from the last snapshot: %w", d.dev.Dir(), d.syncErr)
-	case d.writeErr != nil:
-		d.retry = true
+	case d.writes.syncErr != nil:
+		return fmt.Errorf("bucketfile: %s takes no more writes, reopen from the last snapshot: %w", d.dev.Dir(), d.writes.syncErr)
+	case d.writes.failed != nil:
+		d.writes.retry = true
 		d.wakeUp()
-		return d.writeErr
+		return d.writes.failed
 	}
 	return nil
 }
@@ -101,7 +132,7 @@ func (d *directory) errLocked() error {
 // sealLocked ends the buffer being filled and queues it, unless it is empty.
 // REQUIRES: d.mu is held.
 func (d *directory) sealLocked() {
-	b := d.filled
+	b := d.appends.filled
 	if b == nil || b.used == 0 {
 		return
 	}
@@ -111,11 +142,12 @@ func (d *directory) sealLocked() {
 		b.used += pad
 	}
 	b.sealed = true
-	d.end = b.base + int64(b.used)
-	d.filled = nil
-	d.queue = append(d.queue, b)
-	d.appended += int64(b.used)
-	d.grow(b.file, d.end)
+	a := &d.appends
+	a.end = b.base + int64(b.used)
+	a.filled = nil
+	a.queue = append(a.queue, b)
+	a.sealed += int64(b.used)
+	d.grow(b.file, a.end)
 	if b.open == 0 {
 		d.wakeUp()
 	}
@@ -127,7 +159,7 @@ func (d *directory) grow(f *file, bytes int64) {
 	defer d.set.mu.Unlock()
 	if more := bytes - f.bytes; more > 0 {
 		f.bytes = bytes
-		d.used.Add(more)
+		d.room.used.Add(more)
 	}
 }
 
@@ -142,16 +174,13 @@ func (d *directory) stop() {
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.filled != nil {
-		d.queue = append(d.queue, d.filled)
+	a := &d.appends
+	if a.filled != nil {
+		a.queue = append(a.queue, a.filled)
 	}
-	for _, b := range d.queue {
+	for _, b := range a.queue {
 		d.set.appends.Put(b.mem)
 	}
-	d.filled, d.queue = nil, nil
-	d.doomedMu.Lock()
-	defer d.doomedMu.Unlock()
-	for _, f := range d.doomed {
-		f.closeHandle()
-	}
+	a.filled, a.queue = nil, nil
+	d.doomed.closeAll()
 }

@@ -277,7 +277,7 @@ func (d *directory) copyBufferedLocked(f *file, from int64, dst []byte) bool {
 		copy(dst, b.mem[from-b.base:])
 		return true
 	}
-	return has(d.filled) || slices.ContainsFunc(d.queue, has)
+	return has(d.appends.filled) || slices.ContainsFunc(d.appends.queue, has)
 }
 
 // decode sets Bucket from the bytes at the request's location.

@@ -92,11 +92,8 @@ func (s *Set) dropIfDeadLocked(f *file) {
 	}
 	f.doomed = true
 	delete(s.mu.files, f.id)
-	d := f.dir
-	d.doomedMu.Lock()
-	d.doomed = append(d.doomed, f)
-	d.doomedMu.Unlock()
-	d.wakeUp()
+	f.dir.doomed.add(f)
+	f.dir.wakeUp()
 }
 
 // findLocked returns the file of a location. REQUIRES: s.mu is held.
@@ -128,7 +125,7 @@ func (s *Set) Release(loc Location) error {
 		return fmt.Errorf("bucketfile: release: location %v has %d bytes, but file %s has only %d live bytes: a bucket was released twice", loc, n, f.path(), f.live)
 	}
 	f.live -= n
-	f.dir.live.Add(-n)
+	f.dir.room.live.Add(-n)
 	s.dropIfDeadLocked(f)
 	return nil
 }

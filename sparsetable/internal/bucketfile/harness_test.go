@@ -332,8 +332,8 @@ func (m *model) checkFiles() {
 	// The files that are appended to stay as well.
 	for _, d := range m.set.dirs {
 		d.mu.Lock()
-		if d.file != nil && d.file.written.Load() > 0 {
-			want[d.file.name] = true
+		if d.appends.file != nil && d.appends.file.written.Load() > 0 {
+			want[d.appends.file.name] = true
 		}
 		d.mu.Unlock()
 	}

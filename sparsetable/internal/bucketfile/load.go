@@ -200,8 +200,8 @@ func (s *Set) loadFile(ctx context.Context, d *directory, fs FileState) error {
 		return err
 	}
 	f.written.Store(fs.Bytes)
-	d.live.Add(fs.LiveBytes)
-	d.used.Add(f.bytes)
+	d.room.live.Add(fs.LiveBytes)
+	d.room.used.Add(f.bytes)
 	return nil
 }
 

@@ -56,13 +56,11 @@ func (s *Set) Space() (all Space, each []Space) {
 	s.mu.Unlock()
 	for i, d := range s.dirs {
 		d.mu.Lock()
-		each[i].TotalBytes = d.used.Load()
-		each[i].DyingBytes = max(0, each[i].TotalBytes-counted[i])
-		if d.filled != nil {
-			each[i].TotalBytes += int64(d.filled.used)
-		}
+		used := d.room.used.Load()
+		each[i].DyingBytes = max(0, used-counted[i])
+		each[i].TotalBytes = used + d.appends.filledBytes()
 		d.mu.Unlock()
-		each[i].OtherBytes, each[i].BudgetBytes = d.charged.Load(), d.budget
+		each[i].OtherBytes, each[i].BudgetBytes = d.room.charged.Load(), d.room.budget
 		all.Files += each[i].Files
 		all.TotalBytes += each[i].TotalBytes
 		all.LiveBytes += each[i].LiveBytes
@@ -79,7 +77,7 @@ func (s *Set) Space() (all Space, each []Space) {
 func (s *Set) LiveBytes() int64 {
 	var n int64
 	for _, d := range s.dirs {
-		n += d.live.Load()
+		n += d.room.live.Load()
 	}
 	return n
 }
@@ -90,10 +88,7 @@ func (s *Set) AppendedBytes() int64 {
 	var n int64
 	for _, d := range s.dirs {
 		d.mu.Lock()
-		n += d.appended
-		if d.filled != nil {
-			n += int64(d.filled.used)
-		}
+		n += d.appends.sealed + d.appends.filledBytes()
 		d.mu.Unlock()
 	}
 	return n
@@ -101,7 +96,7 @@ func (s *Set) AppendedBytes() int64 {
 
 // Charge adds bytes to what the budget of a directory counts, for other files that the
 // caller has in the directory. bytes is negative when such files are deleted.
-func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].charged.Add(bytes) }
+func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].room.charged.Add(bytes) }
 
 // Claim is Charge for bytes that the caller is about to write in a directory; free is
 // how many bytes the directory's file system has left. The file system must have room
@@ -112,23 +107,18 @@ func (s *Set) Claim(directory int, bytes, free int64) error {
 	d := s.dirs[directory]
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	used, other := d.used.Load(), d.charged.Load()
-	if d.filled != nil {
-		used += (int64(d.filled.used) + writeAlign - 1) &^ (writeAlign - 1)
-		free -= int64(d.filled.used)
-	}
-	for _, b := range d.queue {
-		free -= int64(b.used)
-	}
-	full := &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: bytes, UsedBytes: used, OtherBytes: other, BudgetBytes: d.budget, FreeBytes: -1}
-	if d.budget > 0 && used+other+bytes > d.budget {
+	r, filled := &d.room, d.appends.filledBytes()
+	used, other := r.used.Load()+(filled+writeAlign-1)&^(writeAlign-1), r.charged.Load()
+	free -= filled + d.appends.queuedBytes()
+	full := &NoSpaceError{Dir: d.dev.Dir(), NeedBytes: bytes, UsedBytes: used, OtherBytes: other, BudgetBytes: r.budget, FreeBytes: -1}
+	if r.budget > 0 && used+other+bytes > r.budget {
 		return full
 	}
 	if bytes > free {
 		full.FreeBytes = max(free, 0)
 		return full
 	}
-	d.charged.Add(bytes)
+	r.charged.Add(bytes)
 	return nil
 }
 
@@ -147,10 +137,7 @@ func (s *Set) BufferedBytes() int64 {
 	var n int64
 	for _, d := range s.dirs {
 		d.mu.Lock()
-		n += int64(len(d.queue)) * int64(s.opts.BufferBytes)
-		if d.filled != nil {
-			n += int64(s.opts.BufferBytes)
-		}
+		n += int64(d.appends.buffers()) * int64(s.opts.BufferBytes)
 		d.mu.Unlock()
 	}
 	return n

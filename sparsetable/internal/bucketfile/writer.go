@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"sync"
 
 	"aibox/internal/panics"
@@ -35,10 +35,11 @@ func (d *directory) run() {
 // nextLocked returns the buffer to write next, or nil if there is none. REQUIRES: d.mu is
 // held.
 func (d *directory) nextLocked() *appendBuffer {
-	if len(d.queue) == 0 || d.queue[0].open > 0 || d.syncErr != nil || d.writeErr != nil && !d.retry {
+	queue, w := d.appends.queue, &d.writes
+	if len(queue) == 0 || queue[0].open > 0 || w.syncErr != nil || w.failed != nil && !w.retry {
 		return nil
 	}
-	return d.queue[0]
+	return queue[0]
 }
 
 // write writes one buffer, and creates the file before its first buffer. The bytes of the
@@ -52,7 +53,7 @@ func (d *directory) write(b *appendBuffer) error {
 		}
 		f.handle = handle
 		d.mu.Lock()
-		d.newNames = true
+		d.writes.newNames = true
 		d.mu.Unlock()
 	}
 	if _, err := f.handle.WriteAt(b.mem[:b.used], b.base); err != nil {
@@ -67,83 +68,26 @@ func (d *directory) written(b *appendBuffer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.cond.Broadcast()
-	d.retry = false
+	w := &d.writes
+	w.retry = false
 	if err != nil {
 		if blockio.IsFull(err) {
 			err = fmt.Errorf("%w in %s: %w", ErrNoSpace, blockio.Left(d.dev), err)
 		}
-		if d.writeErr == nil {
+		if w.failed == nil {
 			d.set.opts.Logger.Warn("bucket file: a write failed; its data stays in memory, and the write is tried again", "dir", d.dev.Dir(), "error", err)
 		}
-		d.writeErr = err
+		w.failed = err
 		return
 	}
-	d.writeErr = nil
-	d.done = b.number
-	d.queue = append(d.queue[:0], d.queue[1:]...)
-	d.unsynced[b.file] = true
+	w.failed = nil
+	w.done = b.number
+	d.appends.queue = slices.Delete(d.appends.queue, 0, 1)
+	w.unsynced[b.file] = true
 	b.file.written.Store(b.base + int64(b.used))
 	d.set.appends.Put(b.mem)
 	b.mem = nil
 	d.set.unpin(b.file)
-}
-
-// deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again
-// when the directory's goroutine next has work; until then the file counts as used space,
-// and the log says so once. A file that is gone, as those of a lost directory, is deleted.
-func (d *directory) deleteDoomed() {
-	d.doomedMu.Lock()
-	doomed := d.doomed
-	d.doomed, d.deleting = nil, len(doomed)
-	d.doomedMu.Unlock()
-	if len(doomed) == 0 {
-		return
-	}
-	var failed []*file
-	for _, f := range doomed {
-		d.mu.Lock()
-		delete(d.unsynced, f)
-		d.mu.Unlock()
-		if f.handle != nil {
-			if err := d.dev.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				if !f.undeleted {
-					d.set.opts.Logger.Warn("bucket file: cannot delete a file that nothing refers to; this is tried again", "file", f.path(), "error", err)
-				}
-				f.undeleted = true
-				failed = append(failed, f)
-				continue
-			}
-			f.closeHandle()
-		}
-		d.used.Add(-f.bytes)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.doomedMu.Lock()
-	d.doomed, d.deleting = append(d.doomed, failed...), 0
-	d.doomedMu.Unlock()
-	d.tidied++
-	d.cond.Broadcast()
-}
-
-// awaitDeletionsLocked waits until the deletion of every file that nothing needs by now
-// has succeeded or failed, and reports whether there were such files. REQUIRES: d.mu is
-// held.
-func (d *directory) awaitDeletionsLocked() bool {
-	d.doomedMu.Lock()
-	rounds := uint64(0)
-	if d.deleting > 0 {
-		rounds++
-	}
-	if len(d.doomed) > 0 {
-		rounds++
-	}
-	d.doomedMu.Unlock()
-	for end := d.tidied + rounds; d.tidied < end && !d.closing; {
-		d.wakeUp()
-		d.cond.Wait()
-	}
-	return rounds > 0
 }
 
 // Flush makes every bucket durable whose Commit returned before the call. It flushes the
@@ -187,8 +131,8 @@ func (d *directory) flush(ctx context.Context) error {
 	if err != nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.syncErr == nil {
-			d.syncErr = err
+		if d.writes.syncErr == nil {
+			d.writes.syncErr = err
 		}
 		d.cond.Broadcast()
 	}
@@ -207,44 +151,45 @@ func (d *directory) drain(ctx context.Context) (files []*file, newNames bool, er
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sealLocked()
-	target := d.done
-	if n := len(d.queue); n > 0 {
-		target = d.queue[n-1].number
+	w := &d.writes
+	target := w.done
+	if n := len(d.appends.queue); n > 0 {
+		target = d.appends.queue[n-1].number
 	}
 	// An earlier error does not decide the outcome of this call: the buffer is written
 	// again, and only the error of that attempt counts.
-	if d.writeErr != nil {
-		d.retry = true
+	if w.failed != nil {
+		w.retry = true
 		d.wakeUp()
 	}
-	for d.done < target {
+	for w.done < target {
 		switch {
 		case ctx.Err() != nil:
 			return nil, false, ctx.Err()
 		case d.closing:
 			return nil, false, ErrClosed
-		case d.syncErr != nil:
-			return nil, false, d.syncErr
-		case d.writeErr != nil && !d.retry:
-			return nil, false, d.writeErr
+		case w.syncErr != nil:
+			return nil, false, w.syncErr
+		case w.failed != nil && !w.retry:
+			return nil, false, w.failed
 		}
 		d.cond.Wait()
 	}
 	if d.closing {
 		return nil, false, ErrClosed
 	}
-	if d.syncErr != nil {
-		return nil, false, d.syncErr
+	if w.syncErr != nil {
+		return nil, false, w.syncErr
 	}
 	d.set.mu.Lock()
 	defer d.set.mu.Unlock()
-	for f := range d.unsynced {
+	for f := range w.unsynced {
 		if !f.doomed {
 			f.pins++
 			files = append(files, f)
 		}
 	}
-	clear(d.unsynced)
-	newNames, d.newNames = d.newNames, false
+	clear(w.unsynced)
+	newNames, w.newNames = w.newNames, false
 	return files, newNames, nil
 }

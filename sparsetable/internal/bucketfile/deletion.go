@@ -1,0 +1,117 @@
+package bucketfile
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+)
+
+// doomedFiles are the files of a directory that nothing needs any more. The directory's goroutine
+// deletes them, in rounds. The lock is taken last, since files are added under Set.mu.
+type doomedFiles struct {
+	sync.Mutex
+	waiting  []*file
+	deleting int    // files taken from waiting, in the present round
+	rounds   uint64 // completed so far
+}
+
+// add hands a file over for deletion.
+func (d *doomedFiles) add(f *file) {
+	d.Lock()
+	defer d.Unlock()
+	d.waiting = append(d.waiting, f)
+}
+
+// begin begins a round with the files that wait.
+func (d *doomedFiles) begin() []*file {
+	d.Lock()
+	defer d.Unlock()
+	files := d.waiting
+	d.waiting, d.deleting = nil, len(files)
+	return files
+}
+
+// end ends a round. The files whose deletion failed wait for the next one.
+func (d *doomedFiles) end(failed []*file) {
+	d.Lock()
+	defer d.Unlock()
+	d.waiting, d.deleting = append(d.waiting, failed...), 0
+	d.rounds++
+}
+
+// due is how many rounds have been completed, and how many will have been when the deletion of
+// all files that are there now has succeeded or failed.
+func (d *doomedFiles) due() (done, due uint64) {
+	d.Lock()
+	defer d.Unlock()
+	done, due = d.rounds, d.rounds
+	if d.deleting > 0 {
+		due++
+	}
+	if len(d.waiting) > 0 {
+		due++
+	}
+	return done, due
+}
+
+// closeAll closes the files that wait, and leaves them where they are.
+func (d *doomedFiles) closeAll() {
+	d.Lock()
+	defer d.Unlock()
+	for _, f := range d.waiting {
+		f.closeHandle()
+	}
+}
+
+// deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again
+// when the directory's goroutine next has work; until then the file counts as used space,
+// and the log says so once. A file that is gone, as those of a lost directory, is deleted.
+func (d *directory) deleteDoomed() {
+	doomed := d.doomed.begin()
+	if len(doomed) == 0 {
+		return
+	}
+	var failed []*file
+	for _, f := range doomed {
+		if d.delete(f) {
+			d.room.used.Add(-f.bytes)
+		} else {
+			failed = append(failed, f)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.doomed.end(failed)
+	d.cond.Broadcast()
+}
+
+// delete deletes a file, and reports whether it is gone.
+func (d *directory) delete(f *file) bool {
+	d.mu.Lock()
+	delete(d.writes.unsynced, f)
+	d.mu.Unlock()
+	if f.handle == nil { // it was never created
+		return true
+	}
+	if err := d.dev.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if !f.undeleted {
+			d.set.opts.Logger.Warn("bucket file: cannot delete a file that nothing refers to; this is tried again", "file", f.path(), "error", err)
+		}
+		f.undeleted = true
+		return false
+	}
+	f.closeHandle()
+	return true
+}
+
+// awaitDeletionsLocked waits until the deletion of every file that nothing needs by now
+// has succeeded or failed, and reports whether there were such files. REQUIRES: d.mu is
+// held.
+func (d *directory) awaitDeletionsLocked() bool {
+	begun, due := d.doomed.due()
+	for done := begun; done < due && !d.closing; done, _ = d.doomed.due() {
+		d.wakeUp()
+		d.cond.Wait()
+	}
+	return due > begun
+}
