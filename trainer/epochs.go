@@ -189,46 +189,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	status.Limit(limit)
 	status.Batch(r.state.Engine.Step, int(r.state.Examples-r.state.Before(epoch)))
 	defer status.End()
-	f := flow.Flow{
-		Stages: r.stages(), Reader: rd, Mode: sparsetable.PullCreate, Skip: r.state.Batches - r.state.ReaderBatches, Grace: r.grace,
-		Batch: func(b *reader.Batch) error {
-			r.midway = true
-			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
-				r.state.Examples += int64(res.Batch.N)
-				status.Batch(res.Step, res.Batch.N)
-				return r.scored(res)
-			})
-		},
-		Hooks: flow.Hooks{
-			Started: func(p *pipeline.Pipeline) {
-				status.Pipeline(p)
-				r.clock.Pipe = p
-			},
-			Yield: r.yieldRows,
-			Begun: r.snapshots.passBegun,
-			PassDone: func(p *reader.Pass) error {
-				if err := r.counted(); err != nil {
-					return err
-				}
-				status.Bytes(p.Bytes)
-				r.state.Trained(p)
-				r.midway = false
-				if r.opts.afterPass != nil {
-					if err := r.opts.afterPass(ctx, r); err != nil {
-						return err
-					}
-				}
-				if err := r.arriving.Check(); err != nil {
-					return err
-				}
-				return r.snapshots.passTrained()
-			},
-		},
-	}
-	if jobparts.Prioritized(r.job) {
-		f.Begins, f.Ends = r.passBegins, r.passEnds
-	}
-	stages, err := f.Run(ctx)
+	stages, err := r.trainingFlow(ctx, rd).Run(ctx)
 	if counted := r.counted(); err == nil {
 		err = counted
 	}
@@ -245,6 +206,59 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if err != nil {
 		return err
 	}
+	return r.epochTrained(epoch, stages)
+}
+
+// trainingFlow is how the passes of one reading of the training data are trained.
+func (r *run) trainingFlow(ctx context.Context, rd *reader.Reader) *flow.Flow {
+	status := r.opts.Status
+	f := &flow.Flow{
+		Stages: r.stages(), Reader: rd, Mode: sparsetable.PullCreate, Skip: r.state.Batches - r.state.ReaderBatches, Grace: r.grace,
+		Batch: func(b *reader.Batch) error {
+			r.midway = true
+			return r.engine.Train(engine.Batch{Batch: b}, func(res *engine.Result) error {
+				r.state.Examples += int64(res.Batch.N)
+				status.Batch(res.Step, res.Batch.N)
+				return r.scored(res)
+			})
+		},
+		Hooks: flow.Hooks{
+			Started: func(p *pipeline.Pipeline) {
+				status.Pipeline(p)
+				r.clock.Pipe = p
+			},
+			Yield:    r.yieldRows,
+			Begun:    r.snapshots.passBegun,
+			PassDone: func(p *reader.Pass) error { return r.passDone(ctx, p) },
+		},
+	}
+	if jobparts.Prioritized(r.job) {
+		f.Begins, f.Ends = r.passBegins, r.passEnds
+	}
+	return f
+}
+
+// passDone is called when all mini-batches of a pass are trained.
+func (r *run) passDone(ctx context.Context, p *reader.Pass) error {
+	if err := r.counted(); err != nil {
+		return err
+	}
+	r.opts.Status.Bytes(p.Bytes)
+	r.state.Trained(p)
+	r.midway = false
+	if r.opts.afterPass != nil {
+		if err := r.opts.afterPass(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := r.arriving.Check(); err != nil {
+		return err
+	}
+	return r.snapshots.passTrained()
+}
+
+// epochTrained notes and reports the metrics of an epoch that was trained to its end.
+func (r *run) epochTrained(epoch int, stages []pipeline.StageStats) error {
 	if err := r.readingEnded(); err != nil {
 		return err
 	}

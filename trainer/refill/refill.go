@@ -2,7 +2,6 @@ package refill
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -101,111 +100,4 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	log.Error("only the rows of the lost directories have gone back: "+model, "lost", r.Lost.Error(), "from", rec.From,
 		"lost_rows", rec.RowsLost, "restored_rows", rec.RowsRestored, "saved_by_priority", rec.RowsByPriority, "lost_samples", rec.LostSamples, "lost_samples_of_run", report.LostSamples(x.Recoveries), "max_lost_samples", r.Job.Recovery.MaxLostSamples)
 	return rec, nil
-}
-
-// table opens the table without what is lost, refills it, and makes the result what the
-// next run goes on from.
-func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, err error) {
-	x, lost := r.Record, r.Lost
-	w, err := r.TakeOver()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	w.Suspend()
-	dirs, made, err := w.RemakeTable()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { // when the table is closed
-		if errors.As(err, new(*LostSamplesError)) { // it says that nothing was changed
-			err = errors.Join(err, w.UnmakeTable(made))
-		}
-	}()
-	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%w; none of the directories can be used", lost)
-	}
-	o := jobparts.TableOptions(r.Job)
-	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = w.TableDir(), dirs, true
-	o.Layout, o.Logger, o.SnapshotID, o.MustExist = r.Parts.Layout, r.Store.Log, x.Snapshot, true
-	o.Init = jobparts.NewRowInit(r.Parts.Layout, r.Parts.Rows, r.Job.Seed, *r.Job.SparseTable.InitStddev)
-	o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
-	t, err := sparsetable.Open(ctx, o)
-	if modeldir.Damaged(err) {
-		return nil, fmt.Errorf("%w: %w", errNothingLeft, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sparse_table: %w", err)
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	handler, ok := t.(sparsetable.LossHandler)
-	if !ok {
-		return nil, sparsetable.ErrUnsupported
-	}
-	rec = &report.Recovery{
-		Time: time.Now().UTC().Truncate(time.Second), Mode: configs.RecoveryPartial, Lost: lost.Lost, From: from.name,
-		Step: x.Step, Examples: x.Progress().Examples,
-	}
-	if l := handler.Lost(); l != nil && l.TotalSlots > 0 {
-		// Rows that were in no bucket yet are lost without a slot.
-		rec.RowsLost, rec.LostShare = l.Rows, max(float64(l.Slots)/float64(l.TotalSlots), float64(l.Rows)/float64(max(l.TotalRows, 1)))
-		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.TotalExamples(r.Job)) * rec.LostShare
-	}
-	before := report.LostSamples(x.Recoveries)
-	if most := r.Job.Recovery.MaxLostSamples; before+rec.LostSamples > most {
-		return nil, &LostSamplesError{Lost: lost, Before: before, Portion: before + rec.LostSamples, Most: most, From: from.name}
-	}
-	if rec.RowsLost > 0 {
-		for i := range from.newer {
-			s := &from.newer[i]
-			rows, err := s.Refill(ctx, handler)
-			if err != nil {
-				return nil, fmt.Errorf("restoring lost rows from %s: %w", s.From, err)
-			}
-			rec.RowsByPriority += rows
-			r.Store.Log.Info("lost rows go back to what was saved by priority", "save", s.From, "step", s.Step, "rows", rows, "of_rows", s.Rows)
-		}
-		rec.RowsRestored = rec.RowsByPriority
-	}
-	if from.open != nil && rec.RowsLost > 0 {
-		rows, err := from.refill(ctx, handler)
-		if err != nil {
-			return nil, fmt.Errorf("restoring lost rows from %s: %w", from.name, err)
-		}
-		rec.RowsRestored += rows
-	}
-	pending, err := t.Snapshot(ctx, x.TableRecord())
-	if err != nil {
-		return nil, err
-	}
-	info, err := pending.Wait()
-	if err != nil {
-		return nil, err
-	}
-	if err := x.Refilled(info.ID); err != nil {
-		return nil, err
-	}
-	if rec.RowsLost > 0 {
-		x.Recoveries = append(x.Recoveries, *rec)
-	}
-	saved, err := json.Marshal(x)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(w.KeepTableDirs(dirs), w.SaveResume(saved)); err != nil {
-		return nil, err
-	}
-	return rec, dropOlder(t, x)
-}
-
-// dropOlder drops the snapshots of a table that was refilled but that of x: they have files that are
-// lost, and one that cannot be read would keep the table from being opened.
-func dropOlder(t sparsetable.Table, x *runstate.Record) error {
-	all, err := t.Snapshots()
-	for _, s := range all {
-		if s.ID != x.Snapshot {
-			err = errors.Join(err, t.DropSnapshot(s.ID))
-		}
-	}
-	return err
 }
