@@ -187,7 +187,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	status := r.opts.Status
 	status.Begin(report.PhaseTraining, epoch, r.job.Training.Epochs, rd, r.table.Table)
 	status.Limit(limit)
-	status.Batch(r.state.Engine.Step, int(r.state.Examples-r.state.Before(epoch)))
+	status.Resume(r.state.Engine.Step, r.state.Examples-r.state.Before(epoch))
 	defer status.End()
 	stages, err := r.trainingFlow(ctx, rd).Run(ctx)
 	if counted := r.counted(); err == nil {

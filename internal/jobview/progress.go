@@ -17,40 +17,6 @@ import (
 	"aibox/trainer/report"
 )
 
-// rateMeter smooths the number of examples per second over the last frames.
-type rateMeter struct {
-	phase    report.Phase
-	epoch    int
-	examples int64
-	at       time.Time
-	rate     float64 // examples per second
-}
-
-// rateConstant is the time constant of the smoothing, which is needed because passes
-// come in bursts and a figure that jumps cannot be read.
-const rateConstant = 3 * time.Second
-
-func (m *rateMeter) update(v *report.View, now time.Time) {
-	if v.Phase != m.phase || v.Epoch != m.epoch || v.Examples < m.examples {
-		*m = rateMeter{phase: v.Phase, epoch: v.Epoch, examples: v.Examples, at: now}
-		if s := v.PhaseElapsed.Seconds(); s > 0 {
-			m.rate = float64(v.Examples) / s
-		}
-		return
-	}
-	dt := now.Sub(m.at)
-	if dt <= 0 {
-		return
-	}
-	present := float64(v.Examples-m.examples) / dt.Seconds()
-	w := 1 - math.Exp(-float64(dt)/float64(rateConstant))
-	if m.rate == 0 {
-		w = 1
-	}
-	m.rate += w * (present - m.rate)
-	m.examples, m.at = v.Examples, now
-}
-
 // Watch shows the progress of a job on the console.
 func Watch(c *terminal.Console, status *report.Status, log *slog.Logger) *terminal.Display {
 	return terminal.Watch(c, frames(status), log)
@@ -64,8 +30,7 @@ func frames(status *report.Status) func(now time.Time) terminal.Frame {
 		if v.Phase == "" {
 			return terminal.Frame{}
 		}
-		rate.update(&v, now)
-		return frame(&v, rate.rate)
+		return frame(&v, rate.update(&v, now))
 	}
 }
 
@@ -80,25 +45,37 @@ func frame(v *report.View, rate float64) terminal.Frame {
 // share returns the share of the phase that is done, or -1 if it is not known. It is
 // that of the bytes, or that of the limit on examples if the limit will end the phase
 // first.
-func share(v *report.View) float64 {
+func share(v *report.View) float64 { return shareOf(v, v.BytesRead, v.Examples) }
+
+func shareOf(v *report.View, bytes, examples int64) float64 {
 	if v.BytesTotal <= 0 {
 		return -1
 	}
-	done := float64(v.BytesRead) / float64(v.BytesTotal)
+	done := float64(bytes) / float64(v.BytesTotal)
 	if v.MaxExamples > 0 {
-		done = max(done, float64(v.Examples)/float64(v.MaxExamples))
+		done = max(done, float64(examples)/float64(v.MaxExamples))
 	}
 	return min(1, done)
+}
+
+// whole is how long all of the phase takes at the rate of this process so far. It is negative if
+// that is not known.
+func whole(v *report.View) time.Duration {
+	made := share(v) - shareOf(v, v.BytesBefore, v.ExamplesBefore)
+	if made <= 0 || v.PhaseElapsed < time.Second {
+		return -1
+	}
+	return time.Duration(float64(v.PhaseElapsed) / made)
 }
 
 // eta returns the time that is left in the phase at the rate so far. It is negative if
 // that is not known.
 func eta(v *report.View) time.Duration {
-	s := share(v)
-	if s <= 0 || v.PhaseElapsed < time.Second {
+	all := whole(v)
+	if all < 0 {
 		return -1
 	}
-	return time.Duration(float64(v.PhaseElapsed) * (1 - s) / s)
+	return time.Duration(float64(all) * (1 - share(v)))
 }
 
 // etaAll is the time left in training when all epochs take as long as this
@@ -108,8 +85,7 @@ func etaAll(v *report.View) time.Duration {
 	if left < 0 || v.Phase != report.PhaseTraining || v.Epoch >= v.Epochs {
 		return -1
 	}
-	epoch := float64(v.PhaseElapsed) / share(v)
-	return left + time.Duration(epoch*float64(v.Epochs-v.Epoch))
+	return left + time.Duration(v.Epochs-v.Epoch)*whole(v)
 }
 
 func heading(v *report.View) string {

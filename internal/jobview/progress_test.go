@@ -199,21 +199,79 @@ func TestRateMeter(t *testing.T) {
 	var m rateMeter
 	at := time.Unix(0, 0)
 	v := &report.View{Phase: report.PhaseTraining, Epoch: 1, Examples: 100, PhaseElapsed: time.Second}
-	m.update(v, at)
-	if m.rate != 100 {
-		t.Errorf("first look: %v examples/s, want 100", m.rate)
+	if rate := m.update(v, at); rate != 100 {
+		t.Errorf("first look: %v examples/s, want 100", rate)
 	}
+	rate := 0.0
 	for range 100 { // a steady pace is met, whatever was before
 		at = at.Add(time.Second)
 		v.Examples += 500
-		m.update(v, at)
+		rate = m.update(v, at)
 	}
-	if math.Abs(m.rate-500) > 1 {
-		t.Errorf("steady 500 examples/s are shown as %v", m.rate)
+	if rate != 500 {
+		t.Errorf("steady 500 examples/s are shown as %v", rate)
 	}
-	m.update(&report.View{Phase: report.PhaseEvaluating, Epoch: 1}, at)
-	if m.rate != 0 {
-		t.Errorf("a new phase starts with %v", m.rate)
+	if rate := m.update(&report.View{Phase: report.PhaseEvaluating, Epoch: 1}, at); rate != 0 {
+		t.Errorf("a new phase starts with %v", rate)
+	}
+}
+
+// TestRateOfLongPasses: examples that come in bursts, of which some frames have none, have the
+// rate that they have in the mean, and a standstill shows.
+func TestRateOfLongPasses(t *testing.T) {
+	for _, frame := range []time.Duration{200 * time.Millisecond, 10 * time.Second} {
+		var m rateMeter
+		at := time.Unix(0, 0)
+		v := &report.View{Phase: report.PhaseTraining, Epoch: 1}
+		update := func() float64 {
+			at = at.Add(frame)
+			v.PhaseElapsed += frame
+			return m.update(v, at)
+		}
+		for i := range 1000 {
+			if i%2 == 0 {
+				v.Examples += 32768
+			}
+			rate, want := update(), 32768/(2*frame.Seconds())
+			if i > 10 && math.Abs(rate/want-1) > 0.26 {
+				t.Fatalf("frame %d of %v: %v examples/s, in the mean there are %v", i, frame, rate, want)
+			}
+		}
+		before, after := update(), 0.0
+		for range 100 {
+			after = update()
+		}
+		if after > before/8 {
+			t.Errorf("after 100 frames of %v without examples, %v examples/s are shown, and %v before", frame, after, before)
+		}
+		if len(m.seen) > 64 {
+			t.Errorf("%d marks are kept", len(m.seen))
+		}
+	}
+}
+
+// TestProgressOfAResumedPhase: what an earlier process did is done, but says nothing of the speed of this one.
+func TestProgressOfAResumedPhase(t *testing.T) {
+	v := trainingView()
+	v.Examples, v.ExamplesBefore = 1_010_000, 1_000_000
+	v.BytesTotal, v.BytesRead, v.BytesBefore = 1000, 610, 600
+	v.PhaseElapsed = 10 * time.Second
+	if s := share(v); s != 0.61 {
+		t.Errorf("a share of %v is done, want 0.61", s)
+	}
+	if left := eta(v).Round(time.Second); left != 390*time.Second {
+		t.Errorf("10 of 1000 bytes took 10 s, and 390 are left: ETA %v", left)
+	}
+	if all := etaAll(v).Round(time.Second); all != 390*time.Second+2*1000*time.Second {
+		t.Errorf("two more epochs of 1000 bytes: ETA %v", all)
+	}
+	var m rateMeter
+	if rate := m.update(v, time.Unix(0, 0)); rate != 1000 {
+		t.Errorf("10000 examples in 10 s are %v examples/s", rate)
+	}
+	v.BytesRead = v.BytesBefore
+	if left := eta(v); left >= 0 {
+		t.Errorf("nothing was read by this process: ETA %v", left)
 	}
 }
 

@@ -58,8 +58,10 @@ type View struct {
 	BytesRead    int64 // of BytesTotal, in this phase
 	BytesTotal   int64
 	PhaseElapsed time.Duration
-	Stages       []pipeline.StageStats
-	Table        sparsetable.Stats
+	// These are what of Examples and BytesRead an earlier process did, from which this one goes on.
+	ExamplesBefore, BytesBefore int64
+	Stages                      []pipeline.StageStats
+	Table                       sparsetable.Stats
 	// ResidentBytes is what the whole process takes in memory now; 0 if that is unknown.
 	ResidentBytes int64
 	LostSamples   float64 // portion of lost samples, with partial recovery
@@ -102,13 +104,24 @@ func (s *Status) View() View {
 	return v
 }
 
-// Begin enters a phase.
+// Begin enters a phase. Where the reader begins at a cursor, what is before it counts as read by an earlier process.
 func (s *Status) Begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.View = View{Phase: phase, Epoch: epoch, Epochs: epochs, Step: s.mu.Step, Loss: math.NaN(), AUC: math.NaN()}
+	if r != nil {
+		s.mu.BytesRead = r.Counts().BytesRead
+		s.mu.BytesBefore = s.mu.BytesRead
+	}
 	s.mu.reader, s.mu.table, s.mu.pipe = r, t, nil
 	s.mu.since = time.Now()
+}
+
+// Resume says how many steps the run has made, and how many examples of the phase an earlier process has trained.
+func (s *Status) Resume(step, examples int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.Step, s.mu.Examples, s.mu.ExamplesBefore = step, examples, examples
 }
 
 // Limit says that the phase ends after so many examples; 0: no limit.
