@@ -327,6 +327,8 @@
 // later (the index and the lists of pinned sets) and for an Import or a Scan is taken
 // from the cache. The cache shrinks for it, and grows again when filters are dropped
 // or slots merged. The filters are also given up where pinned rows need their memory.
+// Pinned rows keep the cache from shrinking. Where they keep it from making way for the index, a
+// caller that can is asked to release them all for once (PullPatient, ssd_crowded.go).
 // Pinned rows cannot leave the cache. When those of the passes in flight do not fit,
 // Pull first waits until a snapshot that is being written gives up its memory; then it
 // returns ErrBudget with the smallest budget that works.

@@ -76,11 +76,13 @@ const (
 	PullDivisible = contract.PullDivisible // the caller can divide the keys among several Pulls
 	PullAhead     = contract.PullAhead     // the caller calls Begin of the set before it changes the rows
 	PullTrained   = contract.PullTrained   // no key has an untrained row
+	PullPatient   = contract.PullPatient   // the caller has other sets, which it will release, and can pull again then
 )
 
 // The errors that contract explains.
 var (
 	ErrBudget      = contract.ErrBudget
+	ErrCrowded     = contract.ErrCrowded
 	ErrNoSnapshot  = contract.ErrNoSnapshot
 	ErrClosed      = contract.ErrClosed
 	ErrReadOnly    = contract.ErrReadOnly

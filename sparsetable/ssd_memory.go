@@ -24,6 +24,7 @@ type budget struct {
 	mayCreate atomic.Int64
 	// borrowed is memory that an Import or a Scan has taken from the cache.
 	borrowed atomic.Int64
+	crowding
 }
 
 // freeRows is how many more rows the cache takes.
@@ -54,7 +55,7 @@ func (t *ssd) memoryParts() memoryParts {
 	p.sets = t.sets.refs.Held
 	t.sets.Unlock()
 	t.indexMu.RLock()
-	p.index = t.index.Bytes() - t.index.CaptureBytes()
+	p.index = t.indexBytes()
 	blocks, lists, pages := t.checkpoints.Memory()
 	t.indexMu.RUnlock()
 	p.buffers += blocks
@@ -66,8 +67,11 @@ func (t *ssd) memoryParts() memoryParts {
 func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 
 // cacheLimit is how many bytes the cache may have while extra bytes are needed besides
-// what the table holds.
+// what the table holds, and what the index is to take.
 func (t *ssd) cacheLimit(extra int64) int64 {
+	t.indexMu.RLock()
+	extra += max(0, t.indexRoom.Load()-t.indexBytes())
+	t.indexMu.RUnlock()
 	return min(t.opts.MemoryBytes-t.otherBytes()-plan.IndexSlackBytes-t.plan.SpareBytes-extra, t.plan.CacheBytes)
 }
 
@@ -92,7 +96,7 @@ func (t *ssd) reserve(extra int64) error {
 func (t *ssd) limitWindow() error {
 	o := t.plan.CacheOptions()
 	t.indexMu.RLock()
-	index := t.index.Bytes() - t.index.CaptureBytes()
+	index := t.indexBytes()
 	t.indexMu.RUnlock()
 	limit := max(0, o.WindowBytes()-max(0, index-t.plan.IndexLimit()))
 	if limit == t.rewrite.windowLimit {

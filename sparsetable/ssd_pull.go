@@ -64,8 +64,8 @@ type fetch struct {
 // Pull implements Table.
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
-	trained := mode&PullTrained != 0
-	mode &^= PullDivisible | PullAhead | PullTrained
+	trained, patient := mode&PullTrained != 0, mode&PullPatient != 0
+	mode &^= PullDivisible | PullAhead | PullTrained | PullPatient
 	if t.opts.ReadOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}
@@ -83,6 +83,11 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	defer t.changing.Release()
 	if err := t.failure(); err != nil {
 		return nil, err
+	}
+	if mode == PullCreate {
+		if err := t.waitsForIndex(ctx, patient); err != nil {
+			return nil, apierr.Of(err)
+		}
 	}
 	t.pull.divisible, t.pull.trained, t.pull.ahead = divisible, trained, ahead
 	ws, err := t.pullKeys(ctx, keys, mode)

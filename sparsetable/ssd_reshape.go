@@ -16,13 +16,22 @@ import (
 // and those or the merges that are necessary because rows were dropped or the
 // budget was changed.
 
-// splitStep is how many buckets may be split at a time, at least, before rewrite is
-// given back; it takes some milliseconds of reads.
-const splitStep = 256
+const (
+	// splitStep is how many buckets may be split at a time, at least, before rewrite is
+	// given back; it takes some milliseconds of reads.
+	splitStep = 256
+	// Of more slots that are missing than that, one part in splitShare is split at a time: rows also
+	// leave the cache without a split, and the number of slots must not fall behind for good.
+	splitShare = 16
+)
+
+// splitsAtOnce is how many buckets may be split at a time for a table of that many rows.
+// REQUIRES: rewrite is held.
+func (t *ssd) splitsAtOnce(rows int64) int { return max(splitStep, t.slotsWanted(rows)/splitShare) }
 
 // keepShape splits slots as the number of rows requires: all slots without a
 // bucket, which costs nothing, and of the others up to twice as many as one step of
-// rows that leave the cache makes necessary. What would be more than a step of writing
+// rows that leave the cache makes necessary, or more where many are missing. What would be more than a step of writing
 // is left for later. REQUIRES: rewrite is held.
 func (t *ssd) keepShape() error {
 	if err := t.keepShapeFor(t.totalRows()); !errors.Is(err, errUnpaid) {
@@ -40,7 +49,7 @@ func (t *ssd) keepShapeFor(rows int64) error {
 	if err := t.retarget(rows); err != nil {
 		return err
 	}
-	_, err := t.split(rows, max(splitStep, 2*int(t.evictStep())/t.index.TargetRows()))
+	_, err := t.split(rows, max(t.splitsAtOnce(rows), 2*int(t.evictStep())/t.index.TargetRows()))
 	t.countRoom()
 	return err
 }
@@ -60,7 +69,7 @@ func (t *ssd) reshape() (more bool, err error) {
 		return t.mergeSlots()
 	}
 	before := t.index.Slots()
-	done, err := t.split(t.totalRows(), rewriteBatch)
+	done, err := t.split(t.totalRows(), t.splitsAtOnce(t.totalRows()))
 	t.countRoom()
 	if errors.Is(err, errUnpaid) {
 		return true, nil
@@ -92,6 +101,7 @@ func (t *ssd) shrinkFilters() error {
 	t.indexMu.Lock()
 	err := t.index.ShrinkFilters()
 	t.indexMu.Unlock()
+	t.indexRoom.Store(0) // it was for larger filters
 	if err == nil {
 		err = t.giveCache()
 	}

@@ -6,7 +6,6 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/invariants"
-	"aibox/sparsetable/internal/slots"
 )
 
 // split splits slots until there are as many as the total number of rows requires,
@@ -20,10 +19,11 @@ func (t *ssd) split(total int64, limit int) (done bool, err error) {
 	var batch []uint32
 	t.rewrite.unsplit = nil
 	for t.index.ShouldSplit(total) {
-		most := min(rewriteBatch/2, t.slotsWanted(total))
+		missing := t.slotsWanted(total)
+		most := min(rewriteBatch/2, missing)
 		// Room is made first, because for it rows may be written to slots that had
 		// no bucket.
-		if room, err := t.roomForSlots(most); err != nil || !room {
+		if room, err := t.roomForSlots(most, missing); err != nil || !room {
 			return false, err
 		}
 		// The slots to be split next have consecutive numbers, up to the end of the
@@ -66,23 +66,6 @@ func (t *ssd) split(total int64, limit int) (done bool, err error) {
 func (t *ssd) slotsWanted(rows int64) int {
 	target := int64(t.index.TargetRows())
 	return int(max(1, (rows+target-1)/target-int64(t.index.Slots())))
-}
-
-// roomForSlots reports whether the index may grow by n slots: whether it then stays
-// within its share of the memory and the cache can make room for it.
-func (t *ssd) roomForSlots(n int) (bool, error) {
-	more := t.index.GrowthBytes(n)
-	if more <= 0 {
-		return true, nil
-	}
-	if int64(t.index.Slots())+int64(n) > slots.SlotsIn(t.plan.IndexLimit(), 0) {
-		return false, nil
-	}
-	err := t.reserve(more)
-	if errors.Is(err, errNoVictims) {
-		return false, nil // buckets grow instead, for a while
-	}
-	return err == nil, err
 }
 
 // splitEmpty splits the next n slots, which have no bucket.

@@ -68,7 +68,8 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 	return nil
 }
 
-// pin pins the rows of a pass. While the table has no memory for them, it waits for
+// pin pins the rows of a pass. While the table has no memory for them, or wants to be without
+// pinned rows for a moment, it waits for
 // earlier passes to be released; if none is left to wait for, it fails. After other errors
 // it asks for space.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
@@ -78,6 +79,9 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		mode := p.mode
 		if mode == sparsetable.PullCreate {
 			mode |= sparsetable.PullAhead // stage EL+JL begins
+			if ended != p.begun {
+				mode |= sparsetable.PullPatient // those passes are released
+			}
 		}
 		if len(pass.Batches) > 1 {
 			mode |= sparsetable.PullDivisible
@@ -90,13 +94,14 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		if p.Space != nil && p.Space(err) {
 			continue
 		}
-		if errors.Is(err, sparsetable.ErrBudget) && p.yield != nil && p.yield() {
+		crowded, full := errors.Is(err, sparsetable.ErrCrowded), errors.Is(err, sparsetable.ErrBudget)
+		if full && p.yield != nil && p.yield() {
 			continue
 		}
-		if !errors.Is(err, sparsetable.ErrBudget) || ended == p.begun {
+		if !crowded && !full || ended == p.begun {
 			return Pulled{}, err
 		}
-		if !p.warned {
+		if full && !p.warned {
 			p.warned = true
 			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; increase sparse_table.memory_bytes, or decrease pipeline.batches_per_pass or pipeline.pull_queue",
 				"passes", p.begun-ended, "error", err)
