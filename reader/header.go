@@ -159,13 +159,10 @@ func (p *plan) explainMissing(missing, names []string) string {
 			}
 		}
 	}
-	if meant := meantColumns(missing, names); meant != "" {
-		return text + meant
-	}
 	if !slices.ContainsFunc(names, p.needs) && slices.ContainsFunc(names, isNumber) {
 		return text + ". The first line looks like data: if the files have no header, say header: false and list every column in order"
 	}
-	return text
+	return text + meantColumns(missing, names)
 }
 
 // meantColumns is the end of a message about missing columns: it suggests the column

@@ -28,6 +28,7 @@ func TestHeaderMismatchSaysWhy(t *testing.T) {
 		{"y\tx\tc\ttags\n", `is the delimiter '\t'?`, ""},
 		{"Y,X,C,Tags\n1,2,3,4\n", `Did you mean "Y" instead of "y"?`, "looks like data"},
 		{"1,0.5,a,b\n0,2,c,d\n", "looks like data: if the files have no header, say header: false", "Did you mean"},
+		{"1,0.5,a,tag\n0,2,c,d\n", "looks like data: if the files have no header, say header: false", "Did you mean"},
 		{"a,1,b\n", "looks like data", ""},
 		{"y,1,b\n", `no column "x", "c", "tags"`, "looks like data"},
 		{"tags,other,y\n", `no column "x", "c"; its columns are "tags", "other", "y"`, "looks like data"},

@@ -11,7 +11,6 @@ import (
 	"aibox/internal/humanize"
 	"aibox/reader/source"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
@@ -42,8 +41,8 @@ func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
 		out, err = transfer.Publish(ctx, o)
 	}
 	s.Published = out
-	if source.Full(err) && sameRemote(r.job.Snapshots.Remote, uri) {
-		err = fmt.Errorf("%w; snapshots of this run are there, too, until the model is published", err)
+	if at := r.job.Snapshots.Remote; source.Full(err) && at != "" {
+		err = fmt.Errorf("%w; snapshots of this run are in %s until the model is published: if they take the room, delete the directory %s/snapshots", err, at, strings.TrimRight(at, "/"))
 	}
 	if err != nil {
 		s.NotPublished = err.Error()
@@ -90,12 +89,4 @@ func (r *run) trainsAgain(lost *modeldir.LostError) bool {
 	r.opts.Fresh = false
 	r.log.Error("the model is committed, but cannot be published, since files of its table cannot be read, also when it was tried again. Replace the disk. The job begins again and goes on from the last snapshot that is whole", "error", lost)
 	return true
-}
-
-// sameRemote reports whether two URIs name the same remote directory.
-func sameRemote(a, b string) bool {
-	place := func(uri string) string {
-		return remote.Place(strings.TrimRight(source.Path(uri), "/"))
-	}
-	return place(a) == place(b)
 }

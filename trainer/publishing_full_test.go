@@ -124,15 +124,19 @@ func TestRemoteDiskFull(t *testing.T) {
 	}
 }
 
-// TestRemoteFullOfSnapshots: the error about a remote directory that has no room for the model says that
-// snapshots of the run are there, too, if they are.
+// TestRemoteFullOfSnapshots: the error about a remote directory that has no room for the model says where snapshots of
+// the run are, if there are some, which may take it.
 func TestRemoteFullOfSnapshots(t *testing.T) {
-	for _, shared := range []bool{true, false} {
+	for _, given := range []bool{true, false} {
 		at := smallFileSystem(t, 32<<10)
-		m := newMachine(t, at+"/remote", everyPass, "snapshots.remote="+map[bool]string{true: "file://" + at + "/remote/", false: t.TempDir()}[shared])
+		set := []string{everyPass}
+		if given {
+			set = append(set, "snapshots.remote=file://"+at+"/remote/")
+		}
+		m := newMachine(t, at+"/remote", set...)
 		s := m.night("2026-11-21")
-		if says := strings.Contains(s.NotPublished, "snapshots of this run are there, too"); says != shared || !strings.Contains(s.NotPublished, "there is no room") {
-			t.Errorf("snapshots there: %v; it says %q", shared, s.NotPublished)
+		if says := strings.Contains(s.NotPublished, "delete the directory file://"+at+"/remote/snapshots"); says != given || !strings.Contains(s.NotPublished, "there is no room") {
+			t.Errorf("snapshots there: %v; it says %q", given, s.NotPublished)
 		}
 	}
 }

@@ -23,6 +23,9 @@ func remoteGenerations(c *cli.Context, uri string) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, all)
 	}
+	if len(all) == 0 {
+		return writeLines(c.App.Writer, uri+" has no models\n")
+	}
 	return printRemoteGenerations(c.App.Writer, all, total)
 }
 
@@ -42,7 +45,7 @@ func printRemoteGenerations(w io.Writer, all []generations.Remote, total int64) 
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", number, g.State, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, rows, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), run, g.Owner)
 	}
-	if err := t.Flush(); err != nil || len(all) == 0 {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "in all: %s\n", humanize.Bytes(total))

@@ -120,6 +120,12 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("the night, trained again, has digest %s, want %s", have, digest["model@2"])
 	}
 
+	if err := os.Mkdir("empty", 0o755); err != nil { // as a remote directory before the first night
+		t.Fatal(err)
+	}
+	if out := ok(t, "generations", absolute(t, "empty")); !strings.HasSuffix(out, "/empty has no models\n") {
+		t.Errorf("%q", out)
+	}
 	for _, c := range []struct {
 		args string
 		code int
@@ -128,6 +134,7 @@ func TestGenerations(t *testing.T) {
 		{"generations", exitUsage, "name the model directory"},
 		{"generations nosuch", exitIO, "no model here"},
 		{"generations job.yaml", exitIO, "not a directory"},
+		{"generations empty", exitIO, "empty: no model here: it has neither a model that a job has made, nor one that was published to it"},
 		{"generations model@1", exitUsage, "name the directory"},
 		{"rollback", exitUsage, "name the model directory"},
 		{"rollback nosuch", exitIO, "no model here"},

@@ -43,6 +43,7 @@ func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Con
 			con.Fail(code, explain(errkind.Internal, panics.New("the command", v)))
 		}
 	}()
+	leaveLinks()
 	out := terminal.NewResults(stdout)
 	app := newApp(out, con)
 	if len(args) > 1 && args[1] == cliargs.CompleteCommand {

@@ -214,12 +214,20 @@ func TestNotPublished(t *testing.T) {
 	if got := remoteGenerationsOf(t, absolute(t, "far")); len(got) != 1 {
 		t.Errorf("%+v", got)
 	}
+	// Where the disk of the model directory is not mounted, it is not output.remote that fails.
+	if err := os.Symlink("not/mounted", "link"); err != nil {
+		t.Fatal(err)
+	}
+	o = aibox("train", "job.yaml", "--set", "output.model_dir=link", "--set", "training.warm_start=latest", "--set", "output.remote=far")
+	if o.code != exitIO || !strings.Contains(o.stderr, "one that output.remote may have cannot be restored: model directory: link is a symbolic link") {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
 	// A job that goes on from the newest model does not begin anew where it cannot look.
 	if err := os.RemoveAll("far"); err != nil {
 		t.Fatal(err)
 	}
 	latest := []string{"train", "job.yaml", "--set", "output.model_dir=other", "--set", "training.warm_start=latest", "--set", "output.remote=hdfs://localhost:1/x", "--set", "data.hdfs.retry_ms=0"}
-	if o := aibox(latest...); o.code != exitIO || !strings.Contains(o.stderr, "output.remote, which may have one, cannot be read") {
+	if o := aibox(latest...); o.code != exitIO || !strings.Contains(o.stderr, "one that output.remote may have cannot be restored: ") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"aibox/internal/diskfault"
 	"aibox/sparsetable"
+	"aibox/trainer/transfer"
 )
 
 // stopVariable has a child stop for ever at that operation on disk, and say stopped.
@@ -78,7 +79,7 @@ func operations(t *testing.T, args ...string) (all []string) {
 
 // TestRestoreKilled kills the program while it restores a model, at operations on disk: when the
 // first rows are written after the model was published, when the last files are said to be
-// whole, and at some that are drawn. After that there is no model, or one that can be read, and
+// whole, when it is noted where the model comes from, and at some that are drawn. After that there is no model, or one that can be read, and
 // the same command completes it; also if that is killed, too.
 func TestRestoreKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -95,10 +96,11 @@ func TestRestoreKilled(t *testing.T) {
 	last := 1 + slices.IndexFunc(all, func(o string) bool {
 		return strings.HasPrefix(o, "remove ") && strings.HasSuffix(o, sparsetable.ArrivingName)
 	})
-	if first == 0 || last <= first {
+	noted := 1 + slices.IndexFunc(all, func(o string) bool { return strings.Contains(o, transfer.ReportName) })
+	if first == 0 || last <= first || noted == 0 {
 		t.Fatalf("the operations are others: %d, %d of %d", first, last, len(all))
 	}
-	at := []int{first, last}
+	at := []int{first, last, noted}
 	for range n {
 		at = append(at, 1+rng.IntN(len(all)))
 	}
@@ -116,6 +118,9 @@ func TestRestoreKilled(t *testing.T) {
 			}
 			if got := ok(t, "eval", "--model-dir", to, "--data", "eval.tsv", "--json"); strings.ReplaceAll(got, `"`+to+`"`, `"model"`) != metrics {
 				t.Errorf("%s, want %s", got, metrics)
+			}
+			if !strings.Contains(read(t, filepath.Join(to, transfer.ReportName)), "far") {
+				t.Error("it is not known that the remote directory has the model: when that is not mounted, a later one is published beneath its mount point")
 			}
 			if got := ok(t, "generations", to); strings.Contains(got, "have not arrived from ") == whole {
 				t.Errorf("whole: %v:\n%s", whole, got)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os/signal"
 	"path/filepath"
@@ -93,7 +94,10 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return jobview.PrintSummary(c.App.Writer, summary)
+			if err := jobview.PrintSummary(c.App.Writer, summary); err != nil {
+				return fmt.Errorf("the model in %s is complete, and %s there says what came of the job, but that could not be printed: %w", job.Output.ModelDir, report.SummaryName, err)
+			}
+			return nil
 		},
 	}
 }

@@ -99,7 +99,11 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return writeLines(c.App.Writer, table+output+" has the best settings.\n")
+			has := " has the best settings.\n"
+			if len(found.Set) == len(o.Load.Set) {
+				has = " has the settings of the job as it is.\n"
+			}
+			return writeLines(c.App.Writer, table+output+has)
 		},
 	}
 }

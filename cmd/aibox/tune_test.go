@@ -138,6 +138,16 @@ func TestTuneOverrides(t *testing.T) {
 	}
 }
 
+// TestTuneFindsNothingBetter: the file that it writes is not said to have the best settings, where those are the job's own.
+func TestTuneFindsNothingBetter(t *testing.T) {
+	inTuneJob(t)
+	write(t, "job.yaml", strings.NewReplacer("0.8}", "0.05}", "0.08}", "0.001}").Replace(tuneJob))
+	text := ok(t, "tune", "job.yaml", "--trials", "2", "--over", "learning_rates", "--set", "training.batch_size=50")
+	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "job-tuned.yaml has the settings of the job as it is.\n") {
+		t.Error(text)
+	}
+}
+
 // TestTuneKilled kills the program at seeded moments until the search is done. What it finds is
 // what a search without interruptions finds.
 func TestTuneKilled(t *testing.T) {

@@ -295,7 +295,7 @@ func TestCreateLocal(t *testing.T) {
 // TestFullDisk: a local failure says what the operating system says, and nothing of HDFS.
 func TestFullDisk(t *testing.T) {
 	err := fsys.OSError("write", "out.csv", &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC})
-	if want := "write out.csv: failed: no space left on device"; err.Error() != want || !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+	if want := "write out.csv: no space left on device"; err.Error() != want || !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

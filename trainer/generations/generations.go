@@ -3,6 +3,7 @@ package generations
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,7 +72,10 @@ func List(dir string) ([]Generation, error) {
 		return nil, err
 	}
 	if none != nil && !slices.ContainsFunc(unfinished, func(g modeldir.Incomplete) bool { return g.Resume != nil }) {
-		return nil, none
+		if _, err := os.Stat(dir); err != nil {
+			return nil, none
+		}
+		return nil, fmt.Errorf("%s: %w: it has neither a model that a job has made, nor one that was published to it", dir, modeldir.ErrNoModel)
 	}
 	var out []Generation
 	arriving := modeldir.Arriving(dir)

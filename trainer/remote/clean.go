@@ -2,10 +2,13 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"time"
+
+	"aibox/reader/source"
 )
 
 // clean deletes the generations of the job beyond those that are kept, leftovers of
@@ -66,31 +69,33 @@ func (p *Publication) owns(f *found) bool {
 	return f.Owner == p.Owner && f.Job == p.Job && f.Kind() == p.Kind
 }
 
-// cleanFailed deletes what earlier snapshots, which could not be uploaded either, have left, after
-// that of the pending manifest failed as well: otherwise, a directory that is full is filled up with
-// parts of snapshots that nobody needs any more. Of models these are kept, since each of them
-// is to be published.
-func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Manifest, h *held) {
-	if p.Kind == Generation || !slices.ContainsFunc(h.pending, func(f *found) bool { return p.owns(f) && f.ID != pending.ID }) {
-		return
+// cleanFailed deletes what nobody needs any more after an upload has failed, and returns how many bytes that freed. Of snapshots
+// these are the earlier ones that could not be uploaded either: otherwise, a directory that is full is filled up with
+// parts of them. A model that finds no room takes that of such parts, too, and of objects that nothing names, as
+// those of snapshots that somebody has deleted to make room. The parts of models are kept, since each of them is to be published.
+func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Manifest, h *held, why error) (freed int64) {
+	var parts []*found
+	for _, f := range h.pending {
+		if f.Owner == p.Owner && f.Job == p.Job && f.ID != pending.ID && f.Kind() != Generation && (p.Kind == Generation || f.Kind() == p.Kind) {
+			parts = append(parts, f)
+		}
+	}
+	if p.Kind == Generation && !source.Full(why) || p.Kind != Generation && len(parts) == 0 {
+		return 0
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.cleanWithin, fmt.Errorf("deleting them took longer than %v", d.opts.cleanWithin))
 	defer cancel()
-	err := func() error {
-		for _, f := range h.pending {
-			if !p.owns(f) || f.ID == pending.ID {
-				continue
-			}
-			if err := d.store.Remove(ctx, f.pendingName()); err != nil {
-				return err
-			}
-		}
-		_, err := d.removeGarbage(ctx)
-		return err
-	}()
+	var err error
+	for _, f := range parts {
+		err = errors.Join(err, d.store.Remove(ctx, f.pendingName()))
+	}
+	if err == nil {
+		freed, err = d.removeGarbage(ctx)
+	}
 	if err != nil {
 		d.log.Debug("what failed uploads have left could not be deleted; the next upload tries again", "remote", d.uri, "error", err)
 	}
+	return freed
 }
 
 // mayBeUsed reports whether a run that is not that of a publication may go on with what was

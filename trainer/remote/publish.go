@@ -33,6 +33,9 @@ type Published struct {
 // errAgain says that another process has changed what the plan relied on.
 var errAgain = errors.New("another process has changed the remote directory meanwhile, again and again; try again later")
 
+// errFreed says that there was no room, and is some now.
+var errFreed = errors.New("there was no room, again and again; try again later")
+
 // attempts is how often a publication that others disturb begins again.
 const attempts = 10
 
@@ -47,6 +50,10 @@ func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, err
 		out, err := d.publish(ctx, &p)
 		if errors.Is(err, errAgain) {
 			d.log.Info("another process has changed the remote directory; publishing begins again", "remote", d.uri)
+			continue
+		}
+		if errors.Is(err, errFreed) {
+			d.log.Info("there was no room; what nothing needs any more in the remote directory is deleted, and publishing goes on", "remote", d.uri)
 			continue
 		}
 		if source.Full(err) {
@@ -105,7 +112,9 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 		if errors.Is(err, source.ErrNotFound) && d.gone(ctx, pl.manifest) {
 			return nil, errors.Join(errAgain, err)
 		}
-		d.cleanFailed(ctx, p, pl.manifest, h)
+		if freed := d.cleanFailed(ctx, p, pl.manifest, h, err); freed > 0 && p.Kind == Generation {
+			return nil, errFreed
+		}
 		return nil, err
 	}
 	if err := d.commit(ctx, pl.manifest); err != nil {

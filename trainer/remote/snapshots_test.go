@@ -222,6 +222,42 @@ func TestFullDirectoryIsNotFilledUp(t *testing.T) {
 	store.clean(t)
 }
 
+// TestModelTakesTheRoomOfDeletedSnapshots: where snapshots have filled the directory, and somebody deletes them, the model is
+// published in their place. What was uploaded of a snapshot before there was no room is in nobody's way either.
+func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
+	store := &fullStore{newMemStore(), 1 << 40}
+	d := Open("mem://", store, Options{partBytes: 256})
+	for n := 1; n <= 2; n++ {
+		if _, p := snapshot("job", n*10); n == 1 {
+			if _, err := d.Publish(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			store.capacity = store.used() + 600
+			if _, err := d.Publish(t.Context(), p); !errors.Is(err, syscall.ENOSPC) {
+				t.Fatal(err)
+			}
+		}
+	}
+	model := night("job", 4)
+	p := model.publication("job", 1)
+	store.capacity = max(store.used(), model.bytes(""))
+	if _, err := d.Publish(t.Context(), p); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	wantGenerations(t, d)
+	for _, name := range store.names(snapshotsDir) {
+		if err := store.Remove(t.Context(), path.Join(snapshotsDir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	wantGenerations(t, d, 1)
+	store.clean(t)
+}
+
 // TestSnapshotFetchFaults: every operation that fetches a snapshot fails in turn; the next
 // attempt goes on with what is there and ends with the same files.
 func TestSnapshotFetchFaults(t *testing.T) {

@@ -101,7 +101,7 @@ func (s *Store) Remove(ctx context.Context, identity []byte) {
 	uri := s.Job.Snapshots.Remote
 	freed, err := last.remove(ctx, identity)
 	if err = errors.Join(err, last.Sources.Close()); err != nil {
-		s.Log.Warn("the run's snapshots in snapshots.remote could not be removed; the next run of the job on this machine removes them", "remote", uri, "error", err)
+		s.Log.Warn("the run's snapshots in snapshots.remote could not be removed; the next run of the job in this model directory removes them, and runs in others once they are a week old", "remote", uri, "error", err)
 	}
 	if freed > 0 {
 		s.Log.Info("the run's snapshots in snapshots.remote are removed", "remote", uri, "deleted_bytes", freed)

@@ -49,7 +49,7 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("there is no model of an earlier run on this machine, and output.remote, which may have one, cannot be read: %w", errkind.As(errkind.IO, err))
+		return false, fmt.Errorf("there is no model of an earlier run on this machine, and one that output.remote may have cannot be restored: %w", errkind.As(errkind.IO, err))
 	}
 	return true, nil
 }

@@ -218,6 +218,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
 	brought, err := Bring(ctx, d, m, r, o.Survivors, o.Buckets != BucketsBefore, o.Logger)
 	if err == nil {
+		note(o.To, placeOf(sources, d.URI()), &o.Options) // before there is a model that may be used without that
 		err = r.Commit(ctx, MovedOrigin(model, m))
 	}
 	if err != nil {
@@ -225,7 +226,6 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	}
 	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: model.OfNight(), UsableSeconds: time.Since(began).Seconds(), Fetched: brought.Fetched}
 	out.Bytes = m.Bytes()
-	note(o.To, placeOf(sources, d.URI()), &o.Options)
 	rest := brought.Later
 	if rest > 0 && o.Buckets == BucketsAfter {
 		o.Logger.Info("the model is usable; its other files are fetched now", "model", o.To, "generation", m.Number, "seconds_until_usable", out.UsableSeconds, "still_fetched", humanize.Bytes(rest))

@@ -51,7 +51,10 @@ type Error struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %v", e.Op, e.URI, e.Kind)
+	fmt.Fprintf(&b, "%s %s", e.Op, e.URI)
+	if e.Kind != ErrFailed || e.Err == nil { // that it failed goes without saying where the cause is known
+		fmt.Fprintf(&b, ": %v", e.Kind)
+	}
 	if e.Err != nil && e.Err != e.Kind {
 		fmt.Fprintf(&b, ": %v", e.Err)
 	}

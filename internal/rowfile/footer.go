@@ -1,0 +1,44 @@
+package rowfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"aibox/internal/parquetfile"
+)
+
+// withFooter is a file whose footer the library can read.
+type withFooter struct {
+	io.ReaderAt
+	footer int64 // where it begins
+}
+
+// ReadAt is io.ReaderAt's.
+func (f withFooter) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.ReaderAt.ReadAt(p, offset)
+	if offset == f.footer {
+		parquetfile.HideStatistics(p[:n])
+	}
+	return n, err
+}
+
+// checkFooter compares the length of the footer, which is written before the last four
+// bytes of a file, with the length of the file, because the library allocates as much
+// memory as the former says. If the file does not end like a Parquet file, checkFooter
+// leaves it to the library to refuse it.
+func checkFooter(r io.ReaderAt, bytes int64) (io.ReaderAt, error) {
+	const frame = len("PAR1") + 4 + len("PAR1")
+	var end [8]byte
+	if bytes < int64(frame) {
+		return nil, notParquet(io.EOF)
+	}
+	if n, err := r.ReadAt(end[:], bytes-int64(len(end))); n < len(end) {
+		return nil, notParquet(err)
+	}
+	footer := int64(binary.LittleEndian.Uint32(end[:]))
+	if string(end[4:]) == "PAR1" && footer > bytes-int64(frame) {
+		return nil, fmt.Errorf("damaged Parquet file: it says that its footer has %d bytes, but the file has %d", footer, bytes)
+	}
+	return withFooter{r, bytes - int64(len(end)) - footer}, nil
+}
