@@ -86,6 +86,28 @@ func TestDevicesTrainAllModels(t *testing.T) {
 	}
 }
 
+// TestModelsOfDevicesAreEvaluatedOnProcessors: a model that devices have trained is evaluated without any, with the results of the devices up to
+// rounding, and the evaluation says in which precision.
+func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
+	for trained, evaluated := range map[string]string{"float32": "float32", "tf32": "float32", "bf16": "bf16"} {
+		j := job(t, "deepfm", append(slices.Clip(onDevices), "engine.devices=[0, 1]", "engine.embeddings=device", "engine.precision="+trained)...)
+		s, err := trainOn(t, j, devices(1, 2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := load(t, j.Output.ModelDir).Evaluate(t.Context(), j.Data.Eval)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := math.Abs(float64(s.Eval.LogLoss - e.Metrics.LogLoss)); !(diff < 1e-3) {
+			t.Errorf("%s: log loss %v, in training %v", trained, e.Metrics.LogLoss, s.Eval.LogLoss)
+		}
+		if s.Precision != trained || e.Precision != evaluated {
+			t.Errorf("trained in %s, the summary says %s; evaluated in %s, the evaluation says %s", trained, s.Precision, evaluated, e.Precision)
+		}
+	}
+}
+
 // TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)

@@ -3,6 +3,7 @@
 #include "driver.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define F(name) extern void *slot_##name;
@@ -41,6 +42,7 @@ int aibox_load(char **reason) {
 			*functions[i].slot = f != NULL ? f : (void *)absent;
 		}
 		loaded = 1;
+		setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0); // as nvidia-smi numbers devices; the driver's default is the fastest one first
 	}
 	return cuInit(0);
 }

@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,12 +57,13 @@ func TestFake(t *testing.T) {
 			for _, breaks := range []string{"^TestConformance$/^Broken$", "^TestGroupBreaks$"} {
 				run("-test.run="+breaks, "FAKE_STICKY=1")
 			}
-			for _, refusal := range []string{"FAKE_MODE=2", "FAKE_MODE=3", "FAKE_INIT=803", "FAKE_OPEN=102", "FAKE_OPEN=220", "FAKE_OPEN=226", "FAKE_OPEN=719"} {
+			for _, refusal := range []string{"FAKE_MODE=2", "FAKE_MODE=3", "FAKE_INIT=100", "FAKE_INIT=803", "FAKE_OPEN=102", "FAKE_OPEN=220", "FAKE_OPEN=226", "FAKE_OPEN=719"} {
 				run("-test.run=^TestRefused$", refusal)
 			}
 			for _, lt := range []string{"old", "none", "nothing", "greedy", "fails"} {
 				run("-test.run=^TestFusesNot$", "FAKE_LT="+lt)
 			}
+			run("-test.run=^TestNumbers$", "CUDA_DEVICE_ORDER=FASTEST_FIRST")
 			for _, link := range []string{"PCIe", "host", "one way"} {
 				if devices == "2" {
 					run("-test.run=^(TestLinks|TestConformance)$", "FAKE_LINK="+link)
@@ -108,6 +110,27 @@ func inCUDAHome(t *testing.T, compiler, dir string, run func(tests string, env .
 	run("-test.run=^TestFusesNot$", "LD_LIBRARY_PATH="+bare, "FAKE_LT=missing")
 }
 
+// TestNumbers: devices have the numbers that nvidia-smi gives them, unless the environment asks for others.
+func TestNumbers(t *testing.T) {
+	p, err := cuda.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	if os.Getenv("FAKE_DEVICES") == "" {
+		return
+	}
+	list := p.Devices()
+	for i, d := range list {
+		at := i // on the bus
+		if os.Getenv("CUDA_DEVICE_ORDER") == "FASTEST_FIRST" {
+			at = len(list) - 1 - i
+		}
+		if want := fmt.Sprint("fake device ", at); d.Name != want {
+			t.Errorf("device %d is %q, want %q", i, d.Name, want)
+		}
+	}
+}
+
 // TestLinks: what links two devices, both ways, is the slower of what links each with the other.
 func TestLinks(t *testing.T) {
 	p, err := cuda.Open()
@@ -138,6 +161,7 @@ func TestRefused(t *testing.T) {
 		kind gpu.Kind
 		says string
 	}{
+		"FAKE_INIT=100": {gpu.WrongDriver, "the driver finds no device; nvidia-smi says which there are, and CUDA_VISIBLE_DEVICES"},
 		"FAKE_INIT=803": {gpu.WrongDriver, "the driver does not start: "},
 		"FAKE_MODE=2":   {gpu.InUse, "compute mode is prohibited"},
 		"FAKE_MODE=3":   {gpu.InUse, "compute mode allows one process at a time"},

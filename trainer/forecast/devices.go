@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"aibox/configs"
@@ -37,6 +38,8 @@ type OnDevices struct {
 	Rows     bool       // the rows of a pass take part of what is left
 	Devices  []DeviceMemory
 	Absent   error // why it is not known what memory the devices have
+
+	needs func(examples int) cuda.Needs // for mini-batches of so many
 }
 
 // ForDevices says what a job takes of the devices that compute its network; nil if those are the processors
@@ -74,14 +77,15 @@ func forDevices(job *configs.Job, size DataSize, open func() (gpu.Platform, erro
 	for _, d := range f.Devices {
 		productBytes = max(productBytes, d.productBytes)
 	}
-	f.Needs = deviceNeeds(job, &p, m, dense, size, productBytes)
+	f.needs = func(examples int) cuda.Needs { return deviceNeeds(job, &p, m, dense, examples, productBytes) }
+	f.Needs = f.needs(f.Examples)
 	return f, err
 }
 
-// deviceNeeds is what the engine of a job takes for whole mini-batches, on devices that need so much to multiply matrices.
-func deviceNeeds(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize, productBytes int64) cuda.Needs {
+// deviceNeeds is what the engine of a job takes for mini-batches of so many examples, on devices that need so much to multiply matrices.
+func deviceNeeds(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, examples int, productBytes int64) cuda.Needs {
 	c := engine.Config{Network: m.Network(), Precision: p.Precision, Layout: p.Layout, Rows: p.Rows, Schedule: p.Schedule}
-	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), size.batch(job), job.Engine.Embeddings == "device", productBytes)
+	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), examples, job.Engine.Embeddings == "device", productBytes)
 }
 
 // DevicesOf looks at the devices that a job names, each once, in the order of their numbers.
@@ -114,35 +118,38 @@ func freeMemoryOf(p gpu.Platform, number int) (free, total int64, err error) {
 	return free, total, errors.Join(err, dev.Close())
 }
 
+// lacking is the device that lacks most, and how much, where engines need so much of each.
+func (f *OnDevices) lacking(n cuda.Needs) (DeviceMemory, int64) {
+	lack := func(d DeviceMemory) int64 { return int64(d.Times)*n.Device() - d.Free }
+	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
+	return d, lack(d)
+}
+
 // Fits returns an error if a device has not as much memory free as the engine takes. It is about the one that lacks most,
 // and says what to change.
 func (f *OnDevices) Fits() error {
-	lack := func(d DeviceMemory) int64 { return int64(d.Times)*f.Needs.Device() - d.Free }
 	if len(f.Devices) == 0 {
 		return nil
 	}
-	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
-	if lack(d) <= 0 {
+	d, lack := f.lacking(f.Needs)
+	if lack <= 0 {
 		return nil
 	}
-	times := int64(d.Times)
-	batch := times * (f.Needs.Arena + f.Needs.Inputs)
 	var advice []string
 	if cuda.Crowded(d.Free, d.Total) {
 		advice = append(advice, "free what other programs have of it (nvidia-smi names them)")
 	}
-	if left := batch - lack(d); left > 0 {
-		advice = append(advice, fmt.Sprintf("make training.batch_size smaller (about %.0f would fit)", float64(f.Examples)*float64(left)/float64(batch)),
-			"divide the mini-batch among more engine.devices")
+	if fits := sort.Search(f.Examples, func(n int) bool { _, lack := f.lacking(f.needs(n + 1)); return lack > 0 }); fits > 0 {
+		advice = append(advice, fmt.Sprintf("make training.batch_size smaller (%d fits)", fits), "divide the mini-batch among more engine.devices")
 	}
 	if d.Times > 1 {
 		advice = append(advice, "name the device only once in engine.devices")
 	}
 	advice = append(advice, "make the layers of the model fewer or narrower")
-	if lack(d) <= times*(f.Needs.Optimizer+f.Needs.Averages) {
+	if lack <= int64(d.Times)*(f.Needs.Optimizer+f.Needs.Averages) {
 		advice = append(advice, "take an optimizer.dense that keeps less per parameter")
 	}
-	wanted := d.Free + lack(d)
+	wanted := d.Free + lack
 	return errkind.Errorf(errkind.Job, "engine.devices: device %d has %s of its %s free, the engine takes %s (%d bytes of %d free): %s",
 		d.Number, humanize.Bytes(d.Free), humanize.Bytes(d.Total), humanize.Bytes(wanted), wanted, d.Free, strings.Join(advice, ", or "))
 }

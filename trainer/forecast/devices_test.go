@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,6 +40,58 @@ func devices(n int) *emulated.Platform {
 	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 64<<20)})
 }
 
+// TestBatchThatFits: the training.batch_size that an error names is the largest that fits, however many devices share a mini-batch, and none is
+// named where none does.
+func TestBatchThatFits(t *testing.T) {
+	const batch = 300
+	for _, devicesOf := range []string{"[0]", "[0, 0]", "[0, 1, 0]"} {
+		on := func(free int64, batch int) *OnDevices {
+			p := devices(2)
+			if err := p.Occupy(0, free); err != nil {
+				t.Fatal(err)
+			}
+			j := job(t, "engine.kind=cuda", "engine.devices="+devicesOf, fmt.Sprint("training.batch_size=", batch))
+			f, err := forDevices(j, DataSize{}, func() (gpu.Platform, error) { return p, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		f := on(64<<20, batch)
+		times := int64(f.Devices[0].Times)
+		need, fixed := times*f.Needs.Device(), times*(f.Needs.Device()-f.Needs.Arena-f.Needs.Inputs)
+		named := 0
+		for free := need - 1; free > fixed; free -= (need - fixed) / 5 {
+			err := on(free, batch).Fits()
+			if err == nil {
+				t.Fatalf("devices %s: %d bytes suffice, which are fewer than %d", devicesOf, free, need)
+			}
+			_, after, found := strings.Cut(err.Error(), "make training.batch_size smaller (")
+			if !found {
+				if on(free, 1).Fits() == nil {
+					t.Errorf("devices %s: a mini-batch of 1 fits, and this does not say so: %v", devicesOf, err)
+				}
+				continue
+			}
+			named++
+			figure, _, _ := strings.Cut(after, " fits)")
+			fits, err := strconv.Atoi(figure)
+			if err != nil {
+				t.Fatalf("no figure: %q", after)
+			}
+			if err := on(free, fits).Fits(); err != nil {
+				t.Errorf("devices %s: %d should fit %d bytes: %v", devicesOf, fits, free, err)
+			}
+			if fits+1 < batch && on(free, fits+1).Fits() == nil {
+				t.Errorf("devices %s: %d fit %d bytes, only %d were named", devicesOf, fits+1, free, fits)
+			}
+		}
+		if named < 3 {
+			t.Errorf("devices %s: %d errors name a size", devicesOf, named)
+		}
+	}
+}
+
 // TestForDevices: what is forecast of devices is compared with what they have free, and an error says what to change.
 func TestForDevices(t *testing.T) {
 	open := func(p gpu.Platform) func() (gpu.Platform, error) {
@@ -60,8 +114,8 @@ func TestForDevices(t *testing.T) {
 		otherwise        string
 	}{
 		{2 * need, true, false, false, ""},
-		{2*need - 1, false, true, true, "about 64 would fit"},
-		{need + fixed, false, true, true, "about 32 would fit"},
+		{2*need - 1, false, true, true, "training.batch_size smaller (63 fits)"},
+		{need + fixed, false, true, true, "training.batch_size smaller (27 fits)"},
 		{2 * fixed, false, false, true, "name the device only once"},
 		{fixed, false, false, false, "layers of the model fewer or narrower"},
 	} {

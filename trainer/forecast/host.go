@@ -108,7 +108,7 @@ func engineBytes(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *opt
 	n := size.batch(job)
 	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.Layout.ValueDim)
 	if job.Engine.Kind == "cuda" {
-		needs := deviceNeeds(job, p, m, dense, size, 0)
+		needs := deviceNeeds(job, p, m, dense, size.batch(job), 0)
 		return needs.Pinned + rows
 	}
 	return cpu.ForecastBytes(m.Network(), n) + rows

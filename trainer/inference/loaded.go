@@ -36,12 +36,13 @@ type Model struct {
 	Network *model.Model
 	Table   sparsetable.Table // its rows are not changed
 
-	opts    Options
-	sources *source.Sources
-	schema  reader.Schema
-	engine  engine.Engine
-	decay   *decay.Timeline   // of rows; nil: they do not decay
-	reading *transfer.Reading // nil: the model is whole
+	opts      Options
+	sources   *source.Sources
+	schema    reader.Schema
+	engine    engine.Engine
+	precision engine.Precision
+	decay     *decay.Timeline   // of rows; nil: they do not decay
+	reading   *transfer.Reading // nil: the model is whole
 
 	passLimit flow.Limit
 }
@@ -105,15 +106,14 @@ func (l *Model) load(ctx context.Context, change configs.LoadOptions) (err error
 	if l.decay, err = modeltable.RowDecay(l.Saved); err != nil {
 		return err
 	}
-	precision, err := engine.ParsePrecision(l.Job.Engine.Precision)
-	if err != nil {
+	if l.precision, err = engine.ParsePrecision(l.Job.Engine.Precision); err != nil {
 		return errkind.Errorf(errkind.Usage, "engine.precision: %w", err)
 	}
-	if precision == engine.TF32 {
-		precision = engine.Float32 // the processors of the host have no tf32
+	if l.precision == engine.TF32 {
+		l.precision = engine.Float32 // the processors of the host have no tf32
 	}
 	e, err := cpu.New(engine.Config{
-		Network: l.Network.Network(), Precision: precision, Layout: l.Table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
+		Network: l.Network.Network(), Precision: l.precision, Layout: l.Table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
 	}, &engine.State{Step: l.Saved.Step, Decay: l.decay})
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (l *Model) Close() error {
 type Evaluation struct {
 	ModelDir  string         `json:"model_dir"`
 	Digest    string         `json:"digest,omitempty"` // if the model has it recorded
-	Precision string         `json:"precision"`        // of matrix products: that of training, unless overridden
+	Precision string         `json:"precision"`        // of matrix products: that of training, unless overridden; float32 for tf32
 	Data      []string       `json:"data"`
 	Rows      report.Reading `json:"input_rows"`
 	Metrics   metrics.Report `json:"metrics"`
@@ -156,7 +156,7 @@ type Evaluation struct {
 
 // Evaluate measures the model on labelled data.
 func (l *Model) Evaluate(ctx context.Context, uris []string) (*Evaluation, error) {
-	out := &Evaluation{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Precision: l.Job.Engine.Precision, Data: uris}
+	out := &Evaluation{ModelDir: l.Saved.Name, Digest: l.Saved.Digest, Precision: l.precision.String(), Data: uris}
 	data, err := l.list(ctx, uris)
 	if err != nil {
 		return nil, err

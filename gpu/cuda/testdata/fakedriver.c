@@ -55,13 +55,20 @@ static void ends(CUcontext c) {
 	c->alive = 0, c->error = CUDA_SUCCESS, c->objects = 0;
 }
 
-CUresult cuInit(unsigned f) { (void)f; initialized = 1; return setting("FAKE_INIT", CUDA_SUCCESS); }
+static int by_bus; // devices are numbered by their places on the bus, instead of the fastest first, which is the last one there
+
+CUresult cuInit(unsigned f) {
+	(void)f;
+	const char *order = getenv("CUDA_DEVICE_ORDER");
+	initialized = 1, by_bus = order != NULL && !strcmp(order, "PCI_BUS_ID");
+	return setting("FAKE_INIT", CUDA_SUCCESS);
+}
 CUresult cuDriverGetVersion(int *v) { *v = 12040; return CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult r, const char **s) { (void)r; *s = "CUDA_ERROR"; return CUDA_SUCCESS; }
 CUresult cuGetErrorString(CUresult r, const char **s) { (void)r; *s = "an error of the fake driver"; return CUDA_SUCCESS; }
 CUresult cuDeviceGetCount(int *n) { *n = devices(); return initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
 CUresult cuDeviceGet(CUdevice *d, int n) { *d = n; return n < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; }
-CUresult cuDeviceGetName(char *s, int n, CUdevice d) { snprintf(s, n, "fake device %d", d); return CUDA_SUCCESS; }
+CUresult cuDeviceGetName(char *s, int n, CUdevice d) { snprintf(s, n, "fake device %d", by_bus ? d : devices() - 1 - d); return CUDA_SUCCESS; }
 CUresult cuDeviceTotalMem(size_t *n, CUdevice d) { (void)d; *n = 1 << 30; return CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice d) {
 	(void)d;

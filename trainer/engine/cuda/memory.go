@@ -29,9 +29,9 @@ func (r *replica) noRoom(err error, bytes int64, what string) error {
 // batchMemory says what memory for a mini-batch is for, in errors.
 func batchMemory(what string, n, all int) string {
 	if n != all {
-		return fmt.Sprintf("for %s of the %d examples that it gets of a mini-batch of %d; a smaller training.batch_size needs less", what, n, all)
+		return fmt.Sprintf("for %s of the %d examples that it gets of a mini-batch of %d; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n, all)
 	}
-	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less", what, n)
+	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n)
 }
 
 // holds tells whether there is memory, of at least so many bytes.
