@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aibox/reader/internal/hashes"
 )
 
 // plainPasses makes the passes of an input in the obvious way: one example after the
@@ -48,7 +50,7 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 		for w := 0; w*size < len(order); w++ {
 			part := order[w*size : min((w+1)*size, len(order))]
 			for i := len(part) - 1; i > 0; i-- {
-				j := random(o.Seed, purposeShuffle, mix(uint64(o.Epoch))^uint64(w), uint64(i)) % uint64(i+1)
+				j := hashes.Random(o.Seed, hashes.Shuffle, hashes.Mix(uint64(o.Epoch))^uint64(w), uint64(i)) % uint64(i+1)
 				part[i], part[j] = part[j], part[i]
 			}
 		}
@@ -153,7 +155,7 @@ func weightedRows(rows int) []byte {
 	var b strings.Builder
 	b.WriteString("y,w,x,a,b,c,g\n")
 	for i := range rows {
-		draw := func(n uint64, stream uint64) uint64 { return random(3, 4, stream, uint64(i)) % n }
+		draw := func(n uint64, stream uint64) uint64 { return hashes.Random(3, 4, stream, uint64(i)) % n }
 		weight, bagWeight := "", ""
 		if i > rows/3 { // before that, all weights are 1
 			weight = fmt.Sprint(draw(3, 1))

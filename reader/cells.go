@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
@@ -128,7 +129,7 @@ func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
 	}
 	if c.separator == "" && c.weightSeparator == "" {
 		if len(cell) > 0 {
-			b.keys = append(b.keys, keyIn(c.seed, cell))
+			b.keys = append(b.keys, hashes.In(c.seed, cell))
 			if p.weightedBags {
 				b.bagWeights = append(b.bagWeights, 1)
 			}
@@ -174,7 +175,7 @@ func (c *fieldColumn) addValue(p *plan, b *block, value []byte) fault {
 			return fault{}
 		}
 	}
-	b.keys = append(b.keys, keyIn(c.seed, value))
+	b.keys = append(b.keys, hashes.In(c.seed, value))
 	if p.weightedBags {
 		b.bagWeights = append(b.bagWeights, weight)
 	}
@@ -215,7 +216,7 @@ func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, fault) {
 		return 0, fault{reason: ReasonNotFinite, column: c.name, cell: cell}
 	}
 	var text [20]byte
-	return keyIn(c.seed, strconv.AppendInt(text[:0], int64(transform(c.steps, x)), 10)), fault{}
+	return hashes.In(c.seed, strconv.AppendInt(text[:0], int64(transform(c.steps, x)), 10)), fault{}
 }
 
 // addStat appends the input of a column's mean and standard deviation.
@@ -242,10 +243,10 @@ func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) fault {
 }
 
 // addGroup appends the hash of a cell of the group-by column.
-func (b *block) addGroup(cell []byte) { b.groups = append(b.groups, keyIn(groupSeed, cell)) }
+func (b *block) addGroup(cell []byte) { b.groups = append(b.groups, hashes.In(groupSeed, cell)) }
 
 // groupSeed keeps group hashes apart from feature keys.
-var groupSeed = spaceSeed("\x00group")
+var groupSeed = hashes.Space("\x00group")
 
 // addText appends the raw text of a pass-through column.
 func (b *block) addText(cell []byte) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/source"
 )
 
@@ -185,7 +186,7 @@ func cursorInputs(t *testing.T) map[string]Options {
 			case i%29 == 3:
 				b.WriteString("1,,,,,\n\r\n")
 			}
-			fmt.Fprintf(&b, "%d,%d,a%d,b|c%d\n", i%2, i%7, random(1, 1, 1, uint64(i))%50, i%5)
+			fmt.Fprintf(&b, "%d,%d,a%d,b|c%d\n", i%2, i%7, hashes.Random(1, 1, 1, uint64(i))%50, i%5)
 		}
 		return b.Bytes()
 	}

@@ -106,9 +106,10 @@
 //
 // # Parts
 //
-// Four parts know nothing of schemas and examples: package rowtext cuts text
+// Five parts know nothing of schemas and examples: package rowtext cuts text
 // into lines and cells, package parquetcolumn reads and writes columns of Parquet, package
-// numbering numbers keys, and package rowwriter writes rows. What lines, cells, columns and keys mean is said here.
+// hashes makes keys, package numbering numbers them, and package rowwriter writes rows. What
+// lines, cells, columns and keys mean is said here.
 //
 // # Memory
 //

@@ -5,8 +5,14 @@ import (
 	"strconv"
 	"strings"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/number"
 )
+
+// Key returns the key of one sparse feature value, given the embedding space and the value's
+// raw bytes, as they stand in the input without quoting. The same (space, value) has the same
+// key in every format, on every machine and for ever.
+func Key(space string, value []byte) uint64 { return hashes.Key(space, value) }
 
 // KeyOf returns the key of one value of a sparse field, as if the value were read
 // from a row of the schema: value is the text between separators, without a weight;
@@ -20,7 +26,7 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 		return 0, optionsErrorf("no column %q; the sparse fields are %s", field, strings.Join(s.Fields(), ", "))
 	}
 	c := &d.Columns[i]
-	f := fieldColumn{name: c.Name, seed: spaceSeed(c.space())}
+	f := fieldColumn{name: c.Name, seed: hashes.Space(c.space())}
 	switch {
 	case c.bucketized():
 		f.steps = c.Transforms
@@ -50,5 +56,5 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 		}
 		value = fmt.Sprint(feature)
 	}
-	return keyIn(f.seed, []byte(value)), nil
+	return hashes.In(f.seed, []byte(value)), nil
 }

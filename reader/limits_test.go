@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowwriter"
 	"aibox/reader/source"
 )
@@ -165,7 +166,7 @@ func TestQuarantineIsJSON(t *testing.T) {
 	var garbage bytes.Buffer
 	garbage.WriteString("1,1,a,b\n")
 	for i := range uint64(2000) {
-		garbage.WriteByte(byte(random(1, 1, 1, i)))
+		garbage.WriteByte(byte(hashes.Random(1, 1, 1, i)))
 	}
 	var bad bytes.Buffer
 	o := testOptions(adSchema(), write(t, t.TempDir(), "data", garbage.Bytes()))

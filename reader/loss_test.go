@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"aibox/internal/testseed"
+	"aibox/reader/internal/hashes"
 	"aibox/reader/source"
 )
 
@@ -44,7 +45,7 @@ func packedFiles(t *testing.T) map[string][]byte {
 func noisyRows(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
-		fmt.Fprintf(&b, "%d,%d,a%x,b\n", i%2, i%7, random(1, 1, 1, uint64(i)))
+		fmt.Fprintf(&b, "%d,%d,a%x,b\n", i%2, i%7, hashes.Random(1, 1, 1, uint64(i)))
 	}
 	return b.Bytes()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/internal/hashes"
 )
 
 // bulkRow has columns of all types that are simple and some that are not.
@@ -32,7 +34,7 @@ type bulkRow struct {
 // makeBulkRows makes rows, some of which are bad.
 func makeBulkRows(n int) (rows []bulkRow) {
 	for i := range n {
-		draw := func(n uint64, stream uint64) uint64 { return random(7, 8, stream, uint64(i)) % n }
+		draw := func(n uint64, stream uint64) uint64 { return hashes.Random(7, 8, stream, uint64(i)) % n }
 		some := func(stream uint64) bool { return draw(5, 100+stream) > 0 }
 		var r bulkRow
 		if draw(50, 1) > 0 {

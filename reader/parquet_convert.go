@@ -3,6 +3,7 @@ package reader
 import (
 	"unicode/utf8"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/parquetcolumn"
 )
 
@@ -31,7 +32,7 @@ func (c *conversion) Convert(v *parquetcolumn.Values, at []int32, out []parquetc
 		for i, p := range at {
 			if p >= 0 {
 				c.text = v.AppendNumber(c.text[:0], int(p))
-				out[i].Key, out[i].State = keyIn(c.seed, c.text), parquetcolumn.Ready
+				out[i].Key, out[i].State = hashes.In(c.seed, c.text), parquetcolumn.Ready
 			}
 		}
 	}
@@ -49,7 +50,7 @@ func (c *conversion) convertTexts(v *parquetcolumn.Values, at []int32, out []par
 		case !valid && !utf8.Valid(text):
 			out[i].State = parquetcolumn.Slow
 		default:
-			out[i] = parquetcolumn.Result{Key: keyIn(c.seed, text), State: parquetcolumn.Ready}
+			out[i] = parquetcolumn.Result{Key: hashes.In(c.seed, text), State: parquetcolumn.Ready}
 		}
 	}
 }

@@ -3,6 +3,8 @@ package reader
 import (
 	"math"
 	"slices"
+
+	"aibox/reader/internal/hashes"
 )
 
 // plan is a schema compiled for decoding: what to take from which column, in the
@@ -78,7 +80,7 @@ func compile(o *Options) (*plan, error) {
 			p.weightColumn = c.Name
 		case c.Role == RoleSparse:
 			p.fields = append(p.fields, fieldColumn{
-				name: c.Name, seed: spaceSeed(c.space()), separator: c.Separator, weightSeparator: c.WeightSeparator, nulls: s.NullValues,
+				name: c.Name, seed: hashes.Space(c.space()), separator: c.Separator, weightSeparator: c.WeightSeparator, nulls: s.NullValues,
 			})
 			p.weightedBags = p.weightedBags || c.WeightSeparator != ""
 		case c.Role == RoleDense && !c.bucketized():
@@ -97,7 +99,7 @@ func compile(o *Options) (*plan, error) {
 	}
 	for i := range s.Columns {
 		if c := &s.Columns[i]; c.bucketized() {
-			p.fields = append(p.fields, fieldColumn{name: c.Name, seed: spaceSeed(c.space()), steps: c.Transforms})
+			p.fields = append(p.fields, fieldColumn{name: c.Name, seed: hashes.Space(c.space()), steps: c.Transforms})
 		}
 	}
 	return p, nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/source"
 )
 
@@ -132,16 +133,16 @@ func examples(passes []*Pass) (lines []string) {
 func criteoLines(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {
-		fmt.Fprintf(&b, "%d", random(1, 2, 3, uint64(i))%2)
+		fmt.Fprintf(&b, "%d", hashes.Random(1, 2, 3, uint64(i))%2)
 		for c := range 13 {
-			if v := random(1, 2, uint64(c+10), uint64(i)); v%5 == 0 {
+			if v := hashes.Random(1, 2, uint64(c+10), uint64(i)); v%5 == 0 {
 				b.WriteString("\t")
 			} else {
 				fmt.Fprintf(&b, "\t%d", int64(v%3000)-2)
 			}
 		}
 		for c := range 26 {
-			if v := random(1, 2, uint64(c+50), uint64(i)); v%9 == 0 {
+			if v := hashes.Random(1, 2, uint64(c+50), uint64(i)); v%9 == 0 {
 				b.WriteString("\t")
 			} else {
 				fmt.Fprintf(&b, "\t%08x", v%1000*2654435761&0xffffffff)

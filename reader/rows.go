@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/internal/humanize"
+	"aibox/reader/internal/hashes"
 )
 
 // rows is the sequence of good examples in the order of the input, after
@@ -244,7 +245,7 @@ func (r *rows) keep(label float32) bool {
 	number := uint64(r.counts.Examples + r.counts.Dropped)
 	o := r.options
 	if label == 0 && o.NegativeSampling < 1 &&
-		randomUnit(o.Seed, purposeSampling, uint64(o.Epoch), number) >= o.NegativeSampling {
+		hashes.Unit(o.Seed, hashes.Sampling, uint64(o.Epoch), number) >= o.NegativeSampling {
 		r.counts.Dropped++
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
@@ -248,7 +249,7 @@ func (d *tokens) token(token []byte) fault {
 		}
 		c.value = rest
 	} else if c.field >= 0 {
-		d.features = append(d.features, tokenFeature{int32(c.field), value, keyIn(d.p.fields[c.field].seed, index)})
+		d.features = append(d.features, tokenFeature{int32(c.field), value, hashes.In(d.p.fields[c.field].seed, index)})
 		d.counts[c.field+1]++
 	}
 	for _, i := range c.pass {

@@ -1,5 +1,7 @@
 package reader
 
+import "aibox/reader/internal/hashes"
+
 // window holds consecutive examples and yields them in a random order. It is
 // either filling or draining.
 type window struct {
@@ -51,11 +53,11 @@ func (w *window) full() bool {
 func (w *window) shuffle() {
 	w.draining = true
 	w.next, w.taken = w.taken, 0
-	stream := mix(uint64(w.epoch)) ^ w.number
+	stream := hashes.Mix(uint64(w.epoch)) ^ w.number
 	w.number++
 	for i := len(w.order) - 1; i > 0; i-- {
 		// The bias of the modulo is below 2^-32 for a window of any size.
-		j := random(w.seed, purposeShuffle, stream, uint64(i)) % uint64(i+1)
+		j := hashes.Random(w.seed, hashes.Shuffle, stream, uint64(i)) % uint64(i+1)
 		w.order[i], w.order[j] = w.order[j], w.order[i]
 	}
 }

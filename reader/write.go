@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/internal/rowwriter"
 	"aibox/reader/source"
@@ -75,8 +76,8 @@ func writtenTokens(s *Schema) rowwriter.Tokens {
 		case c.Role == RoleDense:
 			t.Kind = rowwriter.Dense
 		case c.Role == RoleSparse:
-			seed := spaceSeed(c.space())
-			t.Kind, t.Key = rowwriter.Sparse, func(value []byte) uint64 { return keyIn(seed, value) }
+			seed := hashes.Space(c.space())
+			t.Kind, t.Key = rowwriter.Sparse, func(value []byte) uint64 { return hashes.In(seed, value) }
 		}
 		how.Columns = append(how.Columns, t)
 	}

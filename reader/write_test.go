@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/source"
 )
 
@@ -30,7 +31,7 @@ func mixedSchema(format Format) Schema {
 // that every format can hold them.
 func mixedRows(n int) (rows [][]string) {
 	for i := range n {
-		r := func(stream uint64) uint64 { return random(9, 9, stream, uint64(i)) }
+		r := func(stream uint64) uint64 { return hashes.Random(9, 9, stream, uint64(i)) }
 		row := []string{
 			fmt.Sprint(r(0) % 2), fmt.Sprint(float64(int64(r(1)%20000)-300) / 8), fmt.Sprint(r(2) % 90),
 			fmt.Sprint(r(3) % 50), "", "",

@@ -1,4 +1,4 @@
-package reader
+package hashes
 
 import (
 	"fmt"
@@ -45,13 +45,13 @@ func TestKeyBitsAreEven(t *testing.T) {
 	}
 }
 
-func TestRandomUnit(t *testing.T) {
+func TestUnit(t *testing.T) {
 	const n = 20_000
 	below := 0
 	for i := range uint64(n) {
-		x := randomUnit(7, purposeSampling, 0, i)
+		x := Unit(7, Sampling, 0, i)
 		if !(x >= 0 && x < 1) {
-			t.Fatalf("randomUnit = %v", x)
+			t.Fatalf("Unit = %v", x)
 		}
 		if x < 0.3 {
 			below++
@@ -60,9 +60,9 @@ func TestRandomUnit(t *testing.T) {
 	if d := below - 3*n/10; d*d > 36*n*21/100 {
 		t.Errorf("%d of %d numbers are below 0.3", below, n)
 	}
-	if randomUnit(7, purposeSampling, 0, 1) == randomUnit(7, purposeShuffle, 0, 1) ||
-		randomUnit(7, purposeSampling, 0, 1) == randomUnit(8, purposeSampling, 0, 1) ||
-		randomUnit(7, purposeSampling, 0, 1) == randomUnit(7, purposeSampling, 1, 1) {
+	if Unit(7, Sampling, 0, 1) == Unit(7, Shuffle, 0, 1) ||
+		Unit(7, Sampling, 0, 1) == Unit(8, Sampling, 0, 1) ||
+		Unit(7, Sampling, 0, 1) == Unit(7, Sampling, 1, 1) {
 		t.Error("seed, purpose or stream does not matter")
 	}
 }
