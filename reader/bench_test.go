@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
 )
@@ -108,7 +109,7 @@ func BenchmarkDecodeCriteo(b *testing.B) {
 			if err != nil {
 				break
 			}
-			if f := d.decode(line, bl); f.reason != reasonNone {
+			if f := d.decode(line, bl); f.Reason != faults.None {
 				b.Fatal(f)
 			}
 			bl.n++

@@ -1,15 +1,11 @@
 package reader
 
 import (
-	"encoding/base64"
-	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
-	"unicode/utf8"
 
-	"aibox/internal/humanize"
-	"aibox/reader/internal/rowtext"
+	"aibox/reader/internal/faults"
 )
 
 // block holds decoded rows in columns, in the order of the file. Blocks travel
@@ -47,13 +43,11 @@ type block struct {
 	head           int64
 	headOpen, open bool
 
-	bad     []badEntry
-	details []badDetail
-	seen    uint32  // bit r: there is a bad row of reason r
-	lines   int64   // lines of the file that this block accounts for
-	stored  int64   // stored bytes of the file that it accounts for
-	textEnd int64   // where its unit ends in the file's text; 0: further blocks of the unit follow
-	lost    *damage // what is lost after its last row; nil: nothing
+	bad     faults.List
+	lines   int64          // lines of the file that this block accounts for
+	stored  int64          // stored bytes of the file that it accounts for
+	textEnd int64          // where its unit ends in the file's text; 0: further blocks of the unit follow
+	lost    *faults.Damage // what is lost after its last row; nil: nothing
 }
 
 // copyRow appends row e of another block.
@@ -147,19 +141,6 @@ func (b *block) endBad(p *plan) {
 	b.n++
 }
 
-// badEntry is one bad row among the good ones.
-type badEntry struct {
-	at     int32 // number of good rows before it in the block
-	line   int32 // number of lines before it in the block
-	detail int32 // into details, or -1
-	reason Reason
-	offset int64
-	length int64 // of a line that is too long: its bytes in the unit; else 0
-}
-
-// badDetail holds the texts that describe a bad row to people.
-type badDetail struct{ detail, row, base64 string }
-
 func newBlock() *block {
 	return &block{offsets: make([]int32, 1, 1024), textEnds: make([]int32, 1, 16)}
 }
@@ -172,15 +153,15 @@ func (b *block) reset(file *inputFile) {
 	b.offsets, b.keys, b.bagWeights = b.offsets[:1], b.keys[:0], b.bagWeights[:0]
 	b.groups, b.stats = b.groups[:0], b.stats[:0]
 	b.textEnds, b.text, b.places, b.blanks = b.textEnds[:1], b.text[:0], b.places[:0], b.blanks[:0]
-	b.bad, b.details = b.bad[:0], b.details[:0]
-	b.seen, b.lines, b.stored, b.textEnd, b.lost = 0, 0, 0, 0, nil
+	b.bad.Reset()
+	b.lines, b.stored, b.textEnd, b.lost = 0, 0, 0, nil
 	b.head, b.headOpen, b.open = -1, false, false
 }
 
 // bytes is roughly how much memory the rows take.
 func (b *block) bytes() int {
 	return 4*(len(b.labels)+len(b.weights)+len(b.dense)+len(b.offsets)+len(b.bagWeights)+len(b.textEnds)) +
-		8*(len(b.keys)+len(b.groups)+len(b.stats)+2*len(b.places)) + len(b.text) + 32*len(b.bad)
+		8*(len(b.keys)+len(b.groups)+len(b.stats)+2*len(b.places)) + len(b.text) + 32*len(b.bad.Entries)
 }
 
 // reserve makes room for so many rows with one value in each cell, so that the columns need not
@@ -216,61 +197,7 @@ func (b *block) rollback(p *plan) {
 	b.text = b.text[:b.textEnds[len(b.textEnds)-1]]
 }
 
-// addBad records a bad row. As many rows of a block as the quarantine takes, and the
-// first of each reason, keep their text, unless the options hide it.
-func (b *block) addBad(f fault, row []byte, offset int64, o *Options) {
-	entry := badEntry{at: int32(b.n), line: int32(b.lines), detail: -1, reason: f.reason, offset: offset}
-	first := b.seen&(1<<f.reason) == 0
-	b.seen |= 1 << f.reason
-	if o.HideCells {
-		row = nil
-		if f.at == 0 {
-			f.cell = nil
-		}
-	}
-	if first || len(b.details) < o.QuarantineRows {
-		entry.detail = int32(len(b.details))
-		b.details = append(b.details, badDetail{f.String(), rowtext.Excerpt(row), rawExcerpt(row)})
-	}
-	b.bad = append(b.bad, entry)
-}
-
-// badRow describes a bad row of the block. firstLine is the number of the block's
-// first line.
-func (b *block) badRow(e *badEntry, firstLine int64) BadRow {
-	row := BadRow{URI: b.file.URI, Line: firstLine + int64(e.line), Offset: e.offset, Reason: e.reason}
-	if e.detail >= 0 {
-		d := &b.details[e.detail]
-		row.Detail, row.Row, row.RowBase64 = d.detail, d.row, d.base64
-	}
-	return row
-}
-
-// String names the column and the cell that are at fault. It goes into the log and into
-// errors, and shows no more of a cell than people need to recognize it.
-func (f fault) String() string {
-	switch {
-	case f.at > 0 && f.column != "":
-		return fmt.Sprintf("column %s: byte %d of the row is 0x%02x", f.column, f.at, f.cell[0])
-	case f.at > 0:
-		return fmt.Sprintf("byte %d of the row is 0x%02x", f.at, f.cell[0])
-	case f.want > 0:
-		return fmt.Sprintf("%s where %d are expected", humanize.Count(int64(f.found), "cell"), f.want)
-	case f.column == "" && f.cell == nil:
-		return ""
-	case f.column == "":
-		return shown(f.cell)
-	case f.cell == nil:
-		return "column " + f.column
-	default:
-		return fmt.Sprintf("column %s: %s", f.column, shown(f.cell))
-	}
-}
-
-// rawExcerpt holds the bytes of the excerpt where they are not UTF-8, else it is "".
-func rawExcerpt(row []byte) string {
-	if prefix := rowtext.Prefix(row); !utf8.Valid(prefix) {
-		return base64.StdEncoding.EncodeToString(prefix)
-	}
-	return ""
+// addBad records a bad row.
+func (b *block) addBad(f faults.Fault, row []byte, offset int64, o *Options) {
+	b.bad.Add(faults.Entry{At: int32(b.n), Line: int32(b.lines), Offset: offset}, f, row, o.QuarantineRows, o.HideCells)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
@@ -14,100 +15,100 @@ import (
 // what is wrong with the cell.
 
 // addLabel appends the label that the cell means.
-func (p *plan) addLabel(b *block, cell []byte) fault {
+func (p *plan) addLabel(b *block, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	if len(cell) == 1 && p.label.Op == "" && (cell[0] == '0' || cell[0] == '1') {
 		b.labels = append(b.labels, float32(cell[0]-'0'))
-		return fault{}
+		return faults.Fault{}
 	}
 	if len(cell) == 0 {
 		return p.addNoLabel(b)
 	}
 	x, ok := number.Float64(cell)
 	if !ok {
-		return fault{reason: ReasonNumber, column: p.labelColumn, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNumber, Column: p.labelColumn, Cell: cell}
 	}
 	return p.addLabelNumber(b, x, cell)
 }
 
 // addLabelNumber appends the label that a number means; in LibSVM and LibFFM a
 // label of -1 means 0.
-func (p *plan) addLabelNumber(b *block, x float64, cell []byte) fault {
+func (p *plan) addLabelNumber(b *block, x float64, cell []byte) faults.Fault {
 	if !finite(x) {
-		return fault{reason: ReasonNotFinite, column: p.labelColumn, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Column: p.labelColumn, Cell: cell}
 	}
 	if x == -1 && p.label.Op == "" && p.schema.Format.Indexed() {
 		x = 0
 	}
 	y, ok := p.label.label(x)
 	if !ok {
-		return fault{reason: ReasonLabel, column: p.labelColumn, cell: cell}
+		return faults.Fault{Reason: faults.ReasonLabel, Column: p.labelColumn, Cell: cell}
 	}
 	b.labels = append(b.labels, y)
-	return fault{}
+	return faults.Fault{}
 }
 
 // addNoLabel appends NaN where examples without a label are wanted.
-func (p *plan) addNoLabel(b *block) fault {
+func (p *plan) addNoLabel(b *block) faults.Fault {
 	if !p.keepUnlabelled {
-		return fault{reason: ReasonNoLabel, column: p.labelColumn}
+		return faults.Fault{Reason: faults.ReasonNoLabel, Column: p.labelColumn}
 	}
 	b.labels = append(b.labels, float32(math.NaN()))
-	return fault{}
+	return faults.Fault{}
 }
 
 // addWeight appends the example's weight.
-func (p *plan) addWeight(b *block, cell []byte) fault {
+func (p *plan) addWeight(b *block, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	weight := float32(1)
 	if len(cell) > 0 {
 		w, ok := number.Float32(cell)
 		if !ok || !(w >= 0) || math.IsInf(float64(w), 0) {
-			return fault{reason: ReasonWeight, column: p.weightColumn, cell: cell}
+			return faults.Fault{Reason: faults.ReasonWeight, Column: p.weightColumn, Cell: cell}
 		}
 		weight = w
 	}
 	b.weights = append(b.weights, weight)
-	return fault{}
+	return faults.Fault{}
 }
 
 // addDense appends one dense feature.
-func (c *denseColumn) addDense(b *block, cell []byte) fault {
+func (c *denseColumn) addDense(b *block, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	if len(cell) == 0 {
 		b.dense = append(b.dense, c.missing)
-		return fault{}
+		return faults.Fault{}
 	}
 	if len(c.steps) == 0 {
 		x, ok := number.Float32(cell)
 		if !ok {
-			return fault{reason: ReasonNumber, column: c.name, cell: cell}
+			return faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
 		}
 		if !finite(float64(x)) {
-			return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+			return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 		}
 		b.dense = append(b.dense, x)
-		return fault{}
+		return faults.Fault{}
 	}
 	x, ok := number.Float64(cell)
 	if !ok {
-		return fault{reason: ReasonNumber, column: c.name, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
 	}
 	return c.addDenseNumber(b, x, cell)
 }
 
 // addDenseNumber appends one dense feature that is a number already.
-func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) fault {
+func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) faults.Fault {
 	// NaN and infinities are checked before the transforms, since a clip would hide them.
 	if !finite(x) {
-		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
 	y := float32(transform(c.steps, x))
 	if !finite(float64(y)) {
-		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
 	b.dense = append(b.dense, y)
-	return fault{}
+	return faults.Fault{}
 }
 
 // addIndicators completes the dense features of a row whose dense columns begin at the given
@@ -123,7 +124,7 @@ func (p *plan) addIndicators(b *block, at int) {
 }
 
 // addField appends the bag of one sparse field.
-func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
+func (c *fieldColumn) addField(p *plan, b *block, cell []byte) faults.Fault {
 	if c.steps != nil {
 		return c.addBucket(p, b, cell)
 	}
@@ -135,64 +136,64 @@ func (c *fieldColumn) addField(p *plan, b *block, cell []byte) fault {
 			}
 		}
 		b.offsets = append(b.offsets, int32(len(b.keys)))
-		return fault{}
+		return faults.Fault{}
 	}
-	if f := c.addValues(p, b, cell); f.reason != reasonNone {
+	if f := c.addValues(p, b, cell); f.Reason != faults.None {
 		return f
 	}
 	b.offsets = append(b.offsets, int32(len(b.keys)))
-	return fault{}
+	return faults.Fault{}
 }
 
 // addValues appends the values of a cell.
-func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) fault {
+func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) faults.Fault {
 	for len(cell) > 0 {
 		var value []byte
 		value, cell = rowtext.Cut(cell, c.separator)
-		if f := c.addValue(p, b, value); f.reason != reasonNone {
+		if f := c.addValue(p, b, value); f.Reason != faults.None {
 			return f
 		}
 	}
-	return fault{}
+	return faults.Fault{}
 }
 
 // addValue appends one value of a bag, "value" or "value:weight".
-func (c *fieldColumn) addValue(p *plan, b *block, value []byte) fault {
+func (c *fieldColumn) addValue(p *plan, b *block, value []byte) faults.Fault {
 	weight := float32(1)
 	if i := rowtext.LastIndex(value, c.weightSeparator); i >= 0 {
 		text := number.Trim(value[i+len(c.weightSeparator):])
 		w, ok := number.Float32(text)
 		if !ok || !finite(float64(w)) {
-			return fault{reason: ReasonFeature, column: c.name, cell: value}
+			return faults.Fault{Reason: faults.ReasonFeature, Column: c.name, Cell: value}
 		}
 		value, weight = value[:i], w
 	}
 	if len(value) == 0 {
-		return fault{}
+		return faults.Fault{}
 	}
 	for _, null := range c.nulls {
 		if string(value) == null {
-			return fault{}
+			return faults.Fault{}
 		}
 	}
 	b.keys = append(b.keys, hashes.In(c.seed, value))
 	if p.weightedBags {
 		b.bagWeights = append(b.bagWeights, weight)
 	}
-	return fault{}
+	return faults.Fault{}
 }
 
 // addBucket appends the feature of a bucketized dense column.
-func (c *fieldColumn) addBucket(p *plan, b *block, cell []byte) fault {
+func (c *fieldColumn) addBucket(p *plan, b *block, cell []byte) faults.Fault {
 	if cell = number.Trim(cell); len(cell) > 0 {
 		key, f := c.bucket(cell)
-		if f.reason != reasonNone {
+		if f.Reason != faults.None {
 			return f
 		}
 		c.addBucketKey(p, b, key)
 	}
 	b.offsets = append(b.offsets, int32(len(b.keys)))
-	return fault{}
+	return faults.Fault{}
 }
 
 func (c *fieldColumn) addBucketKey(p *plan, b *block, key uint64) {
@@ -203,43 +204,43 @@ func (c *fieldColumn) addBucketKey(p *plan, b *block, key uint64) {
 }
 
 // bucket returns the key of the bucket that a number falls into.
-func (c *fieldColumn) bucket(cell []byte) (uint64, fault) {
+func (c *fieldColumn) bucket(cell []byte) (uint64, faults.Fault) {
 	x, ok := number.Float64(cell)
 	if !ok {
-		return 0, fault{reason: ReasonNumber, column: c.name, cell: cell}
+		return 0, faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
 	}
 	return c.bucketOf(x, cell)
 }
 
-func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, fault) {
+func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, faults.Fault) {
 	if !finite(x) {
-		return 0, fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+		return 0, faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
 	var text [20]byte
-	return hashes.In(c.seed, strconv.AppendInt(text[:0], int64(transform(c.steps, x)), 10)), fault{}
+	return hashes.In(c.seed, strconv.AppendInt(text[:0], int64(transform(c.steps, x)), 10)), faults.Fault{}
 }
 
 // addStat appends the input of a column's mean and standard deviation.
-func (c *statColumn) addStat(b *block, cell []byte) fault {
+func (c *statColumn) addStat(b *block, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	if len(cell) == 0 {
 		b.stats = append(b.stats, math.NaN())
-		return fault{}
+		return faults.Fault{}
 	}
 	x, ok := number.Float64(cell)
 	if !ok {
-		return fault{reason: ReasonNumber, column: c.name, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
 	}
 	return c.addStatNumber(b, x, cell)
 }
 
-func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) fault {
+func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) faults.Fault {
 	x = transform(c.steps, x)
 	if !finite(x) {
-		return fault{reason: ReasonNotFinite, column: c.name, cell: cell}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
 	b.stats = append(b.stats, x)
-	return fault{}
+	return faults.Fault{}
 }
 
 // addGroup appends the hash of a cell of the group-by column.

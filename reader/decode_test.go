@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"aibox/reader/internal/faults"
 )
 
 // k writes a key as examples does.
@@ -102,43 +104,43 @@ func TestBadRows(t *testing.T) {
 	for _, c := range []struct {
 		schema Schema
 		row    string
-		reason Reason
+		reason faults.Reason
 		detail string
 	}{
-		{adSchema(), "1,2", ReasonColumns, "2 cells where 4 are expected"},
-		{adSchema(), "1,2,a,b,c", ReasonColumns, "5 cells"},
-		{adSchema(), "1,two,a,b", ReasonNumber, `column x: "two"`},
-		{adSchema(), "1,1e99,a,b", ReasonNumber, `column x: "1e99"`},
-		{adSchema(), "1,NaN,a,b", ReasonNotFinite, `column x`},
-		{clip, "1,inf,a,b", ReasonNotFinite, `column x`},
-		{adSchema(), "2,1,a,b", ReasonLabel, `column y: "2"`},
-		{adSchema(), "0.5,1,a,b", ReasonLabel, "column y"},
-		{adSchema(), "-1,1,a,b", ReasonLabel, "column y"},
-		{adSchema(), "yes,1,a,b", ReasonNumber, "column y"},
-		{adSchema(), ",1,a,b", ReasonNoLabel, "column y"},
-		{adSchema(), "1,1,\xff\xfe,b", ReasonUTF8, "column c: byte 5 of the row is 0xff"},
-		{adSchema(), "1,\"2\",\"\u00e9, \xc3\",b", ReasonUTF8, "column c: byte 12 of the row is 0xc3"},
-		{adSchema(), "1,1,a,b,\xff", ReasonColumns, "5 cells"},
-		{svm, "1 3:1 \xff # x", ReasonUTF8, "byte 7 of the row is 0xff"},
-		{adSchema(), "1,1_000,a,b", ReasonNumber, `column x: "1_000"`},
-		{adSchema(), "1,0x1p4,a,b", ReasonNumber, `column x: "0x1p4"`},
-		{weight, "1,1,a,b,1_0", ReasonWeight, "column w"},
-		{svm, "1 3:1_000", ReasonFeature, "3:1_000"},
-		{adSchema(), "1,1,\"a,b", ReasonQuote, ""},
-		{adSchema(), "1,1,\"a\"x,b", ReasonQuote, ""},
-		{adSchema(), strings.Repeat("x", 101), ReasonTooLong, ""},
-		{weight, "1,1,a,b,-1", ReasonWeight, "column w"},
-		{weight, "1,1,a,b,nan", ReasonWeight, "column w"},
-		{bag, "1,1,a,b:heavy", ReasonFeature, `column tags: "b:heavy"`},
-		{svm, "1 x:1", ReasonFeature, "x:1"},
-		{svm, "1 3", ReasonFeature, "3"},
-		{svm, "1 3:", ReasonFeature, "3:"},
-		{svm, "1 -3:1", ReasonFeature, "-3:1"},
-		{svm, "1 3:inf", ReasonNotFinite, "3:inf"},
-		{svm, "3:1", ReasonNoLabel, ""},
-		{svm, "2 3:1", ReasonLabel, ""},
-		{dense, "1 1:1 1:2", ReasonFeature, "column x"},
-		{ffm, "1 3:1", ReasonFeature, "3:1"},
+		{adSchema(), "1,2", faults.ReasonColumns, "2 cells where 4 are expected"},
+		{adSchema(), "1,2,a,b,c", faults.ReasonColumns, "5 cells"},
+		{adSchema(), "1,two,a,b", faults.ReasonNumber, `column x: "two"`},
+		{adSchema(), "1,1e99,a,b", faults.ReasonNumber, `column x: "1e99"`},
+		{adSchema(), "1,NaN,a,b", faults.ReasonNotFinite, `column x`},
+		{clip, "1,inf,a,b", faults.ReasonNotFinite, `column x`},
+		{adSchema(), "2,1,a,b", faults.ReasonLabel, `column y: "2"`},
+		{adSchema(), "0.5,1,a,b", faults.ReasonLabel, "column y"},
+		{adSchema(), "-1,1,a,b", faults.ReasonLabel, "column y"},
+		{adSchema(), "yes,1,a,b", faults.ReasonNumber, "column y"},
+		{adSchema(), ",1,a,b", faults.ReasonNoLabel, "column y"},
+		{adSchema(), "1,1,\xff\xfe,b", faults.ReasonUTF8, "column c: byte 5 of the row is 0xff"},
+		{adSchema(), "1,\"2\",\"\u00e9, \xc3\",b", faults.ReasonUTF8, "column c: byte 12 of the row is 0xc3"},
+		{adSchema(), "1,1,a,b,\xff", faults.ReasonColumns, "5 cells"},
+		{svm, "1 3:1 \xff # x", faults.ReasonUTF8, "byte 7 of the row is 0xff"},
+		{adSchema(), "1,1_000,a,b", faults.ReasonNumber, `column x: "1_000"`},
+		{adSchema(), "1,0x1p4,a,b", faults.ReasonNumber, `column x: "0x1p4"`},
+		{weight, "1,1,a,b,1_0", faults.ReasonWeight, "column w"},
+		{svm, "1 3:1_000", faults.ReasonFeature, "3:1_000"},
+		{adSchema(), "1,1,\"a,b", faults.ReasonQuote, ""},
+		{adSchema(), "1,1,\"a\"x,b", faults.ReasonQuote, ""},
+		{adSchema(), strings.Repeat("x", 101), faults.ReasonTooLong, ""},
+		{weight, "1,1,a,b,-1", faults.ReasonWeight, "column w"},
+		{weight, "1,1,a,b,nan", faults.ReasonWeight, "column w"},
+		{bag, "1,1,a,b:heavy", faults.ReasonFeature, `column tags: "b:heavy"`},
+		{svm, "1 x:1", faults.ReasonFeature, "x:1"},
+		{svm, "1 3", faults.ReasonFeature, "3"},
+		{svm, "1 3:", faults.ReasonFeature, "3:"},
+		{svm, "1 -3:1", faults.ReasonFeature, "-3:1"},
+		{svm, "1 3:inf", faults.ReasonNotFinite, "3:inf"},
+		{svm, "3:1", faults.ReasonNoLabel, ""},
+		{svm, "2 3:1", faults.ReasonLabel, ""},
+		{dense, "1 1:1 1:2", faults.ReasonFeature, "column x"},
+		{ffm, "1 3:1", faults.ReasonFeature, "3:1"},
 	} {
 		good := "1,1,a,b\n"
 		switch {
@@ -217,7 +219,7 @@ func TestLabelsOfAFile(t *testing.T) {
 	o.KeepUnlabelled, o.MaxBadRows = true, 2
 	passes, counts := mustRead(t, o)
 	got := examples(passes)
-	if counts.BadRows != 2 || counts.Bad[0].Reason != ReasonColumns || len(got) != 4 {
+	if counts.BadRows != 2 || counts.Bad[0].Reason != faults.ReasonColumns || len(got) != 4 {
 		t.Fatalf("%+v\n%s", counts, strings.Join(got, "\n"))
 	}
 	for i, want := range []string{"1 [1.79", "0 [1.94", "NaN [1.79", "NaN [1.94"} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
 )
@@ -111,19 +112,19 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 
 // decode appends the line's example to the block; if it returns a fault, the caller
 // removes what was appended.
-func (d *delimited) decode(line []byte, b *block) fault {
+func (d *delimited) decode(line []byte, b *block) faults.Fault {
 	m := d.m
 	cells, ok := d.split.Split(line, m.cells+1)
 	if !ok {
-		return fault{reason: ReasonQuote}
+		return faults.Fault{Reason: faults.ReasonQuote}
 	}
 	if len(cells) != m.cells {
-		return fault{reason: ReasonColumns, found: len(cells), want: m.cells}
+		return faults.Fault{Reason: faults.ReasonColumns, Found: len(cells), Want: m.cells}
 	}
 	p := d.p
-	var f fault
+	var f faults.Fault
 	if !utf8.Valid(line) {
-		if f = d.notText(line, cells, m); f.reason != reasonNone && !p.keepBad {
+		if f = d.notText(line, cells, m); f.Reason != faults.None && !p.keepBad {
 			return f
 		}
 		clearInvalid(cells)
@@ -135,7 +136,7 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	}
 	cells = append(cells, d.partition...)
 	switch {
-	case f.reason != reasonNone:
+	case f.Reason != faults.None:
 	case p.raw:
 		b.labels = append(b.labels, 0)
 	case m.label >= 0:
@@ -143,23 +144,23 @@ func (d *delimited) decode(line []byte, b *block) fault {
 	default:
 		f = p.addNoLabel(b)
 	}
-	if f.reason == reasonNone && m.weight >= 0 {
+	if f.Reason == faults.None && m.weight >= 0 {
 		f = p.addWeight(b, cells[m.weight])
 	}
 	denseAt := len(b.dense)
-	for i := 0; i < len(p.dense) && f.reason == reasonNone; i++ {
+	for i := 0; i < len(p.dense) && f.Reason == faults.None; i++ {
 		f = p.dense[i].addDense(b, cells[m.dense[i]])
 	}
-	if f.reason == reasonNone {
+	if f.Reason == faults.None {
 		p.addIndicators(b, denseAt)
 	}
-	for i := 0; i < len(p.fields) && f.reason == reasonNone; i++ {
+	for i := 0; i < len(p.fields) && f.Reason == faults.None; i++ {
 		f = p.fields[i].addField(p, b, cells[m.fields[i]])
 	}
-	for i := 0; i < len(p.stats) && f.reason == reasonNone; i++ {
+	for i := 0; i < len(p.stats) && f.Reason == faults.None; i++ {
 		f = p.stats[i].addStat(b, cells[m.stats[i]])
 	}
-	if f.reason != reasonNone {
+	if f.Reason != faults.None {
 		if p.keepBad {
 			b.addTexts(cells, m.pass)
 		}
@@ -171,7 +172,7 @@ func (d *delimited) decode(line []byte, b *block) fault {
 		b.addGroup(nil) // grouped by a label that is not there
 	}
 	b.addTexts(cells, m.pass)
-	return fault{}
+	return faults.Fault{}
 }
 
 // addTexts appends the texts of the columns passed through.
@@ -206,18 +207,18 @@ func clearInvalid(cells [][]byte) {
 
 // notText says which of the cells that are needed is not UTF-8; the other cells are
 // not checked.
-func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) fault {
+func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) faults.Fault {
 	start := 0 // of the cell in the line
 	for i, cell := range cells {
 		if m.used[i] && !utf8.Valid(cell) {
 			at := rowtext.InvalidAt(cell)
-			f := fault{reason: ReasonUTF8, column: m.names[i], cell: cell[at:], at: start + at + 1}
+			f := faults.Fault{Reason: faults.ReasonUTF8, Column: m.names[i], Cell: cell[at:], At: start + at + 1}
 			if d.p.schema.Quoting == QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
-				f.at = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
+				f.At = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
 			}
 			return f
 		}
 		start += len(cell) + 1
 	}
-	return fault{}
+	return faults.Fault{}
 }

@@ -63,11 +63,11 @@
 //
 // # Bad rows
 //
-// A row that cannot be decoded is counted by Reason, written to the quarantine
+// A row that cannot be decoded is counted by its reason, written to the quarantine
 // and left out; a *BadRowsError ends reading once MaxBadRows or MaxBadFraction is
 // exceeded. At the end of the input, the share of bad rows is exact. Before, reading
 // ends only if the share would exceed the limit even if all the remaining rows were
-// good; pace.go explains how many rows are assumed to remain at most.
+// good; package faults explains how many rows are assumed to remain at most.
 //
 // # Losses
 //
@@ -105,6 +105,8 @@
 // same version of this package.
 //
 // # Parts
+//
+// Package faults says what can be wrong with an input, and counts it.
 //
 // Five parts know nothing of schemas and examples: package rowtext cuts text
 // into lines and cells, package parquetcolumn reads and writes columns of Parquet, package

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
-
 	"aibox/reader/source"
+	"github.com/parquet-go/parquet-go"
 )
 
 // emptyBzip2 is what bzip2 makes of nothing.

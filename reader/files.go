@@ -12,6 +12,7 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/internal/panics"
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/source"
 )
@@ -19,12 +20,12 @@ import (
 // inputFile is one file of the input, checked against the schema.
 type inputFile struct {
 	source.File
-	number  int          // among the files that are not empty
-	from    int          // the first of its units that is read
-	cells   *cellMap     // delimited formats
-	parquet *parquetFile // Parquet
-	empty   bool         // there is nothing in it, not even a header
-	damaged *damage      // why nothing of the file can be read; nil: it can be read
+	number  int            // among the files that are not empty
+	from    int            // the first of its units that is read
+	cells   *cellMap       // delimited formats
+	parquet *parquetFile   // Parquet
+	empty   bool           // there is nothing in it, not even a header
+	damaged *faults.Damage // why nothing of the file can be read; nil: it can be read
 }
 
 // openAhead is how many files are opened at the same time when headers and
@@ -132,10 +133,10 @@ func (f *inputFile) unreadable(err error) error {
 	if !damagedWhole(err) {
 		return err
 	}
-	f.damaged = &damage{cause: strings.TrimPrefix(err.Error(), f.URI+": "), bytes: f.Size, rows: -1, cut: cutShort(err)}
+	f.damaged = &faults.Damage{Cause: strings.TrimPrefix(err.Error(), f.URI+": "), Bytes: f.Size, Rows: -1, Cut: faults.CutShort(err)}
 	var footer *parquetcolumn.Fault
 	if errors.As(err, &footer) {
-		f.damaged.offset, f.damaged.cut = -1, footer.Cut
+		f.damaged.Offset, f.damaged.Cut = -1, footer.Cut
 	}
 	return nil
 }
@@ -213,4 +214,20 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		f.cells = cells.withoutLabel(p)
 	}
 	return nil
+}
+
+// rowsInFooters is how many rows the files have; -1 if they are not all Parquet.
+func rowsInFooters(files []*inputFile) (rows int64) {
+	for _, f := range files {
+		if f.parquet == nil {
+			return -1
+		}
+		rows += f.parquet.rows
+	}
+	return rows
+}
+
+// mixed says whether the files are not all compressed in the same way.
+func mixed(files []*inputFile) bool {
+	return slices.ContainsFunc(files, func(f *inputFile) bool { return f.Compression != files[0].Compression })
 }

@@ -24,8 +24,6 @@ import (
 const (
 	maxNamed  = 5  // how many missing columns an error names at most
 	maxListed = 12 // how many of the columns that the file has an error lists at most
-	// shownBytes is how much of a header or name an error shows.
-	shownBytes = 60
 )
 
 // errNothing says that a file is empty or holds only empty lines.
@@ -98,14 +96,14 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 		return nil, fmt.Errorf("%s: no header: %s", f.URI, odd)
 	}
 	if tooLong {
-		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, shown(line))
+		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, rowtext.Shown(line))
 	}
 	cells, ok := p.split(0).Split(line, len(line)+1)
 	switch {
 	case !utf8.Valid(line):
-		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, rowtext.InvalidAt(line)+1, shown(line))
+		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, rowtext.InvalidAt(line)+1, rowtext.Shown(line))
 	case !ok:
-		return nil, fmt.Errorf("%s: the header has bad quoting (a quoted cell must end on its line): %s", f.URI, shown(line))
+		return nil, fmt.Errorf("%s: the header has bad quoting (a quoted cell must end on its line): %s", f.URI, rowtext.Shown(line))
 	}
 	names := make([]string, len(cells))
 	for i, cell := range cells {
@@ -113,7 +111,7 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) && p.needs(name) {
-			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, shown([]byte(name)))
+			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, rowtext.Shown([]byte(name)))
 		}
 	}
 	return names, nil
@@ -176,7 +174,7 @@ func meantColumns(missing, names []string) string {
 		if near == "" {
 			continue
 		}
-		text := fmt.Sprintf(". Did you mean %s instead of %s?", shown([]byte(near)), shown([]byte(name)))
+		text := fmt.Sprintf(". Did you mean %s instead of %s?", rowtext.Shown([]byte(near)), rowtext.Shown([]byte(name)))
 		if nearest.Plain(near) == nearest.Plain(name) {
 			text += " Names are compared exactly, including upper and lower case"
 		}
@@ -190,7 +188,7 @@ func meantColumns(missing, names []string) string {
 // options are at fault, and not the input.
 func (p *plan) noColumns(missing []string, err error) error {
 	if p.asked && slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) {
-		return &OptionsError{err}
+		return &OptionsError{Err: err}
 	}
 	return err
 }
@@ -217,7 +215,7 @@ func isNumber(cell string) bool {
 func quoteSome(names []string, most int) string {
 	var quoted []string
 	for _, name := range names[:min(len(names), most)] {
-		quoted = append(quoted, shown([]byte(name)))
+		quoted = append(quoted, rowtext.Shown([]byte(name)))
 	}
 	text := strings.Join(quoted, ", ")
 	if rest := len(names) - most; rest > 0 {
@@ -228,11 +226,3 @@ func quoteSome(names []string, most int) string {
 
 // quoteAll lists names for an error.
 func quoteAll(names []string) string { return quoteSome(names, len(names)) }
-
-// shown is the beginning of a text in quotation marks.
-func shown(text []byte) string {
-	if len(text) <= shownBytes {
-		return fmt.Sprintf("%q", text)
-	}
-	return fmt.Sprintf("%q…", strings.ToValidUTF8(string(text[:shownBytes]), ""))
-}

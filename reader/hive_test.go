@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/internal/faults"
 )
 
 // hiveSchema has a column of every role; dt and hour are no columns of the files.
@@ -54,7 +56,7 @@ func TestHiveText(t *testing.T) {
 		o := testOptions(hiveSchema(FormatTSV), uri)
 		o.GroupBy, o.PassThrough = "site", []string{"site", "note", "dt", "hour"}
 		passes, counts := mustRead(t, o)
-		if counts.Examples != 3 || counts.BadRows != 2 || counts.Bad[0].Reason != ReasonNumber || counts.Bad[1].Reason != ReasonNoLabel {
+		if counts.Examples != 3 || counts.BadRows != 2 || counts.Bad[0].Reason != faults.ReasonNumber || counts.Bad[1].Reason != faults.ReasonNoLabel {
 			t.Fatalf("%s: %+v", uri, counts)
 		}
 		day := "2026-11-20 10:00%"
@@ -179,7 +181,7 @@ func TestIgnoredColumnsMayHoldAnything(t *testing.T) {
 	path := write(t, t.TempDir(), "a.csv", []byte("1,1,a,b,\xff\xfe\n1,1,a,b,\"\xff\"\n1,1,\xff,b,\xfe\n"))
 	o := testOptions(s, path)
 	_, counts := mustRead(t, o)
-	if counts.Examples != 2 || counts.Bad[0].Reason != ReasonUTF8 || !strings.Contains(counts.Bad[0].Example.Detail, "column c: byte 5") {
+	if counts.Examples != 2 || counts.Bad[0].Reason != faults.ReasonUTF8 || !strings.Contains(counts.Bad[0].Example.Detail, "column c: byte 5") {
 		t.Errorf("%+v", counts)
 	}
 	o.PassThrough = []string{"raw"}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/number"
 )
@@ -23,7 +24,7 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 	d := s.withDefaults()
 	i := d.column(field)
 	if i < 0 {
-		return 0, optionsErrorf("no column %q; the sparse fields are %s", field, strings.Join(s.Fields(), ", "))
+		return 0, faults.OptionsErrorf("no column %q; the sparse fields are %s", field, strings.Join(s.Fields(), ", "))
 	}
 	c := &d.Columns[i]
 	f := fieldColumn{name: c.Name, seed: hashes.Space(c.space())}
@@ -31,26 +32,26 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 	case c.bucketized():
 		f.steps = c.Transforms
 		key, bad := f.bucket(number.Trim([]byte(value)))
-		if bad.reason != reasonNone {
-			return 0, optionsErrorf("column %s: %q: %v", field, value, bad.reason)
+		if bad.Reason != faults.None {
+			return 0, faults.OptionsErrorf("column %s: %q: %v", field, value, bad.Reason)
 		}
 		return key, nil
 	case c.Role != RoleSparse:
-		return 0, optionsErrorf("column %q is %v; the sparse fields are %s", field, c.Role, strings.Join(s.Fields(), ", "))
+		return 0, faults.OptionsErrorf("column %q is %v; the sparse fields are %s", field, c.Role, strings.Join(s.Fields(), ", "))
 	case value == "":
-		return 0, optionsErrorf("column %s: an empty cell has no key", field)
+		return 0, faults.OptionsErrorf("column %s: an empty cell has no key", field)
 	case c.Separator != "" && strings.Contains(value, c.Separator):
-		return 0, optionsErrorf("column %s: %q holds %q, which separates values: give one value", field, value, c.Separator)
+		return 0, faults.OptionsErrorf("column %s: %q holds %q, which separates values: give one value", field, value, c.Separator)
 	}
 	if d.Format.Indexed() { // leading zeros are ignored, as when rows are read
 		n, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {
-			return 0, optionsErrorf("column %s: %q is not a feature index", field, value)
+			return 0, faults.OptionsErrorf("column %s: %q is not a feature index", field, value)
 		}
 		feature := int64(n)
 		if c.HasIndexRange {
 			if feature < c.IndexRange[0] || feature > c.IndexRange[1] {
-				return 0, optionsErrorf("column %s: index %d is outside of its range, %d to %d", field, feature, c.IndexRange[0], c.IndexRange[1])
+				return 0, faults.OptionsErrorf("column %s: index %d is outside of its range, %d to %d", field, feature, c.IndexRange[0], c.IndexRange[1])
 			}
 			feature -= c.IndexRange[0]
 		}

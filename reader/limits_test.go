@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowwriter"
 	"aibox/reader/source"
@@ -178,7 +179,7 @@ func TestQuarantineIsJSON(t *testing.T) {
 	}
 	for _, line := range lines {
 		var row BadRow
-		if err := json.Unmarshal([]byte(line), &row); err != nil || !utf8.ValidString(line) || row.Reason == reasonNone || row.Line < 2 {
+		if err := json.Unmarshal([]byte(line), &row); err != nil || !utf8.ValidString(line) || row.Reason == faults.None || row.Line < 2 {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -215,7 +216,7 @@ func TestHugeLineTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, counts := mustRead(t, o)
 	runtime.ReadMemStats(&after)
-	if counts.Examples != 1 || counts.BadRows != 1 || counts.Bad[0].Reason != ReasonTooLong {
+	if counts.Examples != 1 || counts.BadRows != 1 || counts.Bad[0].Reason != faults.ReasonTooLong {
 		t.Fatalf("%+v", counts)
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 20<<20 {

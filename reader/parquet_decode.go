@@ -7,13 +7,14 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/parquetcolumn"
 )
 
 // decode appends the next row's example to the block. All columns move to the next
 // row, even if this one is bad; err reports faults of the file.
-func (r *rowGroup) decode(b *block) (f fault, err error) {
-	r.bad, r.err = fault{}, nil
+func (r *rowGroup) decode(b *block) (f faults.Fault, err error) {
+	r.bad, r.err = faults.Fault{}, nil
 	r.decodeLabel(b)
 	r.decodeWeight(b)
 	r.decodeDense(b)
@@ -22,7 +23,7 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 	r.decodeGroup(b)
 	f = r.bad
 	if r.p.keepBad {
-		r.bad = fault{} // the texts of a bad row are decoded, too
+		r.bad = faults.Fault{} // the texts of a bad row are decoded, too
 	}
 	for i, c := range r.pass {
 		if c != nil {
@@ -30,7 +31,7 @@ func (r *rowGroup) decode(b *block) (f fault, err error) {
 		}
 		b.textEnds = append(b.textEnds, int32(len(b.text)))
 	}
-	if f.reason == reasonNone {
+	if f.Reason == faults.None {
 		f = r.bad
 	}
 	return f, r.err
@@ -47,9 +48,9 @@ func (r *rowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 				r.err = err
 			}
 			return nil
-		case r.bad.reason != reasonNone:
+		case r.bad.Reason != faults.None:
 		case !c.Valid(v):
-			r.bad = fault{reason: ReasonUTF8, column: c.Leaf.Name}
+			r.bad = faults.Fault{Reason: faults.ReasonUTF8, Column: c.Leaf.Name}
 		default:
 			return v
 		}
@@ -59,7 +60,7 @@ func (r *rowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 // number returns a value as a number. If it is none, the row is bad.
 func (r *rowGroup) number(c *parquetcolumn.Column, v *parquet.Value, column string) (x float64, ok bool) {
 	if x, ok = c.Number(v); !ok {
-		r.bad = fault{reason: ReasonNumber, column: column, cell: c.Text(v)}
+		r.bad = faults.Fault{Reason: faults.ReasonNumber, Column: column, Cell: c.Text(v)}
 	}
 	return x, ok
 }
@@ -180,10 +181,10 @@ func (r *rowGroup) decodeText(b *block, i int, c *parquetcolumn.Column) {
 		text := c.Text(v)
 		switch {
 		case !utf8.Valid(text):
-			r.bad = fault{reason: ReasonUTF8, column: c.Leaf.Name}
+			r.bad = faults.Fault{Reason: faults.ReasonUTF8, Column: c.Leaf.Name}
 			continue
 		case r.ambiguous[i] && c.Leaf.List && bytes.Contains(text, []byte(r.list[i])):
-			r.bad = fault{reason: ReasonOutput, column: c.Leaf.Name, cell: text}
+			r.bad = faults.Fault{Reason: faults.ReasonOutput, Column: c.Leaf.Name, Cell: text}
 			continue
 		}
 		if !first {
@@ -196,14 +197,14 @@ func (r *rowGroup) decodeText(b *block, i int, c *parquetcolumn.Column) {
 
 // addValues appends what one Parquet value means for a field: a feature, several
 // where the column has a separator, or a bucket.
-func (r *rowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, b *block, v *parquet.Value) fault {
+func (r *rowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, b *block, v *parquet.Value) faults.Fault {
 	if field.steps != nil {
 		x, ok := c.Number(v)
 		if !ok {
-			return fault{reason: ReasonNumber, column: field.name, cell: c.Text(v)}
+			return faults.Fault{Reason: faults.ReasonNumber, Column: field.name, Cell: c.Text(v)}
 		}
 		key, f := field.bucketOf(x, c.Text(v))
-		if f.reason == reasonNone {
+		if f.Reason == faults.None {
 			field.addBucketKey(r.p, b, key)
 		}
 		return f

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/parquetcolumn"
 )
 
@@ -20,8 +21,8 @@ type rowGroup struct {
 	keys      [][]uint64              // of many, by field: what is at the places
 
 	// Of the present row:
-	bad fault // the first fault
-	err error // a fault of the file
+	bad faults.Fault // the first fault
+	err error        // a fault of the file
 }
 
 func newRowGroup(p *plan, file *parquetcolumn.File, group int, l *parquetLeaves) (*rowGroup, error) {
@@ -131,9 +132,9 @@ func (w *worker) decodeRowGroup() error {
 		}
 		w.block.rollback(w.stream.plan)
 		lost := u.end - row
-		w.lose(damage{
-			cause: strings.TrimPrefix(err.Error(), u.file.URI+": "), offset: -1, rows: lost,
-			bytes: int64(float64(u.stored) * (float64(lost) / float64(u.end-u.start))),
+		w.lose(faults.Damage{
+			Cause: strings.TrimPrefix(err.Error(), u.file.URI+": "), Offset: -1, Rows: lost,
+			Bytes: int64(float64(u.stored) * (float64(lost) / float64(u.end-u.start))),
 		})
 		if w.stream.plan.keepBad {
 			err = w.keepLost(row, lost)
@@ -205,7 +206,7 @@ func (w *worker) decodeRow(rows *rowGroup, b *block) error {
 	if err != nil {
 		return err
 	}
-	if f.reason == reasonNone {
+	if f.Reason == faults.None {
 		b.addGood(p, -1)
 	} else {
 		b.addBad(f, nil, -1, o)

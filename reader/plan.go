@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 )
 
@@ -62,7 +63,7 @@ type statColumn struct {
 // compile makes the plan for training and prediction. Its errors are *OptionsError.
 func compile(o *Options) (*plan, error) {
 	if err := o.Schema.Validate(); err != nil {
-		return nil, optionsErrorf("reader: %w", err)
+		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.withDefaults()
 	p := &plan{
@@ -71,7 +72,7 @@ func compile(o *Options) (*plan, error) {
 		weightedBags: s.Format.Indexed(),
 	}
 	if p.labelColumn == "" && !o.KeepUnlabelled {
-		return nil, optionsErrorf("reader: schema: there is neither a column of role label nor a label rule")
+		return nil, faults.OptionsErrorf("reader: schema: there is neither a column of role label nor a label rule")
 	}
 	for i := range s.Columns {
 		c := &s.Columns[i]

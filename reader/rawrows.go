@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 )
 
@@ -48,7 +49,7 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 		return nil, err
 	}
 	if err := errors.Join(o.Schema.check()...); err != nil {
-		return nil, optionsErrorf("reader: %w", err)
+		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.withDefaults()
 	p := &plan{
@@ -145,7 +146,7 @@ func (r *RawReader) Close() error { return r.rows.close() }
 
 // Refuse counts the last row as bad, because it cannot be written.
 func (r *RawReader) Refuse(cells [][]byte, why error) error {
-	return r.rows.refuse(ReasonOutput, why.Error(), rowtext.Excerpt(bytes.Join(cells, []byte{'\t'})))
+	return r.rows.refuse(faults.ReasonOutput, why.Error(), rowtext.Excerpt(bytes.Join(cells, []byte{'\t'})))
 }
 
 // ColumnNames returns the names of the columns of the first file that is not
@@ -161,7 +162,7 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	hasFooter := s.Format == FormatParquet
 	if !s.Header && !hasFooter {
 		if len(s.Columns) == 0 {
-			return nil, optionsErrorf("reader: %v without a header needs the names of its columns", s.Format)
+			return nil, faults.OptionsErrorf("reader: %v without a header needs the names of its columns", s.Format)
 		}
 		return s.columnNames(), nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/numbering"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
@@ -64,7 +65,7 @@ type unit struct {
 	open   *openParquetFile // Parquet, else nil
 	head   int64            // bytes of text before start that belong to no unit: they end a line that is too long
 	stored int64            // stored bytes that the unit accounts for
-	lost   *damage          // what is lost after these lines; nil: nothing
+	lost   *faults.Damage   // what is lost after these lines; nil: nothing
 
 	blocks chan *block
 	err    error // why decoding ended; valid once blocks is closed
@@ -214,7 +215,7 @@ type worker struct {
 // textDecoder appends the example of one line to a block, or says what is wrong
 // with it; the caller rolls a bad row back.
 type textDecoder interface {
-	decode(line []byte, b *block) fault
+	decode(line []byte, b *block) faults.Fault
 }
 
 func (s *stream) newDecoder(file *inputFile) textDecoder {
@@ -253,8 +254,8 @@ func (w *worker) decode(u *unit) error {
 
 // lose hands the block on with a loss after it. The loss begins at the block's next
 // line.
-func (w *worker) lose(d damage) {
-	d.line += w.block.lines
+func (w *worker) lose(d faults.Damage) {
+	d.Line += w.block.lines
 	w.block.lost = &d
 }
 
@@ -311,21 +312,21 @@ func (w *worker) decodeLines(lines *rowtext.Lines) error {
 			// How many bytes beyond MaxLineBytes the scanner has seen depends on how
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
-			b.addBad(fault{reason: ReasonTooLong}, line, offset, o)
-			b.bad[len(b.bad)-1].length = min(lines.Offset(), w.unit.end) - offset
+			b.addBad(faults.Fault{Reason: faults.ReasonTooLong}, line, offset, o)
+			b.bad.Entries[len(b.bad.Entries)-1].Length = min(lines.Offset(), w.unit.end) - offset
 			b.open = lines.Offset() >= w.unit.end
 			b.endBad(p)
 		case len(line) == 0, indexed && isComment(line):
 		default:
-			if f := decoder.decode(line, b); f.reason == reasonNone {
+			if f := decoder.decode(line, b); f.Reason == faults.None {
 				b.addGood(p, offset)
 			} else {
 				b.addBad(f, line, offset, o)
 				b.endBad(p)
-				if lines.Open() && w.unit.lost == nil && partOfRow(line, f, p.schema) {
-					w.unit.lost = &damage{
-						cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
-						offset: offset, line: -1, rows: -1, cut: true,
+				if lines.Open() && w.unit.lost == nil && f.PartOfRow(line, p.schema.Delimiter) {
+					w.unit.lost = &faults.Damage{
+						Cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
+						Offset: offset, Line: -1, Rows: -1, Cut: true,
 					}
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
@@ -143,12 +144,12 @@ func (p *plan) isLabelColumn(name string) bool {
 }
 
 // decode appends the line's example to the block.
-func (d *tokens) decode(line []byte, b *block) fault {
+func (d *tokens) decode(line []byte, b *block) faults.Fault {
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
 	}
 	if !utf8.Valid(line) {
-		return fault{reason: ReasonUTF8, cell: line[rowtext.InvalidAt(line):], at: rowtext.InvalidAt(line) + 1}
+		return faults.Fault{Reason: faults.ReasonUTF8, Cell: line[rowtext.InvalidAt(line):], At: rowtext.InvalidAt(line) + 1}
 	}
 	d.features, d.label, d.query = d.features[:0], nil, nil
 	clear(d.counts)
@@ -168,7 +169,7 @@ func (d *tokens) decode(line []byte, b *block) fault {
 			d.label = token
 			continue
 		}
-		if f := d.token(token); f.reason != reasonNone {
+		if f := d.token(token); f.Reason != faults.None {
 			return f
 		}
 	}
@@ -199,8 +200,8 @@ func cutToken(line []byte) (token, rest []byte) {
 }
 
 // token decodes one feature token.
-func (d *tokens) token(token []byte) fault {
-	bad := fault{reason: ReasonFeature, cell: token}
+func (d *tokens) token(token []byte) faults.Fault {
+	bad := faults.Fault{Reason: faults.ReasonFeature, Cell: token}
 	var numbers [2]int64
 	rest := token
 	var index []byte
@@ -216,7 +217,7 @@ func (d *tokens) token(token []byte) fault {
 				return bad
 			}
 			d.query = rest
-			return fault{}
+			return faults.Fault{}
 		}
 		n, ok := number.Int64(index)
 		if !ok || n < 0 {
@@ -229,11 +230,11 @@ func (d *tokens) token(token []byte) fault {
 		return bad
 	}
 	if !finite(float64(value)) {
-		return fault{reason: ReasonNotFinite, cell: token}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Cell: token}
 	}
 	c := d.column(numbers[0])
 	if c == nil {
-		return fault{}
+		return faults.Fault{}
 	}
 	// An index with leading zeros or a sign is the same feature as one without.
 	var canonical [20]byte
@@ -245,7 +246,7 @@ func (d *tokens) token(token []byte) fault {
 	}
 	if c.number {
 		if c.value != nil {
-			return fault{reason: ReasonFeature, column: c.name, cell: token}
+			return faults.Fault{Reason: faults.ReasonFeature, Column: c.name, Cell: token}
 		}
 		c.value = rest
 	} else if c.field >= 0 {
@@ -268,7 +269,7 @@ func (d *tokens) token(token []byte) fault {
 		}
 		d.texts[i] = t
 	}
-	return fault{}
+	return faults.Fault{}
 }
 
 // column finds the column that takes index (or field) n.
@@ -284,9 +285,9 @@ func (d *tokens) column(n int64) *tokenColumn {
 }
 
 // add appends the labels and features that the line's tokens hold to the block.
-func (d *tokens) add(b *block) fault {
+func (d *tokens) add(b *block) faults.Fault {
 	p := d.p
-	var f fault
+	var f faults.Fault
 	switch {
 	case p.raw:
 		b.labels = append(b.labels, 0)
@@ -295,7 +296,7 @@ func (d *tokens) add(b *block) fault {
 	default:
 		f = p.addLabel(b, d.label)
 	}
-	if f.reason != reasonNone {
+	if f.Reason != faults.None {
 		return f
 	}
 	denseAt, statAt := len(b.dense), len(b.stats)
@@ -310,7 +311,7 @@ func (d *tokens) add(b *block) fault {
 		if c.value == nil {
 			continue
 		}
-		if f := d.addNumber(b, c, denseAt, statAt); f.reason != reasonNone {
+		if f := d.addNumber(b, c, denseAt, statAt); f.Reason != faults.None {
 			return f
 		}
 	}
@@ -331,16 +332,16 @@ func (d *tokens) add(b *block) fault {
 			b.addText(nil)
 		}
 	}
-	return fault{}
+	return faults.Fault{}
 }
 
 // addNumber writes the value of a dense column to all places of the block that use it.
-func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault {
+func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) faults.Fault {
 	p := d.p
 	// addDense and similar functions append to a column; the value is then moved to
 	// its place.
 	if c.dense >= 0 {
-		if f := p.dense[c.dense].addDense(b, c.value); f.reason != reasonNone {
+		if f := p.dense[c.dense].addDense(b, c.value); f.Reason != faults.None {
 			return f
 		}
 		last := len(b.dense) - 1
@@ -348,7 +349,7 @@ func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault 
 		b.dense = b.dense[:last]
 	}
 	for _, i := range c.stats {
-		if f := p.stats[i].addStat(b, c.value); f.reason != reasonNone {
+		if f := p.stats[i].addStat(b, c.value); f.Reason != faults.None {
 			return f
 		}
 		last := len(b.stats) - 1
@@ -357,13 +358,13 @@ func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) fault 
 	}
 	if c.field >= 0 {
 		bucket, f := p.fields[c.field].bucket(c.value)
-		if f.reason != reasonNone {
+		if f.Reason != faults.None {
 			return f
 		}
 		d.features = append(d.features, tokenFeature{int32(c.field), 1, bucket})
 		d.counts[c.field+1]++
 	}
-	return fault{}
+	return faults.Fault{}
 }
 
 // addFeatures appends the line's features, field by field, each in the order of

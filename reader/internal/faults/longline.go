@@ -1,4 +1,4 @@
-package reader
+package faults
 
 import (
 	"fmt"
@@ -36,13 +36,13 @@ func (l *longLines) begin(line, offset, bytes int64, open bool, maxLine int) {
 	}
 }
 
-// enter takes the beginning of a block: how many bytes of an open line are in it.
-func (l *longLines) enter(b *block, maxLine int) {
-	if !l.Open || b.head < 0 {
+// goOn takes the beginning of a unit: how many bytes of an open line are in it.
+func (l *longLines) goOn(bytes int64, open bool, maxLine int) {
+	if !l.Open {
 		return
 	}
-	l.Bytes += b.head
-	if !b.headOpen {
+	l.Bytes += bytes
+	if !open {
 		l.end(maxLine)
 	}
 }
@@ -59,28 +59,21 @@ func (l *longLines) end(maxLine int) {
 	l.Total += l.Bytes
 }
 
-// weighLongLines weighs the long lines of the file that has been read: the share of
-// its stored bytes that they are of its text.
-func (r *rows) weighLongLines() error {
-	l := r.long
-	r.long = longLines{}
+// damage weighs the long lines of a file: the share of its stored bytes that they are of its text. It
+// is nil where there are none.
+func (l *longLines) damage(file source.File, maxLine int) *Damage {
 	if l.Open {
-		l.end(r.options.MaxLineBytes)
+		l.end(maxLine)
 	}
 	if l.Total == 0 {
 		return nil
 	}
 	bytes := l.Total
-	if r.file.Compression != source.NoCompression {
-		bytes = int64(float64(r.file.Size-l.Lost) * (float64(l.Total) / float64(max(l.Text, l.Total))))
+	if file.Compression != source.NoCompression {
+		bytes = int64(float64(file.Size-l.Lost) * (float64(l.Total) / float64(max(l.Text, l.Total))))
 	}
-	d := &damage{
-		cause:  fmt.Sprintf("it has a line of %d bytes, which is damage or a row that max_line_bytes (%d) does not allow", l.Length, r.options.MaxLineBytes),
-		offset: l.Offset, bytes: bytes, rows: -1,
+	return &Damage{
+		Cause:  fmt.Sprintf("it has a line of %d bytes, which is damage or a row that max_line_bytes (%d) does not allow", l.Length, maxLine),
+		Offset: l.Offset, Bytes: bytes, Rows: -1,
 	}
-	inFile := readSoFar{Rows: r.counts.Rows - r.fileStart.Rows, Bytes: r.file.Size - l.Lost - bytes}
-	if err := r.loss.add(r.file, l.Line, d, inFile, r.fileStart); err != nil {
-		return err
-	}
-	return r.judgeRows()
 }

@@ -1,4 +1,4 @@
-package reader
+package faults
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package reader
+package faults
 
 // pace bounds how many rows the rest of the input can have. From that bound follows
 // whether a limit on the share of bad rows is exceeded even if the whole rest is
@@ -15,7 +15,7 @@ package reader
 type pace struct {
 	total   int64 // stored bytes of the input
 	slack   float64
-	rows    int64   // of the input; < 0: not known. This and what follows is set by rows.restore
+	rows    int64   // of the input; < 0: not known. This and what follows is set by Tally.Restore
 	read    int64   // stored bytes of the units that were read
 	inUnit  int64   // rows of the unit that is being read
 	density float64 // rows per byte in the densest unit; 0: no unit has been read
@@ -31,25 +31,12 @@ const (
 	mixedSlack = 16
 )
 
-func newPace(files []*inputFile, total int64) pace {
-	p := pace{total: total, slack: usualSlack}
-	for _, f := range files {
-		if f.Compression != files[0].Compression {
-			p.slack = mixedSlack
-		}
+func newPace(total int64, mixed bool) *pace {
+	p := &pace{total: total, slack: usualSlack}
+	if mixed {
+		p.slack = mixedSlack
 	}
 	return p
-}
-
-// rowsInFooters is how many rows the files have; -1 if they are not all Parquet.
-func rowsInFooters(files []*inputFile) (rows int64) {
-	for _, f := range files {
-		if f.parquet == nil {
-			return -1
-		}
-		rows += f.parquet.rows
-	}
-	return rows
 }
 
 // unit records the end of a unit of so many stored bytes.
