@@ -158,15 +158,15 @@ func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) faults.Fault {
 }
 
 // addValue appends one value of a bag, "value" or "value:weight".
-func (c *fieldColumn) addValue(p *plan, b *block, value []byte) faults.Fault {
+func (c *fieldColumn) addValue(p *plan, b *block, cell []byte) faults.Fault {
 	weight := float32(1)
-	if i := rowtext.LastIndex(value, c.weightSeparator); i >= 0 {
-		text := number.Trim(value[i+len(c.weightSeparator):])
-		w, ok := number.Float32(text)
+	value, text, weighted := rowtext.CutWeight(cell, c.weightSeparator)
+	if weighted {
+		w, ok := number.Float32(number.Trim(text))
 		if !ok || !finite(float64(w)) {
-			return faults.Fault{Reason: faults.ReasonFeature, Column: c.name, Cell: value}
+			return faults.Fault{Reason: faults.ReasonFeature, Column: c.name, Cell: cell}
 		}
-		value, weight = value[:i], w
+		weight = w
 	}
 	if len(value) == 0 {
 		return faults.Fault{}

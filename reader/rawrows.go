@@ -108,10 +108,7 @@ func (c *Column) withoutNulls(cell []byte, nulls []string) []byte {
 	for rest := cell; len(rest) > 0; {
 		var value []byte
 		value, rest = rowtext.Cut(rest, c.Separator)
-		text := value
-		if i := rowtext.LastIndex(value, c.WeightSeparator); i >= 0 {
-			text = value[:i]
-		}
+		text, _, _ := rowtext.CutWeight(value, c.WeightSeparator)
 		if !slices.Contains(nulls, string(text)) {
 			kept = append(kept, value)
 		}
