@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 )
 
 // plainPasses makes the passes of an input in the obvious way: one example after the
@@ -187,7 +188,7 @@ func weightedSchema() Schema {
 // memory is used again.
 func TestPassesAreThoseOfThePlainWay(t *testing.T) {
 	dir := t.TempDir()
-	criteo := testOptions(CriteoSchema(), write(t, dir, "day", criteoLines(700)))
+	criteo := testOptions(rowschema.CriteoSchema(), write(t, dir, "day", criteoLines(700)))
 	mixed := testOptions(weightedSchema(), write(t, dir, "mixed.csv", weightedRows(900)), write(t, dir, "more.csv", weightedRows(31)))
 	for name, base := range map[string]Options{"criteo": criteo, "mixed": mixed} {
 		for i, change := range []func(o *Options){
@@ -205,7 +206,7 @@ func TestPassesAreThoseOfThePlainWay(t *testing.T) {
 			func(o *Options) { o.KeepBadRows, o.BatchSize, o.Threads = true, 11, 3 },
 			func(o *Options) { o.KeepBadRows, o.ShuffleBuffer, o.BatchSize = true, 25, 11 },
 			func(o *Options) {
-				c := o.Schema.withDefaults().Columns
+				c := o.Schema.WithDefaults().Columns
 				o.GroupBy, o.PassThrough = c[len(c)-1].Name, []string{c[1].Name, c[0].Name}
 			},
 		} {
@@ -266,7 +267,7 @@ func scramble(p *Pass) {
 // what its passes take. How many passes are under way at the same time depends on the
 // scheduler, so some may be allocated late; without any reuse it would be more than all.
 func TestPassesCauseNoGarbage(t *testing.T) {
-	o := testOptions(CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(60_000)))
+	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(60_000)))
 	o.BatchSize, o.BatchesPerPass, o.ChunkBytes = 256, 8, 512<<10
 	r, err := Open(t.Context(), o)
 	if err != nil {
@@ -300,7 +301,7 @@ func TestPassesCauseNoGarbage(t *testing.T) {
 // TestDraftsAreNotLost: a reading that is interrupted again and again, at every place, yields
 // the same passes.
 func TestDraftsAreNotLost(t *testing.T) {
-	o := testOptions(CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(400)))
+	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(400)))
 	o.BatchSize, o.BatchesPerPass, o.ShuffleBuffer, o.ChunkBytes = 9, 4, 60, 700
 	want := plainPasses(t, o)
 	r, err := Open(t.Context(), o)

@@ -2,12 +2,12 @@ package reader
 
 import (
 	"math"
-	"strconv"
 
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
+	"aibox/reader/rowschema"
 )
 
 // This file turns single cells into a block's columns; it is shared by the
@@ -34,13 +34,13 @@ func (p *plan) addLabel(b *block, cell []byte) faults.Fault {
 // addLabelNumber appends the label that a number means; in LibSVM and LibFFM a
 // label of -1 means 0.
 func (p *plan) addLabelNumber(b *block, x float64, cell []byte) faults.Fault {
-	if !finite(x) {
+	if !number.Finite(x) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: p.labelColumn, Cell: cell}
 	}
 	if x == -1 && p.label.Op == "" && p.schema.Format.Indexed() {
 		x = 0
 	}
-	y, ok := p.label.label(x)
+	y, ok := p.label.Label(x)
 	if !ok {
 		return faults.Fault{Reason: faults.ReasonLabel, Column: p.labelColumn, Cell: cell}
 	}
@@ -84,7 +84,7 @@ func (c *denseColumn) addDense(b *block, cell []byte) faults.Fault {
 		if !ok {
 			return faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
 		}
-		if !finite(float64(x)) {
+		if !number.Finite(float64(x)) {
 			return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 		}
 		b.dense = append(b.dense, x)
@@ -100,11 +100,11 @@ func (c *denseColumn) addDense(b *block, cell []byte) faults.Fault {
 // addDenseNumber appends one dense feature that is a number already.
 func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) faults.Fault {
 	// NaN and infinities are checked before the transforms, since a clip would hide them.
-	if !finite(x) {
+	if !number.Finite(x) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
-	y := float32(transform(c.steps, x))
-	if !finite(float64(y)) {
+	y := float32(rowschema.Transformed(c.steps, x))
+	if !number.Finite(float64(y)) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
 	b.dense = append(b.dense, y)
@@ -163,7 +163,7 @@ func (c *fieldColumn) addValue(p *plan, b *block, cell []byte) faults.Fault {
 	value, text, weighted := rowtext.CutWeight(cell, c.weightSeparator)
 	if weighted {
 		w, ok := number.Float32(number.Trim(text))
-		if !ok || !finite(float64(w)) {
+		if !ok || !number.Finite(float64(w)) {
 			return faults.Fault{Reason: faults.ReasonFeature, Column: c.name, Cell: cell}
 		}
 		weight = w
@@ -213,11 +213,10 @@ func (c *fieldColumn) bucket(cell []byte) (uint64, faults.Fault) {
 }
 
 func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, faults.Fault) {
-	if !finite(x) {
+	if !number.Finite(x) {
 		return 0, faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
-	var text [20]byte
-	return hashes.In(c.seed, strconv.AppendInt(text[:0], int64(transform(c.steps, x)), 10)), faults.Fault{}
+	return rowschema.BucketKey(c.seed, c.steps, x), faults.Fault{}
 }
 
 // addStat appends the input of a column's mean and standard deviation.
@@ -235,8 +234,8 @@ func (c *statColumn) addStat(b *block, cell []byte) faults.Fault {
 }
 
 func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) faults.Fault {
-	x = transform(c.steps, x)
-	if !finite(x) {
+	x = rowschema.Transformed(c.steps, x)
+	if !number.Finite(x) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
 	b.stats = append(b.stats, x)
@@ -253,12 +252,4 @@ var groupSeed = hashes.Space("\x00group")
 func (b *block) addText(cell []byte) {
 	b.text = append(b.text, cell...)
 	b.textEnds = append(b.textEnds, int32(len(b.text)))
-}
-
-// transform applies the steps in order.
-func transform(steps []Transform, x float64) float64 {
-	for i := range steps {
-		x = steps[i].apply(x)
-	}
-	return x
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"aibox/reader/internal/faults"
+	"aibox/reader/rowschema"
 )
 
 // k writes a key as examples does.
@@ -23,7 +24,7 @@ func adSchema() Schema {
 }
 
 func TestDecode(t *testing.T) {
-	criteo := CriteoSchema()
+	criteo := rowschema.CriteoSchema()
 	small := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
 	header := adSchema()
 	header.Header = true
@@ -32,7 +33,7 @@ func TestDecode(t *testing.T) {
 		{Name: "user", Role: RoleSparse, Space: "id", IndexRange: [2]int64{100, 199}, HasIndexRange: true},
 		{Name: "age", Role: RoleDense, Missing: -1, IndexRange: [2]int64{5, 5}, HasIndexRange: true},
 		{Name: "friends", Role: RoleSparse, Space: "id", IndexRange: [2]int64{200, 299}, HasIndexRange: true},
-		{Name: "hour", Role: RoleDense, Transforms: []Transform{{Kind: TransformBucketize, Boundaries: []float64{6, 18}}}, IndexRange: [2]int64{6, 6}, HasIndexRange: true},
+		{Name: "hour", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{6, 18}}}, IndexRange: [2]int64{6, 6}, HasIndexRange: true},
 	}}
 	ffm := Schema{Format: FormatLibFFM, Columns: []Column{
 		{Name: "b", Role: RoleSparse, FieldNumber: 1, HasFieldNumber: true},
@@ -100,7 +101,7 @@ func TestBadRows(t *testing.T) {
 	ffm := Schema{Format: FormatLibFFM, Columns: []Column{{Name: "a", Role: RoleSparse, HasFieldNumber: true}}}
 	dense := Schema{Format: FormatLibSVM, Columns: []Column{{Name: "x", Role: RoleDense, HasIndexRange: true, IndexRange: [2]int64{1, 1}}}}
 	clip := adSchema()
-	clip.Columns[1].Transforms = []Transform{{Kind: TransformClip, Min: 0, Max: 1}}
+	clip.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformClip, Min: 0, Max: 1}}
 	for _, c := range []struct {
 		schema Schema
 		row    string
@@ -175,7 +176,7 @@ func TestBadRows(t *testing.T) {
 }
 
 func TestUnlabelled(t *testing.T) {
-	criteo := CriteoSchema()
+	criteo := rowschema.CriteoSchema()
 	small := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
 	header := adSchema()
 	header.Header = true
@@ -191,7 +192,7 @@ func TestUnlabelled(t *testing.T) {
 		path := write(t, t.TempDir(), "data", []byte(c.text))
 		o := testOptions(c.schema, path)
 		o.KeepUnlabelled, o.MaxBadRows = true, 0
-		o.PassThrough = []string{c.schema.labelColumn()}
+		o.PassThrough = []string{c.schema.LabelColumn()}
 		passes, counts := mustRead(t, o)
 		if counts.Examples != 2 || counts.Positives != 0 {
 			t.Errorf("%v: %+v", c.schema.Format, counts)
@@ -210,7 +211,7 @@ func TestUnlabelled(t *testing.T) {
 // TestLabelsOfAFile: a row that lacks a cell is bad where the file has labels: its cells are not taken for
 // those behind the label.
 func TestLabelsOfAFile(t *testing.T) {
-	criteo := CriteoSchema()
+	criteo := rowschema.CriteoSchema()
 	schema := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
 	dir := t.TempDir()
 	labelled := write(t, dir, "labelled", []byte("\n1\t5\ta\n0\t7\n0\t6\tb\n"))
@@ -225,44 +226,6 @@ func TestLabelsOfAFile(t *testing.T) {
 	for i, want := range []string{"1 [1.79", "0 [1.94", "NaN [1.79", "NaN [1.94"} {
 		if !strings.HasPrefix(got[i], want) {
 			t.Errorf("example %d is %s, want %s", i, got[i], want)
-		}
-	}
-}
-
-func TestTransforms(t *testing.T) {
-	log := Transform{Kind: TransformLog1p}
-	for _, c := range []struct {
-		steps   []Transform
-		x, want float64
-	}{
-		{[]Transform{log}, 0, 0},
-		{[]Transform{log}, 1e6, math.Log1p(1e6)},
-		{[]Transform{log}, 0.25, math.Log1p(0.25)},
-		{[]Transform{log}, -3, -math.Log1p(3)},
-		{[]Transform{{Kind: TransformStandardize, Mean: 2, Std: 4}}, 10, 2},
-		{[]Transform{{Kind: TransformStandardize, Mean: 2}}, 10, 8},
-		{[]Transform{{Kind: TransformClip, Min: math.Inf(-1), Max: 5}}, 9, 5},
-		{[]Transform{{Kind: TransformClip, Min: -1, Max: math.Inf(1)}}, -9, -1},
-		{[]Transform{{Kind: TransformClip, Min: 0, Max: 3}, log}, 9, math.Log1p(3)},
-		{[]Transform{{Kind: TransformBucketize, Boundaries: []float64{10, 20}}}, 9.99, 0},
-		{[]Transform{{Kind: TransformBucketize, Boundaries: []float64{10, 20}}}, 10, 1},
-		{[]Transform{{Kind: TransformBucketize, Boundaries: []float64{10, 20}}}, 20, 2},
-	} {
-		if got := transform(c.steps, c.x); math.Abs(got-c.want) > 1e-15*math.Abs(c.want) {
-			t.Errorf("%v of %v = %v, want %v", c.steps, c.x, got, c.want)
-		}
-	}
-}
-
-func TestLabelRule(t *testing.T) {
-	for op, yes := range map[string][3]float32{ // labels of 3, 4, 5
-		">=": {0, 1, 1}, ">": {0, 0, 1}, "<=": {1, 1, 0}, "<": {1, 0, 0}, "==": {0, 1, 0}, "!=": {1, 0, 1},
-	} {
-		rule := LabelRule{Column: "r", Op: op, Value: 4}
-		for i, want := range yes {
-			if got, ok := rule.label(float64(3 + i)); got != want || !ok {
-				t.Errorf("%s of %d: %v", rule, 3+i, got)
-			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
+	"aibox/reader/rowschema"
 )
 
 // cellMap says in which cell of a line a plan's columns are found. Indices count
@@ -95,7 +96,7 @@ type delimited struct {
 
 // split cuts lines into cells; its slice has room for so many.
 func (p *plan) split(cells int) *rowtext.Cells {
-	return rowtext.NewCells(p.schema.Delimiter, p.schema.Quoting == QuotingRFC4180, cells)
+	return rowtext.NewCells(p.schema.Delimiter, p.schema.Quoting == rowschema.QuotingRFC4180, cells)
 }
 
 func newDelimited(p *plan, m *cellMap) *delimited {
@@ -213,7 +214,7 @@ func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) faults.Faul
 		if m.used[i] && !utf8.Valid(cell) {
 			at := rowtext.InvalidAt(cell)
 			f := faults.Fault{Reason: faults.ReasonUTF8, Column: m.names[i], Cell: cell[at:], At: start + at + 1}
-			if d.p.schema.Quoting == QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
+			if d.p.schema.Quoting == rowschema.QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
 				f.At = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
 			}
 			return f

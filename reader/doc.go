@@ -106,7 +106,8 @@
 //
 // # Parts
 //
-// Package faults says what can be wrong with an input, and counts it.
+// Package rowschema says what the rows of a file mean; its types have names here, too. Package faults says
+// what can be wrong with an input, and counts it.
 //
 // Five parts know nothing of schemas and examples: package rowtext cuts text
 // into lines and cells, package parquetcolumn reads and writes columns of Parquet, package

@@ -176,12 +176,12 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		}
 		f.parquet = file
 		return nil
-	case !p.schema.Format.delimited():
+	case !p.schema.Format.Delimited():
 		return p.checkTokens()
 	}
 	var names []string
 	given := partitionsOf(f.URI)
-	if !p.schema.Format.separated() {
+	if !p.schema.Format.Separated() {
 		given = nil // the columns of criteo are always the same
 	}
 	if p.schema.Header {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -58,7 +59,7 @@ func fuzzText(f *testing.F, schema Schema, seeds ...string) {
 var lostSize = regexp.MustCompile(`"lost_bytes":\d+(,"lost_rows":\d+)?|[^;]* rows in \d+ bytes`)
 
 func FuzzCriteo(f *testing.F) {
-	s := CriteoSchema()
+	s := rowschema.CriteoSchema()
 	s.Columns = append(s.Columns[:3:3], s.Columns[14:16]...)
 	fuzzText(f, s, "1\t2\t\tab\tcd\n0\t-1\t5\t\t\r\n\n", strings.Repeat("x", 90)+"\n1\t2\t\t\t")
 }

@@ -196,7 +196,7 @@ func (p *plan) noColumns(missing []string, err error) error {
 // schemaOrder sorts names as the schema lists them, with other names after them.
 func (p *plan) schemaOrder(names []string) []string {
 	place := func(name string) int {
-		if i := p.schema.column(name); i >= 0 {
+		if i := p.schema.ColumnIndex(name); i >= 0 {
 			return i
 		}
 		return len(p.schema.Columns)

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/reader/internal/faults"
+	"aibox/reader/rowschema"
 )
 
 // hiveSchema has a column of every role; dt and hour are no columns of the files.
@@ -20,7 +21,7 @@ func hiveSchema(format Format) Schema {
 	return Schema{Format: format, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "x", Role: RoleDense, Missing: 7}, {Name: "w", Role: RoleWeight},
 		{Name: "site", Role: RoleSparse}, {Name: "tags", Role: RoleSparse, Separator: "|"}, {Name: "note"},
-		{Name: "bin", Role: RoleDense, Transforms: []Transform{{Kind: TransformBucketize, Boundaries: []float64{1}}}},
+		{Name: "bin", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{1}}}},
 		{Name: "dt", Role: RoleSparse}, {Name: "hour", Role: RoleDense, Missing: -1},
 	}}
 }
@@ -161,10 +162,10 @@ func TestNullValues(t *testing.T) {
 func TestQuoting(t *testing.T) {
 	for _, c := range []struct {
 		format  Format
-		quoting Quoting
+		quoting rowschema.Quoting
 		value   string
 	}{
-		{FormatCSV, QuotingDefault, "a b"}, {FormatCSV, QuotingNone, `"a b"`}, {FormatTSV, QuotingDefault, `"a b"`}, {FormatTSV, QuotingRFC4180, "a b"},
+		{FormatCSV, rowschema.QuotingDefault, "a b"}, {FormatCSV, rowschema.QuotingNone, `"a b"`}, {FormatTSV, rowschema.QuotingDefault, `"a b"`}, {FormatTSV, rowschema.QuotingRFC4180, "a b"},
 	} {
 		s := Schema{Format: c.format, Delimiter: ';', Quoting: c.quoting, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "c", Role: RoleSparse}}}
 		passes, counts := mustRead(t, testOptions(s, write(t, t.TempDir(), "a", []byte("1;\"a b\"\n"))))

@@ -14,6 +14,7 @@ import (
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowwriter"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -134,12 +135,14 @@ func TestOpenNamesTheFault(t *testing.T) {
 		"unknown comparison":             with(func(o *Options) { o.Schema.Label = LabelRule{Column: "y", Op: "~"} }),
 		"batch size":                     with(func(o *Options) { o.BatchSize = 0 }),
 		"unknown compression":            with(func(o *Options) { o.Compression = "rar" }),
-		"run Scan":                       with(func(o *Options) { o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformStandardize}} }),
+		"run Scan": with(func(o *Options) {
+			o.Schema.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformStandardize}}
+		}),
 		"must be the last": with(func(o *Options) {
-			o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformBucketize, Boundaries: []float64{1}}, {}}
+			o.Schema.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{1}}, {}}
 		}),
 		"must ascend": with(func(o *Options) {
-			o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformBucketize, Boundaries: []float64{1, 1}}}
+			o.Schema.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{1, 1}}}
 		}),
 		"nothing to learn from":           testOptions(Schema{Format: FormatCSV, Columns: []Column{{Name: "y", Role: RoleLabel}}}, data),
 		"needs the column's field number": testOptions(Schema{Format: FormatLibFFM, Columns: []Column{{Name: "a", Role: RoleSparse}}}, data),
@@ -148,7 +151,7 @@ func TestOpenNamesTheFault(t *testing.T) {
 			{Name: "b", Role: RoleSparse, HasIndexRange: true, IndexRange: [2]int64{5, 9}}}}, data),
 		"only be grouped by": func() Options {
 			o := testOptions(Schema{Format: FormatLibSVM}, data)
-			o.GroupBy = LibSVMColumn
+			o.GroupBy = rowschema.LibSVMColumn
 			return o
 		}(),
 		data: testOptions(Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "x", Role: RoleDense}}}, data),

@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 )
 
 // bulkRow has columns of all types that are simple and some that are not.
@@ -97,8 +98,8 @@ func bulkSchema() Schema {
 	for _, name := range []string{"double", "double_d", "float", "int", "unsigned", "decimal"} {
 		s.Columns = append(s.Columns, Column{Name: name, Role: RoleDense, Missing: -1})
 	}
-	s.Columns[1].Transforms = []Transform{{Kind: TransformLog1p}}
-	s.Columns[2].Transforms = []Transform{{Kind: TransformClip, Min: 3, Max: 50}}
+	s.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformLog1p}}
+	s.Columns[2].Transforms = []rowschema.Transform{{Kind: rowschema.TransformClip, Min: 3, Max: 50}}
 	for _, name := range []string{"text", "text_d", "required", "bytes", "key", "small", "real", "flag", "list"} {
 		s.Columns = append(s.Columns, Column{Name: name, Role: RoleSparse})
 	}

@@ -5,15 +5,17 @@ import (
 
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/parquetcolumn"
+	"aibox/reader/number"
+	"aibox/reader/rowschema"
 )
 
 // conversion says what the values of a simple column of Parquet become.
 type conversion struct {
 	isKey  bool
-	seed   uint64      // of keys
-	steps  []Transform // of dense features
-	binary bool        // numbers other than 0 and 1 are slow
-	text   []byte      // of a number that is used as a feature
+	seed   uint64                // of keys
+	steps  []rowschema.Transform // of dense features
+	binary bool                  // numbers other than 0 and 1 are slow
+	text   []byte                // of a number that is used as a feature
 }
 
 // Convert is parquetcolumn.Converter's. Every value at fault is slow.
@@ -66,11 +68,11 @@ func (c *conversion) number(x float64) (float32, parquetcolumn.State) {
 		}
 		return 0, parquetcolumn.Slow
 	}
-	if !finite(x) {
+	if !number.Finite(x) {
 		return 0, parquetcolumn.Slow
 	}
-	y := float32(transform(c.steps, x))
-	if !finite(float64(y)) {
+	y := float32(rowschema.Transformed(c.steps, x))
+	if !number.Finite(float64(y)) {
 		return 0, parquetcolumn.Slow
 	}
 	return y, parquetcolumn.Ready

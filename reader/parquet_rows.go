@@ -7,6 +7,7 @@ import (
 
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/parquetcolumn"
+	"aibox/reader/rowschema"
 )
 
 // rowGroup decodes the rows of a row group, column after column of each row.
@@ -42,7 +43,7 @@ func newRowGroup(p *plan, file *parquetcolumn.File, group int, l *parquetLeaves)
 	})
 	r.simplify()
 	for i, name := range p.pass {
-		if at := p.schema.column(name); at >= 0 && p.raw && !p.keepLists && r.pass[i] != nil {
+		if at := p.schema.ColumnIndex(name); at >= 0 && p.raw && !p.keepLists && r.pass[i] != nil {
 			role := p.schema.Columns[at].Role
 			r.pass[i].Digits = role == RoleLabel || role == RoleDense || role == RoleWeight
 		}
@@ -85,21 +86,17 @@ func (r *rowGroup) simplify() {
 	r.places, r.keys = make([][]int32, len(r.columns)), make([][]uint64, len(r.fields))
 }
 
-// defaultListSeparator separates the values of a list that is written as text where
-// the schema names no separator.
-const defaultListSeparator = "|"
-
 // listSeparator is the text between the values of a list in a pass-through column.
 // chosen says that the schema names it; then values may contain it too, since a reader
 // with that schema splits them there anyway.
 func (p *plan) listSeparator(name string) (separator string, chosen bool) {
 	if p.keepLists {
-		return storedListSeparator, true
+		return rowschema.StoredSeparator, true
 	}
-	if i := p.schema.column(name); i >= 0 && p.schema.Columns[i].Separator != "" {
+	if i := p.schema.ColumnIndex(name); i >= 0 && p.schema.Columns[i].Separator != "" {
 		return p.schema.Columns[i].Separator, true
 	}
-	return defaultListSeparator, false
+	return rowschema.ListSeparator, false
 }
 
 func (r *rowGroup) close() error {

@@ -49,7 +49,7 @@ func partitionsOf(uri string) (list []partition) {
 // PartitionColumns are the names of the columns that the directories of the listed
 // files give, in the order of their first use.
 func PartitionColumns(o *Options) (names []string) {
-	if f := o.Schema.Format; !f.separated() && f != FormatParquet {
+	if f := o.Schema.Format; !f.Separated() && f != FormatParquet {
 		return nil
 	}
 	for _, f := range o.Listing.Files {

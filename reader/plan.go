@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"aibox/reader/internal/faults"
-	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 )
 
 // plan is a schema compiled for decoding: what to take from which column, in the
@@ -36,7 +36,7 @@ type plan struct {
 // until the row's indicators are added.
 type denseColumn struct {
 	name    string
-	steps   []Transform
+	steps   []rowschema.Transform
 	missing float32
 	instead float32 // of NaN
 }
@@ -47,8 +47,8 @@ type fieldColumn struct {
 	seed            uint64 // of the embedding space
 	separator       string
 	weightSeparator string
-	nulls           []string    // values that are missing
-	steps           []Transform // of a bucketized column, else nil
+	nulls           []string              // values that are missing
+	steps           []rowschema.Transform // of a bucketized column, else nil
 }
 
 // statColumn is a column whose mean and standard deviation Scan computes, of the
@@ -57,7 +57,7 @@ type statColumn struct {
 	name   string
 	column int // in Schema.Columns
 	step   int // of the standardize step
-	steps  []Transform
+	steps  []rowschema.Transform
 }
 
 // compile makes the plan for training and prediction. Its errors are *OptionsError.
@@ -65,9 +65,9 @@ func compile(o *Options) (*plan, error) {
 	if err := o.Schema.Validate(); err != nil {
 		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
-	s := o.Schema.withDefaults()
+	s := o.Schema.WithDefaults()
 	p := &plan{
-		schema: s, label: s.Label, labelColumn: s.labelColumn(), groupColumn: o.GroupBy,
+		schema: s, label: s.Label, labelColumn: s.LabelColumn(), groupColumn: o.GroupBy,
 		keepUnlabelled: o.KeepUnlabelled, keepBad: o.KeepBadRows, pass: slices.Clone(o.PassThrough), asked: true, keepLists: o.KeepLists, plainLists: o.PlainLists, oneByOne: o.oneByOne,
 		weightedBags: s.Format.Indexed(),
 	}
@@ -81,10 +81,10 @@ func compile(o *Options) (*plan, error) {
 			p.weightColumn = c.Name
 		case c.Role == RoleSparse:
 			p.fields = append(p.fields, fieldColumn{
-				name: c.Name, seed: hashes.Space(c.space()), separator: c.Separator, weightSeparator: c.WeightSeparator, nulls: s.NullValues,
+				name: c.Name, seed: c.Seed(), separator: c.Separator, weightSeparator: c.WeightSeparator, nulls: s.NullValues,
 			})
 			p.weightedBags = p.weightedBags || c.WeightSeparator != ""
-		case c.Role == RoleDense && !c.bucketized():
+		case c.Role == RoleDense && !c.Bucketized():
 			d := denseColumn{name: c.Name, steps: c.Transforms, missing: c.Missing}
 			if c.Indicator {
 				d.missing, d.instead = float32(math.NaN()), c.Missing
@@ -93,14 +93,14 @@ func compile(o *Options) (*plan, error) {
 			p.dense = append(p.dense, d)
 		}
 		for j := range c.Transforms {
-			if t := &c.Transforms[j]; t.Kind == TransformStandardize && !t.HasMeanStd {
+			if t := &c.Transforms[j]; t.Kind == rowschema.TransformStandardize && !t.HasMeanStd {
 				p.stats = append(p.stats, statColumn{name: c.Name, column: i, step: j, steps: c.Transforms[:j]})
 			}
 		}
 	}
 	for i := range s.Columns {
-		if c := &s.Columns[i]; c.bucketized() {
-			p.fields = append(p.fields, fieldColumn{name: c.Name, seed: hashes.Space(c.space()), steps: c.Transforms})
+		if c := &s.Columns[i]; c.Bucketized() {
+			p.fields = append(p.fields, fieldColumn{name: c.Name, seed: c.Seed(), steps: c.Transforms})
 		}
 	}
 	return p, nil

@@ -24,8 +24,8 @@ type RawReader struct {
 // RawColumns returns the names of the input's columns, and adds them to a schema that
 // has no columns.
 func RawColumns(ctx context.Context, o *Options) ([]string, error) {
-	if s := o.Schema.withDefaults(); len(s.Columns) > 0 {
-		return s.columnNames(), nil
+	if s := o.Schema.WithDefaults(); len(s.Columns) > 0 {
+		return s.ColumnNames(), nil
 	}
 	names, err := ColumnNames(ctx, *o)
 	if err != nil {
@@ -48,12 +48,12 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 	if _, err := RawColumns(ctx, &o); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(o.Schema.check()...); err != nil {
+	if err := o.Schema.ValidateRows(); err != nil {
 		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
-	s := o.Schema.withDefaults()
+	s := o.Schema.WithDefaults()
 	p := &plan{
-		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, plainLists: true, labelColumn: s.labelColumn(),
+		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, plainLists: true, labelColumn: s.LabelColumn(),
 		weightedBags: s.Format.Indexed(),
 	}
 	rows, err := openRows(ctx, &o, p)
@@ -62,24 +62,11 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 	}
 	r := &RawReader{rows: rows, names: names, cells: make([][]byte, len(names)), bags: make([]*Column, len(names))}
 	for i, name := range names {
-		if at := s.column(name); at >= 0 && s.Format.separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
+		if at := s.ColumnIndex(name); at >= 0 && s.Format.Separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
 			r.bags[i] = &s.Columns[at]
 		}
 	}
 	return r, nil
-}
-
-// columnNames are the names of the columns that rows have; LibSVM and LibFFM
-// have a label without naming it.
-func (s *Schema) columnNames() []string {
-	var names []string
-	if label := s.labelColumn(); label != "" && s.column(label) < 0 && s.Format.Indexed() {
-		names = append(names, label)
-	}
-	for i := range s.Columns {
-		names = append(names, s.Columns[i].Name)
-	}
-	return names
 }
 
 // Next returns the cells of the next row, in the order of the names; they are
@@ -93,14 +80,14 @@ func (r *RawReader) Next(ctx context.Context) ([][]byte, error) {
 	for i := range r.cells {
 		r.cells[i] = b.text[ends[i]:ends[i+1]]
 		if r.bags[i] != nil {
-			r.cells[i] = r.bags[i].withoutNulls(r.cells[i], r.rows.plan.schema.NullValues)
+			r.cells[i] = withoutNulls(r.bags[i], r.cells[i], r.rows.plan.schema.NullValues)
 		}
 	}
 	return r.cells, nil
 }
 
 // withoutNulls is a cell of the column without those of its values that are missing.
-func (c *Column) withoutNulls(cell []byte, nulls []string) []byte {
+func withoutNulls(c *Column, cell []byte, nulls []string) []byte {
 	if !slices.ContainsFunc(nulls, func(null string) bool { return null != "" && bytes.Contains(cell, []byte(null)) }) {
 		return cell
 	}
@@ -155,13 +142,13 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := o.Schema.withDefaults()
+	s := o.Schema.WithDefaults()
 	hasFooter := s.Format == FormatParquet
 	if !s.Header && !hasFooter {
 		if len(s.Columns) == 0 {
 			return nil, faults.OptionsErrorf("reader: %v without a header needs the names of its columns", s.Format)
 		}
-		return s.columnNames(), nil
+		return s.ColumnNames(), nil
 	}
 	files, _, err := listFiles(ctx, &o)
 	if err != nil {

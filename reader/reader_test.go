@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -155,7 +156,7 @@ func criteoLines(rows int) []byte {
 
 func TestCriteo(t *testing.T) {
 	path := write(t, t.TempDir(), "day_0", criteoLines(103))
-	passes, counts := mustRead(t, testOptions(CriteoSchema(), path))
+	passes, counts := mustRead(t, testOptions(rowschema.CriteoSchema(), path))
 	if counts.Examples != 103 || counts.Rows != 103 || counts.BadRows != 0 || counts.BytesRead != counts.BytesTotal {
 		t.Errorf("counts %+v", counts)
 	}
@@ -194,7 +195,7 @@ func TestCuttingDoesNotMatter(t *testing.T) {
 		var want, wantBad string
 		for _, threads := range []int{1, 3} {
 			for _, chunk := range []int64{61, 1000, 1 << 20} {
-				o := testOptions(CriteoSchema(), a, b)
+				o := testOptions(rowschema.CriteoSchema(), a, b)
 				o.Threads, o.ChunkBytes, o.MaxLineBytes = threads, chunk, 1000
 				o.ShuffleBuffer, o.NegativeSampling, o.GroupBy, o.PassThrough = shuffle, 0.7, "C1", []string{"I2", "label"}
 				var bad bytes.Buffer

@@ -13,11 +13,8 @@ import (
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
+	"aibox/reader/rowschema"
 )
-
-// queryColumn is the name of the group-by column of LibSVM and LibFFM. Its value is
-// the number in a line's token such as "qid:7".
-const queryColumn = "qid"
 
 // tokens decodes lines of LibSVM and LibFFM:
 //
@@ -102,22 +99,9 @@ func newTokens(p *plan) *tokens {
 	return d
 }
 
-// ListSeparators are the separators of the column's values where they are
-// written as one cell of text.
-func (c *Column) ListSeparators() (list, weight string) {
-	list, weight = c.Separator, c.WeightSeparator
-	if list == "" {
-		list = defaultListSeparator
-	}
-	if weight == "" {
-		weight = ":"
-	}
-	return list, weight
-}
-
 // checkTokens reports columns of the plan that LibSVM or LibFFM cannot have.
 func (p *plan) checkTokens() error {
-	known := []string{p.labelColumn, queryColumn}
+	known := []string{p.labelColumn, rowschema.QueryColumn}
 	for i := range p.schema.Columns {
 		c := &p.schema.Columns[i]
 		if c.HasIndexRange || c.HasFieldNumber || c.Role == RoleLabel {
@@ -129,8 +113,8 @@ func (p *plan) checkTokens() error {
 			return p.noColumns([]string{name}, fmt.Errorf("schema: no column %q; %v has %s%s", name, p.schema.Format, quoteAll(known), meantColumns([]string{name}, known)))
 		}
 	}
-	if p.groupColumn != "" && p.groupColumn != queryColumn {
-		return fmt.Errorf("schema: %v can only be grouped by %q, the query number, not by %q", p.schema.Format, queryColumn, p.groupColumn)
+	if p.groupColumn != "" && p.groupColumn != rowschema.QueryColumn {
+		return fmt.Errorf("schema: %v can only be grouped by %q, the query number, not by %q", p.schema.Format, rowschema.QueryColumn, p.groupColumn)
 	}
 	if p.label.Column != "" && p.label.Column != "label" && !p.isLabelColumn(p.label.Column) {
 		return fmt.Errorf("schema: the label of %v is each line's first token: name it \"label\", not %q", p.schema.Format, p.label.Column)
@@ -139,7 +123,7 @@ func (p *plan) checkTokens() error {
 }
 
 func (p *plan) isLabelColumn(name string) bool {
-	i := p.schema.column(name)
+	i := p.schema.ColumnIndex(name)
 	return i >= 0 && p.schema.Columns[i].Role == RoleLabel
 }
 
@@ -229,7 +213,7 @@ func (d *tokens) token(token []byte) faults.Fault {
 	if !ok {
 		return bad
 	}
-	if !finite(float64(value)) {
+	if !number.Finite(float64(value)) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Cell: token}
 	}
 	c := d.column(numbers[0])
@@ -324,7 +308,7 @@ func (d *tokens) add(b *block) faults.Fault {
 		switch {
 		case len(d.texts[i]) > 0:
 			b.addText(d.texts[i])
-		case name == queryColumn:
+		case name == rowschema.QueryColumn:
 			b.addText(d.query)
 		case name == p.labelColumn:
 			b.addText(d.label)

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -19,7 +20,7 @@ import (
 func mixedSchema(format Format) Schema {
 	return Schema{Format: format, Header: true, Columns: []Column{
 		{Name: "click", Role: RoleLabel},
-		{Name: "price", Role: RoleDense, Transforms: []Transform{{Kind: TransformLog1p}}},
+		{Name: "price", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformLog1p}}},
 		{Name: "age", Role: RoleDense, Missing: -1},
 		{Name: "ad", Role: RoleSparse},
 		{Name: "tags", Role: RoleSparse, Separator: "|", WeightSeparator: ":"},
@@ -88,7 +89,7 @@ func TestFormatsAgree(t *testing.T) {
 		if c.format.Indexed() {
 			schema.Header = false
 			// Weights of single values are 1 in these formats, as in the others.
-			schema = WithIndices(schema)
+			schema = rowschema.WithIndices(schema)
 		}
 		path := filepath.Join(t.TempDir(), c.name)
 		o := testOptions(schema, path)

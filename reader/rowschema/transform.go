@@ -1,11 +1,14 @@
-package reader
+package rowschema
 
 import (
 	"fmt"
 	"math"
 	"sort"
+	"strconv"
 
 	"aibox/internal/fixmath"
+	"aibox/reader/internal/hashes"
+	"aibox/reader/number"
 )
 
 // TransformKind is what a Transform does.
@@ -45,7 +48,7 @@ func ParseTransform(name string) (TransformKind, error) {
 type Transform struct {
 	Kind       TransformKind
 	Mean, Std  float64 // standardize
-	HasMeanStd bool    // Mean and Std are given; otherwise Scan computes them
+	HasMeanStd bool    // Mean and Std are given; otherwise reader.Scan computes them
 	Min, Max   float64 // clip; -Inf, +Inf where there is no limit
 	Boundaries []float64
 }
@@ -70,6 +73,21 @@ func (t *Transform) apply(x float64) float64 {
 	}
 }
 
+// Transformed applies the steps in order.
+func Transformed(steps []Transform, x float64) float64 {
+	for i := range steps {
+		x = steps[i].apply(x)
+	}
+	return x
+}
+
+// BucketKey is the key of the bucket into which steps that end with a bucketize step put a number, in
+// the space with that seed.
+func BucketKey(seed uint64, steps []Transform, x float64) uint64 {
+	var text [20]byte
+	return hashes.In(seed, strconv.AppendInt(text[:0], int64(Transformed(steps, x)), 10))
+}
+
 // smallLogs holds log1p of 0, 1, 2, …: most integers in click logs are small.
 var smallLogs = func() (logs [1024]float64) {
 	for i := range logs {
@@ -92,7 +110,7 @@ func (t *Transform) check() error {
 	switch t.Kind {
 	case TransformLog1p:
 	case TransformStandardize:
-		if t.HasMeanStd && !(finite(t.Mean) && finite(t.Std) && t.Std >= 0) {
+		if t.HasMeanStd && !(number.Finite(t.Mean) && number.Finite(t.Std) && t.Std >= 0) {
 			return fmt.Errorf("standardize: mean %v and std %v must be finite, std not negative", t.Mean, t.Std)
 		}
 	case TransformClip:
@@ -113,5 +131,3 @@ func (t *Transform) check() error {
 	}
 	return nil
 }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,8 +1,8 @@
-package reader
+package rowschema
 
 import (
+	"aibox/reader/internal/hashes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,23 +67,18 @@ type Column struct {
 	HasFieldNumber bool
 
 	// Stored says how a Parquet file that is written stores the column; the values of
-	// a list are then separated as Options.KeepLists says, not by Separator.
+	// a list are then separated as reader.Options.KeepLists says, not by Separator.
 	Stored Stored
 }
 
-// bucketized says whether a dense column yields a sparse feature.
-func (c *Column) bucketized() bool {
+// Bucketized says whether a dense column yields a sparse feature.
+func (c *Column) Bucketized() bool {
 	n := len(c.Transforms)
 	return c.Role == RoleDense && n > 0 && c.Transforms[n-1].Kind == TransformBucketize
 }
 
-// space is the name of the column's embedding space.
-func (c *Column) space() string {
-	if c.Space != "" {
-		return c.Space
-	}
-	return c.Name
-}
+// Seed is the seed of the keys in the column's embedding space.
+func (c *Column) Seed() uint64 { return hashes.Space(cmp.Or(c.Space, c.Name)) }
 
 // Quoting says what quotation marks mean in csv and tsv.
 type Quoting uint8
@@ -149,10 +144,10 @@ func CriteoSchema() Schema {
 // schema.
 const LibSVMColumn = "features"
 
-// withDefaults fills in what the format implies. Slices are shared.
-func (s *Schema) withDefaults() Schema {
+// WithDefaults fills in what the format implies. Slices are shared.
+func (s *Schema) WithDefaults() Schema {
 	d := *s
-	d.Header = d.Header && d.Format.separated()
+	d.Header = d.Header && d.Format.Separated()
 	switch d.Format {
 	case FormatCriteo:
 		d.Delimiter = '\t'
@@ -178,18 +173,18 @@ func (s *Schema) withDefaults() Schema {
 	return d
 }
 
-// Fields returns the names of the sparse fields in the order of Batch.Offsets:
+// Fields returns the names of the sparse fields in the order of reader.Batch.Offsets:
 // the sparse columns in order, then the bucketized dense columns in order.
 func (s *Schema) Fields() []string {
 	var names []string
-	d := s.withDefaults()
+	d := s.WithDefaults()
 	for i := range d.Columns {
 		if d.Columns[i].Role == RoleSparse {
 			names = append(names, d.Columns[i].Name)
 		}
 	}
 	for i := range d.Columns {
-		if d.Columns[i].bucketized() {
+		if d.Columns[i].Bucketized() {
 			names = append(names, d.Columns[i].Name)
 		}
 	}
@@ -197,13 +192,13 @@ func (s *Schema) Fields() []string {
 }
 
 // DenseNames returns the names of the dense features in the order of
-// Batch.Dense: the dense columns that are not bucketized, then the indicators of those
+// reader.Batch.Dense: the dense columns that are not bucketized, then the indicators of those
 // that have one.
 func (s *Schema) DenseNames() []string {
 	var names, indicators []string
-	d := s.withDefaults()
+	d := s.WithDefaults()
 	for i := range d.Columns {
-		if c := &d.Columns[i]; c.Role == RoleDense && !c.bucketized() {
+		if c := &d.Columns[i]; c.Role == RoleDense && !c.Bucketized() {
 			names = append(names, c.Name)
 			if c.Indicator {
 				indicators = append(indicators, IndicatorName(c.Name))
@@ -216,14 +211,14 @@ func (s *Schema) DenseNames() []string {
 // IndicatorName is the name of the feature that says where a dense column is empty.
 func IndicatorName(column string) string { return column + ".missing" }
 
-// column returns the index of the column of that name, or -1.
-func (s *Schema) column(name string) int {
+// ColumnIndex returns the index of the column of that name, or -1.
+func (s *Schema) ColumnIndex(name string) int {
 	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
 }
 
-// labelColumn is the column that the label comes from, "" where there is none.
+// LabelColumn is the column that the label comes from, "" where there is none.
 // LibSVM and LibFFM need no such column: the label is a line's first token.
-func (s *Schema) labelColumn() string {
+func (s *Schema) LabelColumn() string {
 	if s.Label.Column != "" {
 		return s.Label.Column
 	}
@@ -236,130 +231,15 @@ func (s *Schema) labelColumn() string {
 	return ""
 }
 
-// Validate lists everything that is wrong with the schema in itself.
-func (s *Schema) Validate() error {
-	faults := s.check()
-	if len(s.Columns) > 0 && len(s.Fields()) == 0 && len(s.DenseNames()) == 0 {
-		faults = append(faults, errors.New("schema: no column is dense or sparse: there is nothing to learn from"))
+// ColumnNames are the names of the columns that rows have; LibSVM and LibFFM
+// have a label without naming it.
+func (s *Schema) ColumnNames() []string {
+	var names []string
+	if label := s.LabelColumn(); label != "" && s.ColumnIndex(label) < 0 && s.Format.Indexed() {
+		names = append(names, label)
 	}
-	return errors.Join(faults...)
-}
-
-// check lists what is wrong with a schema whose rows are only written, and which
-// therefore may lack features.
-func (s *Schema) check() []error {
-	var faults []error
-	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("schema: "+format, args...)) }
-	d := s.withDefaults()
-	if int(d.Format) >= len(formatNames) {
-		report("unknown format %v", d.Format)
-	}
-	if d.Format.separated() && (d.Delimiter == '"' || d.Delimiter == '\n' || d.Delimiter == '\r' || d.Delimiter >= 0x80) {
-		report("delimiter %q cannot be distinguished from the text", d.Delimiter)
-	}
-	if len(d.Columns) == 0 {
-		report("%v needs columns", d.Format)
-	}
-	if err := d.Label.check(); err != nil {
-		report("%w", err)
-	}
-	seen := map[string]bool{}
-	labels, weights := 0, 0
-	for i := range d.Columns {
-		c := &d.Columns[i]
-		if c.Name == "" {
-			report("column %d has no name", i+1)
-		} else if seen[c.Name] {
-			report("column %q occurs twice", c.Name)
-		}
-		seen[c.Name] = true
-		switch c.Role {
-		case RoleLabel:
-			labels++
-		case RoleWeight:
-			weights++
-		case RoleIgnore, RoleDense, RoleSparse:
-		default:
-			report("column %q: unknown role %v", c.Name, c.Role)
-		}
-		for _, err := range c.check(d.Format) {
-			report("column %q: %w", c.Name, err)
-		}
-		if name := IndicatorName(c.Name); c.Indicator && c.Role == RoleDense && !c.bucketized() && s.column(name) >= 0 {
-			report("column %q: there is a column %q, which is the name of the feature that says where this one is empty", c.Name, name)
-		}
-	}
-	if labels > 1 {
-		report("%d columns have the role label; only one can", labels)
-	}
-	if weights > 1 {
-		report("%d columns have the role weight; only one can", weights)
-	}
-	if weights > 0 && d.Format.Indexed() {
-		report("%v has no example weights", d.Format)
-	}
-	return append(faults, d.checkIndices()...)
-}
-
-// check lists what is wrong with one column.
-func (c *Column) check(format Format) (faults []error) {
-	if c.Role != RoleDense && len(c.Transforms) > 0 {
-		faults = append(faults, fmt.Errorf("only dense columns have transforms, this one is %v", c.Role))
-	}
-	if c.Role != RoleSparse && (c.Separator != "" || c.WeightSeparator != "") {
-		faults = append(faults, fmt.Errorf("only sparse columns have separators, this one is %v", c.Role))
-	}
-	if c.Separator != "" && c.Separator == c.WeightSeparator {
-		faults = append(faults, fmt.Errorf("separator and weight separator are both %q", c.Separator))
-	}
-	if !finite(float64(c.Missing)) {
-		faults = append(faults, fmt.Errorf("missing value %v is not finite", c.Missing))
-	}
-	unknown := 0
-	for i := range c.Transforms {
-		t := &c.Transforms[i]
-		if err := t.check(); err != nil {
-			faults = append(faults, err)
-		}
-		if t.Kind == TransformBucketize && i != len(c.Transforms)-1 {
-			faults = append(faults, errors.New("bucketize must be the last transform"))
-		}
-		if t.Kind == TransformStandardize && !t.HasMeanStd {
-			unknown++
-		}
-	}
-	if unknown > 1 {
-		faults = append(faults, errors.New("only one standardize can take its mean and std from the data"))
-	}
-	features := c.Role == RoleDense || c.Role == RoleSparse
-	switch {
-	case format == FormatLibSVM && features && !c.HasIndexRange:
-		faults = append(faults, errors.New("libsvm needs the range of feature indices that belong to the column"))
-	case format == FormatLibFFM && features && !c.HasFieldNumber:
-		faults = append(faults, errors.New("libffm needs the column's field number"))
-	case format == FormatLibSVM && c.HasIndexRange && (c.IndexRange[0] < 0 || c.IndexRange[0] > c.IndexRange[1]):
-		faults = append(faults, fmt.Errorf("index range %v must ascend from 0 or more", c.IndexRange))
-	case format == FormatLibSVM && c.Role == RoleDense && c.IndexRange[0] != c.IndexRange[1]:
-		faults = append(faults, fmt.Errorf("a dense column takes one index, not the range %v", c.IndexRange))
-	case format == FormatLibFFM && c.HasFieldNumber && c.FieldNumber < 0:
-		faults = append(faults, fmt.Errorf("field number %d is negative", c.FieldNumber))
-	}
-	return faults
-}
-
-// checkIndices lists columns of LibSVM and LibFFM that claim the same tokens.
-func (s *Schema) checkIndices() (faults []error) {
 	for i := range s.Columns {
-		a := &s.Columns[i]
-		for j := range i {
-			b := &s.Columns[j]
-			overlap := s.Format == FormatLibSVM && a.HasIndexRange && b.HasIndexRange &&
-				a.IndexRange[0] <= b.IndexRange[1] && b.IndexRange[0] <= a.IndexRange[1]
-			same := s.Format == FormatLibFFM && a.HasFieldNumber && b.HasFieldNumber && a.FieldNumber == b.FieldNumber
-			if overlap || same {
-				faults = append(faults, fmt.Errorf("schema: columns %q and %q claim the same features", b.Name, a.Name))
-			}
-		}
+		names = append(names, s.Columns[i].Name)
 	}
-	return faults
+	return names
 }

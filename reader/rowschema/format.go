@@ -1,4 +1,4 @@
-package reader
+package rowschema
 
 import (
 	"fmt"
@@ -74,11 +74,11 @@ func byName[T ~uint8](name, kind string, names []string) (T, error) {
 	return 0, fmt.Errorf("reader: unknown %s %q; known are %v", kind, name, names)
 }
 
-// delimited formats have one cell per column and line.
-func (f Format) delimited() bool { return f == FormatCriteo || f == FormatCSV || f == FormatTSV }
+// Delimited formats have one cell per column and line.
+func (f Format) Delimited() bool { return f == FormatCriteo || f == FormatCSV || f == FormatTSV }
 
 // Indexed formats have index:value tokens instead of cells.
 func (f Format) Indexed() bool { return f == FormatLibSVM || f == FormatLibFFM }
 
-// separated formats choose their delimiter, quoting and null values.
-func (f Format) separated() bool { return f == FormatCSV || f == FormatTSV }
+// Separated formats choose their delimiter, quoting and null values.
+func (f Format) Separated() bool { return f == FormatCSV || f == FormatTSV }

@@ -1,4 +1,4 @@
-package reader
+package rowschema
 
 import (
 	"fmt"
@@ -27,9 +27,9 @@ func (r LabelRule) String() string {
 	return fmt.Sprintf("%s %s %v", r.Column, r.Op, r.Value)
 }
 
-// label applies the rule to a number; ok is false where the rule wants 0 or 1
+// Label applies the rule to a number; ok is false where the rule wants 0 or 1
 // and the number is neither.
-func (r *LabelRule) label(x float64) (label float32, ok bool) {
+func (r *LabelRule) Label(x float64) (label float32, ok bool) {
 	var yes bool
 	switch r.Op {
 	case "":
@@ -61,10 +61,10 @@ func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 		return cell, nil
 	}
 	x, ok := number.Float64(trimmed)
-	if !ok || !finite(x) {
+	if !ok || !number.Finite(x) {
 		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, rowtext.Excerpt(cell))
 	}
-	if yes, _ := r.label(x); yes == 1 {
+	if yes, _ := r.Label(x); yes == 1 {
 		return []byte("1"), nil
 	}
 	return []byte("0"), nil

@@ -1,4 +1,4 @@
-package reader
+package rowschema
 
 import (
 	"fmt"
@@ -10,32 +10,27 @@ import (
 	"aibox/reader/number"
 )
 
-// Key returns the key of one sparse feature value, given the embedding space and the value's
-// raw bytes, as they stand in the input without quoting. The same (space, value) has the same
-// key in every format, on every machine and for ever.
-func Key(space string, value []byte) uint64 { return hashes.Key(space, value) }
-
 // KeyOf returns the key of one value of a sparse field, as if the value were read
 // from a row of the schema: value is the text between separators, without a weight;
 // in LibSVM and LibFFM it is the feature's index; for a bucketized column it is a
 // number. Standardize steps of the schema must have their mean and std. Errors are
 // *OptionsError.
 func (s *Schema) KeyOf(field, value string) (uint64, error) {
-	d := s.withDefaults()
-	i := d.column(field)
+	d := s.WithDefaults()
+	i := d.ColumnIndex(field)
 	if i < 0 {
 		return 0, faults.OptionsErrorf("no column %q; the sparse fields are %s", field, strings.Join(s.Fields(), ", "))
 	}
 	c := &d.Columns[i]
-	f := fieldColumn{name: c.Name, seed: hashes.Space(c.space())}
 	switch {
-	case c.bucketized():
-		f.steps = c.Transforms
-		key, bad := f.bucket(number.Trim([]byte(value)))
-		if bad.Reason != faults.None {
-			return 0, faults.OptionsErrorf("column %s: %q: %v", field, value, bad.Reason)
+	case c.Bucketized():
+		x, ok := number.Float64(number.Trim([]byte(value)))
+		if !ok {
+			return 0, faults.OptionsErrorf("column %s: %q: %v", field, value, faults.ReasonNumber)
+		} else if !number.Finite(x) {
+			return 0, faults.OptionsErrorf("column %s: %q: %v", field, value, faults.ReasonNotFinite)
 		}
-		return key, nil
+		return BucketKey(c.Seed(), c.Transforms, x), nil
 	case c.Role != RoleSparse:
 		return 0, faults.OptionsErrorf("column %q is %v; the sparse fields are %s", field, c.Role, strings.Join(s.Fields(), ", "))
 	case value == "":
@@ -57,5 +52,5 @@ func (s *Schema) KeyOf(field, value string) (uint64, error) {
 		}
 		value = fmt.Sprint(feature)
 	}
-	return hashes.In(f.seed, []byte(value)), nil
+	return hashes.In(c.Seed(), []byte(value)), nil
 }
