@@ -122,7 +122,7 @@ func TestFaultOfALaterFileWaits(t *testing.T) {
 			for err == nil {
 				var b *block
 				if b, err = s.next(t.Context()); err == nil {
-					rows += int64(b.n)
+					rows += int64(b.N)
 					s.release(b)
 				}
 			}
@@ -235,7 +235,7 @@ func TestParquetFilesDecodeTogether(t *testing.T) {
 		o.BatchSize = 1 // weights are left out of a mini-batch where all are 1
 		writeRows(t, &o, path, schema, mixedRows(100+i))
 		passes, _ := mustRead(t, o)
-		want = append(want, examples(passes)...)
+		want = append(want, described(passes)...)
 		paths = append(paths, path)
 	}
 	for _, threads := range []int{1, 2, 4} {
@@ -249,7 +249,7 @@ func TestParquetFilesDecodeTogether(t *testing.T) {
 		eventually(t, "one row group per file", func() bool { return len(s.order) >= min(2*threads, len(paths)) })
 		mustClose(t, r)
 		passes, _ := mustRead(t, o)
-		if got := examples(passes); !slices.Equal(got, want) {
+		if got := described(passes); !slices.Equal(got, want) {
 			t.Fatalf("%d threads: the files together have other examples than each alone", threads)
 		}
 	}

@@ -97,8 +97,8 @@ func BenchmarkDecodeCriteo(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, _ := p.mapCells(p.schema.ColumnNames(), nil)
-	d := newDelimited(p, m)
+	m, _ := p.MapCells("", nil)
+	d := p.NewDecoder(m)
 	lines, bl := &rowtext.Lines{}, newBlock()
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
@@ -110,14 +110,14 @@ func BenchmarkDecodeCriteo(b *testing.B) {
 			if err != nil {
 				break
 			}
-			if f := d.decode(line, bl); f.Reason != faults.None {
+			if f := d.Decode(line, &bl.List); f.Reason != faults.None {
 				b.Fatal(f)
 			}
-			bl.n++
+			bl.N++
 		}
 	}
-	if bl.n != rows {
-		b.Fatal(bl.n)
+	if bl.N != rows {
+		b.Fatal(bl.N)
 	}
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "examples/s")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/rowschema"
 )
@@ -41,9 +42,9 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.copyRow(p, b, e)
+		all.CopyRow(p, &b.List, e)
 	}
-	order := make([]int, all.n)
+	order := make([]int, all.N)
 	for i := range order {
 		order[i] = i
 	}
@@ -69,31 +70,31 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 	return passes
 }
 
-func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uint64]int32) Batch {
+func plainBatch(p *examples.Plan, all *block, examples []int, pass *Pass, numbers map[uint64]int32) Batch {
 	b := Batch{N: len(examples), Labels: []float32{}, Dense: []float32{}, Offsets: []int32{0}, Index: []int32{}, Rows: []int32{}}
 	var weights, bagWeights []float32
-	if len(p.pass) > 0 {
-		b.Columns = make([][]string, len(p.pass))
+	if p.Passed() > 0 {
+		b.Columns = make([][]string, p.Passed())
 	}
 	rows := map[int32]int32{}
 	var users [][]int32 // of each row, its bags
 	var userWeights [][]float32
 	for _, e := range examples {
-		b.Labels = append(b.Labels, all.labels[e])
-		b.Dense = append(b.Dense, all.dense[e*p.denseWidth():(e+1)*p.denseWidth()]...)
-		if p.weightColumn != "" {
-			weights = append(weights, all.weights[e])
+		b.Labels = append(b.Labels, all.Labels[e])
+		b.Dense = append(b.Dense, all.Dense[e*p.DenseWidth():(e+1)*p.DenseWidth()]...)
+		if len(all.Weights) > 0 {
+			weights = append(weights, all.Weights[e])
 		}
-		if p.groupColumn != "" {
-			b.Groups = append(b.Groups, all.groups[e])
+		if p.Grouped() {
+			b.Groups = append(b.Groups, all.Groups[e])
 		}
-		if p.keepBad {
-			b.Bad = append(b.Bad, all.blanks[e])
+		if p.KeepBad {
+			b.Bad = append(b.Bad, all.Blanks[e])
 		}
-		for f := range p.fields {
+		for f := range p.Fields() {
 			bag := int32(len(b.Offsets) - 1)
-			for k := all.offsets[e*len(p.fields)+f]; k < all.offsets[e*len(p.fields)+f+1]; k++ {
-				key := all.keys[k]
+			for k := all.Offsets[e*p.Fields()+f]; k < all.Offsets[e*p.Fields()+f+1]; k++ {
+				key := all.Keys[k]
 				number, known := numbers[key]
 				if !known {
 					number = int32(len(pass.Keys))
@@ -110,17 +111,17 @@ func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uin
 				b.Index = append(b.Index, row)
 				users[row] = append(users[row], bag)
 				weight := float32(1)
-				if p.weightedBags {
-					weight = all.bagWeights[k]
+				if len(all.BagWeights) > 0 {
+					weight = all.BagWeights[k]
 					bagWeights = append(bagWeights, weight)
 				}
 				userWeights[row] = append(userWeights[row], weight)
 			}
 			b.Offsets = append(b.Offsets, int32(len(b.Index)))
 		}
-		for i := range p.pass {
-			at := e*len(p.pass) + i
-			b.Columns[i] = append(b.Columns[i], string(all.text[all.textEnds[at]:all.textEnds[at+1]]))
+		for i := range p.Passed() {
+			at := e*p.Passed() + i
+			b.Columns[i] = append(b.Columns[i], string(all.Text[all.TextEnds[at]:all.TextEnds[at+1]]))
 		}
 	}
 	isOne := func(w float32) bool { return w == 1 }

@@ -86,7 +86,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got := strings.Join(examples(passes), "\n"); got != strings.Join(c.want, "\n") {
+		if got := strings.Join(described(passes), "\n"); got != strings.Join(c.want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, strings.Join(c.want, "\n"))
 		}
 	}
@@ -154,7 +154,7 @@ func TestBadRows(t *testing.T) {
 		o := testOptions(c.schema, write(t, t.TempDir(), "data", []byte(good+c.row+"\n"+good)))
 		o.MaxLineBytes, o.Quarantine, o.QuarantineRows = 100, &bad, 5
 		passes, counts := mustRead(t, o)
-		if counts.Rows != 3 || counts.Examples != 2 || counts.BadRows != 1 || len(examples(passes)) != 2 {
+		if counts.Rows != 3 || counts.Examples != 2 || counts.BadRows != 1 || len(described(passes)) != 2 {
 			t.Errorf("%q: %+v", c.row, counts)
 			continue
 		}
@@ -219,7 +219,7 @@ func TestLabelsOfAFile(t *testing.T) {
 	o := testOptions(schema, labelled, unlabelled)
 	o.KeepUnlabelled, o.MaxBadRows = true, 2
 	passes, counts := mustRead(t, o)
-	got := examples(passes)
+	got := described(passes)
 	if counts.BadRows != 2 || counts.Bad[0].Reason != faults.ReasonColumns || len(got) != 4 {
 		t.Fatalf("%+v\n%s", counts, strings.Join(got, "\n"))
 	}

@@ -33,15 +33,15 @@
 //     With QuotingNone, the default of TSV, a quote is an ordinary character. With a
 //     header, columns are found by name and may be in another order in each file,
 //     and those that the schema lacks are ignored.
-//   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0). Lines of only a
+//   - LibSVM, LibFFM: see tokens.go of package examples. Labels 1, 0 and -1 (which is 0). Lines of only a
 //     comment are skipped.
 //   - Parquet: columns are found by name. Lists are bags. Decimals and float16 are
 //     numbers; a column of null type is missing in every row; int96, structs, maps
 //     and lists of lists are not supported, which is an error only if the schema
-//     uses such a column. See parquetFile.
+//     uses such a column.
 //
 // In CSV, TSV and Parquet, a column that the schema names and the file does not have
-// can come from the name of a directory, such as dt=2026-11-20/; see partitionsOf.
+// can come from the name of a directory, such as dt=2026-11-20/; see partition.go there.
 //
 // # Missing values
 //
@@ -106,13 +106,14 @@
 //
 // # Parts
 //
-// Package rowschema says what the rows of a file mean; its types have names here, too. Package faults says
-// what can be wrong with an input, and counts it.
+// This package says in which order rows are read, and what becomes of examples. Package rowschema says what
+// the rows of a file mean; its types have names here, too. Package examples decodes rows into
+// columns of examples. Package faults says what can be wrong with an input, and counts it.
 //
 // Five parts know nothing of schemas and examples: package rowtext cuts text
 // into lines and cells, package parquetcolumn reads and writes columns of Parquet, package
 // hashes makes keys, package numbering numbers them, and package rowwriter writes rows. What
-// lines, cells, columns and keys mean is said here.
+// lines, cells, columns and keys mean is said elsewhere.
 //
 // # Memory
 //

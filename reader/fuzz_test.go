@@ -15,7 +15,7 @@ import (
 )
 
 // fuzzText reads the data in one chunk and cut to pieces and expects the same
-// examples and bad rows, consistent counts, and rows within their bounds.
+// described and bad rows, consistent counts, and rows within their bounds.
 func fuzzText(f *testing.F, schema Schema, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed), uint8(0))
@@ -39,8 +39,8 @@ func fuzzText(f *testing.F, schema Schema, seeds ...string) {
 			if len(data) == 0 && uri == packedPath {
 				continue // an empty file there is a bad stream
 			}
-			if counts.Rows != counts.Examples+counts.BadRows || int64(len(examples(passes))) != counts.Examples {
-				t.Fatalf("%+v with %d examples", counts, len(examples(passes)))
+			if counts.Rows != counts.Examples+counts.BadRows || int64(len(described(passes))) != counts.Examples {
+				t.Fatalf("%+v with %d examples", counts, len(described(passes)))
 			}
 			got := dump(passes) + strings.ReplaceAll(bad.String(), filepath.Base(uri), "")
 			if err != nil {
@@ -102,7 +102,7 @@ func FuzzParquet(f *testing.F) {
 		if flip == 0 && (err != nil || counts.Examples != 20) {
 			t.Fatalf("%+v %v", counts, err)
 		}
-		if err == nil && int64(len(examples(passes))) != counts.Examples {
+		if err == nil && int64(len(described(passes))) != counts.Examples {
 			t.Fatalf("%+v", counts)
 		}
 	})

@@ -79,7 +79,7 @@ func TestHiveText(t *testing.T) {
 			}
 			want = append(want, line)
 		}
-		for i, got := range examples(passes) {
+		for i, got := range described(passes) {
 			if !strings.HasPrefix(got, want[i]+" g") { // the group follows
 				t.Errorf("%s: example %d is\n%s\nwant\n%s", uri, i, got, want[i])
 			}

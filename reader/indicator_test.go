@@ -62,7 +62,7 @@ func TestIndicators(t *testing.T) {
 				o.ShuffleBuffer, o.ChunkBytes = 2, 8
 			}
 			passes, counts := mustRead(t, o)
-			got := examples(passes)
+			got := described(passes)
 			slices.Sort(got)
 			for i, line := range slices.Sorted(slices.Values(want)) {
 				if len(got) != len(want) || !strings.HasPrefix(got[i], line) || counts.BadRows != 2 {
@@ -74,7 +74,7 @@ func TestIndicators(t *testing.T) {
 		o := testOptions(of.schema, write(t, t.TempDir(), "data", []byte(of.data)))
 		o.KeepBadRows, o.KeepUnlabelled = true, true
 		passes, _ := mustRead(t, o)
-		if got := examples(passes); len(got) != 5 || !strings.HasPrefix(got[1], "NaN [0 9 5 1 1]") || !strings.HasPrefix(got[4], want[2]) {
+		if got := described(passes); len(got) != 5 || !strings.HasPrefix(got[1], "NaN [0 9 5 1 1]") || !strings.HasPrefix(got[4], want[2]) {
 			t.Errorf("%s with bad rows:\n%s", name, strings.Join(got, "\n"))
 		}
 	}
@@ -95,7 +95,7 @@ func TestIndicatorOfStatistics(t *testing.T) {
 	}
 	passes, _ := mustRead(t, o)
 	for i, want := range []string{"1 [-1 0]", "0 [0 1]", "1 [1 0]"} {
-		if got := examples(passes)[i]; !strings.HasPrefix(got, want) {
+		if got := described(passes)[i]; !strings.HasPrefix(got, want) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

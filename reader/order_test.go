@@ -100,7 +100,7 @@ func TestBrokenFileIsOneLoss(t *testing.T) {
 		if lost.URI != path || lost.Bytes == 0 || lost.Cause == "" {
 			t.Errorf("%s: %v", c.name, lost)
 		}
-		if n := len(examples(passes)); int64(n) != counts.Examples {
+		if n := len(described(passes)); int64(n) != counts.Examples {
 			t.Errorf("%s: %d examples, counted %d", c.name, n, counts.Examples)
 		}
 		if counts.BytesRead != counts.BytesTotal {
@@ -127,7 +127,7 @@ func TestParquetRowGroups(t *testing.T) {
 				counts.BytesRead != counts.BytesTotal {
 				t.Fatalf("%+v", counts)
 			}
-			got := strings.Join(examples(passes), "\n")
+			got := strings.Join(described(passes), "\n")
 			if want == "" {
 				want = got
 			}
@@ -147,7 +147,7 @@ func TestShuffle(t *testing.T) {
 		o := testOptions(rowschema.CriteoSchema(), path)
 		change(&o)
 		passes, _ := mustRead(t, o)
-		return examples(passes)
+		return described(passes)
 	}
 	plain := read(func(*Options) {})
 	first := read(func(o *Options) { o.ShuffleBuffer = 30 })
@@ -191,12 +191,12 @@ func TestSamplingAndLimit(t *testing.T) {
 	}
 	first, _ := mustRead(t, o)
 	o.Epoch = 1
-	if second, _ := mustRead(t, o); slices.Equal(examples(first), examples(second)) {
+	if second, _ := mustRead(t, o); slices.Equal(described(first), described(second)) {
 		t.Error("both epochs keep the same negatives")
 	}
 	o.Limit = 10
 	passes, counts := mustRead(t, o)
-	if counts.Examples != 10 || len(examples(passes)) != 10 || counts.BytesRead == counts.BytesTotal {
+	if counts.Examples != 10 || len(described(passes)) != 10 || counts.BytesRead == counts.BytesTotal {
 		t.Errorf("%+v", counts)
 	}
 }

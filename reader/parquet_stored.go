@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 
+	"aibox/reader/internal/examples"
 	"aibox/reader/rowschema"
 )
 
@@ -15,9 +16,7 @@ func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, er
 	if err != nil {
 		return nil, err
 	}
-	s := o.Schema.WithDefaults()
-	p := &plan{schema: s, pass: names, asked: true, labelColumn: s.LabelColumn(), raw: true, keepUnlabelled: true}
-	files, _, err := openFiles(ctx, &o, p)
+	files, _, err := openFiles(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, true))
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}
@@ -30,8 +29,8 @@ func storedIn(files []*inputFile, columns int) []Stored {
 	all := make([]Stored, columns)
 	for _, f := range files {
 		for i := range all {
-			if f.parquet != nil && f.parquet.leaves != nil && f.parquet.leaves.pass[i] != nil {
-				leaf := f.parquet.leaves.pass[i]
+			if f.parquet != nil && f.parquet.leaves != nil && f.parquet.leaves.Passed(i) != nil {
+				leaf := f.parquet.leaves.Passed(i)
 				all[i] = all[i].And(rowschema.StoredAs(leaf.Stored(), leaf.List))
 			}
 		}

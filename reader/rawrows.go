@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 )
@@ -52,11 +53,7 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.WithDefaults()
-	p := &plan{
-		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, plainLists: true, labelColumn: s.LabelColumn(),
-		weightedBags: s.Format.Indexed(),
-	}
-	rows, err := openRows(ctx, &o, p)
+	rows, err := openRows(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, false))
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}
@@ -76,11 +73,11 @@ func (r *RawReader) Next(ctx context.Context) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends := b.textEnds[e*len(r.names) : (e+1)*len(r.names)+1]
+	ends := b.TextEnds[e*len(r.names) : (e+1)*len(r.names)+1]
 	for i := range r.cells {
-		r.cells[i] = b.text[ends[i]:ends[i+1]]
+		r.cells[i] = b.Text[ends[i]:ends[i+1]]
 		if r.bags[i] != nil {
-			r.cells[i] = withoutNulls(r.bags[i], r.cells[i], r.rows.plan.schema.NullValues)
+			r.cells[i] = withoutNulls(r.bags[i], r.cells[i], r.rows.plan.Schema.NullValues)
 		}
 	}
 	return r.cells, nil
@@ -107,15 +104,15 @@ func withoutNulls(c *Column, cell []byte, nulls []string) []byte {
 func (r *RawReader) Columns() []string { return r.names }
 
 // Schema is the input's schema, with the defaults of its format filled in.
-func (r *RawReader) Schema() Schema { return r.rows.plan.schema }
+func (r *RawReader) Schema() Schema { return r.rows.plan.Schema }
 
 // LabelColumn is the name of the label's column, "" where there is none.
-func (r *RawReader) LabelColumn() string { return r.rows.plan.labelColumn }
+func (r *RawReader) LabelColumn() string { return r.rows.plan.LabelColumn }
 
 // ListSeparator is the text between the values of a Parquet list in the column's
 // cells.
 func (r *RawReader) ListSeparator(column string) string {
-	separator, _ := r.rows.plan.listSeparator(column)
+	separator, _ := r.rows.plan.ListSeparator(column)
 	return separator
 }
 
@@ -160,7 +157,7 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 		if hasFooter {
 			names, err = f.footerNames(ctx, &o)
 		} else {
-			names, err = f.header(ctx, &o, &plan{schema: s})
+			names, err = f.header(ctx, &o, &examples.Plan{Schema: s})
 		}
 		if err != nil && damagedWhole(err) {
 			damaged = errors.Join(damaged, err)

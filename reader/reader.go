@@ -52,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := p.needStatistics(); name != "" {
+	if name := p.NeedStatistics(); name != "" {
 		return nil, faults.OptionsErrorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)
 	}
 	rows, err := openRows(ctx, &o, p)

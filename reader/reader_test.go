@@ -92,9 +92,9 @@ func dump(passes []*Pass) string {
 	return b.String()
 }
 
-// examples writes each example on a line of its own, whatever mini-batch it is
+// described writes each example on a line of its own, whatever mini-batch it is
 // in: label, weight, dense features, and each bag's keys with weights.
-func examples(passes []*Pass) (lines []string) {
+func described(passes []*Pass) (lines []string) {
 	for _, p := range passes {
 		for i := range p.Batches {
 			batch := &p.Batches[i]
@@ -160,7 +160,7 @@ func TestCriteo(t *testing.T) {
 	if counts.Examples != 103 || counts.Rows != 103 || counts.BadRows != 0 || counts.BytesRead != counts.BytesTotal {
 		t.Errorf("counts %+v", counts)
 	}
-	if n := len(examples(passes)); n != 103 {
+	if n := len(described(passes)); n != 103 {
 		t.Errorf("%d examples", n)
 	}
 	for i, p := range passes {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/internal/humanize"
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 )
@@ -19,7 +20,7 @@ import (
 // the input was cut.
 type rows struct {
 	options *Options
-	plan    *plan
+	plan    *examples.Plan
 	stream  *stream
 	tally   *faults.Tally
 	counts  Counts
@@ -35,7 +36,7 @@ type rows struct {
 	done  bool // the end was reached, and the limit on the share of bad rows applied
 }
 
-func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
+func openRows(ctx context.Context, o *Options, p *examples.Plan) (*rows, error) {
 	files, total, err := openFiles(ctx, o, p)
 	if err != nil {
 		return nil, err
@@ -106,13 +107,13 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 				r.tally.LongLine(r.line+int64(bad.Line), bad.Offset, bad.Length, open)
 			}
 		}
-		if r.e == b.n {
+		if r.e == b.N {
 			if err := r.leave(b); err != nil {
 				return nil, 0, 0, err
 			}
 			continue
 		}
-		until := b.n // the next bad row
+		until := b.N // the next bad row
 		if r.bad < len(b.bad.Entries) {
 			until = int(b.bad.Entries[r.bad].At)
 		}
@@ -136,15 +137,15 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	lo = r.e
 	switch {
-	case r.plan.keepBad && b.blanks[lo]: // counted as a bad row
+	case r.plan.KeepBad && b.Blanks[lo]: // counted as a bad row
 		r.e++
 		r.counts.Examples++
 		return lo, r.e
-	case r.plan.keepBad:
+	case r.plan.KeepBad:
 		until = lo + 1 // the next row may be a blank
 	}
 	if r.options.NegativeSampling < 1 {
-		for lo < until && !r.keep(b.labels[lo]) {
+		for lo < until && !r.keep(b.Labels[lo]) {
 			lo++
 		}
 		hi = lo
@@ -159,7 +160,7 @@ func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	n := hi - lo
 	r.countRows(n)
 	r.counts.Examples += int64(n)
-	for _, label := range b.labels[lo:hi] {
+	for _, label := range b.Labels[lo:hi] {
 		if label == 1 {
 			r.counts.Positives++
 		}

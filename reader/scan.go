@@ -36,13 +36,13 @@ func openScan(ctx context.Context, o Options) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := openRows(ctx, &o, p.forScan())
+	rows, err := openRows(ctx, &o, p.ForScan())
 	return rows, AsInputError(ctx, err)
 }
 
 func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	p := r.plan
-	moments := make([]moments, len(p.stats))
+	moments := make([]moments, len(p.Stats))
 	for {
 		b, e, err := r.next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -51,7 +51,7 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, x := range b.stats[e*len(moments) : (e+1)*len(moments)] {
+		for i, x := range b.Stats[e*len(moments) : (e+1)*len(moments)] {
 			if !math.IsNaN(x) {
 				moments[i].add(x)
 			}
@@ -64,7 +64,7 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	s.BaseRate = float64(s.Positives) / float64(s.Examples)
 	for i, m := range moments {
 		s.Columns = append(s.Columns, ColumnStatistics{
-			Column: p.stats[i].name, Step: p.stats[i].step, Count: m.count, Mean: m.mean, Std: m.std(),
+			Column: p.Stats[i].Name, Step: p.Stats[i].Step, Count: m.count, Mean: m.mean, Std: m.std(),
 		})
 	}
 	return s, nil

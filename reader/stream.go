@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/faults"
 	"aibox/reader/internal/numbering"
 	"aibox/reader/internal/rowtext"
@@ -33,7 +34,7 @@ import (
 // maxTexts says how many such texts there are at most.
 type stream struct {
 	options *Options
-	plan    *plan
+	plan    *examples.Plan
 	files   []*inputFile
 
 	cancel  context.CancelFunc
@@ -82,7 +83,7 @@ func (o *Options) blockBytes() int { return int(2*o.ChunkBytes) + 64<<10 }
 // beginnings.
 const blocksAhead = 2
 
-func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *stream {
+func newStream(ctx context.Context, o *Options, p *examples.Plan, files []*inputFile) *stream {
 	s := &stream{
 		options: o, plan: p, files: files,
 		order:  make(chan *unit, 2*o.Threads),
@@ -212,19 +213,6 @@ type worker struct {
 	batches batchMaker
 }
 
-// textDecoder appends the example of one line to a block, or says what is wrong
-// with it; the caller rolls a bad row back.
-type textDecoder interface {
-	decode(line []byte, b *block) faults.Fault
-}
-
-func (s *stream) newDecoder(file *inputFile) textDecoder {
-	if s.plan.schema.Format.Indexed() {
-		return newTokens(s.plan)
-	}
-	return newDelimited(s.plan, file.cells)
-}
-
 // decode decodes a unit. Errors name the file.
 func (w *worker) decode(u *unit) error {
 	w.unit = u
@@ -289,9 +277,9 @@ func (w *worker) decodeRange() error {
 // decodeLines decodes the lines of the scanner.
 func (w *worker) decodeLines(lines *rowtext.Lines) error {
 	o, p := w.stream.options, w.stream.plan
-	decoder := w.stream.newDecoder(w.unit.file)
-	header := w.unit.start == 0 && p.schema.Header
-	indexed := p.schema.Format.Indexed()
+	decoder := p.NewDecoder(w.unit.file.cells)
+	header := w.unit.start == 0 && p.Schema.Header
+	indexed := p.Schema.Format.Indexed()
 	limit := o.blockBytes()
 	for {
 		line, offset, tooLong, err := lines.Next()
@@ -312,18 +300,16 @@ func (w *worker) decodeLines(lines *rowtext.Lines) error {
 			// How many bytes beyond MaxLineBytes the scanner has seen depends on how
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
-			b.addBad(faults.Fault{Reason: faults.ReasonTooLong}, line, offset, o)
+			b.addBad(p, faults.Fault{Reason: faults.ReasonTooLong}, line, offset, o)
 			b.bad.Entries[len(b.bad.Entries)-1].Length = min(lines.Offset(), w.unit.end) - offset
 			b.open = lines.Offset() >= w.unit.end
-			b.endBad(p)
-		case len(line) == 0, indexed && isComment(line):
+		case len(line) == 0, indexed && examples.IsComment(line):
 		default:
-			if f := decoder.decode(line, b); f.Reason == faults.None {
+			if f := decoder.Decode(line, &b.List); f.Reason == faults.None {
 				b.addGood(p, offset)
 			} else {
-				b.addBad(f, line, offset, o)
-				b.endBad(p)
-				if lines.Open() && w.unit.lost == nil && f.PartOfRow(line, p.schema.Delimiter) {
+				b.addBad(p, f, line, offset, o)
+				if lines.Open() && w.unit.lost == nil && f.PartOfRow(line, p.Schema.Delimiter) {
 					w.unit.lost = &faults.Damage{
 						Cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
 						Offset: offset, Line: -1, Rows: -1, Cut: true,

@@ -1,6 +1,9 @@
 package reader
 
-import "aibox/reader/internal/hashes"
+import (
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/hashes"
+)
 
 // window holds consecutive examples and yields them in a random order. It is
 // either filling or draining.
@@ -37,16 +40,16 @@ func (w *window) restart() {
 func (w *window) drained() bool { return w.draining && w.next == len(w.order) }
 
 // add copies row e of a block.
-func (w *window) add(p *plan, from *block, e int) {
-	w.order = append(w.order, int32(w.block.n))
-	w.block.copyRow(p, from, e)
+func (w *window) add(p *examples.Plan, from *block, e int) {
+	w.order = append(w.order, int32(w.block.N))
+	w.block.CopyRow(p, &from.List, e)
 }
 
 // full says whether the window takes no more examples: it holds as many as it may, or
 // its features nearly exceed what offsets of 32 bits can count.
 func (w *window) full() bool {
 	const most = 1 << 30
-	return len(w.order) == w.size || len(w.block.keys) > most || len(w.block.text) > most
+	return len(w.order) == w.size || len(w.block.Keys) > most || len(w.block.Text) > most
 }
 
 // shuffle draws the order (Fisher-Yates) and begins to drain.

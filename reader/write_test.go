@@ -99,7 +99,7 @@ func TestFormatsAgree(t *testing.T) {
 		if counts.Examples != 200 || counts.BadRows != 0 {
 			t.Fatalf("%s: %+v", c.name, counts)
 		}
-		got := examples(passes)
+		got := described(passes)
 		if want == nil {
 			want = got
 		}

@@ -1,4 +1,4 @@
-package reader
+package examples
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ import (
 // A line that holds only a comment is skipped like an empty one. Tokens that belong
 // to no column are ignored. A column without a token in a line is missing there.
 type tokens struct {
-	p        *plan
+	p        *Plan
 	columns  []tokenColumn // by lo
 	perToken int           // numbers before the value: 1, or 2 with fields
 
@@ -63,18 +63,18 @@ type tokenFeature struct {
 	key    uint64
 }
 
-func newTokens(p *plan) *tokens {
+func newTokens(p *Plan) *tokens {
 	d := &tokens{
 		p: p, perToken: 1, counts: make([]int32, len(p.fields)+1), texts: make([][]byte, len(p.pass)),
 	}
-	if p.schema.Format == FormatLibFFM {
+	if p.Schema.Format == rowschema.FormatLibFFM {
 		d.perToken = 2
 	}
-	for i := range p.schema.Columns {
-		c := &p.schema.Columns[i]
-		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == RoleDense}
+	for i := range p.Schema.Columns {
+		c := &p.Schema.Columns[i]
+		t := tokenColumn{name: c.Name, lo: c.IndexRange[0], hi: c.IndexRange[1], number: c.Role == rowschema.RoleDense}
 		given := c.HasIndexRange
-		if p.schema.Format == FormatLibFFM {
+		if p.Schema.Format == rowschema.FormatLibFFM {
 			t.lo, t.hi, given = int64(c.FieldNumber), int64(c.FieldNumber), c.HasFieldNumber
 		}
 		if !given {
@@ -82,8 +82,8 @@ func newTokens(p *plan) *tokens {
 		}
 		t.dense = slices.IndexFunc(p.dense, func(d denseColumn) bool { return d.name == c.Name })
 		t.field = slices.IndexFunc(p.fields, func(f fieldColumn) bool { return f.name == c.Name })
-		for j := range p.stats {
-			if p.stats[j].name == c.Name {
+		for j := range p.Stats {
+			if p.Stats[j].Name == c.Name {
 				t.stats = append(t.stats, j)
 			}
 		}
@@ -99,36 +99,36 @@ func newTokens(p *plan) *tokens {
 	return d
 }
 
-// checkTokens reports columns of the plan that LibSVM or LibFFM cannot have.
-func (p *plan) checkTokens() error {
-	known := []string{p.labelColumn, rowschema.QueryColumn}
-	for i := range p.schema.Columns {
-		c := &p.schema.Columns[i]
-		if c.HasIndexRange || c.HasFieldNumber || c.Role == RoleLabel {
+// CheckTokens reports columns of the plan that LibSVM or LibFFM cannot have.
+func (p *Plan) CheckTokens() error {
+	known := []string{p.LabelColumn, rowschema.QueryColumn}
+	for i := range p.Schema.Columns {
+		c := &p.Schema.Columns[i]
+		if c.HasIndexRange || c.HasFieldNumber || c.Role == rowschema.RoleLabel {
 			known = append(known, c.Name)
 		}
 	}
 	for _, name := range append(slices.Clone(p.pass), p.groupColumn) {
 		if name != "" && !slices.Contains(known, name) {
-			return p.noColumns([]string{name}, fmt.Errorf("schema: no column %q; %v has %s%s", name, p.schema.Format, quoteAll(known), meantColumns([]string{name}, known)))
+			return p.noColumns([]string{name}, fmt.Errorf("schema: no column %q; %v has %s%s", name, p.Schema.Format, quoteAll(known), meantColumns([]string{name}, known)))
 		}
 	}
-	if p.groupColumn != "" && p.groupColumn != rowschema.QueryColumn {
-		return fmt.Errorf("schema: %v can only be grouped by %q, the query number, not by %q", p.schema.Format, rowschema.QueryColumn, p.groupColumn)
+	if p.Grouped() && p.groupColumn != rowschema.QueryColumn {
+		return fmt.Errorf("schema: %v can only be grouped by %q, the query number, not by %q", p.Schema.Format, rowschema.QueryColumn, p.groupColumn)
 	}
 	if p.label.Column != "" && p.label.Column != "label" && !p.isLabelColumn(p.label.Column) {
-		return fmt.Errorf("schema: the label of %v is each line's first token: name it \"label\", not %q", p.schema.Format, p.label.Column)
+		return fmt.Errorf("schema: the label of %v is each line's first token: name it \"label\", not %q", p.Schema.Format, p.label.Column)
 	}
 	return nil
 }
 
-func (p *plan) isLabelColumn(name string) bool {
-	i := p.schema.ColumnIndex(name)
-	return i >= 0 && p.schema.Columns[i].Role == RoleLabel
+func (p *Plan) isLabelColumn(name string) bool {
+	i := p.Schema.ColumnIndex(name)
+	return i >= 0 && p.Schema.Columns[i].Role == rowschema.RoleLabel
 }
 
-// decode appends the line's example to the block.
-func (d *tokens) decode(line []byte, b *block) faults.Fault {
+// Decode appends the line's example to the list.
+func (d *tokens) Decode(line []byte, l *List) faults.Fault {
 	if i := bytes.IndexByte(line, '#'); i >= 0 {
 		line = line[:i]
 	}
@@ -157,11 +157,11 @@ func (d *tokens) decode(line []byte, b *block) faults.Fault {
 			return f
 		}
 	}
-	return d.add(b)
+	return d.add(l)
 }
 
-// isComment says whether the line holds a comment and no example.
-func isComment(line []byte) bool {
+// IsComment says whether the line holds a comment and no example.
+func IsComment(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	return len(line) > 0 && line[0] == '#'
 }
@@ -268,77 +268,77 @@ func (d *tokens) column(n int64) *tokenColumn {
 	return &d.columns[i]
 }
 
-// add appends the labels and features that the line's tokens hold to the block.
-func (d *tokens) add(b *block) faults.Fault {
+// add appends the labels and features that the line's tokens hold to the list.
+func (d *tokens) add(l *List) faults.Fault {
 	p := d.p
 	var f faults.Fault
 	switch {
-	case p.raw:
-		b.labels = append(b.labels, 0)
+	case p.Raw:
+		l.Labels = append(l.Labels, 0)
 	case d.label == nil:
-		f = p.addNoLabel(b)
+		f = p.addNoLabel(l)
 	default:
-		f = p.addLabel(b, d.label)
+		f = p.addLabel(l, d.label)
 	}
 	if f.Reason != faults.None {
 		return f
 	}
-	denseAt, statAt := len(b.dense), len(b.stats)
+	denseAt, statAt := len(l.Dense), len(l.Stats)
 	for i := range p.dense {
-		b.dense = append(b.dense, p.dense[i].missing)
+		l.Dense = append(l.Dense, p.dense[i].missing)
 	}
-	for range p.stats {
-		b.stats = append(b.stats, math.NaN())
+	for range p.Stats {
+		l.Stats = append(l.Stats, math.NaN())
 	}
 	for i := range d.columns {
 		c := &d.columns[i]
 		if c.value == nil {
 			continue
 		}
-		if f := d.addNumber(b, c, denseAt, statAt); f.Reason != faults.None {
+		if f := d.addNumber(l, c, denseAt, statAt); f.Reason != faults.None {
 			return f
 		}
 	}
-	p.addIndicators(b, denseAt)
-	d.addFeatures(b)
-	if p.groupColumn != "" {
-		b.addGroup(d.query)
+	p.addIndicators(l, denseAt)
+	d.addFeatures(l)
+	if p.Grouped() {
+		l.addGroup(d.query)
 	}
 	for i, name := range p.pass {
 		switch {
 		case len(d.texts[i]) > 0:
-			b.addText(d.texts[i])
+			l.addText(d.texts[i])
 		case name == rowschema.QueryColumn:
-			b.addText(d.query)
-		case name == p.labelColumn:
-			b.addText(d.label)
+			l.addText(d.query)
+		case name == p.LabelColumn:
+			l.addText(d.label)
 		default:
-			b.addText(nil)
+			l.addText(nil)
 		}
 	}
 	return faults.Fault{}
 }
 
-// addNumber writes the value of a dense column to all places of the block that use it.
-func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) faults.Fault {
+// addNumber writes the value of a dense column to all places of the list that use it.
+func (d *tokens) addNumber(l *List, c *tokenColumn, denseAt, statAt int) faults.Fault {
 	p := d.p
 	// addDense and similar functions append to a column; the value is then moved to
 	// its place.
 	if c.dense >= 0 {
-		if f := p.dense[c.dense].addDense(b, c.value); f.Reason != faults.None {
+		if f := p.dense[c.dense].addDense(l, c.value); f.Reason != faults.None {
 			return f
 		}
-		last := len(b.dense) - 1
-		b.dense[denseAt+c.dense] = b.dense[last]
-		b.dense = b.dense[:last]
+		last := len(l.Dense) - 1
+		l.Dense[denseAt+c.dense] = l.Dense[last]
+		l.Dense = l.Dense[:last]
 	}
 	for _, i := range c.stats {
-		if f := p.stats[i].addStat(b, c.value); f.Reason != faults.None {
+		if f := p.Stats[i].addStat(l, c.value); f.Reason != faults.None {
 			return f
 		}
-		last := len(b.stats) - 1
-		b.stats[statAt+i] = b.stats[last]
-		b.stats = b.stats[:last]
+		last := len(l.Stats) - 1
+		l.Stats[statAt+i] = l.Stats[last]
+		l.Stats = l.Stats[:last]
 	}
 	if c.field >= 0 {
 		bucket, f := p.fields[c.field].bucket(c.value)
@@ -353,19 +353,19 @@ func (d *tokens) addNumber(b *block, c *tokenColumn, denseAt, statAt int) faults
 
 // addFeatures appends the line's features, field by field, each in the order of
 // the line (a counting sort).
-func (d *tokens) addFeatures(b *block) {
-	at := len(b.keys)
+func (d *tokens) addFeatures(l *List) {
+	at := len(l.Keys)
 	n := len(d.features)
-	b.keys = slices.Grow(b.keys, n)[:at+n]
-	b.bagWeights = slices.Grow(b.bagWeights, n)[:at+n]
+	l.Keys = slices.Grow(l.Keys, n)[:at+n]
+	l.BagWeights = slices.Grow(l.BagWeights, n)[:at+n]
 	for f := range d.p.fields {
 		d.counts[f+1] += d.counts[f]
-		b.offsets = append(b.offsets, int32(at)+d.counts[f+1])
+		l.Offsets = append(l.Offsets, int32(at)+d.counts[f+1])
 	}
 	for i := range d.features {
 		t := &d.features[i]
 		place := at + int(d.counts[t.field])
 		d.counts[t.field]++
-		b.keys[place], b.bagWeights[place] = t.key, t.weight
+		l.Keys[place], l.BagWeights[place] = t.key, t.weight
 	}
 }

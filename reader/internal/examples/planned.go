@@ -1,4 +1,4 @@
-package reader
+package examples
 
 import "slices"
 
@@ -35,8 +35,8 @@ type wanted struct {
 }
 
 // wanted says which columns the plan wants.
-func (p *plan) wanted() (w planned[wanted]) {
-	w.label = wanted{name: p.labelColumn, optional: p.keepUnlabelled}
+func (p *Plan) wanted() (w planned[wanted]) {
+	w.label = wanted{name: p.LabelColumn, optional: p.keepUnlabelled}
 	w.weight.name, w.group.name = p.weightColumn, p.groupColumn
 	for i := range p.dense {
 		w.dense = append(w.dense, wanted{name: p.dense[i].name})
@@ -44,12 +44,12 @@ func (p *plan) wanted() (w planned[wanted]) {
 	for i := range p.fields {
 		w.fields = append(w.fields, wanted{name: p.fields[i].name, list: p.fields[i].steps == nil})
 	}
-	for i := range p.stats {
-		w.stats = append(w.stats, wanted{name: p.stats[i].name})
+	for i := range p.Stats {
+		w.stats = append(w.stats, wanted{name: p.Stats[i].Name})
 	}
 	for _, name := range p.pass {
 		// A label column that may be absent may also be absent from the output.
-		w.pass = append(w.pass, wanted{name: name, list: true, optional: p.keepUnlabelled && name == p.labelColumn})
+		w.pass = append(w.pass, wanted{name: name, list: true, optional: p.keepUnlabelled && name == p.LabelColumn})
 	}
 	return w
 }

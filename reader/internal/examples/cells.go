@@ -1,4 +1,4 @@
-package reader
+package examples
 
 import (
 	"math"
@@ -10,55 +10,55 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// This file turns single cells into a block's columns; it is shared by the
+// This file turns single cells into the columns of a list; it is shared by the
 // decoders of all formats. Each function appends what its name says or returns
 // what is wrong with the cell.
 
 // addLabel appends the label that the cell means.
-func (p *plan) addLabel(b *block, cell []byte) faults.Fault {
+func (p *Plan) addLabel(l *List, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	if len(cell) == 1 && p.label.Op == "" && (cell[0] == '0' || cell[0] == '1') {
-		b.labels = append(b.labels, float32(cell[0]-'0'))
+		l.Labels = append(l.Labels, float32(cell[0]-'0'))
 		return faults.Fault{}
 	}
 	if len(cell) == 0 {
-		return p.addNoLabel(b)
+		return p.addNoLabel(l)
 	}
 	x, ok := number.Float64(cell)
 	if !ok {
-		return faults.Fault{Reason: faults.ReasonNumber, Column: p.labelColumn, Cell: cell}
+		return faults.Fault{Reason: faults.ReasonNumber, Column: p.LabelColumn, Cell: cell}
 	}
-	return p.addLabelNumber(b, x, cell)
+	return p.addLabelNumber(l, x, cell)
 }
 
 // addLabelNumber appends the label that a number means; in LibSVM and LibFFM a
 // label of -1 means 0.
-func (p *plan) addLabelNumber(b *block, x float64, cell []byte) faults.Fault {
+func (p *Plan) addLabelNumber(l *List, x float64, cell []byte) faults.Fault {
 	if !number.Finite(x) {
-		return faults.Fault{Reason: faults.ReasonNotFinite, Column: p.labelColumn, Cell: cell}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Column: p.LabelColumn, Cell: cell}
 	}
-	if x == -1 && p.label.Op == "" && p.schema.Format.Indexed() {
+	if x == -1 && p.label.Op == "" && p.Schema.Format.Indexed() {
 		x = 0
 	}
 	y, ok := p.label.Label(x)
 	if !ok {
-		return faults.Fault{Reason: faults.ReasonLabel, Column: p.labelColumn, Cell: cell}
+		return faults.Fault{Reason: faults.ReasonLabel, Column: p.LabelColumn, Cell: cell}
 	}
-	b.labels = append(b.labels, y)
+	l.Labels = append(l.Labels, y)
 	return faults.Fault{}
 }
 
 // addNoLabel appends NaN where examples without a label are wanted.
-func (p *plan) addNoLabel(b *block) faults.Fault {
+func (p *Plan) addNoLabel(l *List) faults.Fault {
 	if !p.keepUnlabelled {
-		return faults.Fault{Reason: faults.ReasonNoLabel, Column: p.labelColumn}
+		return faults.Fault{Reason: faults.ReasonNoLabel, Column: p.LabelColumn}
 	}
-	b.labels = append(b.labels, float32(math.NaN()))
+	l.Labels = append(l.Labels, float32(math.NaN()))
 	return faults.Fault{}
 }
 
 // addWeight appends the example's weight.
-func (p *plan) addWeight(b *block, cell []byte) faults.Fault {
+func (p *Plan) addWeight(l *List, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	weight := float32(1)
 	if len(cell) > 0 {
@@ -68,15 +68,15 @@ func (p *plan) addWeight(b *block, cell []byte) faults.Fault {
 		}
 		weight = w
 	}
-	b.weights = append(b.weights, weight)
+	l.Weights = append(l.Weights, weight)
 	return faults.Fault{}
 }
 
 // addDense appends one dense feature.
-func (c *denseColumn) addDense(b *block, cell []byte) faults.Fault {
+func (c *denseColumn) addDense(l *List, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	if len(cell) == 0 {
-		b.dense = append(b.dense, c.missing)
+		l.Dense = append(l.Dense, c.missing)
 		return faults.Fault{}
 	}
 	if len(c.steps) == 0 {
@@ -87,18 +87,18 @@ func (c *denseColumn) addDense(b *block, cell []byte) faults.Fault {
 		if !number.Finite(float64(x)) {
 			return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 		}
-		b.dense = append(b.dense, x)
+		l.Dense = append(l.Dense, x)
 		return faults.Fault{}
 	}
 	x, ok := number.Float64(cell)
 	if !ok {
 		return faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
 	}
-	return c.addDenseNumber(b, x, cell)
+	return c.addDenseNumber(l, x, cell)
 }
 
 // addDenseNumber appends one dense feature that is a number already.
-func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) faults.Fault {
+func (c *denseColumn) addDenseNumber(l *List, x float64, cell []byte) faults.Fault {
 	// NaN and infinities are checked before the transforms, since a clip would hide them.
 	if !number.Finite(x) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
@@ -107,50 +107,50 @@ func (c *denseColumn) addDenseNumber(b *block, x float64, cell []byte) faults.Fa
 	if !number.Finite(float64(y)) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
 	}
-	b.dense = append(b.dense, y)
+	l.Dense = append(l.Dense, y)
 	return faults.Fault{}
 }
 
 // addIndicators completes the dense features of a row whose dense columns begin at the given
-// place of the block.
-func (p *plan) addIndicators(b *block, at int) {
+// place of the list.
+func (p *Plan) addIndicators(l *List, at int) {
 	for _, i := range p.empty {
 		indicator := float32(0)
-		if x := &b.dense[at+i]; *x != *x {
+		if x := &l.Dense[at+i]; *x != *x {
 			*x, indicator = p.dense[i].instead, 1
 		}
-		b.dense = append(b.dense, indicator)
+		l.Dense = append(l.Dense, indicator)
 	}
 }
 
 // addField appends the bag of one sparse field.
-func (c *fieldColumn) addField(p *plan, b *block, cell []byte) faults.Fault {
+func (c *fieldColumn) addField(p *Plan, l *List, cell []byte) faults.Fault {
 	if c.steps != nil {
-		return c.addBucket(p, b, cell)
+		return c.addBucket(p, l, cell)
 	}
 	if c.separator == "" && c.weightSeparator == "" {
 		if len(cell) > 0 {
-			b.keys = append(b.keys, hashes.In(c.seed, cell))
+			l.Keys = append(l.Keys, hashes.In(c.seed, cell))
 			if p.weightedBags {
-				b.bagWeights = append(b.bagWeights, 1)
+				l.BagWeights = append(l.BagWeights, 1)
 			}
 		}
-		b.offsets = append(b.offsets, int32(len(b.keys)))
+		l.Offsets = append(l.Offsets, int32(len(l.Keys)))
 		return faults.Fault{}
 	}
-	if f := c.addValues(p, b, cell); f.Reason != faults.None {
+	if f := c.addValues(p, l, cell); f.Reason != faults.None {
 		return f
 	}
-	b.offsets = append(b.offsets, int32(len(b.keys)))
+	l.Offsets = append(l.Offsets, int32(len(l.Keys)))
 	return faults.Fault{}
 }
 
 // addValues appends the values of a cell.
-func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) faults.Fault {
+func (c *fieldColumn) addValues(p *Plan, l *List, cell []byte) faults.Fault {
 	for len(cell) > 0 {
 		var value []byte
 		value, cell = rowtext.Cut(cell, c.separator)
-		if f := c.addValue(p, b, value); f.Reason != faults.None {
+		if f := c.addValue(p, l, value); f.Reason != faults.None {
 			return f
 		}
 	}
@@ -158,7 +158,7 @@ func (c *fieldColumn) addValues(p *plan, b *block, cell []byte) faults.Fault {
 }
 
 // addValue appends one value of a bag, "value" or "value:weight".
-func (c *fieldColumn) addValue(p *plan, b *block, cell []byte) faults.Fault {
+func (c *fieldColumn) addValue(p *Plan, l *List, cell []byte) faults.Fault {
 	weight := float32(1)
 	value, text, weighted := rowtext.CutWeight(cell, c.weightSeparator)
 	if weighted {
@@ -176,30 +176,30 @@ func (c *fieldColumn) addValue(p *plan, b *block, cell []byte) faults.Fault {
 			return faults.Fault{}
 		}
 	}
-	b.keys = append(b.keys, hashes.In(c.seed, value))
+	l.Keys = append(l.Keys, hashes.In(c.seed, value))
 	if p.weightedBags {
-		b.bagWeights = append(b.bagWeights, weight)
+		l.BagWeights = append(l.BagWeights, weight)
 	}
 	return faults.Fault{}
 }
 
 // addBucket appends the feature of a bucketized dense column.
-func (c *fieldColumn) addBucket(p *plan, b *block, cell []byte) faults.Fault {
+func (c *fieldColumn) addBucket(p *Plan, l *List, cell []byte) faults.Fault {
 	if cell = number.Trim(cell); len(cell) > 0 {
 		key, f := c.bucket(cell)
 		if f.Reason != faults.None {
 			return f
 		}
-		c.addBucketKey(p, b, key)
+		c.addBucketKey(p, l, key)
 	}
-	b.offsets = append(b.offsets, int32(len(b.keys)))
+	l.Offsets = append(l.Offsets, int32(len(l.Keys)))
 	return faults.Fault{}
 }
 
-func (c *fieldColumn) addBucketKey(p *plan, b *block, key uint64) {
-	b.keys = append(b.keys, key)
+func (c *fieldColumn) addBucketKey(p *Plan, l *List, key uint64) {
+	l.Keys = append(l.Keys, key)
 	if p.weightedBags {
-		b.bagWeights = append(b.bagWeights, 1)
+		l.BagWeights = append(l.BagWeights, 1)
 	}
 }
 
@@ -220,36 +220,24 @@ func (c *fieldColumn) bucketOf(x float64, cell []byte) (uint64, faults.Fault) {
 }
 
 // addStat appends the input of a column's mean and standard deviation.
-func (c *statColumn) addStat(b *block, cell []byte) faults.Fault {
+func (c *StatColumn) addStat(l *List, cell []byte) faults.Fault {
 	cell = number.Trim(cell)
 	if len(cell) == 0 {
-		b.stats = append(b.stats, math.NaN())
+		l.Stats = append(l.Stats, math.NaN())
 		return faults.Fault{}
 	}
 	x, ok := number.Float64(cell)
 	if !ok {
-		return faults.Fault{Reason: faults.ReasonNumber, Column: c.name, Cell: cell}
+		return faults.Fault{Reason: faults.ReasonNumber, Column: c.Name, Cell: cell}
 	}
-	return c.addStatNumber(b, x, cell)
+	return c.addStatNumber(l, x, cell)
 }
 
-func (c *statColumn) addStatNumber(b *block, x float64, cell []byte) faults.Fault {
+func (c *StatColumn) addStatNumber(l *List, x float64, cell []byte) faults.Fault {
 	x = rowschema.Transformed(c.steps, x)
 	if !number.Finite(x) {
-		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.name, Cell: cell}
+		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.Name, Cell: cell}
 	}
-	b.stats = append(b.stats, x)
+	l.Stats = append(l.Stats, x)
 	return faults.Fault{}
-}
-
-// addGroup appends the hash of a cell of the group-by column.
-func (b *block) addGroup(cell []byte) { b.groups = append(b.groups, hashes.In(groupSeed, cell)) }
-
-// groupSeed keeps group hashes apart from feature keys.
-var groupSeed = hashes.Space("\x00group")
-
-// addText appends the raw text of a pass-through column.
-func (b *block) addText(cell []byte) {
-	b.text = append(b.text, cell...)
-	b.textEnds = append(b.textEnds, int32(len(b.text)))
 }

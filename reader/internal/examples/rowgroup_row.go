@@ -1,4 +1,4 @@
-package reader
+package examples
 
 import (
 	"bytes"
@@ -11,25 +11,25 @@ import (
 	"aibox/reader/internal/parquetcolumn"
 )
 
-// decode appends the next row's example to the block. All columns move to the next
+// Decode appends the next row's example to the list. All columns move to the next
 // row, even if this one is bad; err reports faults of the file.
-func (r *rowGroup) decode(b *block) (f faults.Fault, err error) {
+func (r *RowGroup) Decode(l *List) (f faults.Fault, err error) {
 	r.bad, r.err = faults.Fault{}, nil
-	r.decodeLabel(b)
-	r.decodeWeight(b)
-	r.decodeDense(b)
-	r.decodeFields(b)
-	r.decodeStats(b)
-	r.decodeGroup(b)
+	r.decodeLabel(l)
+	r.decodeWeight(l)
+	r.decodeDense(l)
+	r.decodeFields(l)
+	r.decodeStats(l)
+	r.decodeGroup(l)
 	f = r.bad
-	if r.p.keepBad {
+	if r.p.KeepBad {
 		r.bad = faults.Fault{} // the texts of a bad row are decoded, too
 	}
 	for i, c := range r.pass {
 		if c != nil {
-			r.decodeText(b, i, c)
+			r.decodeText(l, i, c)
 		}
-		b.textEnds = append(b.textEnds, int32(len(b.text)))
+		l.TextEnds = append(l.TextEnds, int32(len(l.Text)))
 	}
 	if f.Reason == faults.None {
 		f = r.bad
@@ -39,7 +39,7 @@ func (r *rowGroup) decode(b *block) (f faults.Fault, err error) {
 
 // next returns the next value of the present row that has to be decoded, or nil if there
 // is none. The values that follow a fault in the row are passed over.
-func (r *rowGroup) next(c *parquetcolumn.Column) *parquet.Value {
+func (r *RowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 	for {
 		v, err := c.Next()
 		switch {
@@ -58,56 +58,56 @@ func (r *rowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 }
 
 // number returns a value as a number. If it is none, the row is bad.
-func (r *rowGroup) number(c *parquetcolumn.Column, v *parquet.Value, column string) (x float64, ok bool) {
+func (r *RowGroup) number(c *parquetcolumn.Column, v *parquet.Value, column string) (x float64, ok bool) {
 	if x, ok = c.Number(v); !ok {
 		r.bad = faults.Fault{Reason: faults.ReasonNumber, Column: column, Cell: c.Text(v)}
 	}
 	return x, ok
 }
 
-func (r *rowGroup) decodeLabel(b *block) {
+func (r *RowGroup) decodeLabel(l *List) {
 	p, c := r.p, r.label
 	switch {
-	case p.raw:
-		b.labels = append(b.labels, 0)
+	case p.Raw:
+		l.Labels = append(l.Labels, 0)
 		return
 	case c == nil:
-		r.bad = p.addNoLabel(b)
+		r.bad = p.addNoLabel(l)
 		return
 	}
 	switch v := c.Result(); v.State {
 	case parquetcolumn.Ready:
-		b.labels = append(b.labels, v.Number)
+		l.Labels = append(l.Labels, v.Number)
 		return
 	case parquetcolumn.Missing:
-		r.bad = p.addNoLabel(b)
+		r.bad = p.addNoLabel(l)
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
-		if x, ok := r.number(c, v, p.labelColumn); ok {
-			r.bad = p.addLabelNumber(b, x, c.Text(v))
+		if x, ok := r.number(c, v, p.LabelColumn); ok {
+			r.bad = p.addLabelNumber(l, x, c.Text(v))
 		}
 	}
 	if c.Seen() == 0 {
-		r.bad = p.addNoLabel(b)
+		r.bad = p.addNoLabel(l)
 	}
 }
 
-func (r *rowGroup) decodeWeight(b *block) {
+func (r *RowGroup) decodeWeight(l *List) {
 	c := r.weight
 	if c == nil {
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
-		r.bad = r.p.addWeight(b, c.Text(v))
+		r.bad = r.p.addWeight(l, c.Text(v))
 	}
 	if c.Seen() == 0 {
-		b.weights = append(b.weights, 1)
+		l.Weights = append(l.Weights, 1)
 	}
 }
 
-func (r *rowGroup) decodeDense(b *block) {
-	at := len(b.dense)
+func (r *RowGroup) decodeDense(l *List) {
+	at := len(l.Dense)
 	for i, c := range r.dense {
 		d := &r.p.dense[i]
 		if v := c.Result(); v.State != parquetcolumn.Slow {
@@ -115,67 +115,67 @@ func (r *rowGroup) decodeDense(b *block) {
 			if v.State == parquetcolumn.Missing {
 				x = d.missing
 			}
-			b.dense = append(b.dense, x)
+			l.Dense = append(l.Dense, x)
 			continue
 		}
 		for v := r.next(c); v != nil; v = r.next(c) {
 			if x, ok := r.number(c, v, d.name); ok {
-				r.bad = d.addDenseNumber(b, x, c.Text(v))
+				r.bad = d.addDenseNumber(l, x, c.Text(v))
 			}
 		}
 		if c.Seen() == 0 {
-			b.dense = append(b.dense, d.missing)
+			l.Dense = append(l.Dense, d.missing)
 		}
 	}
-	if len(b.dense) == at+len(r.dense) { // else the row is bad
-		r.p.addIndicators(b, at)
+	if len(l.Dense) == at+len(r.dense) { // else the row is bad
+		r.p.addIndicators(l, at)
 	}
 }
 
-func (r *rowGroup) decodeFields(b *block) {
+func (r *RowGroup) decodeFields(l *List) {
 	for i, c := range r.fields {
 		switch v := c.Result(); v.State {
 		case parquetcolumn.Ready:
-			r.p.fields[i].addBucketKey(r.p, b, v.Key)
+			r.p.fields[i].addBucketKey(r.p, l, v.Key)
 		case parquetcolumn.Slow:
 			for v := r.next(c); v != nil; v = r.next(c) {
-				r.bad = r.addValues(&r.p.fields[i], c, b, v)
+				r.bad = r.addValues(&r.p.fields[i], c, l, v)
 			}
 		}
-		b.offsets = append(b.offsets, int32(len(b.keys)))
+		l.Offsets = append(l.Offsets, int32(len(l.Keys)))
 	}
 }
 
-func (r *rowGroup) decodeStats(b *block) {
+func (r *RowGroup) decodeStats(l *List) {
 	for i, c := range r.stats {
-		s := &r.p.stats[i]
+		s := &r.p.Stats[i]
 		for v := r.next(c); v != nil; v = r.next(c) {
-			if x, ok := r.number(c, v, s.name); ok {
-				r.bad = s.addStatNumber(b, x, c.Text(v))
+			if x, ok := r.number(c, v, s.Name); ok {
+				r.bad = s.addStatNumber(l, x, c.Text(v))
 			}
 		}
 		if c.Seen() == 0 {
-			b.stats = append(b.stats, math.NaN())
+			l.Stats = append(l.Stats, math.NaN())
 		}
 	}
 }
 
-func (r *rowGroup) decodeGroup(b *block) {
+func (r *RowGroup) decodeGroup(l *List) {
 	c := r.group
 	if c == nil {
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
-		b.addGroup(c.Text(v))
+		l.addGroup(c.Text(v))
 	}
 	if c.Seen() == 0 {
-		b.addGroup(nil)
+		l.addGroup(nil)
 	}
 }
 
 // decodeText appends the text of pass-through column i. The values of a list are
 // separated by the column's separator.
-func (r *rowGroup) decodeText(b *block, i int, c *parquetcolumn.Column) {
+func (r *RowGroup) decodeText(l *List, i int, c *parquetcolumn.Column) {
 	first := true
 	for v := r.next(c); v != nil; v = r.next(c) {
 		text := c.Text(v)
@@ -188,16 +188,16 @@ func (r *rowGroup) decodeText(b *block, i int, c *parquetcolumn.Column) {
 			continue
 		}
 		if !first {
-			b.text = append(b.text, r.list[i]...)
+			l.Text = append(l.Text, r.list[i]...)
 		}
 		first = false
-		b.text = append(b.text, text...)
+		l.Text = append(l.Text, text...)
 	}
 }
 
 // addValues appends what one Parquet value means for a field: a feature, several
 // where the column has a separator, or a bucket.
-func (r *rowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, b *block, v *parquet.Value) faults.Fault {
+func (r *RowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, l *List, v *parquet.Value) faults.Fault {
 	if field.steps != nil {
 		x, ok := c.Number(v)
 		if !ok {
@@ -205,9 +205,9 @@ func (r *rowGroup) addValues(field *fieldColumn, c *parquetcolumn.Column, b *blo
 		}
 		key, f := field.bucketOf(x, c.Text(v))
 		if f.Reason == faults.None {
-			field.addBucketKey(r.p, b, key)
+			field.addBucketKey(r.p, l, key)
 		}
 		return f
 	}
-	return field.addValues(r.p, b, c.Text(v))
+	return field.addValues(r.p, l, c.Text(v))
 }

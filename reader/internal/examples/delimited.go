@@ -1,7 +1,8 @@
-package reader
+package examples
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -11,10 +12,10 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// cellMap says in which cell of a line a plan's columns are found. Indices count
+// CellMap says in which cell of a line a plan's columns are found. Indices count
 // from 0; -1 stands for a column that the file does not have, which is allowed for
 // the label alone, where labels are not needed.
-type cellMap struct {
+type CellMap struct {
 	cells int      // per line
 	names []string // of the cells, for people
 	// partition holds the cells whose values are in the names of the file's
@@ -24,13 +25,38 @@ type cellMap struct {
 	planned[int]
 }
 
-// mapCells finds the plan's columns among the names of the file's columns, or else
-// among those that its directories give. missing lists the columns that were not
-// found, in the order of the schema.
-func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing []string) {
-	m = &cellMap{cells: len(names), names: slices.Clone(names)}
+// MapCells finds the plan's columns among those of the file's header, or of the schema where header is nil,
+// or else among those that the file's directories give.
+func (p *Plan) MapCells(uri string, header []string) (*CellMap, error) {
+	names, given := header, PartitionsOf(uri)
+	if !p.Schema.Format.Separated() {
+		given = nil // the columns of criteo are always the same
+	}
+	if !p.Schema.Header {
+		for i := range p.Schema.Columns {
+			name := p.Schema.Columns[i].Name
+			if !slices.ContainsFunc(given, func(g partition) bool { return g.Name == name }) {
+				names = append(names, name)
+			}
+		}
+	}
+	m, missing := p.cellsOf(names, given)
+	switch {
+	case len(missing) == 0:
+		return m, nil
+	case !p.Schema.Header:
+		return nil, p.noColumns(missing, fmt.Errorf("schema: there is no column %s; the columns are %s%s",
+			quoteSome(missing, maxNamed), quoteSome(names, maxListed), meantColumns(missing, names)))
+	}
+	return nil, p.noColumns(missing, fmt.Errorf("%s: %s", uri, p.explainMissing(missing, names)))
+}
+
+// cellsOf finds the plan's columns among the cells with these names. missing lists the columns that were
+// not found, in the order of the schema.
+func (p *Plan) cellsOf(names []string, given []partition) (m *CellMap, missing []string) {
+	m = &CellMap{cells: len(names), names: slices.Clone(names)}
 	for _, g := range given {
-		m.names = append(m.names, g.name)
+		m.names = append(m.names, g.Name)
 		m.partition = append(m.partition, g.value)
 	}
 	where := make(map[string]int, len(m.names))
@@ -54,10 +80,10 @@ func (p *plan) mapCells(names []string, given []partition) (m *cellMap, missing 
 }
 
 // markUsed notes which cells the plan uses.
-func (m *cellMap) markUsed(p *plan) {
+func (m *CellMap) markUsed(p *Plan) {
 	m.used = make([]bool, len(m.names))
 	used := m.planned
-	if p.raw {
+	if p.Raw {
 		used.label = -1 // at most the label's text is used, which the pass-through columns mark
 	}
 	for _, i := range used.all() {
@@ -67,8 +93,20 @@ func (m *cellMap) markUsed(p *plan) {
 	}
 }
 
-// withoutLabel is the map of a file whose lines lack the cell of the label.
-func (m *cellMap) withoutLabel(p *plan) *cellMap {
+// MayLackLabel says whether files with such cells may have no labels: where they need none, and their
+// columns have no names in a header.
+func (p *Plan) MayLackLabel(m *CellMap) bool {
+	return p.keepUnlabelled && !p.Schema.Header && m.label >= 0 && m.label < m.cells
+}
+
+// LacksOne says whether a line has one cell less than m.
+func (p *Plan) LacksOne(m *CellMap, line []byte) bool {
+	cells, _ := p.Split(m.cells+1).Split(line, m.cells+1)
+	return len(cells) == m.cells-1
+}
+
+// WithoutLabel is the map of a file whose lines lack the cell of the label.
+func (m *CellMap) WithoutLabel(p *Plan) *CellMap {
 	shift := func(i int) int {
 		switch {
 		case i == m.label:
@@ -78,7 +116,7 @@ func (m *cellMap) withoutLabel(p *plan) *cellMap {
 		}
 		return i
 	}
-	short := &cellMap{
+	short := &CellMap{
 		cells: m.cells - 1, names: slices.Delete(slices.Clone(m.names), m.label, m.label+1), partition: m.partition, planned: mapped(&m.planned, shift),
 	}
 	short.markUsed(p)
@@ -87,23 +125,23 @@ func (m *cellMap) withoutLabel(p *plan) *cellMap {
 
 // delimited decodes lines of cells: Criteo, CSV and TSV.
 type delimited struct {
-	p         *plan
-	m         *cellMap
+	p         *Plan
+	m         *CellMap
 	split     *rowtext.Cells
 	nulls     [][]byte // cells that are missing values
 	partition [][]byte // cells that the file's directories give, behind those of the line
 }
 
-// split cuts lines into cells; its slice has room for so many.
-func (p *plan) split(cells int) *rowtext.Cells {
-	return rowtext.NewCells(p.schema.Delimiter, p.schema.Quoting == rowschema.QuotingRFC4180, cells)
+// Split cuts lines into cells; its slice has room for so many.
+func (p *Plan) Split(cells int) *rowtext.Cells {
+	return rowtext.NewCells(p.Schema.Delimiter, p.Schema.Quoting == rowschema.QuotingRFC4180, cells)
 }
 
-func newDelimited(p *plan, m *cellMap) *delimited {
+func newDelimited(p *Plan, m *CellMap) *delimited {
 	d := &delimited{
-		p: p, m: m, split: p.split(m.cells + 1 + len(m.partition)), partition: m.partition,
+		p: p, m: m, split: p.Split(m.cells + 1 + len(m.partition)), partition: m.partition,
 	}
-	for _, null := range p.schema.NullValues {
+	for _, null := range p.Schema.NullValues {
 		if null != "" {
 			d.nulls = append(d.nulls, []byte(null))
 		}
@@ -111,9 +149,9 @@ func newDelimited(p *plan, m *cellMap) *delimited {
 	return d
 }
 
-// decode appends the line's example to the block; if it returns a fault, the caller
+// Decode appends the line's example to the list; if it returns a fault, the caller
 // removes what was appended.
-func (d *delimited) decode(line []byte, b *block) faults.Fault {
+func (d *delimited) Decode(line []byte, l *List) faults.Fault {
 	m := d.m
 	cells, ok := d.split.Split(line, m.cells+1)
 	if !ok {
@@ -125,7 +163,7 @@ func (d *delimited) decode(line []byte, b *block) faults.Fault {
 	p := d.p
 	var f faults.Fault
 	if !utf8.Valid(line) {
-		if f = d.notText(line, cells, m); f.Reason != faults.None && !p.keepBad {
+		if f = d.notText(line, cells, m); f.Reason != faults.None && !p.KeepBad {
 			return f
 		}
 		clearInvalid(cells)
@@ -138,53 +176,42 @@ func (d *delimited) decode(line []byte, b *block) faults.Fault {
 	cells = append(cells, d.partition...)
 	switch {
 	case f.Reason != faults.None:
-	case p.raw:
-		b.labels = append(b.labels, 0)
+	case p.Raw:
+		l.Labels = append(l.Labels, 0)
 	case m.label >= 0:
-		f = p.addLabel(b, cells[m.label])
+		f = p.addLabel(l, cells[m.label])
 	default:
-		f = p.addNoLabel(b)
+		f = p.addNoLabel(l)
 	}
 	if f.Reason == faults.None && m.weight >= 0 {
-		f = p.addWeight(b, cells[m.weight])
+		f = p.addWeight(l, cells[m.weight])
 	}
-	denseAt := len(b.dense)
+	denseAt := len(l.Dense)
 	for i := 0; i < len(p.dense) && f.Reason == faults.None; i++ {
-		f = p.dense[i].addDense(b, cells[m.dense[i]])
+		f = p.dense[i].addDense(l, cells[m.dense[i]])
 	}
 	if f.Reason == faults.None {
-		p.addIndicators(b, denseAt)
+		p.addIndicators(l, denseAt)
 	}
 	for i := 0; i < len(p.fields) && f.Reason == faults.None; i++ {
-		f = p.fields[i].addField(p, b, cells[m.fields[i]])
+		f = p.fields[i].addField(p, l, cells[m.fields[i]])
 	}
-	for i := 0; i < len(p.stats) && f.Reason == faults.None; i++ {
-		f = p.stats[i].addStat(b, cells[m.stats[i]])
+	for i := 0; i < len(p.Stats) && f.Reason == faults.None; i++ {
+		f = p.Stats[i].addStat(l, cells[m.stats[i]])
 	}
 	if f.Reason != faults.None {
-		if p.keepBad {
-			b.addTexts(cells, m.pass)
+		if p.KeepBad {
+			l.addTexts(cells, m.pass)
 		}
 		return f
 	}
 	if m.group >= 0 {
-		b.addGroup(cells[m.group])
-	} else if p.groupColumn != "" {
-		b.addGroup(nil) // grouped by a label that is not there
+		l.addGroup(cells[m.group])
+	} else if p.Grouped() {
+		l.addGroup(nil) // grouped by a label that is not there
 	}
-	b.addTexts(cells, m.pass)
+	l.addTexts(cells, m.pass)
 	return faults.Fault{}
-}
-
-// addTexts appends the texts of the columns passed through.
-func (b *block) addTexts(cells [][]byte, pass []int) {
-	for _, i := range pass {
-		if i >= 0 {
-			b.addText(cells[i])
-		} else {
-			b.addText(nil)
-		}
-	}
 }
 
 // clearNulls empties the cells that equal the null value when spaces around it are
@@ -208,13 +235,13 @@ func clearInvalid(cells [][]byte) {
 
 // notText says which of the cells that are needed is not UTF-8; the other cells are
 // not checked.
-func (d *delimited) notText(line []byte, cells [][]byte, m *cellMap) faults.Fault {
+func (d *delimited) notText(line []byte, cells [][]byte, m *CellMap) faults.Fault {
 	start := 0 // of the cell in the line
 	for i, cell := range cells {
 		if m.used[i] && !utf8.Valid(cell) {
 			at := rowtext.InvalidAt(cell)
 			f := faults.Fault{Reason: faults.ReasonUTF8, Column: m.names[i], Cell: cell[at:], At: start + at + 1}
-			if d.p.schema.Quoting == rowschema.QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
+			if d.p.Schema.Quoting == rowschema.QuotingRFC4180 && bytes.IndexByte(line, '"') >= 0 {
 				f.At = bytes.Index(line, cell[:at+1]) + at + 1 // it may be 0 if the cell has doubled quotes before that byte
 			}
 			return f

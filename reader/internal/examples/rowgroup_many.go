@@ -1,10 +1,10 @@
-package reader
+package examples
 
 import "slices"
 
-// many appends the next rows to the block, at most so many, as long as there are results of all
+// Many appends the next rows to the list, at most so many, as long as there are results of all
 // their columns. It returns how many; 0: the next row has to be decoded by itself.
-func (r *rowGroup) many(b *block, most int) int {
+func (r *RowGroup) Many(l *List, most int) int {
 	if !r.simple {
 		return 0
 	}
@@ -19,18 +19,17 @@ func (r *rowGroup) many(b *block, most int) int {
 			n = i
 			break
 		}
-		b.labels = append(b.labels, labels[place])
+		l.Labels = append(l.Labels, labels[place])
 	}
 	if n == 0 {
 		return 0
 	}
-	r.manyDense(b, r.places[1:1+len(r.dense)], n)
-	r.manyFields(b, r.places[1+len(r.dense):], n)
-	if r.p.keepBad {
-		b.blanks = append(b.blanks, make([]bool, n)...)
+	r.manyDense(l, r.places[1:1+len(r.dense)], n)
+	r.manyFields(l, r.places[1+len(r.dense):], n)
+	if r.p.KeepBad {
+		l.Blanks = append(l.Blanks, make([]bool, n)...)
 	}
-	b.n += n
-	b.lines += int64(n)
+	l.N += n
 	for _, c := range r.columns {
 		c.Skip(n)
 	}
@@ -38,10 +37,10 @@ func (r *rowGroup) many(b *block, most int) int {
 }
 
 // manyDense is decodeDense for rows that many appends.
-func (r *rowGroup) manyDense(b *block, columns [][]int32, n int) {
-	p, width, at := r.p, r.p.denseWidth(), len(b.dense)
-	b.dense = slices.Grow(b.dense, n*width)[:at+n*width]
-	rows := b.dense[at:]
+func (r *RowGroup) manyDense(l *List, columns [][]int32, n int) {
+	p, width, at := r.p, r.p.DenseWidth(), len(l.Dense)
+	l.Dense = slices.Grow(l.Dense, n*width)[:at+n*width]
+	rows := l.Dense[at:]
 	for j, places := range columns {
 		numbers, missing := r.dense[j].Numbers(), p.dense[j].missing
 		for i, place := range places[:n] {
@@ -64,22 +63,22 @@ func (r *rowGroup) manyDense(b *block, columns [][]int32, n int) {
 }
 
 // manyFields is decodeFields for rows that many appends.
-func (r *rowGroup) manyFields(b *block, columns [][]int32, n int) {
+func (r *RowGroup) manyFields(l *List, columns [][]int32, n int) {
 	for f := range columns {
 		r.keys[f] = r.fields[f].Keys()
 	}
-	at, end := len(b.keys), len(b.offsets)
-	b.keys = slices.Grow(b.keys, n*len(columns))[:at+n*len(columns)]
-	b.offsets = slices.Grow(b.offsets, n*len(columns))[:end+n*len(columns)]
+	at, end := len(l.Keys), len(l.Offsets)
+	l.Keys = slices.Grow(l.Keys, n*len(columns))[:at+n*len(columns)]
+	l.Offsets = slices.Grow(l.Offsets, n*len(columns))[:end+n*len(columns)]
 	for i := range n {
 		for f, places := range columns {
 			if place := places[i]; place >= 0 {
-				b.keys[at] = r.keys[f][place]
+				l.Keys[at] = r.keys[f][place]
 				at++
 			}
-			b.offsets[end] = int32(at)
+			l.Offsets[end] = int32(at)
 			end++
 		}
 	}
-	b.keys = b.keys[:at]
+	l.Keys = l.Keys[:at]
 }

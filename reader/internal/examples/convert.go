@@ -1,4 +1,4 @@
-package reader
+package examples
 
 import (
 	"unicode/utf8"

@@ -1,8 +1,7 @@
-package reader
+package examples
 
 import (
 	"encoding/hex"
-	"slices"
 	"strings"
 )
 
@@ -15,13 +14,13 @@ const hiveNullPartition = "__HIVE_DEFAULT_PARTITION__"
 
 // partition is a column that a file's directories give.
 type partition struct {
-	name  string
+	Name  string
 	value []byte // nil: null
 }
 
-// partitionsOf returns the columns that a file's path gives. If two directories give
+// PartitionsOf returns the columns that a file's path gives. If two directories give
 // the same column, the inner one is used.
-func partitionsOf(uri string) (list []partition) {
+func PartitionsOf(uri string) (list []partition) {
 	for rest := uri; ; {
 		directory, below, more := strings.Cut(rest, "/")
 		if !more {
@@ -32,34 +31,18 @@ func partitionsOf(uri string) (list []partition) {
 		if !found || name == "" {
 			continue
 		}
-		p := partition{name: unescapePath(name)}
+		p := partition{Name: unescapePath(name)}
 		if value != hiveNullPartition {
 			p.value = []byte(unescapePath(value))
 		}
 		for i := range list {
-			if list[i].name == p.name {
+			if list[i].Name == p.Name {
 				list = append(list[:i], list[i+1:]...)
 				break
 			}
 		}
 		list = append(list, p)
 	}
-}
-
-// PartitionColumns are the names of the columns that the directories of the listed
-// files give, in the order of their first use.
-func PartitionColumns(o *Options) (names []string) {
-	if f := o.Schema.Format; !f.Separated() && f != FormatParquet {
-		return nil
-	}
-	for _, f := range o.Listing.Files {
-		for _, p := range partitionsOf(f.URI) {
-			if f.Size > 0 && !slices.Contains(names, p.name) {
-				names = append(names, p.name)
-			}
-		}
-	}
-	return names
 }
 
 // unescapePath replaces each %XX by its character. As in Hive, a % that is not followed
