@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"aibox/internal/cores"
+	"aibox/reader/internal/examples"
 	"aibox/reader/source"
 )
 
@@ -166,4 +167,12 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionsError{Err: errors.Join(wrong...)}
 	}
 	return o, nil
+}
+
+// compile makes the plan for training and prediction. Its errors are *OptionsError.
+func compile(o *Options) (*examples.Plan, error) {
+	return examples.New(examples.Wish{
+		Schema: o.Schema, GroupBy: o.GroupBy, PassThrough: o.PassThrough, KeepLists: o.KeepLists, PlainLists: o.PlainLists,
+		KeepUnlabelled: o.KeepUnlabelled, KeepBadRows: o.KeepBadRows, OneByOne: o.oneByOne,
+	})
 }
