@@ -106,14 +106,16 @@
 //
 // # Parts
 //
-// This package says in which order rows are read, and what becomes of examples. Package rowschema says what
-// the rows of a file mean; its types have names here, too. Package examples decodes rows into
-// columns of examples. Package faults says what can be wrong with an input, and counts it.
+// This package says in which order rows are read, and what becomes of examples: it has the files, the
+// units, the workers, the windows, the mini-batches and the passes. What it reads is the matter of
+// other packages:
 //
-// Five parts know nothing of schemas and examples: package rowtext cuts text
-// into lines and cells, package parquetcolumn reads and writes columns of Parquet, package
-// hashes makes keys, package numbering numbers them, and package rowwriter writes rows. What
-// lines, cells, columns and keys mean is said elsewhere.
+//   - rowschema says what the rows of a file mean; its types have names here, too.
+//   - examples decodes rows into columns of examples.
+//   - faults says what can be wrong with an input, counts it, and applies the limits.
+//   - Five know nothing of schemas and examples: rowtext cuts text into lines and cells,
+//     parquetcolumn reads and writes columns of Parquet, hashes makes keys, numbering numbers
+//     them, and rowwriter writes rows.
 //
 // # Memory
 //
