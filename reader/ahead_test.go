@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -63,7 +64,7 @@ func TestManyFilesComeOutInOrder(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 12} {
 		for _, ahead := range []int{1, 16} {
 			for _, chunk := range []int64{900, 1 << 20} {
-				o := testOptions(CriteoSchema(), paths...)
+				o := testOptions(rowschema.CriteoSchema(), paths...)
 				o.Threads, o.AheadChunks, o.ChunkBytes, o.ShuffleBuffer = threads, ahead, chunk, 50
 				var bad bytes.Buffer
 				o.Quarantine, o.QuarantineRows = &bad, 100
@@ -90,7 +91,7 @@ func TestManyFilesComeOutInOrder(t *testing.T) {
 // turn: all rows before it are read first, by any number of threads.
 func TestFaultOfALaterFileWaits(t *testing.T) {
 	paths := gzFiles(t, 8, criteoLines(400))
-	_, before := mustRead(t, testOptions(CriteoSchema(), paths[:5]...))
+	_, before := mustRead(t, testOptions(rowschema.CriteoSchema(), paths[:5]...))
 	content, err := os.ReadFile(paths[5])
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestFaultOfALaterFileWaits(t *testing.T) {
 	for _, threads := range []int{1, 2, 8} {
 		for range 5 {
 			write(t, filepath.Dir(paths[5]), filepath.Base(paths[5]), content)
-			o := testOptions(CriteoSchema(), paths...)
+			o := testOptions(rowschema.CriteoSchema(), paths...)
 			o.Threads, o.ChunkBytes, o.BatchSize, o.BatchesPerPass = threads, 2000, 1, 1
 			// The file vanishes after it was listed; a planner begins at once.
 			o, err := o.withDefaults()
@@ -121,7 +122,7 @@ func TestFaultOfALaterFileWaits(t *testing.T) {
 			for err == nil {
 				var b *block
 				if b, err = s.next(t.Context()); err == nil {
-					rows += int64(b.n)
+					rows += int64(b.N)
 					s.release(b)
 				}
 			}
@@ -146,7 +147,7 @@ func TestDecompressorsStop(t *testing.T) {
 	for passes := range 8 {
 		for _, cancelled := range []bool{false, true} {
 			ctx, cancel := context.WithCancel(t.Context())
-			o := testOptions(CriteoSchema(), paths...)
+			o := testOptions(rowschema.CriteoSchema(), paths...)
 			o.Threads, o.AheadChunks, o.ChunkBytes, o.BatchSize = 4, 1, 1500, 10
 			r, err := Open(ctx, o)
 			if err != nil {
@@ -234,7 +235,7 @@ func TestParquetFilesDecodeTogether(t *testing.T) {
 		o.BatchSize = 1 // weights are left out of a mini-batch where all are 1
 		writeRows(t, &o, path, schema, mixedRows(100+i))
 		passes, _ := mustRead(t, o)
-		want = append(want, examples(passes)...)
+		want = append(want, described(passes)...)
 		paths = append(paths, path)
 	}
 	for _, threads := range []int{1, 2, 4} {
@@ -248,7 +249,7 @@ func TestParquetFilesDecodeTogether(t *testing.T) {
 		eventually(t, "one row group per file", func() bool { return len(s.order) >= min(2*threads, len(paths)) })
 		mustClose(t, r)
 		passes, _ := mustRead(t, o)
-		if got := examples(passes); !slices.Equal(got, want) {
+		if got := described(passes); !slices.Equal(got, want) {
 			t.Fatalf("%d threads: the files together have other examples than each alone", threads)
 		}
 	}

@@ -38,16 +38,3 @@ func TestScanLogsNoBadRows(t *testing.T) {
 		t.Errorf("the log is %s", log.String())
 	}
 }
-
-// TestRawExcerpt: a long row that is text is not kept twice.
-func TestRawExcerpt(t *testing.T) {
-	for pad := range 4 {
-		if row := strings.Repeat("x", pad) + strings.Repeat("\u20ac", 200); rawExcerpt([]byte(row)) != "" {
-			t.Errorf("%q", rawExcerpt([]byte(row)))
-		}
-	}
-	row := append(bytes.Repeat([]byte("x"), 10), 0xff)
-	if rawExcerpt(row) != "eHh4eHh4eHh4eP8=" {
-		t.Error(rawExcerpt(row))
-	}
-}

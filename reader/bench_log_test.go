@@ -16,6 +16,7 @@ import (
 	"aibox/internal/clicklog"
 	"aibox/internal/generate"
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -58,7 +59,7 @@ func writeLogs(b *testing.B, sources *source.Sources) (logs []logFiles) {
 		{name: "csv", schema: reader.Schema{Format: reader.FormatCSV, Header: true}, files: []string{"day.csv"}},
 		{name: "parquet", schema: reader.Schema{Format: reader.FormatParquet}, files: []string{"day.parquet"}},
 	} {
-		criteo := reader.CriteoSchema()
+		criteo := rowschema.CriteoSchema()
 		l.schema.Columns = criteo.Columns
 		if l.schema.Format == 0 {
 			l.schema = criteo

@@ -6,7 +6,9 @@ import (
 	"io"
 	"testing"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -14,7 +16,7 @@ import (
 func benchmarkRead(b *testing.B, name string, change func(o *Options)) {
 	const rows = 20_000
 	data := criteoLines(rows)
-	o := testOptions(CriteoSchema(), write(b, b.TempDir(), name, packed(b, source.CompressionOf(name), data)))
+	o := testOptions(rowschema.CriteoSchema(), write(b, b.TempDir(), name, packed(b, source.CompressionOf(name), data)))
 	o.BatchSize, o.BatchesPerPass, o.ChunkBytes, o.Threads = 2048, 4, 1<<20, 0
 	change(&o)
 	b.SetBytes(int64(len(data)))
@@ -72,7 +74,7 @@ func BenchmarkGzipFiles(b *testing.B) {
 		}
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
-				o := testOptions(CriteoSchema(), paths...)
+				o := testOptions(rowschema.CriteoSchema(), paths...)
 				o.BatchSize, o.BatchesPerPass, o.ChunkBytes, o.Threads = 2048, 4, 1<<20, threads
 				b.SetBytes(files * int64(len(data)))
 				for b.Loop() {
@@ -90,13 +92,13 @@ func BenchmarkGzipFiles(b *testing.B) {
 func BenchmarkDecodeCriteo(b *testing.B) {
 	const rows = 5000
 	data := criteoLines(rows)
-	o := testOptions(CriteoSchema(), "data")
+	o := testOptions(rowschema.CriteoSchema(), "data")
 	p, err := compile(&o)
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, _ := p.mapCells(p.schema.columnNames(), nil)
-	d := newDelimited(p, m)
+	m, _ := p.MapCells("", nil)
+	d := p.NewDecoder(m)
 	lines, bl := &rowtext.Lines{}, newBlock()
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
@@ -108,14 +110,14 @@ func BenchmarkDecodeCriteo(b *testing.B) {
 			if err != nil {
 				break
 			}
-			if f := d.decode(line, bl); f.reason != reasonNone {
+			if f := d.Decode(line, &bl.List); f.Reason != faults.None {
 				b.Fatal(f)
 			}
-			bl.n++
+			bl.N++
 		}
 	}
-	if bl.n != rows {
-		b.Fatal(bl.n)
+	if bl.N != rows {
+		b.Fatal(bl.N)
 	}
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "examples/s")
 }

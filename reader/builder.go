@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/numbering"
 )
 
@@ -18,7 +19,7 @@ import (
 //
 // Drafts of the next pass may be with the workers while a pass is completed.
 type builder struct {
-	plan           *plan
+	plan           *examples.Plan
 	stream         *stream
 	pool           *passPool
 	batchSize      int

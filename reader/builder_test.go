@@ -10,6 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 )
 
 // plainPasses makes the passes of an input in the obvious way: one example after the
@@ -38,9 +42,9 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.copyRow(p, b, e)
+		all.CopyRow(p, &b.List, e)
 	}
-	order := make([]int, all.n)
+	order := make([]int, all.N)
 	for i := range order {
 		order[i] = i
 	}
@@ -48,7 +52,7 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 		for w := 0; w*size < len(order); w++ {
 			part := order[w*size : min((w+1)*size, len(order))]
 			for i := len(part) - 1; i > 0; i-- {
-				j := random(o.Seed, purposeShuffle, mix(uint64(o.Epoch))^uint64(w), uint64(i)) % uint64(i+1)
+				j := hashes.Random(o.Seed, hashes.Shuffle, hashes.Mix(uint64(o.Epoch))^uint64(w), uint64(i)) % uint64(i+1)
 				part[i], part[j] = part[j], part[i]
 			}
 		}
@@ -66,31 +70,31 @@ func plainPasses(t *testing.T, o Options) (passes []*Pass) {
 	return passes
 }
 
-func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uint64]int32) Batch {
+func plainBatch(p *examples.Plan, all *block, examples []int, pass *Pass, numbers map[uint64]int32) Batch {
 	b := Batch{N: len(examples), Labels: []float32{}, Dense: []float32{}, Offsets: []int32{0}, Index: []int32{}, Rows: []int32{}}
 	var weights, bagWeights []float32
-	if len(p.pass) > 0 {
-		b.Columns = make([][]string, len(p.pass))
+	if p.Passed() > 0 {
+		b.Columns = make([][]string, p.Passed())
 	}
 	rows := map[int32]int32{}
 	var users [][]int32 // of each row, its bags
 	var userWeights [][]float32
 	for _, e := range examples {
-		b.Labels = append(b.Labels, all.labels[e])
-		b.Dense = append(b.Dense, all.dense[e*p.denseWidth():(e+1)*p.denseWidth()]...)
-		if p.weightColumn != "" {
-			weights = append(weights, all.weights[e])
+		b.Labels = append(b.Labels, all.Labels[e])
+		b.Dense = append(b.Dense, all.Dense[e*p.DenseWidth():(e+1)*p.DenseWidth()]...)
+		if len(all.Weights) > 0 {
+			weights = append(weights, all.Weights[e])
 		}
-		if p.groupColumn != "" {
-			b.Groups = append(b.Groups, all.groups[e])
+		if p.Grouped() {
+			b.Groups = append(b.Groups, all.Groups[e])
 		}
-		if p.keepBad {
-			b.Bad = append(b.Bad, all.blanks[e])
+		if p.KeepBad {
+			b.Bad = append(b.Bad, all.Blanks[e])
 		}
-		for f := range p.fields {
+		for f := range p.Fields() {
 			bag := int32(len(b.Offsets) - 1)
-			for k := all.offsets[e*len(p.fields)+f]; k < all.offsets[e*len(p.fields)+f+1]; k++ {
-				key := all.keys[k]
+			for k := all.Offsets[e*p.Fields()+f]; k < all.Offsets[e*p.Fields()+f+1]; k++ {
+				key := all.Keys[k]
 				number, known := numbers[key]
 				if !known {
 					number = int32(len(pass.Keys))
@@ -107,17 +111,17 @@ func plainBatch(p *plan, all *block, examples []int, pass *Pass, numbers map[uin
 				b.Index = append(b.Index, row)
 				users[row] = append(users[row], bag)
 				weight := float32(1)
-				if p.weightedBags {
-					weight = all.bagWeights[k]
+				if len(all.BagWeights) > 0 {
+					weight = all.BagWeights[k]
 					bagWeights = append(bagWeights, weight)
 				}
 				userWeights[row] = append(userWeights[row], weight)
 			}
 			b.Offsets = append(b.Offsets, int32(len(b.Index)))
 		}
-		for i := range p.pass {
-			at := e*len(p.pass) + i
-			b.Columns[i] = append(b.Columns[i], string(all.text[all.textEnds[at]:all.textEnds[at+1]]))
+		for i := range p.Passed() {
+			at := e*p.Passed() + i
+			b.Columns[i] = append(b.Columns[i], string(all.Text[all.TextEnds[at]:all.TextEnds[at+1]]))
 		}
 	}
 	isOne := func(w float32) bool { return w == 1 }
@@ -153,7 +157,7 @@ func weightedRows(rows int) []byte {
 	var b strings.Builder
 	b.WriteString("y,w,x,a,b,c,g\n")
 	for i := range rows {
-		draw := func(n uint64, stream uint64) uint64 { return random(3, 4, stream, uint64(i)) % n }
+		draw := func(n uint64, stream uint64) uint64 { return hashes.Random(3, 4, stream, uint64(i)) % n }
 		weight, bagWeight := "", ""
 		if i > rows/3 { // before that, all weights are 1
 			weight = fmt.Sprint(draw(3, 1))
@@ -185,7 +189,7 @@ func weightedSchema() Schema {
 // memory is used again.
 func TestPassesAreThoseOfThePlainWay(t *testing.T) {
 	dir := t.TempDir()
-	criteo := testOptions(CriteoSchema(), write(t, dir, "day", criteoLines(700)))
+	criteo := testOptions(rowschema.CriteoSchema(), write(t, dir, "day", criteoLines(700)))
 	mixed := testOptions(weightedSchema(), write(t, dir, "mixed.csv", weightedRows(900)), write(t, dir, "more.csv", weightedRows(31)))
 	for name, base := range map[string]Options{"criteo": criteo, "mixed": mixed} {
 		for i, change := range []func(o *Options){
@@ -203,7 +207,7 @@ func TestPassesAreThoseOfThePlainWay(t *testing.T) {
 			func(o *Options) { o.KeepBadRows, o.BatchSize, o.Threads = true, 11, 3 },
 			func(o *Options) { o.KeepBadRows, o.ShuffleBuffer, o.BatchSize = true, 25, 11 },
 			func(o *Options) {
-				c := o.Schema.withDefaults().Columns
+				c := o.Schema.WithDefaults().Columns
 				o.GroupBy, o.PassThrough = c[len(c)-1].Name, []string{c[1].Name, c[0].Name}
 			},
 		} {
@@ -264,7 +268,7 @@ func scramble(p *Pass) {
 // what its passes take. How many passes are under way at the same time depends on the
 // scheduler, so some may be allocated late; without any reuse it would be more than all.
 func TestPassesCauseNoGarbage(t *testing.T) {
-	o := testOptions(CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(60_000)))
+	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(60_000)))
 	o.BatchSize, o.BatchesPerPass, o.ChunkBytes = 256, 8, 512<<10
 	r, err := Open(t.Context(), o)
 	if err != nil {
@@ -298,7 +302,7 @@ func TestPassesCauseNoGarbage(t *testing.T) {
 // TestDraftsAreNotLost: a reading that is interrupted again and again, at every place, yields
 // the same passes.
 func TestDraftsAreNotLost(t *testing.T) {
-	o := testOptions(CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(400)))
+	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(400)))
 	o.BatchSize, o.BatchesPerPass, o.ShuffleBuffer, o.ChunkBytes = 9, 4, 60, 700
 	want := plainPasses(t, o)
 	r, err := Open(t.Context(), o)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"aibox/reader/source"
 )
@@ -53,7 +54,9 @@ func (o *Options) settings() map[string]string {
 		"keep bad rows": o.KeepBadRows, "quarantine rows": o.QuarantineRows, "hide cells": o.HideCells,
 		"max line bytes": o.MaxLineBytes, "chunk bytes": o.ChunkBytes,
 	}
-	settings := map[string]string{"schema": fmt.Sprintf("sha256 %x", sha256.Sum256(fmt.Appendf(nil, "%#v", o.Schema.withDefaults())))}
+	// The names of types are as they were when they were types of this package, so that cursors of then fit.
+	schema := strings.ReplaceAll(fmt.Sprintf("%#v", o.Schema.WithDefaults()), "rowschema.", "reader.")
+	settings := map[string]string{"schema": fmt.Sprintf("sha256 %x", sha256.Sum256([]byte(schema)))}
 	for name, value := range list {
 		settings[name] = fmt.Sprint(value)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -185,7 +187,7 @@ func cursorInputs(t *testing.T) map[string]Options {
 			case i%29 == 3:
 				b.WriteString("1,,,,,\n\r\n")
 			}
-			fmt.Fprintf(&b, "%d,%d,a%d,b|c%d\n", i%2, i%7, random(1, 1, 1, uint64(i))%50, i%5)
+			fmt.Fprintf(&b, "%d,%d,a%d,b|c%d\n", i%2, i%7, hashes.Random(1, 1, 1, uint64(i))%50, i%5)
 		}
 		return b.Bytes()
 	}
@@ -207,7 +209,7 @@ func cursorInputs(t *testing.T) map[string]Options {
 	mixed := weightedSchema()
 	add("header", mixed, write(t, dir, "one.csv", append([]byte("\ufeff"), weightedRows(120)...)), write(t, dir, "none.csv", []byte("y,w,x,a,b,c,g\n")),
 		write(t, dir, "nothing.csv", []byte("\n\n")), write(t, dir, "two.csv.gz", packed(t, source.Gzip, weightedRows(40))))
-	add("criteo", CriteoSchema(), write(t, dir, "day_0", criteoLines(60)), write(t, dir, "day_1.zst", packed(t, source.Zstd, criteoLines(20))))
+	add("criteo", rowschema.CriteoSchema(), write(t, dir, "day_0", criteoLines(60)), write(t, dir, "day_1.zst", packed(t, source.Zstd, criteoLines(20))))
 	svm := strings.Repeat("+1 1:1 7:0.5\n-1 3:2 # x\n# comment\n0 2:x\n", 30)
 	add("libsvm", Schema{Format: FormatLibSVM}, write(t, dir, "svm", []byte(svm)), write(t, dir, "svm.bz2.snappy", packed(t, source.Snappy, []byte(svm))))
 	add("libffm", Schema{Format: FormatLibFFM, Columns: []Column{

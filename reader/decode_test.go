@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"aibox/reader/internal/faults"
+	"aibox/reader/rowschema"
 )
 
 // k writes a key as examples does.
@@ -21,7 +24,7 @@ func adSchema() Schema {
 }
 
 func TestDecode(t *testing.T) {
-	criteo := CriteoSchema()
+	criteo := rowschema.CriteoSchema()
 	small := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
 	header := adSchema()
 	header.Header = true
@@ -30,7 +33,7 @@ func TestDecode(t *testing.T) {
 		{Name: "user", Role: RoleSparse, Space: "id", IndexRange: [2]int64{100, 199}, HasIndexRange: true},
 		{Name: "age", Role: RoleDense, Missing: -1, IndexRange: [2]int64{5, 5}, HasIndexRange: true},
 		{Name: "friends", Role: RoleSparse, Space: "id", IndexRange: [2]int64{200, 299}, HasIndexRange: true},
-		{Name: "hour", Role: RoleDense, Transforms: []Transform{{Kind: TransformBucketize, Boundaries: []float64{6, 18}}}, IndexRange: [2]int64{6, 6}, HasIndexRange: true},
+		{Name: "hour", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{6, 18}}}, IndexRange: [2]int64{6, 6}, HasIndexRange: true},
 	}}
 	ffm := Schema{Format: FormatLibFFM, Columns: []Column{
 		{Name: "b", Role: RoleSparse, FieldNumber: 1, HasFieldNumber: true},
@@ -83,7 +86,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got := strings.Join(examples(passes), "\n"); got != strings.Join(c.want, "\n") {
+		if got := strings.Join(described(passes), "\n"); got != strings.Join(c.want, "\n") {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, strings.Join(c.want, "\n"))
 		}
 	}
@@ -98,47 +101,47 @@ func TestBadRows(t *testing.T) {
 	ffm := Schema{Format: FormatLibFFM, Columns: []Column{{Name: "a", Role: RoleSparse, HasFieldNumber: true}}}
 	dense := Schema{Format: FormatLibSVM, Columns: []Column{{Name: "x", Role: RoleDense, HasIndexRange: true, IndexRange: [2]int64{1, 1}}}}
 	clip := adSchema()
-	clip.Columns[1].Transforms = []Transform{{Kind: TransformClip, Min: 0, Max: 1}}
+	clip.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformClip, Min: 0, Max: 1}}
 	for _, c := range []struct {
 		schema Schema
 		row    string
-		reason Reason
+		reason faults.Reason
 		detail string
 	}{
-		{adSchema(), "1,2", ReasonColumns, "2 cells where 4 are expected"},
-		{adSchema(), "1,2,a,b,c", ReasonColumns, "5 cells"},
-		{adSchema(), "1,two,a,b", ReasonNumber, `column x: "two"`},
-		{adSchema(), "1,1e99,a,b", ReasonNumber, `column x: "1e99"`},
-		{adSchema(), "1,NaN,a,b", ReasonNotFinite, `column x`},
-		{clip, "1,inf,a,b", ReasonNotFinite, `column x`},
-		{adSchema(), "2,1,a,b", ReasonLabel, `column y: "2"`},
-		{adSchema(), "0.5,1,a,b", ReasonLabel, "column y"},
-		{adSchema(), "-1,1,a,b", ReasonLabel, "column y"},
-		{adSchema(), "yes,1,a,b", ReasonNumber, "column y"},
-		{adSchema(), ",1,a,b", ReasonNoLabel, "column y"},
-		{adSchema(), "1,1,\xff\xfe,b", ReasonUTF8, "column c: byte 5 of the row is 0xff"},
-		{adSchema(), "1,\"2\",\"\u00e9, \xc3\",b", ReasonUTF8, "column c: byte 12 of the row is 0xc3"},
-		{adSchema(), "1,1,a,b,\xff", ReasonColumns, "5 cells"},
-		{svm, "1 3:1 \xff # x", ReasonUTF8, "byte 7 of the row is 0xff"},
-		{adSchema(), "1,1_000,a,b", ReasonNumber, `column x: "1_000"`},
-		{adSchema(), "1,0x1p4,a,b", ReasonNumber, `column x: "0x1p4"`},
-		{weight, "1,1,a,b,1_0", ReasonWeight, "column w"},
-		{svm, "1 3:1_000", ReasonFeature, "3:1_000"},
-		{adSchema(), "1,1,\"a,b", ReasonQuote, ""},
-		{adSchema(), "1,1,\"a\"x,b", ReasonQuote, ""},
-		{adSchema(), strings.Repeat("x", 101), ReasonTooLong, ""},
-		{weight, "1,1,a,b,-1", ReasonWeight, "column w"},
-		{weight, "1,1,a,b,nan", ReasonWeight, "column w"},
-		{bag, "1,1,a,b:heavy", ReasonFeature, `column tags: "b:heavy"`},
-		{svm, "1 x:1", ReasonFeature, "x:1"},
-		{svm, "1 3", ReasonFeature, "3"},
-		{svm, "1 3:", ReasonFeature, "3:"},
-		{svm, "1 -3:1", ReasonFeature, "-3:1"},
-		{svm, "1 3:inf", ReasonNotFinite, "3:inf"},
-		{svm, "3:1", ReasonNoLabel, ""},
-		{svm, "2 3:1", ReasonLabel, ""},
-		{dense, "1 1:1 1:2", ReasonFeature, "column x"},
-		{ffm, "1 3:1", ReasonFeature, "3:1"},
+		{adSchema(), "1,2", faults.ReasonColumns, "2 cells where 4 are expected"},
+		{adSchema(), "1,2,a,b,c", faults.ReasonColumns, "5 cells"},
+		{adSchema(), "1,two,a,b", faults.ReasonNumber, `column x: "two"`},
+		{adSchema(), "1,1e99,a,b", faults.ReasonNumber, `column x: "1e99"`},
+		{adSchema(), "1,NaN,a,b", faults.ReasonNotFinite, `column x`},
+		{clip, "1,inf,a,b", faults.ReasonNotFinite, `column x`},
+		{adSchema(), "2,1,a,b", faults.ReasonLabel, `column y: "2"`},
+		{adSchema(), "0.5,1,a,b", faults.ReasonLabel, "column y"},
+		{adSchema(), "-1,1,a,b", faults.ReasonLabel, "column y"},
+		{adSchema(), "yes,1,a,b", faults.ReasonNumber, "column y"},
+		{adSchema(), ",1,a,b", faults.ReasonNoLabel, "column y"},
+		{adSchema(), "1,1,\xff\xfe,b", faults.ReasonUTF8, "column c: byte 5 of the row is 0xff"},
+		{adSchema(), "1,\"2\",\"\u00e9, \xc3\",b", faults.ReasonUTF8, "column c: byte 12 of the row is 0xc3"},
+		{adSchema(), "1,1,a,b,\xff", faults.ReasonColumns, "5 cells"},
+		{svm, "1 3:1 \xff # x", faults.ReasonUTF8, "byte 7 of the row is 0xff"},
+		{adSchema(), "1,1_000,a,b", faults.ReasonNumber, `column x: "1_000"`},
+		{adSchema(), "1,0x1p4,a,b", faults.ReasonNumber, `column x: "0x1p4"`},
+		{weight, "1,1,a,b,1_0", faults.ReasonWeight, "column w"},
+		{svm, "1 3:1_000", faults.ReasonFeature, "3:1_000"},
+		{adSchema(), "1,1,\"a,b", faults.ReasonQuote, ""},
+		{adSchema(), "1,1,\"a\"x,b", faults.ReasonQuote, ""},
+		{adSchema(), strings.Repeat("x", 101), faults.ReasonTooLong, ""},
+		{weight, "1,1,a,b,-1", faults.ReasonWeight, "column w"},
+		{weight, "1,1,a,b,nan", faults.ReasonWeight, "column w"},
+		{bag, "1,1,a,b:heavy", faults.ReasonFeature, `column tags: "b:heavy"`},
+		{svm, "1 x:1", faults.ReasonFeature, "x:1"},
+		{svm, "1 3", faults.ReasonFeature, "3"},
+		{svm, "1 3:", faults.ReasonFeature, "3:"},
+		{svm, "1 -3:1", faults.ReasonFeature, "-3:1"},
+		{svm, "1 3:inf", faults.ReasonNotFinite, "3:inf"},
+		{svm, "3:1", faults.ReasonNoLabel, ""},
+		{svm, "2 3:1", faults.ReasonLabel, ""},
+		{dense, "1 1:1 1:2", faults.ReasonFeature, "column x"},
+		{ffm, "1 3:1", faults.ReasonFeature, "3:1"},
 	} {
 		good := "1,1,a,b\n"
 		switch {
@@ -151,7 +154,7 @@ func TestBadRows(t *testing.T) {
 		o := testOptions(c.schema, write(t, t.TempDir(), "data", []byte(good+c.row+"\n"+good)))
 		o.MaxLineBytes, o.Quarantine, o.QuarantineRows = 100, &bad, 5
 		passes, counts := mustRead(t, o)
-		if counts.Rows != 3 || counts.Examples != 2 || counts.BadRows != 1 || len(examples(passes)) != 2 {
+		if counts.Rows != 3 || counts.Examples != 2 || counts.BadRows != 1 || len(described(passes)) != 2 {
 			t.Errorf("%q: %+v", c.row, counts)
 			continue
 		}
@@ -173,7 +176,7 @@ func TestBadRows(t *testing.T) {
 }
 
 func TestUnlabelled(t *testing.T) {
-	criteo := CriteoSchema()
+	criteo := rowschema.CriteoSchema()
 	small := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
 	header := adSchema()
 	header.Header = true
@@ -189,7 +192,7 @@ func TestUnlabelled(t *testing.T) {
 		path := write(t, t.TempDir(), "data", []byte(c.text))
 		o := testOptions(c.schema, path)
 		o.KeepUnlabelled, o.MaxBadRows = true, 0
-		o.PassThrough = []string{c.schema.labelColumn()}
+		o.PassThrough = []string{c.schema.LabelColumn()}
 		passes, counts := mustRead(t, o)
 		if counts.Examples != 2 || counts.Positives != 0 {
 			t.Errorf("%v: %+v", c.schema.Format, counts)
@@ -208,7 +211,7 @@ func TestUnlabelled(t *testing.T) {
 // TestLabelsOfAFile: a row that lacks a cell is bad where the file has labels: its cells are not taken for
 // those behind the label.
 func TestLabelsOfAFile(t *testing.T) {
-	criteo := CriteoSchema()
+	criteo := rowschema.CriteoSchema()
 	schema := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}
 	dir := t.TempDir()
 	labelled := write(t, dir, "labelled", []byte("\n1\t5\ta\n0\t7\n0\t6\tb\n"))
@@ -216,51 +219,13 @@ func TestLabelsOfAFile(t *testing.T) {
 	o := testOptions(schema, labelled, unlabelled)
 	o.KeepUnlabelled, o.MaxBadRows = true, 2
 	passes, counts := mustRead(t, o)
-	got := examples(passes)
-	if counts.BadRows != 2 || counts.Bad[0].Reason != ReasonColumns || len(got) != 4 {
+	got := described(passes)
+	if counts.BadRows != 2 || counts.Bad[0].Reason != faults.ReasonColumns || len(got) != 4 {
 		t.Fatalf("%+v\n%s", counts, strings.Join(got, "\n"))
 	}
 	for i, want := range []string{"1 [1.79", "0 [1.94", "NaN [1.79", "NaN [1.94"} {
 		if !strings.HasPrefix(got[i], want) {
 			t.Errorf("example %d is %s, want %s", i, got[i], want)
-		}
-	}
-}
-
-func TestTransforms(t *testing.T) {
-	log := Transform{Kind: TransformLog1p}
-	for _, c := range []struct {
-		steps   []Transform
-		x, want float64
-	}{
-		{[]Transform{log}, 0, 0},
-		{[]Transform{log}, 1e6, math.Log1p(1e6)},
-		{[]Transform{log}, 0.25, math.Log1p(0.25)},
-		{[]Transform{log}, -3, -math.Log1p(3)},
-		{[]Transform{{Kind: TransformStandardize, Mean: 2, Std: 4}}, 10, 2},
-		{[]Transform{{Kind: TransformStandardize, Mean: 2}}, 10, 8},
-		{[]Transform{{Kind: TransformClip, Min: math.Inf(-1), Max: 5}}, 9, 5},
-		{[]Transform{{Kind: TransformClip, Min: -1, Max: math.Inf(1)}}, -9, -1},
-		{[]Transform{{Kind: TransformClip, Min: 0, Max: 3}, log}, 9, math.Log1p(3)},
-		{[]Transform{{Kind: TransformBucketize, Boundaries: []float64{10, 20}}}, 9.99, 0},
-		{[]Transform{{Kind: TransformBucketize, Boundaries: []float64{10, 20}}}, 10, 1},
-		{[]Transform{{Kind: TransformBucketize, Boundaries: []float64{10, 20}}}, 20, 2},
-	} {
-		if got := transform(c.steps, c.x); math.Abs(got-c.want) > 1e-15*math.Abs(c.want) {
-			t.Errorf("%v of %v = %v, want %v", c.steps, c.x, got, c.want)
-		}
-	}
-}
-
-func TestLabelRule(t *testing.T) {
-	for op, yes := range map[string][3]float32{ // labels of 3, 4, 5
-		">=": {0, 1, 1}, ">": {0, 0, 1}, "<=": {1, 1, 0}, "<": {1, 0, 0}, "==": {0, 1, 0}, "!=": {1, 0, 1},
-	} {
-		rule := LabelRule{Column: "r", Op: op, Value: 4}
-		for i, want := range yes {
-			if got, ok := rule.label(float64(3 + i)); got != want || !ok {
-				t.Errorf("%s of %d: %v", rule, 3+i, got)
-			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
 )
@@ -125,7 +126,7 @@ func (d *decompressor) decompress() {
 // emit makes a unit of a chunk; false means that reading has ended. A unit before the one
 // with which reading starts is dropped. Up to and including this unit, read stored bytes of
 // the file are accounted for. lost is what is lost after the unit.
-func (d *decompressor) emit(c rowtext.Chunk, read int64, lost *damage) bool {
+func (d *decompressor) emit(c rowtext.Chunk, read int64, lost *faults.Damage) bool {
 	u := &unit{
 		file: d.file, number: c.Number, start: c.Start, end: c.Start + int64(len(c.Text)), text: c.Text, head: c.Head, stored: read - d.stored, lost: lost,
 	}
@@ -170,11 +171,11 @@ func (d *decompressor) end(err error) {
 			d.fail(changed)
 			return
 		}
-		lost := &damage{cause: err.Error(), offset: whole.Start + int64(len(whole.Text)), rows: -1}
-		if cutShort(err) {
-			lost.cut = true
-		} else if lost.bytes = all; d.in != nil {
-			lost.bytes = all - d.in.Sound()
+		lost := &faults.Damage{Cause: err.Error(), Offset: whole.Start + int64(len(whole.Text)), Rows: -1}
+		if faults.CutShort(err) {
+			lost.Cut = true
+		} else if lost.Bytes = all; d.in != nil {
+			lost.Bytes = all - d.in.Sound()
 		}
 		d.emit(whole, all, lost)
 	case len(rest.Text) == 0 || d.emit(whole, all, nil):

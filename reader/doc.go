@@ -33,15 +33,15 @@
 //     With QuotingNone, the default of TSV, a quote is an ordinary character. With a
 //     header, columns are found by name and may be in another order in each file,
 //     and those that the schema lacks are ignored.
-//   - LibSVM, LibFFM: see tokens. Labels 1, 0 and -1 (which is 0). Lines of only a
+//   - LibSVM, LibFFM: see tokens.go of package examples. Labels 1, 0 and -1 (which is 0). Lines of only a
 //     comment are skipped.
 //   - Parquet: columns are found by name. Lists are bags. Decimals and float16 are
 //     numbers; a column of null type is missing in every row; int96, structs, maps
 //     and lists of lists are not supported, which is an error only if the schema
-//     uses such a column. See parquetFile.
+//     uses such a column.
 //
 // In CSV, TSV and Parquet, a column that the schema names and the file does not have
-// can come from the name of a directory, such as dt=2026-11-20/; see partitionsOf.
+// can come from the name of a directory, such as dt=2026-11-20/; see partition.go there.
 //
 // # Missing values
 //
@@ -63,11 +63,11 @@
 //
 // # Bad rows
 //
-// A row that cannot be decoded is counted by Reason, written to the quarantine
+// A row that cannot be decoded is counted by its reason, written to the quarantine
 // and left out; a *BadRowsError ends reading once MaxBadRows or MaxBadFraction is
 // exceeded. At the end of the input, the share of bad rows is exact. Before, reading
 // ends only if the share would exceed the limit even if all the remaining rows were
-// good; pace.go explains how many rows are assumed to remain at most.
+// good; package faults explains how many rows are assumed to remain at most.
 //
 // # Losses
 //
@@ -106,9 +106,16 @@
 //
 // # Parts
 //
-// Four parts know nothing of schemas and examples: package rowtext cuts text
-// into lines and cells, package parquetcolumn reads and writes columns of Parquet, package
-// numbering numbers keys, and package rowwriter writes rows. What lines, cells, columns and keys mean is said here.
+// This package says in which order rows are read, and what becomes of examples: it has the files, the
+// units, the workers, the windows, the mini-batches and the passes. What it reads is the matter of
+// other packages:
+//
+//   - rowschema says what the rows of a file mean; its types have names here, too.
+//   - examples decodes rows into columns of examples.
+//   - faults says what can be wrong with an input, counts it, and applies the limits.
+//   - Five know nothing of schemas and examples: rowtext cuts text into lines and cells,
+//     parquetcolumn reads and writes columns of Parquet, hashes makes keys, numbering numbers
+//     them, and rowwriter writes rows.
 //
 // # Memory
 //

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/numbering"
 )
 
@@ -67,11 +68,11 @@ func (d *draft) move(s *stream, from *block) {
 	to := s.newBlock(nil)
 	for _, part := range d.parts {
 		for e := part.lo; e < part.hi; e++ {
-			to.copyRow(s.plan, part.block, int(e))
+			to.CopyRow(s.plan, &part.block.List, int(e))
 		}
 	}
 	d.leave(s)
-	d.parts = append(d.parts, part{to, 0, int32(to.n)})
+	d.parts = append(d.parts, part{to, 0, int32(to.N)})
 }
 
 // batchMaker makes mini-batches of drafts. Each worker has one.
@@ -88,14 +89,14 @@ func (m *batchMaker) make(s *stream, d *draft) {
 
 // fill copies the draft's examples into its mini-batch and numbers their keys in the
 // order of their first use.
-func (m *batchMaker) fill(p *plan, d *draft) error {
+func (m *batchMaker) fill(p *examples.Plan, d *draft) error {
 	features, ones, bagOnes := 0, true, true
-	fields := len(p.fields)
+	fields := p.Fields()
 	for _, part := range d.parts {
 		first, last := part.keys(fields)
 		features += last - first
-		ones = ones && allOnes(part.block.weights, int(part.lo), int(part.hi))
-		bagOnes = bagOnes && allOnes(part.block.bagWeights, first, last)
+		ones = ones && allOnes(part.block.Weights, int(part.lo), int(part.hi))
+		bagOnes = bagOnes && allOnes(part.block.BagWeights, first, last)
 	}
 	if features > math.MaxInt32 {
 		return fmt.Errorf("reader: a mini-batch of %d examples has more than 2^31 features; use a smaller batch size", d.n)
@@ -113,29 +114,29 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 	m.table.Reset(d.keys)
 	for _, part := range d.parts {
 		from, lo, hi := part.block, int(part.lo), int(part.hi)
-		b.Labels = append(b.Labels, from.labels[lo:hi]...)
-		b.Dense = append(b.Dense, from.dense[lo*p.denseWidth():hi*p.denseWidth()]...)
+		b.Labels = append(b.Labels, from.Labels[lo:hi]...)
+		b.Dense = append(b.Dense, from.Dense[lo*p.DenseWidth():hi*p.DenseWidth()]...)
 		if !ones {
-			b.Weights = append(b.Weights, from.weights[lo:hi]...)
+			b.Weights = append(b.Weights, from.Weights[lo:hi]...)
 		}
-		if p.groupColumn != "" {
-			b.Groups = append(b.Groups, from.groups[lo:hi]...)
+		if p.Grouped() {
+			b.Groups = append(b.Groups, from.Groups[lo:hi]...)
 		}
-		if p.keepBad {
-			b.Bad = append(b.Bad, from.blanks[lo:hi]...)
+		if p.KeepBad {
+			b.Bad = append(b.Bad, from.Blanks[lo:hi]...)
 		}
 		first, last := part.keys(fields)
 		base := len(b.Index)
-		b.Offsets = appendShifted(b.Offsets, from.offsets[lo*fields+1:hi*fields+1], int32(base-first))
+		b.Offsets = examples.AppendShifted(b.Offsets, from.Offsets[lo*fields+1:hi*fields+1], int32(base-first))
 		b.Index = b.Index[:base+last-first]
-		m.table.Number(from.keys[first:last], b.Index[base:])
+		m.table.Number(from.Keys[first:last], b.Index[base:])
 		if !bagOnes {
-			b.BagWeights = append(b.BagWeights, from.bagWeights[first:last]...)
+			b.BagWeights = append(b.BagWeights, from.BagWeights[first:last]...)
 		}
-		for i := range p.pass {
+		for i := range p.Passed() {
 			for e := lo; e < hi; e++ {
-				at := e*len(p.pass) + i
-				b.Columns[i] = append(b.Columns[i], string(from.text[from.textEnds[at]:from.textEnds[at+1]]))
+				at := e*p.Passed() + i
+				b.Columns[i] = append(b.Columns[i], string(from.Text[from.TextEnds[at]:from.TextEnds[at+1]]))
 			}
 		}
 	}
@@ -147,7 +148,7 @@ func (m *batchMaker) fill(p *plan, d *draft) error {
 
 // keys are the keys of the part's examples: keys first to last-1 of the block.
 func (p part) keys(fields int) (first, last int) {
-	return int(p.block.offsets[int(p.lo)*fields]), int(p.block.offsets[int(p.hi)*fields])
+	return int(p.block.Offsets[int(p.lo)*fields]), int(p.block.Offsets[int(p.hi)*fields])
 }
 
 // allOnes says whether weights lo to hi-1 are 1, or there are no weights.

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
-
 	"aibox/reader/source"
+	"github.com/parquet-go/parquet-go"
 )
 
 // emptyBzip2 is what bzip2 makes of nothing.
@@ -85,7 +84,7 @@ func TestEmptyPartsOfParquet(t *testing.T) {
 		if err != nil || counts.Examples != 2 || counts.BytesRead != counts.BytesTotal {
 			t.Errorf("%v: %v, %+v", paths, err, counts)
 		}
-		if stored, err := StoredColumns(t.Context(), testOptions(s, paths...), []string{"B"}); err != nil || !stored[0].known() {
+		if stored, err := StoredColumns(t.Context(), testOptions(s, paths...), []string{"B"}); err != nil || stored[0] == (Stored{}) {
 			t.Errorf("%v: %v, %v", paths, stored, err)
 		}
 	}
@@ -161,7 +160,7 @@ func TestUnreadableFooterIsALoss(t *testing.T) {
 		if names, err := ColumnNames(t.Context(), testOptions(s, bad, good)); err != nil || len(names) != 2 {
 			t.Errorf("%s: the columns are %q, %v", name, names, err)
 		}
-		if stored, err := StoredColumns(t.Context(), testOptions(s, bad, good), []string{"B"}); err != nil || !stored[0].known() {
+		if stored, err := StoredColumns(t.Context(), testOptions(s, bad, good), []string{"B"}); err != nil || stored[0] == (Stored{}) {
 			t.Errorf("%s: %v, %v", name, stored, err)
 		}
 	}

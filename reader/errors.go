@@ -3,11 +3,14 @@ package reader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"aibox/internal/errkind"
 )
+
+// ErrNoExamples is returned (wrapped) where the input holds no example at all:
+// no URI, only empty files, or nothing but bad rows within the limits.
+var ErrNoExamples = errkind.New(errkind.Data, "no examples in the input")
 
 // InputError says that the input was read, but does not match the options and the
 // schema: it has another format, or its header lacks columns of the schema. Faults
@@ -22,18 +25,6 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ErrorKind sorts the error for exit codes and reports.
 func (*InputError) ErrorKind() errkind.Kind { return errkind.Data }
 
-// OptionsError says that options or schema contradict themselves or name what
-// the input does not have.
-type OptionsError struct{ Err error }
-
-func (e *OptionsError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the fault.
-func (e *OptionsError) Unwrap() error { return e.Err }
-
-// ErrorKind sorts the error for exit codes and reports.
-func (*OptionsError) ErrorKind() errkind.Kind { return errkind.Usage }
-
 // CursorError says that reading cannot start at Options.Start: the input or the options
 // are others than those of the reading that it comes from.
 type CursorError struct{ Err error }
@@ -45,10 +36,6 @@ func (e *CursorError) Unwrap() error { return e.Err }
 
 // ErrorKind sorts the error for exit codes and reports.
 func (*CursorError) ErrorKind() errkind.Kind { return errkind.Data }
-
-func optionsErrorf(format string, args ...any) error {
-	return &OptionsError{fmt.Errorf(format, args...)}
-}
 
 // AsInputError turns an error of no known kind into an InputError. Failed reads and
 // writes, a cancelled context and errors of documented kinds stay as they are.

@@ -12,6 +12,8 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/internal/panics"
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/source"
 )
@@ -19,12 +21,12 @@ import (
 // inputFile is one file of the input, checked against the schema.
 type inputFile struct {
 	source.File
-	number  int          // among the files that are not empty
-	from    int          // the first of its units that is read
-	cells   *cellMap     // delimited formats
-	parquet *parquetFile // Parquet
-	empty   bool         // there is nothing in it, not even a header
-	damaged *damage      // why nothing of the file can be read; nil: it can be read
+	number  int               // among the files that are not empty
+	from    int               // the first of its units that is read
+	cells   *examples.CellMap // delimited formats
+	parquet *parquetFile      // Parquet
+	empty   bool              // there is nothing in it, not even a header
+	damaged *faults.Damage    // why nothing of the file can be read; nil: it can be read
 }
 
 // openAhead is how many files are opened at the same time when headers and
@@ -76,7 +78,7 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 // openFiles lists the input and checks the header or footer of every file that is to be
 // read against the plan, so that a file of the wrong kind is found at once and not after
 // hours.
-func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, total int64, err error) {
+func openFiles(ctx context.Context, o *Options, p *examples.Plan) (files []*inputFile, total int64, err error) {
 	files, total, err = listFiles(ctx, o)
 	if err != nil {
 		return nil, 0, err
@@ -94,7 +96,7 @@ func openFiles(ctx context.Context, o *Options, p *plan) (files []*inputFile, to
 		needed = files[at.File:]
 		needed[0].from = at.Unit
 	}
-	shared := &sharedLeaves{byColumns: map[string]*parquetLeaves{}}
+	shared := examples.NewSharedLeaves()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)
 	for _, f := range needed {
@@ -132,10 +134,10 @@ func (f *inputFile) unreadable(err error) error {
 	if !damagedWhole(err) {
 		return err
 	}
-	f.damaged = &damage{cause: strings.TrimPrefix(err.Error(), f.URI+": "), bytes: f.Size, rows: -1, cut: cutShort(err)}
+	f.damaged = &faults.Damage{Cause: strings.TrimPrefix(err.Error(), f.URI+": "), Bytes: f.Size, Rows: -1, Cut: faults.CutShort(err)}
 	var footer *parquetcolumn.Fault
 	if errors.As(err, &footer) {
-		f.damaged.offset, f.damaged.cut = -1, footer.Cut
+		f.damaged.Offset, f.damaged.Cut = -1, footer.Cut
 	}
 	return nil
 }
@@ -163,9 +165,9 @@ func (f *inputFile) orDamage(ctx context.Context, o *Options, fault error) error
 }
 
 // check finds the plan's columns in the file.
-func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *sharedLeaves) error {
+func (f *inputFile) check(ctx context.Context, o *Options, p *examples.Plan, shared *examples.SharedLeaves) error {
 	switch {
-	case p.schema.Format == FormatParquet:
+	case p.Schema.Format == FormatParquet:
 		if f.Compression != source.NoCompression {
 			return fmt.Errorf("%s: a Parquet file compressed as a whole (%v) cannot be read; decompress it", f.URI, f.Compression)
 		}
@@ -175,15 +177,11 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		}
 		f.parquet = file
 		return nil
-	case !p.schema.Format.delimited():
-		return p.checkTokens()
+	case !p.Schema.Format.Delimited():
+		return p.CheckTokens()
 	}
 	var names []string
-	given := partitionsOf(f.URI)
-	if !p.schema.Format.separated() {
-		given = nil // the columns of criteo are always the same
-	}
-	if p.schema.Header {
+	if p.Schema.Header {
 		var err error
 		switch names, err = f.header(ctx, o, p); {
 		case errors.Is(err, errNothing):
@@ -192,25 +190,33 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *plan, shared *shar
 		case err != nil:
 			return f.unreadable(f.orDamage(ctx, o, err))
 		}
-	} else {
-		for i := range p.schema.Columns {
-			name := p.schema.Columns[i].Name
-			if !slices.ContainsFunc(given, func(g partition) bool { return g.name == name }) {
-				names = append(names, name)
-			}
-		}
 	}
-	cells, missing := p.mapCells(names, given)
-	if len(missing) > 0 {
-		if !p.schema.Header {
-			return p.noColumns(missing, fmt.Errorf("schema: there is no column %s; the columns are %s%s",
-				quoteSome(missing, maxNamed), quoteSome(names, maxListed), meantColumns(missing, names)))
-		}
-		return f.unreadable(f.orDamage(ctx, o, p.noColumns(missing, fmt.Errorf("%s: %s", f.URI, p.explainMissing(missing, names)))))
+	cells, err := p.MapCells(f.URI, names)
+	switch {
+	case err != nil && p.Schema.Header:
+		return f.unreadable(f.orDamage(ctx, o, err))
+	case err != nil:
+		return err
 	}
 	f.cells = cells
-	if p.keepUnlabelled && !p.schema.Header && cells.label >= 0 && cells.label < cells.cells && f.lacksLabel(ctx, o, p, cells) {
-		f.cells = cells.withoutLabel(p)
+	if p.MayLackLabel(cells) && f.lacksLabel(ctx, o, p, cells) {
+		f.cells = cells.WithoutLabel(p)
 	}
 	return nil
+}
+
+// rowsInFooters is how many rows the files have; -1 if they are not all Parquet.
+func rowsInFooters(files []*inputFile) (rows int64) {
+	for _, f := range files {
+		if f.parquet == nil {
+			return -1
+		}
+		rows += f.parquet.rows
+	}
+	return rows
+}
+
+// mixed says whether the files are not all compressed in the same way.
+func mixed(files []*inputFile) bool {
+	return slices.ContainsFunc(files, func(f *inputFile) bool { return f.Compression != files[0].Compression })
 }

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
 // fuzzText reads the data in one chunk and cut to pieces and expects the same
-// examples and bad rows, consistent counts, and rows within their bounds.
+// described and bad rows, consistent counts, and rows within their bounds.
 func fuzzText(f *testing.F, schema Schema, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed), uint8(0))
@@ -38,8 +39,8 @@ func fuzzText(f *testing.F, schema Schema, seeds ...string) {
 			if len(data) == 0 && uri == packedPath {
 				continue // an empty file there is a bad stream
 			}
-			if counts.Rows != counts.Examples+counts.BadRows || int64(len(examples(passes))) != counts.Examples {
-				t.Fatalf("%+v with %d examples", counts, len(examples(passes)))
+			if counts.Rows != counts.Examples+counts.BadRows || int64(len(described(passes))) != counts.Examples {
+				t.Fatalf("%+v with %d examples", counts, len(described(passes)))
 			}
 			got := dump(passes) + strings.ReplaceAll(bad.String(), filepath.Base(uri), "")
 			if err != nil {
@@ -58,7 +59,7 @@ func fuzzText(f *testing.F, schema Schema, seeds ...string) {
 var lostSize = regexp.MustCompile(`"lost_bytes":\d+(,"lost_rows":\d+)?|[^;]* rows in \d+ bytes`)
 
 func FuzzCriteo(f *testing.F) {
-	s := CriteoSchema()
+	s := rowschema.CriteoSchema()
 	s.Columns = append(s.Columns[:3:3], s.Columns[14:16]...)
 	fuzzText(f, s, "1\t2\t\tab\tcd\n0\t-1\t5\t\t\r\n\n", strings.Repeat("x", 90)+"\n1\t2\t\t\t")
 }
@@ -101,7 +102,7 @@ func FuzzParquet(f *testing.F) {
 		if flip == 0 && (err != nil || counts.Examples != 20) {
 			t.Fatalf("%+v %v", counts, err)
 		}
-		if err == nil && int64(len(examples(passes))) != counts.Examples {
+		if err == nil && int64(len(described(passes))) != counts.Examples {
 			t.Fatalf("%+v", counts)
 		}
 	})

@@ -2,7 +2,6 @@ package reader
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,22 +10,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"aibox/internal/nearest"
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/rowtext"
-	"aibox/reader/number"
 	"aibox/reader/source"
 )
 
 // This file reads the headers of delimited files. A header that does not match the
 // schema mostly means that the file is of another kind than the schema says, so the
 // errors try to tell which kind it is.
-
-const (
-	maxNamed  = 5  // how many missing columns an error names at most
-	maxListed = 12 // how many of the columns that the file has an error lists at most
-	// shownBytes is how much of a header or name an error shows.
-	shownBytes = 60
-)
 
 // errNothing says that a file is empty or holds only empty lines.
 var errNothing = errors.New("no header: there is nothing in the file")
@@ -53,7 +44,7 @@ func (f *inputFile) beginning(ctx context.Context, o *Options) (lines *rowtext.L
 
 // lacksLabel says whether a file without a header has no labels, which its first line tells: it has
 // one cell less than m. What cannot be read is found when the rows are read.
-func (f *inputFile) lacksLabel(ctx context.Context, o *Options, p *plan, m *cellMap) bool {
+func (f *inputFile) lacksLabel(ctx context.Context, o *Options, p *examples.Plan, m *examples.CellMap) bool {
 	lines, closeFile, err := f.beginning(ctx, o)
 	if err != nil {
 		return false
@@ -65,14 +56,13 @@ func (f *inputFile) lacksLabel(ctx context.Context, o *Options, p *plan, m *cell
 			return false
 		}
 		if line = rowtext.TrimBOM(line); len(line) > 0 {
-			cells, _ := p.split(m.cells+1).Split(line, m.cells+1)
-			return len(cells) == m.cells-1
+			return p.LacksOne(m, line)
 		}
 	}
 }
 
 // header returns the names in the file's first line, or errNothing.
-func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, error) {
+func (f *inputFile) header(ctx context.Context, o *Options, p *examples.Plan) ([]string, error) {
 	lines, closeFile, err := f.beginning(ctx, o)
 	if err != nil {
 		return nil, err
@@ -98,22 +88,22 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *plan) ([]string, 
 		return nil, fmt.Errorf("%s: no header: %s", f.URI, odd)
 	}
 	if tooLong {
-		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, shown(line))
+		return nil, fmt.Errorf("%s: the header is longer than %d bytes; it begins with %s", f.URI, o.MaxLineBytes, rowtext.Shown(line))
 	}
-	cells, ok := p.split(0).Split(line, len(line)+1)
+	cells, ok := p.Split(0).Split(line, len(line)+1)
 	switch {
 	case !utf8.Valid(line):
-		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, rowtext.InvalidAt(line)+1, shown(line))
+		return nil, fmt.Errorf("%s: the header is not UTF-8 (byte %d): %s", f.URI, rowtext.InvalidAt(line)+1, rowtext.Shown(line))
 	case !ok:
-		return nil, fmt.Errorf("%s: the header has bad quoting (a quoted cell must end on its line): %s", f.URI, shown(line))
+		return nil, fmt.Errorf("%s: the header has bad quoting (a quoted cell must end on its line): %s", f.URI, rowtext.Shown(line))
 	}
 	names := make([]string, len(cells))
 	for i, cell := range cells {
 		names[i] = strings.TrimSpace(string(cell))
 	}
 	for i, name := range names {
-		if slices.Contains(names[:i], name) && p.needs(name) {
-			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, shown([]byte(name)))
+		if slices.Contains(names[:i], name) && p.Needs(name) {
+			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, rowtext.Shown([]byte(name)))
 		}
 	}
 	return names, nil
@@ -138,98 +128,4 @@ func oddText(line []byte) string {
 		return `its lines end with a bare CR (\r), which aibox does not take as a line end; convert it first: tr '\r' '\n'`
 	}
 	return ""
-}
-
-// needs says whether the plan uses the column.
-func (p *plan) needs(name string) bool {
-	return name == p.labelColumn || name == p.weightColumn || name == p.groupColumn || slices.Contains(p.pass, name) ||
-		slices.ContainsFunc(p.dense, func(c denseColumn) bool { return c.name == name }) ||
-		slices.ContainsFunc(p.fields, func(c fieldColumn) bool { return c.name == name })
-}
-
-// explainMissing says which columns the header lacks, what it has, and what may be
-// the reason.
-func (p *plan) explainMissing(missing, names []string) string {
-	text := fmt.Sprintf("the header has no column %s; its columns are %s",
-		quoteSome(p.schemaOrder(missing), maxNamed), quoteSome(names, maxListed))
-	if len(names) == 1 {
-		for _, other := range []byte(",;\t|") {
-			if other != p.schema.Delimiter && strings.IndexByte(names[0], other) >= 0 {
-				return fmt.Sprintf("%s. The header is one cell: is the delimiter %q?", text, other)
-			}
-		}
-	}
-	if !slices.ContainsFunc(names, p.needs) && slices.ContainsFunc(names, isNumber) {
-		return text + ". The first line looks like data: if the files have no header, say header: false and list every column in order"
-	}
-	return text + meantColumns(missing, names)
-}
-
-// meantColumns is the end of a message about missing columns: it suggests the column
-// that was probably meant by one of them; "" if no name is similar.
-func meantColumns(missing, names []string) string {
-	for _, name := range missing {
-		near := nearest.Name(name, names)
-		if near == "" {
-			continue
-		}
-		text := fmt.Sprintf(". Did you mean %s instead of %s?", shown([]byte(near)), shown([]byte(name)))
-		if nearest.Plain(near) == nearest.Plain(name) {
-			text += " Names are compared exactly, including upper and lower case"
-		}
-		return text
-	}
-	return ""
-}
-
-// noColumns returns err, which is about columns that the input lacks, with its kind.
-// If a missing column is one that the caller asks for in addition to the schema, the
-// options are at fault, and not the input.
-func (p *plan) noColumns(missing []string, err error) error {
-	if p.asked && slices.ContainsFunc(missing, func(name string) bool { return slices.Contains(p.pass, name) }) {
-		return &OptionsError{err}
-	}
-	return err
-}
-
-// schemaOrder sorts names as the schema lists them, with other names after them.
-func (p *plan) schemaOrder(names []string) []string {
-	place := func(name string) int {
-		if i := p.schema.column(name); i >= 0 {
-			return i
-		}
-		return len(p.schema.Columns)
-	}
-	sorted := slices.Clone(names)
-	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
-	return sorted
-}
-
-func isNumber(cell string) bool {
-	_, ok := number.Float64(number.Trim([]byte(cell)))
-	return ok
-}
-
-// quoteSome lists names for an error, at most as many as most says.
-func quoteSome(names []string, most int) string {
-	var quoted []string
-	for _, name := range names[:min(len(names), most)] {
-		quoted = append(quoted, shown([]byte(name)))
-	}
-	text := strings.Join(quoted, ", ")
-	if rest := len(names) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
-}
-
-// quoteAll lists names for an error.
-func quoteAll(names []string) string { return quoteSome(names, len(names)) }
-
-// shown is the beginning of a text in quotation marks.
-func shown(text []byte) string {
-	if len(text) <= shownBytes {
-		return fmt.Sprintf("%q", text)
-	}
-	return fmt.Sprintf("%q…", strings.ToValidUTF8(string(text[:shownBytes]), ""))
 }

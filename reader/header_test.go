@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"aibox/reader/source"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -8,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
-
-	"aibox/reader/source"
 )
 
 // inUTF16 encodes text, little-endian, with a byte order mark.

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/internal/faults"
+	"aibox/reader/rowschema"
 )
 
 // hiveSchema has a column of every role; dt and hour are no columns of the files.
@@ -18,7 +21,7 @@ func hiveSchema(format Format) Schema {
 	return Schema{Format: format, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "x", Role: RoleDense, Missing: 7}, {Name: "w", Role: RoleWeight},
 		{Name: "site", Role: RoleSparse}, {Name: "tags", Role: RoleSparse, Separator: "|"}, {Name: "note"},
-		{Name: "bin", Role: RoleDense, Transforms: []Transform{{Kind: TransformBucketize, Boundaries: []float64{1}}}},
+		{Name: "bin", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{1}}}},
 		{Name: "dt", Role: RoleSparse}, {Name: "hour", Role: RoleDense, Missing: -1},
 	}}
 }
@@ -54,7 +57,7 @@ func TestHiveText(t *testing.T) {
 		o := testOptions(hiveSchema(FormatTSV), uri)
 		o.GroupBy, o.PassThrough = "site", []string{"site", "note", "dt", "hour"}
 		passes, counts := mustRead(t, o)
-		if counts.Examples != 3 || counts.BadRows != 2 || counts.Bad[0].Reason != ReasonNumber || counts.Bad[1].Reason != ReasonNoLabel {
+		if counts.Examples != 3 || counts.BadRows != 2 || counts.Bad[0].Reason != faults.ReasonNumber || counts.Bad[1].Reason != faults.ReasonNoLabel {
 			t.Fatalf("%s: %+v", uri, counts)
 		}
 		day := "2026-11-20 10:00%"
@@ -76,7 +79,7 @@ func TestHiveText(t *testing.T) {
 			}
 			want = append(want, line)
 		}
-		for i, got := range examples(passes) {
+		for i, got := range described(passes) {
 			if !strings.HasPrefix(got, want[i]+" g") { // the group follows
 				t.Errorf("%s: example %d is\n%s\nwant\n%s", uri, i, got, want[i])
 			}
@@ -159,10 +162,10 @@ func TestNullValues(t *testing.T) {
 func TestQuoting(t *testing.T) {
 	for _, c := range []struct {
 		format  Format
-		quoting Quoting
+		quoting rowschema.Quoting
 		value   string
 	}{
-		{FormatCSV, QuotingDefault, "a b"}, {FormatCSV, QuotingNone, `"a b"`}, {FormatTSV, QuotingDefault, `"a b"`}, {FormatTSV, QuotingRFC4180, "a b"},
+		{FormatCSV, rowschema.QuotingDefault, "a b"}, {FormatCSV, rowschema.QuotingNone, `"a b"`}, {FormatTSV, rowschema.QuotingDefault, `"a b"`}, {FormatTSV, rowschema.QuotingRFC4180, "a b"},
 	} {
 		s := Schema{Format: c.format, Delimiter: ';', Quoting: c.quoting, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "c", Role: RoleSparse}}}
 		passes, counts := mustRead(t, testOptions(s, write(t, t.TempDir(), "a", []byte("1;\"a b\"\n"))))
@@ -179,7 +182,7 @@ func TestIgnoredColumnsMayHoldAnything(t *testing.T) {
 	path := write(t, t.TempDir(), "a.csv", []byte("1,1,a,b,\xff\xfe\n1,1,a,b,\"\xff\"\n1,1,\xff,b,\xfe\n"))
 	o := testOptions(s, path)
 	_, counts := mustRead(t, o)
-	if counts.Examples != 2 || counts.Bad[0].Reason != ReasonUTF8 || !strings.Contains(counts.Bad[0].Example.Detail, "column c: byte 5") {
+	if counts.Examples != 2 || counts.Bad[0].Reason != faults.ReasonUTF8 || !strings.Contains(counts.Bad[0].Example.Detail, "column c: byte 5") {
 		t.Errorf("%+v", counts)
 	}
 	o.PassThrough = []string{"raw"}

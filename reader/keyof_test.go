@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"aibox/reader/rowschema"
 )
 
 // TestKeyOf: the key of a value is the one that reading a row with it yields.
 func TestKeyOf(t *testing.T) {
-	bucketized := Column{Name: "age", Role: RoleDense, Transforms: []Transform{{Kind: TransformLog1p}, {Kind: TransformBucketize, Boundaries: []float64{1, 2, 3}}}}
+	bucketized := Column{Name: "age", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformLog1p}, {Kind: rowschema.TransformBucketize, Boundaries: []float64{1, 2, 3}}}}
 	table := Schema{Format: FormatTSV, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleSparse, Space: "id"},
 		{Name: "tags", Role: RoleSparse, Separator: "|", WeightSeparator: ":"}, bucketized,
@@ -28,7 +30,7 @@ func TestKeyOf(t *testing.T) {
 		{table, "tags", "q", "1\t\tq:0.5\t\n"},
 		{table, "age", "9.5", "1\t\t\t9.5\n"},
 		{table, "age", " 0 ", "1\t\t\t0\n"},
-		{Schema{Format: FormatLibSVM}, LibSVMColumn, "007", "1 7:1\n"},
+		{Schema{Format: FormatLibSVM}, rowschema.LibSVMColumn, "007", "1 7:1\n"},
 		{svm, "user", "0123", "1 123:1\n"},
 		{svm, "item", "42", "1 042:1\n"},
 		{ffm, "a", "12", "1 0:12:1\n"},

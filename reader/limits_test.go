@@ -11,7 +11,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"aibox/reader/internal/faults"
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/rowwriter"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -132,12 +135,14 @@ func TestOpenNamesTheFault(t *testing.T) {
 		"unknown comparison":             with(func(o *Options) { o.Schema.Label = LabelRule{Column: "y", Op: "~"} }),
 		"batch size":                     with(func(o *Options) { o.BatchSize = 0 }),
 		"unknown compression":            with(func(o *Options) { o.Compression = "rar" }),
-		"run Scan":                       with(func(o *Options) { o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformStandardize}} }),
+		"run Scan": with(func(o *Options) {
+			o.Schema.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformStandardize}}
+		}),
 		"must be the last": with(func(o *Options) {
-			o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformBucketize, Boundaries: []float64{1}}, {}}
+			o.Schema.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{1}}, {}}
 		}),
 		"must ascend": with(func(o *Options) {
-			o.Schema.Columns[1].Transforms = []Transform{{Kind: TransformBucketize, Boundaries: []float64{1, 1}}}
+			o.Schema.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{1, 1}}}
 		}),
 		"nothing to learn from":           testOptions(Schema{Format: FormatCSV, Columns: []Column{{Name: "y", Role: RoleLabel}}}, data),
 		"needs the column's field number": testOptions(Schema{Format: FormatLibFFM, Columns: []Column{{Name: "a", Role: RoleSparse}}}, data),
@@ -146,7 +151,7 @@ func TestOpenNamesTheFault(t *testing.T) {
 			{Name: "b", Role: RoleSparse, HasIndexRange: true, IndexRange: [2]int64{5, 9}}}}, data),
 		"only be grouped by": func() Options {
 			o := testOptions(Schema{Format: FormatLibSVM}, data)
-			o.GroupBy = LibSVMColumn
+			o.GroupBy = rowschema.LibSVMColumn
 			return o
 		}(),
 		data: testOptions(Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "x", Role: RoleDense}}}, data),
@@ -165,7 +170,7 @@ func TestQuarantineIsJSON(t *testing.T) {
 	var garbage bytes.Buffer
 	garbage.WriteString("1,1,a,b\n")
 	for i := range uint64(2000) {
-		garbage.WriteByte(byte(random(1, 1, 1, i)))
+		garbage.WriteByte(byte(hashes.Random(1, 1, 1, i)))
 	}
 	var bad bytes.Buffer
 	o := testOptions(adSchema(), write(t, t.TempDir(), "data", garbage.Bytes()))
@@ -177,7 +182,7 @@ func TestQuarantineIsJSON(t *testing.T) {
 	}
 	for _, line := range lines {
 		var row BadRow
-		if err := json.Unmarshal([]byte(line), &row); err != nil || !utf8.ValidString(line) || row.Reason == reasonNone || row.Line < 2 {
+		if err := json.Unmarshal([]byte(line), &row); err != nil || !utf8.ValidString(line) || row.Reason == faults.None || row.Line < 2 {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -214,7 +219,7 @@ func TestHugeLineTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, counts := mustRead(t, o)
 	runtime.ReadMemStats(&after)
-	if counts.Examples != 1 || counts.BadRows != 1 || counts.Bad[0].Reason != ReasonTooLong {
+	if counts.Examples != 1 || counts.BadRows != 1 || counts.Bad[0].Reason != faults.ReasonTooLong {
 		t.Fatalf("%+v", counts)
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 20<<20 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/source"
 )
 
@@ -54,7 +55,7 @@ func TestHoleIsWeighed(t *testing.T) {
 				if got != want {
 					t.Errorf("%s, %s: chunks of %d bytes give %s, want %s", name, file, chunk, got, want)
 				}
-				if counts.BadRows != c.bad || counts.Bad[0].Reason != ReasonTooLong || (c.bytes == 0) != (len(counts.Lost) == 0) {
+				if counts.BadRows != c.bad || counts.Bad[0].Reason != faults.ReasonTooLong || (c.bytes == 0) != (len(counts.Lost) == 0) {
 					t.Fatalf("%s, %s, chunks of %d: %+v", name, file, chunk, counts)
 				}
 				if c.bytes == 0 {

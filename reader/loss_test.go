@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"aibox/internal/testseed"
+	"aibox/reader/internal/faults"
+	"aibox/reader/internal/hashes"
 	"aibox/reader/source"
 )
 
@@ -44,7 +46,7 @@ func packedFiles(t *testing.T) map[string][]byte {
 func noisyRows(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {
-		fmt.Fprintf(&b, "%d,%d,a%x,b\n", i%2, i%7, random(1, 1, 1, uint64(i)))
+		fmt.Fprintf(&b, "%d,%d,a%x,b\n", i%2, i%7, hashes.Random(1, 1, 1, uint64(i)))
 	}
 	return b.Bytes()
 }
@@ -149,7 +151,7 @@ func TestDamagedRowsOfParquetAreCounted(t *testing.T) {
 		t.Errorf("%+v, %v of the file", l, share)
 	}
 	var row BadRow
-	if err := json.Unmarshal(out.Bytes(), &row); err != nil || row.Reason != ReasonStream || row.LostRows != l.Rows || row.URI != path {
+	if err := json.Unmarshal(out.Bytes(), &row); err != nil || row.Reason != faults.ReasonStream || row.LostRows != l.Rows || row.URI != path {
 		t.Errorf("in quarantine is %s (%v)", out.String(), err)
 	}
 	if !strings.Contains(log.String(), "data are lost") || !strings.Contains(log.String(), fmt.Sprint("lost_rows=", l.Rows)) {

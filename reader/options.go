@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"aibox/internal/cores"
+	"aibox/reader/internal/examples"
 	"aibox/reader/source"
 )
 
@@ -62,7 +63,7 @@ type Options struct {
 	// MaxBadRows is how many rows may be bad, including lost ones, and
 	// MaxBadFraction which share of all rows may be bad. The share is checked at the
 	// end of the input; reading ends earlier if even a rest without bad rows could not
-	// bring it within the limit (see pace). MaxLostFraction is the share of the
+	// bring it within the limit (see package faults). MaxLostFraction is the share of the
 	// input's stored bytes that may be lost (see Loss). A negative value means no
 	// limit; the zero values tolerate no bad row and no loss.
 	MaxBadRows      int64
@@ -112,8 +113,8 @@ const (
 
 // withDefaults checks the options and returns them with the defaults filled in.
 func (o Options) withDefaults() (Options, error) {
-	var faults []error
-	report := func(format string, args ...any) { faults = append(faults, fmt.Errorf("reader: "+format, args...)) }
+	var wrong []error
+	report := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("reader: "+format, args...)) }
 	if o.Sources == nil {
 		report("no Sources")
 	}
@@ -162,8 +163,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if len(faults) > 0 {
-		return o, &OptionsError{errors.Join(faults...)}
+	if len(wrong) > 0 {
+		return o, &OptionsError{Err: errors.Join(wrong...)}
 	}
 	return o, nil
+}
+
+// compile makes the plan for training and prediction. Its errors are *OptionsError.
+func compile(o *Options) (*examples.Plan, error) {
+	return examples.New(examples.Wish{
+		Schema: o.Schema, GroupBy: o.GroupBy, PassThrough: o.PassThrough, KeepLists: o.KeepLists, PlainLists: o.PlainLists,
+		KeepUnlabelled: o.KeepUnlabelled, KeepBadRows: o.KeepBadRows, OneByOne: o.oneByOne,
+	})
 }

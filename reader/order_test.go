@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"aibox/reader/internal/rowwriter"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -46,7 +47,7 @@ func TestCompressionDoesNotMatter(t *testing.T) {
 		path := write(t, dir, name, packed(t, source.CompressionOf(name), data))
 		for _, chunk := range []int64{700, 3001, 1 << 20} {
 			for _, threads := range []int{1, 4} {
-				o := testOptions(CriteoSchema(), path)
+				o := testOptions(rowschema.CriteoSchema(), path)
 				o.ChunkBytes, o.Threads, o.MaxLineBytes = chunk, threads, 1000
 				var bad bytes.Buffer
 				o.Quarantine, o.QuarantineRows = &bad, 100
@@ -84,7 +85,7 @@ func TestBrokenFileIsOneLoss(t *testing.T) {
 	} {
 		path := write(t, dir, c.name, c.do(packed(t, source.CompressionOf(c.name), good)))
 		next := write(t, dir, "next", criteoLines(10))
-		o := testOptions(CriteoSchema(), path, next)
+		o := testOptions(rowschema.CriteoSchema(), path, next)
 		o.ChunkBytes = 10_000
 		passes, counts := mustRead(t, o)
 		if len(counts.Lost) != 1 {
@@ -99,7 +100,7 @@ func TestBrokenFileIsOneLoss(t *testing.T) {
 		if lost.URI != path || lost.Bytes == 0 || lost.Cause == "" {
 			t.Errorf("%s: %v", c.name, lost)
 		}
-		if n := len(examples(passes)); int64(n) != counts.Examples {
+		if n := len(described(passes)); int64(n) != counts.Examples {
 			t.Errorf("%s: %d examples, counted %d", c.name, n, counts.Examples)
 		}
 		if counts.BytesRead != counts.BytesTotal {
@@ -126,7 +127,7 @@ func TestParquetRowGroups(t *testing.T) {
 				counts.BytesRead != counts.BytesTotal {
 				t.Fatalf("%+v", counts)
 			}
-			got := strings.Join(examples(passes), "\n")
+			got := strings.Join(described(passes), "\n")
 			if want == "" {
 				want = got
 			}
@@ -143,10 +144,10 @@ func TestParquetRowGroups(t *testing.T) {
 func TestShuffle(t *testing.T) {
 	path := write(t, t.TempDir(), "data", criteoLines(100))
 	read := func(change func(o *Options)) []string {
-		o := testOptions(CriteoSchema(), path)
+		o := testOptions(rowschema.CriteoSchema(), path)
 		change(&o)
 		passes, _ := mustRead(t, o)
-		return examples(passes)
+		return described(passes)
 	}
 	plain := read(func(*Options) {})
 	first := read(func(o *Options) { o.ShuffleBuffer = 30 })
@@ -175,7 +176,7 @@ func TestShuffle(t *testing.T) {
 
 func TestSamplingAndLimit(t *testing.T) {
 	path := write(t, t.TempDir(), "data", criteoLines(2000))
-	o := testOptions(CriteoSchema(), path)
+	o := testOptions(rowschema.CriteoSchema(), path)
 	_, all := mustRead(t, o)
 	o.NegativeSampling = 0.25
 	_, counts := mustRead(t, o)
@@ -190,12 +191,12 @@ func TestSamplingAndLimit(t *testing.T) {
 	}
 	first, _ := mustRead(t, o)
 	o.Epoch = 1
-	if second, _ := mustRead(t, o); slices.Equal(examples(first), examples(second)) {
+	if second, _ := mustRead(t, o); slices.Equal(described(first), described(second)) {
 		t.Error("both epochs keep the same negatives")
 	}
 	o.Limit = 10
 	passes, counts := mustRead(t, o)
-	if counts.Examples != 10 || len(examples(passes)) != 10 || counts.BytesRead == counts.BytesTotal {
+	if counts.Examples != 10 || len(described(passes)) != 10 || counts.BytesRead == counts.BytesTotal {
 		t.Errorf("%+v", counts)
 	}
 }
@@ -203,10 +204,10 @@ func TestSamplingAndLimit(t *testing.T) {
 func TestScan(t *testing.T) {
 	schema := Schema{Format: FormatCSV, Columns: []Column{
 		{Name: "y", Role: RoleLabel},
-		{Name: "a", Role: RoleDense, Transforms: []Transform{{Kind: TransformClip, Min: 0, Max: 10}, {Kind: TransformStandardize}}},
-		{Name: "b", Role: RoleDense, Transforms: []Transform{{Kind: TransformStandardize, Mean: 1, Std: 2, HasMeanStd: true}}},
-		{Name: "c", Role: RoleDense, Transforms: []Transform{{Kind: TransformStandardize}, {Kind: TransformBucketize, Boundaries: []float64{0}}}},
-		{Name: "d", Role: RoleDense, Transforms: []Transform{{Kind: TransformStandardize}}},
+		{Name: "a", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformClip, Min: 0, Max: 10}, {Kind: rowschema.TransformStandardize}}},
+		{Name: "b", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize, Mean: 1, Std: 2, HasMeanStd: true}}},
+		{Name: "c", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize}, {Kind: rowschema.TransformBucketize, Boundaries: []float64{0}}}},
+		{Name: "d", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize}}},
 	}}
 	// A row that is bad for another column does not count.
 	path := write(t, t.TempDir(), "data", []byte("1,2,5,1,\n0,4,,1,\n1,99,5,,\n0,,5,1,\n0,7,x,3,\n"))
@@ -256,7 +257,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		for _, uri := range []string{text, gz} {
 			for _, cancelled := range []bool{false, true} {
 				ctx, cancel := context.WithCancel(t.Context())
-				o := testOptions(CriteoSchema(), uri, uri)
+				o := testOptions(rowschema.CriteoSchema(), uri, uri)
 				o.ChunkBytes, o.Threads, o.BatchSize = 2000, 3, 20
 				r, err := Open(ctx, o)
 				if err != nil {
@@ -293,7 +294,7 @@ func TestInterruptedNextGoesOn(t *testing.T) {
 	path := write(t, t.TempDir(), "data", criteoLines(300))
 	for i := range 40 { // whether a cancelled context is noticed first is a matter of chance
 		shuffle := 40 * (i % 2)
-		o := testOptions(CriteoSchema(), path)
+		o := testOptions(rowschema.CriteoSchema(), path)
 		o.ShuffleBuffer, o.ChunkBytes, o.BatchSize = shuffle, 1000, 16
 		if i%4 >= 2 { // a call whose context is cancelled finds the end of the input
 			o.ChunkBytes, o.Limit = 1<<20, 90

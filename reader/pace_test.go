@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aibox/internal/testseed"
+	"aibox/reader/internal/hashes"
 	"aibox/reader/source"
 )
 
@@ -63,7 +64,7 @@ func TestGoodInputsAreReadToTheEnd(t *testing.T) {
 				if c.bad(i) {
 					text.WriteString(c.row + "\n")
 				} else {
-					fmt.Fprintf(&text, "%d,1,%x,b\n", i%2, random(1, 1, 1, uint64(i)))
+					fmt.Fprintf(&text, "%d,1,%x,b\n", i%2, hashes.Random(1, 1, 1, uint64(i)))
 				}
 			}
 			path, schema := writeAdRows(t, name, text.Bytes())

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"aibox/internal/panics"
+	"aibox/reader/rowschema"
 )
 
 // TestPanicsEndReading: a panic of the planner, a worker or a decompressor ends
@@ -20,7 +21,7 @@ func TestPanicsEndReading(t *testing.T) {
 		"worker":       {plain, func(_ *Options, files []*inputFile) []*inputFile { files[0].cells = nil; return files }},
 		"decompressor": {gz, func(o *Options, files []*inputFile) []*inputFile { o.ChunkBytes = -1; return files }},
 	} {
-		o, err := testOptions(CriteoSchema(), c.path).withDefaults()
+		o, err := testOptions(rowschema.CriteoSchema(), c.path).withDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}

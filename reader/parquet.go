@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 
+	"aibox/reader/internal/examples"
 	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/source"
 )
@@ -20,14 +18,10 @@ import (
 
 // parquetFile is a Parquet file whose footer fits the plan.
 type parquetFile struct {
-	leaves *parquetLeaves // shared by files with the same columns; nil in a file without rows
-	groups []int64        // rows of each row group
+	leaves *examples.Leaves // shared by files with the same columns; nil in a file without rows
+	groups []int64          // rows of each row group
 	rows   int64
 }
-
-// parquetLeaves says in which leaf column of a file each of a plan's columns is. A
-// nil leaf means that the file has no label.
-type parquetLeaves = planned[*parquetcolumn.Leaf]
 
 // openParquet opens a file and parses its footer. What is wrong with its contents is an
 // *InputError.
@@ -42,7 +36,7 @@ func openParquet(ctx context.Context, s *source.Sources, f source.File) (*parque
 // checkParquet reads the footer and finds the plan's columns.
 //
 // A file without rows may have any columns, or none.
-func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan, shared *sharedLeaves) (*parquetFile, error) {
+func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *examples.Plan, shared *examples.SharedLeaves) (*parquetFile, error) {
 	open, err := openParquet(ctx, s, f)
 	if err != nil {
 		return nil, err
@@ -56,83 +50,10 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *plan
 		if err != nil || file.rows == 0 {
 			return err
 		}
-		leaves, err := findLeaves(open, p, partitionsOf(f.URI))
-		err = errors.Join(err, open.Check(leaves.all()))
-		file.leaves = shared.of(&leaves)
+		file.leaves, err = shared.Find(open, p)
 		return err
 	})
 	return file, errors.Join(err, open.Close())
-}
-
-// sharedLeaves keeps one copy of the leaves that many files have in common: thousands
-// of files mostly have the same columns, and a leaf keeps a part of the footer that it
-// comes from in memory.
-type sharedLeaves struct {
-	mu        sync.Mutex
-	byColumns map[string]*parquetLeaves
-}
-
-// of returns the shared leaves that equal these ones.
-func (s *sharedLeaves) of(l *parquetLeaves) *parquetLeaves {
-	var key strings.Builder
-	for _, leaf := range l.all() {
-		if leaf != nil {
-			key.WriteString(leaf.Key())
-		}
-		key.WriteByte('\n')
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if same := s.byColumns[key.String()]; same != nil {
-		return same
-	}
-	s.byColumns[key.String()] = l
-	return l
-}
-
-// findLeaves looks the plan's columns up in the file's schema.
-func findLeaves(file *parquetcolumn.File, p *plan, given []partition) (parquetLeaves, error) {
-	var faults []error
-	var missing []string
-	w := p.wanted()
-	if p.raw {
-		w.label = wanted{} // at most the label's text is used, as that of a pass-through column
-	}
-	leaves := mapped(&w, func(w wanted) *parquetcolumn.Leaf {
-		if w.name == "" {
-			return nil
-		}
-		if file.Has(w.name) {
-			leaf, err := file.Find(w.name)
-			if err == nil && leaf.List && !w.list {
-				err = fmt.Errorf("column %q is a list; only sparse columns may be", w.name)
-				if w.name == p.groupColumn {
-					err = fmt.Errorf("column %q is a list, so it cannot say the groups of the group AUC (data.group_by)", w.name)
-				}
-			}
-			if err != nil {
-				faults = append(faults, err)
-				return nil
-			}
-			return leaf
-		}
-		if i := slices.IndexFunc(given, func(g partition) bool { return g.name == w.name }); i >= 0 {
-			return parquetcolumn.Given(w.name, given[i].value)
-		}
-		missing = append(missing, w.name)
-		if !w.optional {
-			names := file.Names()
-			faults = append(faults, fmt.Errorf("no column %q; the columns are %s%s", w.name, quoteAll(names), meantColumns([]string{w.name}, names)))
-		}
-		return nil
-	})
-	if len(faults) == 0 {
-		return leaves, nil
-	}
-	if p.raw && !p.asked {
-		faults = append(faults, errors.New("leave these columns out by --columns"))
-	}
-	return leaves, p.noColumns(missing, errors.Join(faults...))
 }
 
 // planRowGroups submits the row groups of a file; false means that reading has

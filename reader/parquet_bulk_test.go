@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 )
 
 // bulkRow has columns of all types that are simple and some that are not.
@@ -32,7 +35,7 @@ type bulkRow struct {
 // makeBulkRows makes rows, some of which are bad.
 func makeBulkRows(n int) (rows []bulkRow) {
 	for i := range n {
-		draw := func(n uint64, stream uint64) uint64 { return random(7, 8, stream, uint64(i)) % n }
+		draw := func(n uint64, stream uint64) uint64 { return hashes.Random(7, 8, stream, uint64(i)) % n }
 		some := func(stream uint64) bool { return draw(5, 100+stream) > 0 }
 		var r bulkRow
 		if draw(50, 1) > 0 {
@@ -95,8 +98,8 @@ func bulkSchema() Schema {
 	for _, name := range []string{"double", "double_d", "float", "int", "unsigned", "decimal"} {
 		s.Columns = append(s.Columns, Column{Name: name, Role: RoleDense, Missing: -1})
 	}
-	s.Columns[1].Transforms = []Transform{{Kind: TransformLog1p}}
-	s.Columns[2].Transforms = []Transform{{Kind: TransformClip, Min: 3, Max: 50}}
+	s.Columns[1].Transforms = []rowschema.Transform{{Kind: rowschema.TransformLog1p}}
+	s.Columns[2].Transforms = []rowschema.Transform{{Kind: rowschema.TransformClip, Min: 3, Max: 50}}
 	for _, name := range []string{"text", "text_d", "required", "bytes", "key", "small", "real", "flag", "list"} {
 		s.Columns = append(s.Columns, Column{Name: name, Role: RoleSparse})
 	}

@@ -147,8 +147,8 @@ func TestDamagedPageLosesTheRestOfItsRowGroup(t *testing.T) {
 		t.Errorf("%v, want a LostDataError", err)
 	}
 	o.Schema.Columns = s.Columns[:2] // without the damaged column
-	if passes, _ := mustRead(t, o); len(examples(passes)) != 300 {
-		t.Errorf("%d examples", len(examples(passes)))
+	if passes, _ := mustRead(t, o); len(described(passes)) != 300 {
+		t.Errorf("%d examples", len(described(passes)))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"aibox/reader/rowschema"
 )
 
 // TestPassMemoryBytes compares what a pass says it takes with what the heap grows
@@ -46,7 +48,7 @@ func TestPassMemoryBytes(t *testing.T) {
 
 // TestRowsAreInOrderOfFirstUse checks what Batch and Pass promise.
 func TestRowsAreInOrderOfFirstUse(t *testing.T) {
-	o := testOptions(CriteoSchema(), write(t, t.TempDir(), "data", criteoLines(500)))
+	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "data", criteoLines(500)))
 	o.BatchSize, o.BatchesPerPass = 30, 3
 	passes, _ := mustRead(t, o)
 	for _, p := range passes {

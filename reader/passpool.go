@@ -1,5 +1,7 @@
 package reader
 
+import "aibox/reader/internal/examples"
+
 // passPool keeps passes that were given back, for their memory.
 type passPool = freeList[*Pass]
 
@@ -40,21 +42,21 @@ func room[T any](s []T, n int) []T {
 }
 
 // reset empties a mini-batch and gives it room for n examples with that many features.
-func (b *Batch) reset(p *plan, n, features int) {
+func (b *Batch) reset(p *examples.Plan, n, features int) {
 	b.N, b.made = n, false
 	b.Labels = room(b.Labels, n)
-	b.Dense = room(b.Dense, n*p.denseWidth())
-	b.Offsets = append(room(b.Offsets, n*len(p.fields)+1), 0)
+	b.Dense = room(b.Dense, n*p.DenseWidth())
+	b.Offsets = append(room(b.Offsets, n*p.Fields()+1), 0)
 	b.Index = room(b.Index, features)
 	b.Weights, b.BagWeights = nil, nil
-	if p.groupColumn != "" {
+	if p.Grouped() {
 		b.Groups = room(b.Groups, n)
 	}
-	if p.keepBad {
+	if p.KeepBad {
 		b.Bad = room(b.Bad, n)
 	}
-	if len(p.pass) > 0 && b.Columns == nil {
-		b.Columns = make([][]string, len(p.pass))
+	if p.Passed() > 0 && b.Columns == nil {
+		b.Columns = make([][]string, p.Passed())
 	}
 	for i := range b.Columns {
 		b.Columns[i] = room(b.Columns[i], n)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/rowtext"
 )
 
@@ -23,8 +25,8 @@ type RawReader struct {
 // RawColumns returns the names of the input's columns, and adds them to a schema that
 // has no columns.
 func RawColumns(ctx context.Context, o *Options) ([]string, error) {
-	if s := o.Schema.withDefaults(); len(s.Columns) > 0 {
-		return s.columnNames(), nil
+	if s := o.Schema.WithDefaults(); len(s.Columns) > 0 {
+		return s.ColumnNames(), nil
 	}
 	names, err := ColumnNames(ctx, *o)
 	if err != nil {
@@ -47,38 +49,21 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 	if _, err := RawColumns(ctx, &o); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(o.Schema.check()...); err != nil {
-		return nil, optionsErrorf("reader: %w", err)
+	if err := o.Schema.ValidateRows(); err != nil {
+		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
-	s := o.Schema.withDefaults()
-	p := &plan{
-		schema: s, raw: true, pass: names, keepUnlabelled: true, keepLists: o.KeepLists, plainLists: true, labelColumn: s.labelColumn(),
-		weightedBags: s.Format.Indexed(),
-	}
-	rows, err := openRows(ctx, &o, p)
+	s := o.Schema.WithDefaults()
+	rows, err := openRows(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, false))
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}
 	r := &RawReader{rows: rows, names: names, cells: make([][]byte, len(names)), bags: make([]*Column, len(names))}
 	for i, name := range names {
-		if at := s.column(name); at >= 0 && s.Format.separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
+		if at := s.ColumnIndex(name); at >= 0 && s.Format.Separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
 			r.bags[i] = &s.Columns[at]
 		}
 	}
 	return r, nil
-}
-
-// columnNames are the names of the columns that rows have; LibSVM and LibFFM
-// have a label without naming it.
-func (s *Schema) columnNames() []string {
-	var names []string
-	if label := s.labelColumn(); label != "" && s.column(label) < 0 && s.Format.Indexed() {
-		names = append(names, label)
-	}
-	for i := range s.Columns {
-		names = append(names, s.Columns[i].Name)
-	}
-	return names
 }
 
 // Next returns the cells of the next row, in the order of the names; they are
@@ -88,18 +73,18 @@ func (r *RawReader) Next(ctx context.Context) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends := b.textEnds[e*len(r.names) : (e+1)*len(r.names)+1]
+	ends := b.TextEnds[e*len(r.names) : (e+1)*len(r.names)+1]
 	for i := range r.cells {
-		r.cells[i] = b.text[ends[i]:ends[i+1]]
+		r.cells[i] = b.Text[ends[i]:ends[i+1]]
 		if r.bags[i] != nil {
-			r.cells[i] = r.bags[i].withoutNulls(r.cells[i], r.rows.plan.schema.NullValues)
+			r.cells[i] = withoutNulls(r.bags[i], r.cells[i], r.rows.plan.Schema.NullValues)
 		}
 	}
 	return r.cells, nil
 }
 
 // withoutNulls is a cell of the column without those of its values that are missing.
-func (c *Column) withoutNulls(cell []byte, nulls []string) []byte {
+func withoutNulls(c *Column, cell []byte, nulls []string) []byte {
 	if !slices.ContainsFunc(nulls, func(null string) bool { return null != "" && bytes.Contains(cell, []byte(null)) }) {
 		return cell
 	}
@@ -107,10 +92,7 @@ func (c *Column) withoutNulls(cell []byte, nulls []string) []byte {
 	for rest := cell; len(rest) > 0; {
 		var value []byte
 		value, rest = rowtext.Cut(rest, c.Separator)
-		text := value
-		if i := rowtext.LastIndex(value, c.WeightSeparator); i >= 0 {
-			text = value[:i]
-		}
+		text, _, _ := rowtext.CutWeight(value, c.WeightSeparator)
 		if !slices.Contains(nulls, string(text)) {
 			kept = append(kept, value)
 		}
@@ -122,15 +104,15 @@ func (c *Column) withoutNulls(cell []byte, nulls []string) []byte {
 func (r *RawReader) Columns() []string { return r.names }
 
 // Schema is the input's schema, with the defaults of its format filled in.
-func (r *RawReader) Schema() Schema { return r.rows.plan.schema }
+func (r *RawReader) Schema() Schema { return r.rows.plan.Schema }
 
 // LabelColumn is the name of the label's column, "" where there is none.
-func (r *RawReader) LabelColumn() string { return r.rows.plan.labelColumn }
+func (r *RawReader) LabelColumn() string { return r.rows.plan.LabelColumn }
 
 // ListSeparator is the text between the values of a Parquet list in the column's
 // cells.
 func (r *RawReader) ListSeparator(column string) string {
-	separator, _ := r.rows.plan.listSeparator(column)
+	separator, _ := r.rows.plan.ListSeparator(column)
 	return separator
 }
 
@@ -145,7 +127,7 @@ func (r *RawReader) Close() error { return r.rows.close() }
 
 // Refuse counts the last row as bad, because it cannot be written.
 func (r *RawReader) Refuse(cells [][]byte, why error) error {
-	return r.rows.refuse(ReasonOutput, why.Error(), rowtext.Excerpt(bytes.Join(cells, []byte{'\t'})))
+	return r.rows.refuse(faults.ReasonOutput, why.Error(), rowtext.Excerpt(bytes.Join(cells, []byte{'\t'})))
 }
 
 // ColumnNames returns the names of the columns of the first file that is not
@@ -157,13 +139,13 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := o.Schema.withDefaults()
+	s := o.Schema.WithDefaults()
 	hasFooter := s.Format == FormatParquet
 	if !s.Header && !hasFooter {
 		if len(s.Columns) == 0 {
-			return nil, optionsErrorf("reader: %v without a header needs the names of its columns", s.Format)
+			return nil, faults.OptionsErrorf("reader: %v without a header needs the names of its columns", s.Format)
 		}
-		return s.columnNames(), nil
+		return s.ColumnNames(), nil
 	}
 	files, _, err := listFiles(ctx, &o)
 	if err != nil {
@@ -175,7 +157,7 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 		if hasFooter {
 			names, err = f.footerNames(ctx, &o)
 		} else {
-			names, err = f.header(ctx, &o, &plan{schema: s})
+			names, err = f.header(ctx, &o, &examples.Plan{Schema: s})
 		}
 		if err != nil && damagedWhole(err) {
 			damaged = errors.Join(damaged, err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/source"
 )
 
@@ -51,8 +52,8 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := p.needStatistics(); name != "" {
-		return nil, optionsErrorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)
+	if name := p.NeedStatistics(); name != "" {
+		return nil, faults.OptionsErrorf("reader: column %q is standardized without mean and std: run Scan and apply its statistics to the schema first", name)
 	}
 	rows, err := openRows(ctx, &o, p)
 	if err != nil {
@@ -72,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Reader, error) {
 // TotalRows is how many rows the input has, if all of its files say it, as those of Parquet
 // do.
 func (r *Reader) TotalRows() (n int64, known bool) {
-	n = r.rows.tally.pace.rows
+	n = r.rows.tally.InputRows()
 	return max(n, 0), n >= 0
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -90,9 +92,9 @@ func dump(passes []*Pass) string {
 	return b.String()
 }
 
-// examples writes each example on a line of its own, whatever mini-batch it is
+// described writes each example on a line of its own, whatever mini-batch it is
 // in: label, weight, dense features, and each bag's keys with weights.
-func examples(passes []*Pass) (lines []string) {
+func described(passes []*Pass) (lines []string) {
 	for _, p := range passes {
 		for i := range p.Batches {
 			batch := &p.Batches[i]
@@ -132,16 +134,16 @@ func examples(passes []*Pass) (lines []string) {
 func criteoLines(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {
-		fmt.Fprintf(&b, "%d", random(1, 2, 3, uint64(i))%2)
+		fmt.Fprintf(&b, "%d", hashes.Random(1, 2, 3, uint64(i))%2)
 		for c := range 13 {
-			if v := random(1, 2, uint64(c+10), uint64(i)); v%5 == 0 {
+			if v := hashes.Random(1, 2, uint64(c+10), uint64(i)); v%5 == 0 {
 				b.WriteString("\t")
 			} else {
 				fmt.Fprintf(&b, "\t%d", int64(v%3000)-2)
 			}
 		}
 		for c := range 26 {
-			if v := random(1, 2, uint64(c+50), uint64(i)); v%9 == 0 {
+			if v := hashes.Random(1, 2, uint64(c+50), uint64(i)); v%9 == 0 {
 				b.WriteString("\t")
 			} else {
 				fmt.Fprintf(&b, "\t%08x", v%1000*2654435761&0xffffffff)
@@ -154,11 +156,11 @@ func criteoLines(rows int) []byte {
 
 func TestCriteo(t *testing.T) {
 	path := write(t, t.TempDir(), "day_0", criteoLines(103))
-	passes, counts := mustRead(t, testOptions(CriteoSchema(), path))
+	passes, counts := mustRead(t, testOptions(rowschema.CriteoSchema(), path))
 	if counts.Examples != 103 || counts.Rows != 103 || counts.BadRows != 0 || counts.BytesRead != counts.BytesTotal {
 		t.Errorf("counts %+v", counts)
 	}
-	if n := len(examples(passes)); n != 103 {
+	if n := len(described(passes)); n != 103 {
 		t.Errorf("%d examples", n)
 	}
 	for i, p := range passes {
@@ -193,7 +195,7 @@ func TestCuttingDoesNotMatter(t *testing.T) {
 		var want, wantBad string
 		for _, threads := range []int{1, 3} {
 			for _, chunk := range []int64{61, 1000, 1 << 20} {
-				o := testOptions(CriteoSchema(), a, b)
+				o := testOptions(rowschema.CriteoSchema(), a, b)
 				o.Threads, o.ChunkBytes, o.MaxLineBytes = threads, chunk, 1000
 				o.ShuffleBuffer, o.NegativeSampling, o.GroupBy, o.PassThrough = shuffle, 0.7, "C1", []string{"I2", "label"}
 				var bad bytes.Buffer

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"aibox/internal/humanize"
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/faults"
+	"aibox/reader/internal/hashes"
 )
 
 // rows is the sequence of good examples in the order of the input, after
@@ -17,42 +20,35 @@ import (
 // the input was cut.
 type rows struct {
 	options *Options
-	plan    *plan
+	plan    *examples.Plan
 	stream  *stream
-	tally   badTally
-	loss    lossTally
+	tally   *faults.Tally
 	counts  Counts
 	span    span
 
-	at        Position // behind the last example that run returned
-	begun     bool     // a block was taken from the stream
-	block     *block   // nil: get the next one
-	e         int      // next row of the block
-	bad       int      // next bad row of the block
-	line      int64    // number of the block's first line
-	file      *inputFile
-	long      longLines // of the file
-	fileStart readSoFar // what was read of the input before the file's first row
-	done      bool      // the end was reached, and the limit on the share of bad rows applied
+	at    Position // behind the last example that run returned
+	begun bool     // a block was taken from the stream
+	block *block   // nil: get the next one
+	e     int      // next row of the block
+	bad   int      // next bad row of the block
+	line  int64    // number of the block's first line
+	file  *inputFile
+	done  bool // the end was reached, and the limit on the share of bad rows applied
 }
 
-func openRows(ctx context.Context, o *Options, p *plan) (*rows, error) {
+func openRows(ctx context.Context, o *Options, p *examples.Plan) (*rows, error) {
 	files, total, err := openFiles(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
 	r := &rows{
 		options: o, plan: p, stream: newStream(ctx, o, p, files), span: spanOf(o),
-		tally: badTally{
-			maxRows: o.MaxBadRows, maxFraction: o.MaxBadFraction, pace: newPace(files, total),
-			quarantine: newQuarantine(o.Quarantine, o.QuarantineRows), logger: o.Logger,
-		},
+		tally: faults.New(
+			faults.Limits{BadRows: o.MaxBadRows, BadFraction: o.MaxBadFraction, LostFraction: o.MaxLostFraction, LineBytes: o.MaxLineBytes},
+			faults.Input{Bytes: total, Files: len(files), Mixed: mixed(files)}, o.Quarantine, o.QuarantineRows, o.Logger,
+		),
 	}
-	r.loss = lossTally{
-		maxFraction: o.MaxLostFraction, total: total, average: total / int64(len(files)),
-		quarantine: r.tally.quarantine, logger: o.Logger,
-	}
-	start := &Position{Line: 1, InputRows: rowsInFooters(files)}
+	start := &Position{Line: 1, State: faults.State{InputRows: rowsInFooters(files)}}
 	if at := startOf(o); at != nil {
 		start = at
 	}
@@ -88,7 +84,7 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 		}
 		if r.block == nil {
 			if err := r.advance(ctx); errors.Is(err, io.EOF) {
-				if err := r.weighLongLines(); err != nil {
+				if err := r.tally.EndFile(r.counts.Rows); err != nil {
 					return nil, 0, 0, err
 				}
 				return nil, 0, 0, r.end()
@@ -97,30 +93,29 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 			}
 		}
 		b := r.block
-		for r.bad < len(b.bad) && int(b.bad[r.bad].at) == r.e {
-			bad := &b.bad[r.bad]
+		for r.bad < len(b.bad.Entries) && int(b.bad.Entries[r.bad].At) == r.e {
+			bad := &b.bad.Entries[r.bad]
 			r.bad++
 			if r.span.skip == 0 {
-				r.counts.Rows++
-				r.tally.pace.inUnit++
-				if err := r.tally.add(b.badRow(bad, r.line), r.counts.Rows); err != nil {
+				r.countRows(1)
+				if err := r.tally.Bad(b.bad.Describe(bad, b.file.URI, r.line), r.counts.Rows); err != nil {
 					return nil, 0, 0, err
 				}
 			}
-			if bad.length > 0 {
-				open := b.open && r.bad == len(b.bad)
-				r.long.begin(r.line+int64(bad.line), bad.offset, bad.length, open, r.options.MaxLineBytes)
+			if bad.Length > 0 {
+				open := b.open && r.bad == len(b.bad.Entries)
+				r.tally.LongLine(r.line+int64(bad.Line), bad.Offset, bad.Length, open)
 			}
 		}
-		if r.e == b.n {
+		if r.e == b.N {
 			if err := r.leave(b); err != nil {
 				return nil, 0, 0, err
 			}
 			continue
 		}
-		until := b.n // the next bad row
-		if r.bad < len(b.bad) {
-			until = int(b.bad[r.bad].at)
+		until := b.N // the next bad row
+		if r.bad < len(b.bad.Entries) {
+			until = int(b.bad.Entries[r.bad].At)
 		}
 		if r.span.skip > 0 {
 			n := min(int64(until-r.e), r.span.skip)
@@ -142,15 +137,15 @@ func (r *rows) run(ctx context.Context, most int) (b *block, lo, hi int, err err
 func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	lo = r.e
 	switch {
-	case r.plan.keepBad && b.blanks[lo]: // counted as a bad row
+	case r.plan.KeepBad && b.Blanks[lo]: // counted as a bad row
 		r.e++
 		r.counts.Examples++
 		return lo, r.e
-	case r.plan.keepBad:
+	case r.plan.KeepBad:
 		until = lo + 1 // the next row may be a blank
 	}
 	if r.options.NegativeSampling < 1 {
-		for lo < until && !r.keep(b.labels[lo]) {
+		for lo < until && !r.keep(b.Labels[lo]) {
 			lo++
 		}
 		hi = lo
@@ -165,7 +160,7 @@ func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	n := hi - lo
 	r.countRows(n)
 	r.counts.Examples += int64(n)
-	for _, label := range b.labels[lo:hi] {
+	for _, label := range b.Labels[lo:hi] {
 		if label == 1 {
 			r.counts.Positives++
 		}
@@ -174,10 +169,15 @@ func (r *rows) take(b *block, until, most int) (lo, hi int) {
 	return lo, hi
 }
 
-// countRows counts good rows of the input.
+// countRows counts rows of the input.
 func (r *rows) countRows(n int) {
 	r.counts.Rows += int64(n)
-	r.tally.pace.inUnit += int64(n)
+	r.tally.Rows(n)
+}
+
+// soFar is what was read of the input.
+func (r *rows) soFar() faults.SoFar {
+	return faults.SoFar{Rows: r.counts.Rows, Bytes: r.counts.BytesRead}
 }
 
 // advance gets the next block.
@@ -194,16 +194,15 @@ func (r *rows) advance(ctx context.Context) error {
 	r.begun = true
 	r.block, r.e, r.bad = b, 0, 0
 	if b.file != r.file {
-		if err := r.weighLongLines(); err != nil {
+		if err := r.tally.Enter(b.file.File, r.soFar()); err != nil {
 			return err
 		}
 		r.file, r.line = b.file, 1
-		r.fileStart = readSoFar{Rows: r.counts.Rows, Bytes: r.counts.BytesRead}
 	}
 	if b.head >= 0 { // the first block of its unit
 		r.at = r.position()
+		r.tally.Head(b.head, b.headOpen)
 	}
-	r.long.enter(b, r.options.MaxLineBytes)
 	return nil
 }
 
@@ -211,18 +210,10 @@ func (r *rows) advance(ctx context.Context) error {
 // there is one.
 func (r *rows) leave(b *block) error {
 	r.counts.BytesRead += b.stored
-	r.long.Text = max(r.long.Text, b.textEnd)
-	if b.stored > 0 {
-		r.tally.pace.unit(b.stored)
-	}
+	r.tally.Read(b.stored, b.textEnd)
 	var err error
 	if d := b.lost; d != nil && r.span.skip == 0 {
-		r.long.Lost += d.bytes
-		at := readSoFar{Rows: r.counts.Rows, Bytes: r.counts.BytesRead - d.bytes}
-		inFile := readSoFar{Rows: at.Rows - r.fileStart.Rows, Bytes: at.Bytes - r.fileStart.Bytes}
-		if err = r.loss.add(b.file, r.line, d, inFile, at); err == nil {
-			err = r.judgeRows()
-		}
+		err = r.tally.Lose(r.line, d, r.soFar())
 	}
 	r.line += b.lines
 	r.stream.release(b)
@@ -230,21 +221,12 @@ func (r *rows) leave(b *block) error {
 	return err
 }
 
-// judgeRows applies the limit on the number of bad rows to the sum of the bad and the
-// lost rows.
-func (r *rows) judgeRows() error {
-	if most := r.options.MaxBadRows; most >= 0 && r.tally.total+r.loss.rows > most {
-		return r.loss.failure(r.counts.BytesTotal, limitOfBadRows(most))
-	}
-	return nil
-}
-
 // keep counts a good example and says whether sampling keeps it.
 func (r *rows) keep(label float32) bool {
 	number := uint64(r.counts.Examples + r.counts.Dropped)
 	o := r.options
 	if label == 0 && o.NegativeSampling < 1 &&
-		randomUnit(o.Seed, purposeSampling, uint64(o.Epoch), number) >= o.NegativeSampling {
+		hashes.Unit(o.Seed, hashes.Sampling, uint64(o.Epoch), number) >= o.NegativeSampling {
 		r.counts.Dropped++
 		return false
 	}
@@ -257,10 +239,10 @@ func (r *rows) keep(label float32) bool {
 
 // refuse turns the last row, which had counted as good, into a bad row. It is for raw
 // plans only.
-func (r *rows) refuse(reason Reason, detail, row string) error {
+func (r *rows) refuse(reason faults.Reason, detail, row string) error {
 	place := r.block.places[r.e-1]
 	r.counts.Examples--
-	return r.tally.add(BadRow{
+	return r.tally.Bad(BadRow{
 		URI: r.block.file.URI, Line: r.line + int64(place.line), Offset: place.offset, Reason: reason, Detail: detail, Row: row,
 	}, r.counts.Rows)
 }
@@ -268,14 +250,11 @@ func (r *rows) refuse(reason Reason, detail, row string) error {
 // end applies the limits on bad rows and losses for the last time.
 func (r *rows) end() error {
 	r.done = true
-	if err := r.tally.judge(r.counts.Rows); err != nil {
-		return err
-	}
-	read := r.counts.BytesRead
+	so := r.soFar()
 	if r.block != nil { // Limit ends reading within a unit
-		read += r.stream.current.stored
+		so.Bytes += r.stream.current.stored
 	}
-	if err := r.loss.judge(min(read, r.counts.BytesTotal)); err != nil {
+	if err := r.tally.Judge(so); err != nil {
 		return err
 	}
 	return io.EOF
@@ -285,25 +264,23 @@ func (r *rows) end() error {
 // happened to the rows.
 func (r *rows) noExamples() error {
 	uris := strings.Join(r.options.URIs, ", ")
-	switch c := &r.counts; {
-	case len(r.loss.lost) > 0:
-		return fmt.Errorf("reader: %s: %s, none of them good: data are lost: %s: %w", uris, humanize.Count(c.Rows, "row"), r.loss.lost[0], ErrNoExamples)
+	switch c := r.snapshot(); {
+	case len(c.Lost) > 0:
+		return fmt.Errorf("reader: %s: %s, none of them good: data are lost: %s: %w", uris, humanize.Count(c.Rows, "row"), c.Lost[0], ErrNoExamples)
 	case c.Rows == 0:
 		return fmt.Errorf("reader: %s: no rows: %w", uris, ErrNoExamples)
 	case c.Dropped > 0:
 		return fmt.Errorf("reader: %s: %d rows, of which %d are bad and %d negatives that sampling dropped: %w",
-			uris, c.Rows, r.tally.total, c.Dropped, ErrNoExamples)
+			uris, c.Rows, c.BadRows, c.Dropped, ErrNoExamples)
 	default:
-		return fmt.Errorf("reader: %s: %s, none of them good: %s: %w", uris, humanize.Count(c.Rows, "row"), r.tally.worst(), ErrNoExamples)
+		return fmt.Errorf("reader: %s: %s, none of them good: %s: %w", uris, humanize.Count(c.Rows, "row"), r.tally.Worst(), ErrNoExamples)
 	}
 }
 
 // snapshot returns the counts.
 func (r *rows) snapshot() Counts {
 	c := r.counts
-	c.BadRows = r.tally.total
-	c.Bad = r.tally.counts()
-	c.Lost, c.LostBytes, c.LostRows = r.loss.lost, r.loss.bytes, r.loss.rows
+	c.Counts = r.tally.Counts()
 	return c
 }
 

@@ -3,33 +3,10 @@ package reader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
-	"slices"
 )
-
-// Statistics is what a first scan of the data found: the numbers that standardize
-// steps need and the job file does not give. It is stored with a model, so that
-// predictions apply the same transforms as training.
-type Statistics struct {
-	Examples  int64              `json:"examples"`
-	Positives int64              `json:"positives"`
-	BaseRate  float64            `json:"base_rate"` // Positives / Examples
-	Columns   []ColumnStatistics `json:"columns"`
-}
-
-// ColumnStatistics are the mean and the standard deviation (of the population)
-// of the numbers that enter the Step-th transform of a column, missing cells
-// left out.
-type ColumnStatistics struct {
-	Column string  `json:"column"`
-	Step   int     `json:"step"`
-	Count  int64   `json:"count"`
-	Mean   float64 `json:"mean"`
-	Std    float64 `json:"std"`
-}
 
 // Scan reads the whole input once and returns the mean and standard deviation
 // for each standardize step that has none. Sampling and shuffling do not apply, and
@@ -59,13 +36,13 @@ func openScan(ctx context.Context, o Options) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := openRows(ctx, &o, p.forScan())
+	rows, err := openRows(ctx, &o, p.ForScan())
 	return rows, AsInputError(ctx, err)
 }
 
 func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	p := r.plan
-	moments := make([]moments, len(p.stats))
+	moments := make([]moments, len(p.Stats))
 	for {
 		b, e, err := r.next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -74,7 +51,7 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, x := range b.stats[e*len(moments) : (e+1)*len(moments)] {
+		for i, x := range b.Stats[e*len(moments) : (e+1)*len(moments)] {
 			if !math.IsNaN(x) {
 				moments[i].add(x)
 			}
@@ -87,7 +64,7 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	s.BaseRate = float64(s.Positives) / float64(s.Examples)
 	for i, m := range moments {
 		s.Columns = append(s.Columns, ColumnStatistics{
-			Column: p.stats[i].name, Step: p.stats[i].step, Count: m.count, Mean: m.mean, Std: m.std(),
+			Column: p.Stats[i].Name, Step: p.Stats[i].Step, Count: m.count, Mean: m.mean, Std: m.std(),
 		})
 	}
 	return s, nil
@@ -114,46 +91,4 @@ func (m *moments) std() float64 {
 		return 0
 	}
 	return math.Sqrt(m.squares / float64(m.count))
-}
-
-// Apply stores the statistics in the standardize steps that they are about. The
-// schema's slices are replaced, not written to, so copies of it stay as they
-// were. It fails if the schema has no such step, or if a step still lacks its numbers.
-func (s *Statistics) Apply(schema *Schema) error {
-	columns := slices.Clone(schema.withDefaults().Columns)
-	for i := range columns {
-		columns[i].Transforms = slices.Clone(columns[i].Transforms)
-	}
-	filled := *schema
-	filled.Columns = columns
-	for _, c := range s.Columns {
-		i := filled.column(c.Column)
-		if i < 0 || c.Step < 0 || c.Step >= len(columns[i].Transforms) || columns[i].Transforms[c.Step].Kind != TransformStandardize {
-			return fmt.Errorf("reader: the statistics of column %q are for its transform %d, which is not a standardize step in the schema", c.Column, c.Step+1)
-		}
-		t := &columns[i].Transforms[c.Step]
-		if !t.HasMeanStd {
-			t.Mean, t.Std, t.HasMeanStd = c.Mean, c.Std, true
-		}
-	}
-	if column := filled.unscanned(); column != nil {
-		return fmt.Errorf("reader: no statistics for column %q", column.Name)
-	}
-	*schema = filled
-	return nil
-}
-
-// NeedsScan says whether a standardize step lacks its mean and std.
-func (s *Schema) NeedsScan() bool { return s.unscanned() != nil }
-
-// unscanned is the first column with such a step; nil if there is none.
-func (s *Schema) unscanned() *Column {
-	for i := range s.Columns {
-		for j := range s.Columns[i].Transforms {
-			if t := &s.Columns[i].Transforms[j]; t.Kind == TransformStandardize && !t.HasMeanStd {
-				return &s.Columns[i]
-			}
-		}
-	}
-	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"aibox/reader/internal/faults"
 )
 
 // Split divides the examples of an input, before sampling, into a head and a tail. It can
@@ -92,7 +94,7 @@ func splitTail(ctx context.Context, r *rows, share float64) (*Split, error) {
 	}
 	// What was found before the tail is nothing to a reading of the tail.
 	read := s.Place.Counts.BytesRead
-	s.Place.Counts, s.Place.FileStart = Counts{BytesRead: read}, readSoFar{Bytes: read}
+	s.Place.Counts, s.Place.FileStart = Counts{BytesRead: read}, faults.SoFar{Bytes: read}
 	s.Place.MissingBytes, s.Place.UnitRows = 0, 0
 	return s, nil
 }

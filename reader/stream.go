@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"aibox/internal/panics"
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/numbering"
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/source"
@@ -32,7 +34,7 @@ import (
 // maxTexts says how many such texts there are at most.
 type stream struct {
 	options *Options
-	plan    *plan
+	plan    *examples.Plan
 	files   []*inputFile
 
 	cancel  context.CancelFunc
@@ -64,7 +66,7 @@ type unit struct {
 	open   *openParquetFile // Parquet, else nil
 	head   int64            // bytes of text before start that belong to no unit: they end a line that is too long
 	stored int64            // stored bytes that the unit accounts for
-	lost   *damage          // what is lost after these lines; nil: nothing
+	lost   *faults.Damage   // what is lost after these lines; nil: nothing
 
 	blocks chan *block
 	err    error // why decoding ended; valid once blocks is closed
@@ -81,7 +83,7 @@ func (o *Options) blockBytes() int { return int(2*o.ChunkBytes) + 64<<10 }
 // beginnings.
 const blocksAhead = 2
 
-func newStream(ctx context.Context, o *Options, p *plan, files []*inputFile) *stream {
+func newStream(ctx context.Context, o *Options, p *examples.Plan, files []*inputFile) *stream {
 	s := &stream{
 		options: o, plan: p, files: files,
 		order:  make(chan *unit, 2*o.Threads),
@@ -211,19 +213,6 @@ type worker struct {
 	batches batchMaker
 }
 
-// textDecoder appends the example of one line to a block, or says what is wrong
-// with it; the caller rolls a bad row back.
-type textDecoder interface {
-	decode(line []byte, b *block) fault
-}
-
-func (s *stream) newDecoder(file *inputFile) textDecoder {
-	if s.plan.schema.Format.Indexed() {
-		return newTokens(s.plan)
-	}
-	return newDelimited(s.plan, file.cells)
-}
-
 // decode decodes a unit. Errors name the file.
 func (w *worker) decode(u *unit) error {
 	w.unit = u
@@ -253,8 +242,8 @@ func (w *worker) decode(u *unit) error {
 
 // lose hands the block on with a loss after it. The loss begins at the block's next
 // line.
-func (w *worker) lose(d damage) {
-	d.line += w.block.lines
+func (w *worker) lose(d faults.Damage) {
+	d.Line += w.block.lines
 	w.block.lost = &d
 }
 
@@ -288,9 +277,9 @@ func (w *worker) decodeRange() error {
 // decodeLines decodes the lines of the scanner.
 func (w *worker) decodeLines(lines *rowtext.Lines) error {
 	o, p := w.stream.options, w.stream.plan
-	decoder := w.stream.newDecoder(w.unit.file)
-	header := w.unit.start == 0 && p.schema.Header
-	indexed := p.schema.Format.Indexed()
+	decoder := p.NewDecoder(w.unit.file.cells)
+	header := w.unit.start == 0 && p.Schema.Header
+	indexed := p.Schema.Format.Indexed()
 	limit := o.blockBytes()
 	for {
 		line, offset, tooLong, err := lines.Next()
@@ -311,21 +300,19 @@ func (w *worker) decodeLines(lines *rowtext.Lines) error {
 			// How many bytes beyond MaxLineBytes the scanner has seen depends on how
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
-			b.addBad(fault{reason: ReasonTooLong}, line, offset, o)
-			b.bad[len(b.bad)-1].length = min(lines.Offset(), w.unit.end) - offset
+			b.addBad(p, faults.Fault{Reason: faults.ReasonTooLong}, line, offset, o)
+			b.bad.Entries[len(b.bad.Entries)-1].Length = min(lines.Offset(), w.unit.end) - offset
 			b.open = lines.Offset() >= w.unit.end
-			b.endBad(p)
-		case len(line) == 0, indexed && isComment(line):
+		case len(line) == 0, indexed && examples.IsComment(line):
 		default:
-			if f := decoder.decode(line, b); f.reason == reasonNone {
+			if f := decoder.Decode(line, &b.List); f.Reason == faults.None {
 				b.addGood(p, offset)
 			} else {
-				b.addBad(f, line, offset, o)
-				b.endBad(p)
-				if lines.Open() && w.unit.lost == nil && partOfRow(line, f, p.schema) {
-					w.unit.lost = &damage{
-						cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
-						offset: offset, line: -1, rows: -1, cut: true,
+				b.addBad(p, f, line, offset, o)
+				if lines.Open() && w.unit.lost == nil && f.PartOfRow(line, p.Schema.Delimiter) {
+					w.unit.lost = &faults.Damage{
+						Cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
+						Offset: offset, Line: -1, Rows: -1, Cut: true,
 					}
 				}
 			}

@@ -1,5 +1,10 @@
 package reader
 
+import (
+	"aibox/reader/internal/examples"
+	"aibox/reader/internal/hashes"
+)
+
 // window holds consecutive examples and yields them in a random order. It is
 // either filling or draining.
 type window struct {
@@ -35,27 +40,27 @@ func (w *window) restart() {
 func (w *window) drained() bool { return w.draining && w.next == len(w.order) }
 
 // add copies row e of a block.
-func (w *window) add(p *plan, from *block, e int) {
-	w.order = append(w.order, int32(w.block.n))
-	w.block.copyRow(p, from, e)
+func (w *window) add(p *examples.Plan, from *block, e int) {
+	w.order = append(w.order, int32(w.block.N))
+	w.block.CopyRow(p, &from.List, e)
 }
 
 // full says whether the window takes no more examples: it holds as many as it may, or
 // its features nearly exceed what offsets of 32 bits can count.
 func (w *window) full() bool {
 	const most = 1 << 30
-	return len(w.order) == w.size || len(w.block.keys) > most || len(w.block.text) > most
+	return len(w.order) == w.size || len(w.block.Keys) > most || len(w.block.Text) > most
 }
 
 // shuffle draws the order (Fisher-Yates) and begins to drain.
 func (w *window) shuffle() {
 	w.draining = true
 	w.next, w.taken = w.taken, 0
-	stream := mix(uint64(w.epoch)) ^ w.number
+	stream := hashes.Mix(uint64(w.epoch)) ^ w.number
 	w.number++
 	for i := len(w.order) - 1; i > 0; i-- {
 		// The bias of the modulo is below 2^-32 for a window of any size.
-		j := random(w.seed, purposeShuffle, stream, uint64(i)) % uint64(i+1)
+		j := hashes.Random(w.seed, hashes.Shuffle, stream, uint64(i)) % uint64(i+1)
 		w.order[i], w.order[j] = w.order[j], w.order[i]
 	}
 }

@@ -2,13 +2,13 @@ package reader
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 
+	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/internal/rowwriter"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -30,10 +30,10 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 		return nil, fmt.Errorf("reader: %s: Parquet files are compressed page by page, not as a whole; leave out the extension", uri)
 	}
 	schema.Format = format
-	schema = WithIndices(schema)
-	s := schema.withDefaults()
+	schema = rowschema.WithIndices(schema)
+	s := schema.WithDefaults()
 	f, err := rowwriter.Create(ctx, sources, uri, len(s.Columns), func(w io.Writer) (rowwriter.Encoder, error) {
-		if err := errors.Join(schema.check()...); err != nil {
+		if err := schema.ValidateRows(); err != nil {
 			return nil, fmt.Errorf("reader: write %v: %w", format, err)
 		}
 		return newRowEncoder(&s, w)
@@ -46,8 +46,8 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 
 func newRowEncoder(s *Schema, w io.Writer) (rowwriter.Encoder, error) {
 	switch {
-	case s.Format.delimited():
-		how := rowwriter.Delimited{Header: s.Header, Delimiter: s.Delimiter, Quoted: s.Quoting == QuotingRFC4180}
+	case s.Format.Delimited():
+		how := rowwriter.Delimited{Header: s.Header, Delimiter: s.Delimiter, Quoted: s.Quoting == rowschema.QuotingRFC4180}
 		for i := range s.Columns {
 			how.Columns = append(how.Columns, s.Columns[i].Name)
 		}
@@ -58,13 +58,17 @@ func newRowEncoder(s *Schema, w io.Writer) (rowwriter.Encoder, error) {
 	case s.Format.Indexed():
 		return rowwriter.NewTokens(w, writtenTokens(s)), nil
 	default:
-		return parquetcolumn.NewWriter(w, writtenColumns(s.Columns)), nil
+		columns := make([]parquetcolumn.Written, len(s.Columns))
+		for i := range columns {
+			columns[i] = s.Columns[i].Written()
+		}
+		return parquetcolumn.NewWriter(w, columns), nil
 	}
 }
 
 // writtenTokens says how a LibSVM or LibFFM file is written.
 func writtenTokens(s *Schema) rowwriter.Tokens {
-	how := rowwriter.Tokens{Label: s.column(s.labelColumn()), Query: s.column(queryColumn), FFM: s.Format == FormatLibFFM}
+	how := rowwriter.Tokens{Label: s.ColumnIndex(s.LabelColumn()), Query: s.ColumnIndex(rowschema.QueryColumn), FFM: s.Format == FormatLibFFM}
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		t := rowwriter.Token{
@@ -75,49 +79,10 @@ func writtenTokens(s *Schema) rowwriter.Tokens {
 		case c.Role == RoleDense:
 			t.Kind = rowwriter.Dense
 		case c.Role == RoleSparse:
-			seed := spaceSeed(c.space())
-			t.Kind, t.Key = rowwriter.Sparse, func(value []byte) uint64 { return keyIn(seed, value) }
+			seed := c.Seed()
+			t.Kind, t.Key = rowwriter.Sparse, func(value []byte) uint64 { return hashes.In(seed, value) }
 		}
 		how.Columns = append(how.Columns, t)
 	}
 	return how
-}
-
-// indicesPerColumn is the length of the index range that WithIndices gives each
-// column: it is more than the cardinality of any feature, and leaves room for 2,047
-// columns.
-const indicesPerColumn = 1 << 52
-
-// WithIndices returns the schema with an index range for each dense and sparse
-// column where the format is LibSVM and no column has one, and with a field
-// number for each where it is LibFFM and no column has one. In LibSVM the k-th
-// of these columns gets the indices from k*2^52 on. Other schemas are returned
-// as they are. Slices of the argument are not written to.
-func WithIndices(s Schema) Schema {
-	isFeature := func(c Column) bool { return c.Role == RoleDense || c.Role == RoleSparse }
-	hasIndices := func(c Column) bool {
-		return (s.Format == FormatLibSVM && c.HasIndexRange) || (s.Format == FormatLibFFM && c.HasFieldNumber)
-	}
-	if !s.Format.Indexed() || slices.ContainsFunc(s.Columns, hasIndices) {
-		return s
-	}
-	s.Columns = slices.Clone(s.Columns)
-	k := 0
-	for i := range s.Columns {
-		c := &s.Columns[i]
-		if !isFeature(*c) {
-			continue
-		}
-		if s.Format == FormatLibFFM {
-			c.FieldNumber, c.HasFieldNumber = k, true
-		} else {
-			first := int64(k) * indicesPerColumn
-			c.IndexRange, c.HasIndexRange = [2]int64{first, first + indicesPerColumn - 1}, true
-			if c.Role == RoleDense {
-				c.IndexRange[1] = first
-			}
-		}
-		k++
-	}
-	return s
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/reader/internal/hashes"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -18,7 +20,7 @@ import (
 func mixedSchema(format Format) Schema {
 	return Schema{Format: format, Header: true, Columns: []Column{
 		{Name: "click", Role: RoleLabel},
-		{Name: "price", Role: RoleDense, Transforms: []Transform{{Kind: TransformLog1p}}},
+		{Name: "price", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformLog1p}}},
 		{Name: "age", Role: RoleDense, Missing: -1},
 		{Name: "ad", Role: RoleSparse},
 		{Name: "tags", Role: RoleSparse, Separator: "|", WeightSeparator: ":"},
@@ -30,7 +32,7 @@ func mixedSchema(format Format) Schema {
 // that every format can hold them.
 func mixedRows(n int) (rows [][]string) {
 	for i := range n {
-		r := func(stream uint64) uint64 { return random(9, 9, stream, uint64(i)) }
+		r := func(stream uint64) uint64 { return hashes.Random(9, 9, stream, uint64(i)) }
 		row := []string{
 			fmt.Sprint(r(0) % 2), fmt.Sprint(float64(int64(r(1)%20000)-300) / 8), fmt.Sprint(r(2) % 90),
 			fmt.Sprint(r(3) % 50), "", "",
@@ -87,7 +89,7 @@ func TestFormatsAgree(t *testing.T) {
 		if c.format.Indexed() {
 			schema.Header = false
 			// Weights of single values are 1 in these formats, as in the others.
-			schema = WithIndices(schema)
+			schema = rowschema.WithIndices(schema)
 		}
 		path := filepath.Join(t.TempDir(), c.name)
 		o := testOptions(schema, path)
@@ -97,7 +99,7 @@ func TestFormatsAgree(t *testing.T) {
 		if counts.Examples != 200 || counts.BadRows != 0 {
 			t.Fatalf("%s: %+v", c.name, counts)
 		}
-		got := examples(passes)
+		got := described(passes)
 		if want == nil {
 			want = got
 		}

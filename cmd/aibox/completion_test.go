@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"aibox/internal/terminal"
-	"aibox/reader"
+	"aibox/reader/rowschema"
 )
 
 // TestScripts lets the shells that are there read their scripts.
@@ -52,7 +52,7 @@ COMP_WORDS=("$SELF" eval --model-dir ""); COMP_CWORD=3; _aibox; echo "${COMPREPL
 
 func TestFormatsAreTheReaders(t *testing.T) {
 	for _, name := range formats {
-		if _, err := reader.ParseFormat(name); err != nil {
+		if _, err := rowschema.ParseFormat(name); err != nil {
 			t.Error(err)
 		}
 	}

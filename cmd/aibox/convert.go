@@ -13,6 +13,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/reader"
 	"aibox/reader/convert"
+	"aibox/reader/rowschema"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 )
@@ -169,7 +170,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		if described, err = jobparts.Schema(job); err != nil {
 			return fail(errkind.As(errkind.Job, err))
 		}
-		if _, known := reader.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {
+		if _, known := rowschema.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {
 			fromFormat = described.Format.String()
 		}
 	} else if job, err = datedAlone(c); err != nil {
@@ -284,7 +285,7 @@ func formatOfAll(name string, files []string, flag string) (reader.Format, error
 func inputSchema(format reader.Format, header bool, described reader.Schema) reader.Schema {
 	s := reader.Schema{Format: format, Header: header}
 	if format == reader.FormatCriteo {
-		s = reader.CriteoSchema()
+		s = rowschema.CriteoSchema()
 	}
 	if described.Format == format && (described.Header == header || format == reader.FormatParquet) {
 		s = described
@@ -314,13 +315,13 @@ func outputColumns(names []string, described reader.Schema) []convert.OutputColu
 // file's name says.
 func formatOf(name, file, flag string) (reader.Format, error) {
 	if name != "" {
-		f, err := reader.ParseFormat(name)
+		f, err := rowschema.ParseFormat(name)
 		if err != nil {
 			return 0, cliargs.Errorf("%s %s: want one of %s.%s", flag, name, strings.Join(formats, ", "), cliargs.DidYouMean("", name, formats))
 		}
 		return f, nil
 	}
-	f, ok := reader.FormatOf(file)
+	f, ok := rowschema.FormatOf(file)
 	if !ok {
 		return 0, cliargs.Errorf("the format of %s cannot be inferred from its name; give %s", file, flag)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"aibox/internal/generate"
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
@@ -64,7 +65,7 @@ func newWriter(t *testing.T, format reader.Format, threads int) *Writer {
 func read(t *testing.T, uri string, s reader.Schema) (examples, positives, features int64) {
 	t.Helper()
 	r, err := reader.Open(context.Background(), reader.Options{
-		Sources: sources(t), URIs: []string{uri}, Schema: reader.WithIndices(s), BatchSize: 100,
+		Sources: sources(t), URIs: []string{uri}, Schema: rowschema.WithIndices(s), BatchSize: 100,
 	})
 	if err != nil {
 		t.Fatal(err)

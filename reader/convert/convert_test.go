@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"aibox/reader"
+	"aibox/reader/rowschema"
 )
 
 const ratings = `userId,movieId,rating,timestamp
@@ -104,7 +105,7 @@ func TestConvertSplitsWithoutSorting(t *testing.T) {
 func mixedSchema(format reader.Format) reader.Schema {
 	return reader.Schema{Format: format, Header: format == reader.FormatCSV, Columns: []reader.Column{
 		{Name: "click", Role: reader.RoleLabel},
-		{Name: "price", Role: reader.RoleDense, Transforms: []reader.Transform{{Kind: reader.TransformLog1p}}},
+		{Name: "price", Role: reader.RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformLog1p}}},
 		{Name: "ad", Role: reader.RoleSparse},
 		{Name: "tags", Role: reader.RoleSparse, Separator: "|", WeightSeparator: ":"},
 		{Name: "words", Role: reader.RoleSparse, Separator: " "},
@@ -132,7 +133,7 @@ func TestConvertThroughEveryFormat(t *testing.T) {
 		{reader.FormatLibFFM, reader.FormatLibSVM, "3.ffm", "4.svm"}, {reader.FormatLibSVM, reader.FormatCSV, "4.svm", "5.csv"},
 	} {
 		if _, err := Run(context.Background(), Options{
-			From: testOptions(reader.WithIndices(mixedSchema(step.from)), path(step.read)), Format: step.to, Header: step.to == reader.FormatCSV,
+			From: testOptions(rowschema.WithIndices(mixedSchema(step.from)), path(step.read)), Format: step.to, Header: step.to == reader.FormatCSV,
 			To: []string{path(step.file)}, Columns: columnsOf(schema),
 		}); err != nil {
 			t.Fatal(err)
@@ -153,7 +154,7 @@ func columnsOf(s reader.Schema) (list []OutputColumn) {
 // TestBucketizedTokens: a column of LibSVM that makes buckets in training is copied as it is.
 func TestBucketizedTokens(t *testing.T) {
 	schema := reader.Schema{Format: reader.FormatLibSVM, Columns: []reader.Column{{
-		Name: "hour", Role: reader.RoleDense, Transforms: []reader.Transform{{Kind: reader.TransformBucketize, Boundaries: []float64{6, 18}}},
+		Name: "hour", Role: reader.RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{6, 18}}},
 		IndexRange: [2]int64{6, 6}, HasIndexRange: true,
 	}}}
 	output := filepath.Join(t.TempDir(), "out.csv")

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"aibox/reader"
+	"aibox/reader/rowschema"
 )
 
 // orderCriteo puts the output's columns into the order of the Criteo format, whose files
 // do not name them: label, I1 to I13, C1 to C26. It fails if one of them is missing or
 // if there are others.
 func (c *converter) orderCriteo(s *reader.Schema) error {
-	want := reader.CriteoSchema().Columns
+	want := rowschema.CriteoSchema().Columns
 	columns, take := make([]reader.Column, 0, len(want)), make([]int, 0, len(want))
 	var missing, excess []string
 	for i := range want {

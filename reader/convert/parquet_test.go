@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"aibox/reader"
+	"aibox/reader/rowschema"
 )
 
 // convertFile converts one file without a job and returns the summary.
@@ -84,7 +85,7 @@ func TestCriteoThroughParquet(t *testing.T) {
 		text.WriteString(strings.Join(cells, "\t") + "\n")
 	}
 	in, middle, out := write(t, dir, "1.tsv", []byte(text.String())), filepath.Join(dir, "2.parquet"), filepath.Join(dir, "3.tsv")
-	mustConvertFile(t, reader.CriteoSchema(), in, reader.FormatParquet, middle)
+	mustConvertFile(t, rowschema.CriteoSchema(), in, reader.FormatParquet, middle)
 	if got := parquetColumns(t, middle); got[0] != "label DOUBLE" || got[2] != "I2 DOUBLE" || got[39] != "C26 STRING" {
 		t.Errorf("columns %v", got)
 	}
@@ -451,7 +452,7 @@ func TestConvertLeavesMissingValuesOut(t *testing.T) {
 	want := examplesOf(t, in)
 	for _, name := range []string{"out.parquet", "out.csv"} {
 		c := Options{From: in, To: []string{filepath.Join(dir, name)}, Header: true}
-		c.Format, _ = reader.FormatOf(name)
+		c.Format, _ = rowschema.FormatOf(name)
 		if _, err := Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package convert
 import (
 	"math"
 
-	"aibox/reader"
+	"aibox/reader/internal/hashes"
 )
 
 // Split divides rows between two files. The zero Split writes one file.
@@ -38,7 +38,7 @@ func (s *Split) part(n, total int64) int {
 	case s.Fraction == 0:
 		return 0
 	case s.Random:
-		if reader.SplitDraw(s.Seed, n) < s.Fraction {
+		if hashes.Unit(s.Seed, hashes.Split, 0, uint64(n)) < s.Fraction {
 			return 0
 		}
 		return 1

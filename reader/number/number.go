@@ -23,6 +23,9 @@ var pow10 = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
+// Finite says whether x is neither NaN nor infinite.
+func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
 // Float64 returns what strconv.ParseFloat(string(text), 64) returns for a decimal
 // number; ok is false where that fails, as it does for a number that is out of range.
 // "nan" and "inf" are numbers, as they are for strconv.

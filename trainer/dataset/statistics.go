@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/takeover"
@@ -72,7 +73,7 @@ func (d *Data) StatisticsFile() ([]byte, error) {
 func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
 	for i := range s.Columns {
 		for step, t := range s.Columns[i].Transforms {
-			if t.Kind != reader.TransformStandardize || t.HasMeanStd {
+			if t.Kind != rowschema.TransformStandardize || t.HasMeanStd {
 				continue
 			}
 			if !slices.ContainsFunc(known.Columns, func(c reader.ColumnStatistics) bool {

@@ -11,6 +11,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/program"
@@ -71,7 +72,7 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 	s.Columns = append(s.Columns,
 		reader.Column{Name: labelColumn, Role: reader.RoleLabel},
 		reader.Column{Name: predictionColumn, Role: reader.RoleDense})
-	switch f, _ := reader.FormatOf(name); f {
+	switch f, _ := rowschema.FormatOf(name); f {
 	case reader.FormatCSV, reader.FormatTSV, reader.FormatParquet:
 		return f, s, nil
 	}

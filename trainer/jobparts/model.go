@@ -6,6 +6,7 @@ import (
 
 	"aibox/configs"
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/trainer/model"
 )
 
@@ -29,7 +30,7 @@ func ModelSpec(job *configs.Job, schema *reader.Schema) (model.Spec, error) {
 			tower.Dense = append(tower.Dense, slices.Index(spec.Dense, name))
 		}
 		for _, name := range columns {
-			if i := slices.Index(spec.Dense, reader.IndicatorName(name)); i >= 0 {
+			if i := slices.Index(spec.Dense, rowschema.IndicatorName(name)); i >= 0 {
 				tower.Dense = append(tower.Dense, i)
 			}
 		}

@@ -10,12 +10,13 @@ import (
 	"aibox/configs"
 	"aibox/internal/cores"
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/reader/source"
 )
 
 // Schema is the reader's schema of a job.
 func Schema(job *configs.Job) (reader.Schema, error) {
-	format, err := reader.ParseFormat(job.Data.Format)
+	format, err := rowschema.ParseFormat(job.Data.Format)
 	if err != nil {
 		return reader.Schema{}, err
 	}
@@ -33,7 +34,7 @@ func Schema(job *configs.Job) (reader.Schema, error) {
 	if job.Data.Delimiter != "" {
 		s.Delimiter = job.Data.Delimiter[0]
 	}
-	if s.Quoting, err = reader.ParseQuoting(job.Data.Quoting); err != nil {
+	if s.Quoting, err = rowschema.ParseQuoting(job.Data.Quoting); err != nil {
 		return s, fmt.Errorf("data.quoting: %w", err)
 	}
 	s.NullValues = job.Data.NullValues
@@ -48,7 +49,7 @@ func Schema(job *configs.Job) (reader.Schema, error) {
 }
 
 func column(c configs.Column) (reader.Column, error) {
-	role, err := reader.ParseRole(c.Role)
+	role, err := rowschema.ParseRole(c.Role)
 	if err != nil {
 		return reader.Column{}, fmt.Errorf("data.columns: column %q: %w", c.Name, err)
 	}
@@ -67,11 +68,11 @@ func column(c configs.Column) (reader.Column, error) {
 		col.FieldNumber, col.HasFieldNumber = *c.Field, true
 	}
 	for _, t := range c.Transform {
-		kind, err := reader.ParseTransform(t.Kind)
+		kind, err := rowschema.ParseTransform(t.Kind)
 		if err != nil {
 			return col, fmt.Errorf("data.columns: column %q: %w", c.Name, err)
 		}
-		tr := reader.Transform{Kind: kind, Boundaries: t.Boundaries, Min: math.Inf(-1), Max: math.Inf(1)}
+		tr := rowschema.Transform{Kind: kind, Boundaries: t.Boundaries, Min: math.Inf(-1), Max: math.Inf(1)}
 		if t.Mean != nil && t.Std != nil {
 			tr.Mean, tr.Std, tr.HasMeanStd = *t.Mean, *t.Std, true
 		}
@@ -117,7 +118,7 @@ func WithoutStatistics(s reader.Schema) reader.Schema {
 	for i := range s.Columns {
 		s.Columns[i].Transforms = slices.Clone(s.Columns[i].Transforms)
 		for j := range s.Columns[i].Transforms {
-			if t := &s.Columns[i].Transforms[j]; t.Kind == reader.TransformStandardize && !t.HasMeanStd {
+			if t := &s.Columns[i].Transforms[j]; t.Kind == rowschema.TransformStandardize && !t.HasMeanStd {
 				t.Std, t.HasMeanStd = 1, true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/trainer/modeldir"
 )
 
@@ -28,12 +29,12 @@ func Statistics(saved *modeldir.Model, now *reader.Schema) (s reader.Statistics,
 func keepStatistics(s *reader.Statistics, before, now *reader.Schema) {
 	s.Columns = slices.DeleteFunc(s.Columns, func(c reader.ColumnStatistics) bool {
 		old, steps := stepsTo(before, c), stepsTo(now, c)
-		return steps == nil || !slices.Equal(old, steps) || steps[c.Step] != reader.TransformStandardize
+		return steps == nil || !slices.Equal(old, steps) || steps[c.Step] != rowschema.TransformStandardize
 	})
 }
 
 // stepsTo are the kinds of a column's transforms up to the one that c is about; nil: there is none.
-func stepsTo(s *reader.Schema, c reader.ColumnStatistics) (kinds []reader.TransformKind) {
+func stepsTo(s *reader.Schema, c reader.ColumnStatistics) (kinds []rowschema.TransformKind) {
 	for i := range s.Columns {
 		col := &s.Columns[i]
 		if col.Name != c.Column || c.Step < 0 || c.Step >= len(col.Transforms) {

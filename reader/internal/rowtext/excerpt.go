@@ -1,6 +1,7 @@
 package rowtext
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -23,6 +24,17 @@ func Prefix(row []byte) []byte {
 		end--
 	}
 	return row[:end]
+}
+
+// shownBytes is how much of a header, name or cell an error shows.
+const shownBytes = 60
+
+// Shown is the beginning of a text in quotation marks.
+func Shown(text []byte) string {
+	if len(text) <= shownBytes {
+		return fmt.Sprintf("%q", text)
+	}
+	return fmt.Sprintf("%q…", strings.ToValidUTF8(string(text[:shownBytes]), ""))
 }
 
 // InvalidAt is the index of the first byte of a row that is not valid UTF-8.

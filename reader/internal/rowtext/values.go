@@ -27,8 +27,17 @@ func Cut(cell []byte, separator string) (value, rest []byte) {
 	return cell, nil
 }
 
-// LastIndex is bytes.LastIndex for a separator in text form; -1 where it is "".
-func LastIndex(cell []byte, separator string) int {
+// CutWeight cuts a value before the last separator, behind which its weight is. Without a separator in
+// it, all of it is the value, and it has no weight.
+func CutWeight(cell []byte, separator string) (value, weight []byte, weighted bool) {
+	if i := lastIndex(cell, separator); i >= 0 {
+		return cell[:i], cell[i+len(separator):], true
+	}
+	return cell, nil, false
+}
+
+// lastIndex is bytes.LastIndex for a separator in text form; -1 where it is "".
+func lastIndex(cell []byte, separator string) int {
 	switch len(separator) {
 	case 0:
 		return -1

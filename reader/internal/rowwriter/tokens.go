@@ -118,9 +118,11 @@ func (t *tokenWriter) sparse(c *Token, cell []byte) error {
 	for len(cell) > 0 {
 		var value []byte
 		value, cell = rowtext.Cut(cell, c.Separator)
-		weight := []byte("1")
-		if i := rowtext.LastIndex(value, c.WeightSeparator); i >= 0 {
-			value, weight = value[:i], number.Trim(value[i+len(c.WeightSeparator):])
+		value, weight, weighted := rowtext.CutWeight(value, c.WeightSeparator)
+		if !weighted {
+			weight = []byte("1")
+		} else {
+			weight = number.Trim(weight)
 			if _, ok := number.Float32(weight); !ok {
 				return fmt.Errorf("column %s: the weight %q is not a number", c.Name, rowtext.Excerpt(weight))
 			}

@@ -1,0 +1,100 @@
+package examples
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"aibox/reader/internal/parquetcolumn"
+)
+
+// Leaves says in which leaf column of a Parquet file each of a plan's columns is. A
+// nil leaf means that the file has no label.
+type Leaves struct {
+	planned[*parquetcolumn.Leaf]
+}
+
+// Passed is the leaf of pass-through column i.
+func (l *Leaves) Passed(i int) *parquetcolumn.Leaf { return l.pass[i] }
+
+// SharedLeaves keeps one copy of the leaves that many files have in common: thousands
+// of files mostly have the same columns, and a leaf keeps a part of the footer that it
+// comes from in memory.
+type SharedLeaves struct {
+	mu        sync.Mutex
+	byColumns map[string]*Leaves
+}
+
+// NewSharedLeaves returns one that has no leaves yet.
+func NewSharedLeaves() *SharedLeaves { return &SharedLeaves{byColumns: map[string]*Leaves{}} }
+
+// Find finds the plan's columns in the file.
+func (s *SharedLeaves) Find(file *parquetcolumn.File, p *Plan) (*Leaves, error) {
+	found, err := findLeaves(file, p, PartitionsOf(file.URI()))
+	return s.of(&found), errors.Join(err, file.Check(found.all()))
+}
+
+// of returns the shared leaves that equal these ones.
+func (s *SharedLeaves) of(l *Leaves) *Leaves {
+	var key strings.Builder
+	for _, leaf := range l.all() {
+		if leaf != nil {
+			key.WriteString(leaf.Key())
+		}
+		key.WriteByte('\n')
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if same := s.byColumns[key.String()]; same != nil {
+		return same
+	}
+	s.byColumns[key.String()] = l
+	return l
+}
+
+// findLeaves looks the plan's columns up in the file's schema.
+func findLeaves(file *parquetcolumn.File, p *Plan, given []partition) (found Leaves, err error) {
+	var faults []error
+	var missing []string
+	w := p.wanted()
+	if p.Raw {
+		w.label = wanted{} // at most the label's text is used, as that of a pass-through column
+	}
+	found.planned = mapped(&w, func(w wanted) *parquetcolumn.Leaf {
+		if w.name == "" {
+			return nil
+		}
+		if file.Has(w.name) {
+			leaf, err := file.Find(w.name)
+			if err == nil && leaf.List && !w.list {
+				err = fmt.Errorf("column %q is a list; only sparse columns may be", w.name)
+				if w.name == p.groupColumn {
+					err = fmt.Errorf("column %q is a list, so it cannot say the groups of the group AUC (data.group_by)", w.name)
+				}
+			}
+			if err != nil {
+				faults = append(faults, err)
+				return nil
+			}
+			return leaf
+		}
+		if i := slices.IndexFunc(given, func(g partition) bool { return g.Name == w.name }); i >= 0 {
+			return parquetcolumn.Given(w.name, given[i].value)
+		}
+		missing = append(missing, w.name)
+		if !w.optional {
+			names := file.Names()
+			faults = append(faults, fmt.Errorf("no column %q; the columns are %s%s", w.name, quoteAll(names), meantColumns([]string{w.name}, names)))
+		}
+		return nil
+	})
+	if len(faults) == 0 {
+		return found, nil
+	}
+	if p.Raw && !p.asked {
+		faults = append(faults, errors.New("leave these columns out by --columns"))
+	}
+	return found, p.noColumns(missing, errors.Join(faults...))
+}

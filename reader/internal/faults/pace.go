@@ -1,0 +1,59 @@
+package faults
+
+// pace bounds how many rows the rest of the input can have. From that bound follows
+// whether a limit on the share of bad rows is exceeded even if the whole rest is
+// good.
+//
+// Parquet files have the number of their rows in their footers. For text, only the
+// stored bytes of the rest are known: the rest is assumed to hold at most slack times
+// as many rows per byte as the densest unit so far. The densest unit counts, and not
+// the average of all that was read, so that a stretch of long garbage lines does not
+// make the estimate smaller. The unit that is being read counts as part of the rest.
+//
+// Reading an input without a good row thus ends after about slack times the allowed
+// share of its bytes: with 10 TB and a limit of 0.01, after 200 GB.
+type pace struct {
+	total   int64 // stored bytes of the input
+	slack   float64
+	rows    int64   // of the input; < 0: not known. This and what follows is set by Tally.Restore
+	read    int64   // stored bytes of the units that were read
+	inUnit  int64   // rows of the unit that is being read
+	density float64 // rows per byte in the densest unit; 0: no unit has been read
+}
+
+const (
+	// usualSlack allows the rows of the rest to be half as long on average.
+	usualSlack = 2
+	// mixedSlack is for inputs whose files are not all compressed in the same way:
+	// the rows per byte in files of one compression say little about files of
+	// another. One compression makes a log up to some 16 times as small as another,
+	// or as none.
+	mixedSlack = 16
+)
+
+func newPace(total int64, mixed bool) *pace {
+	p := &pace{total: total, slack: usualSlack}
+	if mixed {
+		p.slack = mixedSlack
+	}
+	return p
+}
+
+// unit records the end of a unit of so many stored bytes.
+func (p *pace) unit(bytes int64) {
+	p.read += bytes
+	p.density = max(p.density, float64(p.inUnit)/float64(bytes))
+	p.inUnit = 0
+}
+
+// mostRows is how many rows the input can have at most, given the number of those
+// read so far; ok is false as long as there is nothing to estimate it from.
+func (p *pace) mostRows(read int64) (most float64, ok bool) {
+	switch {
+	case p.rows >= 0:
+		return float64(max(p.rows, read)), true
+	case p.density == 0:
+		return 0, false
+	}
+	return float64(read) + p.slack*p.density*float64(max(p.total-p.read, 0)), true
+}

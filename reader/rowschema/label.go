@@ -1,0 +1,83 @@
+package rowschema
+
+import (
+	"fmt"
+
+	"aibox/reader/internal/rowtext"
+	"aibox/reader/number"
+)
+
+// LabelRule says how an example gets its label. The zero rule takes the column
+// of role label, which must hold 0 or 1. With an Op the label is 1 where
+// "Column Op Value" holds and 0 elsewhere.
+type LabelRule struct {
+	Column string // "": the column of role label
+	Op     string // "" (the cell is 0 or 1), or one of >=, >, <=, <, ==, !=
+	Value  float64
+}
+
+// labelOps are the comparisons.
+var labelOps = []string{">=", "<=", "==", "!=", ">", "<"}
+
+// String is the rule as job files have it.
+func (r LabelRule) String() string {
+	if r.Op == "" {
+		return r.Column
+	}
+	return fmt.Sprintf("%s %s %v", r.Column, r.Op, r.Value)
+}
+
+// Label applies the rule to a number; ok is false where the rule wants 0 or 1
+// and the number is neither.
+func (r *LabelRule) Label(x float64) (label float32, ok bool) {
+	var yes bool
+	switch r.Op {
+	case "":
+		return float32(x), x == 0 || x == 1
+	case ">=":
+		yes = x >= r.Value
+	case ">":
+		yes = x > r.Value
+	case "<=":
+		yes = x <= r.Value
+	case "<":
+		yes = x < r.Value
+	case "==":
+		yes = x == r.Value
+	case "!=":
+		yes = x != r.Value
+	}
+	if yes {
+		return 1, true
+	}
+	return 0, true
+}
+
+// Text is the label as a cell: 0 or 1 where the rule has a comparison, otherwise the
+// cell as it is. An empty cell stays empty.
+func (r *LabelRule) Text(cell []byte) ([]byte, error) {
+	trimmed := number.Trim(cell)
+	if r.Op == "" || len(trimmed) == 0 {
+		return cell, nil
+	}
+	x, ok := number.Float64(trimmed)
+	if !ok || !number.Finite(x) {
+		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, rowtext.Excerpt(cell))
+	}
+	if yes, _ := r.Label(x); yes == 1 {
+		return []byte("1"), nil
+	}
+	return []byte("0"), nil
+}
+
+func (r *LabelRule) check() error {
+	if r.Op == "" {
+		return nil
+	}
+	for _, op := range labelOps {
+		if r.Op == op {
+			return nil
+		}
+	}
+	return fmt.Errorf("label rule %q: unknown comparison %q; known are %v", r.String(), r.Op, labelOps)
+}
