@@ -53,7 +53,7 @@ func (t *ssd) roomForSlots(n, missing int) (bool, error) {
 	if used+more <= room {
 		return true, nil
 	}
-	if t.crowded.Load() {
+	if t.crowded.Load() && t.sets.number() > 0 {
 		return false, nil // rows would leave the cache in vain
 	}
 	err := t.reserve(used + more - max(used, room))
