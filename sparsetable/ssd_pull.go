@@ -65,7 +65,7 @@ type fetch struct {
 func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error) {
 	divisible, ahead := mode&PullDivisible != 0, mode&PullAhead != 0
 	trained, patient := mode&PullTrained != 0, mode&PullPatient != 0
-	mode &^= PullDivisible | PullAhead | PullTrained | PullPatient
+	mode = mode.Kind()
 	if t.opts.ReadOnly && mode == PullCreate {
 		return nil, ErrReadOnly
 	}

@@ -90,6 +90,7 @@ func Contract(t *testing.T, k Kind) {
 	t.Run("Budget", func(t *testing.T) { testBudget(t, k) })
 	t.Run("Twins", func(t *testing.T) { testTwins(t, k) })
 	t.Run("ManyPins", func(t *testing.T) { testManyPins(t, k) })
+	t.Run("PullModes", func(t *testing.T) { testPullModes(t, k) })
 	t.Run("PullTrained", func(t *testing.T) { testPullTrained(t, k) })
 	t.Run("Misuse", func(t *testing.T) { testMisuse(t, k) })
 	t.Run("Cancel", func(t *testing.T) { testCancel(t, k) })

@@ -115,6 +115,36 @@ func testManyPins(t *testing.T, k Kind) {
 	}
 }
 
+// testPullModes pulls new keys with whatever can be added to PullCreate, while another set is pinned.
+func testPullModes(t *testing.T, k Kind) {
+	tab := mustOpen(t, k, options(k.disk()))
+	defer func() { mustClose(t, tab) }()
+	first := mustPull(t, tab, sequence(1, 1, 100), sparsetable.PullCreate)
+	defer first.Release()
+	flags := []sparsetable.PullMode{sparsetable.PullDivisible, sparsetable.PullAhead, sparsetable.PullPatient}
+	for some := range 1 << len(flags) {
+		mode := sparsetable.PullCreate
+		for i, flag := range flags {
+			if some>>i&1 != 0 {
+				mode |= flag
+			}
+		}
+		keys := sequence(uint64(1000*(some+1)), 1, 100)
+		ws := mustPull(t, tab, keys, mode)
+		ws.Begin()
+		for i := range keys {
+			if !ws.Found(i) {
+				t.Fatalf("mode %d: key %d was not created", mode, keys[i])
+			}
+			touch(layout, ws.Row(i), 1)
+		}
+		ws.Release()
+	}
+	if st := tab.Stats(); st.Rows != 100+100<<len(flags) {
+		t.Errorf("%d rows", st.Rows)
+	}
+}
+
 // testPullTrained looks rows up that another goroutine updates meanwhile, which the race
 // detector watches.
 func testPullTrained(t *testing.T, k Kind) {

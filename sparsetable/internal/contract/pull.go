@@ -26,7 +26,12 @@ const (
 	// for a moment, because they keep memory from its index, then returns ErrCrowded; the caller
 	// pulls again when a set was released.
 	PullPatient PullMode = 1 << 4
+
+	pullFlags = PullDivisible | PullAhead | PullTrained | PullPatient
 )
+
+// Kind is PullCreate or PullLookup, without what is added to it.
+func (m PullMode) Kind() PullMode { return m &^ pullFlags }
 
 // RowSource yields rows for Import; Next returns io.EOF at the end. row is
 // valid until the next call.

@@ -20,7 +20,9 @@ var errNoRoom = errors.New("sparsetable: the memory budget has no room for copie
 
 // Pull implements Table.
 func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {
-	mode &^= contract.PullDivisible | contract.PullAhead // there are no filters, and snapshots copy pinned rows as they come
+	// There are no filters, snapshots copy pinned rows as they come, and these do not keep memory from the index.
+	counts := mode == contract.PullLookup // and not with PullTrained
+	mode = mode.Kind()
 	if t.readOnly && mode == contract.PullCreate {
 		return nil, contract.ErrReadOnly
 	}
@@ -37,7 +39,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 		return nil, err
 	}
 	created := int64(0)
-	missing, err := t.lookup(ctx, keys, refs, mode)
+	missing, err := t.lookup(ctx, keys, refs, counts)
 	if err == nil && mode == contract.PullCreate && missing > 0 {
 		created, err = t.create(ctx, keys, refs, missing)
 	}
@@ -144,22 +146,22 @@ func (t *Table) release(ws *pinned, refs []uint32) {
 
 // lookup finds the rows of keys, on all threads, and returns how many have none. It takes no
 // lock: only holders of changing change the index and where rows lie.
-func (t *Table) lookup(ctx context.Context, keys []uint64, refs []uint32, mode contract.PullMode) (int64, error) {
+func (t *Table) lookup(ctx context.Context, keys []uint64, refs []uint32, counts bool) (int64, error) {
 	var missing atomic.Int64
 	kernel.Parallel(len(keys), pullChunk, func(lo, hi int) {
 		for from := lo; from < hi && ctx.Err() == nil; from += pullChunk {
 			to := min(from+pullChunk, hi)
-			missing.Add(t.lookupChunk(keys[from:to], refs[from:to], mode))
+			missing.Add(t.lookupChunk(keys[from:to], refs[from:to], counts))
 		}
 	})
 	return missing.Load(), ctx.Err()
 }
 
-func (t *Table) lookupChunk(keys []uint64, refs []uint32, mode contract.PullMode) (missing int64) {
+func (t *Table) lookupChunk(keys []uint64, refs []uint32, counts bool) (missing int64) {
 	s := t.mu.slabs
 	t.mu.index.findAll(keys, refs, s)
 	for i, ref := range refs {
-		if ref != 0 && mode == contract.PullLookup && !s.trained(ref) {
+		if ref != 0 && counts && !s.trained(ref) {
 			ref, refs[i] = 0, 0
 		}
 		if ref == 0 {
