@@ -62,14 +62,15 @@ func (t *ssd) reshape() (more bool, err error) {
 	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
 		return false, nil
 	}
-	if err := t.retarget(t.totalRows()); err != nil {
+	rows := t.totalRows()
+	if err := t.retarget(rows); err != nil {
 		return false, err
 	}
 	if t.tooManySlots() {
 		return t.mergeSlots()
 	}
 	before := t.index.Slots()
-	done, err := t.split(t.totalRows(), t.splitsAtOnce(t.totalRows()))
+	done, err := t.split(rows, t.splitsAtOnce(rows))
 	t.countRoom()
 	if errors.Is(err, errUnpaid) {
 		return true, nil

@@ -8,21 +8,6 @@ import (
 	"aibox/internal/parquetfile"
 )
 
-// withFooter is a file whose footer the library can read.
-type withFooter struct {
-	io.ReaderAt
-	footer int64 // where it begins
-}
-
-// ReadAt is io.ReaderAt's.
-func (f withFooter) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := f.ReaderAt.ReadAt(p, offset)
-	if offset == f.footer {
-		parquetfile.HideStatistics(p[:n])
-	}
-	return n, err
-}
-
 // checkFooter compares the length of the footer, which is written before the last four
 // bytes of a file, with the length of the file, because the library allocates as much
 // memory as the former says. If the file does not end like a Parquet file, checkFooter
@@ -40,5 +25,5 @@ func checkFooter(r io.ReaderAt, bytes int64) (io.ReaderAt, error) {
 	if string(end[4:]) == "PAR1" && footer > bytes-int64(frame) {
 		return nil, fmt.Errorf("damaged Parquet file: it says that its footer has %d bytes, but the file has %d", footer, bytes)
 	}
-	return withFooter{r, bytes - int64(len(end)) - footer}, nil
+	return parquetfile.WithFooter{ReaderAt: r, Footer: bytes - int64(len(end)) - footer}, nil
 }

@@ -34,7 +34,6 @@ type File struct {
 type fileSource struct {
 	source.ReaderAtCloser
 	size   int64
-	footer int64 // where it begins, once the frame is checked
 	failed atomic.Pointer[error]
 }
 
@@ -47,9 +46,6 @@ func (s *fileSource) ReadAt(p []byte, offset int64) (int, error) {
 	if err != nil && n < len(p) && (!errors.Is(err, io.EOF) || offset+int64(len(p)) <= s.size) {
 		s.failed.CompareAndSwap(nil, &err)
 	}
-	if s.footer > 0 && offset == s.footer {
-		parquetfile.HideStatistics(p[:n])
-	}
 	return n, err
 }
 
@@ -59,8 +55,8 @@ const magic = "PAR1"
 
 // checkFrame checks that the file begins and ends as a Parquet file does. Without this
 // check, the library would read at offsets that it takes from arbitrary bytes, and the
-// failed reads would look like I/O errors.
-func (s *fileSource) checkFrame() error {
+// failed reads would look like I/O errors. It returns where the footer begins.
+func (s *fileSource) checkFrame() (footer int64, err error) {
 	const shortest = 2*len(magic) + 4
 	var head, tail [8]byte
 	for _, part := range []struct {
@@ -68,30 +64,29 @@ func (s *fileSource) checkFrame() error {
 		offset int64
 	}{{head[:min(4, s.size)], 0}, {tail[:min(8, s.size)], max(0, s.size-8)}} {
 		if n, err := s.ReadAt(part.bytes, part.offset); n < len(part.bytes) {
-			return err
+			return 0, err
 		}
 	}
 	if s.size < int64(shortest) {
 		if strings.HasPrefix(magic, string(head[:min(4, s.size)])) {
-			return truncated("it has only %d bytes", s.size)
+			return 0, truncated("it has only %d bytes", s.size)
 		}
-		return another("not a Parquet file: it has %d bytes", s.size)
+		return 0, another("not a Parquet file: it has %d bytes", s.size)
 	}
 	footerBytes := int64(binary.LittleEndian.Uint32(tail[:4]))
 	switch begin, end := string(head[:4]), string(tail[4:]); {
 	case begin == "PARE" || end == "PARE":
-		return another("an encrypted Parquet file cannot be read")
+		return 0, another("an encrypted Parquet file cannot be read")
 	case begin != magic && end != magic:
-		return another("not a Parquet file: it begins with %q, not with %q", begin, magic)
+		return 0, another("not a Parquet file: it begins with %q, not with %q", begin, magic)
 	case begin != magic:
-		return damaged("it begins with %q, not with %q", begin, magic)
+		return 0, damaged("it begins with %q, not with %q", begin, magic)
 	case end != magic:
-		return truncated("it ends with %q, not with %q", end, magic)
+		return 0, truncated("it ends with %q, not with %q", end, magic)
 	case footerBytes > s.size-int64(shortest):
-		return damaged("a footer of %d bytes in a file of %d", footerBytes, s.size)
+		return 0, damaged("a footer of %d bytes in a file of %d", footerBytes, s.size)
 	}
-	s.footer = s.size - 8 - footerBytes
-	return nil
+	return s.size - 8 - footerBytes, nil
 }
 
 // signedFooter is how the library's error ends where 28 bytes follow the metadata: the signature of a footer that is not
@@ -110,11 +105,12 @@ func Open(ctx context.Context, s *source.Sources, f source.File) (*File, error) 
 		return nil, err
 	}
 	open := &File{uri: f.URI, at: &fileSource{ReaderAtCloser: at, size: f.Size}}
-	if err := open.Guard(func() (err error) {
-		if err := open.at.checkFrame(); err != nil {
+	if err := open.Guard(func() error {
+		footer, err := open.at.checkFrame()
+		if err != nil {
 			return err
 		}
-		open.file, err = parquet.OpenFile(open.at, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+		open.file, err = parquet.OpenFile(parquetfile.WithFooter{ReaderAt: open.at, Footer: footer}, f.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
 			parquet.ReadBufferSize(readBytes))
 		switch {
 		case err != nil && strings.HasSuffix(err.Error(), signedFooter):
