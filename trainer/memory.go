@@ -1,10 +1,27 @@
 package trainer
 
 import (
+	"context"
+
 	"aibox/internal/process"
 	"aibox/sparsetable"
 	"aibox/trainer/forecast"
 )
+
+// warnOfMemory says if the job may need more memory than there is. Linux would kill it without a word, perhaps hours later.
+func (r *run) warnOfMemory(ctx context.Context) {
+	size, err := forecast.SampleData(ctx, r.job)
+	if err != nil {
+		return // training says what is wrong with the data
+	}
+	m, err := forecast.ForHost(r.job, size)
+	if err != nil {
+		return
+	}
+	if excess := m.Excess(r.job, process.MostMemory()); excess != "" {
+		r.log.Warn(excess)
+	}
+}
 
 // memory is what the run has taken so far.
 func (r *run) memory(table sparsetable.Stats) forecast.Memory {

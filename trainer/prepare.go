@@ -48,6 +48,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.data.List(ctx); err != nil {
 		return err
 	}
+	r.warnOfMemory(ctx)
 	on, err := r.resume(ctx)
 	if err == nil && !on {
 		fetched := false

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"aibox/trainer/inference"
-	"aibox/trainer/report"
 )
 
 // TestFromLogToPredictions goes the whole way of a new user.
@@ -27,10 +26,7 @@ func TestFromLogToPredictions(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", part, o.stdout)
 		}
 	}
-	var summary report.Summary
-	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &summary); err != nil {
-		t.Fatal(err)
-	}
+	summary := summaryOf(t, "model")
 
 	// Evaluating the model again gives the metrics of the job's own evaluation.
 	var e inference.Evaluation

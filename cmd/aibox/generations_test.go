@@ -9,7 +9,6 @@ import (
 
 	"aibox/trainer/generations"
 	"aibox/trainer/inference"
-	"aibox/trainer/report"
 )
 
 // nightlyJob is smallJob as a nightly job: each run goes on from the newest model.
@@ -102,9 +101,8 @@ func TestGenerations(t *testing.T) {
 	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@1"] {
 		t.Errorf("the model has digest %s, want that of the night before", have)
 	}
-	var s report.Summary
-	if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil || s.Digest != strings.TrimSpace(digest["model@1"]) {
-		t.Errorf("the summary is of %s, %v", s.Digest, err)
+	if s := summaryOf(t, "model"); s.Digest != strings.TrimSpace(digest["model@1"]) {
+		t.Errorf("the summary is of %s", s.Digest)
 	}
 	wantStates(t, "2 kept 2026-11-20 model@1", "1 published 2026-11-19 ")
 	if out := ok(t, "rollback", "model", "--to", "1"); !strings.Contains(out, "already") {

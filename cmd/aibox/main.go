@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
 	"aibox/internal/panics"
+	"aibox/internal/process"
 	"aibox/internal/terminal"
 )
 
@@ -29,6 +30,7 @@ func main() {
 	panics.ExitAfter(panicPatience)
 	con := terminal.New(os.Stderr, wantsJSON(os.Args))
 	ctx, stop := withSignals(context.Background(), con)
+	process.LimitGarbage(ctx)
 	code := run(ctx, os.Args, os.Stdout, con)
 	stop()
 	os.Exit(code)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,15 @@ generate:
     - {name: shop, cardinality: 3000}
     - {name: word, cardinality: 20000}
 `
+
+// summaryOf is what a job has left about itself in a model directory.
+func summaryOf(t *testing.T, dir string) (s report.Summary) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "summary.json"))), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // TestForecastOfMemory: `config show` says how much a job will take at most, and that is
 // near what it takes, for little and for much data, for both kinds of table, and for jobs
@@ -100,10 +110,7 @@ func TestForecastOfMemory(t *testing.T) {
 			if o := b.run(append([]string{"train"}, args...)...); o.code != exitDone {
 				t.Fatalf("exit %d: %s", o.code, o.stderr)
 			}
-			var s report.Summary
-			if err := json.Unmarshal([]byte(read(t, "model/summary.json")), &s); err != nil {
-				t.Fatal(err)
-			}
+			s := summaryOf(t, "model")
 			ratio := float64(m.Process) / float64(s.PeakMemoryBytes)
 			t.Logf("ratio %.2f; of %+v, forecast %+v, taken %+v", ratio, size, m, s.Memory)
 			// It is from 1.0 to 1.6, by when the garbage collector begins and how long it takes.

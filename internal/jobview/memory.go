@@ -8,18 +8,9 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/humanize"
+	"aibox/internal/process"
 	"aibox/trainer/forecast"
 )
-
-// memoryText is what a process takes by purpose.
-func memoryText(m *forecast.Memory) string {
-	saved := ""
-	if m.Priority > 0 {
-		saved = fmt.Sprintf("rows to be saved by priority %s, ", humanize.Bytes(m.Priority))
-	}
-	return fmt.Sprintf("table %s, reading %s, passes %s, %sengine %s, dense part %s, runtime %s",
-		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
-}
 
 // PrintForecast writes, as comments of a job file, how much memory the job will take, also of its
 // devices, and from what that was computed.
@@ -44,9 +35,14 @@ func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
 		basis = fmt.Sprintf("the job file and the first %d of some %d examples of data.train (%s, %s)",
 			size.Sampled, size.Examples, humanize.Count(int64(size.Files), "file"), humanize.Bytes(size.Bytes))
 	}
-	_, err = fmt.Fprintf(w, "\n# Memory of the process, at most (a forecast): %s%s\n#   %s\n# It was computed from %s.\n", humanize.Bytes(m.Process), beside, memoryText(&m), basis)
+	_, err = fmt.Fprintf(w, "\n# Memory of the process, at most (a forecast): %s%s\n#   %s\n# It was computed from %s.\n", humanize.Bytes(m.Process), beside, &m, basis)
 	if err != nil {
 		return err
+	}
+	if excess := m.Excess(job, process.MostMemory()); excess != "" {
+		if _, err := fmt.Fprintf(w, "# Here %s.\n", excess); err != nil {
+			return err
+		}
 	}
 	if short := PrintDevices(w, job, size, "# "); short != nil {
 		_, err = fmt.Fprintf(w, "# %s\n", strings.ReplaceAll(short.Error(), "\n", "\n# "))

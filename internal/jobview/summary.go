@@ -84,7 +84,7 @@ func PrintSummary(w io.Writer, s *report.Summary) error {
 	fmt.Fprintf(&b, "dense part    %d parameters%s\n", s.DenseParameters, precision)
 	fmt.Fprintf(&b, "peak memory   %s\n", humanize.Bytes(s.PeakMemoryBytes))
 	if s.Memory.Process > 0 {
-		fmt.Fprintf(&b, "              %s\n", memoryText(&s.Memory))
+		fmt.Fprintf(&b, "              %s\n", &s.Memory)
 	}
 	if s.Digest != "" {
 		fmt.Fprintf(&b, "digest        %s\n", s.Digest)

@@ -13,6 +13,16 @@ import (
 // machine and about the control groups that the process is in; -1: unknown.
 func FreeMemory() int64 { return freeMemory("/") }
 
+// MostMemory is how much memory the process can have as things are: what it has, and what is free; -1: unknown.
+func MostMemory() int64 {
+	free := FreeMemory()
+	has, err := Fields("status")
+	if free < 0 || err != nil {
+		return -1
+	}
+	return free + has["RssAnon"]<<10
+}
+
 // freeMemory is FreeMemory by the files under root.
 func freeMemory(root string) int64 {
 	free := number(filepath.Join(root, "proc/meminfo"), "MemAvailable:")

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// limitedGroup makes a control group with so much memory, and returns the file that takes the processes into it. The
+// test is skipped where the system does not let it.
+func limitedGroup(t *testing.T, bytes int64) (procs string) {
+	t.Helper()
+	for root, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
+		dir, err := os.MkdirTemp(root, "aibox-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) })
+		limit := filepath.Join(dir, file)
+		if _, err := os.Stat(limit); err == nil && os.WriteFile(limit, fmt.Appendln(nil, bytes), 0) == nil {
+			return filepath.Join(dir, "cgroup.procs")
+		}
+	}
+	t.Skip("control groups that limit memory cannot be made here")
+	return ""
+}
+
+// TestMemoryLimit trains in a control group with less memory than the garbage would take that Go's collector lets lie
+// otherwise. The job says at its beginning that it may need more, and makes the same model.
+func TestMemoryLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains two models over 300,000 rows")
+	}
+	path := buildBinary(t)
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", memoryJob)
+	ok(t, "generate", "job.yaml")
+	train := func(dir string, command ...string) (stderr string) {
+		var text strings.Builder
+		cmd := exec.Command(command[0], append(command[1:], "train", "job.yaml", "--log-format", "json", "--set", "output.model_dir="+dir,
+			"--set", "training={epochs: 3, accept_diverged: true}", "--set", "pipeline={read_ahead_bytes: 64MiB}")...)
+		cmd.Stderr = &text
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %v:\n%s", command, err, text.String())
+		}
+		return text.String()
+	}
+	const (
+		limitBytes = 105 << 20 // without a limit the job takes 115 to 150 MiB
+		warning    = "the job may need"
+	)
+	limited := train("limited", "sh", "-c", fmt.Sprintf(`echo $$ >%s && exec "$0" "$@"`, limitedGroup(t, limitBytes)), path)
+	if !strings.Contains(limited, warning) || !strings.Contains(limited, "lower sparse_table.memory_bytes") {
+		t.Errorf("with %d bytes of memory:\n%s", limitBytes, limited)
+	}
+	if free := train("free", path); strings.Contains(free, warning) {
+		t.Errorf("with all of the memory of the machine:\n%s", free)
+	}
+	if a, b := ok(t, "inspect", "--digest", "free"), ok(t, "inspect", "--digest", "limited"); a != b {
+		t.Errorf("the digest is %s, and %s with less memory", a, b)
+	}
+}

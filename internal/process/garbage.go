@@ -1,0 +1,60 @@
+package process
+
+import (
+	"context"
+	"math"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	// garbageInterval is how often the limit of the collector is computed anew.
+	garbageInterval = 250 * time.Millisecond
+	// spareShare of the memory that the process could have, by 1, stays free: what is not Go's grows between
+	// two looks, and so does what the kernel holds for the process.
+	spareShare = 16
+	// plenty is how many times the memory that Go's runtime has may be free without a limit: garbage only doubles it.
+	plenty = 4
+)
+
+// LimitGarbage makes Go's collector run more often where the garbage that it would let lie does not fit into the
+// memory of the machine or of the control group, until ctx ends: Linux would kill the process. The limit follows
+// what is free, since tables and other processes grow, too. Someone who sets GOMEMLIMIT has set the limit.
+func LimitGarbage(ctx context.Context) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	go func() {
+		limit := int64(math.MaxInt64)
+		for tick := time.NewTicker(garbageInterval); ; {
+			if next := garbageLimit(goBytes(), MemoryOrZero().Now, FreeMemory()); next != limit {
+				limit = next
+				debug.SetMemoryLimit(limit)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			}
+		}
+	}()
+}
+
+// garbageLimit is how much memory Go's runtime may have where it has so much of the resident set, and so much is free
+// (-1: unknown); math.MaxInt64: as much as it likes.
+func garbageLimit(has, resident, free int64) int64 {
+	if free < 0 || free > plenty*has {
+		return math.MaxInt64
+	}
+	return max(0, has+free-(resident+free)/spareShare)
+}
+
+// goBytes is the memory that Go's runtime has of the system, which is what debug.SetMemoryLimit limits.
+func goBytes() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+}

@@ -1,0 +1,33 @@
+package process
+
+import (
+	"math"
+	"testing"
+)
+
+// TestGarbageLimit: the limit leaves a share of the memory free, and follows what is free.
+func TestGarbageLimit(t *testing.T) {
+	for _, c := range []struct{ has, resident, free, want int64 }{
+		{100, 260, -1, math.MaxInt64},
+		{100, 260, 401, math.MaxInt64},
+		{100, 260, 60, 140},
+		{140, 300, 20, 140},
+		{140, 320, 0, 120},
+		{10, 320, 0, 0},
+	} {
+		if got := garbageLimit(c.has, c.resident, c.free); got != c.want {
+			t.Errorf("Go has %d of %d bytes, %d are free: a limit of %d, want %d", c.has, c.resident, c.free, got, c.want)
+		}
+	}
+}
+
+// TestMostMemory: it is what the process has and what is free.
+func TestMostMemory(t *testing.T) {
+	most, free := MostMemory(), FreeMemory()
+	if free < 0 {
+		t.Skip("the system does not say what is free")
+	}
+	if now := MemoryOrZero().Now; most <= 0 || most < free/2 || most > 2*free+now {
+		t.Errorf("%d bytes, of which %d are free and %d the process's own", most, free, now)
+	}
+}

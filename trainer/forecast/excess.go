@@ -1,0 +1,58 @@
+package forecast
+
+import (
+	"fmt"
+
+	"aibox/configs"
+	"aibox/internal/humanize"
+	"aibox/sparsetable"
+)
+
+// String says what the process takes by purpose.
+func (m *Memory) String() string {
+	saved := ""
+	if m.Priority > 0 {
+		saved = fmt.Sprintf("rows to be saved by priority %s, ", humanize.Bytes(m.Priority))
+	}
+	return fmt.Sprintf("table %s, reading %s, passes %s, %sengine %s, dense part %s, runtime %s",
+		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
+}
+
+// Excess says, where a job may take more memory than the process can have (in bytes; negative: unknown), which it is
+// and which key of the job to lower; otherwise it is empty.
+func (m *Memory) Excess(job *configs.Job, most int64) string {
+	if most < 0 || m.Process <= most {
+		return ""
+	}
+	beside := ""
+	if m.Table == 0 {
+		beside = ", and for the table, which grows with the rows"
+	}
+	return fmt.Sprintf("the job may need %s of memory (%s)%s, and the process can have %s; where that does not suffice, Linux kills it: %s, or let the job have more memory",
+		humanize.Bytes(m.Process), m, beside, humanize.Bytes(most), m.advice(job))
+}
+
+// advice is how the largest part of the memory becomes smaller.
+func (m *Memory) advice(job *configs.Job) string {
+	ssd := job.SparseTable.Kind == sparsetable.KindSSD
+	largest, advice := m.Engine, "lower training.batch_size"
+	if m.Reading > largest {
+		largest, advice = m.Reading, "lower pipeline.chunk_bytes or pipeline.reader_threads"
+		if job.Data.ShuffleBuffer > 0 {
+			advice = "lower data.shuffle_buffer"
+		}
+	}
+	if m.Passes > largest {
+		largest, advice = m.Passes, "lower pipeline.batches_per_pass"
+		if ssd && job.Pipeline.ReadAheadBytes > 0 {
+			advice = "lower pipeline.read_ahead_bytes"
+		}
+	}
+	if m.Table > largest {
+		advice = "set sparse_table.kind: ssd"
+		if ssd {
+			advice = "lower sparse_table.memory_bytes"
+		}
+	}
+	return advice
+}
