@@ -99,7 +99,7 @@ var runKeys = []Key{
 	{Path: "pipeline.read_queue", Default: "2", Range: "[1,1024]",
 		Meaning: "How many passes may wait between reading and the table. If the table looks ahead, read_ahead_bytes allows more."},
 	{Path: "pipeline.read_ahead_bytes", Default: "256MiB", Range: "[0,inf)", Tuning: true, When: lookingAhead,
-		Meaning: "Memory for passes that wait between reading and the table, so that the table knows which rows the next passes need. It bounds how far the table looks ahead. read_queue passes may wait however large they are; 0 means no more than those."},
+		Meaning: "Memory for passes that wait between reading and the table, so that the table knows which rows the next passes need. It bounds how far the table looks ahead. read_queue passes may wait however large they are; 0 means no more than those. No more than an eighth of the memory is used that is free when the job begins."},
 	{Path: "pipeline.pull_queue", Default: "2", Range: "[1,1024]",
 		Meaning: "How many passes may wait between the table and training, with their rows pinned in memory. Fewer wait if their rows do not fit sparse_table.memory_bytes."},
 	{Path: "pipeline.reader_threads", Default: "0", Range: "[0,4096]",

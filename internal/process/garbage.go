@@ -12,16 +12,18 @@ import (
 const (
 	// garbageInterval is how often the limit of the collector is computed anew.
 	garbageInterval = 250 * time.Millisecond
-	// spareShare of the memory that the process could have, by 1, stays free: what is not Go's grows between
-	// two looks, and so does what the kernel holds for the process.
-	spareShare = 16
+	// Of the memory that the process could have, a share of 1/spareShare stays free, but no more than mostSpareBytes: what is
+	// not Go's grows between two looks, and so does what the kernel holds for the process.
+	spareShare     = 16
+	mostSpareBytes = 256 << 20
 	// plenty is how many times the memory that Go's runtime has may be free without a limit: garbage only doubles it.
 	plenty = 4
 )
 
 // LimitGarbage makes Go's collector run more often where the garbage that it would let lie does not fit into the
 // memory of the machine or of the control group, until ctx ends: Linux would kill the process. The limit follows
-// what is free, since tables and other processes grow, too. Someone who sets GOMEMLIMIT has set the limit.
+// what is free, since tables and other processes grow, too; where it is below what is in use, the collector takes half of the
+// processors' time at most. Someone who sets GOMEMLIMIT has set the limit.
 func LimitGarbage(ctx context.Context) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -49,7 +51,7 @@ func garbageLimit(has, resident, free int64) int64 {
 	if free < 0 || free > plenty*has {
 		return math.MaxInt64
 	}
-	return max(0, has+free-(resident+free)/spareShare)
+	return max(0, has+free-min((resident+free)/spareShare, mostSpareBytes))
 }
 
 // goBytes is the memory that Go's runtime has of the system, which is what debug.SetMemoryLimit limits.

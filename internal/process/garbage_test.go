@@ -7,16 +7,17 @@ import (
 
 // TestGarbageLimit: the limit leaves a share of the memory free, and follows what is free.
 func TestGarbageLimit(t *testing.T) {
-	for _, c := range []struct{ has, resident, free, want int64 }{
-		{100, 260, -1, math.MaxInt64},
-		{100, 260, 401, math.MaxInt64},
+	for _, c := range []struct{ has, resident, free, want int64 }{ // in MiB
+		{100, 260, -1, math.MaxInt64 >> 20},
+		{100, 260, 401, math.MaxInt64 >> 20},
 		{100, 260, 60, 140},
 		{140, 300, 20, 140},
 		{140, 320, 0, 120},
 		{10, 320, 0, 0},
+		{2000, 60000, 256, 2000},
 	} {
-		if got := garbageLimit(c.has, c.resident, c.free); got != c.want {
-			t.Errorf("Go has %d of %d bytes, %d are free: a limit of %d, want %d", c.has, c.resident, c.free, got, c.want)
+		if got := garbageLimit(c.has<<20, c.resident<<20, c.free<<20) >> 20; got != c.want {
+			t.Errorf("Go has %d of %d MiB, %d are free: a limit of %d, want %d", c.has, c.resident, c.free, got, c.want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"aibox/configs"
 	"aibox/gpu"
+	"aibox/internal/process"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -70,9 +71,17 @@ type Queues struct {
 	ReadAheadBytes       int64 // limit on the waiting passes, if the table asks for more of them than ReadQueue
 }
 
-// QueuesOf are the queues that a job asks for.
+// readAheadShare of the memory that is free, by 1, is for passes that the table looks ahead to: the rest of the job, and
+// garbage, need more.
+const readAheadShare = 8
+
+// QueuesOf are the queues that a job asks for, with passes ahead as there is memory for them now.
 func QueuesOf(job *configs.Job) Queues {
-	return Queues{ReadQueue: job.Pipeline.ReadQueue, PullQueue: job.Pipeline.PullQueue, ReadAheadBytes: int64(job.Pipeline.ReadAheadBytes)}
+	q := Queues{ReadQueue: job.Pipeline.ReadQueue, PullQueue: job.Pipeline.PullQueue, ReadAheadBytes: int64(job.Pipeline.ReadAheadBytes)}
+	if free := process.FreeMemory(); free >= 0 {
+		q.ReadAheadBytes = min(q.ReadAheadBytes, free/readAheadShare)
+	}
+	return q
 }
 
 // Hooks are called at certain times, each if it is set.

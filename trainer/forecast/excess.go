@@ -19,9 +19,12 @@ func (m *Memory) String() string {
 }
 
 // Excess says, where a job may take more memory than the process can have (in bytes; negative: unknown), which it is
-// and which key of the job to lower; otherwise it is empty.
+// and which key of the job to lower; otherwise it is empty. Garbage does not count, since little of it is let lie where memory is scarce.
 func (m *Memory) Excess(job *configs.Job, most int64) string {
-	if most < 0 || m.Process <= most {
+	least := *m
+	least.Process -= m.Runtime - programBytes
+	least.Runtime = programBytes
+	if most < 0 || least.Process <= most {
 		return ""
 	}
 	beside := ""
@@ -29,7 +32,7 @@ func (m *Memory) Excess(job *configs.Job, most int64) string {
 		beside = ", and for the table, which grows with the rows"
 	}
 	return fmt.Sprintf("the job may need %s of memory (%s)%s, and the process can have %s; where that does not suffice, Linux kills it: %s, or let the job have more memory",
-		humanize.Bytes(m.Process), m, beside, humanize.Bytes(most), m.advice(job))
+		humanize.Bytes(least.Process), &least, beside, humanize.Bytes(most), m.advice(job))
 }
 
 // advice is how the largest part of the memory becomes smaller.

@@ -7,6 +7,7 @@ import (
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine/cpu"
+	"aibox/trainer/flow"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/optim"
@@ -128,7 +129,8 @@ func (d *DataSize) batch(job *configs.Job) int {
 // the one after, too.
 func passesBytes(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
-	passes := job.Pipeline.ReadQueue + job.Pipeline.PullQueue + 3
+	queues := flow.QueuesOf(job)
+	passes := queues.ReadQueue + queues.PullQueue + 3
 	if jobparts.Announces(job) {
 		passes += 2
 	}
@@ -139,7 +141,7 @@ func passesBytes(job *configs.Job, size DataSize) int64 {
 		if look == 0 {
 			look = mostLookahead
 		}
-		n += min(int64(job.Pipeline.ReadAheadBytes), int64(look)*pass)
+		n += min(queues.ReadAheadBytes, int64(look)*pass)
 	}
 	return atMost(n, size.passed(), size.PassBytes)
 }
