@@ -53,7 +53,8 @@
 // Options.MemoryBytes bounds everything the table holds: rows, index, pinned
 // sets and the copies of rows that a snapshot makes. The room for a snapshot's own
 // bookkeeping (5 bytes a row) is reserved from the start, so a table that fits can
-// always be saved.
+// always be saved. Before the process would be killed for want of memory, rows that are to
+// be added are refused (room.go).
 //
 // # Snapshots of kind "memory"
 //

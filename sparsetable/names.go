@@ -82,6 +82,7 @@ const (
 // The errors that contract explains.
 var (
 	ErrBudget      = contract.ErrBudget
+	ErrMemory      = contract.ErrMemory
 	ErrCrowded     = contract.ErrCrowded
 	ErrNoSnapshot  = contract.ErrNoSnapshot
 	ErrClosed      = contract.ErrClosed

@@ -25,8 +25,8 @@ type Options struct {
 	// leave the statistics as they are, and its result must depend on nothing but
 	// key. With nil, new rows stay zero.
 	Init func(key uint64, row []float32)
-	// MemoryBytes is a hard limit on what the table holds in memory. 0 means no
-	// limit for KindMemory, and 256 MiB for KindSSD.
+	// MemoryBytes is a hard limit on what the table holds in memory. 0 means
+	// 256 MiB for KindSSD; for KindMemory it means no limit, but what the machine and its control group have left (ErrMemory).
 	MemoryBytes int64
 	FS          FS           // nil: OSFS; KindSSD does not use it
 	Logger      *slog.Logger // nil: none
@@ -77,7 +77,7 @@ func (o *Options) Validate() error {
 // Open opens the table that o describes. ctx ends the opening; it has no effect
 // once Open has returned.
 //
-// Errors: ErrNoSnapshot; *CorruptionError, with file and offset; ErrBudget when the
+// Errors: ErrNoSnapshot; *CorruptionError, with file and offset; ErrBudget or ErrMemory when the
 // snapshot's rows do not fit; *LayoutError when the rows have another layout than
 // o.Layout; for KindSSD also ErrInUse, ErrFiles and ErrNoSpace.
 func Open(ctx context.Context, o Options) (Table, error) {

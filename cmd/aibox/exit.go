@@ -40,6 +40,9 @@ func explain(kind errkind.Kind, err error) string {
 	if errors.Is(err, sparsetable.ErrBudget) {
 		return fmt.Sprintf("%v\nGive the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\".", err)
 	}
+	if errors.Is(err, sparsetable.ErrMemory) {
+		return fmt.Sprintf("%v\nSet sparse_table.kind: ssd in the job file, which keeps the table within sparse_table.memory_bytes, or let aibox have more memory.", err)
+	}
 	if errors.Is(err, sparsetable.ErrFiles) {
 		return fmt.Sprintf("%v\nCheck that each of its directories exists and its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir.", err)
 	}

@@ -28,6 +28,11 @@ func limitedGroup(t *testing.T, bytes int64) (procs string) {
 	return ""
 }
 
+// inGroup is a command that runs a program in a control group, with arguments that are appended.
+func inGroup(procs, program string) []string {
+	return []string{"sh", "-c", fmt.Sprintf(`echo $$ >%s && exec "$0" "$@"`, procs), program}
+}
+
 // TestMemoryLimit trains in a control group with less memory than the job takes otherwise: it lets less garbage lie and
 // looks fewer passes ahead. It says at its beginning that it may need more, and makes the same model.
 func TestMemoryLimit(t *testing.T) {
@@ -49,10 +54,10 @@ func TestMemoryLimit(t *testing.T) {
 		return text.String()
 	}
 	const (
-		limitBytes = 85 << 20 // with all of the machine's memory the job takes 115 to 150 MiB
+		limitBytes = 90 << 20 // with all of the machine's memory the job takes 115 to 150 MiB
 		warning    = "the job may need"
 	)
-	limited := train("limited", "sh", "-c", fmt.Sprintf(`echo $$ >%s && exec "$0" "$@"`, limitedGroup(t, limitBytes)), path)
+	limited := train("limited", inGroup(limitedGroup(t, limitBytes), path)...)
 	if !strings.Contains(limited, warning) || !strings.Contains(limited, "lower sparse_table.memory_bytes") {
 		t.Errorf("with %d bytes of memory:\n%s", limitBytes, limited)
 	}
@@ -61,5 +66,33 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	if a, b := ok(t, "inspect", "--digest", "free"), ok(t, "inspect", "--digest", "limited"); a != b {
 		t.Errorf("the digest is %s, and %s with less memory", a, b)
+	}
+}
+
+// TestMemoryIsExhausted: a table in memory that grows beyond what its control group has ends the job with an error that
+// says what to do, before Linux kills it, and a model that does not fit is not read.
+func TestMemoryIsExhausted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains two models over 300,000 rows")
+	}
+	path := buildBinary(t)
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", memoryJob)
+	ok(t, "generate", "job.yaml")
+	train := []string{"train", "job.yaml", "--set", "sparse_table={kind: memory}", "--set", "model.embedding_dim=64"} // 56 MiB of rows
+	ok(t, train...)
+	for _, c := range []struct {
+		limitBytes int64
+		args       []string
+	}{
+		{70 << 20, append(train, "--set", "output.model_dir=other")},
+		{50 << 20, []string{"eval", "--model-dir", "model", "--data", "eval.tsv"}},
+	} {
+		sh := inGroup(limitedGroup(t, c.limitBytes), path)
+		b := &binary{t, sh[0]}
+		o := b.run(append(sh[1:], c.args...)...)
+		if o.code != exitJob || !strings.Contains(o.stderr, "memory is exhausted") || !strings.Contains(o.stderr, "Set sparse_table.kind: ssd") {
+			t.Errorf("%s exits with %d:\n%s", c.args[0], o.code, o.stderr)
+		}
 	}
 }

@@ -16,8 +16,8 @@ const (
 	// not Go's grows between two looks, and so does what the kernel holds for the process.
 	spareShare     = 16
 	mostSpareBytes = 256 << 20
-	// plenty is how many times the memory that Go's runtime has may be free without a limit: garbage only doubles it.
-	plenty = 4
+	// notableShare of the limit, by 1, is how much it has to change before it is set: all goroutines stop for that.
+	notableShare = 64
 )
 
 // LimitGarbage makes Go's collector run more often where the garbage that it would let lie does not fit into the
@@ -31,7 +31,8 @@ func LimitGarbage(ctx context.Context) {
 	go func() {
 		limit := int64(math.MaxInt64)
 		for tick := time.NewTicker(garbageInterval); ; {
-			if next := garbageLimit(goBytes(), MemoryOrZero().Now, FreeMemory()); next != limit {
+			next := garbageLimit(goBytes(), MemoryOrZero().Now, FreeMemory())
+			if change := next - limit; max(change, -change) > limit/notableShare {
 				limit = next
 				debug.SetMemoryLimit(limit)
 			}
@@ -48,7 +49,7 @@ func LimitGarbage(ctx context.Context) {
 // garbageLimit is how much memory Go's runtime may have where it has so much of the resident set, and so much is free
 // (-1: unknown); math.MaxInt64: as much as it likes.
 func garbageLimit(has, resident, free int64) int64 {
-	if free < 0 || free > plenty*has {
+	if free < 0 {
 		return math.MaxInt64
 	}
 	return max(0, has+free-min((resident+free)/spareShare, mostSpareBytes))

@@ -11,6 +11,8 @@ var (
 	// ErrBudget: rows do not fit the memory budget. A *BudgetError, which wraps it,
 	// names the smallest budget that works.
 	ErrBudget = errkind.New(errkind.Usage, "sparsetable: memory budget exceeded")
+	// ErrMemory: the process cannot have the memory for more rows. Only KindMemory returns it.
+	ErrMemory = errkind.New(errkind.Job, "sparsetable: memory is exhausted")
 	// ErrCrowded: a Pull with PullPatient has to wait until other working sets are released.
 	ErrCrowded = errkind.New(errkind.Internal, "sparsetable: pinned rows keep memory from the table's index")
 	// ErrNoSnapshot: the directory holds no committed snapshot (or not that one).

@@ -40,6 +40,7 @@ type Table struct {
 		arena   offheap.Arena
 		slabs   *slabs
 		index   index
+		room    room
 		live    []*pinned
 		refs    refpool.Pool
 		snap    *capture       // the snapshot being written, or nil
@@ -85,7 +86,7 @@ func (t *Table) presentLocked() int64 {
 	return t.bytesLocked(int64(len(t.mu.slabs.rows)), int64(len(t.mu.index.segs)))
 }
 
-// growLocked makes room for n more rows, or returns ErrBudget and changes
+// growLocked makes room for n more rows, or returns ErrBudget or ErrMemory and changes
 // nothing.
 func (t *Table) growLocked(n int64, what string) error {
 	s := t.mu.slabs
@@ -97,6 +98,9 @@ func (t *Table) growLocked(n int64, what string) error {
 	}
 	if t.budget > 0 && need > t.budget {
 		return t.overBudget(what, need)
+	}
+	if err := t.mu.room.take(max(0, need-t.presentLocked()), what); err != nil {
+		return err
 	}
 	if err := s.grow(n); err != nil {
 		return err
@@ -150,6 +154,7 @@ func Open(ctx context.Context, o Options) (_ *Table, err error) {
 	}
 	t.mu.index = index{seed: rand.Uint64(), arena: &t.mu.arena}
 	t.mu.slabs = newSlabs(t.layout, &t.mu.arena)
+	t.mu.room = newRoom()
 	err = t.growLocked(0, "an empty table") // no other goroutine uses t yet
 	if err == nil && src != nil {
 		err = t.load(ctx, src)

@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"aibox/internal/humanize"
+	"aibox/internal/process"
+	"aibox/sparsetable/internal/contract"
+)
+
+const (
+	// leastFreeBytes stay free: other parts of the process take memory, too, before the table asks again.
+	leastFreeBytes = 8 << 20
+	// Of the memory that is free the table takes 1/askShare, and no more than mostUnaskedBytes, before it asks again.
+	askShare         = 4
+	mostUnaskedBytes = 256 << 20
+)
+
+// room is the memory that the process can still have. Linux kills one that takes more, without a word.
+type room struct {
+	free    func() int64 // process.FreeMemory, but for tests
+	unasked int64        // bytes that may be taken before free is asked
+}
+
+// take takes so many bytes for the table, or returns ErrMemory.
+func (r *room) take(bytes int64, what string) error {
+	if bytes <= r.unasked {
+		r.unasked -= bytes
+		return nil
+	}
+	free := r.free()
+	if free >= 0 && free < bytes+leastFreeBytes {
+		debug.FreeOSMemory() // garbage
+		free = r.free()
+	}
+	if free < 0 {
+		r.unasked = mostUnaskedBytes
+		return nil
+	}
+	if free < bytes+leastFreeBytes {
+		return fmt.Errorf("%w: %s needs %s more, and %s are free on this machine, or in its control group", contract.ErrMemory, what, humanize.Bytes(bytes), humanize.Bytes(max(0, free)))
+	}
+	r.unasked = min((free-bytes-leastFreeBytes)/askShare, mostUnaskedBytes)
+	return nil
+}
+
+func newRoom() room { return room{free: process.FreeMemory} }

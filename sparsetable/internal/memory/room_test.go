@@ -1,0 +1,54 @@
+package memory
+
+import (
+	"errors"
+	"testing"
+
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
+)
+
+// TestPullWithoutMemory: a Pull of new keys for which the process has no memory fails, changes nothing, and succeeds
+// once there is memory; keys that the table has need none.
+func TestPullWithoutMemory(t *testing.T) {
+	table, err := Open(t.Context(), Options{Layout: layout.Layout{ValueDim: 16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close() //nolint:errcheck // there is nothing to write
+	free := int64(1 << 30)
+	table.mu.room = room{free: func() int64 { return free }}
+	pull := func(from, to uint64) error {
+		var keys []uint64
+		for k := from; k < to; k++ {
+			keys = append(keys, k+1)
+		}
+		ws, err := table.Pull(t.Context(), keys, contract.PullCreate)
+		if err == nil {
+			ws.Release()
+		}
+		return err
+	}
+	rows := uint64(0)
+	for err = nil; err == nil && rows < 20_000_000; {
+		if err = pull(rows, rows+10_000); err == nil {
+			rows += 10_000
+		}
+		free = max(0, 1<<30-2*table.Stats().MemoryBytes) // others take memory, too
+	}
+	left := free
+	if !errors.Is(err, contract.ErrMemory) || table.Stats().Rows != int64(rows) || left < leastFreeBytes/2 || left > 200<<20 {
+		t.Errorf("with %d rows and %d bytes free: %v", rows, left, err)
+	}
+	if err := pull(0, rows); err != nil {
+		t.Errorf("rows that are there: %v", err)
+	}
+	free = 1 << 30
+	if err := pull(rows, rows+10_000); err != nil {
+		t.Errorf("with memory again: %v", err)
+	}
+	free = -1 // unknown
+	if err := pull(rows, rows+1_000_000); err != nil {
+		t.Errorf("where the system does not say what is free: %v", err)
+	}
+}
