@@ -137,16 +137,15 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 	return freed, nil
 }
 
-// RemoveSnapshots deletes the snapshots and priority saves of a run, which are not needed any
-// more, those of other runs of its owner, and what was uploaded of them, also where another process
-// was killed while it did that. It returns how many bytes that freed.
-func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string) (freed int64, err error) {
+// RemoveSnapshots deletes the snapshots and priority saves of a job that are not needed any more, and what was uploaded of
+// them, also where another process was killed while it did that. It returns how many bytes that freed.
+func (d *Directory) RemoveSnapshots(ctx context.Context, job string, unneeded func(*Manifest) bool) (freed int64, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, f := range h.all() {
-		if f.Kind() == Generation || f.Job != job || f.Owner != owner && f.Run != run {
+		if f.Kind() == Generation || f.Job != job || !unneeded(f.Manifest) {
 			continue
 		}
 		name := f.committedName()

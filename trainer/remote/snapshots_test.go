@@ -24,6 +24,11 @@ func snapshot(run string, n int) (contents, Publication) {
 	return c, p
 }
 
+// ofOwner takes what an owner has published.
+func ofOwner(owner string) func(*Manifest) bool {
+	return func(m *Manifest) bool { return m.Owner == owner }
+}
+
 // wantSnapshots fails the test unless the directory has snapshots with these numbers, which
 // are whole, and the newest is what was uploaded.
 func wantSnapshots(t *testing.T, d *Directory, newest contents, numbers ...int) {
@@ -79,7 +84,7 @@ func TestSnapshots(t *testing.T) {
 	if out, err := d.Publish(t.Context(), model.publication("job", 1)); err != nil || out.UploadedBytes != 0 {
 		t.Errorf("the model: %+v, %v", out, err)
 	}
-	if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+	if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 		t.Fatal(err)
 	}
 	all := wantGenerations(t, d, 1)
@@ -88,7 +93,7 @@ func TestSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFetched(t, dir, model)
-	if _, err := d.RemoveSnapshots(t.Context(), "job", "host:other", "other"); err != nil {
+	if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:other")); err != nil {
 		t.Fatal(err)
 	}
 	store.clean(t)
@@ -113,9 +118,9 @@ func TestRemoveSnapshotsFaults(t *testing.T) {
 		}
 		store.ops = 0
 		store.fail = func(op int) (bool, bool) { return op >= at, false }
-		_, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run")
+		_, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run"))
 		store.fail = works
-		if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+		if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 			t.Fatal(err)
 		}
 		if len(store.files) > 0 {
@@ -174,7 +179,7 @@ func TestSnapshotFaults(t *testing.T) {
 					t.Fatalf("operation %d: %d snapshots, %v", at, len(all), err)
 				}
 				wantSnapshots(t, d, third, all[0].Number, all[1].Number)
-				if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+				if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 					t.Fatal(err)
 				}
 				if len(store.files) > 0 {
