@@ -134,6 +134,8 @@ func TestGenerations(t *testing.T) {
 		{"generations", exitUsage, "name the model directory"},
 		{"generations nosuch", exitIO, "no model here"},
 		{"generations job.yaml", exitIO, "not a directory"},
+		{"generations " + absolute(t, "nosuch"), exitIO, "nosuch: it does not exist: mount its file system"},
+		{"generations " + absolute(t, "job.yaml"), exitIO, "job.yaml: it is a file; name a directory"},
 		{"generations empty", exitIO, "empty: no model here: it has neither a model that a job has made, nor one that was published to it"},
 		{"generations model@1", exitUsage, "name the directory"},
 		{"rollback", exitUsage, "name the model directory"},
