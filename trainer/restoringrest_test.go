@@ -305,8 +305,10 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err := os.Rename(uri+"-away", uri); err != nil {
 		t.Fatal(err)
 	}
-	out, err := transfer.Restore(t.Context(), o)
-	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 {
+	named := o
+	named.From += "@1"
+	out, err := transfer.Restore(t.Context(), named)
+	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 || out.From != uri+"@1" {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)
