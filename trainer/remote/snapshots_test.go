@@ -263,6 +263,19 @@ func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 	store.clean(t)
 }
 
+// TestOthersTakeTheRoom: a model for which there is no room, since another process takes all that is deleted, is not published, and
+// the error says so.
+func TestOthersTakeTheRoom(t *testing.T) {
+	store := &fullStore{newMemStore(), 0}
+	store.after = func() {
+		store.files[path.Join(objectsDir, objectOf(newID(), 1))] = memFile{data: []byte("of another process")}
+	}
+	_, err := Open("mem://", store, Options{}).Publish(t.Context(), night("job", 1).publication("job", 1))
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no room: free some there") {
+		t.Error(err)
+	}
+}
+
 // TestSnapshotFetchFaults: every operation that fetches a snapshot fails in turn; the next
 // attempt goes on with what is there and ends with the same files.
 func TestSnapshotFetchFaults(t *testing.T) {
