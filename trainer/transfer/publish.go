@@ -69,8 +69,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	if err := of.checkEmptied(ctx, d, sources, m); err != nil {
 		return nil, err
 	}
-	path := MountedPath(sources, uri)
-	if path != "" {
+	if path := MountedPath(sources, uri); path != "" {
 		if err := o.begin(m, path); err != nil {
 			return nil, fmt.Errorf("remote directory %s: %w", uri, err)
 		}
@@ -86,9 +85,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 		return nil, err
 	}
 	out.Earlier = earlier
-	if path == "" {
-		note(m.Dir, placeOf(sources, uri), &o.Options)
-	}
+	note(m.Dir, placeOf(sources, uri), &o.Options)
 	return out, nil
 }
 
