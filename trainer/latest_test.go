@@ -268,7 +268,7 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	if err := os.Remove(at + "/m/MODEL.json"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.night("2026-11-20"); err == nil || !strings.Contains(err.Error(), "aibox rollback "+at+"/m --to N") {
+	if _, err := c.night("2026-11-20"); err == nil || !strings.Contains(err.Error(), "aibox rollback "+at+"/m --to 5") {
 		t.Errorf("no model is published: %v", err)
 	}
 	if _, _, err := modeldir.Rollback(at+"/m", 5); err != nil {

@@ -13,6 +13,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/hdfstest"
 	"aibox/reader/source"
+	"aibox/trainer/generations"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/jobsource"
@@ -88,6 +89,15 @@ func TestPublishToHDFS(t *testing.T) {
 		again(t, m, s)
 		if left := cluster.List(t, "/within/pending"); len(left) > 0 {
 			t.Errorf("left over: %q", left)
+		}
+	})
+	t.Run("listed", func(t *testing.T) {
+		if _, _, err := generations.ListRemote(t.Context(), cluster.URI("/nosuch"), quiet.Logger); !errors.Is(err, transfer.ErrAbsent) || !strings.Contains(err.Error(), cluster.URI("/nosuch")) {
+			t.Errorf("a directory that does not exist: %v", err)
+		}
+		cluster.Mkdir(t, "/empty", 0o755)
+		if all, _, err := generations.ListRemote(t.Context(), cluster.URI("/empty"), quiet.Logger); err != nil || len(all) > 0 {
+			t.Errorf("an empty directory: %v, %v", all, err)
 		}
 	})
 	t.Run("unreachable", func(t *testing.T) {

@@ -373,6 +373,69 @@ func TestOneRemoteDirectory(t *testing.T) {
 	}
 }
 
+// TestRemoteSnapshotsOfEarlierNights: where nights have model directories of their own, the next night that reaches
+// snapshots.remote removes the snapshots of those whose models came before its own, which they could not remove. Those of
+// a run that has made none of these models stay.
+func TestRemoteSnapshotsOfEarlierNights(t *testing.T) {
+	dir := t.TempDir()
+	m := newMachine(t, "", everyPass, "snapshots.remote="+dir, "output.model_dir=AT/models/{{date}}", "training.max_examples=640")
+	night := func(date string, afterPass func(context.Context, *run) error, set ...string) error {
+		t.Helper()
+		j, err := m.job(date, set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := quiet
+		opts.afterPass = afterPass
+		_, err = Train(t.Context(), j, opts)
+		return err
+	}
+	kept := t.TempDir()
+	keep := func(ctx context.Context, r *run) error { // what a night leaves that cannot remove it
+		if r.snapshots.wait(); !r.snapshots.uploads.Finish(ctx) {
+			t.Error("a snapshot was not uploaded")
+		}
+		return errors.Join(os.RemoveAll(kept), os.CopyFS(kept, os.DirFS(dir)))
+	}
+	left := func() (owners []string) {
+		t.Helper()
+		all, _, err := generations.ListRemote(t.Context(), dir, quiet.Logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range all {
+			owners = append(owners, filepath.Base(g.Owner))
+		}
+		slices.Sort(owners)
+		return slices.Compact(owners)
+	}
+	for _, date := range []string{"2026-11-21", "2026-11-22"} {
+		if err := night(date, keep); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(kept))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passes := 0
+	if err := night("2026-11-22", func(ctx context.Context, r *run) error { // trained again with other settings, and killed
+		if err := keep(ctx, r); err != nil || passes == 1 {
+			return errors.Join(err, errCrash)
+		}
+		passes++
+		return nil
+	}, "seed=8"); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	if got := left(); !slices.Equal(got, []string{"2026-11-21", "2026-11-22"}) {
+		t.Fatalf("the nights have left snapshots of %v", got)
+	}
+	m.night("2026-11-24")
+	if got := left(); !slices.Equal(got, []string{"2026-11-22"}) {
+		t.Errorf("left: %v", got)
+	}
+}
+
 // TestRemoteQuarantineIsPrivate: what a remote directory has of the bad rows can be read by its owner alone, as on the machine itself.
 func TestRemoteQuarantineIsPrivate(t *testing.T) {
 	dir := t.TempDir()

@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/generations"
@@ -257,6 +259,44 @@ func TestRestoreWhatIsLeft(t *testing.T) {
 	}
 }
 
+// TestRestoreGoesOnWithoutWhatWasLeft: a restore that has taken files which were left of an earlier table, and was interrupted, goes
+// on when these are gone: no file of the table gets a second place.
+func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
+	j, uri := madeElsewhere(t, 1)
+	digest, _, _ := whatItSays(t, j.Output.ModelDir)
+	o := restoringTo(t, uri)
+	if _, err := transfer.Restore(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	left, err := modeldir.Open(o.To)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.To, o.Dirs = o.To+"-again", []string{o.Dirs[1], o.Dirs[2], o.Dirs[0]} // so that files are beside those that are left, and would be elsewhere without
+	o.Survivors = left.Survivors()
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	diskfault.Inject(func(_, path string) error {
+		if filepath.Base(path) == "HEAD" { // of the table's catalog, once all files are in their places
+			return syscall.EIO
+		}
+		return nil
+	})
+	_, err = transfer.Restore(t.Context(), o)
+	diskfault.Inject(nil)
+	if !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	o.Survivors = nil
+	if _, err := transfer.Restore(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet); err != nil || in.Digest != digest || len(in.Faults) > 0 {
+		t.Errorf("%+v, %v", in, err)
+	}
+}
+
 // verifyArriving verifies the table of a model that arrives.
 func verifyArriving(t *testing.T, dir string) {
 	t.Helper()
@@ -305,8 +345,10 @@ func TestRestoreGoesOn(t *testing.T) {
 	if err := os.Rename(uri+"-away", uri); err != nil {
 		t.Fatal(err)
 	}
-	out, err := transfer.Restore(t.Context(), o)
-	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 {
+	named := o
+	named.From += "@1"
+	out, err := transfer.Restore(t.Context(), named)
+	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 || out.From != uri+"@1" {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)

@@ -132,6 +132,8 @@ func TestGenerations(t *testing.T) {
 		{"generations", exitUsage, "name the model directory"},
 		{"generations nosuch", exitIO, "no model here"},
 		{"generations job.yaml", exitIO, "not a directory"},
+		{"generations " + absolute(t, "nosuch"), exitIO, "nosuch: it does not exist: mount its file system"},
+		{"generations " + absolute(t, "job.yaml"), exitIO, "job.yaml: it is a file; name a directory"},
 		{"generations empty", exitIO, "empty: no model here: it has neither a model that a job has made, nor one that was published to it"},
 		{"generations model@1", exitUsage, "name the directory"},
 		{"rollback", exitUsage, "name the model directory"},
@@ -165,12 +167,21 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 	// What MODEL.json said is in the generation, too.
-	write(t, "model/MODEL.json", "garbage")
-	wantStates(t, "3 kept 2026-11-20 model@1", "1 damaged  ")
-	if o := aibox("train", "job.yaml"); o.code != exitIO || !strings.Contains(o.stderr, "aibox rollback model --to N") {
-		t.Errorf("exit %d: %s", o.code, o.stderr)
+	for what, spoil := range map[string]func() error{
+		"missing": func() error { return os.Remove("model/MODEL.json") },
+		"damaged": func() error { return os.WriteFile("model/MODEL.json", []byte("garbage"), 0o644) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		wantStates(t, "3 kept 2026-11-20 model@1", "1 damaged  ")
+		for _, args := range []string{"train job.yaml", "inspect model", "eval --model-dir model --data eval.tsv", "diff model model@3", "publish model --to far", "table stats model"} {
+			if o := aibox(strings.Fields(args)...); o.code != exitIO || !strings.Contains(o.stderr, "it has 1 and 3: `aibox rollback model --to 3`") {
+				t.Errorf("%s: aibox %s: exit %d: %s", what, args, o.code, o.stderr)
+			}
+		}
+		ok(t, "rollback", "model", "--to", "3")
 	}
-	ok(t, "rollback", "model", "--to", "3")
 	if have := ok(t, "inspect", "--digest", "model"); have != digest["model@2"] {
 		t.Errorf("the model has digest %s", have)
 	}

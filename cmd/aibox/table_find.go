@@ -163,7 +163,8 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 		t.dated = dated
 		return t, nil
 	}
-	if _, generation := modeldir.SplitName(path); named && generation == 0 && !exists(filepath.Join(path, modeldir.ManifestName)) {
+	_, generation := modeldir.SplitName(path)
+	if _, none := modeldir.Generations(path); named && generation == 0 && errors.Is(none, modeldir.ErrNoModel) {
 		hint := ""
 		if dir := filepath.Join(path, "table"); tableIn(dir) {
 			hint = fmt.Sprintf("; there is one in %s", dir)

@@ -19,3 +19,7 @@ DEVICE unsigned short bf16_bits(float x) {
 DEVICE float bf16_pair(float lo, float hi) { return __uint_as_float(bf16_bits(lo) | (unsigned)bf16_bits(hi) << 16); }
 
 DEVICE float bf16_value(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
+
+// Results are float32, or rounded to bfloat16.
+DEVICE void put(float *y, float x) { *y = x; }
+DEVICE void put(unsigned short *y, float x) { *y = bf16_bits(x); }

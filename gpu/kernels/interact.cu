@@ -48,10 +48,6 @@ template <int TURN, class Place> DEVICE void copy_vectors(float *to, const float
 	}
 }
 
-// Results are float32, or rounded to bfloat16.
-DEVICE void put(float *y, float x) { *y = x; }
-DEVICE void put(unsigned short *y, float x) { *y = bf16_bits(x); }
-
 // Writes the 16 bytes of results at y, of x in shared memory.
 DEVICE void put_line(float *y, const float *x) { *(float4 *)y = four(x); }
 DEVICE void put_line(unsigned short *y, const float *x) {

@@ -42,9 +42,6 @@ DEVICE void copy_elements(float *to, const float *x, int ld, int n, int thread, 
 	}
 }
 
-DEVICE void put_number(float *y, float x) { *y = x; }
-DEVICE void put_number(unsigned short *y, float x) { *y = bf16_bits(x); }
-
 DEVICE void put_four(float *y, const float *x) { put(y, numbers<4>(x)); }
 DEVICE void put_four(unsigned short *y, const float *x) { put((float *)y, Numbers<2>{{bf16_pair(x[0], x[1]), bf16_pair(x[2], x[3])}}); }
 
@@ -95,7 +92,7 @@ struct OutputRow {
 			}
 			for (int h = 0; h < 4; h++) {
 				if (j + h < columns) {
-					put_number(dx + j + h, value.v[h]);
+					put(dx + j + h, value.v[h]);
 				}
 			}
 		}

@@ -27,27 +27,18 @@ template <bool WIDE> DEVICE unsigned get_pair(const unsigned short *m, int strid
 DEVICE Pair values(float2 v) { return {v.x, v.y}; }
 DEVICE Pair values(unsigned v) { return {bf16_value(v), __uint_as_float(v & 0xffff0000)}; }
 
-template <bool WIDE> DEVICE void put_pair(float *m, int stride, int i, int j, bool both, Pair v) {
-	float *p = &at(m, stride, i, j);
-	if (WIDE) {
-		*(float2 *)p = float2{v.a, v.b};
-		return;
-	}
-	p[0] = v.a;
-	if (both) {
-		p[1] = v.b;
-	}
-}
+DEVICE void put_both(float *p, Pair v) { *(float2 *)p = float2{v.a, v.b}; }
+DEVICE void put_both(unsigned short *p, Pair v) { *(unsigned *)p = bf16_bits(v.a) | (unsigned)bf16_bits(v.b) << 16; }
 
-template <bool WIDE> DEVICE void put_pair(unsigned short *m, int stride, int i, int j, bool both, Pair v) {
-	unsigned short *p = &at(m, stride, i, j), a = bf16_bits(v.a), b = bf16_bits(v.b);
+template <bool WIDE, class T> DEVICE void put_pair(T *m, int stride, int i, int j, bool both, Pair v) {
+	T *p = &at(m, stride, i, j);
 	if (WIDE) {
-		*(unsigned *)p = a | (unsigned)b << 16;
+		put_both(p, v);
 		return;
 	}
-	p[0] = a;
+	put(p, v.a);
 	if (both) {
-		p[1] = b;
+		put(p + 1, v.b);
 	}
 }
 

@@ -110,18 +110,7 @@ func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err er
 		return nil, err
 	}
 	if cfg.Kerberos {
-		kdcDir := filepath.Join(dir, "kdc")
-		if err := os.Mkdir(kdcDir, 0o700); err != nil {
-			return nil, err
-		}
-		port, err := c.freePorts(1)
-		if err != nil {
-			return nil, err
-		}
-		if c.kdc, err = startKDC(kdcDir, port[0]); err != nil {
-			return nil, err
-		}
-		if c.serviceKeytab, err = c.kdc.keytab("hdfs/localhost", time.Hour); err != nil {
+		if err := c.startKDC(); err != nil {
 			return nil, err
 		}
 	}
@@ -135,33 +124,13 @@ func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err er
 	if err := writeConf(c.confDir, c.clientConf()); err != nil {
 		return nil, err
 	}
-
-	props := c.serverConf()
-	var ports []string
-	for _, p := range c.ports {
-		ports = append(ports, strconv.Itoa(p))
-	}
-	props["test.namenode.ports"] = strings.Join(ports, ",")
-	if cfg.HA {
-		props["test.nameservice"] = Nameservice
-	}
-	if !cfg.Separate {
-		props["test.datanodes"] = strconv.Itoa(cfg.DataNodes)
-		for i, conf := range cfg.DataNodeConf {
-			for k, v := range conf {
-				props[fmt.Sprintf("test.dn.%d.%s", i, k)] = v
-			}
-		}
-	}
 	if cfg.SeparateNameNodes {
-		maps.Copy(props, c.haConf())
-		props["test.external"] = "true"
 		if err := c.startNameNodes(); err != nil {
 			return nil, err
 		}
 	}
 	propFile := filepath.Join(dir, "cluster.properties")
-	if err := writeProperties(propFile, props); err != nil {
+	if err := writeProperties(propFile, c.properties()); err != nil {
 		return nil, err
 	}
 	if c.server, err = c.java("cluster", "TestCluster", propFile); err != nil {
@@ -175,28 +144,77 @@ func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err er
 		return nil, fmt.Errorf("cluster says %q\n%s", line, c.server.log())
 	}
 	if cfg.Separate {
-		c.dataNodes = make([]*process, cfg.DataNodes)
-		if c.dataPorts, err = c.freePorts(cfg.DataNodes); err != nil {
-			return nil, err
-		}
-		for i := range c.dataNodes {
-			if cfg.Proxied {
-				p, err := c.startProxy(i)
-				if err != nil {
-					return nil, err
-				}
-				c.proxies = append(c.proxies, p)
-			}
-			if err := c.startDataNode(i); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := c.server.commandWith(slices.Concat(c.nameNodes, c.dataNodes), "wait-datanodes", strconv.Itoa(cfg.DataNodes)); err != nil {
+		if err := c.startDataNodes(); err != nil {
 			return nil, err
 		}
 	}
 	c.startup = time.Since(begin)
 	return c, nil
+}
+
+// startKDC starts a KDC, and makes the keytab of the servers.
+func (c *Cluster) startKDC() error {
+	dir := filepath.Join(c.dir, "kdc")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	port, err := c.freePorts(1)
+	if err != nil {
+		return err
+	}
+	if c.kdc, err = startKDC(dir, port[0]); err != nil {
+		return err
+	}
+	c.serviceKeytab, err = c.kdc.keytab("hdfs/localhost", time.Hour)
+	return err
+}
+
+// properties are those of TestCluster.
+func (c *Cluster) properties() map[string]string {
+	props := c.serverConf()
+	var ports []string
+	for _, p := range c.ports {
+		ports = append(ports, strconv.Itoa(p))
+	}
+	props["test.namenode.ports"] = strings.Join(ports, ",")
+	if c.cfg.HA {
+		props["test.nameservice"] = Nameservice
+	}
+	if !c.cfg.Separate {
+		props["test.datanodes"] = strconv.Itoa(c.cfg.DataNodes)
+		for i, conf := range c.cfg.DataNodeConf {
+			for k, v := range conf {
+				props[fmt.Sprintf("test.dn.%d.%s", i, k)] = v
+			}
+		}
+	}
+	if c.cfg.SeparateNameNodes {
+		maps.Copy(props, c.haConf())
+		props["test.external"] = "true"
+	}
+	return props
+}
+
+// startDataNodes starts the DataNodes that are processes of their own, and waits until the NameNodes know them.
+func (c *Cluster) startDataNodes() (err error) {
+	c.dataNodes = make([]*process, c.cfg.DataNodes)
+	if c.dataPorts, err = c.freePorts(c.cfg.DataNodes); err != nil {
+		return err
+	}
+	for i := range c.dataNodes {
+		if c.cfg.Proxied {
+			p, err := c.startProxy(i)
+			if err != nil {
+				return err
+			}
+			c.proxies = append(c.proxies, p)
+		}
+		if err := c.startDataNode(i); err != nil {
+			return err
+		}
+	}
+	_, err = c.server.commandWith(slices.Concat(c.nameNodes, c.dataNodes), "wait-datanodes", strconv.Itoa(c.cfg.DataNodes))
+	return err
 }
 
 // freePorts reserves ports for the life of the cluster.

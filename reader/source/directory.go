@@ -50,6 +50,15 @@ func (d *Directory) LocalPath() string {
 
 func (d *Directory) at(name string) string { return path.Join(d.path, name) }
 
+// Exists reports whether there is a directory, or a file of its name.
+func (d *Directory) Exists(ctx context.Context) (bool, error) {
+	_, err := d.fs.Stat(ctx, d.path)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // List returns what is in the directory called name, hidden names included, in byte order.
 // A directory that does not exist is empty.
 func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {

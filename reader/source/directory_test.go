@@ -38,10 +38,24 @@ func directorySuite(t *testing.T, d *Directory) {
 	if got := names("x"); got != "" {
 		t.Errorf("a directory that does not exist has %q", got)
 	}
+	exists := func() bool {
+		t.Helper()
+		there, err := d.Exists(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return there
+	}
+	if exists() {
+		t.Error("the directory is said to exist before anything was written")
+	}
 	big := strings.Repeat("0123456789abcdef", 200_000)
 	for name, text := range map[string]string{"x/b": "two", "x/a": "", "x/.h": "h", "y/z/c": big} {
 		if err := d.Put(ctx, name, strings.NewReader(text), int64(len(text)), 0o644); err != nil {
 			t.Fatal(err)
+		}
+		if !exists() {
+			t.Error("the directory is said not to exist")
 		}
 		if got, err := read(name, int64(len(text))); err != nil || got != text {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)

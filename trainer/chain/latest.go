@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -80,8 +79,12 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	}
 	made := modeldir.Lineage(all)
 	if len(made) == 0 {
-		_, err := modeldir.Open(dir) // says what is wrong
-		return nil, nil, fmt.Errorf("%w; it has complete generations: `aibox rollback %s --to N` publishes one of them", err, dir)
+		m, err := modeldir.Open(dir)
+		if err != nil {
+			return nil, nil, err // it says what to do
+		}
+		_ = m.Close() // one was published meanwhile
+		return ch.latestIn(dir)
 	}
 	if night := made[0].Manifest.OfNight(); ch.job.Dated && !ch.job.DateGiven && modeldir.LaterNight(night, ch.job.Night()) {
 		return nil, nil, errkind.Errorf(errkind.Usage, "%s is of the night %s, and by the clock of this machine the job is of the earlier night %s: is the clock right, and %s the right time zone? To train that night all the same, which publishes its model, give its date: --date %[3]s",

@@ -39,7 +39,7 @@ type Remote struct {
 func ListRemote(ctx context.Context, uri string, log *slog.Logger) (out []Remote, total int64, err error) {
 	sources := jobsource.New(new(configs.Job), log)
 	defer func() { err = errors.Join(err, sources.Close()) }()
-	d, err := transfer.Open(sources, uri, 0, "", log)
+	d, err := transfer.OpenExisting(ctx, sources, uri, log)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,6 +1,9 @@
 package modeldir
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // A model says from which one it was made by the identity of that one, which stays the same
 // wherever it is restored or copied to, and by its number at that time. The number is a hint only:
@@ -42,6 +45,22 @@ func Parent(dir string, child *Manifest) (at string, g Generation, ok bool) {
 		}
 	}
 	return "", Generation{}, false
+}
+
+// MadeFrom yields the models from which m, which is in dir, was made, one from the other, with the directories
+// that have them, as far as they are on this machine.
+func MadeFrom(dir string, m *Manifest) iter.Seq2[string, Generation] {
+	return func(yield func(string, Generation) bool) {
+		for seen := make(map[string]bool); ; {
+			at, g, ok := Parent(dir, m)
+			name := JoinName(at, g.Number)
+			if !ok || seen[name] || !yield(at, g) { // else manifests that say nonsense could have no end
+				return
+			}
+			seen[name] = true
+			dir, m = at, &g.Manifest
+		}
+	}
 }
 
 // lineage returns the models from which all[i] was made, one from the other, as far as

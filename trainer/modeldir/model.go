@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/humanize"
 	"aibox/sparsetable"
 )
 
@@ -42,6 +43,9 @@ func Open(name string) (*Model, error) {
 	}
 	for {
 		m, err := read()
+		if err != nil && number == 0 {
+			err = notPublished(dir, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -54,6 +58,19 @@ func Open(name string) (*Model, error) {
 			return nil, err
 		}
 	}
+}
+
+// notPublished is err, why dir has no model, with what to do where it has generations that can be published.
+func notPublished(dir string, err error) error {
+	all, _ := Generations(dir)
+	i := slices.IndexFunc(all, func(g Generation) bool { return g.Fault == nil })
+	switch {
+	case i < 0:
+		return err
+	case errors.Is(err, ErrNoModel):
+		err = fmt.Errorf("model directory %s: %w: there is no %s, which says which of its generations is published", dir, ErrNoModel, ManifestName)
+	}
+	return fmt.Errorf("%w; it has %s: `aibox rollback %s --to %d` publishes the newest that is complete", err, listed(all), humanize.ShellWord(dir), all[i].Number)
 }
 
 // Unread is the model of dir as far as its manifest says what it is, for who has to replace it because other

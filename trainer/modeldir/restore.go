@@ -230,8 +230,8 @@ func (r *Restoring) placeTable(dirs []string) error {
 }
 
 // Place decides where the files with these names, of these sizes, are put, and makes their
-// directories. A file of the table for which there is one at survivors is put on the same
-// disk as that one.
+// directories. A file of the table stays where an earlier call has put it, or begun to. One for which
+// there is one at survivors is put on the same disk as that one.
 func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]string) error {
 	var tableFiles []string
 	var sizes []int64
@@ -248,16 +248,38 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 			return err
 		}
 	}
+	begun, err := r.begun()
+	if err != nil {
+		return err
+	}
 	r.place = make(map[string]int)
 	if len(r.dirs) > 0 {
 		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
-			if beside := r.beside(survivors[tableName+"/"+tableFiles[i]]); beside >= 0 {
+			if before, ok := begun[tableFiles[i]]; ok {
+				at = before
+			} else if beside := r.beside(survivors[tableName+"/"+tableFiles[i]]); beside >= 0 {
 				at = beside
 			}
 			r.place[tableFiles[i]] = at
 		}
 	}
 	return nil
+}
+
+// begun are the indexes of the directories of the table that have files, by the names of these, and by their names
+// without the last suffix, which those have that are being fetched.
+func (r *Restoring) begun() (map[string]int, error) {
+	out := make(map[string]int)
+	for i, dir := range r.dirs {
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			out[e.Name()], out[strings.TrimSuffix(e.Name(), path.Ext(e.Name()))] = i, i
+		}
+	}
+	return out, nil
 }
 
 // beside is the index of the directory of the table that has the same parent as the

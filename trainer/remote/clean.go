@@ -106,23 +106,26 @@ func (d *Directory) mayBeUsed(f *found, p *Publication) bool {
 
 // removeGarbage deletes the objects that no manifest names. The objects are listed first:
 // an object that was uploaded by then is named by a manifest that was there before it, and
-// so is still there, pending or committed, unless somebody has removed it.
+// so is still there, pending or committed, unless somebody has removed it. The manifests are read twice: while they are
+// read, an object may go over from one that is removed then to one that was not pending yet.
 func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) {
 	sizes, err := d.sizes(ctx)
 	if err != nil {
 		return 0, err
 	}
-	h, err := d.scan(ctx)
-	if err != nil || len(h.faults) > 0 {
-		return 0, err // a manifest that cannot be read may name any of them
-	}
 	named := make(map[string]bool)
 	live := make(map[string]bool) // ids of publications under way
-	for _, f := range h.all() {
-		f.objects(func(p *Part) { named[p.Object] = true })
-	}
-	for _, f := range h.pending {
-		live[f.ID] = true
+	for range 2 {
+		h, err := d.scan(ctx)
+		if err != nil || len(h.faults) > 0 {
+			return 0, err // a manifest that cannot be read may name any of them
+		}
+		for _, f := range h.all() {
+			f.objects(func(p *Part) { named[p.Object] = true })
+		}
+		for _, f := range h.pending {
+			live[f.ID] = true
+		}
 	}
 	for object, size := range sizes {
 		id := idOf(object)
@@ -137,16 +140,15 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 	return freed, nil
 }
 
-// RemoveSnapshots deletes the snapshots and priority saves of a run, which are not needed any
-// more, those of other runs of its owner, and what was uploaded of them, also where another process
-// was killed while it did that. It returns how many bytes that freed.
-func (d *Directory) RemoveSnapshots(ctx context.Context, job, owner, run string) (freed int64, err error) {
+// RemoveSnapshots deletes the snapshots and priority saves of a job that are not needed any more, and what was uploaded of
+// them, also where another process was killed while it did that. It returns how many bytes that freed.
+func (d *Directory) RemoveSnapshots(ctx context.Context, job string, unneeded func(*Manifest) bool) (freed int64, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, f := range h.all() {
-		if f.Kind() == Generation || f.Job != job || f.Owner != owner && f.Run != run {
+		if f.Kind() == Generation || f.Job != job || !unneeded(f.Manifest) {
 			continue
 		}
 		name := f.committedName()

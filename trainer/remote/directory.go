@@ -98,7 +98,7 @@ func IsLocal(dir string) bool {
 	return true
 }
 
-// Begun reports whether generations were ever published to the directory, as far as its
+// Begun reports whether generations were ever published to the directory, or were to be, as far as its
 // subdirectories tell, which only hands remove.
 func (d *Directory) Begun(ctx context.Context) (bool, error) {
 	all, err := d.store.List(ctx, "")

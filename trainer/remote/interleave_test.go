@@ -123,3 +123,35 @@ func TestTwoPublishers(t *testing.T) {
 		}
 	}
 }
+
+// TestThreePublishers: while a process is about to delete what no generation names, a second one begins to publish a model that
+// shares files with a generation, and a third one removes that generation. At each instant all generations are whole.
+func TestThreePublishers(t *testing.T) {
+	before := newMemStore()
+	for i := 1; i <= 2; i++ {
+		if _, err := Open("mem", before, quiet).Publish(t.Context(), night("a", i).publication("a", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for first, ended := 0, false; !ended; first++ {
+		s := &memStore{files: maps.Clone(before.files)}
+		s.after = func() { s.wholeLocked(t) }
+		cleans, shares, removes := newSteps(), newSteps(), newSteps()
+		cleans.start(t, s, quiet, night("b", 1).publication("b", 1))
+		ended = cleans.run(first)
+		had := len(s.names(objectsDir))
+		shares.start(t, s, quiet, night("a", 3).publication("a", 3))
+		for n := 1; len(s.names(objectsDir)) == had; n++ {
+			shares.run(n)
+		}
+		other := night("c", 1).publication("a", 4)
+		other.Keep, other.Owner = 1, "another"
+		removes.start(t, s, quiet, other)
+		removes.run(-1)
+		cleans.run(-1)
+		shares.run(-1)
+		if t.Failed() {
+			t.Fatalf("the one is stopped after %d operations", first)
+		}
+	}
+}

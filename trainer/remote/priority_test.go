@@ -72,12 +72,12 @@ func TestPrioritySaves(t *testing.T) {
 	must(nil, few)
 	wantSaves(t, d, "run", 8, 7)
 	wantSaves(t, d, "other", 2)
-	if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+	if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 		t.Fatal(err)
 	}
 	wantSaves(t, d, "run")
 	wantSaves(t, d, "other", 2)
-	if _, err := d.RemoveSnapshots(t.Context(), "job", "host:other", "other"); err != nil {
+	if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:other")); err != nil {
 		t.Fatal(err)
 	}
 	if len(store.files) > 0 {

@@ -34,7 +34,7 @@ type Published struct {
 var errAgain = errors.New("another process has changed the remote directory meanwhile, again and again; try again later")
 
 // errFreed says that there was no room, and is some now.
-var errFreed = errors.New("there was no room, again and again; try again later")
+var errFreed = errors.New("other processes have taken what was deleted, again and again")
 
 // attempts is how often a publication that others disturb begins again.
 const attempts = 10
@@ -46,26 +46,24 @@ const attempts = 10
 // next publication tries again.
 func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, error) {
 	begin := time.Now()
-	for range attempts {
+	for attempt := 1; ; attempt++ {
 		out, err := d.publish(ctx, &p)
-		if errors.Is(err, errAgain) {
+		last := attempt == attempts
+		switch {
+		case err == nil:
+			out.Seconds = time.Since(begin).Seconds()
+			return out, nil
+		case errors.Is(err, errAgain) && !last:
 			d.log.Info("another process has changed the remote directory; publishing begins again", "remote", d.uri)
 			continue
-		}
-		if errors.Is(err, errFreed) {
+		case errors.Is(err, errFreed) && !last:
 			d.log.Info("there was no room; what nothing needs any more in the remote directory is deleted, and publishing goes on", "remote", d.uri)
 			continue
-		}
-		if source.Full(err) {
+		case source.Full(err):
 			err = fmt.Errorf("there is no room: free some there, or raise the quota: %w", err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, err)
-		}
-		out.Seconds = time.Since(begin).Seconds()
-		return out, nil
+		return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, err)
 	}
-	return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, errAgain)
 }
 
 func (p *Publication) doing() string {
@@ -113,7 +111,7 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 			return nil, errors.Join(errAgain, err)
 		}
 		if freed := d.cleanFailed(ctx, p, pl.manifest, h, err); freed > 0 && p.Kind == Generation {
-			return nil, errFreed
+			return nil, fmt.Errorf("%w: %w", errFreed, err)
 		}
 		return nil, err
 	}

@@ -24,6 +24,11 @@ func snapshot(run string, n int) (contents, Publication) {
 	return c, p
 }
 
+// ofOwner takes what an owner has published.
+func ofOwner(owner string) func(*Manifest) bool {
+	return func(m *Manifest) bool { return m.Owner == owner }
+}
+
 // wantSnapshots fails the test unless the directory has snapshots with these numbers, which
 // are whole, and the newest is what was uploaded.
 func wantSnapshots(t *testing.T, d *Directory, newest contents, numbers ...int) {
@@ -79,7 +84,7 @@ func TestSnapshots(t *testing.T) {
 	if out, err := d.Publish(t.Context(), model.publication("job", 1)); err != nil || out.UploadedBytes != 0 {
 		t.Errorf("the model: %+v, %v", out, err)
 	}
-	if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+	if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 		t.Fatal(err)
 	}
 	all := wantGenerations(t, d, 1)
@@ -88,7 +93,7 @@ func TestSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFetched(t, dir, model)
-	if _, err := d.RemoveSnapshots(t.Context(), "job", "host:other", "other"); err != nil {
+	if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:other")); err != nil {
 		t.Fatal(err)
 	}
 	store.clean(t)
@@ -113,9 +118,9 @@ func TestRemoveSnapshotsFaults(t *testing.T) {
 		}
 		store.ops = 0
 		store.fail = func(op int) (bool, bool) { return op >= at, false }
-		_, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run")
+		_, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run"))
 		store.fail = works
-		if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+		if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 			t.Fatal(err)
 		}
 		if len(store.files) > 0 {
@@ -174,7 +179,7 @@ func TestSnapshotFaults(t *testing.T) {
 					t.Fatalf("operation %d: %d snapshots, %v", at, len(all), err)
 				}
 				wantSnapshots(t, d, third, all[0].Number, all[1].Number)
-				if _, err := d.RemoveSnapshots(t.Context(), "job", "host:run", "run"); err != nil {
+				if _, err := d.RemoveSnapshots(t.Context(), "job", ofOwner("host:run")); err != nil {
 					t.Fatal(err)
 				}
 				if len(store.files) > 0 {
@@ -256,6 +261,19 @@ func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 	}
 	wantGenerations(t, d, 1)
 	store.clean(t)
+}
+
+// TestOthersTakeTheRoom: a model for which there is no room, since another process takes all that is deleted, is not published, and
+// the error says so.
+func TestOthersTakeTheRoom(t *testing.T) {
+	store := &fullStore{newMemStore(), 0}
+	store.after = func() {
+		store.files[path.Join(objectsDir, objectOf(newID(), 1))] = memFile{data: []byte("of another process")}
+	}
+	_, err := Open("mem://", store, Options{}).Publish(t.Context(), night("job", 1).publication("job", 1))
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no room: free some there") {
+		t.Error(err)
+	}
 }
 
 // TestSnapshotFetchFaults: every operation that fetches a snapshot fails in turn; the next

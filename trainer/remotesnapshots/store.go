@@ -13,6 +13,7 @@ import (
 	"aibox/configs"
 	"aibox/reader/source"
 	"aibox/trainer/jobsource"
+	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/runstate"
 	"aibox/trainer/transfer"
@@ -94,14 +95,15 @@ func runKey(identity []byte) string {
 	return id.Key()
 }
 
-// Remove removes the snapshots of a run whose model is committed, and whose Sources are closed.
+// Remove removes the snapshots of a run whose model is committed, and whose Sources are closed, and those that the runs have left
+// which made the models before it.
 func (s *Store) Remove(ctx context.Context, identity []byte) {
 	last := *s
 	last.Sources = jobsource.New(s.Job, s.Log)
 	uri := s.Job.Snapshots.Remote
 	freed, err := last.remove(ctx, identity)
 	if err = errors.Join(err, last.Sources.Close()); err != nil {
-		s.Log.Warn("the run's snapshots in snapshots.remote could not be removed; the next run of the job in this model directory removes them, and runs in others once they are a week old", "remote", uri, "error", err)
+		s.Log.Warn("the run's snapshots in snapshots.remote could not be removed; the next run of the job in this model directory, or from this model, removes them, and other runs once they are a week old", "remote", uri, "error", err)
 	}
 	if freed > 0 {
 		s.Log.Info("the run's snapshots in snapshots.remote are removed", "remote", uri, "deleted_bytes", freed)
@@ -113,5 +115,24 @@ func (s *Store) remove(ctx context.Context, identity []byte) (freed int64, err e
 	if err != nil {
 		return 0, err
 	}
-	return d.RemoveSnapshots(ctx, s.Job.PlainName(), s.owner(), runKey(identity))
+	owner, run, made := s.owner(), runKey(identity), modeldir.Unread(s.Job.Output.ModelDir)
+	return d.RemoveSnapshots(ctx, s.Job.PlainName(), func(m *remote.Manifest) bool {
+		return m.Owner == owner || m.Run == run || made != nil && isOfEarlier(m, made)
+	})
+}
+
+// isOfEarlier reports whether a snapshot is of the run that has made one of the models from which a model was made, in
+// another model directory: it could not be removed when that one was committed.
+func isOfEarlier(m *remote.Manifest, made *modeldir.Model) bool {
+	_, id, err := runstate.Decode(m.Model)
+	if err != nil {
+		return false
+	}
+	job := fmt.Sprintf("%x", sha256.Sum256([]byte(id.Job)))
+	for dir, g := range modeldir.MadeFrom(made.Dir, &made.Manifest) {
+		if m.Owner == transfer.OwnerOf(dir) && id.Night == g.Manifest.OfNight() && job == g.Manifest.JobSHA256 {
+			return true
+		}
+	}
+	return false
 }

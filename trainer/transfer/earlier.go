@@ -40,18 +40,10 @@ type keptModel struct {
 // far as they are on this machine.
 func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
 	return func(yield func(keptModel) bool) {
-		dir, child := m.Dir, &m.Manifest
-		for seen := make(map[string]bool); ; {
-			at, from, ok := modeldir.Parent(dir, child)
-			if !ok || o.jobName(&from.Manifest) != o.jobName(child) {
+		for at, from := range modeldir.MadeFrom(m.Dir, &m.Manifest) {
+			if o.jobName(&from.Manifest) != o.jobName(&m.Manifest) || !yield(keptModel{modeldir.JoinName(at, from.Number), &from.Manifest}) {
 				return
 			}
-			dir, child = at, &from.Manifest
-			k := keptModel{modeldir.JoinName(dir, from.Number), child}
-			if seen[k.name] || !yield(k) { // else manifests that say nonsense could have no end
-				return
-			}
-			seen[k.name] = true
 		}
 	}
 }

@@ -52,6 +52,26 @@ func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doin
 	return Open(sources, uri, bytesPerSecond, doing, log)
 }
 
+// OpenExisting is OpenPresent for who lists what is there: a directory of HDFS has to exist, too.
+func OpenExisting(ctx context.Context, sources *source.Sources, uri string, log *slog.Logger) (*remote.Directory, error) {
+	d, err := OpenPresent(sources, uri, 0, "", log)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sources.Directory(uri)
+	if err != nil {
+		return nil, err
+	}
+	there, err := store.Exists(ctx)
+	if err == nil && !there {
+		err = ErrAbsent
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remote directory %s: %w", uri, err)
+	}
+	return d, nil
+}
+
 // CheckPlace fails if a remote directory of a mounted file system may not begin, or has other files and no models.
 func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error {
 	if MountedPath(sources, uri) == "" {

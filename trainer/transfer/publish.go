@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
+	"aibox/sparsetable"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -67,6 +69,11 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	if err := of.checkEmptied(ctx, d, sources, m); err != nil {
 		return nil, err
 	}
+	if path := MountedPath(sources, uri); path != "" {
+		if err := o.begin(m, path); err != nil {
+			return nil, fmt.Errorf("remote directory %s: %w", uri, err)
+		}
+	}
 	newest := isModel(m)
 	var earlier []*remote.Published
 	if newest { // of another generation, only this one is asked for
@@ -80,6 +87,17 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	out.Earlier = earlier
 	note(m.Dir, placeOf(sources, uri), &o.Options)
 	return out, nil
+}
+
+// begin notes in the model directory that its models are in the remote directory with a path, before one is: a process
+// that is killed when the first one has just appeared there would leave nobody who knows. What Begun tells by is made before,
+// so that a directory which gets no model this time does not count as one that has lost its models.
+func (o *PublishOptions) begin(m *modeldir.Model, path string) error {
+	if err := (sparsetable.OSFS{}).MkdirAll(remote.Begin(path)); err != nil {
+		return errkind.As(errkind.IO, err)
+	}
+	note(m.Dir, placeOfPath(path), &o.Options)
+	return nil
 }
 
 // PublishAgain makes the model of the model directory dir, which has gone back to it, the

@@ -20,7 +20,7 @@ type Report struct {
 	Published  *remote.Published `json:"published,omitempty"`
 	Error      string            `json:"error,omitempty"`
 	At         string            `json:"at,omitempty"` // in UTC, as RFC 3339 has it
-	// Known are the remote directories to which a model of the model directory was published, or from
+	// Known are the remote directories to which a model of the model directory was published, or was about to be, or from
 	// which one was restored.
 	Known []string `json:"known,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"aibox/internal/errkind"
@@ -90,7 +91,8 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	m := said.Manifest
-	at := fmt.Sprintf("%s@%d", o.From, m.Number)
+	uri, number := remote.SplitURI(o.From)
+	at := fmt.Sprintf("%s@%d", strings.TrimRight(uri, "/"), m.Number)
 	if fault := said.Fault(); fault != nil {
 		o.Logger.Error("what an earlier process has restored is damaged; it is taken back", "model", o.To, "generation", g.Number, "error", fault)
 		return nil, r.Discard()
@@ -102,7 +104,7 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: g.Manifest.OfNight(), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
 	err = o.fetchRest(ctx, sources, r, m, out)
 	var damaged *remote.DamagedError
-	if _, number := remote.SplitURI(o.From); errors.As(err, &damaged) && number == 0 && ctx.Err() == nil {
+	if errors.As(err, &damaged) && number == 0 && ctx.Err() == nil {
 		return nil, nil // it was taken back: the newest that is whole is restored
 	}
 	if err != nil {

@@ -72,234 +72,284 @@ func rowAddress(r int) string {
 		"(" + regRS + "*4)", "(" + regRS5 + "*1)", "(" + regRS3 + "*2)"}[r]
 }
 
-// writeTile writes the kernel for a tile of rows x (vectors·lanes) elements of
-// C. If masked, the last vector covers only the first tile.lanes columns.
+// tileWriter writes the kernel for a tile of rows x (vectors·lanes) elements of C. If masked, the last vector covers
+// only the first tile.lanes columns.
+type tileWriter struct {
+	*file
+	s             isa
+	rows, vectors int
+	masked        bool
+	mask          string // register of the mask
+	firstB        int    // first register of those of B
+	// The registers of A and B are free after the chains.
+	spare, zero string
+}
+
 func writeTile(asm, stubs *file, s isa, rows, vectors int, masked bool) {
+	w := tileWriter{file: asm, s: s, rows: rows, vectors: vectors, masked: masked, mask: "K1", firstB: rows * vectors}
+	w.spare, w.zero = w.reg(w.firstB), w.reg(w.firstB+1)
 	name := fmt.Sprintf("tile%sx%dx%d", s.name, rows, vectors)
 	if masked && s.masked {
 		name += "masked"
+	}
+	if s.masked {
+		w.mask = w.reg(15)
 	}
 	stubs.line("")
 	stubs.line("//go:noescape")
 	stubs.line("func %s(t *tile)", name)
 
-	reg := func(i int) string { return fmt.Sprintf("%s%d", s.reg, i) }
-	acc := func(r, v int) string { return reg(r*vectors + v) }
-	mem := func(base string, v int) string {
-		if v == 0 {
-			return "(" + base + ")"
-		}
-		return fmt.Sprintf("%d(%s)", v*s.bytes, base)
-	}
-	firstB := rows * vectors
-	mask := "K1"
-	if s.masked {
-		mask = reg(15)
-	}
-	// Loads and stores of vector v; the last one goes through the mask.
-	load := func(from string, v int, to string) {
-		switch {
-		case !masked || v < vectors-1:
-			asm.op("VMOVUPS %s, %s", from, to)
-		case s.masked:
-			asm.op("VMASKMOVPS %s, %s, %s", from, mask, to)
-		default:
-			asm.op("VMOVUPS.Z %s, %s, %s", from, mask, to)
-		}
-	}
-	store := func(from string, v int, to string) {
-		switch {
-		case !masked || v < vectors-1:
-			asm.op("VMOVUPS %s, %s", from, to)
-		default:
-			// VMASKMOVPS and masked VMOVUPS take their operands in one order.
-			op := "VMOVUPS"
-			if s.masked {
-				op = "VMASKMOVPS"
-			}
-			asm.op("%s %s, %s, %s", op, from, mask, to)
-		}
-	}
-
-	clear := func(r string) {
-		if s.reg == "Z" {
-			asm.op("VPXORD %s, %s, %s", r, r, r)
-		} else {
-			asm.op("VXORPS %s, %s, %s", r, r, r)
-		}
-	}
-
-	asm.line("")
-	asm.line("// func %s(t *tile)", name)
-	asm.line("TEXT ·%s(SB), NOSPLIT, $0-8", name)
-	asm.op("MOVQ t+0(FP), %s", regTile)
+	w.line("")
+	w.line("// func %s(t *tile)", name)
+	w.line("TEXT ·%s(SB), NOSPLIT, $0-8", name)
+	w.op("MOVQ t+0(FP), %s", regTile)
 	if masked {
-		asm.op("MOVQ tile_lanes(%s), CX", regTile)
-		if s.masked {
-			asm.op("LEAQ tileMasks<>+32(SB), R8")
-			asm.op("SHLQ $2, CX")
-			asm.op("SUBQ CX, R8")
-			asm.op("VMOVUPS (R8), %s", mask)
-		} else {
-			asm.op("MOVQ $-1, R8")
-			asm.op("SHLQ CX, R8")
-			asm.op("NOTQ R8")
-			asm.op("KMOVW R8, %s", mask)
-		}
+		w.makeMask()
 	}
-	asm.op("MOVQ tile_a(%s), %s", regTile, regA0)
-	asm.op("MOVQ tile_b(%s), %s", regTile, regB)
-	asm.op("MOVQ tile_c(%s), %s", regTile, regC)
-	asm.op("MOVQ tile_aRow(%s), %s", regTile, regRS)
-	asm.op("MOVQ tile_aCol(%s), %s", regTile, regKS)
-	asm.op("MOVQ tile_bRow(%s), %s", regTile, regBS)
-	asm.op("MOVQ tile_cRow(%s), %s", regTile, regLDC)
-	if rows > 3 {
-		asm.op("LEAQ (%s)(%s*2), %s", regRS, regRS, regRS3)
-	}
-	if rows > 5 {
-		asm.op("LEAQ (%s)(%s*4), %s", regRS, regRS, regRS5)
-	}
-	if rows > 7 {
-		asm.op("LEAQ (%s)(%s*2), %s", regA0, regRS3, regA7)
-		asm.op("ADDQ %s, %s", regRS, regA7)
-	}
+	w.operands()
+	w.fetchNext()
+	w.startChains()
+	w.chains()
+	w.addBias()
+	w.relu()
+	w.keepWhereOut()
+	w.storeC()
+	w.op("VZEROUPPER")
+	w.op("RET")
+}
 
-	// Fetch C of the tile below, which comes next: the chains would
-	// wait for it otherwise. A short tile has no time for that.
-	asm.op("CMPQ tile_k(%s), $48", regTile)
-	asm.op("JLT fetched")
-	asm.op("MOVQ $%d, CX", rows)
-	asm.op("IMULQ %s, CX", regLDC)
-	asm.op("ADDQ %s, CX", regC)
-	for r := range rows {
-		for line := 0; line < vectors*s.bytes; line += 64 {
-			asm.op("PREFETCHT0 %d(CX)", line)
-		}
-		asm.op("PREFETCHT0 %d(CX)", vectors*s.bytes-1)
-		if r < rows-1 {
-			asm.op("ADDQ %s, CX", regLDC)
-		}
-	}
-	asm.line("fetched:")
+func (w *tileWriter) reg(i int) string { return fmt.Sprintf("%s%d", w.s.reg, i) }
 
-	// Start the chains from C or from +0.
-	asm.op("CMPB tile_fromC(%s), $0", regTile)
-	asm.op("JEQ zero")
-	for r := range rows {
-		for v := range vectors {
-			load(mem(regC, v), v, acc(r, v))
+// acc is the register of the sums of row r and vector v.
+func (w *tileWriter) acc(r, v int) string { return w.reg(r*w.vectors + v) }
+
+// mem is vector v from base on.
+func (w *tileWriter) mem(base string, v int) string {
+	if v == 0 {
+		return "(" + base + ")"
+	}
+	return fmt.Sprintf("%d(%s)", v*w.s.bytes, base)
+}
+
+// load loads vector v; the last one goes through the mask, as in store.
+func (w *tileWriter) load(from string, v int, to string) {
+	switch {
+	case !w.masked || v < w.vectors-1:
+		w.op("VMOVUPS %s, %s", from, to)
+	case w.s.masked:
+		w.op("VMASKMOVPS %s, %s, %s", from, w.mask, to)
+	default:
+		w.op("VMOVUPS.Z %s, %s, %s", from, w.mask, to)
+	}
+}
+
+func (w *tileWriter) store(from string, v int, to string) {
+	switch {
+	case !w.masked || v < w.vectors-1:
+		w.op("VMOVUPS %s, %s", from, to)
+	default:
+		// VMASKMOVPS and masked VMOVUPS take their operands in one order.
+		op := "VMOVUPS"
+		if w.s.masked {
+			op = "VMASKMOVPS"
 		}
-		if r < rows-1 {
-			asm.op("ADDQ %s, %s", regLDC, regC)
+		w.op("%s %s, %s, %s", op, from, w.mask, to)
+	}
+}
+
+func (w *tileWriter) clear(r string) {
+	if w.s.reg == "Z" {
+		w.op("VPXORD %s, %s, %s", r, r, r)
+	} else {
+		w.op("VXORPS %s, %s, %s", r, r, r)
+	}
+}
+
+func (w *tileWriter) makeMask() {
+	w.op("MOVQ tile_lanes(%s), CX", regTile)
+	if w.s.masked {
+		w.op("LEAQ tileMasks<>+32(SB), R8")
+		w.op("SHLQ $2, CX")
+		w.op("SUBQ CX, R8")
+		w.op("VMOVUPS (R8), %s", w.mask)
+	} else {
+		w.op("MOVQ $-1, R8")
+		w.op("SHLQ CX, R8")
+		w.op("NOTQ R8")
+		w.op("KMOVW R8, %s", w.mask)
+	}
+}
+
+// operands loads the addresses of A, B and C, and the bytes between their rows.
+func (w *tileWriter) operands() {
+	w.op("MOVQ tile_a(%s), %s", regTile, regA0)
+	w.op("MOVQ tile_b(%s), %s", regTile, regB)
+	w.op("MOVQ tile_c(%s), %s", regTile, regC)
+	w.op("MOVQ tile_aRow(%s), %s", regTile, regRS)
+	w.op("MOVQ tile_aCol(%s), %s", regTile, regKS)
+	w.op("MOVQ tile_bRow(%s), %s", regTile, regBS)
+	w.op("MOVQ tile_cRow(%s), %s", regTile, regLDC)
+	if w.rows > 3 {
+		w.op("LEAQ (%s)(%s*2), %s", regRS, regRS, regRS3)
+	}
+	if w.rows > 5 {
+		w.op("LEAQ (%s)(%s*4), %s", regRS, regRS, regRS5)
+	}
+	if w.rows > 7 {
+		w.op("LEAQ (%s)(%s*2), %s", regA0, regRS3, regA7)
+		w.op("ADDQ %s, %s", regRS, regA7)
+	}
+}
+
+// fetchNext fetches C of the tile below, which comes next: the chains would
+// wait for it otherwise. A short tile has no time for that.
+func (w *tileWriter) fetchNext() {
+	w.op("CMPQ tile_k(%s), $48", regTile)
+	w.op("JLT fetched")
+	w.op("MOVQ $%d, CX", w.rows)
+	w.op("IMULQ %s, CX", regLDC)
+	w.op("ADDQ %s, CX", regC)
+	for r := range w.rows {
+		for line := 0; line < w.vectors*w.s.bytes; line += 64 {
+			w.op("PREFETCHT0 %d(CX)", line)
+		}
+		w.op("PREFETCHT0 %d(CX)", w.vectors*w.s.bytes-1)
+		if r < w.rows-1 {
+			w.op("ADDQ %s, CX", regLDC)
 		}
 	}
-	asm.op("MOVQ tile_c(%s), %s", regTile, regC)
-	asm.op("JMP start")
-	asm.line("zero:")
-	for i := range rows * vectors {
-		clear(reg(i))
+	w.line("fetched:")
+}
+
+// startChains starts the chains from C or from +0.
+func (w *tileWriter) startChains() {
+	w.op("CMPB tile_fromC(%s), $0", regTile)
+	w.op("JEQ zero")
+	for r := range w.rows {
+		for v := range w.vectors {
+			w.load(w.mem(regC, v), v, w.acc(r, v))
+		}
+		if r < w.rows-1 {
+			w.op("ADDQ %s, %s", regLDC, regC)
+		}
 	}
-	asm.line("start:")
-	asm.op("MOVQ tile_k(%s), %s", regTile, regK)
-	if !s.pairs {
-		asm.op("CMPB tile_flush(%s), $0", regTile)
-		asm.op("JEQ loop")
-		asm.op("STMXCSR tile_mxcsr(%s)", regTile)
-		asm.op("LDMXCSR tileFlush<>(SB)")
+	w.op("MOVQ tile_c(%s), %s", regTile, regC)
+	w.op("JMP start")
+	w.line("zero:")
+	for i := range w.rows * w.vectors {
+		w.clear(w.reg(i))
 	}
-	asm.op("PCALIGN $32")
-	asm.line("loop:")
-	for v := range vectors {
-		load(mem(regB, v), v, reg(firstB+v))
+	w.line("start:")
+}
+
+// chains adds the products of all steps to the sums.
+func (w *tileWriter) chains() {
+	w.op("MOVQ tile_k(%s), %s", regTile, regK)
+	if !w.s.pairs {
+		w.op("CMPB tile_flush(%s), $0", regTile)
+		w.op("JEQ loop")
+		w.op("STMXCSR tile_mxcsr(%s)", regTile)
+		w.op("LDMXCSR tileFlush<>(SB)")
 	}
-	for r := range rows {
-		if vectors == 1 && s.reg == "Z" && !s.pairs {
-			asm.op("VFMADD231PS.BCST %s, %s, %s", rowAddress(r), reg(firstB), acc(r, 0))
+	w.op("PCALIGN $32")
+	w.line("loop:")
+	for v := range w.vectors {
+		w.load(w.mem(regB, v), v, w.reg(w.firstB+v))
+	}
+	for r := range w.rows {
+		if w.vectors == 1 && w.s.reg == "Z" && !w.s.pairs {
+			w.op("VFMADD231PS.BCST %s, %s, %s", rowAddress(r), w.reg(w.firstB), w.acc(r, 0))
 			continue
 		}
-		a := reg(firstB + vectors)
-		if s.reg == "Z" && r%2 == 1 {
-			a = reg(firstB + vectors + 1)
+		a := w.reg(w.firstB + w.vectors)
+		if w.s.reg == "Z" && r%2 == 1 {
+			a = w.reg(w.firstB + w.vectors + 1)
 		}
-		asm.op("VBROADCASTSS %s, %s", rowAddress(r), a)
-		for v := range vectors {
-			if s.pairs {
-				asm.op("%s", vdpbf16ps(firstB+v, firstB+vectors+r%2, r*vectors+v))
+		w.op("VBROADCASTSS %s, %s", rowAddress(r), a)
+		for v := range w.vectors {
+			if w.s.pairs {
+				w.op("%s", vdpbf16ps(w.firstB+v, w.firstB+w.vectors+r%2, r*w.vectors+v))
 				continue
 			}
-			asm.op("VFMADD231PS %s, %s, %s", reg(firstB+v), a, acc(r, v))
+			w.op("VFMADD231PS %s, %s, %s", w.reg(w.firstB+v), a, w.acc(r, v))
 		}
 	}
-	asm.op("ADDQ %s, %s", regBS, regB)
-	asm.op("ADDQ %s, %s", regKS, regA0)
-	if rows > 7 {
-		asm.op("ADDQ %s, %s", regKS, regA7)
+	w.op("ADDQ %s, %s", regBS, regB)
+	w.op("ADDQ %s, %s", regKS, regA0)
+	if w.rows > 7 {
+		w.op("ADDQ %s, %s", regKS, regA7)
 	}
-	asm.op("DECQ %s", regK)
-	asm.op("JNZ loop")
-	if !s.pairs {
-		asm.op("CMPB tile_flush(%s), $0", regTile)
-		asm.op("JEQ finish")
-		asm.op("LDMXCSR tile_mxcsr(%s)", regTile)
-		asm.line("finish:")
+	w.op("DECQ %s", regK)
+	w.op("JNZ loop")
+	if !w.s.pairs {
+		w.op("CMPB tile_flush(%s), $0", regTile)
+		w.op("JEQ finish")
+		w.op("LDMXCSR tile_mxcsr(%s)", regTile)
+		w.line("finish:")
 	}
+}
 
-	// The epilogue. The registers of A and B are free now.
-	spare := reg(firstB)
-	zero := reg(firstB + 1)
-	asm.op("MOVQ tile_bias(%s), %s", regTile, regB)
-	asm.op("TESTQ %s, %s", regB, regB)
-	asm.op("JEQ nobias")
-	for v := range vectors {
-		load(mem(regB, v), v, spare)
-		for r := range rows {
-			asm.op("VADDPS %s, %s, %s", spare, acc(r, v), acc(r, v))
+func (w *tileWriter) addBias() {
+	w.op("MOVQ tile_bias(%s), %s", regTile, regB)
+	w.op("TESTQ %s, %s", regB, regB)
+	w.op("JEQ nobias")
+	for v := range w.vectors {
+		w.load(w.mem(regB, v), v, w.spare)
+		for r := range w.rows {
+			w.op("VADDPS %s, %s, %s", w.spare, w.acc(r, v), w.acc(r, v))
 		}
 	}
-	asm.line("nobias:")
-	asm.op("CMPB tile_relu(%s), $0", regTile)
-	asm.op("JEQ norelu")
-	clear(zero)
-	for i := range rows * vectors {
+	w.line("nobias:")
+}
+
+func (w *tileWriter) relu() {
+	w.op("CMPB tile_relu(%s), $0", regTile)
+	w.op("JEQ norelu")
+	w.clear(w.zero)
+	for i := range w.rows * w.vectors {
 		// The second source, the first operand here, is the result where it is NaN or a zero.
-		asm.op("VMAXPS %s, %s, %s", reg(i), zero, reg(i))
+		w.op("VMAXPS %s, %s, %s", w.reg(i), w.zero, w.reg(i))
 	}
-	asm.line("norelu:")
-	asm.op("MOVQ tile_out(%s), %s", regTile, regB)
-	asm.op("TESTQ %s, %s", regB, regB)
-	asm.op("JEQ noout")
-	asm.op("MOVQ tile_outRow(%s), %s", regTile, regBS)
-	clear(zero)
-	for r := range rows {
-		for v := range vectors {
+	w.line("norelu:")
+}
+
+// keepWhereOut keeps the sums where tile.out is above 0, and clears the others.
+func (w *tileWriter) keepWhereOut() {
+	w.op("MOVQ tile_out(%s), %s", regTile, regB)
+	w.op("TESTQ %s, %s", regB, regB)
+	w.op("JEQ noout")
+	w.op("MOVQ tile_outRow(%s), %s", regTile, regBS)
+	w.clear(w.zero)
+	for r := range w.rows {
+		for v := range w.vectors {
 			// 17 is less than, ordered, quiet: 0 < out.
 			switch {
-			case s.masked:
-				load(mem(regB, v), v, spare)
-				asm.op("VCMPPS $17, %s, %s, %s", spare, zero, spare)
-				asm.op("VANDPS %s, %s, %s", spare, acc(r, v), acc(r, v))
-			case masked && v == vectors-1:
-				asm.op("VCMPPS $17, %s, %s, %s, K2", mem(regB, v), zero, mask)
-				asm.op("VMOVAPS.Z %s, K2, %s", acc(r, v), acc(r, v))
+			case w.s.masked:
+				w.load(w.mem(regB, v), v, w.spare)
+				w.op("VCMPPS $17, %s, %s, %s", w.spare, w.zero, w.spare)
+				w.op("VANDPS %s, %s, %s", w.spare, w.acc(r, v), w.acc(r, v))
+			case w.masked && v == w.vectors-1:
+				w.op("VCMPPS $17, %s, %s, %s, K2", w.mem(regB, v), w.zero, w.mask)
+				w.op("VMOVAPS.Z %s, K2, %s", w.acc(r, v), w.acc(r, v))
 			default:
-				asm.op("VCMPPS $17, %s, %s, K2", mem(regB, v), zero)
-				asm.op("VMOVAPS.Z %s, K2, %s", acc(r, v), acc(r, v))
+				w.op("VCMPPS $17, %s, %s, K2", w.mem(regB, v), w.zero)
+				w.op("VMOVAPS.Z %s, K2, %s", w.acc(r, v), w.acc(r, v))
 			}
 		}
-		if r < rows-1 {
-			asm.op("ADDQ %s, %s", regBS, regB)
+		if r < w.rows-1 {
+			w.op("ADDQ %s, %s", regBS, regB)
 		}
 	}
-	asm.line("noout:")
-	for r := range rows {
-		for v := range vectors {
-			store(acc(r, v), v, mem(regC, v))
+	w.line("noout:")
+}
+
+func (w *tileWriter) storeC() {
+	for r := range w.rows {
+		for v := range w.vectors {
+			w.store(w.acc(r, v), v, w.mem(regC, v))
 		}
-		if r < rows-1 {
-			asm.op("ADDQ %s, %s", regLDC, regC)
+		if r < w.rows-1 {
+			w.op("ADDQ %s, %s", regLDC, regC)
 		}
 	}
-	asm.op("VZEROUPPER")
-	asm.op("RET")
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"aibox/trainer/transfer"
+)
+
+// TestPublishKilled kills the program while it publishes the first model, at each operation on disk from when it is noted
+// where models are published. Where the remote directory has the model then and is not mounted afterwards, nothing is published
+// beneath its mount point; where it is mounted, the same command publishes the model, whatever was noted.
+func TestPublishKilled(t *testing.T) {
+	inSmallJob(t)
+	ok(t, "train", "job.yaml")
+	command := []string{"publish", "model", "--to", "far"}
+	all := operations(t, command...)
+	note := filepath.Join("model", transfer.ReportName)
+	noted := slices.IndexFunc(all, func(o string) bool { return strings.Contains(o, transfer.ReportName) })
+	committed := slices.Index(all, "sync directory far/generations")
+	if noted < 0 || committed < 0 {
+		t.Fatalf("the operations are others: %q", all)
+	}
+	for k := min(noted, committed) + 1; k <= len(all); k++ {
+		for _, left := range []string{"far", note} {
+			if err := os.RemoveAll(left); err != nil {
+				t.Fatal(err)
+			}
+		}
+		killAtOperation(t, k, command...)
+		models, err := filepath.Glob("far/generations/*.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename("far", "mounted"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir("far", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if o := aibox(command...); len(models) > 0 && (o.code != 4 || !strings.Contains(o.stderr, "there are no models there, and there have been")) {
+			t.Errorf("killed before %q: published beneath the mount point: exit %d\n%s", all[k-1], o.code, o.stderr)
+		}
+		if err := os.RemoveAll("far"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename("mounted", "far"); err != nil {
+			t.Fatal(err)
+		}
+		ok(t, command...)
+		if got := remoteGenerationsOf(t, absolute(t, "far")); len(got) != 1 {
+			t.Errorf("killed before %q: %+v", all[k-1], got)
+		}
+	}
+}
