@@ -134,7 +134,7 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	})
 	c.given = append(c.given, o.inGroups(all)...)
 	all, c.names = append(all, c.given...), append(c.names, c.given...)
-	o.From.KeepLists = o.Format == reader.FormatParquet
+	o.From.KeepLists, o.From.Whole = o.Format == reader.FormatParquet, !given && len(o.Columns) == 0
 	if c.in, err = reader.OpenRaw(ctx, o.From, c.names); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func findLeaves(file *parquetcolumn.File, p *Plan, given []partition) (found Lea
 		return nil
 	})
 	if len(faults) == 0 {
-		return found, nil
+		return found, p.noOthers(file.Names())
 	}
 	if p.Raw && !p.asked {
 		faults = append(faults, errors.New("leave these columns out by --columns"))

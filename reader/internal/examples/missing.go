@@ -69,6 +69,17 @@ func (p *Plan) noColumns(missing []string, err error) error {
 	return err
 }
 
+// noOthers refuses columns of a file that the schema lacks, where that is wanted.
+func (p *Plan) noOthers(names []string) error {
+	for _, name := range names {
+		if p.whole && p.Schema.ColumnIndex(name) < 0 {
+			return fmt.Errorf("column %s is not in the files before, whose columns are %s: say by --columns (of a side table, by --add) which are wanted",
+				rowtext.Shown([]byte(name)), quoteSome(p.Schema.ColumnNames(), maxListed))
+		}
+	}
+	return nil
+}
+
 // schemaOrder sorts names as the schema lists them, with other names after them.
 func (p *Plan) schemaOrder(names []string) []string {
 	place := func(name string) int {
