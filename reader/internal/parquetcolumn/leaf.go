@@ -23,6 +23,7 @@ type Leaf struct {
 	levels   int  // definition level of a value that is there
 	null     bool // the column is of null type, which writers give to a column without values
 	float16  bool
+	uuid     bool // of 16 bytes
 	decimal  bool
 	scale    int   // of a decimal: digits behind the point
 	tick     int64 // of a timestamp: its unit in nanoseconds; 0: the column is no timestamp
@@ -96,6 +97,16 @@ func (f *File) lookUp(name string) *parquet.Column {
 	return c
 }
 
+// named is how many of the file's columns have the name.
+func (f *File) named(name string) (n int) {
+	for _, c := range f.file.Root().Columns() {
+		if c.Name() == name {
+			n++
+		}
+	}
+	return n
+}
+
 // leafElements are the footer's descriptions of the leaf columns, by their index.
 // They are used because the library does not export its own and knows fewer types.
 func leafElements(footer *format.FileMetaData) (leaves []*format.SchemaElement) {
@@ -110,6 +121,9 @@ func leafElements(footer *format.FileMetaData) (leaves []*format.SchemaElement) 
 // Find finds the leaf of a column that the file has: the column itself, or the element of a
 // list.
 func (f *File) Find(name string) (*Leaf, error) {
+	if n := f.named(name); n > 1 {
+		return nil, fmt.Errorf("there are %d columns %q; it is not known which of them is meant", n, name)
+	}
 	c := f.lookUp(name)
 	for !c.Leaf() {
 		if children := c.Columns(); len(children) == 1 {
@@ -141,6 +155,7 @@ func (f *File) Find(name string) (*Leaf, error) {
 		}
 		leaf.float16 = true
 	}
+	leaf.uuid = logical != nil && logical.UUID != nil && leaf.kind == parquet.FixedLenByteArray && leaf.typ.Length() == 16
 	leaf.findTime(element)
 	if t := leaf.typ.LogicalType(); t != nil {
 		leaf.text = t.UTF8 != nil || t.Enum != nil || t.Json != nil
