@@ -125,8 +125,14 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
+	o.From.Whole = !given && len(o.Columns) == 0
 	if !given { // columns that are not needed may have no name, or that of another
 		o.From.Schema.Columns = slices.DeleteFunc(o.From.Schema.Columns, func(c reader.Column) bool { return !o.uses(c.Name) })
+	}
+	if o.From.Whole {
+		if err := haveNames(all); err != nil {
+			return nil, err
+		}
 	}
 	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
 	c.given = slices.DeleteFunc(reader.PartitionColumns(&o.From), func(name string) bool {
@@ -134,7 +140,7 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	})
 	c.given = append(c.given, o.inGroups(all)...)
 	all, c.names = append(all, c.given...), append(c.names, c.given...)
-	o.From.KeepLists, o.From.Whole = o.Format == reader.FormatParquet, !given && len(o.Columns) == 0
+	o.From.KeepLists = o.Format == reader.FormatParquet
 	if c.in, err = reader.OpenRaw(ctx, o.From, c.names); err != nil {
 		return nil, err
 	}

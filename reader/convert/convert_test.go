@@ -178,8 +178,11 @@ func TestColumnsWithoutName(t *testing.T) {
 			t.Errorf("column %q was written", name)
 		}
 	}
-	if _, err := convertFile(s, in, reader.FormatCSV, out); err == nil {
-		t.Error("a column without a name was written")
+	for text, want := range map[string]string{",b\n0,1\n": "column 1 of the input has no name; say by --columns", "b,b\n0,1\n": `two columns "b"; say by --columns`} {
+		in := write(t, dir, "in.csv", []byte(text))
+		if _, err := convertFile(s, in, reader.FormatCSV, out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
 	}
 }
 
