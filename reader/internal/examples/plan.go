@@ -128,6 +128,9 @@ func Raw(schema rowschema.Schema, names []string, keepLists, whole, asked bool) 
 	}
 }
 
+// readableTimes says whether times in pass-through columns become readable text.
+func (p *Plan) readableTimes() bool { return !p.Raw && !p.keepLists }
+
 // DenseWidth is how many dense features an example has.
 func (p *Plan) DenseWidth() int { return len(p.dense) + len(p.empty) }
 

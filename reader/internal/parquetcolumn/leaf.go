@@ -28,6 +28,7 @@ type Leaf struct {
 	scale    int   // of a decimal: digits behind the point
 	tick     int64 // of a timestamp: its unit in nanoseconds; 0: the column is no timestamp
 	utc      bool  // of a timestamp: it is an instant (UTC), not a local time without a zone
+	clock    int64 // of a time of day: its unit in nanoseconds; 0: the column is none
 	date     bool  // the column holds dates, as days since 1970
 	given    bool  // the file's directories give the column, which is value in every row
 	value    parquet.Value
