@@ -110,6 +110,7 @@ func TestTune(t *testing.T) {
 		{"--output x.yaml --metric loss", exitUsage, "--metric loss: want log_loss or auc"},
 		{"--output x.yaml --examples 0", exitUsage, "--examples 0"},
 		{"--output x.yaml --validation-fraction 0.7", exitUsage, "--validation-fraction 0.7"},
+		{"--output x.yaml --validation-fraction 0", exitUsage, "--validation-fraction 0: want a share above 0"},
 		{"--output x.yaml --dir train.tsv", exitIO, "train.tsv"},
 	} {
 		if o := aibox(append(tuneArgs[:len(tuneArgs):len(tuneArgs)], strings.Fields(c.args)...)...); o.code != c.code || !strings.Contains(o.stderr, c.want) {
@@ -144,6 +145,10 @@ func TestTuneFindsNothingBetter(t *testing.T) {
 	write(t, "job.yaml", strings.NewReplacer("0.8}", "0.05}", "0.08}", "0.001}").Replace(tuneJob))
 	text := ok(t, "tune", "job.yaml", "--trials", "2", "--over", "learning_rates", "--set", "training.batch_size=50")
 	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "job-tuned.yaml has the settings of the job as it is.\n") {
+		t.Error(text)
+	}
+	text = ok(t, "tune", "job.yaml", "--trials", "2", "--over", "epochs", "--set", "training.epochs=3", "--epochs", "1", "--output", "x.yaml", "--dir", "d")
+	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "x.yaml has the settings of the job as it is, but for training.epochs=1.\n") {
 		t.Error(text)
 	}
 }
