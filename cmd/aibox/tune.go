@@ -76,7 +76,7 @@ Examples:
 			if err := checkTunedFile(c, job, output, o.Dir); err != nil {
 				return err
 			}
-			lock, err := lockName(c, job.File(), job.PlainName()+" (tune)", time.Time{}, o.Logger)
+			lock, err := lockName(c, job.File(), job.PlainName()+" (tune)", time.Time{}, "it searches its settings; wait until it ends", o.Logger)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/internal/joblock"
 	"aibox/internal/tune"
 )
 
@@ -185,4 +186,18 @@ func TestTuneKilled(t *testing.T) {
 	}
 	wantOnly(t, "model-tune", tune.JournalName)
 	wantOnly(t, "ssd")
+}
+
+// TestOneSearchOfAJob: a second search ends at once, and is not told of a flag that it does not have.
+func TestOneSearchOfAJob(t *testing.T) {
+	inTuneJob(t)
+	lock, err := joblock.Take(t.Context(), "job.yaml", "tuned (tune)", time.Time{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	o := aibox(tuneArgs...)
+	if o.code != exitLocked || !strings.Contains(o.stderr, "it searches its settings; wait until it ends") || strings.Contains(o.stderr, "--wait") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
 }
