@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -101,10 +100,12 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *examples.Plan) ([
 	for i, cell := range cells {
 		names[i] = strings.TrimSpace(string(cell))
 	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) && p.Needs(name) {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		if seen[name] && p.Needs(name) {
 			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, rowtext.Shown([]byte(name)))
 		}
+		seen[name] = true
 	}
 	return names, nil
 }

@@ -106,3 +106,19 @@ func TestDamagedHeader(t *testing.T) {
 		t.Errorf("another header: %v", err)
 	}
 }
+
+// TestManyColumns: a header with very many names takes no time that grows with their square.
+func TestManyColumns(t *testing.T) {
+	var header, row strings.Builder
+	header.WriteString("y,u")
+	row.WriteString("1,a")
+	for i := range 100_000 {
+		fmt.Fprintf(&header, ",c%d", i)
+		row.WriteString(",1")
+	}
+	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleSparse}}}
+	o := testOptions(s, write(t, t.TempDir(), "wide.csv", []byte(header.String()+"\n"+row.String()+"\n")))
+	if _, counts := mustRead(t, o); counts.Examples != 1 {
+		t.Errorf("%+v", counts)
+	}
+}

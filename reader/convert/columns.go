@@ -28,13 +28,15 @@ func (o *Options) asksFor(name string) bool {
 
 // haveNames checks that each column of the input has a name of its own, without which it cannot be written.
 func haveNames(columns []string) error {
+	seen := make(map[string]bool, len(columns))
 	for i, name := range columns {
 		if name == "" {
 			return optionsErrorf("convert: column %d of the input has no name; say by --columns which are wanted", i+1)
 		}
-		if slices.Contains(columns[:i], name) {
+		if seen[name] {
 			return optionsErrorf("convert: the input has two columns %q; say by --columns which others are wanted", name)
 		}
+		seen[name] = true
 	}
 	return nil
 }

@@ -86,26 +86,16 @@ func (f *File) Check(leaves []*Leaf) error {
 // lookUp finds a column by its name, or by its path with dots; nil if there is
 // none.
 func (f *File) lookUp(name string) *parquet.Column {
-	c := f.file.Root()
-	if column := c.Column(name); column != nil {
+	if column := f.columns[name]; column != nil {
 		return column
 	}
+	c := f.file.Root()
 	for part := range strings.SplitSeq(name, ".") {
 		if c = c.Column(part); c == nil {
 			return nil
 		}
 	}
 	return c
-}
-
-// named is how many of the file's columns have the name.
-func (f *File) named(name string) (n int) {
-	for _, c := range f.file.Root().Columns() {
-		if c.Name() == name {
-			n++
-		}
-	}
-	return n
 }
 
 // leafElements are the footer's descriptions of the leaf columns, by their index.
@@ -122,7 +112,7 @@ func leafElements(footer *format.FileMetaData) (leaves []*format.SchemaElement) 
 // Find finds the leaf of a column that the file has: the column itself, or the element of a
 // list.
 func (f *File) Find(name string) (*Leaf, error) {
-	if n := f.named(name); n > 1 {
+	if n := f.named[name]; n > 1 {
 		return nil, fmt.Errorf("there are %d columns %q; it is not known which of them is meant", n, name)
 	}
 	c := f.lookUp(name)
