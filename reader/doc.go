@@ -36,7 +36,9 @@
 //   - LibSVM, LibFFM: see tokens.go of package examples. Labels 1, 0 and -1 (which is 0). Lines of only a
 //     comment are skipped.
 //   - Parquet: columns are found by name. Lists are bags. Decimals and float16 are
-//     numbers; a column of null type is missing in every row; int96, structs, maps
+//     numbers; UUIDs are their text; dates, times and timestamps are the integers that are
+//     stored, so files in which they count different units are refused;
+//     a column of null type is missing in every row; int96, structs, maps
 //     and lists of lists are not supported, which is an error only if the schema
 //     uses such a column.
 //

@@ -110,7 +110,33 @@ func openFiles(ctx context.Context, o *Options, p *examples.Plan) (files []*inpu
 	if err := group.Wait(); err != nil {
 		return nil, 0, err
 	}
+	if err := sameUnits(needed, p); err != nil {
+		return nil, 0, err
+	}
 	return files, total, nil
+}
+
+// sameUnits refuses Parquet files whose times count other units than those of the files before, since their
+// integers cannot be compared.
+func sameUnits(files []*inputFile, p *examples.Plan) (err error) {
+	type counted struct{ unit, uri string }
+	first := map[string]counted{}          // by column
+	checked := map[*examples.Leaves]bool{} // which many files share
+	for _, f := range files {
+		if f.parquet == nil || f.parquet.leaves == nil || checked[f.parquet.leaves] {
+			continue
+		}
+		checked[f.parquet.leaves] = true
+		p.Units(f.parquet.leaves, func(column, unit string) {
+			before, found := first[column]
+			if !found {
+				first[column] = counted{unit, f.URI}
+			} else if before.unit != unit && err == nil {
+				err = fmt.Errorf("reader: %s: column %q counts %s, but %s in %s: write all files with the same unit", f.URI, column, unit, before.unit, before.uri)
+			}
+		})
+	}
+	return err
 }
 
 // listed are the files as they were listed.

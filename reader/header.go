@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -101,10 +100,12 @@ func (f *inputFile) header(ctx context.Context, o *Options, p *examples.Plan) ([
 	for i, cell := range cells {
 		names[i] = strings.TrimSpace(string(cell))
 	}
-	for i, name := range names {
-		if slices.Contains(names[:i], name) && p.Needs(name) {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		if seen[name] && p.Needs(name) {
 			return nil, fmt.Errorf("%s: the header names column %s twice", f.URI, rowtext.Shown([]byte(name)))
 		}
+		seen[name] = true
 	}
 	return names, nil
 }
@@ -119,6 +120,12 @@ func oddText(line []byte) string {
 		return "it is compressed by gzip, though its name does not end in .gz; set the compression to gzip"
 	case bytes.HasPrefix(line, []byte("\x28\xb5\x2f\xfd")):
 		return "it is compressed by zstd, though its name does not end in .zst; set the compression to zstd"
+	case len(line) > 4 && bytes.HasPrefix(line, []byte("BZh")) && bytes.HasPrefix(line[4:], []byte("1AY&SY")):
+		return "it is compressed by bzip2, though its name does not end in .bz2; set the compression to bzip2"
+	case bytes.HasPrefix(line, []byte("PK\x03\x04")):
+		return "it is a zip archive; unpack it first"
+	case bytes.HasPrefix(line, []byte("\xfd7zXZ")):
+		return "it is compressed by xz, which cannot be read; decompress it first, or compress it by zstd or gzip"
 	case bytes.HasPrefix(line, []byte("\xff\xfe")), bytes.HasPrefix(line, []byte("\xfe\xff")),
 		len(line) >= 2 && (line[0] == 0) != (line[1] == 0):
 		return "it is text in UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"

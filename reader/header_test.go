@@ -38,6 +38,9 @@ func TestHeaderMismatchSaysWhy(t *testing.T) {
 		{"PAR1\x15\x04\r\x00\xff", "Parquet", "CR"},
 		{"\x1f\x8b\x08\x00\r\xff", "gzip", "CR"},
 		{"\x28\xb5\x2f\xfd\r\xff", "zstd", "CR"},
+		{"BZh91AY&SY\r\xff", "bzip2", "CR"},
+		{"PK\x03\x04\x14\x00\r\xff", "zip archive", "zero bytes"},
+		{"\xfd7zXZ\x00\x00\r\xff", "xz", "zero bytes"},
 		{"y,x,\x00\r\x00,z", "zero bytes", "CR"},
 		{"y,x,c,t\xe4gs\n", "not UTF-8 (byte 8)", "no column"},
 		{"y,\"x,c,tags\n", "bad quoting", "no column"},
@@ -101,5 +104,21 @@ func TestDamagedHeader(t *testing.T) {
 	}
 	if _, _, err := readAll(testOptions(s, other, whole)); err == nil || !strings.Contains(err.Error(), `no column "tags"`) {
 		t.Errorf("another header: %v", err)
+	}
+}
+
+// TestManyColumns: a header with very many names takes no time that grows with their square.
+func TestManyColumns(t *testing.T) {
+	var header, row strings.Builder
+	header.WriteString("y,u")
+	row.WriteString("1,a")
+	for i := range 100_000 {
+		fmt.Fprintf(&header, ",c%d", i)
+		row.WriteString(",1")
+	}
+	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleSparse}}}
+	o := testOptions(s, write(t, t.TempDir(), "wide.csv", []byte(header.String()+"\n"+row.String()+"\n")))
+	if _, counts := mustRead(t, o); counts.Examples != 1 {
+		t.Errorf("%+v", counts)
 	}
 }

@@ -57,7 +57,9 @@ type Options struct {
 	// it, the column's Separator or, if there is none, "|" separates them.
 	KeepLists bool
 	// PlainLists has a row be bad if a value in such a list contains the "|" that would separate it from others.
-	PlainLists     bool
+	PlainLists bool
+	// Whole has OpenRaw refuse a file with columns that the schema lacks.
+	Whole          bool
 	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
 
 	// MaxBadRows is how many rows may be bad, including lost ones, and

@@ -207,7 +207,9 @@ func TestScan(t *testing.T) {
 		{Name: "a", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformClip, Min: 0, Max: 10}, {Kind: rowschema.TransformStandardize}}},
 		{Name: "b", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize, Mean: 1, Std: 2, HasMeanStd: true}}},
 		{Name: "c", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize}, {Kind: rowschema.TransformBucketize, Boundaries: []float64{0}}}},
-		{Name: "d", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize}}},
+		{Name: "d", Role: RoleDense, Transforms: []rowschema.Transform{
+			{Kind: rowschema.TransformStandardize}, {Kind: rowschema.TransformClip, Min: -3, Max: 3},
+		}},
 	}}
 	// A row that is bad for another column does not count.
 	path := write(t, t.TempDir(), "data", []byte("1,2,5,1,\n0,4,,1,\n1,99,5,,\n0,,5,1,\n0,7,x,3,\n"))
@@ -328,6 +330,21 @@ func TestInterruptedNextGoesOn(t *testing.T) {
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestScanOfHugeNumbers: a standard deviation that is not finite could not be stored with the model.
+func TestScanOfHugeNumbers(t *testing.T) {
+	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{
+		{Name: "y", Role: RoleLabel}, {Name: "a", Role: RoleSparse}, {Name: "x", Role: RoleDense, Transforms: []rowschema.Transform{
+			{Kind: rowschema.TransformStandardize}, {Kind: rowschema.TransformClip, Min: -3, Max: 3},
+		}},
+	}}
+	for _, x := range []string{"1e300", "-1e308"} {
+		o := testOptions(s, write(t, t.TempDir(), "a.csv", []byte("y,a,x\n1,u,2\n0,u,"+x+"\n0,u,1e308\n")))
+		if _, err := Scan(t.Context(), o); !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), `column "x" has numbers of more than 1e150`) {
+			t.Errorf("%s: the error is %v, want one about the column", x, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func StoredColumns(ctx context.Context, o Options, names []string) ([]Stored, er
 	if err != nil {
 		return nil, err
 	}
-	files, _, err := openFiles(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, true))
+	files, _, err := openFiles(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, false, true))
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}

@@ -17,7 +17,8 @@ import (
 // The files in testdata were written by pyarrow 22: columns y (bool), nothing (of
 // null type), half (float16), small, large and wide (decimals of 5, 15 and 38
 // digits), shorts (lists of decimals), pair (a struct). The decimals of
-// types_int.parquet are stored as integers, the others as bytes.
+// types_int.parquet are stored as integers, the others as bytes. uuids_and_twice.parquet is from pyarrow 26: columns
+// y, twice, twice, id (UUID) and ids (lists of UUIDs).
 
 func TestParquetTypesAsFeatures(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{
@@ -35,6 +36,28 @@ func TestParquetTypesAsFeatures(t *testing.T) {
 	if got := passes[0].Keys; len(got) != 2 || got[0] != Key("wide", []byte("-12345678901234567890123456789.12")) {
 		t.Errorf("keys %v", got)
 	}
+}
+
+// TestUUIDsAsFeatures: a UUID is the same feature as its text in a file of another format.
+func TestUUIDsAsFeatures(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "id", Role: RoleSparse}, {Name: "ids", Role: RoleSparse, Space: "id"}}}
+	passes, _ := mustRead(t, testOptions(s, filepath.Join("testdata", "uuids_and_twice.parquet")))
+	want := []uint64{Key("id", []byte("00112233-4455-6677-8899-aabbccddeeff")), Key("id", []byte("ffffffff-ffff-ffff-ffff-ffffffffffff"))}
+	slices.Sort(want)
+	if got := passes[0].Keys; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("keys %v, want %v", got, want)
+	}
+}
+
+// TestColumnsOfOneName: it is not known which of them is meant.
+func TestColumnsOfOneName(t *testing.T) {
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "twice", Role: RoleSparse}}}
+	o := testOptions(s, filepath.Join("testdata", "uuids_and_twice.parquet"))
+	if _, _, err := readAll(o); err == nil || !strings.Contains(err.Error(), `uuids_and_twice.parquet: there are 2 columns "twice"`) {
+		t.Errorf("the error is %v, want one about the columns of one name", err)
+	}
+	o.Schema.Columns[1].Name = "id"
+	mustRead(t, o)
 }
 
 // TestDifferencesAsFeatures: integers of 32 bits, as DuckDB writes them in data pages with differences, are read as what

@@ -53,7 +53,7 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 		return nil, faults.OptionsErrorf("reader: %w", err)
 	}
 	s := o.Schema.WithDefaults()
-	rows, err := openRows(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, false))
+	rows, err := openRows(ctx, &o, examples.Raw(o.Schema, names, o.KeepLists, o.Whole, false))
 	if err != nil {
 		return nil, AsInputError(ctx, err)
 	}

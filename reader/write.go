@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"aibox/reader/internal/faults"
 	"aibox/reader/internal/hashes"
 	"aibox/reader/internal/parquetcolumn"
 	"aibox/reader/internal/rowwriter"
@@ -26,8 +27,11 @@ func CloseAll(files []*RowFile) error { return rowwriter.CloseAll(files) }
 // numbers: see package rowwriter.
 func CreateRows(ctx context.Context, sources *source.Sources, uri string, format Format, schema Schema) (*RowFile, error) {
 	compression := source.CompressionOf(uri)
-	if format == FormatParquet && compression != source.NoCompression {
-		return nil, fmt.Errorf("reader: %s: Parquet files are compressed page by page, not as a whole; leave out the extension", uri)
+	switch {
+	case format == FormatParquet && compression != source.NoCompression:
+		return nil, faults.OptionsErrorf("reader: %s: Parquet files are compressed page by page, not as a whole; leave out the extension", uri)
+	case compression == source.Bzip2:
+		return nil, faults.OptionsErrorf("reader: %s: bzip2 can be read but not written; use the extension of another compression, as .gz or .zst", uri)
 	}
 	schema.Format = format
 	schema = rowschema.WithIndices(schema)

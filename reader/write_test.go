@@ -3,6 +3,7 @@ package reader
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,8 +154,19 @@ func TestAbortedFileLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the file is there: %v", err)
 	}
-	if _, err := CreateRows(context.Background(), o.Sources, path+".bz2", FormatCSV, o.Schema); err == nil {
-		t.Error("bzip2 was written")
+}
+
+// TestCompressionOfOutput: a name whose compression cannot be written is a mistake of who gives it.
+func TestCompressionOfOutput(t *testing.T) {
+	o := testOptions(mixedSchema(FormatCSV), "in.csv")
+	for name, format := range map[string]Format{"a.csv.bz2": FormatCSV, "a.parquet.gz": FormatParquet, "a.parquet.bz2": FormatParquet} {
+		path := filepath.Join(t.TempDir(), "none", name)
+		if _, err := CreateRows(context.Background(), o.Sources, path, format, o.Schema); !errors.As(err, new(*OptionsError)) {
+			t.Errorf("%s: the error is %v, want one of options", name, err)
+		}
+		if _, err := os.Stat(filepath.Dir(path)); !os.IsNotExist(err) {
+			t.Errorf("%s: a directory was made for it (%v)", name, err)
+		}
 	}
 }
 

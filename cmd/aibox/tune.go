@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ Examples:
 			if err := checkTunedFile(c, job, output, o.Dir); err != nil {
 				return err
 			}
-			lock, err := lockName(c, job.File(), job.PlainName()+" (tune)", time.Time{}, o.Logger)
+			lock, err := lockName(c, job.File(), job.PlainName()+" (tune)", time.Time{}, "it searches its settings; wait until it ends", o.Logger)
 			if err != nil {
 				return err
 			}
@@ -100,8 +101,11 @@ Examples:
 				return err
 			}
 			has := " has the best settings.\n"
-			if len(found.Set) == len(o.Load.Set) {
+			switch added := found.Set[len(o.Load.Set):]; {
+			case len(added) == 0:
 				has = " has the settings of the job as it is.\n"
+			case found.Result.Trial == 0: // it is measured after its best epoch
+				has = " has the settings of the job as it is, but for " + strings.Join(added, " ") + ".\n"
 			}
 			return writeLines(c.App.Writer, table+output+has)
 		},
@@ -123,11 +127,8 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 			return jobview.Watch(consoleOf(c), s, slog.New(slog.DiscardHandler)).Stop
 		},
 	}
-	if o.ValidationFraction == 0 {
-		o.ValidationFraction = job.Data.ValidationFraction
-	}
-	if o.ValidationFraction == 0 {
-		o.ValidationFraction = 0.1
+	if !c.IsSet("validation-fraction") {
+		o.ValidationFraction = cmp.Or(job.Data.ValidationFraction, 0.1)
 	}
 	for _, g := range o.Groups {
 		if !slices.Contains(tune.Groups, g) {

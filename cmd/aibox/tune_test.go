@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/internal/joblock"
 	"aibox/internal/tune"
 )
 
@@ -110,6 +111,7 @@ func TestTune(t *testing.T) {
 		{"--output x.yaml --metric loss", exitUsage, "--metric loss: want log_loss or auc"},
 		{"--output x.yaml --examples 0", exitUsage, "--examples 0"},
 		{"--output x.yaml --validation-fraction 0.7", exitUsage, "--validation-fraction 0.7"},
+		{"--output x.yaml --validation-fraction 0", exitUsage, "--validation-fraction 0: want a share above 0"},
 		{"--output x.yaml --dir train.tsv", exitIO, "train.tsv"},
 	} {
 		if o := aibox(append(tuneArgs[:len(tuneArgs):len(tuneArgs)], strings.Fields(c.args)...)...); o.code != c.code || !strings.Contains(o.stderr, c.want) {
@@ -146,6 +148,10 @@ func TestTuneFindsNothingBetter(t *testing.T) {
 	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "job-tuned.yaml has the settings of the job as it is.\n") {
 		t.Error(text)
 	}
+	text = ok(t, "tune", "job.yaml", "--trials", "2", "--over", "epochs", "--set", "training.epochs=3", "--epochs", "1", "--output", "x.yaml", "--dir", "d")
+	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "x.yaml has the settings of the job as it is, but for training.epochs=1.\n") {
+		t.Error(text)
+	}
 }
 
 // TestTuneKilled kills the program at seeded moments until the search is done. What it finds is
@@ -180,4 +186,18 @@ func TestTuneKilled(t *testing.T) {
 	}
 	wantOnly(t, "model-tune", tune.JournalName)
 	wantOnly(t, "ssd")
+}
+
+// TestOneSearchOfAJob: a second search ends at once, and is not told of a flag that it does not have.
+func TestOneSearchOfAJob(t *testing.T) {
+	inTuneJob(t)
+	lock, err := joblock.Take(t.Context(), "job.yaml", "tuned (tune)", time.Time{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	o := aibox(tuneArgs...)
+	if o.code != exitLocked || !strings.Contains(o.stderr, "it searches its settings; wait until it ends") || strings.Contains(o.stderr, "--wait") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
 }

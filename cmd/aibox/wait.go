@@ -29,11 +29,11 @@ func waitUntil(c *cli.Context) (time.Time, error) {
 
 // lockJob takes the lock of a job, which is held until the result is closed.
 func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger) (io.Closer, error) {
-	return lockName(c, job.File(), job.PlainName(), until, log)
+	return lockName(c, job.File(), job.PlainName(), until, "wait for it (--wait 2h)", log)
 }
 
-// lockName is lockJob for a job that is known by its file and a name.
-func lockName(c *cli.Context, file, name string, until time.Time, log *slog.Logger) (io.Closer, error) {
+// lockName is lockJob for a job that is known by its file and a name, and for a command that has a way of its own to wait.
+func lockName(c *cli.Context, file, name string, until time.Time, toWait string, log *slog.Logger) (io.Closer, error) {
 	lock, err := joblock.Take(c.Context, file, name, until, func(process int) {
 		log.Info("another run of the job goes on; waiting until it ends", "job", file, "name", name, "process", process, "until", until.Format(time.DateTime))
 	})
@@ -41,7 +41,7 @@ func lockName(c *cli.Context, file, name string, until time.Time, log *slog.Logg
 	case err == nil:
 		return lock, nil
 	case errors.Is(err, joblock.ErrLocked):
-		return nil, errors.Join(err, errors.New("wait for it (--wait 2h), or, if both shall run beside one another, give this run a name of its own: --set name=…"))
+		return nil, errors.Join(err, errors.New(toWait+", or, if both shall run beside one another, give this run a name of its own: --set name=…"))
 	case c.Context.Err() != nil:
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/errkind"
 	"aibox/internal/generate"
 	"aibox/reader"
 	"aibox/reader/rowschema"
@@ -218,8 +219,12 @@ func TestColumnsMustAgree(t *testing.T) {
 }
 
 func TestPatternsAreNoFilesToWrite(t *testing.T) {
-	_, err := newWriter(t, reader.FormatCSV, 0).WriteJob(context.Background(), Plan{Train: []string{t.TempDir() + "/*.csv"}, TrainRows: 1, Days: 1}, func(string, int64) {})
-	if err == nil || !strings.Contains(err.Error(), "pattern") {
+	train := filepath.Join(t.TempDir(), "train.csv")
+	_, err := newWriter(t, reader.FormatCSV, 0).WriteJob(context.Background(), Plan{Train: []string{train}, Eval: []string{"*.csv"}, TrainRows: 1, EvalRows: 1, Days: 1}, func(string, int64) {})
+	if kind, _ := errkind.Find(err); kind != errkind.Job || !strings.Contains(err.Error(), "pattern") {
 		t.Error(err)
+	}
+	if _, err := os.Stat(train); !os.IsNotExist(err) {
+		t.Errorf("a file was written before the pattern was found (%v)", err)
 	}
 }

@@ -2,9 +2,10 @@ package clicklog
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
+	"aibox/internal/errkind"
 	"aibox/internal/generate"
 )
 
@@ -25,8 +26,26 @@ type Result struct {
 	Truth generate.Truth `json:"true_probabilities"`
 }
 
+// checkFiles refuses patterns before the first file is written.
+func (p *Plan) checkFiles() error {
+	var files []string
+	if p.TrainRows > 0 {
+		files = append(files, p.Train...)
+	}
+	if p.EvalRows > 0 {
+		files = append(files, p.Eval...)
+	}
+	if i := slices.IndexFunc(files, func(uri string) bool { return strings.ContainsAny(uri, "*?[") }); i >= 0 {
+		return errkind.Errorf(errkind.Job, "%s is a pattern; name in data.train and data.eval the files to write, or one by --output", files[i])
+	}
+	return nil
+}
+
 // WriteJob writes the files of a plan.
 func (w *Writer) WriteJob(ctx context.Context, p Plan, progress func(file string, rows int64)) ([]Result, error) {
+	if err := p.checkFiles(); err != nil {
+		return nil, err
+	}
 	var results []Result
 	perDay := (p.TrainRows + int64(p.Days) - 1) / int64(p.Days)
 	for _, set := range []struct {
@@ -45,9 +64,6 @@ func (w *Writer) WriteJob(ctx context.Context, p Plan, progress func(file string
 		}
 		meter := generate.NewMeter()
 		for i, uri := range set.files {
-			if strings.ContainsAny(uri, "*?[") {
-				return nil, fmt.Errorf("data.%s: %s is a pattern; name the files to write", set.name, uri)
-			}
 			n := int64(len(set.files))
 			parts := set.at(set.rows*int64(i)/n, set.rows*int64(i+1)/n)
 			if err := w.Write(ctx, uri, parts, meter, func(rows int64) { progress(uri, rows) }); err != nil {

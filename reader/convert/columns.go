@@ -26,6 +26,21 @@ func (o *Options) asksFor(name string) bool {
 		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
 }
 
+// haveNames checks that each column of the input has a name of its own, without which it cannot be written.
+func haveNames(columns []string) error {
+	seen := make(map[string]bool, len(columns))
+	for i, name := range columns {
+		if name == "" {
+			return optionsErrorf("convert: column %d of the input has no name; say by --columns which are wanted", i+1)
+		}
+		if seen[name] {
+			return optionsErrorf("convert: the input has two columns %q; say by --columns which others are wanted", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
 // inGroups lists the columns that the options name as GROUP.COLUMN, after a group of Parquet, which is one of all.
 func (o *Options) inGroups(all []string) (names []string) {
 	add := func(name string) {

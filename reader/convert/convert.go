@@ -125,8 +125,14 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
+	o.From.Whole = !given && len(o.Columns) == 0
 	if !given { // columns that are not needed may have no name, or that of another
 		o.From.Schema.Columns = slices.DeleteFunc(o.From.Schema.Columns, func(c reader.Column) bool { return !o.uses(c.Name) })
+	}
+	if o.From.Whole {
+		if err := haveNames(all); err != nil {
+			return nil, err
+		}
 	}
 	c.names = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !o.uses(name) })
 	c.given = slices.DeleteFunc(reader.PartitionColumns(&o.From), func(name string) bool {

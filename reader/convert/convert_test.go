@@ -178,8 +178,11 @@ func TestColumnsWithoutName(t *testing.T) {
 			t.Errorf("column %q was written", name)
 		}
 	}
-	if _, err := convertFile(s, in, reader.FormatCSV, out); err == nil {
-		t.Error("a column without a name was written")
+	for text, want := range map[string]string{",b\n0,1\n": "column 1 of the input has no name; say by --columns", "b,b\n0,1\n": `two columns "b"; say by --columns`} {
+		in := write(t, dir, "in.csv", []byte(text))
+		if _, err := convertFile(s, in, reader.FormatCSV, out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
 	}
 }
 
@@ -342,6 +345,47 @@ func TestInputWithoutBytes(t *testing.T) {
 	for called, name := range map[string]string{"the input": none, "the side table": side} {
 		if !strings.Contains(log.String(), called+" has 1 compressed file of 0 bytes, such as "+name) {
 			t.Errorf("no word of %s:\n%s", name, &log)
+		}
+	}
+}
+
+// TestFilesWithFurtherColumns: without a list of columns, no column of any file is left out.
+func TestFilesWithFurtherColumns(t *testing.T) {
+	type few struct {
+		Y, A int64
+	}
+	type more struct {
+		Y, A, B int64
+	}
+	dir := t.TempDir()
+	csv := reader.Schema{Format: reader.FormatCSV, Header: true}
+	for name, in := range map[string]struct {
+		schema reader.Schema
+		files  []string
+		wide   string
+	}{
+		"csv":     {csv, []string{write(t, dir, "1.csv", []byte("Y,A\n1,2\n")), write(t, dir, "2.csv", []byte("Y,A,B\n3,4,5\n"))}, "2.csv"},
+		"parquet": {reader.Schema{Format: reader.FormatParquet}, []string{writeParquet(t, []few{{1, 2}}), writeParquet(t, []more{{3, 4, 5}})}, "in.parquet"},
+	} {
+		out := filepath.Join(dir, name+".csv")
+		o := Options{From: testOptions(in.schema, in.files...), Format: reader.FormatCSV, Header: true, To: []string{out}}
+		_, err := Run(context.Background(), o)
+		if input := (*reader.InputError)(nil); !errors.As(err, &input) || !strings.Contains(err.Error(), in.wide+`: column "B" is not in the files before`) {
+			t.Errorf("%s: the error is %v, want one about column B", name, err)
+		}
+		o.Columns = namedColumns("A", "Y")
+		if _, err := Run(context.Background(), o); err != nil || content(t, out) != "A,Y\n2,1\n4,3\n" {
+			t.Errorf("%s: columns that are named give %v", name, err)
+		}
+		o.Columns = nil
+		o.From = testOptions(csv, write(t, dir, "rows.csv", []byte("A,C\n2,x\n")))
+		o.Joins = []Join{{Table: testOptions(in.schema, in.files...), On: "A"}}
+		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), `column "B" is not in the files before`) {
+			t.Errorf("%s as a side table: the error is %v, want one about column B", name, err)
+		}
+		o.Joins[0].Add = []string{"Y"}
+		if _, err := Run(context.Background(), o); err != nil || content(t, out) != "A,C,Y\n2,x,1\n" {
+			t.Errorf("%s as a side table: a column that is named gives %v", name, err)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func loadJoin(ctx context.Context, j *Join, options *Options, available []string
 		key = j.On
 	}
 	o, from := j.Table, &options.From
-	o.KeepLists = from.KeepLists
+	o.KeepLists, o.Whole = from.KeepLists, len(j.Add) == 0 && len(o.Schema.Columns) == 0
 	o.Sources, o.Threads, o.Logger, o.MaxLineBytes = from.Sources, from.Threads, from.Logger, from.MaxLineBytes
 	if err := list(ctx, &o, "the side table"); err != nil {
 		return nil, where(err)

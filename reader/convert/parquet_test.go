@@ -375,6 +375,8 @@ func TestParquetTypes(t *testing.T) {
 			"y,nothing,half,small,large\ntrue,,1.5,-0.05,-0.05\nfalse,,,,\ntrue,,-5.9604645e-08,123.40,123.40\n"},
 		"types_bytes.parquet": {namedColumns("small", "large", "wide", "shorts"),
 			"small,large,wide,shorts\n-0.05,-0.05,-12345678901234567890123456789.12,1.50|2.00\n,,,\n123.40,123.40,0.01,\n"},
+		"uuids_and_twice.parquet": {namedColumns("id", "ids"),
+			"id,ids\n00112233-4455-6677-8899-aabbccddeeff,00112233-4455-6677-8899-aabbccddeeff|ffffffff-ffff-ffff-ffff-ffffffffffff\n,\nffffffff-ffff-ffff-ffff-ffffffffffff,\n"},
 	} {
 		out := filepath.Join(t.TempDir(), "out.csv")
 		mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, filepath.Join("..", "testdata", name), reader.FormatCSV, out, file.columns...)

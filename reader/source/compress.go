@@ -114,7 +114,7 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 		return nil, d.wrap(err)
 	}
 	err = nil // the file is shorter than the bytes to peek at, or the decoder gets the same error
-	if magic := c.magic(); len(magic) <= len(first) && !bytes.HasPrefix(first, magic) {
+	if !c.begins(first) {
 		return nil, &notCompressedError{c}
 	}
 	switch c {
@@ -149,15 +149,18 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	return d, nil
 }
 
-// magic are the bytes with which data begin whatever is in them; nil: there are several ways, or none.
-func (c Compression) magic() []byte {
+// begins says whether data of that compression may begin like that.
+func (c Compression) begins(first []byte) bool {
+	is := func(magic string) bool { return bytes.HasPrefix(first, []byte(magic)) || len(first) < len(magic) }
 	switch c {
 	case Gzip:
-		return []byte{0x1f, 0x8b}
+		return is("\x1f\x8b")
+	case Zstd: // its frames, or those that are skipped
+		return is("\x28\xb5\x2f\xfd") || first[0]&0xf0 == 0x50 && bytes.HasPrefix(first[1:], []byte("\x2a\x4d\x18"))
 	case Bzip2:
-		return []byte("BZh")
+		return is("BZh")
 	}
-	return nil
+	return true
 }
 
 // notCompressedError says that data are not what their name says, as text in a file that is called x.gz.

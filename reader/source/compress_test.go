@@ -157,11 +157,19 @@ func TestDecompressTruncated(t *testing.T) {
 }
 
 func TestDecompressPlainText(t *testing.T) {
-	for _, c := range []Compression{Gzip, Bzip2} {
+	for _, c := range []Compression{Gzip, Zstd, Bzip2} {
 		_, err := Decompress(c, strings.NewReader("label,user\n1,7\n"))
 		if !errors.Is(err, ErrBadStream) || !strings.HasPrefix(err.Error(), "this is not "+c.String()) || !strings.Contains(err.Error(), "rename the file") {
 			t.Errorf("%v: %v", c, err)
 		}
+	}
+}
+
+// TestDecompressAfterSkippedFrame: pzstd begins its files with a frame that decompressors skip.
+func TestDecompressAfterSkippedFrame(t *testing.T) {
+	got, err := decompressAll(Zstd, append([]byte("\x53\x2a\x4d\x18\x02\x00\x00\x00ab"), zstded(t, []byte("1,7\n"))...))
+	if err != nil || string(got) != "1,7\n" {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

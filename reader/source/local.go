@@ -134,6 +134,22 @@ type localFile struct {
 	f fsys.File
 }
 
+// ReadAt is io.ReaderAt's. That the file ends before its listed size is no end of the file, which
+// callers may take for that of the data.
+func (l localFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := l.File.ReadAt(p, offset)
+	if end := offset + int64(n); errors.Is(err, io.EOF) && end < l.f.Size {
+		return n, endsEarly(l.f, end)
+	}
+	return n, err
+}
+
+// endsEarly is the error about a file that has become shorter than it was listed, and has no byte at the offset.
+func endsEarly(f fsys.File, offset int64) error {
+	return &Error{Op: "read", URI: f.URI, Kind: ErrChanged, Err: fmt.Errorf("it had %d bytes and now ends before byte %d", f.Size, offset+1),
+		Hint: "do not write to a job's input while it runs"}
+}
+
 // Close fails if the file has changed while it was open, since the bytes that were read
 // may then be a mixture of old and new ones.
 func (l localFile) Close() error {
@@ -193,8 +209,7 @@ func (r *localReader) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if errors.Is(err, io.EOF) {
-		return 0, &Error{Op: "read", URI: r.f.URI, Kind: ErrChanged,
-			Err: fmt.Errorf("it ends at byte %d of %d", r.offset, r.f.Size)}
+		return 0, endsEarly(r.f, r.offset)
 	}
 	return 0, fsys.OSError("read", r.f.URI, err)
 }

@@ -41,7 +41,9 @@ func (p *Plan) MapCells(uri string, header []string) (*CellMap, error) {
 		}
 	}
 	m, missing := p.cellsOf(names, given)
-	switch {
+	switch err := p.noOthers(header); {
+	case len(missing) == 0 && err != nil:
+		return nil, fmt.Errorf("%s: %w", uri, err)
 	case len(missing) == 0:
 		return m, nil
 	case !p.Schema.Header:

@@ -19,6 +19,20 @@ type Leaves struct {
 // Passed is the leaf of pass-through column i.
 func (l *Leaves) Passed(i int) *parquetcolumn.Leaf { return l.pass[i] }
 
+// Units calls of for each column of the plan whose integers count a unit of time. Those that become readable text
+// do not matter.
+func (p *Plan) Units(l *Leaves, of func(column, unit string)) {
+	columns := l.planned
+	if p.readableTimes() {
+		columns.pass = nil
+	}
+	for _, leaf := range columns.all() {
+		if leaf != nil && leaf.Unit() != "" {
+			of(leaf.Name, leaf.Unit())
+		}
+	}
+}
+
 // SharedLeaves keeps one copy of the leaves that many files have in common: thousands
 // of files mostly have the same columns, and a leaf keeps a part of the footer that it
 // comes from in memory.
@@ -91,7 +105,7 @@ func findLeaves(file *parquetcolumn.File, p *Plan, given []partition) (found Lea
 		return nil
 	})
 	if len(faults) == 0 {
-		return found, nil
+		return found, p.noOthers(file.Names())
 	}
 	if p.Raw && !p.asked {
 		faults = append(faults, errors.New("leave these columns out by --columns"))

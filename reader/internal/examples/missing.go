@@ -69,6 +69,24 @@ func (p *Plan) noColumns(missing []string, err error) error {
 	return err
 }
 
+// noOthers refuses columns of a file that the schema lacks, where that is wanted.
+func (p *Plan) noOthers(names []string) error {
+	if !p.whole {
+		return nil
+	}
+	known := make(map[string]bool, len(p.Schema.Columns))
+	for i := range p.Schema.Columns {
+		known[p.Schema.Columns[i].Name] = true
+	}
+	for _, name := range names {
+		if !known[name] {
+			return fmt.Errorf("column %s is not in the files before, whose columns are %s: say by --columns (of a side table, by --add) which are wanted",
+				rowtext.Shown([]byte(name)), quoteSome(p.Schema.ColumnNames(), maxListed))
+		}
+	}
+	return nil
+}
+
 // schemaOrder sorts names as the schema lists them, with other names after them.
 func (p *Plan) schemaOrder(names []string) []string {
 	place := func(name string) int {

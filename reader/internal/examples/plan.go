@@ -29,6 +29,7 @@ type Plan struct {
 	plainLists     bool // see Wish
 	asked          bool // the caller named the pass-through columns, not the schema
 	oneByOne       bool // see Wish
+	whole          bool // files have no columns but those of the schema
 	Raw            bool // only the text of the pass-through columns is read; labels and features are not parsed
 }
 
@@ -117,15 +118,18 @@ func New(w Wish) (*Plan, error) {
 	return p, nil
 }
 
-// Raw is the plan for the text of the named columns alone. asked says that the caller named them, and
-// not the schema.
-func Raw(schema rowschema.Schema, names []string, keepLists, asked bool) *Plan {
+// Raw is the plan for the text of the named columns alone. whole says that files with columns that the schema
+// lacks are refused, asked that the caller named the columns, and not the schema.
+func Raw(schema rowschema.Schema, names []string, keepLists, whole, asked bool) *Plan {
 	s := schema.WithDefaults()
 	return &Plan{
-		Schema: s, Raw: true, pass: names, asked: asked, keepUnlabelled: true, keepLists: keepLists, plainLists: true,
+		Schema: s, Raw: true, pass: names, whole: whole, asked: asked, keepUnlabelled: true, keepLists: keepLists, plainLists: true,
 		LabelColumn: s.LabelColumn(), weightedBags: s.Format.Indexed(),
 	}
 }
+
+// readableTimes says whether times in pass-through columns become readable text.
+func (p *Plan) readableTimes() bool { return !p.Raw && !p.keepLists }
 
 // DenseWidth is how many dense features an example has.
 func (p *Plan) DenseWidth() int { return len(p.dense) + len(p.empty) }

@@ -46,7 +46,7 @@ func NewRowGroup(p *Plan, file *parquetcolumn.File, group int, leaves *Leaves) (
 			r.pass[i].Digits = role == rowschema.RoleLabel || role == rowschema.RoleDense || role == rowschema.RoleWeight
 		}
 		if r.pass[i] != nil {
-			r.pass[i].Times = !p.Raw && !p.keepLists
+			r.pass[i].Times = p.readableTimes()
 		}
 		list, chosen := p.ListSeparator(name)
 		r.list = append(r.list, list)

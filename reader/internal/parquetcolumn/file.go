@@ -22,7 +22,9 @@ import (
 type File struct {
 	uri      string
 	file     *parquet.File
-	elements []*format.SchemaElement // of the leaf columns
+	elements []*format.SchemaElement    // of the leaf columns
+	columns  map[string]*parquet.Column // by name, without those in groups
+	named    map[string]int             // how many columns have the name
 	at       *fileSource
 	once     sync.Once
 	err      error
@@ -119,6 +121,11 @@ func Open(ctx context.Context, s *source.Sources, f source.File) (*File, error) 
 			return damaged("%w", err)
 		}
 		open.elements = leafElements(open.file.Metadata())
+		open.columns, open.named = map[string]*parquet.Column{}, map[string]int{}
+		for _, c := range open.file.Root().Columns() {
+			open.columns[c.Name()] = c
+			open.named[c.Name()]++
+		}
 		return nil
 	}); err != nil {
 		if failed := open.Failure(); failed != nil {

@@ -23,10 +23,12 @@ type Leaf struct {
 	levels   int  // definition level of a value that is there
 	null     bool // the column is of null type, which writers give to a column without values
 	float16  bool
+	uuid     bool // of 16 bytes
 	decimal  bool
 	scale    int   // of a decimal: digits behind the point
 	tick     int64 // of a timestamp: its unit in nanoseconds; 0: the column is no timestamp
 	utc      bool  // of a timestamp: it is an instant (UTC), not a local time without a zone
+	clock    int64 // of a time of day: its unit in nanoseconds; 0: the column is none
 	date     bool  // the column holds dates, as days since 1970
 	given    bool  // the file's directories give the column, which is value in every row
 	value    parquet.Value
@@ -84,10 +86,10 @@ func (f *File) Check(leaves []*Leaf) error {
 // lookUp finds a column by its name, or by its path with dots; nil if there is
 // none.
 func (f *File) lookUp(name string) *parquet.Column {
-	c := f.file.Root()
-	if column := c.Column(name); column != nil {
+	if column := f.columns[name]; column != nil {
 		return column
 	}
+	c := f.file.Root()
 	for part := range strings.SplitSeq(name, ".") {
 		if c = c.Column(part); c == nil {
 			return nil
@@ -110,6 +112,9 @@ func leafElements(footer *format.FileMetaData) (leaves []*format.SchemaElement) 
 // Find finds the leaf of a column that the file has: the column itself, or the element of a
 // list.
 func (f *File) Find(name string) (*Leaf, error) {
+	if n := f.named[name]; n > 1 {
+		return nil, fmt.Errorf("there are %d columns %q; it is not known which of them is meant", n, name)
+	}
 	c := f.lookUp(name)
 	for !c.Leaf() {
 		if children := c.Columns(); len(children) == 1 {
@@ -141,6 +146,7 @@ func (f *File) Find(name string) (*Leaf, error) {
 		}
 		leaf.float16 = true
 	}
+	leaf.uuid = logical != nil && logical.UUID != nil && leaf.kind == parquet.FixedLenByteArray && leaf.typ.Length() == 16
 	leaf.findTime(element)
 	if t := leaf.typ.LogicalType(); t != nil {
 		leaf.text = t.UTF8 != nil || t.Enum != nil || t.Json != nil

@@ -2,6 +2,7 @@ package parquetcolumn
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"math"
 	"math/big"
 	"slices"
@@ -15,8 +16,8 @@ import (
 
 // Text is the value as a CSV file would hold it: integers in decimal, decimals
 // with all digits of their scale, floats in their shortest form, booleans as true
-// and false (as 1 and 0 where Digits is set), bytes as they are. It is valid
-// until the next call.
+// and false (as 1 and 0 where Digits is set), UUIDs as in RFC 9562, bytes as they are.
+// It is valid until the next call.
 func (c *Column) Text(v *parquet.Value) []byte {
 	switch {
 	case c.Leaf.decimal:
@@ -24,6 +25,9 @@ func (c *Column) Text(v *parquet.Value) []byte {
 		return c.cell
 	case c.Leaf.float16:
 		c.cell = appendFloat(c.cell[:0], float64(float16(v.ByteArray())), 32)
+		return c.cell
+	case c.Leaf.uuid:
+		c.cell = appendUUID(c.cell[:0], v.ByteArray())
 		return c.cell
 	}
 	if c.Times {
@@ -164,6 +168,17 @@ func appendBigEndian(text, value []byte) []byte {
 		x.Sub(x, new(big.Int).Lsh(big.NewInt(1), uint(8*len(value))))
 	}
 	return x.Append(text, 10)
+}
+
+// appendUUID appends the text of a UUID: 00112233-4455-6677-8899-aabbccddeeff.
+func appendUUID(text, value []byte) []byte {
+	for i, group := range [][]byte{value[:4], value[4:6], value[6:8], value[8:10], value[10:]} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, group)
+	}
+	return text
 }
 
 // float16 is the number in IEEE 754 binary16, little-endian.

@@ -12,23 +12,46 @@ import (
 // written to Parquet again, they stay integers. Pass-through columns that are written
 // as text are for people and databases, so there they have the form of RFC 3339.
 
-// findTime notes whether the column is a timestamp or a date, which new and old
-// writers declare in different ways.
+// Unit is what the values of a date, a time or a timestamp count; "" for other columns.
+func (l *Leaf) Unit() string {
+	switch {
+	case l.date:
+		return "days"
+	case l.tick == int64(time.Millisecond) || l.clock == int64(time.Millisecond):
+		return "milliseconds"
+	case l.tick == int64(time.Microsecond) || l.clock == int64(time.Microsecond):
+		return "microseconds"
+	case l.tick == 1 || l.clock == 1:
+		return "nanoseconds"
+	}
+	return ""
+}
+
+// nanoseconds is how many of them a unit has.
+func nanoseconds(unit *format.TimeUnit) int64 {
+	switch {
+	case unit.Millis != nil:
+		return int64(time.Millisecond)
+	case unit.Micros != nil:
+		return int64(time.Microsecond)
+	case unit.Nanos != nil:
+		return 1
+	}
+	return 0
+}
+
+// findTime notes whether the column is a timestamp, a date or a time of day, which new and
+// old writers declare in different ways.
 func (l *Leaf) findTime(element *format.SchemaElement) {
 	switch t := element.LogicalType; {
 	case t != nil && t.Date != nil:
 		l.date = l.kind == parquet.Int32
 		return
+	case t != nil && t.Time != nil:
+		l.clock = nanoseconds(&t.Time.Unit)
+		return
 	case t != nil && t.Timestamp != nil && l.kind == parquet.Int64:
-		l.utc = t.Timestamp.IsAdjustedToUTC
-		switch unit := &t.Timestamp.Unit; {
-		case unit.Millis != nil:
-			l.tick = int64(time.Millisecond)
-		case unit.Micros != nil:
-			l.tick = int64(time.Microsecond)
-		case unit.Nanos != nil:
-			l.tick = 1
-		}
+		l.tick, l.utc = nanoseconds(&t.Timestamp.Unit), t.Timestamp.IsAdjustedToUTC
 		return
 	}
 	if element.ConvertedType == nil {
@@ -41,6 +64,10 @@ func (l *Leaf) findTime(element *format.SchemaElement) {
 		l.tick, l.utc = int64(time.Millisecond), true
 	case deprecated.TimestampMicros:
 		l.tick, l.utc = int64(time.Microsecond), true
+	case deprecated.TimeMillis:
+		l.clock = int64(time.Millisecond)
+	case deprecated.TimeMicros:
+		l.clock = int64(time.Microsecond)
 	}
 }
 
