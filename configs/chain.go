@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // WarmStartLatest as training.warm_start stands for the newest model of the chain that
@@ -23,14 +25,14 @@ type datedPart struct {
 
 // datedTextOf splits a text that expand has accepted. The result is nil if there is no
 // date in it.
-func (l *loader) datedTextOf(n *node) datedText {
+func (l *loader) datedTextOf(n *yamltree.Node) datedText {
 	var parts datedText
 	dates := 0
-	for rest := n.text; rest != ""; {
+	for rest := n.Text; rest != ""; {
 		text, after, found := strings.Cut(rest, "{{")
 		if text != "" {
 			between := *n
-			between.text = text
+			between.Text = text
 			expanded, _ := l.expand("", &between)
 			parts = append(parts, datedPart{text: expanded})
 		}

@@ -6,6 +6,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // check looks for combinations of values that cannot work. A check is left out if
@@ -47,7 +50,7 @@ func (l *loader) checkTraining() {
 	}
 	if g := j.Data.GroupBy; g != "" && l.columnsKnown() {
 		if names := l.columnNames(nil); !slices.Contains(names, g) {
-			l.faultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is not a feature can be listed with role: ignore", quote(g), suggest(g, names))
+			l.faultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is not a feature can be listed with role: ignore", nearest.Quote(g), nearest.Suggest(g, names))
 		}
 	}
 	l.checkDelimiters()
@@ -57,12 +60,12 @@ func (l *loader) checkTraining() {
 func (l *loader) dropEarlyStopping() {
 	const key = "training.early_stopping"
 	t := &l.job.Training
-	set := l.given["training.epochs"].set
+	set := l.given["training.epochs"].Set
 	if t.EarlyStopping == nil || t.Epochs != 1 || set == "" || !l.sound("training.epochs", key) {
 		return
 	}
 	for path := range l.given {
-		if strings.HasPrefix(path, key) && l.keys[path].set != "" {
+		if strings.HasPrefix(path, key) && l.keys[path].Set != "" {
 			return
 		}
 	}
@@ -70,7 +73,7 @@ func (l *loader) dropEarlyStopping() {
 		l.job.notes = append(l.job.notes, fmt.Sprintf("%s of the job file is left out: it has no effect with epochs: 1 (%s)", key, set))
 	}
 	t.EarlyStopping = nil
-	maps.DeleteFunc(l.given, func(path string, _ place) bool { return strings.HasPrefix(path, key) })
+	maps.DeleteFunc(l.given, func(path string, _ yamltree.Place) bool { return strings.HasPrefix(path, key) })
 }
 
 func (l *loader) checkEngine() {
@@ -90,21 +93,21 @@ func (l *loader) checkDelimiters() {
 	if l.sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
 		hint := ""
 		if d == `\t` || d == "tab" || d == "TAB" {
-			hint = fmt.Sprintf("; a tab is written %s", written("data.delimiter", &node{place: l.given["data.delimiter"]}, `"\t"`))
+			hint = fmt.Sprintf("; a tab is written %s", written("data.delimiter", l.given["data.delimiter"], `"\t"`))
 		}
-		l.faultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end%s", quote(d), hint)
+		l.faultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end%s", nearest.Quote(d), hint)
 		return
 	}
 	for i, null := range l.job.Data.NullValues {
 		if p := fmt.Sprintf("data.null_values[%d]", i); strings.ContainsAny(null, d+"\r\n") && l.sound("data.delimiter", p) {
-			l.faultAt(p, "no cell can be %s, because it contains a delimiter or a line end", quote(null))
+			l.faultAt(p, "no cell can be %s, because it contains a delimiter or a line end", nearest.Quote(null))
 		}
 	}
 	for i, c := range l.job.Data.Columns {
 		for key, sep := range map[string]string{"separator": c.Separator, "weight_separator": c.WeightSeparator} {
 			p := columnPath(i, key)
 			if sep != "" && sep == d && l.sound("data.delimiter", p) {
-				l.faultAt(p, "%s already separates the columns of the file", quote(sep))
+				l.faultAt(p, "%s already separates the columns of the file", nearest.Quote(sep))
 			}
 		}
 	}
@@ -129,7 +132,7 @@ func (l *loader) checkHDFS() {
 // checkRemote checks the URI of a remote directory.
 func (l *loader) checkRemote(key, uri, what string) {
 	if scheme, _, ok := strings.Cut(uri, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.sound(key) {
-		l.faultAt(key, "%s: %s to hdfs:// or to a path", quote(uri), what)
+		l.faultAt(key, "%s: %s to hdfs:// or to a path", nearest.Quote(uri), what)
 	}
 	local := strings.TrimPrefix(strings.Replace(uri, "file://localhost/", "file:///", 1), "file://")
 	if uri != "" && path.Clean(local) == path.Clean(l.job.Output.ModelDir) && l.sound(key, "output.model_dir") {
@@ -141,7 +144,7 @@ func (l *loader) checkOutput() {
 	j := l.job
 	local := func(p, uri string) {
 		if strings.Contains(uri, "://") && l.sound(p) {
-			l.faultAt(p, "%s is not a local path; models are written to and read from local directories", quote(uri))
+			l.faultAt(p, "%s is not a local path; models are written to and read from local directories", nearest.Quote(uri))
 		}
 	}
 	local("output.model_dir", j.Output.ModelDir)
@@ -161,13 +164,13 @@ func (l *loader) checkOutput() {
 		case dir == "":
 			l.faultAt(p, "is empty; name a directory")
 		case slices.ContainsFunc(j.SparseTable.Dirs[:i], func(d string) bool { return d != "" && path.Clean(d) == path.Clean(dir) }):
-			l.faultAt(p, "%s is given twice; each directory should be on an SSD of its own", quote(dir))
+			l.faultAt(p, "%s is given twice; each directory should be on an SSD of its own", nearest.Quote(dir))
 		default:
 			local(p, dir)
 		}
 	}
 	if w := j.Training.WarmStart; w != "" && w != WarmStartLatest && l.sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
-		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as in %s", quote(path.Clean(w)+"@3"))
+		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as in %s", nearest.Quote(path.Clean(w)+"@3"))
 	}
 	if t, m := j.Output.TensorBoard, j.Output.Metrics; t != "" && l.sound("output") && path.Clean(t) == path.Clean(m) {
 		l.faultAt("output.tensorboard", "is the same path as output.metrics")
@@ -188,7 +191,7 @@ func (l *loader) checkGenerate() {
 				name = fmt.Sprintf("%s%d", f.Name, n+1)
 			}
 			if names[name] {
-				l.faultAt(fmt.Sprintf("generate.fields[%d].name", i), "field %s exists twice", quote(name))
+				l.faultAt(fmt.Sprintf("generate.fields[%d].name", i), "field %s exists twice", nearest.Quote(name))
 				break
 			}
 			names[name] = true
@@ -203,10 +206,10 @@ func (l *loader) checkGenerate() {
 		}
 	}
 	if g.InteractionStrength > 0 && variedFields(g) < 2 {
-		l.faultAt("generate.interaction_strength", "%s needs two fields of more than one value", formatFloat(g.InteractionStrength))
+		l.faultAt("generate.interaction_strength", "%s needs two fields of more than one value", yamltree.FormatFloat(g.InteractionStrength))
 	}
 	if g.LinearStrength > 0 && variedFields(g) == 0 && g.DenseColumns == 0 {
-		l.faultAt("generate.linear_strength", "%s needs a dense column or a field of more than one value", formatFloat(g.LinearStrength))
+		l.faultAt("generate.linear_strength", "%s needs a dense column or a field of more than one value", yamltree.FormatFloat(g.LinearStrength))
 	}
 }
 

@@ -48,16 +48,16 @@ func (l *loader) checkColumns() {
 		c := &d.Columns[i]
 		if c.Name != "" && l.sound(columnPath(i, "name")) {
 			if _, dup := first[c.Name]; dup {
-				l.faultAt(columnPath(i, "name"), "column %s is listed twice", quote(c.Name))
+				l.faultAt(columnPath(i, "name"), "column %s is listed twice", nearest.Quote(c.Name))
 			} else {
 				first[c.Name] = i
 			}
 		}
 		if c.Separator != "" && c.Separator == c.WeightSeparator && l.sound(columnPath(i, "separator"), columnPath(i, "weight_separator")) {
-			l.faultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", quote(c.Separator))
+			l.faultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", nearest.Quote(c.Separator))
 		}
 		if c.Missing == MissingIndicator && l.job.indicated(c) {
-			l.faultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that says where %s is empty cannot have it; write the number that stands for an empty cell, such as 0", quote(c.Name+".missing"), quote(c.Name))
+			l.faultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that says where %s is empty cannot have it; write the number that stands for an empty cell, such as 0", nearest.Quote(c.Name+".missing"), nearest.Quote(c.Name))
 		}
 		l.checkTransforms(i, c)
 	}
@@ -111,7 +111,7 @@ func (l *loader) checkRoles() {
 				continue
 			}
 			if before, dup := marked[c.Role]; dup {
-				l.faultAt(at, "there can be only one %s column, and %s is one already", c.Role, quote(d.Columns[before].Name))
+				l.faultAt(at, "there can be only one %s column, and %s is one already", c.Role, nearest.Quote(d.Columns[before].Name))
 				continue
 			}
 			marked[c.Role] = i
@@ -129,9 +129,9 @@ func (l *loader) checkCriteo() {
 		case !slices.Contains(names, c.Name):
 			near := ""
 			if n := nearest.Name(c.Name, names); n != "" {
-				near = ": did you mean " + quote(n) + "?"
+				near = ": did you mean " + nearest.Quote(n) + "?"
 			}
-			l.faultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", quote(c.Name), near, criteoDense, criteoSparse)
+			l.faultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", nearest.Quote(c.Name), near, criteoDense, criteoSparse)
 		case c.Name == "label" && c.Role != "label":
 			l.faultAt(at, "this column is the label of the Criteo format: its role must be label")
 		case c.Name[0] == 'I' && c.Role != "dense" && c.Role != "sparse" && c.Role != "ignore":
@@ -153,7 +153,7 @@ func (l *loader) checkRanges() {
 		case !l.sound(at):
 		case c.Role == "ignore" && c.Range == nil:
 		case c.Range == nil:
-			l.faultAt(at, "is missing; give the first and last feature index of column %s, such as [1, 100]", quote(c.Name))
+			l.faultAt(at, "is missing; give the first and last feature index of column %s, such as [1, 100]", nearest.Quote(c.Name))
 		case len(c.Range) != 2:
 			l.faultAt(at, "a range is two indices, the first and the last, such as [1, 100]; found %d", len(c.Range))
 		case c.Range[0] > c.Range[1]:
@@ -164,7 +164,7 @@ func (l *loader) checkRanges() {
 			for before := range i {
 				b := columns[before].Range
 				if valid[before] && c.Range[0] <= b[1] && b[0] <= c.Range[1] {
-					l.faultAt(at, "overlaps the range [%d, %d] of column %s", b[0], b[1], quote(columns[before].Name))
+					l.faultAt(at, "overlaps the range [%d, %d] of column %s", b[0], b[1], nearest.Quote(columns[before].Name))
 					break
 				}
 			}
@@ -186,11 +186,11 @@ func (l *loader) checkFields() {
 			continue
 		}
 		if c.Field == nil {
-			l.faultAt(at, "is missing; give the field number of column %s in the LibFFM files", quote(c.Name))
+			l.faultAt(at, "is missing; give the field number of column %s in the LibFFM files", nearest.Quote(c.Name))
 			continue
 		}
 		if other, dup := first[*c.Field]; dup {
-			l.faultAt(at, "field %d already belongs to column %s", *c.Field, quote(other))
+			l.faultAt(at, "field %d already belongs to column %s", *c.Field, nearest.Quote(other))
 			continue
 		}
 		first[*c.Field] = c.Name
@@ -229,10 +229,10 @@ func (l *loader) checkLabel() {
 	}
 	switch {
 	case !slices.Contains(names, rule.Column):
-		l.faultAt("data.label", "%s is not a column%s", quote(rule.Column), suggest(rule.Column, names))
+		l.faultAt("data.label", "%s is not a column%s", nearest.Quote(rule.Column), nearest.Suggest(rule.Column, names))
 	case len(labels) == 0:
-		l.faultAt("data.label", "column %s needs the role label, or it would be a feature as well", quote(rule.Column))
+		l.faultAt("data.label", "column %s needs the role label, or it would be a feature as well", nearest.Quote(rule.Column))
 	case labels[0] != rule.Column:
-		l.faultAt("data.label", "names column %s, but the column of role label is %s", quote(rule.Column), quote(labels[0]))
+		l.faultAt("data.label", "names column %s, but the column of role label is %s", nearest.Quote(rule.Column), nearest.Quote(labels[0]))
 	}
 }

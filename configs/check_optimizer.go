@@ -1,5 +1,7 @@
 package configs
 
+import "aibox/configs/internal/yamltree"
+
 // checkOptimizers checks what holds all rows of the table back.
 func (l *loader) checkOptimizers() {
 	rows, linear := &l.job.Optimizer.Rows, l.job.Optimizer.Linear
@@ -23,10 +25,10 @@ func (l *loader) checkDecay(path string, o *RowOptimizer) {
 		return
 	}
 	if o.LearningRate*o.WeightDecay >= 1 {
-		l.faultAt(path+".weight_decay", "%s times the learning rate, %s, must be below 1: a step multiplies rows by 1 minus that", formatFloat(o.WeightDecay), formatFloat(o.LearningRate))
+		l.faultAt(path+".weight_decay", "%s times the learning rate, %s, must be below 1: a step multiplies rows by 1 minus that", yamltree.FormatFloat(o.WeightDecay), yamltree.FormatFloat(o.LearningRate))
 	}
 	if o.LearningRate*o.TableL2 >= 1 {
-		l.faultAt(path+".table_l2", "%s times the learning rate, %s, must be below 1", formatFloat(o.TableL2), formatFloat(o.LearningRate))
+		l.faultAt(path+".table_l2", "%s times the learning rate, %s, must be below 1", yamltree.FormatFloat(o.TableL2), yamltree.FormatFloat(o.LearningRate))
 	}
 	if o.WeightDecay > 0 && o.TableL2 > 0 {
 		l.faultAt(path+".table_l2", "weight_decay holds all rows back, too: give one of the two")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aibox/configs/internal/yamltree"
 	"aibox/internal/nearest"
 )
 
@@ -17,20 +18,21 @@ type loader struct {
 	opts   LoadOptions
 	job    *Job
 	faults []Fault
-	given  map[string]place // where each given path was written: the value's place
-	keys   map[string]place // where the key of each given path was written
-	raw    bool             // values are defaults, in which templates are already expanded
-	bad    map[string]bool  // paths whose value is faulty, or required and missing
+	given  map[string]yamltree.Place // where each given path was written: the value's place
+	keys   map[string]yamltree.Place // where the key of each given path was written
+	raw    bool                      // values are defaults, in which templates are already expanded
+	bad    map[string]bool           // paths whose value is faulty, or required and missing
 }
 
 // fault reports a fault of path at p.
-func (l *loader) fault(p place, path, format string, args ...any) {
-	f := Fault{File: l.file, Line: p.line, Column: p.column, Path: path, Message: fmt.Sprintf(format, args...), order: p.order}
-	if p.set != "" {
-		f.File, f.Line, f.Column = p.set, 0, 0
-	}
-	l.faults = append(l.faults, f)
+func (l *loader) fault(p yamltree.Place, path, format string, args ...any) {
+	l.report([]yamltree.Fault{{Place: p, Path: path, Message: fmt.Sprintf(format, args...)}})
 	l.bad[path] = true
+}
+
+// report adds faults of the tree. They mark no path as bad.
+func (l *loader) report(faults []yamltree.Fault) {
+	l.faults = append(l.faults, newFaults(l.file, faults)...)
 }
 
 // faultAt reports a fault at the value of path or, where it was not given, at
@@ -39,7 +41,7 @@ func (l *loader) faultAt(path, format string, args ...any) {
 	l.fault(l.placeOf(path), path, format, args...)
 }
 
-func (l *loader) placeOf(path string) place {
+func (l *loader) placeOf(path string) yamltree.Place {
 	if p, ok := l.given[path]; ok {
 		return p
 	}
@@ -54,7 +56,7 @@ func (l *loader) placeOf(path string) place {
 			return at
 		}
 	}
-	return place{line: 1, column: 1}
+	return yamltree.Place{Line: 1, Column: 1}
 }
 
 func parentPath(path string) string {
@@ -65,68 +67,68 @@ func parentPath(path string) string {
 }
 
 // mapping decodes the keys of n into the struct v.
-func (l *loader) mapping(path, pattern string, n *node, v reflect.Value) {
-	seen := map[string]place{}
+func (l *loader) mapping(path, pattern string, n *yamltree.Node, v reflect.Value) {
+	seen := map[string]yamltree.Place{}
 	names := fieldNames(v.Type())
-	for _, e := range n.entries {
-		p := join(path, e.key)
-		if path == "" && strings.HasPrefix(e.key, "x-") {
+	for _, e := range n.Entries {
+		p := join(path, e.Key)
+		if path == "" && strings.HasPrefix(e.Key, "x-") {
 			continue // a place for anchors
 		}
-		i := slices.Index(names, e.key)
+		i := slices.Index(names, e.Key)
 		if i < 0 {
 			l.unknown(e, p, pattern, names)
 			continue
 		}
-		if first, dup := seen[e.key]; dup {
-			l.fault(e.place, p, "is given twice, first in line %d; remove one", first.line)
+		if first, dup := seen[e.Key]; dup {
+			l.fault(e.Place, p, "is given twice, first in line %d; remove one", first.Line)
 			continue
 		}
-		seen[e.key] = e.place
+		seen[e.Key] = e.Place
 		f := v.Field(i)
-		l.keys[p] = e.place
-		k := keyIndex[join(pattern, e.key)]
+		l.keys[p] = e.Place
+		k := keyIndex[join(pattern, e.Key)]
 		// A mapping or list that was left empty counts as not given.
-		if e.value.isNull() && (k.typ.Kind() == reflect.Struct || k.typ.Kind() == reflect.Slice) {
-			if k.NullIsText && e.value.text != "" {
-				l.fault(e.value.place, p, "has no value, as %s means in YAML; if it is meant as text, write %s", e.value.text, written(p, e.value, `["`+e.value.text+`"]`))
+		if e.Value.IsNull() && (k.typ.Kind() == reflect.Struct || k.typ.Kind() == reflect.Slice) {
+			if k.NullIsText && e.Value.Text != "" {
+				l.fault(e.Value.Place, p, "has no value, as %s means in YAML; if it is meant as text, write %s", e.Value.Text, written(p, e.Value.Place, `["`+e.Value.Text+`"]`))
 			}
 			if pattern == "data.columns[].transform[]" {
 				f.Set(reflect.New(f.Type().Elem())) // log1p: and standardize: need no options
 			}
 			continue
 		}
-		l.given[p] = e.value.place
-		l.value(p, k.Path, k, e.value, f)
+		l.given[p] = e.Value.Place
+		l.value(p, k.Path, k, e.Value, f)
 	}
 }
 
 // unknown reports a key that its mapping does not have.
-func (l *loader) unknown(e entry, path, pattern string, names []string) {
+func (l *loader) unknown(e yamltree.Entry, path, pattern string, names []string) {
 	allowed := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
-	if near := nearest.Name(e.key, allowed); near != "" {
-		l.fault(e.place, path, "unknown key `%s`: did you mean `%s`?", e.key, near)
+	if near := nearest.Name(e.Key, allowed); near != "" {
+		l.fault(e.Place, path, "unknown key `%s`: did you mean `%s`?", e.Key, near)
 		return
 	}
 	var elsewhere []string
 	for _, k := range keyTable {
-		if nearest.Plain(leaf(k.Path)) == nearest.Plain(e.key) && !strings.HasPrefix(k.Path, "generate") {
+		if nearest.Plain(leaf(k.Path)) == nearest.Plain(e.Key) && !strings.HasPrefix(k.Path, "generate") {
 			there := k.Path
-			if e.place.set != "" { // an override names an item of a list
+			if e.Set != "" { // an override names an item of a list
 				there = strings.ReplaceAll(there, "[]", "[0]")
 			}
 			elsewhere = append(elsewhere, "`"+there+"`")
 		}
 	}
 	if len(elsewhere) > 0 {
-		l.fault(e.place, path, "unknown key `%s` here: did you mean %s?", e.key, strings.Join(elsewhere, " or "))
+		l.fault(e.Place, path, "unknown key `%s` here: did you mean %s?", e.Key, strings.Join(elsewhere, " or "))
 		return
 	}
 	where := "a job file"
 	if pattern != "" {
 		where = pattern
 	}
-	l.fault(e.place, path, "unknown key `%s`; the keys of %s are %s", e.key, where, strings.Join(allowed, ", "))
+	l.fault(e.Place, path, "unknown key `%s`; the keys of %s are %s", e.Key, where, strings.Join(allowed, ", "))
 }
 
 // fieldNames are the keys of a struct, "" for fields that are not keys.
@@ -141,7 +143,7 @@ func fieldNames(t reflect.Type) []string {
 }
 
 // value decodes n into v, which belongs to key k.
-func (l *loader) value(path, pattern string, k *Key, n *node, v reflect.Value) {
+func (l *loader) value(path, pattern string, k *Key, n *yamltree.Node, v reflect.Value) {
 	if v.Type() == reflect.TypeOf(Transform{}) {
 		l.transform(path, pattern, n, v.Addr().Interface().(*Transform))
 		return
@@ -152,33 +154,33 @@ func (l *loader) value(path, pattern string, k *Key, n *node, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		if n.kind != mapNode {
+		if n.Kind != yamltree.Mapping {
 			l.wrongType(path, "a mapping"+meantKind(path, k, n), n)
 			return
 		}
 		l.mapping(path, pattern, n, v)
 	case reflect.Slice:
-		if n.kind != listNode {
+		if n.Kind != yamltree.List {
 			want := "a " + typeName(v.Type()) + ": [" + example(v.Type().Elem()) + ", …]"
-			if n.kind == scalarNode && !n.isNull() {
-				if list := asList(v.Type().Elem(), k, n.text); list != "" {
-					want += " (write " + written(path, n, list) + ")"
+			if n.Kind == yamltree.Scalar && !n.IsNull() {
+				if list := asList(v.Type().Elem(), k, n.Text); list != "" {
+					want += " (write " + written(path, n.Place, list) + ")"
 				}
 			}
 			l.wrongType(path, want, n)
 			return
 		}
-		if len(n.items) < k.MinItems {
-			l.fault(n.place, path, "the list is empty; it needs at least %d", k.MinItems)
+		if len(n.Items) < k.MinItems {
+			l.fault(n.Place, path, "the list is empty; it needs at least %d", k.MinItems)
 		}
-		v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
+		v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 		elemPattern := pattern
 		if schemaType(v.Type().Elem()).Kind() == reflect.Struct {
 			elemPattern += "[]"
 		}
-		for i, item := range n.items {
+		for i, item := range n.Items {
 			p := fmt.Sprintf("%s[%d]", path, i)
-			l.given[p] = item.place
+			l.given[p] = item.Place
 			l.value(p, elemPattern, k, item, v.Index(i))
 			if l.bad[p] {
 				l.bad[path] = true
@@ -201,46 +203,46 @@ func example(t reflect.Type) string {
 	return "64"
 }
 
-func (l *loader) wrongType(path, want string, n *node) {
+func (l *loader) wrongType(path, want string, n *yamltree.Node) {
 	hint := ""
 	switch {
-	case n.flow && n.kind == mapNode && strings.HasPrefix(want, "text"):
+	case n.Flow && n.Kind == yamltree.Mapping && strings.HasPrefix(want, "text"):
 		hint = "; a text that begins with { needs quotation marks"
-		if _, text, _ := strings.Cut(n.place.set, "="); text != "" {
-			hint += ": " + written(path, n, strconv.Quote(text))
+		if _, text, _ := strings.Cut(n.Set, "="); text != "" {
+			hint += ": " + written(path, n.Place, strconv.Quote(text))
 		}
 	case strings.Contains(want, "(write "):
-	case n.kind == scalarNode && n.quoted && (cleanNumber(n.text) != "?" || n.text == "true" || n.text == "false"):
+	case n.Kind == yamltree.Scalar && n.Quoted && (yamltree.CleanNumber(n.Text) != "?" || n.Text == "true" || n.Text == "false"):
 		hint = " as text; remove the quotation marks"
 	}
-	l.fault(n.place, path, "expected %s, found %s%s", want, n.describe(), hint)
+	l.fault(n.Place, path, "expected %s, found %s%s", want, n.Describe(), hint)
 }
 
 // scalar decodes one number, word or text and checks its range.
-func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
+func (l *loader) scalar(path string, k *Key, n *yamltree.Node, v reflect.Value) {
 	t := v.Type()
 	want := article(typeName(t))
 	if allowed := k.Allowed(); allowed != "" && len(k.Values) == 0 {
 		want += " (" + allowed + ")"
 	}
-	if n.kind != scalarNode {
+	if n.Kind != yamltree.Scalar {
 		l.wrongType(path, want, n)
 		return
 	}
-	if n.isNull() {
+	if n.IsNull() {
 		hint := ""
-		if n.text != "" && t.Kind() == reflect.String && len(k.Values) == 0 {
-			hint = fmt.Sprintf("; if %s is meant as text, write %s", n.text, written(path, n, strconv.Quote(n.text)))
-		} else if n.text == "" && n.place.set != "" && t.Kind() == reflect.String && len(k.Values) == 0 && !k.Required {
-			hint = "; an empty text is written " + written(path, n, `""`)
+		if n.Text != "" && t.Kind() == reflect.String && len(k.Values) == 0 {
+			hint = fmt.Sprintf("; if %s is meant as text, write %s", n.Text, written(path, n.Place, strconv.Quote(n.Text)))
+		} else if n.Text == "" && n.Set != "" && t.Kind() == reflect.String && len(k.Values) == 0 && !k.Required {
+			hint = "; an empty text is written " + written(path, n.Place, `""`)
 		}
-		l.fault(n.place, path, "has no value; expected %s%s%s", want, allowedWords(k), hint)
+		l.fault(n.Place, path, "has no value; expected %s%s%s", want, allowedWords(k), hint)
 		return
 	}
 	if t == reflect.TypeOf(Bytes(0)) {
-		b, err := ParseBytes(n.text)
+		b, err := ParseBytes(n.Text)
 		if err != nil {
-			l.fault(n.place, path, "%s", err.Error())
+			l.fault(n.Place, path, "%s", err.Error())
 			return
 		}
 		if l.inRange(path, k, n, float64(b)) {
@@ -256,18 +258,18 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 	case reflect.String:
 		l.text(path, k, n, v)
 	case reflect.Bool:
-		if n.quoted || n.text != "true" && n.text != "false" {
+		if n.Quoted || n.Text != "true" && n.Text != "false" {
 			want := "true or false"
-			if b := asBool(n.text); b != "" {
-				want += " (write " + written(path, n, b) + ")"
+			if b := asBool(n.Text); b != "" {
+				want += " (write " + written(path, n.Place, b) + ")"
 			}
 			l.wrongType(path, want, n)
 			return
 		}
-		v.SetBool(n.text == "true")
+		v.SetBool(n.Text == "true")
 	case reflect.Float64:
-		x, err := strconv.ParseFloat(cleanNumber(n.text), 64)
-		if n.quoted || err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		x, err := yamltree.ParseFloat(n.Text)
+		if n.Quoted || err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			l.wrongType(path, "a finite number"+strings.TrimPrefix(want, "a number"), n)
 			return
 		}
@@ -280,10 +282,10 @@ func (l *loader) scalar(path string, k *Key, n *node, v reflect.Value) {
 }
 
 // integer decodes an integer, which may be written 1000, 1_000 or 1e3.
-func (l *loader) integer(path, want string, k *Key, n *node, v reflect.Value) {
-	text := cleanNumber(n.text)
+func (l *loader) integer(path, want string, k *Key, n *yamltree.Node, v reflect.Value) {
+	text := yamltree.CleanNumber(n.Text)
 	x, err := strconv.ParseFloat(text, 64)
-	if n.quoted || err != nil || x != math.Trunc(x) || math.IsInf(x, 0) {
+	if n.Quoted || err != nil || x != math.Trunc(x) || math.IsInf(x, 0) {
 		l.wrongType(path, want, n)
 		return
 	}
@@ -313,42 +315,32 @@ func (l *loader) integer(path, want string, k *Key, n *node, v reflect.Value) {
 	v.SetInt(i)
 }
 
-// cleanNumber removes underscores. It returns "?" for what Go's parsers accept as a
-// number and a job file does not, such as hexadecimal digits and Inf.
-func cleanNumber(s string) string {
-	s = strings.ReplaceAll(s, "_", "")
-	if strings.Trim(s, "0123456789.eE+-") != "" {
-		return "?"
-	}
-	return s
-}
-
-func (l *loader) inRange(path string, k *Key, n *node, x float64) bool {
+func (l *loader) inRange(path string, k *Key, n *yamltree.Node, x float64) bool {
 	if k.rng.contains(x) {
 		return true
 	}
-	l.fault(n.place, path, "%s is out of range; allowed: %s", n.text, k.Allowed())
+	l.fault(n.Place, path, "%s is out of range; allowed: %s", n.Text, k.Allowed())
 	return false
 }
 
-func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
-	if !n.quoted && looksLikeOther(n.text) {
+func (l *loader) text(path string, k *Key, n *yamltree.Node, v reflect.Value) {
+	if !n.Quoted && yamltree.LooksLikeOther(n.Text) {
 		if len(k.Values) > 0 {
-			l.fault(n.place, path, "expected a word, found %s%s", n.text, allowedWords(k))
+			l.fault(n.Place, path, "expected a word, found %s%s", n.Text, allowedWords(k))
 		} else {
-			l.fault(n.place, path, "expected text, found %s; if it is meant as text, write %s", n.text, written(path, n, strconv.Quote(n.text)))
+			l.fault(n.Place, path, "expected text, found %s; if it is meant as text, write %s", n.Text, written(path, n.Place, strconv.Quote(n.Text)))
 		}
 		return
 	}
-	if why := k.Refused[n.text]; why != "" {
-		l.fault(n.place, path, "%s is not allowed: %s", quote(n.text), why)
+	if why := k.Refused[n.Text]; why != "" {
+		l.fault(n.Place, path, "%s is not allowed: %s", nearest.Quote(n.Text), why)
 		return
 	}
-	if len(k.Values) > 0 && !slices.Contains(k.Values, n.text) {
-		l.fault(n.place, path, "%s is not allowed%s", quote(n.text), suggest(n.text, k.Values))
+	if len(k.Values) > 0 && !slices.Contains(k.Values, n.Text) {
+		l.fault(n.Place, path, "%s is not allowed%s", nearest.Quote(n.Text), nearest.Suggest(n.Text, k.Values))
 		return
 	}
-	s := n.text
+	s := n.Text
 	if k.Template && !l.raw {
 		var ok bool
 		if s, ok = l.expand(path, n); !ok {
@@ -359,13 +351,13 @@ func (l *loader) text(path string, k *Key, n *node, v reflect.Value) {
 		}
 		switch path {
 		case "name":
-			l.job.plainName = n.text
+			l.job.plainName = n.Text
 		case "output.model_dir":
 			l.job.modelDir = l.datedTextOf(n)
 		}
 	}
 	if k.Required && strings.TrimSpace(s) == "" {
-		l.fault(n.place, path, "must not be empty")
+		l.fault(n.Place, path, "must not be empty")
 		return
 	}
 	v.SetString(s)
@@ -376,34 +368,6 @@ func allowedWords(k *Key) string {
 		return ""
 	}
 	return "; allowed: " + strings.Join(k.Values, ", ")
-}
-
-// looksLikeOther reports whether YAML takes a plain scalar for something other than
-// text.
-func looksLikeOther(s string) bool {
-	if s == "true" || s == "false" {
-		return true
-	}
-	_, err := strconv.ParseFloat(cleanNumber(s), 64)
-	return err == nil
-}
-
-// isPlain reports whether a text needs no quotation marks, neither in block nor in
-// flow style.
-func isPlain(s string) bool {
-	if s == "" || strings.EqualFold(s, "null") || looksLikeOther(s) {
-		return false
-	}
-	for i, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '/'
-		if !letter && (i == 0 || !strings.ContainsRune("0123456789.-+=@*", r)) {
-			// A colon is fine inside of hdfs://name:8020/path.
-			if r != ':' || i == 0 || i+1 == len(s) || s[i+1] != '/' && (s[i+1] < '0' || s[i+1] > '9') {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func article(s string) string {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // walk visits every key of the job below v, in the order of the table. It visits
@@ -55,11 +57,11 @@ func (l *loader) complete() {
 			switch {
 			case why == "":
 				return
-			case l.keys[s.path].set != "" || !l.opts.Saved && l.given[cause].set == "":
+			case l.keys[s.path].Set != "" || !l.opts.Saved && l.given[cause].Set == "":
 				l.fault(l.keys[s.path], s.path, "%s; remove it", why)
 				return
 			case !l.opts.Saved:
-				l.job.notes = append(l.job.notes, fmt.Sprintf("%s of the job file is left out: it %s (%s)", s.path, why, l.given[cause].set))
+				l.job.notes = append(l.job.notes, fmt.Sprintf("%s of the job file is left out: it %s (%s)", s.path, why, l.given[cause].Set))
 			}
 			v.SetZero()
 			delete(l.given, s.path)
@@ -102,8 +104,8 @@ func missingHint(k *Key) string {
 // setDefault decodes a default as if it had been written in the file. A faulty
 // default is a bug of this package, unless it was computed from a faulty job file.
 func (l *loader) setDefault(path string, k *Key, text string, v reflect.Value) {
-	sub := &loader{raw: true, file: "default of " + k.Path, opts: l.opts, job: l.job, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
-	n, faults := parseTree(sub.file, text, place{})
+	sub := &loader{raw: true, file: "default of " + k.Path, opts: l.opts, job: l.job, given: map[string]yamltree.Place{}, keys: map[string]yamltree.Place{}, bad: map[string]bool{}}
+	n, faults := yamltree.Parse(text, yamltree.Place{})
 	if n == nil || len(faults) > 0 {
 		panic(fmt.Sprintf("configs: default %s of %s: %v", text, path, faults))
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // Dated returns a job that has nothing but a date and its time zone. It is for
@@ -14,8 +16,8 @@ import (
 func Dated(opts LoadOptions) (*Job, error) {
 	l := newLoader("", &opts)
 	zone := slices.DeleteFunc(slices.Clone(opts.Set), func(set string) bool { return !strings.HasPrefix(strings.TrimSpace(set), "timezone=") })
-	root, faults := applySets(nil, zone)
-	l.faults = append(l.faults, faults...)
+	root, faults := yamltree.Set(nil, zone)
+	l.report(faults)
 	l.setDate(root)
 	if root != nil {
 		l.mapping("", "", root, reflect.ValueOf(l.job).Elem())
@@ -40,7 +42,7 @@ func (j *Job) Expand(where, text string) (string, error) {
 	}
 	dated := *j // a copy, because expanding a date sets Dated
 	l := &loader{job: &dated, opts: LoadOptions{Env: os.LookupEnv, Now: time.Now}, bad: map[string]bool{}}
-	expanded, ok := l.expand("", &node{place: place{set: where}, kind: scalarNode, text: text, quoted: true})
+	expanded, ok := l.expand("", &yamltree.Node{Place: yamltree.Place{Set: where}, Kind: yamltree.Scalar, Text: text, Quoted: true})
 	if !ok {
 		return "", FaultsError(sortFaults(l.faults))
 	}

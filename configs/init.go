@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"aibox/internal/nearest"
 )
 
 // Init prints a commented job file for a model and a format, ready to run once
@@ -14,10 +16,10 @@ import (
 func Init(w io.Writer, model, format string) error {
 	formats := keyIndex["data.format"].Values
 	if !slices.Contains(ModelKinds, model) {
-		return fmt.Errorf("%s is not a model%s", quote(model), suggest(model, ModelKinds))
+		return fmt.Errorf("%s is not a model%s", nearest.Quote(model), nearest.Suggest(model, ModelKinds))
 	}
 	if !slices.Contains(formats, format) {
-		return fmt.Errorf("%s is not a format%s", quote(format), suggest(format, formats))
+		return fmt.Errorf("%s is not a format%s", nearest.Quote(format), nearest.Suggest(format, formats))
 	}
 	job, err := Parse(model+"-"+format+".yaml", []byte(initSkeleton(model, format)), LoadOptions{Env: func(string) (string, bool) { return "", false }})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // Key describes one key of the job file. The table of all of them, Keys, is
@@ -94,7 +96,7 @@ func (k *Key) Allowed() string {
 		if k.typ == reflect.TypeOf(Bytes(0)) {
 			return Bytes(x).String()
 		}
-		return formatFloat(x)
+		return yamltree.FormatFloat(x)
 	})
 }
 
@@ -256,11 +258,4 @@ func (iv interval) format(number func(float64) string) string {
 		return no
 	}
 	return fmt.Sprintf("%s %s, %s %s", word(iv.openMin, "more than", "at least"), low, word(iv.openMax, "less than", "at most"), high)
-}
-
-func formatFloat(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
-		return strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
 }

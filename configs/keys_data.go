@@ -2,8 +2,9 @@ package configs
 
 import (
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
 var (
@@ -14,11 +15,11 @@ var (
 var topKeys = []Key{
 	{Path: "name", Meaning: "The name of the job in logs and summaries.", Template: true, Surroundings: true,
 		DefaultFrom: func(s scope) string {
-			return yamlText(strings.TrimSuffix(filepath.Base(s.job.file), filepath.Ext(s.job.file)))
+			return yamltree.Text(strings.TrimSuffix(filepath.Base(s.job.file), filepath.Ext(s.job.file)))
 		}, DefaultNote: "the job file's name without its ending"},
 	{Path: "seed", Meaning: "Every random choice (new rows, weights, shuffling, dropout, sampling) is a function of this number.", Default: "1"},
 	{Path: "timezone", Tuning: true, Surroundings: true,
-		DefaultFrom: func(s scope) string { return yamlText(s.job.zone) }, DefaultNote: "the system's",
+		DefaultFrom: func(s scope) string { return yamltree.Text(s.job.zone) }, DefaultNote: "the system's",
 		Meaning: "The time zone of the job's date, such as UTC or Asia/Shanghai. {{date}}, --date and the age of rows are in it."},
 	{Path: "data", Meaning: "Where the examples are and how to read them."},
 	{Path: "model", Meaning: "The network."},
@@ -79,7 +80,7 @@ var dataKeys = []Key{
 			}
 			for _, c := range s.job.Data.Columns {
 				if c.Role == "label" {
-					return yamlText(c.Name)
+					return yamltree.Text(c.Name)
 				}
 			}
 			return ""
@@ -151,7 +152,7 @@ var columnKeys = []Key{
 	{Path: "data.columns[].weight_separator", Default: `""`, When: []When{{Path: ".role", In: []string{"sparse"}}, {Path: "data.format", In: tableFormats}},
 		Meaning: "Text between a value and its weight: with \":\", action:0.5 is the value action with weight 0.5. Empty means that there are no weights."},
 	{Path: "data.columns[].space", When: []When{{Only: usesSpace, Note: "role sparse, or dense with bucketize"}},
-		DefaultFrom: func(s scope) string { return yamlText(s.parent.Addr().Interface().(*Column).Name) }, DefaultNote: "the column's name",
+		DefaultFrom: func(s scope) string { return yamltree.Text(s.parent.Addr().Interface().(*Column).Name) }, DefaultNote: "the column's name",
 		Meaning: "Embedding space. In columns of the same space, equal values share one embedding."},
 	{Path: "data.columns[].pooling", Values: []string{"sum", "mean"}, DefaultNote: "that of model.pooling", When: []When{{Path: ".role", In: []string{"sparse"}}},
 		Meaning: "How the embeddings of several values in a cell are combined into one: sum or mean."},
@@ -201,12 +202,4 @@ func usesSpace(s scope) string {
 		return ""
 	}
 	return "a column of role " + c.Role + " has no embeddings"
-}
-
-// yamlText writes s as a YAML scalar that is read back as the same text.
-func yamlText(s string) string {
-	if isPlain(s) {
-		return s
-	}
-	return strconv.Quote(s)
 }

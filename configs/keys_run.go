@@ -1,5 +1,7 @@
 package configs
 
+import "aibox/configs/internal/yamltree"
+
 var trainingKeys = []Key{
 	{Path: "training.batch_size", Default: "512", Range: "[1,1048576]",
 		Meaning: "Examples per mini-batch, that is per optimizer step. 64 to 512 suit small data, 1024 to 8192 logs of many millions of rows."},
@@ -139,10 +141,10 @@ var runKeys = []Key{
 	{Path: "output.keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
 		Meaning: "How many models stay in model_dir: the last one, and those before it, to which `aibox rollback` goes back and which are read as DIR@N. Each takes the space of a whole model, except that tables on SSD share the files of rows that did not change; while a job trains there is one more."},
 	{Path: "output.metrics", Template: true, Tuning: true,
-		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
+		DefaultFrom: func(s scope) string { return yamltree.Text(inModelDir(s.job, "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
 		Meaning: "File that metrics are written to as JSON lines. Outside of model_dir, each run appends to it, also one that starts over; with a date in its name each night has its own."},
 	{Path: "output.tensorboard", Template: true, Tuning: true,
-		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "tensorboard")) }, DefaultNote: "tensorboard in model_dir",
+		DefaultFrom: func(s scope) string { return yamltree.Text(inModelDir(s.job, "tensorboard")) }, DefaultNote: "tensorboard in model_dir",
 		Meaning: "Directory of TensorBoard event files. Outside of model_dir, each run adds a file to it. With none they are not written."},
 	{Path: "output.log_every", Default: "100", Range: "[1,inf)", Tuning: true,
 		Meaning: "Number of mini-batches between two lines of metrics."},

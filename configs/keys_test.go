@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // nest writes a job file in which only the key of that path has a value.
@@ -88,7 +90,7 @@ func TestEveryRangeIsKept(t *testing.T) {
 			out = append(out, end.x+end.step)
 		}
 		for _, x := range out {
-			value := formatFloat(x)
+			value := yamltree.FormatFloat(x)
 			if k.typ.Kind() == reflect.Slice {
 				value = "[" + value + "]"
 			}

@@ -7,10 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // LoadOptions are what the command line and the surroundings add to a job file.
@@ -108,11 +109,11 @@ func newLoader(name string, opts *LoadOptions) *loader {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &loader{file: name, opts: *opts, job: &Job{}, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
+	return &loader{file: name, opts: *opts, job: &Job{}, given: map[string]yamltree.Place{}, keys: map[string]yamltree.Place{}, bad: map[string]bool{}}
 }
 
 func (l *loader) load(data []byte) {
-	top := place{line: 1, column: 1}
+	top := yamltree.Place{Line: 1, Column: 1}
 	if len(data) > maxFileBytes {
 		l.fault(top, "", "the file is longer than a job file may be (%d bytes); does it hold data?", maxFileBytes)
 		return
@@ -121,27 +122,27 @@ func (l *loader) load(data []byte) {
 		l.fault(top, "", "the file is not UTF-8 text, which a job file must be")
 		return
 	}
-	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
-	if depth := nesting(text); depth > maxNesting {
+	text := yamltree.Normalize(data)
+	if depth := yamltree.Nesting(text); depth > yamltree.MaxNesting {
 		l.fault(top, "", "lists and mappings are nested %d deep; a job file needs fewer than ten levels", depth)
 		return
 	}
-	root, faults := parseTree(l.file, text, place{})
-	l.faults = append(l.faults, faults...)
+	root, faults := yamltree.Parse(text, yamltree.Place{})
+	l.report(faults)
 	if len(faults) > 0 {
 		return // after a syntax error nobody knows what the rest means
 	}
 	if l.opts.Saved && len(l.opts.Set) > 0 {
 		l.forgetDefaults(root, data)
 	}
-	root, faults = applySets(root, l.opts.Set)
-	l.faults = append(l.faults, faults...)
+	root, faults = yamltree.Set(root, l.opts.Set)
+	l.report(faults)
 	l.setDate(root)
 	if root == nil {
-		root = &node{place: top, kind: mapNode}
+		root = &yamltree.Node{Place: top, Kind: yamltree.Mapping}
 	}
-	if root.kind != mapNode {
-		l.fault(root.place, "", "a job file is a mapping with the sections data, model, output and so on; this is %s", root.describe())
+	if root.Kind != yamltree.Mapping {
+		l.fault(root.Place, "", "a job file is a mapping with the sections data, model, output and so on; this is %s", root.Describe())
 		return
 	}
 	l.mapping("", "", root, reflect.ValueOf(l.job).Elem())
@@ -154,31 +155,4 @@ func (l *loader) load(data []byte) {
 	if criteo && len(l.faults) == 0 {
 		l.orderCriteo()
 	}
-}
-
-// maxNesting bounds the depth of brackets, dashes and indentation: the YAML
-// library takes quadratic time in it.
-const maxNesting = 1000
-
-// nesting is an upper estimate of how deep the YAML is nested. Brackets in
-// texts and comments count too, which does no harm below maxNesting.
-func nesting(text string) int {
-	deepest, brackets := 0, 0
-	for line := range strings.Lines(text) {
-		// Lists of lists may be on one line, "- - - x". A line of many keys is not
-		// YAML in block style, but the library takes as long to find that out.
-		if !strings.ContainsAny(line, "[{") {
-			deepest = max(deepest, strings.Count(line, "- ")+strings.Count(line, "? ")+strings.Count(line, ": "))
-		}
-		for i := range len(line) {
-			switch line[i] {
-			case '[', '{':
-				brackets++
-				deepest = max(deepest, brackets)
-			case ']', '}':
-				brackets = max(0, brackets-1)
-			}
-		}
-	}
-	return deepest
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aibox/configs/internal/yamltree"
 	"aibox/internal/nearest"
 )
 
@@ -22,19 +23,19 @@ func (x NumberOrWord) Number() (v float64, ok bool) {
 }
 
 // numberOrWord decodes a number within the key's range, or one of the key's words.
-func (l *loader) numberOrWord(path string, k *Key, n *node, v reflect.Value) {
-	if slices.Contains(k.Values, n.text) {
-		v.SetString(n.text)
+func (l *loader) numberOrWord(path string, k *Key, n *yamltree.Node, v reflect.Value) {
+	if slices.Contains(k.Values, n.Text) {
+		v.SetString(n.Text)
 		return
 	}
-	x, err := strconv.ParseFloat(cleanNumber(n.text), 64)
+	x, err := yamltree.ParseFloat(n.Text)
 	switch {
-	case err == nil && !n.quoted:
+	case err == nil && !n.Quoted:
 		if l.inRange(path, k, n, x) {
-			v.SetString(formatFloat(x))
+			v.SetString(yamltree.FormatFloat(x))
 		}
-	case nearest.Name(n.text, k.Values) != "":
-		l.fault(n.place, path, "%s is not allowed%s", quote(n.text), suggest(n.text, k.Values))
+	case nearest.Name(n.Text, k.Values) != "":
+		l.fault(n.Place, path, "%s is not allowed%s", nearest.Quote(n.Text), nearest.Suggest(n.Text, k.Values))
 	default:
 		l.wrongType(path, "a number or "+strings.Join(k.Values, " or "), n)
 	}

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
-// written is what a user has to write instead of n to get value: YAML if n is in
-// the file, and a whole flag, quoted for the shell, if n came from an override.
+// written is what a user has to write at a place to get value: YAML if that is in
+// the file, and a whole flag, quoted for the shell, if it is an override.
 // What a message suggests must be accepted without another message.
-func written(path string, n *node, value string) string {
-	if n.place.set == "" {
+func written(path string, at yamltree.Place, value string) string {
+	if at.Set == "" {
 		return value
 	}
 	return "--set '" + strings.ReplaceAll(path+"="+value, "'", `'\''`) + "'"
@@ -37,13 +39,13 @@ func asList(elem reflect.Type, k *Key, text string) string {
 			if len(k.Values) > 0 && !slices.Contains(k.Values, item) {
 				return ""
 			}
-			item = yamlText(item)
+			item = yamltree.Text(item)
 		case elem.Kind() == reflect.Int || elem.Kind() == reflect.Int64:
 			if x, err := strconv.ParseInt(item, 10, 64); err != nil || !k.rng.contains(float64(x)) {
 				return ""
 			}
 		case elem.Kind() == reflect.Float64:
-			if _, err := strconv.ParseFloat(cleanNumber(item), 64); err != nil {
+			if _, err := yamltree.ParseFloat(item); err != nil {
 				return ""
 			}
 		default:
@@ -68,13 +70,13 @@ func asBool(text string) string {
 // meantKind is the end of the message about a word where a mapping is expected. If
 // the word is a kind that the mapping may have, as in "dense: adam", it suggests
 // "dense: {kind: adam}"; otherwise it is "".
-func meantKind(path string, k *Key, n *node) string {
+func meantKind(path string, k *Key, n *yamltree.Node) string {
 	kind := keyIndex[join(k.Path, "kind")]
-	if kind == nil || n.kind != scalarNode || !slices.Contains(kind.Values, n.text) {
+	if kind == nil || n.Kind != yamltree.Scalar || !slices.Contains(kind.Values, n.Text) {
 		return ""
 	}
-	if n.place.set == "" {
-		return " (write {kind: " + n.text + "})"
+	if n.Set == "" {
+		return " (write {kind: " + n.Text + "})"
 	}
-	return " (write --set " + join(path, "kind") + "=" + n.text + ")"
+	return " (write --set " + join(path, "kind") + "=" + n.Text + ")"
 }

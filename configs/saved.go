@@ -2,8 +2,9 @@ package configs
 
 import (
 	"reflect"
-	"slices"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // A model keeps its job with every default written out. If somebody overrides a key of
@@ -16,7 +17,7 @@ import (
 // defaults that the rest of the job gives. Lists of mappings, such as the columns, stay
 // whole, and so does what is a default of the surroundings, such as the time zone, which
 // is that of training, and what models of earlier versions do not have.
-func (l *loader) forgetDefaults(root *node, data []byte) {
+func (l *loader) forgetDefaults(root *yamltree.Node, data []byte) {
 	plain := l.opts
 	plain.Set, plain.Saved = nil, false
 	saved := newLoader(l.file, &plain)
@@ -43,21 +44,6 @@ func (l *loader) forgetDefaults(root *node, data []byte) {
 		}
 	})
 	for _, path := range paths {
-		remove(root, strings.Split(path, "."))
-	}
-}
-
-// remove deletes a key from a tree of mappings.
-func remove(n *node, keys []string) {
-	for i, key := range keys {
-		e := n.find(key)
-		if e == nil {
-			return
-		}
-		if i == len(keys)-1 {
-			n.entries = slices.DeleteFunc(n.entries, func(e entry) bool { return e.key == key })
-			return
-		}
-		n = e.value
+		root.Remove(strings.Split(path, "."))
 	}
 }

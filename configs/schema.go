@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // criteoDense and criteoSparse are the columns of the Criteo format after the
@@ -85,18 +88,18 @@ var meantComparison = map[string]string{"=>": ">=", "=<": "<=", "<>": "!=", "=":
 func ParseLabel(text string) (LabelRule, error) {
 	text = strings.TrimSpace(text)
 	if m := wrongComparison.FindStringSubmatch(text); m != nil {
-		return LabelRule{}, fmt.Errorf("%s is not a label: %s is not a comparison, did you mean %s?", quote(text), m[1], meantComparison[m[1]])
+		return LabelRule{}, fmt.Errorf("%s is not a label: %s is not a comparison, did you mean %s?", nearest.Quote(text), m[1], meantComparison[m[1]])
 	}
 	m := labelExpression.FindStringSubmatch(text)
 	if m == nil {
 		if text == "" || strings.Contains(text, "=") {
-			return LabelRule{}, fmt.Errorf(`%s is not a label: write a column or a comparison such as "rating >= 4" (>=, >, <=, <, ==, !=)`, quote(text))
+			return LabelRule{}, fmt.Errorf(`%s is not a label: write a column or a comparison such as "rating >= 4" (>=, >, <=, <, ==, !=)`, nearest.Quote(text))
 		}
 		return LabelRule{Column: text}, nil
 	}
-	x, err := strconv.ParseFloat(cleanNumber(m[3]), 64)
+	x, err := yamltree.ParseFloat(m[3])
 	if m[1] == "" || err != nil {
-		return LabelRule{}, fmt.Errorf(`%s is not a label: write a comparison of a column with a number, such as "rating >= 4"`, quote(text))
+		return LabelRule{}, fmt.Errorf(`%s is not a label: write a comparison of a column with a number, such as "rating >= 4"`, nearest.Quote(text))
 	}
 	return LabelRule{Column: m[1], Op: m[2], Threshold: x}, nil
 }
@@ -186,7 +189,7 @@ func generatedColumns(g *Generate, format string) string {
 			if f.MaxValues > 1 && !indexed {
 				separator = `, separator: "|"`
 			}
-			columns = append(columns, fmt.Sprintf("{name: %s, role: sparse%s%s}", yamlText(name), separator, indices(values)))
+			columns = append(columns, fmt.Sprintf("{name: %s, role: sparse%s%s}", yamltree.Text(name), separator, indices(values)))
 		}
 	}
 	return "[" + strings.Join(columns, ", ") + "]"
@@ -203,14 +206,14 @@ func defaultTowers(s scope) string {
 	single := map[string]string{} // columns without a group
 	for _, c := range s.job.DenseColumns() {
 		if c.Group == "" {
-			single[""] += ", " + yamlText(c.Name)
+			single[""] += ", " + yamltree.Text(c.Name)
 		} else if !slices.Contains(groups, c.Group) {
 			groups = append(groups, c.Group)
 		}
 	}
 	var towers []string
 	for _, g := range groups {
-		towers = append(towers, fmt.Sprintf("{name: %s, dense: [%s]}", yamlText(g), yamlText(g)))
+		towers = append(towers, fmt.Sprintf("{name: %s, dense: [%s]}", yamltree.Text(g), yamltree.Text(g)))
 	}
 	if rest := strings.TrimPrefix(single[""], ", "); rest != "" || towers == nil {
 		n := 1
@@ -240,7 +243,7 @@ func (l *loader) orderCriteo() {
 	old := l.job.Data.Columns
 	names := criteoNames()
 	columns := make([]Column, 0, len(old))
-	given := map[string]place{}
+	given := map[string]yamltree.Place{}
 	for p, at := range l.given {
 		if !strings.HasPrefix(p, "data.columns[") {
 			given[p] = at

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // Show prints the job as a job file in which defaults are filled in, marked as such
@@ -14,7 +16,7 @@ import (
 func (j *Job) Show(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	p := &printer{w: out, job: j}
-	p.linef("# Job %s with every default filled in. Keys without effect in this job are", yamlText(j.Name))
+	p.linef("# Job %s with every default filled in. Keys without effect in this job are", yamltree.Text(j.Name))
 	p.linef("# left out; docs/job-file.md has all of them. The date is %s.", j.DateText())
 	if j.Training.WarmStart == WarmStartLatest && j.modelDir != nil {
 		p.linef("# In training.warm_start, latest does not find models of earlier dates by this file,")
@@ -129,9 +131,9 @@ func flowValue(v reflect.Value) string {
 	case Transform:
 		return x.yaml()
 	case string:
-		return yamlText(x)
+		return yamltree.Text(x)
 	case float64:
-		return formatFloat(x)
+		return yamltree.FormatFloat(x)
 	case bool:
 		return strconv.FormatBool(x)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"aibox/configs/internal/yamltree"
 	"aibox/internal/nearest"
 )
 
@@ -35,27 +36,27 @@ var (
 )
 
 // expand replaces the templates in a scalar and reports those that are wrong.
-func (l *loader) expand(path string, n *node) (string, bool) {
+func (l *loader) expand(path string, n *yamltree.Node) (string, bool) {
 	var out strings.Builder
 	ok := true
 	fail := func(offset int, format string, args ...any) {
-		at := n.place
-		if at.set == "" && !strings.Contains(n.text, "\n") {
-			at.column += offset
-			if n.quoted {
-				at.column++
+		at := n.Place
+		if at.Set == "" && !strings.Contains(n.Text, "\n") {
+			at.Column += offset
+			if n.Quoted {
+				at.Column++
 			}
 		}
 		l.fault(at, path, format, args...)
 		ok = false
 	}
-	s := n.text
+	s := n.Text
 	for i := 0; i < len(s); {
 		switch {
 		case strings.HasPrefix(s[i:], "{{"):
 			end := strings.Index(s[i:], "}}")
 			if end < 0 {
-				fail(i, "%s is not closed: write {{date}}", quote(s[i:]))
+				fail(i, "%s is not closed: write {{date}}", nearest.Quote(s[i:]))
 				return "", false
 			}
 			body := s[i+2 : i+end]
@@ -71,7 +72,7 @@ func (l *loader) expand(path string, n *node) (string, bool) {
 		case strings.HasPrefix(s[i:], "${"):
 			end := strings.IndexByte(s[i:], '}')
 			if end < 0 {
-				fail(i, "%s is not closed: write ${NAME} or ${NAME:-default}", quote(s[i:]))
+				fail(i, "%s is not closed: write ${NAME} or ${NAME:-default}", nearest.Quote(s[i:]))
 				return "", false
 			}
 			text, message := l.expandEnv(s[i+2 : i+end])
@@ -94,7 +95,7 @@ func (l *loader) expand(path string, n *node) (string, bool) {
 	}
 	// Otherwise the job that config show prints would be another job.
 	if r := out.String(); ok && looksLikeTemplate(r) {
-		fail(0, "a template expands to %s, which looks like a template itself", quote(r))
+		fail(0, "a template expands to %s, which looks like a template itself", nearest.Quote(r))
 	}
 	return out.String(), ok
 }
@@ -112,9 +113,9 @@ func expandDate(body string, date time.Time) (text, message string) {
 	word, rest, _ := strings.Cut(rest, " ")
 	if word != "date" {
 		if near := nearest.Name(word, []string{"date"}); near != "" {
-			return "", fmt.Sprintf("%s is not a template: did you mean %s? %s", quote(word), quote(near), usage)
+			return "", fmt.Sprintf("%s is not a template: did you mean %s? %s", nearest.Quote(word), nearest.Quote(near), usage)
 		}
-		return "", fmt.Sprintf("%s is not a template; %s", quote(word), usage)
+		return "", fmt.Sprintf("%s is not a template; %s", nearest.Quote(word), usage)
 	}
 	layout := dateLayout
 	rest = strings.TrimSpace(rest)
@@ -126,7 +127,7 @@ func expandDate(body string, date time.Time) (text, message string) {
 		rest = strings.TrimSpace(rest[:i])
 		// A layout that does not change when it is formatted has no part of a date.
 		if probe := time.Date(1999, 12, 31, 23, 58, 57, 0, time.UTC); probe.Format(layout) == layout {
-			return "", fmt.Sprintf("layout %s contains no part of a date: write how 2 January 2006, 15 h would look, such as %q", quote(layout), "20060102")
+			return "", fmt.Sprintf("layout %s contains no part of a date: write how 2 January 2006, 15 h would look, such as %q", nearest.Quote(layout), "20060102")
 		}
 	}
 	if rest == "" {
@@ -134,11 +135,11 @@ func expandDate(body string, date time.Time) (text, message string) {
 	}
 	m := dateOffset.FindStringSubmatch(rest)
 	if m == nil {
-		return "", fmt.Sprintf("%s is not an offset such as -1d; %s", quote(rest), usage)
+		return "", fmt.Sprintf("%s is not an offset such as -1d; %s", nearest.Quote(rest), usage)
 	}
 	count, err := strconv.Atoi(m[1] + m[2])
 	if err != nil {
-		return "", fmt.Sprintf("%s is not an offset such as -1d; %s", quote(rest), usage)
+		return "", fmt.Sprintf("%s is not an offset such as -1d; %s", nearest.Quote(rest), usage)
 	}
 	switch m[3] {
 	case "d":
@@ -148,7 +149,7 @@ func expandDate(body string, date time.Time) (text, message string) {
 	case "h":
 		date = date.Add(time.Duration(count) * time.Hour)
 	default:
-		return "", fmt.Sprintf("%s is not a unit; allowed: d (days), w (weeks), h (hours)", quote(m[3]))
+		return "", fmt.Sprintf("%s is not a unit; allowed: d (days), w (weeks), h (hours)", nearest.Quote(m[3]))
 	}
 	return date.Format(layout), ""
 }
@@ -175,5 +176,5 @@ func parseDate(s string, zone *time.Location) (time.Time, error) {
 			return onClock(t, zone), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date: write a day such as 2026-11-20, or with the hour 2026-11-20T06", quote(s))
+	return time.Time{}, fmt.Errorf("%s is not a date: write a day such as 2026-11-20, or with the hour 2026-11-20T06", nearest.Quote(s))
 }

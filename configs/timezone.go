@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // a container image may have no time zones of its own
+
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // localZone is what the system's time zone is called if its name is not known:
@@ -28,7 +31,7 @@ func systemZone(env func(string) (string, bool)) (name, warning string) {
 			return "UTC", ""
 		case !knownZone(name): // as the Go runtime takes it
 			return "UTC", fmt.Sprintf("the environment variable TZ is %s, which is not the name of a time zone, so the job's date is that of UTC: "+
-				"set timezone in the job file, or TZ, to a name such as Asia/Shanghai", quote(given))
+				"set timezone in the job file, or TZ, to a name such as Asia/Shanghai", nearest.Quote(given))
 		}
 		return name, ""
 	}
@@ -52,12 +55,12 @@ func knownZone(name string) bool {
 
 // setDate finds the job's date, in the time zone that the file or an override
 // names. It comes before decoding, because templates need the date.
-func (l *loader) setDate(root *node) {
+func (l *loader) setDate(root *yamltree.Node) {
 	name, warning := systemZone(l.opts.Env)
-	if root != nil && root.kind == mapNode {
-		i := slices.IndexFunc(root.entries, func(e entry) bool { return e.key == "timezone" })
-		if i >= 0 && root.entries[i].value.kind == scalarNode && !root.entries[i].value.isNull() {
-			name, warning = root.entries[i].value.text, ""
+	if root != nil && root.Kind == yamltree.Mapping {
+		i := slices.IndexFunc(root.Entries, func(e yamltree.Entry) bool { return e.Key == "timezone" })
+		if i >= 0 && root.Entries[i].Value.Kind == yamltree.Scalar && !root.Entries[i].Value.IsNull() {
+			name, warning = root.Entries[i].Value.Text, ""
 		}
 	}
 	zone, err := time.LoadLocation(name)
@@ -75,7 +78,7 @@ func (l *loader) setDate(root *node) {
 	}
 	date, err := parseDate(l.opts.Date, zone)
 	if err != nil {
-		l.fault(place{set: "--date", order: commandLine}, "", "%s", err.Error())
+		l.fault(yamltree.Place{Set: "--date", Order: commandLine}, "", "%s", err.Error())
 	}
 	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
 	l.job.hourly = len(l.opts.Date) > len(dateLayout)
@@ -106,7 +109,7 @@ func addDays(t time.Time, days int) time.Time {
 
 func (l *loader) checkTimezone() {
 	if z := l.job.Timezone; l.sound("timezone") && !knownZone(z) {
-		l.faultAt("timezone", "%s is not a time zone: write a name such as UTC, Asia/Shanghai or Europe/Berlin", quote(z))
+		l.faultAt("timezone", "%s is not a time zone: write a name such as UTC, Asia/Shanghai or Europe/Berlin", nearest.Quote(z))
 	}
 }
 

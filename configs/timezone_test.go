@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aibox/internal/nearest"
 )
 
 // TestTimezone: at 19:30 UTC it is tomorrow in China, today in the west, and half
@@ -35,7 +37,7 @@ func TestTimezone(t *testing.T) {
 			t.Errorf("%+v: %s in %s", c, j.Output.ModelDir, j.Timezone)
 		}
 		unknown := c.key == "" && (c.system == "CST-8" || c.system == "Nowhere/AtAll")
-		if text := strings.Join(j.Warnings(), "\n"); unknown != strings.Contains(text, "TZ is "+quote(c.system)+", which is not the name of a time zone") || !unknown && text != "" {
+		if text := strings.Join(j.Warnings(), "\n"); unknown != strings.Contains(text, "TZ is "+nearest.Quote(c.system)+", which is not the name of a time zone") || !unknown && text != "" {
 			t.Errorf("%+v: warnings %q", c, text)
 		}
 		var shown bytes.Buffer

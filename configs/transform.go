@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // transformKeys is how a transform is written: a mapping with exactly one of
@@ -34,53 +37,53 @@ type bucketizeKeys struct {
 var transformKinds = fieldNames(reflect.TypeOf(transformKeys{}))
 
 // transform decodes one step on a dense column.
-func (l *loader) transform(path, pattern string, n *node, out *Transform) {
-	if n.kind == scalarNode {
-		out.Kind = n.text
+func (l *loader) transform(path, pattern string, n *yamltree.Node, out *Transform) {
+	if n.Kind == yamltree.Scalar {
+		out.Kind = n.Text
 		switch {
-		case !slices.Contains(transformKinds, n.text):
-			l.fault(n.place, path, "%s is not a transform%s", quote(n.text), suggest(n.text, transformKinds))
-		case n.text == "clip" || n.text == "bucketize":
-			l.fault(n.place, path, "%s needs its options: %s", n.text, transformUsage[n.text])
+		case !slices.Contains(transformKinds, n.Text):
+			l.fault(n.Place, path, "%s is not a transform%s", nearest.Quote(n.Text), nearest.Suggest(n.Text, transformKinds))
+		case n.Text == "clip" || n.Text == "bucketize":
+			l.fault(n.Place, path, "%s needs its options: %s", n.Text, transformUsage[n.Text])
 		}
 		return
 	}
-	if n.kind != mapNode {
+	if n.Kind != yamltree.Mapping {
 		l.wrongType(path, "a transform such as log1p or {clip: {min: 0}}", n)
 		return
 	}
 	var keys transformKeys
 	l.mapping(path, pattern, n, reflect.ValueOf(&keys).Elem())
-	if len(n.entries) != 1 {
-		l.fault(n.place, path, "an item of the list is one transform; write [{clip: {min: 0}}, log1p]")
+	if len(n.Entries) != 1 {
+		l.fault(n.Place, path, "an item of the list is one transform; write [{clip: {min: 0}}, log1p]")
 		return
 	}
-	out.Kind = n.entries[0].key
+	out.Kind = n.Entries[0].Key
 	switch {
 	case keys.Standardize != nil:
 		out.Mean, out.Std = keys.Standardize.Mean, keys.Standardize.Std
 		if (out.Mean == nil) != (out.Std == nil) && !l.badBelow(path) {
-			l.fault(n.place, path, "give both mean and std, or neither: then a first scan computes them")
+			l.fault(n.Place, path, "give both mean and std, or neither: then a first scan computes them")
 		}
 	case keys.Clip != nil:
 		out.Min, out.Max = keys.Clip.Min, keys.Clip.Max
 		switch {
 		case l.badBelow(path):
 		case out.Min == nil && out.Max == nil:
-			l.fault(n.place, path, "clip needs min, max or both: %s", transformUsage["clip"])
+			l.fault(n.Place, path, "clip needs min, max or both: %s", transformUsage["clip"])
 		case out.Min != nil && out.Max != nil && *out.Min >= *out.Max:
-			l.fault(n.place, path, "min %s is not below max %s", formatFloat(*out.Min), formatFloat(*out.Max))
+			l.fault(n.Place, path, "min %s is not below max %s", yamltree.FormatFloat(*out.Min), yamltree.FormatFloat(*out.Max))
 		}
 	case keys.Bucketize != nil:
 		out.Boundaries = keys.Bucketize.Boundaries
 		switch {
 		case l.badBelow(path):
 		case len(out.Boundaries) == 0:
-			l.fault(n.place, path, "bucketize needs boundaries: %s", transformUsage["bucketize"])
+			l.fault(n.Place, path, "bucketize needs boundaries: %s", transformUsage["bucketize"])
 		}
 		for i := 1; i < len(out.Boundaries); i++ {
 			if a, b := out.Boundaries[i-1], out.Boundaries[i]; a >= b && !l.badBelow(path) {
-				l.faultAt(fmt.Sprintf("%s.bucketize.boundaries[%d]", path, i), "%s follows %s: boundaries must ascend", formatFloat(b), formatFloat(a))
+				l.faultAt(fmt.Sprintf("%s.bucketize.boundaries[%d]", path, i), "%s follows %s: boundaries must ascend", yamltree.FormatFloat(b), yamltree.FormatFloat(a))
 			}
 		}
 	}
@@ -106,7 +109,7 @@ func (t Transform) yaml() string {
 	var options []string
 	add := func(name string, x *float64) {
 		if x != nil {
-			options = append(options, name+": "+formatFloat(*x))
+			options = append(options, name+": "+yamltree.FormatFloat(*x))
 		}
 	}
 	add("mean", t.Mean)
@@ -116,7 +119,7 @@ func (t Transform) yaml() string {
 	if t.Boundaries != nil {
 		parts := make([]string, len(t.Boundaries))
 		for i, b := range t.Boundaries {
-			parts[i] = formatFloat(b)
+			parts[i] = yamltree.FormatFloat(b)
 		}
 		options = append(options, "boundaries: ["+strings.Join(parts, ", ")+"]")
 	}

@@ -1,21 +1,18 @@
-package configs
+package nearest
 
 import (
-	"slices"
 	"strings"
-
-	"aibox/internal/nearest"
 )
 
-// suggest is the end of a message about a wrong name: the nearest candidate,
+// Suggest is the end of a message about a wrong name: the nearest candidate,
 // and, unless there are many, all of them.
-func suggest(name string, candidates []string) string {
+func Suggest(name string, candidates []string) string {
 	if len(candidates) == 0 {
 		return ""
 	}
 	s := ""
-	if n := nearest.Name(name, candidates); n != "" {
-		s = ": did you mean " + quote(n) + "?"
+	if n := Name(name, candidates); n != "" {
+		s = ": did you mean " + Quote(n) + "?"
 	}
 	const listed = 16 // more do not help the reader of a message
 	if len(candidates) > listed {
@@ -30,11 +27,11 @@ func suggest(name string, candidates []string) string {
 	if len(candidates) == 1 {
 		return s
 	}
-	return s + " (allowed: " + strings.Join(slices.Clone(candidates), ", ") + ")"
+	return s + " (allowed: " + strings.Join(candidates, ", ") + ")"
 }
 
-// quote puts a name into quotation marks, shortened where it is very long.
-func quote(s string) string {
+// Quote puts a name into quotation marks, shortened where it is very long.
+func Quote(s string) string {
 	const shown = 80
 	if len(s) > shown {
 		s = strings.ToValidUTF8(s[:shown], "") + "…"

@@ -1,4 +1,4 @@
-package configs
+package yamltree
 
 import (
 	"fmt"
@@ -35,15 +35,15 @@ func parsePath(path string) ([]step, error) {
 	return steps, nil
 }
 
-// applySets applies the overrides to the tree, in order, and returns its root.
+// Set applies the overrides to the tree, in order, and returns its root.
 // Each override is "path=value", where the value is YAML. A list index may be one
 // past the end, which appends an item.
-func applySets(root *node, sets []string) (*node, []Fault) {
+func Set(root *Node, sets []string) (*Node, []Fault) {
 	var faults []Fault
 	for i, s := range sets {
-		origin := place{set: "--set " + s, order: i + 1}
+		origin := Place{Set: "--set " + s, Order: i + 1}
 		fail := func(path, message string) {
-			faults = append(faults, Fault{File: origin.set, Path: path, Message: message, order: origin.order})
+			faults = append(faults, Fault{Place: origin, Path: path, Message: message})
 		}
 		path, text, found := strings.Cut(s, "=")
 		path = strings.TrimSpace(path)
@@ -62,7 +62,7 @@ func applySets(root *node, sets []string) (*node, []Fault) {
 			continue
 		}
 		if root == nil {
-			root = &node{place: origin, kind: mapNode}
+			root = &Node{Place: origin, Kind: Mapping}
 		}
 		if message := put(root, steps, value, origin); message != "" {
 			fail(path, message)
@@ -71,74 +71,74 @@ func applySets(root *node, sets []string) (*node, []Fault) {
 	return root, faults
 }
 
-func parseSetValue(text string, origin place) (*node, []Fault) {
+func parseSetValue(text string, origin Place) (*Node, []Fault) {
 	trimmed := strings.TrimSpace(text)
 	// A template is text, although YAML would take {{date}} for a mapping, and
 	// * for an alias.
 	if strings.HasPrefix(trimmed, "{{") || strings.HasPrefix(trimmed, "*") {
-		return &node{place: origin, text: trimmed, quoted: true}, nil
+		return &Node{Place: origin, Text: trimmed, Quoted: true}, nil
 	}
 	// YAML folds line ends within quotation marks into spaces and drops the white
 	// space around them. Here line ends and tabs that the shell passes on stay.
 	if trimmed == "" && strings.ContainsAny(text, "\t\r\n") {
-		return &node{place: origin, text: text, quoted: true}, nil
+		return &Node{Place: origin, Text: text, Quoted: true}, nil
 	}
 	if n := len(trimmed) - 1; n > 0 && strings.ContainsAny(trimmed, "\r\n") {
 		switch inside := trimmed[1:n]; {
 		case trimmed[0] == '"' && trimmed[n] == '"':
 			text = strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(trimmed)
 		case trimmed[0] == '\'' && trimmed[n] == '\'' && !strings.Contains(inside, "'"):
-			return &node{place: origin, text: inside, quoted: true}, nil
+			return &Node{Place: origin, Text: inside, Quoted: true}, nil
 		}
 	}
-	value, faults := parseTree(origin.set, text, origin)
+	value, faults := Parse(text, origin)
 	if value == nil && len(faults) == 0 {
-		value = &node{place: origin}
+		value = &Node{Place: origin}
 	}
 	return value, faults
 }
 
 // put stores value at the end of steps below n, creating mappings on the way.
 // It returns what is wrong, if anything is.
-func put(n *node, steps []step, value *node, origin place) string {
+func put(n *Node, steps []step, value *Node, origin Place) string {
 	for i, s := range steps {
 		last := i == len(steps)-1
 		if s.key == "" {
-			if n.isNull() {
-				n.kind = listNode
+			if n.IsNull() {
+				n.Kind = List
 			}
-			if n.kind != listNode {
-				return fmt.Sprintf("an index [%d] needs a list, but this is %s", s.index, n.describe())
+			if n.Kind != List {
+				return fmt.Sprintf("an index [%d] needs a list, but this is %s", s.index, n.Describe())
 			}
-			if s.index > len(n.items) {
-				return fmt.Sprintf("there is no index [%d]: the list in the job file has length %d, and [%d] appends an item", s.index, len(n.items), len(n.items))
+			if s.index > len(n.Items) {
+				return fmt.Sprintf("there is no index [%d]: the list in the job file has length %d, and [%d] appends an item", s.index, len(n.Items), len(n.Items))
 			}
-			if s.index == len(n.items) {
-				n.items = append(n.items, &node{place: origin})
+			if s.index == len(n.Items) {
+				n.Items = append(n.Items, &Node{Place: origin})
 			}
 			if last {
-				n.items[s.index] = value
+				n.Items[s.index] = value
 				return ""
 			}
-			n = n.items[s.index]
+			n = n.Items[s.index]
 			continue
 		}
-		if n.isNull() {
-			n.kind = mapNode
+		if n.IsNull() {
+			n.Kind = Mapping
 		}
-		if n.kind != mapNode {
-			return fmt.Sprintf("a key %q needs a mapping, but this is %s", s.key, n.describe())
+		if n.Kind != Mapping {
+			return fmt.Sprintf("a key %q needs a mapping, but this is %s", s.key, n.Describe())
 		}
-		e := n.find(s.key)
+		e := n.Find(s.key)
 		if e == nil {
-			n.entries = append(n.entries, entry{place: origin, key: s.key, value: &node{place: origin}})
-			e = &n.entries[len(n.entries)-1]
+			n.Entries = append(n.Entries, Entry{Place: origin, Key: s.key, Value: &Node{Place: origin}})
+			e = &n.Entries[len(n.Entries)-1]
 		}
 		if last {
-			e.place, e.value = origin, value
+			e.Place, e.Value = origin, value
 			return ""
 		}
-		n = e.value
+		n = e.Value
 	}
 	return ""
 }
