@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aibox/configs/internal/jobdate"
 	"aibox/configs/internal/yamltree"
 	"aibox/internal/nearest"
 )
@@ -353,7 +354,7 @@ func (l *loader) text(path string, k *Key, n *yamltree.Node, v reflect.Value) {
 		case "name":
 			l.job.plainName = n.Text
 		case "output.model_dir":
-			l.job.modelDir = l.datedTextOf(n)
+			l.job.modelDir = jobdate.Split(n.Text, l.opts.Env)
 		}
 	}
 	if k.Required && strings.TrimSpace(s) == "" {

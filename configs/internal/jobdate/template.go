@@ -1,4 +1,4 @@
-package configs
+package jobdate
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"aibox/configs/internal/yamltree"
 	"aibox/internal/nearest"
 )
 
@@ -23,11 +22,6 @@ import (
 // $NAME and ~/, which a shell would expand, are not expanded here. They are faults,
 // because hardly anybody means a directory of that name.
 
-const (
-	dateLayout = "2006-01-02"
-	hourLayout = "2006-01-02T15"
-)
-
 var (
 	dateOffset = regexp.MustCompile(`^([+-])([0-9]{1,6})([a-zA-Z]+)$`)
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -35,55 +29,64 @@ var (
 	namesEnv   = regexp.MustCompile(`\$[A-Za-z_]`)
 )
 
-// expand replaces the templates in a scalar and reports those that are wrong.
-func (l *loader) expand(path string, n *yamltree.Node) (string, bool) {
+// Environment looks up a variable, as os.LookupEnv does.
+type Environment func(name string) (string, bool)
+
+// Expanded is a text with its templates replaced.
+type Expanded struct {
+	Text   string
+	Dated  bool // there is a date in it
+	Hourly bool // it is not the same at all hours of the day
+	Faults []Fault
+}
+
+// Fault is a template that is wrong, at an offset of the text in bytes.
+type Fault struct {
+	Offset  int
+	Message string
+}
+
+func (x *Expanded) fail(offset int, format string, args ...any) {
+	x.Faults = append(x.Faults, Fault{offset, fmt.Sprintf(format, args...)})
+}
+
+// Expand replaces the templates in a text and reports those that are wrong.
+func Expand(s string, date time.Time, env Environment) Expanded {
+	var x Expanded
 	var out strings.Builder
-	ok := true
-	fail := func(offset int, format string, args ...any) {
-		at := n.Place
-		if at.Set == "" && !strings.Contains(n.Text, "\n") {
-			at.Column += offset
-			if n.Quoted {
-				at.Column++
-			}
-		}
-		l.fault(at, path, format, args...)
-		ok = false
-	}
-	s := n.Text
 	for i := 0; i < len(s); {
 		switch {
 		case strings.HasPrefix(s[i:], "{{"):
 			end := strings.Index(s[i:], "}}")
 			if end < 0 {
-				fail(i, "%s is not closed: write {{date}}", nearest.Quote(s[i:]))
-				return "", false
+				x.fail(i, "%s is not closed: write {{date}}", nearest.Quote(s[i:]))
+				return x
 			}
 			body := s[i+2 : i+end]
-			text, message := expandDate(body, l.job.Date)
-			l.job.Dated = true
+			text, message := expandDate(body, date)
+			x.Dated = true
 			if message != "" {
-				fail(i, "{{%s}}: %s", body, message)
-			} else if changesWithin(body, l.job.Date) {
-				l.job.hourly = true
+				x.fail(i, "{{%s}}: %s", body, message)
+			} else if changesWithin(body, date) {
+				x.Hourly = true
 			}
 			out.WriteString(text)
 			i += end + 2
 		case strings.HasPrefix(s[i:], "${"):
 			end := strings.IndexByte(s[i:], '}')
 			if end < 0 {
-				fail(i, "%s is not closed: write ${NAME} or ${NAME:-default}", nearest.Quote(s[i:]))
-				return "", false
+				x.fail(i, "%s is not closed: write ${NAME} or ${NAME:-default}", nearest.Quote(s[i:]))
+				return x
 			}
-			text, message := l.expandEnv(s[i+2 : i+end])
+			text, message := expandEnv(s[i+2:i+end], env)
 			if message != "" {
-				fail(i, "%s: %s", s[i:i+end+1], message)
+				x.fail(i, "%s: %s", s[i:i+end+1], message)
 			}
 			out.WriteString(text)
 			i += end + 1
 		case bareEnv.MatchString(s[i:]):
 			m := bareEnv.FindStringSubmatch(s[i:])
-			fail(i, "%s is not expanded: write ${%s}", m[0], m[1])
+			x.fail(i, "%s is not expanded: write ${%s}", m[0], m[1])
 			i += len(m[0])
 		default:
 			out.WriteByte(s[i])
@@ -91,13 +94,14 @@ func (l *loader) expand(path string, n *yamltree.Node) (string, bool) {
 		}
 	}
 	if s == "~" || strings.HasPrefix(s, "~/") {
-		fail(0, "~ is not expanded: write ${HOME}%s", s[1:])
+		x.fail(0, "~ is not expanded: write ${HOME}%s", s[1:])
 	}
 	// Otherwise the job that config show prints would be another job.
-	if r := out.String(); ok && looksLikeTemplate(r) {
-		fail(0, "a template expands to %s, which looks like a template itself", nearest.Quote(r))
+	x.Text = out.String()
+	if x.Faults == nil && looksLikeTemplate(x.Text) {
+		x.fail(0, "a template expands to %s, which looks like a template itself", nearest.Quote(x.Text))
 	}
-	return out.String(), ok
+	return x
 }
 
 // looksLikeTemplate reports whether a text would be expanded, or reported as a
@@ -117,7 +121,7 @@ func expandDate(body string, date time.Time) (text, message string) {
 		}
 		return "", fmt.Sprintf("%s is not a template; %s", nearest.Quote(word), usage)
 	}
-	layout := dateLayout
+	layout := Day
 	rest = strings.TrimSpace(rest)
 	if i := strings.IndexByte(rest, '"'); i >= 0 {
 		var ok bool
@@ -143,9 +147,9 @@ func expandDate(body string, date time.Time) (text, message string) {
 	}
 	switch m[3] {
 	case "d":
-		date = addDays(date, count)
+		date = AddDays(date, count)
 	case "w":
-		date = addDays(date, 7*count)
+		date = AddDays(date, 7*count)
 	case "h":
 		date = date.Add(time.Duration(count) * time.Hour)
 	default:
@@ -154,12 +158,12 @@ func expandDate(body string, date time.Time) (text, message string) {
 	return date.Format(layout), ""
 }
 
-func (l *loader) expandEnv(body string) (text, message string) {
+func expandEnv(body string, env Environment) (text, message string) {
 	name, fallback, hasFallback := strings.Cut(body, ":-")
 	if !envName.MatchString(name) {
 		return "", "this is not the name of an environment variable; write ${NAME} or ${NAME:-default}"
 	}
-	value, found := l.opts.Env(name)
+	value, found := env(name)
 	if value != "" || found && !hasFallback {
 		return value, ""
 	}
@@ -169,12 +173,15 @@ func (l *loader) expandEnv(body string) (text, message string) {
 	return "", fmt.Sprintf("the environment variable %s is not set; set it, or give a default: ${%s:-…}", name, name)
 }
 
-// parseDate reads --date: a day, or a day and an hour.
-func parseDate(s string, zone *time.Location) (time.Time, error) {
-	for _, layout := range []string{dateLayout, hourLayout} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return onClock(t, zone), nil
+// changesWithin reports whether a date that is written so is not the same at all hours of
+// a day, because its layout has an hour or its offset is in hours.
+func changesWithin(body string, day time.Time) bool {
+	first, _ := expandDate(body, day)
+	for hour := range 24 {
+		at := time.Date(day.Year(), day.Month(), day.Day(), hour, 0, 0, 0, time.UTC)
+		if text, _ := expandDate(body, OnClock(at, day.Location())); text != first {
+			return true
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a date: write a day such as 2026-11-20, or with the hour 2026-11-20T06", nearest.Quote(s))
+	return false
 }

@@ -60,60 +60,6 @@ func TestTimezone(t *testing.T) {
 	}
 }
 
-// TestMidnightThatDoesNotExist: in some time zones clocks are put forward at midnight. A
-// date is that date, and the day before it that day, all the same.
-func TestMidnightThatDoesNotExist(t *testing.T) {
-	for _, name := range []string{"America/Havana", "America/Santiago", "America/Sao_Paulo", "Asia/Beirut", "Africa/Cairo", "Australia/Lord_Howe", "Europe/Berlin"} {
-		zone, err := time.LoadLocation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for day := time.Date(2016, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2027; day = day.AddDate(0, 0, 1) {
-			date, err := parseDate(day.Format(dateLayout), zone)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for template, days := range map[string]int{"date": 0, "date -1d": -1, "date +1d": 1, "date -1w": -7} {
-				if got, message := expandDate(template, date); got != day.AddDate(0, 0, days).Format(dateLayout) {
-					t.Errorf("%s: {{%s}} of %s is %s %s", name, template, day.Format(dateLayout), got, message)
-				}
-			}
-			if at := onClock(day.Add(13*time.Hour+30*time.Minute), zone); at.Format(dateLayout+"T15") != day.Format(dateLayout)+"T13" {
-				t.Errorf("%s: 13 h of %s is %v", name, day.Format(dateLayout), at)
-			}
-		}
-	}
-	// An hour that clocks leave out is the moment at which they are put forward.
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	date, err := parseDate("2026-03-29T02", berlin)
-	if got, _ := expandDate(`date -1h "2006-01-02T15"`, date); err != nil || date.Hour() != 3 || got != "2026-03-29T01" {
-		t.Errorf("%v, an hour before %s, %v", date, got, err)
-	}
-}
-
-// TestSystemZone: without TZ, and where that names the system's file, the system's zone is one that can be loaded.
-func TestSystemZone(t *testing.T) {
-	zone, _ := systemZone(noEnv)
-	for _, text := range []string{":/etc/localtime", "/etc/localtime"} {
-		if got, warning := systemZone(func(string) (string, bool) { return text, true }); got != zone || warning != "" {
-			t.Errorf("TZ=%s: %s, want %s; %s", text, got, zone, warning)
-		}
-	}
-	loaded, err := time.LoadLocation(zone)
-	if err != nil {
-		t.Fatal(zone, err)
-	}
-	now := time.Now()
-	if _, want := now.Zone(); zone != "UTC" {
-		if _, got := now.In(loaded).Zone(); got != want {
-			t.Errorf("%s is %d s from UTC, the system %d", zone, got, want)
-		}
-	}
-}
-
 func TestExpandArguments(t *testing.T) {
 	job, err := Dated(LoadOptions{Date: "2026-11-20", Set: []string{"data.format=csv", "timezone=Asia/Tokyo"}})
 	if err != nil || job.Timezone != "Asia/Tokyo" {
