@@ -2,8 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -38,15 +36,15 @@ func (l *loader) setDate(root *yamltree.Node) {
 	}
 	date, err := jobdate.Parse(l.opts.Date, zone)
 	if err != nil {
-		l.fault(yamltree.Place{Set: "--date", Order: commandLine}, "", "%s", err.Error())
+		l.Fault(yamltree.Place{Set: "--date", Order: commandLine}, "", "%s", err.Error())
 	}
 	l.job.Date, l.job.DateGiven, l.job.Dated = date, true, true
 	l.job.hourly = len(l.opts.Date) > len(jobdate.Day)
 }
 
 func (l *loader) checkTimezone() {
-	if z := l.job.Timezone; l.sound("timezone") && !jobdate.Known(z) {
-		l.faultAt("timezone", "%s is not a time zone: write a name such as UTC, Asia/Shanghai or Europe/Berlin", nearest.Quote(z))
+	if z := l.job.Timezone; l.Sound("timezone") && !jobdate.Known(z) {
+		l.FaultAt("timezone", "%s is not a time zone: write a name such as UTC, Asia/Shanghai or Europe/Berlin", nearest.Quote(z))
 	}
 }
 
@@ -68,29 +66,44 @@ func (l *loader) expand(path string, n *yamltree.Node) (string, bool) {
 				at.Column++
 			}
 		}
-		l.fault(at, path, "%s", f.Message)
+		l.Fault(at, path, "%s", f.Message)
 	}
 	return x.Text, x.Faults == nil
+}
+
+// expandKey replaces the templates in the text of a key, and has ".." go up from where a symbolic link before it leads.
+func (l *loader) expandKey(path string, n *yamltree.Node) (string, bool) {
+	text, ok := l.expand(path, n)
+	switch {
+	case !ok:
+		return "", false
+	case path == "name":
+		l.job.plainName = n.Text
+		return text, true
+	case path == "output.model_dir":
+		l.job.modelDir = jobdate.Split(n.Text, l.opts.Env)
+	}
+	return followUpward(text), true
 }
 
 // Dated returns a job that has nothing but a date and its time zone. It is for
 // commands without a job file, whose arguments may hold templates, too. Of opts.Set
 // it uses only timezone.
 func Dated(opts LoadOptions) (*Job, error) {
-	l := newLoader("", &opts)
+	l := newLoader(&Job{}, opts)
 	zone := slices.DeleteFunc(slices.Clone(opts.Set), func(set string) bool { return !strings.HasPrefix(strings.TrimSpace(set), "timezone=") })
 	root, faults := yamltree.Set(nil, zone)
-	l.report(faults)
+	l.Faults = append(l.Faults, faults...)
 	l.setDate(root)
 	if root != nil {
-		l.mapping("", "", root, reflect.ValueOf(l.job).Elem())
+		l.Decode(root)
 	}
 	if l.job.Timezone == "" {
 		l.job.Timezone = l.job.zone
 	}
 	l.checkTimezone()
-	if len(l.faults) > 0 {
-		return nil, FaultsError(sortFaults(l.faults))
+	if err := l.err(); err != nil {
+		return nil, err
 	}
 	return l.job, nil
 }
@@ -104,10 +117,10 @@ func (j *Job) Expand(where, text string) (string, error) {
 		return followUpward(text), nil // a $NAME or ~ is left alone here: expanding it is the shell's work
 	}
 	dated := *j // a copy, because expanding a date sets Dated
-	l := &loader{job: &dated, opts: LoadOptions{Env: os.LookupEnv}, bad: map[string]bool{}}
+	l := newLoader(&dated, LoadOptions{})
 	expanded, ok := l.expand("", &yamltree.Node{Place: yamltree.Place{Set: where}, Kind: yamltree.Scalar, Text: text, Quoted: true})
 	if !ok {
-		return "", FaultsError(sortFaults(l.faults))
+		return "", l.err()
 	}
 	return followUpward(expanded), nil
 }

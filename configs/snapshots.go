@@ -108,8 +108,8 @@ func (l *loader) checkSnapshots() {
 		path string
 		err  error
 	}{{"snapshots.every", every}, {"snapshots.remote_every", remote}, {"recovery.mean_time_between_failures", failures}} {
-		if c.err != nil && l.sound(c.path) {
-			l.faultAt(c.path, "%s", c.err)
+		if c.err != nil && l.Sound(c.path) {
+			l.FaultAt(c.path, "%s", c.err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package configs
+package schema
 
 import (
 	"reflect"
@@ -9,10 +9,10 @@ import (
 	"aibox/configs/internal/yamltree"
 )
 
-// written is what a user has to write at a place to get value: YAML if that is in
+// Instead is what a user has to write at a place to get value: YAML if that is in
 // the file, and a whole flag, quoted for the shell, if it is an override.
 // What a message suggests must be accepted without another message.
-func written(path string, at yamltree.Place, value string) string {
+func Instead(path string, at yamltree.Place, value string) string {
 	if at.Set == "" {
 		return value
 	}
@@ -31,8 +31,8 @@ func asList(elem reflect.Type, k *Key, text string) string {
 		switch {
 		case item == "":
 			return ""
-		case elem == reflect.TypeOf(Transform{}):
-			if item != "log1p" && item != "standardize" { // others need options
+		case customOf(elem) != nil:
+			if !slices.Contains(customOf(elem).Bare(), item) { // others need options
 				return ""
 			}
 		case elem.Kind() == reflect.String:
@@ -70,8 +70,8 @@ func asBool(text string) string {
 // meantKind is the end of the message about a word where a mapping is expected. If
 // the word is a kind that the mapping may have, as in "dense: adam", it suggests
 // "dense: {kind: adam}"; otherwise it is "".
-func meantKind(path string, k *Key, n *yamltree.Node) string {
-	kind := keyIndex[join(k.Path, "kind")]
+func (d *Decoder) meantKind(path string, k *Key, n *yamltree.Node) string {
+	kind := d.table.Find(join(k.Path, "kind"))
 	if kind == nil || n.Kind != yamltree.Scalar || !slices.Contains(kind.Values, n.Text) {
 		return ""
 	}
