@@ -12,6 +12,7 @@ import (
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/tensorfile"
 )
 
 // TestIndexes: while a run goes on, its snapshots are taken to another machine, one after the
@@ -42,7 +43,7 @@ func TestIndexes(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := w.SaveDense(DenseName(5), []Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}); err != nil {
+	if err := w.SaveDense(DenseName(5), []tensorfile.Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[uint64]string{} // of each snapshot

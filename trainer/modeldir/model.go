@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aibox/sparsetable"
+	"aibox/trainer/tensorfile"
 )
 
 // Model is a committed model, opened for reading. Its files stay until Close, even if
@@ -23,7 +24,7 @@ type Model struct {
 	Name       string // as Open was given it: Dir, or one of its generations
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
-	Dense      []Tensor
+	Dense      []tensorfile.Tensor
 	// Source has the bytes that files of the table lack, see Arriving; nil: they lack none.
 	Source sparsetable.Source
 
@@ -117,8 +118,26 @@ func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (mo
 	return model, err
 }
 
+// readDenseFile reads the tensors of a dense file.
+func readDenseFile(path string) ([]tensorfile.Tensor, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tensors, err := tensorfile.Read(f)
+	var damaged *tensorfile.FormatError
+	if errors.As(err, &damaged) {
+		return nil, &CorruptionError{path, damaged.Offset, damaged.Reason}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return tensors, nil
+}
+
 // Tensor returns the dense tensor called name, or nil.
-func (m *Model) Tensor(name string) *Tensor {
+func (m *Model) Tensor(name string) *tensorfile.Tensor {
 	for i := range m.Dense {
 		if m.Dense[i].Name == name {
 			return &m.Dense[i]
@@ -136,7 +155,7 @@ func hashOf(data []byte) string {
 // trained on, the data statistics, the dense tensors in the order of their
 // names, and the digest of the table. Two models of the same job with equal digests make
 // the same predictions, and training continues from them in the same way.
-func Digest(step int64, keptShare float64, statistics []byte, dense []Tensor, table [32]byte) string {
+func Digest(step int64, keptShare float64, statistics []byte, dense []tensorfile.Tensor, table [32]byte) string {
 	h := sha256.New()
 	var word [8]byte
 	put := func(v uint64) {
@@ -148,7 +167,7 @@ func Digest(step int64, keptShare float64, statistics []byte, dense []Tensor, ta
 	put(uint64(len(statistics)))
 	h.Write(statistics)
 	sorted := slices.Clone(dense)
-	slices.SortFunc(sorted, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(sorted, func(a, b tensorfile.Tensor) int { return strings.Compare(a.Name, b.Name) })
 	var raw []byte
 	for _, t := range sorted {
 		put(uint64(len(t.Name)))

@@ -9,6 +9,7 @@ import (
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/tensorfile"
 )
 
 // runTable opens the table of a run; training adds n rows and takes a snapshot.
@@ -74,7 +75,7 @@ func TestRunOnAnotherMachine(t *testing.T) {
 			best := trainRows(t, table, 0, 100)
 			last := trainRows(t, table, 50, 100)
 			elsewhere := filepath.Join(at, "elsewhere.jsonl")
-			if err := errors.Join(w.SaveDense(DenseName(5), []Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}), os.WriteFile(w.Report("metrics.jsonl"), []byte("one\ntwo\n"), 0o644),
+			if err := errors.Join(w.SaveDense(DenseName(5), []tensorfile.Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}), os.WriteFile(w.Report("metrics.jsonl"), []byte("one\ntwo\n"), 0o644),
 				os.WriteFile(elsewhere, []byte("three\n"), 0o644)); err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/tensorfile"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -102,16 +103,16 @@ const densePrefix = "dense-"
 func DenseName(step int64) string { return fmt.Sprintf(densePrefix+"%010d", step) }
 
 // SaveDense writes the dense file name into the generation, durably.
-func (w *Writer) SaveDense(name string, tensors []Tensor) error {
+func (w *Writer) SaveDense(name string, tensors []tensorfile.Tensor) error {
 	path := filepath.Join(w.genDir(), name)
-	if err := writeFile(path, func(f io.Writer) error { return WriteDense(f, tensors) }); err != nil {
+	if err := writeFile(path, func(f io.Writer) error { return tensorfile.Write(f, tensors) }); err != nil {
 		return fmt.Errorf("saving dense parameters: %w", err)
 	}
 	return nil
 }
 
 // ReadDense reads a dense file that SaveDense wrote.
-func (w *Writer) ReadDense(name string) ([]Tensor, error) {
+func (w *Writer) ReadDense(name string) ([]tensorfile.Tensor, error) {
 	return readDenseFile(filepath.Join(w.genDir(), name))
 }
 

@@ -1,4 +1,4 @@
-package modeldir
+package tensorfile
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func someTensors(seed uint64) []Tensor {
 func encode(t *testing.T, tensors []Tensor) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteDense(&b, tensors); err != nil {
+	if err := Write(&b, tensors); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -33,7 +33,7 @@ func encode(t *testing.T, tensors []Tensor) []byte {
 
 func TestDenseRoundTrip(t *testing.T) {
 	want := someTensors(1)
-	got, err := ReadDense(bytes.NewReader(encode(t, want)), "dense")
+	got, err := Read(bytes.NewReader(encode(t, want)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +46,10 @@ func TestDenseDamage(t *testing.T) {
 	whole := encode(t, someTensors(2))
 	check := func(what string, data []byte) {
 		t.Helper()
-		_, err := ReadDense(bytes.NewReader(data), "dense")
-		var c *CorruptionError
+		_, err := Read(bytes.NewReader(data))
+		var c *FormatError
 		if !errors.As(err, &c) {
-			t.Errorf("%s: error %v, want a CorruptionError", what, err)
+			t.Errorf("%s: error %v, want a FormatError", what, err)
 		}
 	}
 	for i := range whole {
@@ -63,23 +63,23 @@ func TestDenseDamage(t *testing.T) {
 	check("bytes behind", append(bytes.Clone(whole), 0))
 }
 
-func FuzzReadDense(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteDense(&b, someTensors(3)); err != nil {
+	if err := Write(&b, someTensors(3)); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
-	f.Add([]byte(denseMagic))
+	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tensors, err := ReadDense(bytes.NewReader(data), "fuzz")
+		tensors, err := Read(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		var again bytes.Buffer
-		if err := WriteDense(&again, tensors); err != nil {
+		if err := Write(&again, tensors); err != nil {
 			t.Fatal(err)
 		}
-		back, err := ReadDense(&again, "again")
+		back, err := Read(&again)
 		if err != nil || len(back) != len(tensors) {
 			t.Fatalf("what was read does not survive another round: %v", err)
 		}
