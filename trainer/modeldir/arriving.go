@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 )
 
 // A generation that is restored can be published before the bucket files of its table have
@@ -51,7 +52,7 @@ func (m *Model) Arriving() *ArrivingTable {
 func arrivingIn(gen string) *ArrivingTable {
 	dirs, _ := tableDirs(gen)
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(gen, tableName)}
+		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}
 	records := ArrivingRecords(dirs)
 	if !slices.ContainsFunc(records, Exists) {

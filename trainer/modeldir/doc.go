@@ -50,6 +50,6 @@
 //
 // # Models from elsewhere
 //
-// A generation is taken to another machine as a list of files (portable.go), from which it is
+// A generation is taken to another machine as a list of files (package modelfiles), from which it is
 // made again there (restore.go). It has RESTORE.json until it is complete.
 package modeldir

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 )
 
 // night commits a model of one value that was made from the model of dir, with a report
@@ -259,7 +260,7 @@ func TestEarlierVersions(t *testing.T) {
 	dir := t.TempDir()
 	m := night(t, dir, 1, 1)
 	gen := filepath.Join(dir, m.Generation)
-	if err := errors.Join(os.Remove(filepath.Join(gen, ManifestName)), os.RemoveAll(filepath.Join(gen, reportsName))); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(gen, ManifestName)), os.RemoveAll(filepath.Join(gen, modelfiles.Reports))); err != nil {
 		t.Fatal(err)
 	}
 	night(t, dir, 2, 2)
@@ -301,10 +302,10 @@ func TestDamagedGenerations(t *testing.T) {
 		{ManifestName, "garbage", "gen-000001/MODEL.json"},
 		{ManifestName, "{}", "gen-000001/MODEL.json"},
 		{ManifestName, "", "gen-000001/MODEL.json"},
-		{jobName, "other", "gen-000001/job.yaml"},
+		{modelfiles.Job, "other", "gen-000001/job.yaml"},
 		{DenseName(5), "other", DenseName(5)},
-		{tableName, "", "table"},
-		{statisticsName, "", statisticsName},
+		{modelfiles.Table, "", "table"},
+		{modelfiles.Statistics, "", modelfiles.Statistics},
 	} {
 		dir := t.TempDir()
 		night(t, dir, 1, 2)

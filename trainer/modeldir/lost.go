@@ -16,6 +16,7 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 )
 
 // A table whose directories are on several disks loses one of them with its disk. The files
@@ -38,7 +39,7 @@ func lostDir(dir string, err error) LostDir {
 // Entry is where each generation has a directory of its own, of which d is one: an entry of
 // sparse_table.dirs, or the model directory, if the table is in there.
 func (d LostDir) Entry() string {
-	if filepath.Base(d.Dir) == tableName {
+	if filepath.Base(d.Dir) == modelfiles.Table {
 		return filepath.Dir(filepath.Dir(d.Dir))
 	}
 	return filepath.Dir(d.Dir)
@@ -90,7 +91,7 @@ func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 func (e *LostError) Unreadable() (files []string) {
 	for _, at := range pathErrors(e.Err) {
 		// The catalog has copies.
-		if filepath.Base(filepath.Dir(at.Path)) != tableName && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
+		if filepath.Base(filepath.Dir(at.Path)) != modelfiles.Table && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
 			files = append(files, at.Path)
 		}
 	}
@@ -297,7 +298,7 @@ func dirsOf(gen string) []string {
 	if dirs, _ := tableDirs(gen); len(dirs) > 0 {
 		return dirs
 	}
-	return []string{filepath.Join(gen, tableName)}
+	return []string{filepath.Join(gen, modelfiles.Table)}
 }
 
 // Survivors are the paths of the files of the model's table that are still there, by their
@@ -321,14 +322,14 @@ func Survivors(dir string) map[string]string {
 func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
 	gen := filepath.Join(dir, unfinished(dir))
 	dirs, err := tableDirs(gen)
-	o.Dir, o.SSD.Dirs = filepath.Join(gen, tableName), dirs
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
 	return o, err
 }
 
 func survivors(gen string) map[string]string {
 	dirs, _ := tableDirs(gen) // what cannot be found is fetched
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(gen, tableName)}
+		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}
 	out := make(map[string]string)
 	for _, dir := range dirs {
@@ -337,7 +338,7 @@ func survivors(gen string) map[string]string {
 			continue
 		}
 		for _, name := range files.Rows {
-			out[tableName+"/"+name] = filepath.Join(dir, name)
+			out[modelfiles.Table+"/"+name] = filepath.Join(dir, name)
 		}
 	}
 	return out

@@ -22,11 +22,8 @@ import (
 const FormatVersion = 1
 
 const (
-	ManifestName   = "MODEL.json"
-	jobName        = "job.yaml"
-	statisticsName = "statistics.json"
-	tableName      = "table"
-	lockName       = "LOCK"
+	ManifestName = "MODEL.json"
+	lockName     = "LOCK"
 )
 
 // Manifest is MODEL.json: which files make up the model, and where training
@@ -106,6 +103,15 @@ func (m *Manifest) TableRecord() []byte {
 		panic(err) // two plain fields
 	}
 	return b
+}
+
+// Identity tells the model from all others, wherever it is copied to.
+func (m *Manifest) Identity() string {
+	if m.ID != "" {
+		return m.ID
+	}
+	// An earlier version saved it.
+	return hashOf([]byte(strings.Join([]string{m.JobSHA256, m.StatisticsSHA256, m.Digest, m.SavedAt, m.Dense, fmt.Sprint(m.Examples)}, "\n")))
 }
 
 // OfNight is the night of the model, "" if its job had no date.

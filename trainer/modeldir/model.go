@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
 )
 
@@ -105,7 +106,7 @@ func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (mo
 	for _, f := range []struct {
 		name, hash string
 		into       *[]byte
-	}{{jobName, m.JobSHA256, &model.Job}, {statisticsName, m.StatisticsSHA256, &model.Statistics}} {
+	}{{modelfiles.Job, m.JobSHA256, &model.Job}, {modelfiles.Statistics, m.StatisticsSHA256, &model.Statistics}} {
 		path := filepath.Join(gen, f.name)
 		if *f.into, err = os.ReadFile(path); err != nil {
 			return model, fmt.Errorf("model directory %s: %w", dir, err)

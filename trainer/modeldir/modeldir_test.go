@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
 )
 
@@ -209,7 +210,7 @@ func TestDamageIsNamed(t *testing.T) {
 		t.Errorf("damaged dense file: %v", err)
 	}
 
-	for _, name := range []string{jobName, statisticsName} {
+	for _, name := range []string{modelfiles.Job, modelfiles.Statistics} {
 		m := save(t, dir, 1)
 		path := filepath.Join(dir, m.Generation, name)
 		if err := os.WriteFile(path, []byte("other"), 0o644); err != nil {

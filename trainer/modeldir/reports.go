@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"aibox/trainer/modelfiles"
 )
 
 // A run writes its reports into its generation, where they stay. Those of the model are
@@ -14,10 +16,7 @@ import (
 // model, and not before. If that was interrupted, because the process died or a disk was
 // full, the next run does it before it deletes anything.
 
-// reportsName is the directory of the reports in a generation.
-const reportsName = "reports"
-
-func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), reportsName) }
+func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), modelfiles.Reports) }
 
 // Report is where the run writes its report name (a file or a directory) until
 // Commit moves it to the top of the model directory. A run that fails leaves the
@@ -38,7 +37,7 @@ func (w *Writer) KeepReport(name, as string) (path string, err error) {
 // the model directory dir, and removes those of other generations there. If it was
 // interrupted, another call does the rest.
 func publishReports(dir, gen string) error {
-	from := filepath.Join(dir, gen, reportsName)
+	from := filepath.Join(dir, gen, modelfiles.Reports)
 	reports, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a run of an earlier version has moved them
@@ -61,9 +60,9 @@ func publishReports(dir, gen string) error {
 // removeReports deletes the reports of a generation from the top of dir, but those that stay.
 func removeReports(dir, gen string, stay map[string]bool) error {
 	var errs []error
-	theirs, _ := os.ReadDir(filepath.Join(dir, gen, reportsName)) // it need not exist
+	theirs, _ := os.ReadDir(filepath.Join(dir, gen, modelfiles.Reports)) // it need not exist
 	for _, r := range theirs {
-		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && sameTree(filepath.Join(dir, gen, reportsName, r.Name()), at) {
+		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && sameTree(filepath.Join(dir, gen, modelfiles.Reports, r.Name()), at) {
 			errs = append(errs, removeAll(at))
 		}
 	}
@@ -98,4 +97,4 @@ func WriteReport(dir, name string, data []byte) error {
 }
 
 // ReportOf is where the report name of a complete generation of dir is.
-func ReportOf(dir, gen, name string) string { return filepath.Join(dir, gen, reportsName, name) }
+func ReportOf(dir, gen, name string) string { return filepath.Join(dir, gen, modelfiles.Reports, name) }

@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 )
 
 // A generation that is brought from elsewhere has RESTORE.json, which says which one it is,
@@ -97,7 +98,7 @@ func ContinueArriving(dir, gen string) (*Restoring, error) {
 // these files is restored to: all of them if it is on SSD. A table in memory is saved in the
 // model directory.
 func DirsFor(names, dirs []string) []string {
-	if slices.ContainsFunc(names, isIndex) {
+	if slices.ContainsFunc(names, modelfiles.IsIndex) {
 		return dirs
 	}
 	return nil
@@ -164,7 +165,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 		}
 	}
 	gen := r.w.genDir()
-	for _, name := range []string{tableName, reportsName} {
+	for _, name := range []string{modelfiles.Table, modelfiles.Reports} {
 		if err := os.MkdirAll(filepath.Join(gen, name), 0o755); err != nil {
 			return err
 		}
@@ -236,8 +237,8 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 	var tableFiles []string
 	var sizes []int64
 	for i, name := range names {
-		rest, ofTable := strings.CutPrefix(name, tableName+"/")
-		if ofTable && !isIndex(name) {
+		rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/")
+		if ofTable && !modelfiles.IsIndex(name) {
 			if rest != path.Base(rest) {
 				return &CorruptionError{name, noOffset, "it is no name of a file of a table"}
 			}
@@ -251,7 +252,7 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 	r.place = make(map[string]int)
 	if len(r.dirs) > 0 {
 		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
-			if beside := r.beside(survivors[tableName+"/"+tableFiles[i]]); beside >= 0 {
+			if beside := r.beside(survivors[modelfiles.Table+"/"+tableFiles[i]]); beside >= 0 {
 				at = beside
 			}
 			r.place[tableFiles[i]] = at
@@ -268,7 +269,7 @@ func (r *Restoring) beside(file string) int {
 
 // Path is where a file that Place was told of is put.
 func (r *Restoring) Path(name string) string {
-	if rest, ofTable := strings.CutPrefix(name, tableName+"/"); ofTable && !isIndex(name) && len(r.dirs) > 0 {
+	if rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/"); ofTable && !modelfiles.IsIndex(name) && len(r.dirs) > 0 {
 		return filepath.Join(r.dirs[r.place[rest]], rest)
 	}
 	return r.path(name)
@@ -280,15 +281,11 @@ func (r *Restoring) ArrivingRecords() []string { return ArrivingRecords(r.tableO
 
 // path is the place of a file in the generation. The index is not a file of the table.
 func (r *Restoring) path(name string) string {
-	if isIndex(name) {
-		return filepath.Join(r.w.genDir(), flatName(name))
+	if modelfiles.IsIndex(name) {
+		return filepath.Join(r.w.genDir(), modelfiles.FlatName(name))
 	}
 	return filepath.Join(r.w.genDir(), filepath.FromSlash(name))
 }
-
-// flatName is the name in a generation of a file that has this one in a list of its files,
-// but belongs to no directory of it.
-func flatName(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
 // Commit makes the generation, all of whose files are in place, the model of the directory.
 // m is its manifest where it comes from.
@@ -299,13 +296,13 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 		}
 	}()
 	m.Generation = r.w.gen
-	if !gone(r.path(indexName)) {
-		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), []string{r.path(indexName)})
+	if !gone(r.path(modelfiles.Index)) {
+		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), []string{r.path(modelfiles.Index)})
 		if err != nil {
 			return err
 		}
 		if string(infos[0].Record) != string(m.TableRecord()) {
-			return &CorruptionError{r.path(indexName), noOffset, "it was not saved together with " + m.Dense}
+			return &CorruptionError{r.path(modelfiles.Index), noOffset, "it was not saved together with " + m.Dense}
 		}
 		m.TableSnapshot = infos[0].ID
 	}
@@ -327,7 +324,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 
 // removeUnneeded deletes what is not needed once the generation is published.
 func (r *Restoring) removeUnneeded() {
-	for _, name := range []string{indexName, restoreName} {
+	for _, name := range []string{modelfiles.Index, restoreName} {
 		_ = os.Remove(r.path(name))
 	}
 }

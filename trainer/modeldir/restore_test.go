@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aibox/internal/testseed"
+	"aibox/trainer/modelfiles"
 )
 
 // restorable makes a model directory with one model, whose table is in memory, or on SSD in
@@ -32,7 +33,7 @@ func restorable(t *testing.T, onSSD bool) (dir string) {
 	} else {
 		m = fill(t, w, 3)
 	}
-	if err := os.WriteFile(w.Report(quarantineName), []byte("personal"), 0o600); err != nil {
+	if err := os.WriteFile(w.Report(modelfiles.Quarantine), []byte("personal"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(commit(w, m, 3, 1), w.Close()); err != nil {
@@ -79,7 +80,7 @@ func restoreTo(t *testing.T, from, to string, number int, id string, dirs []stri
 var lastRestoring *Restoring
 
 // copyAll puts files where they are restored.
-func copyAll(r *Restoring, files []PortableFile) error {
+func copyAll(r *Restoring, files []modelfiles.File) error {
 	var names []string
 	var sizes []int64
 	for _, f := range files {
@@ -96,7 +97,7 @@ func copyAll(r *Restoring, files []PortableFile) error {
 	return nil
 }
 
-func copyIn(to string, f PortableFile) error {
+func copyIn(to string, f modelfiles.File) error {
 	beforeChange("create", to)
 	in, err := f.Open()
 	if err != nil {
@@ -142,7 +143,7 @@ func TestRestore(t *testing.T) {
 		if err := errors.Join(m.Close(), old.Close()); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{restoreName, "table-index", "reports/" + quarantineName} {
+		for _, name := range []string{restoreName, "table-index", "reports/" + modelfiles.Quarantine} {
 			if Exists(filepath.Join(to, "gen-000007", name)) {
 				t.Errorf("%s is there", name)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
 )
 
@@ -79,7 +80,7 @@ func TestRunOnAnotherMachine(t *testing.T) {
 				os.WriteFile(elsewhere, []byte("three\n"), 0o644)); err != nil {
 				t.Fatal(err)
 			}
-			files, err := w.HoldRun([]string{DenseName(5), DenseName(5)}, table, []uint64{last, best, last}, []RunReport{{w.Report("metrics.jsonl"), 4}, {elsewhere, 6}})
+			files, err := w.HoldRun([]string{DenseName(5), DenseName(5)}, table, []uint64{last, best, last}, []modelfiles.RunReport{{Path: w.Report("metrics.jsonl"), Bytes: 4}, {Path: elsewhere, Bytes: 6}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +147,7 @@ func TestRunOnAnotherMachine(t *testing.T) {
 	}
 }
 
-func restoreRun(t *testing.T, files *RunFiles, model, to, kind string) error {
+func restoreRun(t *testing.T, files *modelfiles.RunFiles, model, to, kind string) error {
 	var dirs []string
 	if kind == sparsetable.KindSSD {
 		dirs = []string{filepath.Join(to, "x"), filepath.Join(to, "y"), filepath.Join(to, "z")}

@@ -20,6 +20,7 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 )
 
 // A generation's table may be in directories outside of the model directory, one on each
@@ -221,7 +222,7 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	if err != nil {
 		return o, err
 	}
-	o.Dir, o.SSD.Dirs = filepath.Join(gen, tableName), dirs
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
 	if len(dirs) > 0 {
 		o.Dir = dirs[0]
 	}
@@ -339,7 +340,7 @@ func (m *Model) copyAdvice(dirs []string) string {
 	for _, dir := range dirs {
 		from = append(from, humanize.ShellWord(dir+"/."))
 	}
-	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(from, " "), humanize.ShellWord(filepath.Join(gen, tableName)), humanize.ShellWord(filepath.Join(gen, placesName)))
+	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(from, " "), humanize.ShellWord(filepath.Join(gen, modelfiles.Table)), humanize.ShellWord(filepath.Join(gen, placesName)))
 }
 
 // checkTable checks that the table's snapshot and the dense file were saved at the same

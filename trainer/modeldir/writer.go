@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"aibox/internal/errkind"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
 )
 
@@ -73,7 +74,7 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 		return w, nil
 	}
 	w.gen = nameOf(next)
-	for _, name := range []string{tableName, reportsName} {
+	for _, name := range []string{modelfiles.Table, modelfiles.Reports} {
 		if err := os.MkdirAll(filepath.Join(w.genDir(), name), 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 		}
@@ -95,7 +96,7 @@ func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 func (w *Writer) Number() int { return numberOf(w.gen) }
 
 // TableDir is where the run's table keeps its snapshots.
-func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
+func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), modelfiles.Table) }
 
 const densePrefix = "dense-"
 
@@ -127,7 +128,7 @@ func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), 
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
-	for name, data := range map[string][]byte{jobName: job, statisticsName: statistics} {
+	for name, data := range map[string][]byte{modelfiles.Job: job, modelfiles.Statistics: statistics} {
 		if err := WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
 			return fmt.Errorf("saving the model: %w", err)
 		}

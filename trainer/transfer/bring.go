@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/remote"
 )
 
@@ -101,7 +102,7 @@ func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote
 // IsBucketFile reports whether a file of a generation or snapshot is one that can be fetched while it
 // is used.
 func IsBucketFile(f *remote.File) bool {
-	return f.Unique && strings.HasPrefix(f.Name, modeldir.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
+	return f.Unique && strings.HasPrefix(f.Name, modelfiles.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
 }
 
 // RecordsOf are the records in a model directory of a generation or snapshot of a remote

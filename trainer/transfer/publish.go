@@ -13,6 +13,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/remote"
 )
 
@@ -133,7 +134,7 @@ func publishOne(ctx context.Context, d *remote.Directory, m *modeldir.Model, new
 }
 
 // publication describes a model for a remote directory.
-func publication(m *modeldir.Model, files *modeldir.Portable, o *publishing) (*remote.Publication, error) {
+func publication(m *modeldir.Model, files *modelfiles.Held, o *publishing) (*remote.Publication, error) {
 	manifest, err := json.Marshal(&m.Manifest)
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func OwnerOf(dir string) string {
 }
 
 // Locals are files of a generation as package remote publishes them.
-func Locals(files []modeldir.PortableFile) []remote.Local {
+func Locals(files []modelfiles.File) []remote.Local {
 	locals := make([]remote.Local, len(files))
 	for i, f := range files {
 		locals[i] = remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Private: f.Private, Open: func() (remote.ReaderAt, error) { return f.Open() }}

@@ -1,4 +1,4 @@
-package modeldir
+package modelfiles
 
 import (
 	"bytes"
@@ -16,9 +16,6 @@ import (
 
 	"aibox/sparsetable"
 )
-
-// pagesName begins the names of files with pages of indexes.
-const pagesName = tableName + "/pages-"
 
 const (
 	// maxIndexFiles is how many files an index has at most.
@@ -51,20 +48,20 @@ type Indexes struct {
 
 // indexFile is a file with pages of an index.
 type indexFile struct {
-	PortableFile
+	File
 	snapshot uint64
 	file     *os.File
 }
 
-// NewIndexes returns an Indexes for the table of a run.
-func (w *Writer) NewIndexes() *Indexes {
+// NewIndexes returns an Indexes for the table of a run whose generation is in the directory gen.
+func NewIndexes(gen string) *Indexes {
 	var token [8]byte
 	_, _ = rand.Read(token[:]) // it never fails
-	return &Indexes{dir: w.genDir(), token: hex.EncodeToString(token[:]), of: make(map[uint64][]indexFile)}
+	return &Indexes{dir: gen, token: hex.EncodeToString(token[:]), of: make(map[uint64][]indexFile)}
 }
 
 // add adds the indexes of snapshots to the files of p, which is closed before the next call.
-func (x *Indexes) add(p *Portable, tables map[uint64]*sparsetable.SnapshotFiles) error {
+func (x *Indexes) add(p *Held, tables map[uint64]*sparsetable.SnapshotFiles) error {
 	ids := slices.Sorted(maps.Keys(tables))
 	for _, id := range ids {
 		if _, ok := x.of[id]; !ok {
@@ -82,12 +79,12 @@ func (x *Indexes) add(p *Portable, tables map[uint64]*sparsetable.SnapshotFiles)
 		for _, f := range x.of[id] {
 			fmt.Fprintln(&list, f.Name)
 			if !added[f.Name] {
-				p.Files, added[f.Name] = append(p.Files, f.PortableFile), true
+				p.Files, added[f.Name] = append(p.Files, f.File), true
 			}
 		}
 		data := bytes.NewReader([]byte(list.String()))
-		p.Files = append(p.Files, PortableFile{
-			Name: fmt.Sprintf("%s-%d", indexName, id), Bytes: data.Size(),
+		p.Files = append(p.Files, File{
+			Name: fmt.Sprintf("%s-%d", Index, id), Bytes: data.Size(),
 			Open: func() (sparsetable.OpenFile, error) { return keptOpen{data}, nil },
 		})
 	}
@@ -101,7 +98,7 @@ func (x *Indexes) write(id uint64, write func(w io.Writer, since uint64) error) 
 	if len(files) > 0 {
 		since = files[len(files)-1].snapshot
 	}
-	f, err := tempFile(x.dir)
+	f, err := TempFile(x.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +109,9 @@ func (x *Indexes) write(id uint64, write func(w io.Writer, since uint64) error) 
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	name := fmt.Sprintf("%s%s-%d", pagesName, x.token, x.written)
+	name := fmt.Sprintf("%s%s-%d", pages, x.token, x.written)
 	x.written++
-	written := indexFile{PortableFile{Name: name, Bytes: info.Size(), Unique: true, Open: func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }}, id, f}
+	written := indexFile{File{Name: name, Bytes: info.Size(), Unique: true, Open: func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }}, id, f}
 	x.open = append(x.open, written)
 	return append(files, written), nil
 }
@@ -166,25 +163,28 @@ func (x *Indexes) Close() error {
 	return x.closeUnused()
 }
 
-// indexFiles returns the names of the files of the index that the file at this path lists,
+// ErrName says that a list names something else than files.
+var ErrName = errors.New("is no name of a file of an index")
+
+// IndexFiles returns the paths of the files of the index that the file at this path lists,
 // or is.
-func indexFiles(at string) ([]string, error) {
+func IndexFiles(at string) ([]string, error) {
 	f, err := os.Open(at)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // it was only read
 	list, err := io.ReadAll(io.LimitReader(f, maxIndexFiles*1024))
-	if err != nil || !bytes.HasPrefix(list, []byte(pagesName)) {
+	if err != nil || !bytes.HasPrefix(list, []byte(pages)) {
 		return []string{at}, err
 	}
 	var out []string
 	for name := range strings.Lines(string(list)) {
 		name = strings.TrimSuffix(name, "\n")
-		if rest, ok := strings.CutPrefix(name, tableName+"/"); !ok || rest != path.Base(rest) {
-			return nil, &CorruptionError{at, noOffset, fmt.Sprintf("%q is no name of a file of an index", name)}
+		if rest, ok := strings.CutPrefix(name, Table+"/"); !ok || rest != path.Base(rest) {
+			return nil, fmt.Errorf("%q %w", name, ErrName)
 		}
-		out = append(out, filepath.Join(filepath.Dir(at), flatName(name)))
+		out = append(out, filepath.Join(filepath.Dir(at), FlatName(name)))
 	}
 	return out, nil
 }
