@@ -15,6 +15,7 @@ import (
 
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
@@ -198,7 +199,7 @@ func writeTunedFile(output, file string, load configs.LoadOptions) error {
 		}
 		return errkind.Errorf(errkind.Job, "the best settings were found but not written: %w; give them on the command line: %s", err, strings.Join(flags, " "))
 	}
-	return modeldir.WriteFile(output, tuned)
+	return disk.WriteFile(output, tuned)
 }
 
 // refuseOverwrite fails if a file to be written is one that the job reads.

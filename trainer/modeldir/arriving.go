@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 	"aibox/trainer/modelfiles"
 )
@@ -25,7 +26,7 @@ type ArrivingTable struct {
 // Find is the path of a file of the table, "" if it does not exist.
 func (t *ArrivingTable) Find(name string) string {
 	for _, dir := range t.Dirs {
-		if path := filepath.Join(dir, name); Exists(path) {
+		if path := filepath.Join(dir, name); disk.Exists(path) {
 			return path
 		}
 	}
@@ -55,7 +56,7 @@ func arrivingIn(gen string) *ArrivingTable {
 		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}
 	records := ArrivingRecords(dirs)
-	if !slices.ContainsFunc(records, Exists) {
+	if !slices.ContainsFunc(records, disk.Exists) {
 		return nil
 	}
 	return &ArrivingTable{filepath.Base(gen), records, dirs}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 	"aibox/trainer/modelfiles"
 )
@@ -211,7 +212,7 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantReports(t, dir, 5)
-	if Exists(filepath.Join(dir, "quarantine.jsonl")) || !Exists(filepath.Join(dir, "notes.txt")) {
+	if disk.Exists(filepath.Join(dir, "quarantine.jsonl")) || !disk.Exists(filepath.Join(dir, "notes.txt")) {
 		t.Errorf("left: %v", entries(t, dir))
 	}
 }
@@ -386,7 +387,7 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 	}
 	first, second := commitPlaced(2), commitPlaced(2)
 	for _, dir := range []string{first[0], second[0]} {
-		if !Exists(dir) {
+		if !disk.Exists(dir) {
 			t.Errorf("%s is gone", dir)
 		}
 	}
@@ -408,7 +409,7 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	commitPlaced(2)
-	if Exists(first[0]) || !Exists(second[0]) {
+	if disk.Exists(first[0]) || !disk.Exists(second[0]) {
 		t.Errorf("%s holds %v", ssd, entries(t, ssd))
 	}
 }
@@ -433,7 +434,7 @@ func TestReadTablesAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	placed(t, filepath.Join(at, "other", "model"), []string{ssd}, true)
-	if Exists(first[0]) {
+	if disk.Exists(first[0]) {
 		t.Error("nobody reads the table any more, and it is there")
 	}
 }

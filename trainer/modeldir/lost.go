@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
@@ -55,7 +56,7 @@ func (w *Writer) Answers() error {
 	if _, err := os.ReadDir(w.genDir()); err != nil {
 		return err
 	}
-	return errors.Join(WriteFile(probe, nil), os.Remove(probe))
+	return errors.Join(disk.WriteFile(probe, nil), os.Remove(probe))
 }
 
 // LostError says that a table has lost some of its directories, or files in them.

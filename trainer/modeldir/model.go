@@ -75,9 +75,6 @@ func changedSince(m *Manifest, read func() (*Manifest, error)) bool {
 	return err == nil && *now != *m || errors.Is(err, ErrNoModel)
 }
 
-// RealDir is the absolute path of a directory, without symbolic links.
-func RealDir(dir string) string { return realPath(dir) }
-
 // Close ends reading: nothing of the model, including its table, may be read after it.
 // A second Close does nothing.
 func (m *Model) Close() error {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 )
 
@@ -58,7 +59,7 @@ func Orphans(dirs, models []string) ([]Orphan, error) {
 // orphansOf lists the orphans in one directory, or the directory itself if it is that of a
 // table.
 func orphansOf(dir string, models []string) ([]Orphan, error) {
-	table := placeName.MatchString(filepath.Base(dir)) && !gone(filepath.Join(dir, ownerName))
+	table := placeName.MatchString(filepath.Base(dir)) && !disk.Gone(filepath.Join(dir, ownerName))
 	inside := dir
 	if table {
 		inside = filepath.Dir(dir)
@@ -118,7 +119,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 		return nil, nil
 	}
 	o := &Orphan{Dir: dir}
-	if o.Bytes, o.Modified, err = usage(dir); err != nil || gone(dir) {
+	if o.Bytes, o.Modified, err = disk.Usage(dir); err != nil || disk.Gone(dir) {
 		return nil, err
 	}
 	if by == nil {
@@ -133,7 +134,7 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 		defer lock.Close()
 	}
 	switch {
-	case gone(by.ModelDir):
+	case disk.Gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"
 	case !lists(gen, dir): // its number may have been given again
 		o.Undecided, o.Reason = true, "the model directory does not have its model any more"
@@ -163,30 +164,6 @@ func isRunning(dir string) (bool, error) {
 	}
 }
 
-// usage returns how many bytes the files in dir take, and when the last one was written.
-func usage(dir string) (bytes int64, last time.Time, err error) {
-	err = filepath.WalkDir(dir+"/", func(_ string, e fs.DirEntry, err error) error {
-		var info fs.FileInfo
-		if err == nil {
-			info, err = e.Info()
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !e.IsDir() {
-			bytes += info.Size()
-		}
-		if info.ModTime().After(last) {
-			last = info.ModTime()
-		}
-		return nil
-	})
-	return bytes, last, err
-}
-
 // MayBeFreed reports whether Free may delete the directory.
 func (o *Orphan) MayBeFreed() bool { return !o.Unknown && (o.named || !o.Undecided) }
 
@@ -207,7 +184,7 @@ func (o *Orphan) free(models []string) error {
 	switch {
 	case err != nil:
 		return err
-	case now == nil && gone(o.Dir): // a run has deleted it
+	case now == nil && disk.Gone(o.Dir): // a run has deleted it
 		return nil
 	case now == nil:
 		return fmt.Errorf("%s is in use", o.Dir)

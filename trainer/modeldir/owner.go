@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 )
 
@@ -58,18 +59,7 @@ func (o *owner) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, ownerName), append(data, '\n'))
-}
-
-// realPath is the absolute path of a directory without symbolic links.
-func realPath(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real
-	}
-	return dir
+	return disk.WriteFile(filepath.Join(dir, ownerName), append(data, '\n'))
 }
 
 // names reports whether a generation in the model directory model has dir as a directory
@@ -81,7 +71,7 @@ func names(model, dir string) bool {
 		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
 	}
 	for _, gen := range candidates {
-		if !isComplete(model, gen) && gone(filepath.Join(model, gen, resumeName)) && gone(filepath.Join(model, gen, discardedName)) {
+		if !isComplete(model, gen) && disk.Gone(filepath.Join(model, gen, resumeName)) && disk.Gone(filepath.Join(model, gen, discardedName)) {
 			continue
 		}
 		if lists(filepath.Join(model, gen), dir) {
@@ -94,8 +84,8 @@ func names(model, dir string) bool {
 // lists reports whether the generation in gen, complete or not, has dir as a directory of its table.
 func lists(gen, dir string) bool {
 	dirs, err := tableDirs(gen)
-	real := realPath(dir)
-	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || realPath(d) == real })
+	real := disk.RealDir(dir)
+	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
 
 // naming returns the model directories that are known to name dir. It looks at the
@@ -108,13 +98,13 @@ func naming(dir string, o *owner, further ...string) []string {
 	}
 	var models []string
 	add := func(model string) {
-		if model = realPath(model); !slices.Contains(models, model) && names(model, dir) {
+		if model = disk.RealDir(model); !slices.Contains(models, model) && names(model, dir) {
 			models = append(models, model)
 		}
 	}
 	for _, model := range known {
 		add(model)
-		beside := filepath.Dir(realPath(model))
+		beside := filepath.Dir(disk.RealDir(model))
 		entries, _ := os.ReadDir(beside) // it may be gone
 		for _, e := range entries {
 			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
@@ -129,7 +119,7 @@ func naming(dir string, o *owner, further ...string) []string {
 // model, if it is another one that still names the table: then the model is a copy of
 // it. "" means that the model owns its table. In both cases OWNER.json is updated.
 func copyOf(model string, gen string, dirs []string) (original string) {
-	model = realPath(model)
+	model = disk.RealDir(model)
 	for _, dir := range dirs {
 		o, err := readOwner(dir)
 		switch {
@@ -155,10 +145,10 @@ func copyOf(model string, gen string, dirs []string) (original string) {
 // model, which does not need them any more. It keeps those that another model names,
 // and makes that model their owner.
 func removeTableDirs(model, gen string, dirs []string) error {
-	model = realPath(model)
+	model = disk.RealDir(model)
 	var own []string
 	for _, dir := range dirs {
-		if gone(dir) {
+		if disk.Gone(dir) {
 			continue
 		}
 		o, err := readOwner(dir)
@@ -193,22 +183,21 @@ func freeTableDirs(dirs []string) error {
 	if lock != nil {
 		defer lock.Close()
 	}
-	beforeChange("remove", dirs[0])
+	disk.BeforeChange("remove", dirs[0])
 	if err := sparsetable.Remove(dirs, true); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
 		for _, name := range []string{ownerName + ".tmp", ownerName} { // a process may have been killed while it wrote the file
-			beforeChange("remove", filepath.Join(dir, name))
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := disk.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
-		real := realPath(dir)
+		real := disk.RealDir(dir)
 		if err := os.Remove(real); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s holds something that does not belong to a table: %w", dir, err)
 		}
-		if real != dir && !gone(dir) { // dir is a link to the directory
+		if real != dir && !disk.Gone(dir) { // dir is a link to the directory
 			if err := os.Remove(dir); err != nil {
 				return err
 			}
@@ -226,7 +215,7 @@ func lockOther(dirs []string) (lock *os.File, err error) {
 		return nil, err
 	}
 	for _, dir := range o.Dirs {
-		if slices.ContainsFunc(dirs, func(d string) bool { return realPath(d) == realPath(dir) }) {
+		if slices.ContainsFunc(dirs, func(d string) bool { return disk.RealDir(d) == disk.RealDir(dir) }) {
 			continue
 		}
 		f, err := os.Open(filepath.Join(dir, "catalog", "LOCK"))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // Remove deletes a model and its table elsewhere, and nothing of another model.
@@ -44,7 +46,7 @@ func TestRemove(t *testing.T) {
 			t.Errorf("%s holds %v", ssd, names)
 		}
 	}
-	if names := entries(t, at); len(names) != 3 || !gone(dir) {
+	if names := entries(t, at); len(names) != 3 || !disk.Gone(dir) {
 		t.Errorf("%v", names)
 	}
 }

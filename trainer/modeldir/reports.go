@@ -2,11 +2,11 @@ package modeldir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"aibox/internal/disk"
 	"aibox/trainer/modelfiles"
 )
 
@@ -49,12 +49,12 @@ func publishReports(dir, gen string) error {
 	present := make(map[string]bool)
 	for _, r := range reports {
 		present[r.Name()] = true
-		errs = append(errs, linkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
+		errs = append(errs, disk.LinkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
 	}
 	for _, other := range generations(dir) {
 		errs = append(errs, removeReports(dir, other, present))
 	}
-	return errors.Join(append(errs, syncDir(dir))...)
+	return errors.Join(append(errs, disk.SyncDir(dir))...)
 }
 
 // removeReports deletes the reports of a generation from the top of dir, but those that stay.
@@ -62,27 +62,11 @@ func removeReports(dir, gen string, stay map[string]bool) error {
 	var errs []error
 	theirs, _ := os.ReadDir(filepath.Join(dir, gen, modelfiles.Reports)) // it need not exist
 	for _, r := range theirs {
-		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && sameTree(filepath.Join(dir, gen, modelfiles.Reports, r.Name()), at) {
-			errs = append(errs, removeAll(at))
+		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && disk.SameTree(filepath.Join(dir, gen, modelfiles.Reports, r.Name()), at) {
+			errs = append(errs, disk.RemoveAll(at))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// syncTree makes all files and directories below dir durable.
-func syncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !entry.IsDir() && !entry.Type().IsRegular() {
-			return nil
-		}
-		if err := syncDir(path); err != nil {
-			return fmt.Errorf("sync %s: %w", path, err)
-		}
-		return nil
-	})
 }
 
 // WriteReport writes a report into dir, the model directory of a run that failed before
@@ -93,7 +77,7 @@ func WriteReport(dir, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(WriteFile(filepath.Join(dir, name), data), lock.Close())
+	return errors.Join(disk.WriteFile(filepath.Join(dir, name), data), lock.Close())
 }
 
 // ReportOf is where the report name of a complete generation of dir is.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
@@ -115,7 +116,7 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 // beginBeside begins a generation of its own, or goes on with that of another process.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
-		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) && gone(filepath.Join(r.w.dir, g, discardedName)) {
+		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) && disk.Gone(filepath.Join(r.w.dir, g, discardedName)) {
 			r.w.gen = g
 		}
 	}
@@ -152,13 +153,13 @@ func (r *Restoring) begin(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
 		at := filepath.Join(r.w.dir, g)
 		begun := restoredIn(at)
-		if g == r.w.gen && begun == id && gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
+		if g == r.w.gen && begun == id && disk.Gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
 			continue
 		}
-		if isComplete(r.w.dir, g) || g != r.w.gen && !gone(filepath.Join(at, discardedName)) {
+		if isComplete(r.w.dir, g) || g != r.w.gen && !disk.Gone(filepath.Join(at, discardedName)) {
 			continue
 		}
-		if g == r.w.gen || begun != "" || gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
+		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
 			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead)) {
 				return err
 			}
@@ -175,7 +176,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(WriteFile(filepath.Join(gen, lockName), nil), WriteFile(filepath.Join(gen, restoreName), data)); err != nil {
+		if err := errors.Join(disk.WriteFile(filepath.Join(gen, lockName), nil), disk.WriteFile(filepath.Join(gen, restoreName), data)); err != nil {
 			return err
 		}
 	}
@@ -296,7 +297,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 		}
 	}()
 	m.Generation = r.w.gen
-	if !gone(r.path(modelfiles.Index)) {
+	if !disk.Gone(r.path(modelfiles.Index)) {
 		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), []string{r.path(modelfiles.Index)})
 		if err != nil {
 			return err
@@ -341,11 +342,11 @@ func (r *Restoring) tableOptions() sparsetable.Options {
 // sync makes everything durable that is in place.
 func (r *Restoring) sync() error {
 	for _, dir := range append([]string{r.w.genDir()}, r.dirs...) {
-		if err := syncTree(dir); err != nil {
+		if err := disk.SyncTree(dir); err != nil {
 			return err
 		}
 	}
-	return syncDir(r.w.dir)
+	return disk.SyncDir(r.w.dir)
 }
 
 // Number is the number of the generation.
@@ -360,7 +361,7 @@ func (r *Restoring) Discard() error {
 	if err := endGeneration(r.w.genDir()); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
+	return disk.WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
 }
 
 // Discarded are the paths of what was given up of the files of tables, by their names in a list of a
@@ -397,7 +398,7 @@ func RemoveDiscarded(dir string) error {
 }
 
 func discarded(dir string) []string {
-	return slices.DeleteFunc(generations(dir), func(g string) bool { return gone(filepath.Join(dir, g, discardedName)) })
+	return slices.DeleteFunc(generations(dir), func(g string) bool { return disk.Gone(filepath.Join(dir, g, discardedName)) })
 }
 
 // Close releases the locks. What was restored stays, so that another call of Restore goes

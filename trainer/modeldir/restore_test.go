@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/internal/testseed"
 	"aibox/trainer/modelfiles"
 )
@@ -98,7 +99,7 @@ func copyAll(r *Restoring, files []modelfiles.File) error {
 }
 
 func copyIn(to string, f modelfiles.File) error {
-	beforeChange("create", to)
+	disk.BeforeChange("create", to)
 	in, err := f.Open()
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func copyIn(to string, f modelfiles.File) error {
 		return err
 	}
 	_, err = io.Copy(out, io.NewSectionReader(in, 0, f.Bytes))
-	beforeChange("rename", to)
+	disk.BeforeChange("rename", to)
 	return errors.Join(err, in.Close(), out.Close(), os.Rename(to+".part", to))
 }
 
@@ -144,7 +145,7 @@ func TestRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{restoreName, "table-index", "reports/" + modelfiles.Quarantine} {
-			if Exists(filepath.Join(to, "gen-000007", name)) {
+			if disk.Exists(filepath.Join(to, "gen-000007", name)) {
 				t.Errorf("%s is there", name)
 			}
 		}
@@ -211,7 +212,7 @@ func TestKilledRestore(t *testing.T) {
 				t.Errorf("killed before %s: the model holds %g", where, v)
 			}
 			for _, dir := range beside { // nobody knows what its files lack: that was in the other one
-				if Exists(dir) {
+				if disk.Exists(dir) {
 					t.Errorf("killed before %s: %s is used, though the restore has begun anew", where, dir)
 				}
 			}
@@ -220,7 +221,7 @@ func TestKilledRestore(t *testing.T) {
 			}
 			tables := 0
 			for _, d := range []string{"x", "y", "z"} {
-				if Exists(filepath.Join(at, d)) {
+				if disk.Exists(filepath.Join(at, d)) {
 					tables += len(entries(t, filepath.Join(at, d)))
 				}
 			}

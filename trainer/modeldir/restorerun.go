@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 	"aibox/trainer/modelfiles"
 )
@@ -49,7 +50,7 @@ func (r *Restoring) commitRun(ctx context.Context, resume []byte, outside func(n
 	for _, path := range paths { // not needed any more
 		_ = os.Remove(path)
 	}
-	if rows := filepath.Join(gen, modelfiles.Reports, modelfiles.Quarantine); !gone(rows) {
+	if rows := filepath.Join(gen, modelfiles.Reports, modelfiles.Quarantine); !disk.Gone(rows) {
 		if err := os.Chmod(rows, 0o600); err != nil { // they may hold personal data
 			return err
 		}
@@ -67,12 +68,12 @@ func (r *Restoring) commitRun(ctx context.Context, resume []byte, outside func(n
 // putOutside moves reports out of the generation.
 func putOutside(from string, outside func(name string) string) error {
 	entries, err := os.ReadDir(from)
-	if gone(from) {
+	if disk.Gone(from) {
 		return nil
 	}
 	for _, e := range entries {
 		to := outside(e.Name())
-		if to == "" || !gone(to) {
+		if to == "" || !disk.Gone(to) {
 			continue
 		}
 		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(to)); err != nil {
@@ -82,7 +83,7 @@ func putOutside(from string, outside func(name string) string) error {
 		if err != nil {
 			return err
 		}
-		err = writeFile(to, func(w io.Writer) error {
+		err = disk.Write(to, func(w io.Writer) error {
 			_, err := io.Copy(w, data)
 			return err
 		})
@@ -90,5 +91,5 @@ func putOutside(from string, outside func(name string) string) error {
 			return err
 		}
 	}
-	return errors.Join(err, removeAll(from))
+	return errors.Join(err, disk.RemoveAll(from))
 }

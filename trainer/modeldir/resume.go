@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 )
 
@@ -42,10 +43,10 @@ func (w *Writer) SaveResume(resume []byte) error {
 		return err
 	}
 	// A crash of the machine must not lose the directories that lead to the file.
-	if err := errors.Join(syncDir(w.reportsDir()), syncDir(w.dir)); err != nil {
+	if err := errors.Join(disk.SyncDir(w.reportsDir()), disk.SyncDir(w.dir)); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(w.genDir(), resumeName), data)
+	return disk.WriteFile(filepath.Join(w.genDir(), resumeName), data)
 }
 
 // Resume is what the interrupted run left whose generation the Writer has taken over;
@@ -66,7 +67,7 @@ func Interrupted(dir string) ([]byte, error) {
 func unfinished(dir string) string {
 	found := ""
 	for _, g := range generations(dir) {
-		if numberOf(g) > numberOf(found) && !gone(filepath.Join(dir, g, resumeName)) && !isComplete(dir, g) {
+		if numberOf(g) > numberOf(found) && !disk.Gone(filepath.Join(dir, g, resumeName)) && !isComplete(dir, g) {
 			found = g
 		}
 	}
@@ -122,13 +123,12 @@ func (w *Writer) takeOver(complete []Generation, accept func([]byte) (bool, erro
 // forgetResume makes sure that no run goes on with the generation gen.
 func forgetResume(gen string) error {
 	path := filepath.Join(gen, resumeName)
-	if gone(path) {
+	if disk.Gone(path) {
 		return nil
 	}
-	beforeChange("remove", path)
-	err := os.Remove(path)
+	err := disk.Remove(path)
 	if err == nil {
-		err = syncDir(gen)
+		err = disk.SyncDir(gen)
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func forgetResume(gen string) error {
 func (w *Writer) ForgetResume() error { return forgetResume(w.genDir()) }
 
 // CanResume reports whether another run can go on with this one.
-func (w *Writer) CanResume() bool { return !gone(filepath.Join(w.genDir(), resumeName)) }
+func (w *Writer) CanResume() bool { return !disk.Gone(filepath.Join(w.genDir(), resumeName)) }
 
 // Suspend ends the run without deleting its generation, so that another run goes on with
 // it.
@@ -170,7 +170,7 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 		return nil, nil, err
 	}
 	for _, dir := range dirs {
-		missing := gone(dir)
+		missing := disk.Gone(dir)
 		switch err := w.remakeTableDir(dir, dirs); {
 		case err == nil && missing:
 			made = append(made, dir)
@@ -196,7 +196,7 @@ func (w *Writer) KeepTableDirs(dirs []string) error {
 
 // remakeTableDir makes one of the directories of a table, or takes it where it exists.
 func (w *Writer) remakeTableDir(dir string, all []string) error {
-	if gone(dir) {
+	if disk.Gone(dir) {
 		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(dir)); err != nil {
 			return err
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+
+	"aibox/internal/disk"
 )
 
 // Incomplete is a generation that is not complete: its run goes on, or ended without a
@@ -30,7 +32,7 @@ func Unfinished(dir string) ([]Incomplete, error) {
 		}
 		g := Incomplete{Name: name}
 		gen := filepath.Join(dir, name)
-		if g.Resume, g.Fault = readResume(gen); gone(filepath.Join(gen, resumeName)) {
+		if g.Resume, g.Fault = readResume(gen); disk.Gone(filepath.Join(gen, resumeName)) {
 			g.Resume, g.Fault = nil, nil
 		}
 		out = append(out, g)
@@ -48,7 +50,7 @@ func Space(dir, gen string) (int64, error) {
 	}
 	total := int64(0)
 	for _, d := range append([]string{path}, elsewhere...) {
-		bytes, _, err := usage(d)
+		bytes, _, err := disk.Usage(d)
 		if err != nil {
 			return 0, err
 		}

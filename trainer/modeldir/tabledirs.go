@@ -16,8 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"aibox/internal/disk"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
 	"aibox/trainer/modelfiles"
@@ -85,7 +84,7 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
 func CheckPlaces(dirs []string) error {
 	for _, dir := range dirs {
 		probe := filepath.Join(dir, ".aibox-probe")
-		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), WriteFile(probe, nil), os.Remove(probe)); err != nil {
+		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), disk.WriteFile(probe, nil), os.Remove(probe)); err != nil {
 			return err
 		}
 	}
@@ -116,7 +115,7 @@ func (w *Writer) makeTableDir(dir string, all []string) error {
 	if err := w.writeOwner(dir, all); err != nil {
 		return err
 	}
-	return syncDir(beside)
+	return disk.SyncDir(beside)
 }
 
 func (w *Writer) writePlaces(p places) error {
@@ -124,11 +123,11 @@ func (w *Writer) writePlaces(p places) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
+	return disk.WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
 }
 
 func (w *Writer) writeOwner(dir string, all []string) error {
-	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
+	o := &owner{ModelDir: disk.RealDir(w.dir), Generation: w.gen, Dirs: all}
 	return o.write(dir)
 }
 
@@ -183,7 +182,7 @@ func removeGeneration(gen string) error {
 	if err := removeTableDirs(filepath.Dir(gen), gen, dirs); err != nil {
 		return fmt.Errorf("deleting %s: its table in %s: %w; if this happens again, delete the table and then %[1]s by hand", gen, strings.Join(dirs, ", "), err)
 	}
-	if err := removeAll(gen); err != nil {
+	if err := disk.RemoveAll(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
 	}
 	return nil
@@ -194,24 +193,16 @@ func endGeneration(gen string) error {
 	if err := forgetResume(gen); err != nil { // no run goes on with a part of a generation
 		return err
 	}
-	if err := os.Remove(filepath.Join(gen, discardedName)); err != nil && !gone(filepath.Join(gen, discardedName)) {
+	if err := os.Remove(filepath.Join(gen, discardedName)); err != nil && !disk.Gone(filepath.Join(gen, discardedName)) {
 		return err
 	}
 	manifest := filepath.Join(gen, ManifestName)
-	beforeChange("remove", manifest)
-	if err := os.Remove(manifest); err == nil {
-		return syncDir(gen)
-	} else if !gone(manifest) {
+	if err := disk.Remove(manifest); err == nil {
+		return disk.SyncDir(gen)
+	} else if !disk.Gone(manifest) {
 		return err
 	}
 	return nil
-}
-
-// gone reports whether nothing exists at path. It is asked because deleting a path that
-// does not exist fails if the file system is read-only, or if path leads through a file.
-func gone(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
 // TableOptions says where the model's table is and how to open it: o with the

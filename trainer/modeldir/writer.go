@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
@@ -79,7 +80,7 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 			return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 		}
 	}
-	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // made now, for readers that may not create files here
+	if err := disk.WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // made now, for readers that may not create files here
 		return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 	}
 	return w, nil
@@ -106,7 +107,7 @@ func DenseName(step int64) string { return fmt.Sprintf(densePrefix+"%010d", step
 // SaveDense writes the dense file name into the generation, durably.
 func (w *Writer) SaveDense(name string, tensors []tensorfile.Tensor) error {
 	path := filepath.Join(w.genDir(), name)
-	if err := writeFile(path, func(f io.Writer) error { return tensorfile.Write(f, tensors) }); err != nil {
+	if err := disk.Write(path, func(f io.Writer) error { return tensorfile.Write(f, tensors) }); err != nil {
 		return fmt.Errorf("saving dense parameters: %w", err)
 	}
 	return nil
@@ -129,11 +130,11 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
 	for name, data := range map[string][]byte{modelfiles.Job: job, modelfiles.Statistics: statistics} {
-		if err := WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
+		if err := disk.WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
 			return fmt.Errorf("saving the model: %w", err)
 		}
 	}
-	if err := errors.Join(syncTree(w.reportsDir()), syncDir(w.genDir()), syncDir(w.dir)); err != nil {
+	if err := errors.Join(disk.SyncTree(w.reportsDir()), disk.SyncDir(w.genDir()), disk.SyncDir(w.dir)); err != nil {
 		return fmt.Errorf("saving the model: %w", err)
 	}
 	if err := publish(w.dir, m); err != nil {

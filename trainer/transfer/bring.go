@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/disk"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/modelfiles"
 	"aibox/trainer/remote"
@@ -93,7 +94,7 @@ func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string,
 // announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
 // and returns what else there is.
 func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, records []string) (*remote.Manifest, error) {
-	late := func(f *remote.File) bool { return IsBucketFile(f) && !modeldir.Exists(place(f)+remote.PartSuffix) }
+	late := func(f *remote.File) bool { return IsBucketFile(f) && !disk.Exists(place(f)+remote.PartSuffix) }
 	first := *m
 	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
 	return &first, d.Announce(m, late, place, records...)

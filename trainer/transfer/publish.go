@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/trainer/jobsource"
@@ -156,7 +157,7 @@ func OwnerOf(dir string) string {
 	if err != nil {
 		host = "unknown"
 	}
-	return host + ":" + modeldir.RealDir(dir)
+	return host + ":" + disk.RealDir(dir)
 }
 
 // Locals are files of a generation as package remote publishes them.

@@ -1,4 +1,4 @@
-package modeldir
+package disk
 
 import (
 	"errors"
@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// linkTree replaces what is at to by the file or directory from: the files in it become
+// LinkTree replaces what is at to by the file or directory from: the files in it become
 // links, or copies where the file system does not link them. If it is there already,
 // nothing happens.
-func linkTree(from, to string) error {
-	if sameTree(from, to) {
+func LinkTree(from, to string) error {
+	if SameTree(from, to) {
 		return nil
 	}
 	temporary := to + ".tmp"
-	if err := removeAll(temporary); err != nil {
+	if err := RemoveAll(temporary); err != nil {
 		return err
 	}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -29,7 +29,7 @@ func linkTree(from, to string) error {
 		} else if below != "." {
 			at = filepath.Join(temporary, below)
 		}
-		beforeChange("create", at)
+		BeforeChange("create", at)
 		if e.IsDir() {
 			return os.Mkdir(at, 0o755)
 		}
@@ -39,13 +39,13 @@ func linkTree(from, to string) error {
 		return copyFile(path, at)
 	})
 	if err == nil {
-		err = syncTree(temporary)
+		err = SyncTree(temporary)
 	}
 	if info, e := os.Stat(temporary); err == nil && e == nil && info.IsDir() {
-		err = removeAll(to) // a rename does not replace a directory that is not empty
+		err = RemoveAll(to) // a rename does not replace a directory that is not empty
 	}
 	if err == nil {
-		err = rename(temporary, to)
+		err = Rename(temporary, to)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temporary))
@@ -53,8 +53,8 @@ func linkTree(from, to string) error {
 	return nil
 }
 
-// sameTree reports whether what linkTree makes of from is at to.
-func sameTree(from, to string) bool {
+// SameTree reports whether what LinkTree makes of from is at to.
+func SameTree(from, to string) bool {
 	a, err := os.Stat(from)
 	if err != nil {
 		return false
@@ -75,7 +75,7 @@ func sameTree(from, to string) bool {
 		return false
 	}
 	for i, e := range theirs {
-		if ours[i].Name() != e.Name() || !sameTree(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())) {
+		if ours[i].Name() != e.Name() || !SameTree(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())) {
 			return false
 		}
 	}
