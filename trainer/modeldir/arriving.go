@@ -6,6 +6,7 @@ import (
 
 	"aibox/internal/disk"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/outside"
 	"aibox/trainer/modelfiles"
 )
 
@@ -51,7 +52,7 @@ func (m *Model) Arriving() *ArrivingTable {
 // arrivingIn is the table of the generation in gen. What is wrong with its directories is said
 // by who opens it.
 func arrivingIn(gen string) *ArrivingTable {
-	dirs, _ := tableDirs(gen)
+	dirs, _ := outside.Dirs(gen)
 	if len(dirs) == 0 {
 		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}

@@ -10,7 +10,7 @@
 //	    dense-0000001875  dense parameters, optimizer state (package tensorfile)
 //	    table/            the embedding table, snapshots of package sparsetable,
 //	    table-dirs.json   or the directories elsewhere that hold it; each says in
-//	                      OWNER.json whose it is (owner.go)
+//	                      OWNER.json whose it is (package outside)
 //	    reports/          reports of the run
 //	    RESUME.json       what a process needs to go on with the run if it is
 //	                      interrupted (resume.go); a committed model has none

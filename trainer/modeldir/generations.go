@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/faults"
 )
 
 // A model directory holds the generation that is its model and, as far as
@@ -135,7 +136,7 @@ func ownManifest(dir, gen string) (*Manifest, error) {
 		return nil, err
 	}
 	if m.Generation != gen {
-		return nil, &CorruptionError{path, noOffset, fmt.Sprintf("it is the manifest of %s", m.Generation)}
+		return nil, faults.Damaged(path, fmt.Sprintf("it is the manifest of %s", m.Generation))
 	}
 	return m, nil
 }

@@ -54,10 +54,9 @@ func killAt(rng *rand.Rand, n int, f func()) (at string) {
 // died releases the locks of a run that was killed.
 func died(t *testing.T, w *Writer) {
 	t.Helper()
-	for _, l := range append(w.tableLocks, w.lock.file) {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+	w.outside().Close()
+	if err := w.lock.file.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

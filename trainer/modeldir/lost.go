@@ -17,6 +17,7 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/outside"
 	"aibox/trainer/modelfiles"
 )
 
@@ -130,8 +131,8 @@ func checkDir(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == ownerName {
-			_, err := os.ReadFile(filepath.Join(dir, ownerName))
+		if e.Name() == outside.OwnerName {
+			_, err := os.ReadFile(filepath.Join(dir, outside.OwnerName))
 			return err
 		}
 	}
@@ -242,7 +243,7 @@ func pathErrors(err error) (all []*fs.PathError) {
 // CheckTable fails with a *LostError if directories of the model's table outside of the
 // model directory, or files in them, are lost. It reads no rows.
 func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
-	dirs, err := tableDirs(filepath.Join(m.Dir, m.Generation))
+	dirs, err := outside.Dirs(filepath.Join(m.Dir, m.Generation))
 	if err != nil || len(dirs) == 0 {
 		return err
 	}
@@ -296,7 +297,7 @@ func (m *Model) TableDirs() []string {
 
 // dirsOf are the directories of the table of a generation, as far as that is known.
 func dirsOf(gen string) []string {
-	if dirs, _ := tableDirs(gen); len(dirs) > 0 {
+	if dirs, _ := outside.Dirs(gen); len(dirs) > 0 {
 		return dirs
 	}
 	return []string{filepath.Join(gen, modelfiles.Table)}
@@ -322,13 +323,13 @@ func Survivors(dir string) map[string]string {
 // directory dir.
 func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
 	gen := filepath.Join(dir, unfinished(dir))
-	dirs, err := tableDirs(gen)
+	dirs, err := outside.Dirs(gen)
 	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
 	return o, err
 }
 
 func survivors(gen string) map[string]string {
-	dirs, _ := tableDirs(gen) // what cannot be found is fetched
+	dirs, _ := outside.Dirs(gen) // what cannot be found is fetched
 	if len(dirs) == 0 {
 		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}

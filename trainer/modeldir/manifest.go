@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/trainer/decay"
+	"aibox/trainer/modeldir/internal/faults"
 )
 
 // FormatVersion is the version of the directory's layout. A directory of a newer version
@@ -166,14 +167,14 @@ func decodeManifest(path, dir string, data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(m); err != nil {
-		return nil, &CorruptionError{path, d.InputOffset(), err.Error()}
+		return nil, &CorruptionError{File: path, Offset: d.InputOffset(), Reason: err.Error()}
 	}
 	if m.FormatVersion > FormatVersion {
 		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; %w: this binary reads up to %d", dir, m.FormatVersion, m.AiboxVersion, ErrNewer, FormatVersion)
 	}
 	if m.FormatVersion < 1 || m.Generation == "" || m.Generation != filepath.Base(m.Generation) ||
 		m.Dense == "" || m.Dense != filepath.Base(m.Dense) {
-		return nil, &CorruptionError{path, noOffset, "fields are missing or out of range"}
+		return nil, faults.Damaged(path, "fields are missing or out of range")
 	}
 	return m, nil
 }

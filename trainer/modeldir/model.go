@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/faults"
 	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
 )
@@ -109,7 +110,7 @@ func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (mo
 			return model, fmt.Errorf("model directory %s: %w", dir, err)
 		}
 		if got := hashOf(*f.into); got != f.hash {
-			return model, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: its SHA-256 is %s, but %s was recorded", got, f.hash)}
+			return model, faults.Damaged(path, fmt.Sprintf("it was changed after it was saved: its SHA-256 is %s, but %s was recorded", got, f.hash))
 		}
 	}
 	model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense))
@@ -126,7 +127,7 @@ func readDenseFile(path string) ([]tensorfile.Tensor, error) {
 	tensors, err := tensorfile.Read(f)
 	var damaged *tensorfile.FormatError
 	if errors.As(err, &damaged) {
-		return nil, &CorruptionError{path, damaged.Offset, damaged.Reason}
+		return nil, &CorruptionError{File: path, Offset: damaged.Offset, Reason: damaged.Reason}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, err)

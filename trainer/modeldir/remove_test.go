@@ -50,14 +50,3 @@ func TestRemove(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 }
-
-// TestOrphanThatIsDeletedMeanwhile: a run may delete a table after it was listed.
-func TestOrphanThatIsDeletedMeanwhile(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "m-gen-000001-01234567")
-	if o, err := orphanAt(dir, nil); o != nil || err != nil {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if err := (&Orphan{Dir: dir}).Free(nil); err != nil {
-		t.Error(err)
-	}
-}

@@ -16,6 +16,8 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modeldir/internal/outside"
 	"aibox/trainer/modelfiles"
 )
 
@@ -83,7 +85,7 @@ func ContinueArriving(dir, gen string) (*Restoring, error) {
 		return nil, err
 	}
 	r.w.gen = gen
-	if r.dirs, err = tableDirs(r.w.genDir()); err == nil {
+	if r.dirs, err = outside.Dirs(r.w.genDir()); err == nil {
 		if m, e := readManifest(dir); e == nil && m.Generation == gen {
 			err = finishPublishing(dir, m) // the process that published it may have died before it did this
 		}
@@ -198,7 +200,7 @@ func restoredIn(gen string) string {
 // yet. Where one of its directories is lost, so may be the record of what files in the others
 // lack, and nothing there can be used.
 func samePlaces(gen string, dirs []string) bool {
-	placed, err := tableDirs(gen)
+	placed, err := outside.Dirs(gen)
 	if err != nil || checkDirs(placed) != nil {
 		return false
 	}
@@ -214,7 +216,7 @@ func samePlaces(gen string, dirs []string) bool {
 // placeTable makes the directories of the table, or takes those that another process has made,
 // and locks them.
 func (r *Restoring) placeTable(dirs []string) error {
-	placed, err := tableDirs(r.w.genDir())
+	placed, err := outside.Dirs(r.w.genDir())
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,7 @@ func (r *Restoring) placeTable(dirs []string) error {
 	}
 	r.dirs = placed
 	for _, dir := range placed {
-		if err := r.w.takeTableDir(dir); err != nil {
+		if err := r.w.outside().Take(dir); err != nil {
 			return err
 		}
 	}
@@ -241,7 +243,7 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 		rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/")
 		if ofTable && !modelfiles.IsIndex(name) {
 			if rest != path.Base(rest) {
-				return &CorruptionError{name, noOffset, "it is no name of a file of a table"}
+				return faults.Damaged(name, "it is no name of a file of a table")
 			}
 			tableFiles, sizes = append(tableFiles, rest), append(sizes, bytes[i])
 			continue
@@ -303,7 +305,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 			return err
 		}
 		if string(infos[0].Record) != string(m.TableRecord()) {
-			return &CorruptionError{r.path(modelfiles.Index), noOffset, "it was not saved together with " + m.Dense}
+			return faults.Damaged(r.path(modelfiles.Index), "it was not saved together with "+m.Dense)
 		}
 		m.TableSnapshot = infos[0].ID
 	}

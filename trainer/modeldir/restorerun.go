@@ -10,6 +10,7 @@ import (
 
 	"aibox/internal/disk"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/faults"
 	"aibox/trainer/modelfiles"
 )
 
@@ -35,7 +36,7 @@ func (r *Restoring) commitRun(ctx context.Context, resume []byte, outside func(n
 	indexes, paths := make([][]string, len(lists)), lists
 	for i, list := range lists {
 		if indexes[i], err = modelfiles.IndexFiles(list); errors.Is(err, modelfiles.ErrName) {
-			err = &CorruptionError{list, noOffset, err.Error()}
+			err = faults.Damaged(list, err.Error())
 		}
 		if err != nil {
 			return err

@@ -48,8 +48,8 @@ func TestContinue(t *testing.T) {
 	if dirs, err := w.TakeTable(); err != nil || len(dirs) != 1 || dirs[0] != table[0] {
 		t.Errorf("the table is in %v, %v; want %v", dirs, err, table)
 	}
-	if running, err := isRunning(table[0]); err != nil || !running {
-		t.Errorf("the table's directory is not locked: %v", err)
+	if orphans, err := Orphans(table, nil); err != nil || len(orphans) != 0 {
+		t.Errorf("the table's directory is not locked: %v, %v", orphans, err)
 	}
 	w.Suspend()
 	if err := w.Close(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/outside"
 )
 
 // Incomplete is a generation that is not complete: its run goes on, or ended without a
@@ -44,7 +45,7 @@ func Unfinished(dir string) ([]Incomplete, error) {
 // in directories elsewhere included.
 func Space(dir, gen string) (int64, error) {
 	path := filepath.Join(dir, gen)
-	elsewhere, err := tableDirs(path)
+	elsewhere, err := outside.Dirs(path)
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,8 @@ import (
 	"slices"
 
 	"aibox/internal/disk"
-	"aibox/internal/errkind"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modeldir/internal/outside"
 	"aibox/trainer/modelfiles"
 	"aibox/trainer/tensorfile"
 )
@@ -29,14 +30,12 @@ type Writer struct {
 
 	committed bool
 	leftovers []error
-	// tableLocks are the locks of the table's directories elsewhere.
-	tableLocks []*os.File
-	freed      []Orphan
-	resume     []byte // what the interrupted run whose generation this is left; nil: it is a new one
+	table     *outside.Run // see Writer.outside
+	resume    []byte       // what the interrupted run whose generation this is left; nil: it is a new one
 }
 
 // ErrLocked says that another run is writing the directory.
-var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
+var ErrLocked = faults.ErrLocked
 
 // Create starts a generation in dir, which is made if it does not exist. It deletes the
 // abandoned generations of runs that died; those that cannot be deleted are not an error,
@@ -89,7 +88,9 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 // Leftovers says which generations could not be deleted, and why: abandoned ones that
 // Create found, and earlier models, which Commit deletes. They only take
 // space; the next run tries again.
-func (w *Writer) Leftovers() []error { return w.leftovers }
+func (w *Writer) Leftovers() []error {
+	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
+}
 
 func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 
@@ -140,7 +141,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := publish(w.dir, m); err != nil {
 		return err
 	}
-	w.done, w.committed, w.leftovers = true, true, nil
+	w.done, w.committed, w.leftovers, w.outside().Leftovers = true, true, nil, nil
 	if err := forgetResume(w.genDir()); err != nil { // the next run tries again
 		w.leftovers = append(w.leftovers, err)
 	}
@@ -175,9 +176,7 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	err := w.Discard()
-	for _, lock := range w.tableLocks {
-		lock.Close()
-	}
+	w.outside().Close()
 	err = errors.Join(err, w.lock.Close())
 	w.lock = nil
 	return err

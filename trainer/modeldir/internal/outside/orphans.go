@@ -1,14 +1,11 @@
-package modeldir
+package outside
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"aibox/internal/disk"
 	"aibox/sparsetable"
@@ -35,20 +32,21 @@ type Orphan struct {
 	// killed says that its run ended before it committed a model, so that none can
 	// name it.
 	killed bool
+	tables *Tables
 }
 
 // Orphans lists the directories of tables in dirs, which are entries of
 // sparse_table.dirs or directories of single tables, that no known model names and no run
 // is writing. models lists model directories; these, and those beside them, are known as
 // well.
-func Orphans(dirs, models []string) ([]Orphan, error) {
+func (t *Tables) Orphans(dirs, models []string) ([]Orphan, error) {
 	var all []Orphan
 	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
 		if err != nil {
 			return all, err
 		}
-		some, err := orphansOf(dir, models)
+		some, err := t.orphansOf(dir, models)
 		if all = append(all, some...); err != nil {
 			return all, err
 		}
@@ -58,8 +56,8 @@ func Orphans(dirs, models []string) ([]Orphan, error) {
 
 // orphansOf lists the orphans in one directory, or the directory itself if it is that of a
 // table.
-func orphansOf(dir string, models []string) ([]Orphan, error) {
-	table := placeName.MatchString(filepath.Base(dir)) && !disk.Gone(filepath.Join(dir, ownerName))
+func (t *Tables) orphansOf(dir string, models []string) ([]Orphan, error) {
+	table := placeName.MatchString(filepath.Base(dir)) && !disk.Gone(filepath.Join(dir, OwnerName))
 	inside := dir
 	if table {
 		inside = filepath.Dir(dir)
@@ -70,9 +68,9 @@ func orphansOf(dir string, models []string) ([]Orphan, error) {
 	}
 	defer parent.Close()
 	if !table {
-		return orphansIn(dir, models)
+		return t.orphansIn(dir, models)
 	}
-	o, err := orphanAt(dir, models)
+	o, err := t.orphanAt(dir, models)
 	if err != nil || o == nil {
 		return nil, err
 	}
@@ -81,7 +79,7 @@ func orphansOf(dir string, models []string) ([]Orphan, error) {
 }
 
 // orphansIn lists the orphans in one directory. REQUIRES: it is locked.
-func orphansIn(dir string, models []string) (all []Orphan, err error) {
+func (t *Tables) orphansIn(dir string, models []string) (all []Orphan, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -94,7 +92,7 @@ func orphansIn(dir string, models []string) (all []Orphan, err error) {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			continue
 		}
-		o, err := orphanAt(path, models)
+		o, err := t.orphanAt(path, models)
 		if err != nil {
 			return all, err
 		}
@@ -106,7 +104,7 @@ func orphansIn(dir string, models []string) (all []Orphan, err error) {
 }
 
 // orphanAt describes dir if it is an orphan, else it returns nil, also if a run is deleting it and it is gone by now.
-func orphanAt(dir string, models []string) (*Orphan, error) {
+func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	by, err := readOwner(dir)
 	if err != nil {
 		return nil, err
@@ -115,20 +113,20 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 	if running, err := isRunning(dir); running || err != nil {
 		return nil, err
 	}
-	if len(naming(dir, by, models...)) > 0 {
+	if len(t.naming(dir, by, models...)) > 0 {
 		return nil, nil
 	}
-	o := &Orphan{Dir: dir}
+	o := &Orphan{Dir: dir, tables: t}
 	if o.Bytes, o.Modified, err = disk.Usage(dir); err != nil || disk.Gone(dir) {
 		return nil, err
 	}
 	if by == nil {
-		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, because an earlier version made it: delete it by hand if no model names it in its "+placesName
+		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, because an earlier version made it: delete it by hand if no model names it in its "+PlacesName
 		return o, nil
 	}
 	o.ModelDir, o.Generation = by.ModelDir, by.Generation
 	gen := filepath.Join(by.ModelDir, by.Generation)
-	if lock, err := lockRemoving(gen); err != nil {
+	if lock, err := t.LockRemoving(gen); err != nil {
 		return nil, nil // a process still reads the model
 	} else if lock != nil {
 		defer lock.Close()
@@ -142,26 +140,6 @@ func orphanAt(dir string, models []string) (*Orphan, error) {
 		o.killed, o.Reason = true, "its run ended without a model"
 	}
 	return o, nil
-}
-
-// isRunning reports whether a run has the lock of dir. Who asks need only be able to read.
-func isRunning(dir string) (bool, error) {
-	lock, err := os.Open(filepath.Join(dir, lockName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer lock.Close()
-	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
-	case err == nil:
-		return false, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return true, nil
-	default:
-		return false, fmt.Errorf("locking %s: %w", dir, err)
-	}
 }
 
 // MayBeFreed reports whether Free may delete the directory.
@@ -180,7 +158,7 @@ func (o *Orphan) Free(models []string) error {
 
 // free does the work of Free. REQUIRES: the directory's parent is locked.
 func (o *Orphan) free(models []string) error {
-	now, err := orphanAt(o.Dir, models)
+	now, err := o.tables.orphanAt(o.Dir, models)
 	switch {
 	case err != nil:
 		return err
@@ -191,33 +169,9 @@ func (o *Orphan) free(models []string) error {
 	case now.Unknown || now.Undecided && !o.named:
 		return fmt.Errorf("%s is not deleted: %s", o.Dir, now.Reason)
 	}
-	err = freeTableDirs([]string{o.Dir})
+	err = Free([]string{o.Dir})
 	if errors.Is(err, sparsetable.ErrInUse) {
 		return fmt.Errorf("%s is not deleted: %w", o.Dir, err)
 	}
 	return err
 }
-
-// freeKilled frees the directories that killed runs, of this model directory or of
-// others, left in dir. Other orphans are left for people to decide on. REQUIRES: dir
-// is locked.
-func (w *Writer) freeKilled(dir string) {
-	orphans, err := orphansIn(dir, []string{w.dir})
-	if err != nil {
-		w.leftovers = append(w.leftovers, err)
-	}
-	for _, o := range orphans {
-		if !o.killed {
-			continue
-		}
-		if err := o.free([]string{w.dir}); err != nil {
-			w.leftovers = append(w.leftovers, err)
-		} else {
-			w.freed = append(w.freed, o)
-		}
-	}
-}
-
-// Freed lists the directories of killed runs that PlaceTable has found beside those of
-// this run and deleted.
-func (w *Writer) Freed() []Orphan { return w.freed }
