@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/internal/terminal"
@@ -16,7 +17,7 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-func tableVerifyCommand() *cli.Command {
+func verifycommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
 		Usage:     "read all of a table and list everything that is wrong",
@@ -32,34 +33,34 @@ Examples:
 
   aibox table verify model
   aibox table verify /mnt/ssd0/table --dir /mnt/ssd1/table --json`,
-		Flags:  foundTableFlags(jsonFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(cmdline.JSONFlag(), snapshotFlag()),
 		Action: tableVerify,
 	}
 }
 
-// faultsError says that a table has faults.
-type faultsError struct {
-	dir    string
-	faults int64
+// FaultsError says that a table has faults.
+type FaultsError struct {
+	Dir    string
+	Faults int64
 	// unnamed says that files are missing, which may be in a directory that was not
 	// named.
 	unnamed bool
-	// harmless says that all rows are there and right.
-	harmless bool
+	// Harmless says that all rows are there and right.
+	Harmless bool
 }
 
-func (e *faultsError) Error() string {
-	text := fmt.Sprintf("%s: the table is damaged: %s", e.dir, humanize.Count(e.faults, "fault"))
+func (e *FaultsError) Error() string {
+	text := fmt.Sprintf("%s: the table is damaged: %s", e.Dir, humanize.Count(e.Faults, "fault"))
 	if e.unnamed {
 		text += "\nFiles are missing. If the table has further directories, name them by --dir."
 	}
-	if e.harmless {
+	if e.Harmless {
 		text += "\nAll of its rows are there, as they were saved. Only copies of rows are damaged, which make opening the table faster."
 	}
 	return text
 }
 
-func (*faultsError) ErrorKind() errkind.Kind { return errkind.IO }
+func (*FaultsError) ErrorKind() errkind.Kind { return errkind.IO }
 
 func tableVerify(c *cli.Context) error {
 	found, err := onlyTable(c)
@@ -76,8 +77,8 @@ func tableVerify(c *cli.Context) error {
 	if !c.IsSet("snapshot") {
 		o.SnapshotID = 0 // all
 	}
-	log := newLogger(c)
-	progress, d := terminal.StartTask(consoleOf(c), log, "verifying", "rows", 0)
+	log := cmdline.NewLogger(c)
+	progress, d := terminal.StartTask(cmdline.ConsoleOf(c), log, "verifying", "rows", 0)
 	defer d.Stop()
 	faults := []sparsetable.Fault{}
 	report := func(f sparsetable.Fault) {
@@ -104,7 +105,7 @@ func tableVerify(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		err = printJSON(c.App.Writer, struct {
+		err = cmdline.PrintJSON(c.App.Writer, struct {
 			sparsetable.Verification
 			List []sparsetable.Fault `json:"fault_list"`
 		}{done, faults})
@@ -120,7 +121,7 @@ func tableVerify(c *cli.Context) error {
 	}
 	if err == nil && done.Faults > 0 {
 		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool { return f.Missing })
-		return &faultsError{dir: found.dir(), faults: done.Faults, unnamed: missing && found.model == nil}
+		return &FaultsError{Dir: found.dir(), Faults: done.Faults, unnamed: missing && found.model == nil}
 	}
 	return err
 }

@@ -1,12 +1,15 @@
-package main
+package tablecmd
 
 import (
 	"slices"
 
 	"github.com/urfave/cli/v2"
+
+	"aibox/cmd/aibox/internal/cmdline"
 )
 
-func tableCommand() *cli.Command {
+// Command is `aibox table` of a version of aibox.
+func Command(version string) *cli.Command {
 	return &cli.Command{
 		Name:  "table",
 		Usage: "inspect, verify and compact embedding tables, export and import their rows",
@@ -15,8 +18,8 @@ as DIR@N), by the job file of that model (with the --date and --set that it was 
 with), or by its own directory. If a table lies on several SSDs and belongs to no model, name it by its
 first directory, and name its other directories by --dir.`,
 		Subcommands: []*cli.Command{
-			tableStatsCommand(), tableGetCommand(), tableVerifyCommand(),
-			tableCompactCommand(), tableExportCommand(), tableImportCommand(), tableOrphansCommand(),
+			statscommand(), getcommand(), verifycommand(),
+			compactcommand(), exportcommand(version), importcommand(), orphanscommand(),
 		},
 	}
 }
@@ -32,12 +35,10 @@ func tableFlags(own ...cli.Flag) []cli.Flag {
 // foundTableFlags are the flags of the subcommands whose table may be named by a job
 // file, too.
 func foundTableFlags(own ...cli.Flag) []cli.Flag {
-	return tableFlags(slices.Concat(own, jobFlags())...)
+	return tableFlags(slices.Concat(own, cmdline.JobFlags())...)
 }
 
 // snapshotFlag chooses a snapshot.
 func snapshotFlag() cli.Flag {
 	return &cli.Uint64Flag{Name: "snapshot", Usage: "`ID` of the snapshot to read", DefaultText: "that of the model, or the newest"}
 }
-
-func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print JSON"} }

@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
 	"aibox/reader"
@@ -18,7 +19,7 @@ import (
 	"aibox/trainer/decay"
 )
 
-func tableGetCommand() *cli.Command {
+func getcommand() *cli.Command {
 	return &cli.Command{
 		Name:      "get",
 		Usage:     "show rows of a table",
@@ -34,13 +35,13 @@ Examples:
   aibox table get model user=4711 'city=São Paulo'
   aibox table get model 0xf543221dd275f9d3
   aibox table get /mnt/ssd0/table user=4711 --job job.yaml --json`,
-		Flags:  foundTableFlags(&cli.StringFlag{Name: "job", Usage: "the job `FILE` that says what the fields are"}, jsonFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(&cli.StringFlag{Name: "job", Usage: "the job `FILE` that says what the fields are"}, cmdline.JSONFlag(), snapshotFlag()),
 		Action: tableGet,
 	}
 }
 
-// rowReport is a row as get prints it.
-type rowReport struct {
+// RowReport is a row as get prints it.
+type RowReport struct {
 	Name     string  `json:"name"` // as asked for
 	Key      uint64  `json:"key,string"`
 	Found    bool    `json:"found"`
@@ -73,12 +74,12 @@ func tableGet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closeTable(newLogger(c), t)
+	defer closeTable(cmdline.NewLogger(c), t)
 	settled, err := found.settled(t)
 	if err != nil {
 		return err
 	}
-	var rows []rowReport
+	var rows []RowReport
 	for i, key := range keys { // one by one, because the keys of a Pull must differ
 		r, err := getRow(c, settled, names[i], key)
 		if err != nil {
@@ -87,7 +88,7 @@ func tableGet(c *cli.Context) error {
 		rows = append(rows, r)
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, rows)
+		return cmdline.PrintJSON(c.App.Writer, rows)
 	}
 	return printRows(c.App.Writer, found, rows)
 }
@@ -125,8 +126,8 @@ func parseKeys(c *cli.Context, found *foundTable, names []string) ([]uint64, err
 	return keys, nil
 }
 
-func getRow(c *cli.Context, t sparsetable.Table, name string, key uint64) (rowReport, error) {
-	r := rowReport{Name: name, Key: key}
+func getRow(c *cli.Context, t sparsetable.Table, name string, key uint64) (RowReport, error) {
+	r := RowReport{Name: name, Key: key}
 	ws, err := t.Pull(c.Context, []uint64{key}, sparsetable.PullLookup)
 	if err != nil {
 		return r, err
@@ -162,7 +163,7 @@ func floats(values []float32) []any {
 	return out
 }
 
-func printRows(w io.Writer, found *foundTable, rows []rowReport) error {
+func printRows(w io.Writer, found *foundTable, rows []RowReport) error {
 	var b bytes.Buffer
 	for i, r := range rows {
 		if i > 0 {

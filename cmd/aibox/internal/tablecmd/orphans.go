@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"bytes"
@@ -11,12 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/trainer/modeldir"
 )
 
-func tableOrphansCommand() *cli.Command {
+func orphanscommand() *cli.Command {
 	return &cli.Command{
 		Name:      "orphans",
 		Usage:     "list tables on SSDs that no model needs any more, and free them",
@@ -44,10 +45,10 @@ Examples:
   aibox table orphans /mnt/ssd0/tables /mnt/ssd1/tables
   aibox table orphans nightly.yaml --model /backup/model --free
   aibox table orphans --free /mnt/ssd0/tables/model-gen-000001-52fa`,
-		Flags: append(jobFlags(),
+		Flags: append(cmdline.JobFlags(),
 			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those whose model directory is unknown, and those whose model is not in its directory any more unless DIR names them"},
 			&cli.StringSliceFlag{Name: "model", Usage: "model directory `DIR`: its tables, and those of models beside it, are needed; may be repeated"},
-			jsonFlag(),
+			cmdline.JSONFlag(),
 		),
 		Action: tableOrphans,
 	}
@@ -64,11 +65,11 @@ func tableOrphans(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return cliargs.Errorf("%s: name a directory of sparse_table.dirs, or a job file; see `%[1]s --help`", cliargs.CommandPath(c))
 	}
-	dated, err := datedJob(c)
+	dated, err := cmdline.DatedJob(c)
 	if err != nil {
 		return err
 	}
-	models, err := pathFlags(c, dated, "model")
+	models, err := cmdline.PathFlags(c, dated, "model")
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func tableOrphans(c *cli.Context) error {
 	var dirs []string
 	jobs := 0
 	for _, path := range c.Args().Slice() {
-		if path, err = expand(c, dated, "the argument", path); err != nil {
+		if path, err = cmdline.Expand(c, dated, "the argument", path); err != nil {
 			return err
 		}
 		info, err := os.Stat(path)
@@ -93,7 +94,7 @@ func tableOrphans(c *cli.Context) error {
 			continue
 		}
 		jobs++
-		job, err := jobOfFlags(c, path)
+		job, err := cmdline.JobOfFlags(c, path)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func tableOrphans(c *cli.Context) error {
 		dirs, models = append(dirs, job.SparseTable.Dirs...), append(models, job.Output.ModelDir)
 	}
 	if jobs == 0 {
-		if _, err := datedAlone(c); err != nil {
+		if _, err := cmdline.DatedAlone(c); err != nil {
 			return err
 		}
 	}
@@ -126,7 +127,7 @@ func tableOrphans(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		err = printJSON(c.App.Writer, r)
+		err = cmdline.PrintJSON(c.App.Writer, r)
 	} else {
 		err = printOrphans(c, &r)
 	}

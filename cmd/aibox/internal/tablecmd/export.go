@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/rowfile"
@@ -14,7 +15,7 @@ import (
 	"aibox/reader/source"
 )
 
-func tableExportCommand() *cli.Command {
+func exportcommand(version string) *cli.Command {
 	return &cli.Command{
 		Name:      "export",
 		Usage:     "write a table's rows to a Parquet file",
@@ -33,9 +34,9 @@ Examples:
   aibox table export /mnt/ssd0/table --to hdfs:///backup/rows.parquet --memory 1GiB`,
 		Flags: foundTableFlags(
 			&cli.StringFlag{Name: "to", Usage: "output `FILE`, a path or hdfs://…, that ends in .parquet"},
-			snapshotFlag(), jsonFlag(),
+			snapshotFlag(), cmdline.JSONFlag(),
 		),
-		Action: tableExport,
+		Action: func(c *cli.Context) error { return tableExport(c, version) },
 	}
 }
 
@@ -46,7 +47,7 @@ type exportReport struct {
 	Rows int64  `json:"rows"`
 }
 
-func tableExport(c *cli.Context) (err error) {
+func tableExport(c *cli.Context, version string) (err error) {
 	if err := cliargs.NeedFlags(c, "to"); err != nil {
 		return err
 	}
@@ -59,17 +60,17 @@ func tableExport(c *cli.Context) (err error) {
 		return err
 	}
 	defer found.close()
-	if to, err = pathFlag(c, found.dated, "to"); err != nil {
+	if to, err = cmdline.PathFlag(c, found.dated, "to"); err != nil {
 		return err
 	}
-	log := newLogger(c)
+	log := cmdline.NewLogger(c)
 	t, err := found.open(c.Context)
 	if err != nil {
 		return err
 	}
 	defer closeTable(log, t)
 	sources := source.New(source.Options{Logger: log})
-	defer closeWith(log, "sources", sources)
+	defer cmdline.CloseWith(log, "sources", sources)
 	if err := sources.RefuseOverwrite(c.Context, found.dirs(), []string{to}); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func tableExport(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	progress, d := terminal.StartTask(consoleOf(c), log, "exporting", "rows", t.Stats().Rows)
+	progress, d := terminal.StartTask(cmdline.ConsoleOf(c), log, "exporting", "rows", t.Stats().Rows)
 	defer d.Stop()
 	r := exportReport{Dir: found.dir(), File: to}
 	err = rows.Scan(c.Context, func(key uint64, row []float32) error {
@@ -109,7 +110,7 @@ func tableExport(c *cli.Context) (err error) {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, r)
+		return cmdline.PrintJSON(c.App.Writer, r)
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(r.Rows, "row"), to)
 	return err

@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/terminal"
@@ -16,7 +17,7 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-func tableCompactCommand() *cli.Command {
+func compactcommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compact",
 		Usage:     "free the space that outdated data of a table on SSD take",
@@ -37,7 +38,7 @@ Examples:
 		Flags: foundTableFlags(
 			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave a file alone if less than this `SHARE` of it is outdated"},
 			&cli.BoolFlag{Name: "drop-older", Usage: "also drop all snapshots but the newest: they keep old files from being deleted"},
-			jsonFlag(),
+			cmdline.JSONFlag(),
 		),
 		Action: tableCompact,
 	}
@@ -77,14 +78,14 @@ func tableCompact(c *cli.Context) error {
 		if edit, err = found.model.Model.Edit(); err != nil {
 			return err
 		}
-		defer closeWith(newLogger(c), "the lock of the model directory", edit)
+		defer cmdline.CloseWith(cmdline.NewLogger(c), "the lock of the model directory", edit)
 	}
 	r, err := compactTable(c, found, edit)
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, r)
+		return cmdline.PrintJSON(c.App.Writer, r)
 	}
 	return printCompaction(c, r)
 }
@@ -111,7 +112,7 @@ func compactTable(c *cli.Context, found *foundTable, edit *modeldir.Edit) (r *co
 		}
 	}
 	r = &compactReport{Dir: found.dir(), Before: t.Stats(), Snapshot: opened.ID, DroppedSnapshots: []uint64{}}
-	progress, d := terminal.StartTask(consoleOf(c), newLogger(c), "compacting", "files", 0)
+	progress, d := terminal.StartTask(cmdline.ConsoleOf(c), cmdline.NewLogger(c), "compacting", "files", 0)
 	defer d.Stop()
 	if f, ok := t.(sparsetable.Flusher); ok {
 		r.FlushedRows = t.Stats().DirtyRows // the snapshot has them in delta files

@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"bytes"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
 	"aibox/sparsetable"
 )
 
-func tableStatsCommand() *cli.Command {
+func statscommand() *cli.Command {
 	return &cli.Command{
 		Name:      "stats",
 		Usage:     "show a table's size, how full its buckets are, and what it has done",
@@ -27,13 +28,13 @@ Examples:
 
   aibox table stats model
   aibox table stats --json /mnt/ssd0/table --dir /mnt/ssd1/table`,
-		Flags:  foundTableFlags(jsonFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(cmdline.JSONFlag(), snapshotFlag()),
 		Action: tableStats,
 	}
 }
 
-// tableReport is what stats prints as JSON.
-type tableReport struct {
+// StatsReport is what stats prints as JSON.
+type StatsReport struct {
 	Dir       string               `json:"dir"`
 	Model     string               `json:"model_dir,omitempty"`
 	Kind      string               `json:"kind"`
@@ -60,9 +61,9 @@ func tableStats(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closeTable(newLogger(c), t)
+	defer closeTable(cmdline.NewLogger(c), t)
 	st := t.Stats()
-	r := tableReport{Dir: found.dir(), Kind: found.options.Kind, Layout: t.Layout(), Rows: st.Rows, Memory: st.MemoryBytes}
+	r := StatsReport{Dir: found.dir(), Kind: found.options.Kind, Layout: t.Layout(), Rows: st.Rows, Memory: st.MemoryBytes}
 	if found.model != nil {
 		r.Model = found.model.Model.Dir
 	}
@@ -79,12 +80,12 @@ func tableStats(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, r)
+		return cmdline.PrintJSON(c.App.Writer, r)
 	}
 	return printTable(c.App.Writer, found, &r)
 }
 
-func printTable(w io.Writer, found *foundTable, r *tableReport) error {
+func printTable(w io.Writer, found *foundTable, r *StatsReport) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {

@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
@@ -45,8 +46,8 @@ func (t *foundTable) dirs() []string {
 	return []string{t.options.Dir}
 }
 
-// errNoTable is wrapped by errors about places without a table.
-var errNoTable = errkind.New(errkind.IO, "there is no table here")
+// ErrNoTable is wrapped by errors about places without a table.
+var ErrNoTable = errkind.New(errkind.IO, "there is no table here")
 
 // tableArgument returns the command's first argument, which names the table, and the
 // other arguments.
@@ -69,15 +70,15 @@ func onlyTable(c *cli.Context) (*foundTable, error) {
 // findTable finds the table that path names. The path is that of a model directory, a
 // job file or a directory of a table.
 func findTable(c *cli.Context, path string) (*foundTable, error) {
-	memory, err := bytesFlag(c, "memory")
+	memory, err := cmdline.BytesFlag(c, "memory")
 	if err != nil {
 		return nil, err
 	}
-	dated, err := datedJob(c)
+	dated, err := cmdline.DatedJob(c)
 	if err != nil {
 		return nil, err
 	}
-	if path, err = expand(c, dated, "the table", path); err != nil {
+	if path, err = cmdline.Expand(c, dated, "the table", path); err != nil {
 		return nil, err
 	}
 	t, err := lookForTable(c, dated, path)
@@ -91,7 +92,7 @@ func findTable(c *cli.Context, path string) (*foundTable, error) {
 		t.options.SnapshotID = id
 	}
 	t.options.MustExist = true
-	t.options.Logger = newLogger(c)
+	t.options.Logger = cmdline.NewLogger(c)
 	return t, nil
 }
 
@@ -107,7 +108,7 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 		if generation != 0 {
 			return nil, cliargs.Errorf("%s: %s: a generation is one of a model directory, and %s is a file", cliargs.CommandPath(c), path, modelDir)
 		}
-		job, err := jobOfFlags(c, path)
+		job, err := cmdline.JobOfFlags(c, path)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +122,7 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 		}
 		return t, nil
 	} else if c.String("job") == "" {
-		if _, err := datedAlone(c); err != nil {
+		if _, err := cmdline.DatedAlone(c); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +152,7 @@ func refuseUnusedSets(c *cli.Context, t *foundTable) error {
 // tableAt finds the table in a directory, which the command line names if named
 // is true.
 func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foundTable, error) {
-	more, err := pathFlags(c, dated, "dir")
+	more, err := cmdline.PathFlags(c, dated, "dir")
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 		if dir := filepath.Join(path, "table"); tableIn(dir) {
 			hint = fmt.Sprintf("; there is one in %s", dir)
 		}
-		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, errNoTable, hint)
+		return nil, fmt.Errorf("%s: %w: it holds no model (MODEL.json), and neither a table on SSD (catalog) nor one in memory (snapshot-*.rows)%s", path, ErrNoTable, hint)
 	}
 	if len(more) > 0 {
 		return nil, cliargs.Errorf("%s: --dir is for a table that belongs to no model; %s is a model directory, which says where its table is", cliargs.CommandPath(c), path)
@@ -208,7 +209,7 @@ func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
 		}
 	}
 	if rows != "" {
-		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog; one of the table's directories has it, so name all of them by --dir; a table whose catalog is lost cannot be read", path, errNoTable, rows)
+		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog; one of the table's directories has it, so name all of them by --dir; a table whose catalog is lost cannot be read", path, ErrNoTable, rows)
 	}
 	return nil, nil
 }
@@ -280,13 +281,13 @@ func (t *foundTable) close() {
 }
 
 // closeTable closes a table that was read.
-func closeTable(log *slog.Logger, t sparsetable.Table) { closeWith(log, "the table", t) }
+func closeTable(log *slog.Logger, t sparsetable.Table) { cmdline.CloseWith(log, "the table", t) }
 
 // schemaOf returns the schema by which a table's keys are computed: that of its model,
 // or of the job that --job names.
 func (t *foundTable) schemaOf(c *cli.Context) (*reader.Schema, error) {
 	if path := c.String("job"); path != "" {
-		job, err := jobOfFlags(c, path)
+		job, err := cmdline.JobOfFlags(c, path)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package main
+package tablecmd
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/rowfile"
@@ -18,7 +19,7 @@ import (
 	"aibox/sparsetable"
 )
 
-func tableImportCommand() *cli.Command {
+func importcommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
 		Usage:     "put rows of Parquet files into a table",
@@ -40,17 +41,17 @@ Examples:
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringFlag{Name: "kind", Usage: "`KIND` of a new table: ssd (default) or memory"},
 			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the exported table)"},
-			jsonFlag(),
-		), dateFlags()...),
+			cmdline.JSONFlag(),
+		), cmdline.DateFlags()...),
 		Action: tableImport,
 	}
 }
 
-// tableKinds are the values of --kind.
-var tableKinds = []string{sparsetable.KindSSD, sparsetable.KindMemory}
+// Kinds are the values of --kind.
+var Kinds = []string{sparsetable.KindSSD, sparsetable.KindMemory}
 
-// importReport is what import prints as JSON.
-type importReport struct {
+// ImportReport is what import prints as JSON.
+type ImportReport struct {
 	Dir      string   `json:"dir"`
 	Kind     string   `json:"kind"`
 	Files    []string `json:"files"`
@@ -65,7 +66,7 @@ func tableImport(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("kind") {
-		if err := cliargs.OneOf(c, "kind", tableKinds); err != nil {
+		if err := cliargs.OneOf(c, "kind", Kinds); err != nil {
 			return err
 		}
 	}
@@ -78,18 +79,18 @@ func tableImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dated, err := datedAlone(c)
+	dated, err := cmdline.DatedAlone(c)
 	if err != nil {
 		return err
 	}
-	if dir, err = expand(c, dated, "the table", dir); err != nil {
+	if dir, err = cmdline.Expand(c, dated, "the table", dir); err != nil {
 		return err
 	}
-	from, err := pathFlags(c, dated, "from")
+	from, err := cmdline.PathFlags(c, dated, "from")
 	if err != nil {
 		return err
 	}
-	more, err := pathFlags(c, dated, "dir")
+	more, err := cmdline.PathFlags(c, dated, "dir")
 	if err != nil {
 		return err
 	}
@@ -97,9 +98,9 @@ func tableImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	log := newLogger(c)
+	log := cmdline.NewLogger(c)
 	sources := source.New(source.Options{Logger: log})
-	defer closeWith(log, "sources", sources)
+	defer cmdline.CloseWith(log, "sources", sources)
 	var written []string // one file per directory stands for all that are written there
 	for _, d := range append([]string{dir}, more...) {
 		written = append(written, filepath.Join(d, "catalog"))
@@ -112,11 +113,11 @@ func tableImport(c *cli.Context) error {
 		return err
 	}
 	in := &rowFiles{ctx: c.Context, sources: sources, left: files}
-	defer closeWith(log, "input", in)
+	defer cmdline.CloseWith(log, "input", in)
 	if err := in.open(); err != nil { // before a table is made
 		return err
 	}
-	r := &importReport{Dir: dir, Kind: o.Kind}
+	r := &ImportReport{Dir: dir, Kind: o.Kind}
 	for _, f := range files {
 		r.Files = append(r.Files, f.URI)
 	}
@@ -124,7 +125,7 @@ func tableImport(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, r)
+		return cmdline.PrintJSON(c.App.Writer, r)
 	}
 	text := fmt.Sprintf("%s imported into %s, which has %d now", humanize.Count(r.Imported, "row"), dir, r.Rows)
 	if passed := r.Read - r.Imported; passed > 0 {
@@ -137,7 +138,7 @@ func tableImport(c *cli.Context) error {
 // importOptions returns the options of the table in dir and in more directories, or of
 // a new table there.
 func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Options, error) {
-	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: newLogger(c)}
+	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: cmdline.NewLogger(c)}
 	if exists(filepath.Join(dir, "MODEL.json")) {
 		return o, cliargs.Errorf("%s: %s is a model directory, whose table is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir)
 	}
@@ -168,13 +169,13 @@ func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Optio
 		}
 		o.SSD.Dirs = dirs
 	}
-	o.MemoryBytes, err = bytesFlag(c, "memory")
+	o.MemoryBytes, err = cmdline.BytesFlag(c, "memory")
 	return o, err
 }
 
 // importInto opens or makes the table and imports the rows. If it fails, it deletes
 // what it made.
-func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importReport) (err error) {
+func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *ImportReport) (err error) {
 	t, infos, undo, err := openForImport(c, o, in)
 	if undo != nil {
 		defer func() {
@@ -197,7 +198,7 @@ func importInto(c *cli.Context, o sparsetable.Options, in *rowFiles, r *importRe
 		return err
 	}
 	in.setFormat(want.Format)
-	progress, d := terminal.StartTask(consoleOf(c), o.Logger, "importing", "rows", 0)
+	progress, d := terminal.StartTask(cmdline.ConsoleOf(c), o.Logger, "importing", "rows", 0)
 	defer d.Stop()
 	in.each = func(read int64) { progress.SetDone(read) }
 	if o.Kind == sparsetable.KindSSD {

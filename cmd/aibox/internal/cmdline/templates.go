@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"strings"
@@ -12,22 +12,22 @@ import (
 // The functions in this file expand the templates of job files, such as {{date -1d}},
 // in paths on the command line.
 
-// dateFlags are the flags of commands without a job file: --set and --date, as for
-// datedAlone.
-func dateFlags() []cli.Flag {
+// DateFlags are the flags of commands without a job file: --set and --date, as for
+// DatedAlone.
+func DateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "set", Usage: "the time zone of {{date}}, as `timezone=NAME`"},
-		dateFlag(),
+		DateFlag(),
 	}
 }
 
-func dateFlag() cli.Flag {
+func DateFlag() cli.Flag {
 	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} stands for in paths of the command line and the job file, and from which the age of rows is counted (default: today, in the job's timezone or the system's)"}
 }
 
-// datedJob returns a job with nothing but a date, for a command that has no job file or
+// DatedJob returns a job with nothing but a date, for a command that has no job file or
 // has not read it yet. --set timezone=… applies to it.
-func datedJob(c *cli.Context) (*configs.Job, error) {
+func DatedJob(c *cli.Context) (*configs.Job, error) {
 	job, err := configs.Dated(configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
 	if err != nil {
 		return nil, cliargs.Errorf("%s: %v", cliargs.CommandPath(c), err)
@@ -35,19 +35,19 @@ func datedJob(c *cli.Context) (*configs.Job, error) {
 	return job, nil
 }
 
-// datedAlone returns the job of a command that gets no job file at all. Of --set it takes
+// DatedAlone returns the job of a command that gets no job file at all. Of --set it takes
 // timezone alone, because it has no use for other keys.
-func datedAlone(c *cli.Context) (*configs.Job, error) {
+func DatedAlone(c *cli.Context) (*configs.Job, error) {
 	for _, set := range c.StringSlice("set") {
 		if !strings.HasPrefix(strings.TrimSpace(set), "timezone=") {
 			return nil, cliargs.Errorf("%s: --set %s: without a job file, only timezone=NAME can be set", cliargs.CommandPath(c), set)
 		}
 	}
-	return datedJob(c)
+	return DatedJob(c)
 }
 
-// expand replaces the templates in an argument; where names it in errors.
-func expand(c *cli.Context, job *configs.Job, where, text string) (string, error) {
+// Expand replaces the templates in an argument; where names it in errors.
+func Expand(c *cli.Context, job *configs.Job, where, text string) (string, error) {
 	expanded, err := job.Expand(where, text)
 	if err != nil {
 		return "", cliargs.Errorf("%s: %v", cliargs.CommandPath(c), err)
@@ -55,16 +55,16 @@ func expand(c *cli.Context, job *configs.Job, where, text string) (string, error
 	return expanded, nil
 }
 
-// pathFlag returns the value of a flag that names a file or directory, with templates
+// PathFlag returns the value of a flag that names a file or directory, with templates
 // expanded.
-func pathFlag(c *cli.Context, job *configs.Job, name string) (string, error) {
-	return expand(c, job, "--"+name, c.String(name))
+func PathFlag(c *cli.Context, job *configs.Job, name string) (string, error) {
+	return Expand(c, job, "--"+name, c.String(name))
 }
 
-// pathFlags returns the values of a flag that names several files or directories.
-func pathFlags(c *cli.Context, job *configs.Job, name string) (paths []string, err error) {
+// PathFlags returns the values of a flag that names several files or directories.
+func PathFlags(c *cli.Context, job *configs.Job, name string) (paths []string, err error) {
 	for _, text := range c.StringSlice(name) {
-		path, err := expand(c, job, "--"+name, text)
+		path, err := Expand(c, job, "--"+name, text)
 		if err != nil {
 			return nil, err
 		}
