@@ -1,7 +1,6 @@
 package outside
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 
 	"aibox/internal/disk"
 	"aibox/sparsetable"
-	"aibox/trainer/modeldir/internal/faults"
 )
 
 // OwnerName is the file in a directory of a table that says whose it is.
@@ -29,28 +27,14 @@ type owner struct {
 
 // readOwner reads who owns dir; it returns nil without an error if that is not recorded.
 func readOwner(dir string) (*owner, error) {
-	path := filepath.Join(dir, OwnerName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	o := new(owner)
-	if err := json.Unmarshal(data, o); err != nil {
-		return nil, faults.Damaged(path, err.Error())
+	if found, err := readJSON(filepath.Join(dir, OwnerName), o); err != nil || !found {
+		return nil, err
 	}
 	return o, nil
 }
 
-func (o *owner) write(dir string) error {
-	data, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(filepath.Join(dir, OwnerName), append(data, '\n'))
-}
+func (o *owner) write(dir string) error { return writeJSON(filepath.Join(dir, OwnerName), o) }
 
 // Free deletes directories of one table. It deletes only files that belong to
 // a table, and fails if there are others.

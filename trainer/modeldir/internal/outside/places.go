@@ -1,11 +1,7 @@
 package outside
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 
@@ -26,16 +22,9 @@ var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
 // table is in the generation itself.
 func Dirs(gen string) ([]string, error) {
 	path := filepath.Join(gen, PlacesName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var p places
-	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, faults.Damaged(path, err.Error())
+	if found, err := readJSON(path, &p); err != nil || !found {
+		return nil, err
 	}
 	if len(p.Dirs) == 0 {
 		return nil, faults.Damaged(path, "it names no directory")

@@ -3,7 +3,6 @@ package outside
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,11 +102,7 @@ func (r *Run) make(dir string, all []string) error {
 
 // Record writes the list of the directories into the generation.
 func (r *Run) Record(dirs []string) error {
-	data, err := json.MarshalIndent(places{dirs}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(filepath.Join(r.model, r.gen, PlacesName), append(data, '\n'))
+	return writeJSON(filepath.Join(r.model, r.gen, PlacesName), places{dirs})
 }
 
 func (r *Run) writeOwner(dir string, all []string) error {
