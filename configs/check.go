@@ -6,6 +6,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"aibox/configs/internal/schema"
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // check looks for combinations of values that cannot work. A check is left out if
@@ -24,30 +28,20 @@ func (l *loader) check() {
 	l.checkGenerate()
 }
 
-// sound reports whether no fault was found in the paths, or in anything below them.
-func (l *loader) sound(paths ...string) bool {
-	for _, p := range paths {
-		if l.badBelow(p) {
-			return false
-		}
-	}
-	return true
-}
-
 func (l *loader) checkTraining() {
 	j := l.job
 	l.dropEarlyStopping()
-	if j.Training.EarlyStopping != nil && l.sound("data.eval") {
-		if len(j.Data.Eval) == 0 && j.Data.ValidationFraction == 0 && l.sound("data.validation_fraction") {
-			l.faultKey("training.early_stopping", "needs data that are not trained on: give data.validation_fraction, such as 0.1, or data.eval")
+	if j.Training.EarlyStopping != nil && l.Sound("data.eval") {
+		if len(j.Data.Eval) == 0 && j.Data.ValidationFraction == 0 && l.Sound("data.validation_fraction") {
+			l.FaultKey("training.early_stopping", "needs data that are not trained on: give data.validation_fraction, such as 0.1, or data.eval")
 		}
-		if j.Training.Epochs == 1 && l.sound("training.epochs") {
-			l.faultKey("training.early_stopping", "has no effect with epochs: 1; raise training.epochs or remove it")
+		if j.Training.Epochs == 1 && l.Sound("training.epochs") {
+			l.FaultKey("training.early_stopping", "has no effect with epochs: 1; raise training.epochs or remove it")
 		}
 	}
 	if g := j.Data.GroupBy; g != "" && l.columnsKnown() {
 		if names := l.columnNames(nil); !slices.Contains(names, g) {
-			l.faultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is not a feature can be listed with role: ignore", quote(g), suggest(g, names))
+			l.FaultAt("data.group_by", "%s is not in data.columns%s; a column of the files that is not a feature can be listed with role: ignore", nearest.Quote(g), nearest.Suggest(g, names))
 		}
 	}
 	l.checkDelimiters()
@@ -57,54 +51,54 @@ func (l *loader) checkTraining() {
 func (l *loader) dropEarlyStopping() {
 	const key = "training.early_stopping"
 	t := &l.job.Training
-	set := l.given["training.epochs"].set
-	if t.EarlyStopping == nil || t.Epochs != 1 || set == "" || !l.sound("training.epochs", key) {
+	set := l.Given["training.epochs"].Set
+	if t.EarlyStopping == nil || t.Epochs != 1 || set == "" || !l.Sound("training.epochs", key) {
 		return
 	}
-	for path := range l.given {
-		if strings.HasPrefix(path, key) && l.keys[path].set != "" {
+	for path := range l.Given {
+		if strings.HasPrefix(path, key) && l.Keys[path].Set != "" {
 			return
 		}
 	}
-	if !l.opts.Saved {
-		l.job.notes = append(l.job.notes, fmt.Sprintf("%s of the job file is left out: it has no effect with epochs: 1 (%s)", key, set))
+	if !l.Saved {
+		l.Notes = append(l.Notes, fmt.Sprintf("%s of the job file is left out: it has no effect with epochs: 1 (%s)", key, set))
 	}
 	t.EarlyStopping = nil
-	maps.DeleteFunc(l.given, func(path string, _ place) bool { return strings.HasPrefix(path, key) })
+	maps.DeleteFunc(l.Given, func(path string, _ yamltree.Place) bool { return strings.HasPrefix(path, key) })
 }
 
 func (l *loader) checkEngine() {
-	if e := l.job.Engine; e.Kind == "cpu" && e.Precision == "tf32" && l.sound("engine.kind", "engine.precision") {
-		l.faultKey("engine.precision", "tf32 is a number format of graphics processors; with engine.kind: cpu use float32 or bf16")
+	if e := l.job.Engine; e.Kind == "cpu" && e.Precision == "tf32" && l.Sound("engine.kind", "engine.precision") {
+		l.FaultKey("engine.precision", "tf32 is a number format of graphics processors; with engine.kind: cpu use float32 or bf16")
 	}
 }
 
 func (l *loader) checkDelimiters() {
 	d := l.job.Data.Delimiter
-	if d == "" && !l.sound("data.format") {
+	if d == "" && !l.Sound("data.format") {
 		return // the default depends on the format, which is faulty
 	}
-	if l.sound("data.format") && !slices.Contains(textFormats, l.job.Data.Format) {
+	if l.Sound("data.format") && !slices.Contains(textFormats, l.job.Data.Format) {
 		return
 	}
-	if l.sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
+	if l.Sound("data.delimiter") && (len(d) != 1 || strings.ContainsAny(d, "\"\r\n") || d[0] >= 0x80) {
 		hint := ""
 		if d == `\t` || d == "tab" || d == "TAB" {
-			hint = fmt.Sprintf("; a tab is written %s", written("data.delimiter", &node{place: l.given["data.delimiter"]}, `"\t"`))
+			hint = fmt.Sprintf("; a tab is written %s", schema.Instead("data.delimiter", l.Given["data.delimiter"], `"\t"`))
 		}
-		l.faultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end%s", quote(d), hint)
+		l.FaultAt("data.delimiter", "%s is not a delimiter: a delimiter is one ASCII character other than a quotation mark or a line end%s", nearest.Quote(d), hint)
 		return
 	}
 	for i, null := range l.job.Data.NullValues {
-		if p := fmt.Sprintf("data.null_values[%d]", i); strings.ContainsAny(null, d+"\r\n") && l.sound("data.delimiter", p) {
-			l.faultAt(p, "no cell can be %s, because it contains a delimiter or a line end", quote(null))
+		if p := fmt.Sprintf("data.null_values[%d]", i); strings.ContainsAny(null, d+"\r\n") && l.Sound("data.delimiter", p) {
+			l.FaultAt(p, "no cell can be %s, because it contains a delimiter or a line end", nearest.Quote(null))
 		}
 	}
 	for i, c := range l.job.Data.Columns {
 		for key, sep := range map[string]string{"separator": c.Separator, "weight_separator": c.WeightSeparator} {
 			p := columnPath(i, key)
-			if sep != "" && sep == d && l.sound("data.delimiter", p) {
-				l.faultAt(p, "%s already separates the columns of the file", quote(sep))
+			if sep != "" && sep == d && l.Sound("data.delimiter", p) {
+				l.FaultAt(p, "%s already separates the columns of the file", nearest.Quote(sep))
 			}
 		}
 	}
@@ -112,44 +106,44 @@ func (l *loader) checkDelimiters() {
 
 func (l *loader) checkHDFS() {
 	h := l.job.Data.HDFS
-	if !l.sound("data.hdfs") {
+	if !l.Sound("data.hdfs") {
 		return
 	}
 	if h.KerberosKeytab != "" && h.KerberosPrincipal == "" {
-		l.faultAt("data.hdfs.kerberos_keytab", "needs kerberos_principal, because a keytab may hold several principals")
+		l.FaultAt("data.hdfs.kerberos_keytab", "needs kerberos_principal, because a keytab may hold several principals")
 	}
 	if h.KerberosPrincipal != "" && h.KerberosKeytab == "" {
-		l.faultAt("data.hdfs.kerberos_principal", "has no effect without kerberos_keytab; a ticket cache holds its own principal")
+		l.FaultAt("data.hdfs.kerberos_principal", "has no effect without kerberos_keytab; a ticket cache holds its own principal")
 	}
 	if h.KerberosKeytab != "" && h.KerberosCCache != "" {
-		l.faultAt("data.hdfs.kerberos_ccache", "log in with the keytab or with the ticket cache: remove one of the two")
+		l.FaultAt("data.hdfs.kerberos_ccache", "log in with the keytab or with the ticket cache: remove one of the two")
 	}
 }
 
 // checkRemote checks the URI of a remote directory.
 func (l *loader) checkRemote(key, uri, what string) {
-	if scheme, _, ok := strings.Cut(uri, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.sound(key) {
-		l.faultAt(key, "%s: %s to hdfs:// or to a path", quote(uri), what)
+	if scheme, _, ok := strings.Cut(uri, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.Sound(key) {
+		l.FaultAt(key, "%s: %s to hdfs:// or to a path", nearest.Quote(uri), what)
 	}
 	local := strings.TrimPrefix(strings.Replace(uri, "file://localhost/", "file:///", 1), "file://")
-	if uri != "" && path.Clean(local) == path.Clean(l.job.Output.ModelDir) && l.sound(key, "output.model_dir") {
-		l.faultAt(key, "is the same directory as output.model_dir; name one on HDFS or on another machine")
+	if uri != "" && path.Clean(local) == path.Clean(l.job.Output.ModelDir) && l.Sound(key, "output.model_dir") {
+		l.FaultAt(key, "is the same directory as output.model_dir; name one on HDFS or on another machine")
 	}
 }
 
 func (l *loader) checkOutput() {
 	j := l.job
 	local := func(p, uri string) {
-		if strings.Contains(uri, "://") && l.sound(p) {
-			l.faultAt(p, "%s is not a local path; models are written to and read from local directories", quote(uri))
+		if strings.Contains(uri, "://") && l.Sound(p) {
+			l.FaultAt(p, "%s is not a local path; models are written to and read from local directories", nearest.Quote(uri))
 		}
 	}
 	local("output.model_dir", j.Output.ModelDir)
 	local("training.warm_start", j.Training.WarmStart)
-	if _, given := l.given["output.metrics"]; given {
+	if _, given := l.Given["output.metrics"]; given {
 		local("output.metrics", j.Output.Metrics)
 	}
-	if _, given := l.given["output.tensorboard"]; given {
+	if _, given := l.Given["output.tensorboard"]; given {
 		local("output.tensorboard", j.Output.TensorBoard)
 	}
 	l.checkRemote("output.remote", j.Output.Remote, "models are published")
@@ -157,26 +151,26 @@ func (l *loader) checkOutput() {
 	for i, dir := range j.SparseTable.Dirs {
 		p := fmt.Sprintf("sparse_table.dirs[%d]", i)
 		switch {
-		case !l.sound(p):
+		case !l.Sound(p):
 		case dir == "":
-			l.faultAt(p, "is empty; name a directory")
+			l.FaultAt(p, "is empty; name a directory")
 		case slices.ContainsFunc(j.SparseTable.Dirs[:i], func(d string) bool { return d != "" && path.Clean(d) == path.Clean(dir) }):
-			l.faultAt(p, "%s is given twice; each directory should be on an SSD of its own", quote(dir))
+			l.FaultAt(p, "%s is given twice; each directory should be on an SSD of its own", nearest.Quote(dir))
 		default:
 			local(p, dir)
 		}
 	}
-	if w := j.Training.WarmStart; w != "" && w != WarmStartLatest && l.sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
-		l.faultAt("training.warm_start", "is the same directory as output.model_dir: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as in %s", quote(path.Clean(w)+"@3"))
+	if w := j.Training.WarmStart; w != "" && w != WarmStartLatest && l.Sound("output.model_dir", "training.warm_start") && path.Clean(w) == path.Clean(j.Output.ModelDir) {
+		l.FaultAt("training.warm_start", "is the same directory as output.model_dir: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as in %s", nearest.Quote(path.Clean(w)+"@3"))
 	}
-	if t, m := j.Output.TensorBoard, j.Output.Metrics; t != "" && l.sound("output") && path.Clean(t) == path.Clean(m) {
-		l.faultAt("output.tensorboard", "is the same path as output.metrics")
+	if t, m := j.Output.TensorBoard, j.Output.Metrics; t != "" && l.Sound("output") && path.Clean(t) == path.Clean(m) {
+		l.FaultAt("output.tensorboard", "is the same path as output.metrics")
 	}
 }
 
 func (l *loader) checkGenerate() {
 	g := l.job.Generate
-	if g == nil || !l.sound("generate") {
+	if g == nil || !l.Sound("generate") {
 		return
 	}
 	names, fields := map[string]bool{}, 0
@@ -188,33 +182,24 @@ func (l *loader) checkGenerate() {
 				name = fmt.Sprintf("%s%d", f.Name, n+1)
 			}
 			if names[name] {
-				l.faultAt(fmt.Sprintf("generate.fields[%d].name", i), "field %s exists twice", quote(name))
+				l.FaultAt(fmt.Sprintf("generate.fields[%d].name", i), "field %s exists twice", nearest.Quote(name))
 				break
 			}
 			names[name] = true
 		}
 	}
-	if l.job.Data.Format == "criteo" && l.sound("data.format") {
+	if l.job.Data.Format == "criteo" && l.Sound("data.format") {
 		if fields != criteoSparse {
-			l.faultKey("generate.fields", "%d fields, but the Criteo format has %d", fields, criteoSparse)
+			l.FaultKey("generate.fields", "%d fields, but the Criteo format has %d", fields, criteoSparse)
 		}
 		if g.DenseColumns != criteoDense {
-			l.faultAt("generate.dense_columns", "%d dense columns, but the Criteo format has %d", g.DenseColumns, criteoDense)
+			l.FaultAt("generate.dense_columns", "%d dense columns, but the Criteo format has %d", g.DenseColumns, criteoDense)
 		}
 	}
 	if g.InteractionStrength > 0 && variedFields(g) < 2 {
-		l.faultAt("generate.interaction_strength", "%s needs two fields of more than one value", formatFloat(g.InteractionStrength))
+		l.FaultAt("generate.interaction_strength", "%s needs two fields of more than one value", yamltree.FormatFloat(g.InteractionStrength))
 	}
 	if g.LinearStrength > 0 && variedFields(g) == 0 && g.DenseColumns == 0 {
-		l.faultAt("generate.linear_strength", "%s needs a dense column or a field of more than one value", formatFloat(g.LinearStrength))
+		l.FaultAt("generate.linear_strength", "%s needs a dense column or a field of more than one value", yamltree.FormatFloat(g.LinearStrength))
 	}
-}
-
-// faultKey reports a fault at the key of path rather than at its value.
-func (l *loader) faultKey(path, format string, args ...any) {
-	at, ok := l.keys[path]
-	if !ok {
-		at = l.placeOf(path)
-	}
-	l.fault(at, path, format, args...)
 }

@@ -12,11 +12,11 @@ func columnPath(i int, key string) string { return fmt.Sprintf("data.columns[%d]
 // columnsKnown reports whether there is a schema without faults in its names, so
 // that a name which is not in it can be called unknown.
 func (l *loader) columnsKnown() bool {
-	if len(l.job.Data.Columns) == 0 || l.bad["data.columns"] || !l.sound("data.format") {
+	if len(l.job.Data.Columns) == 0 || l.Bad("data.columns") || !l.Sound("data.format") {
 		return false
 	}
 	for i := range l.job.Data.Columns {
-		if !l.sound(columnPath(i, "name"), columnPath(i, "role")) {
+		if !l.Sound(columnPath(i, "name"), columnPath(i, "role")) {
 			return false
 		}
 	}
@@ -33,31 +33,31 @@ func (l *loader) columnNames(pick func(c *Column) bool) []string {
 
 func (l *loader) checkColumns() {
 	d := &l.job.Data
-	if l.bad["data.columns"] {
+	if l.Bad("data.columns") {
 		return
 	}
 	if len(d.Columns) == 0 {
-		if !l.sound("data.format") {
+		if !l.Sound("data.format") {
 			return
 		}
-		l.faultKey("data.columns", "format %s needs the columns: a list such as [{name: click, role: label}, {name: user}, {name: price, role: dense}]", d.Format)
+		l.FaultKey("data.columns", "format %s needs the columns: a list such as [{name: click, role: label}, {name: user}, {name: price, role: dense}]", d.Format)
 		return
 	}
 	first := map[string]int{}
 	for i := range d.Columns {
 		c := &d.Columns[i]
-		if c.Name != "" && l.sound(columnPath(i, "name")) {
+		if c.Name != "" && l.Sound(columnPath(i, "name")) {
 			if _, dup := first[c.Name]; dup {
-				l.faultAt(columnPath(i, "name"), "column %s is listed twice", quote(c.Name))
+				l.FaultAt(columnPath(i, "name"), "column %s is listed twice", nearest.Quote(c.Name))
 			} else {
 				first[c.Name] = i
 			}
 		}
-		if c.Separator != "" && c.Separator == c.WeightSeparator && l.sound(columnPath(i, "separator"), columnPath(i, "weight_separator")) {
-			l.faultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", quote(c.Separator))
+		if c.Separator != "" && c.Separator == c.WeightSeparator && l.Sound(columnPath(i, "separator"), columnPath(i, "weight_separator")) {
+			l.FaultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", nearest.Quote(c.Separator))
 		}
 		if c.Missing == MissingIndicator && l.job.indicated(c) {
-			l.faultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that says where %s is empty cannot have it; write the number that stands for an empty cell, such as 0", quote(c.Name+".missing"), quote(c.Name))
+			l.FaultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that says where %s is empty cannot have it; write the number that stands for an empty cell, such as 0", nearest.Quote(c.Name+".missing"), nearest.Quote(c.Name))
 		}
 		l.checkTransforms(i, c)
 	}
@@ -71,13 +71,13 @@ func (l *loader) checkColumns() {
 	}
 	l.checkRoles()
 	if l.columnsKnown() && len(l.job.DenseColumns())+len(l.job.SparseColumns()) == 0 {
-		l.faultKey("data.columns", "no column is dense or sparse: there is nothing to learn from")
+		l.FaultKey("data.columns", "no column is dense or sparse: there is nothing to learn from")
 	}
 }
 
 func (l *loader) checkTransforms(i int, c *Column) {
 	p := columnPath(i, "transform")
-	if c.Role != "dense" && l.sound(columnPath(i, "role")) || !l.sound(p) {
+	if c.Role != "dense" && l.Sound(columnPath(i, "role")) || !l.Sound(p) {
 		return
 	}
 	standardized := false
@@ -85,9 +85,9 @@ func (l *loader) checkTransforms(i int, c *Column) {
 		at := fmt.Sprintf("%s[%d]", p, n)
 		switch {
 		case t.Kind == "bucketize" && n < len(c.Transform)-1:
-			l.faultAt(at, "bucketize must be the last step: it turns the number into a sparse feature")
+			l.FaultAt(at, "bucketize must be the last step: it turns the number into a sparse feature")
 		case t.Kind == "standardize" && t.Mean == nil && standardized:
-			l.faultAt(at, "only one standardize of a column can take mean and std from the data")
+			l.FaultAt(at, "only one standardize of a column can take mean and std from the data")
 		}
 		standardized = standardized || t.Kind == "standardize" && t.Mean == nil
 	}
@@ -101,17 +101,17 @@ func (l *loader) checkRoles() {
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		at := columnPath(i, "role")
-		if !l.sound(at) {
+		if !l.Sound(at) {
 			continue
 		}
 		switch c.Role {
 		case "label", "weight":
 			if d.Format == "libsvm" || d.Format == "libffm" {
-				l.faultAt(at, "in %s files the label is the first number of each line, and there are no weights: a column is dense, sparse or ignore", d.Format)
+				l.FaultAt(at, "in %s files the label is the first number of each line, and there are no weights: a column is dense, sparse or ignore", d.Format)
 				continue
 			}
 			if before, dup := marked[c.Role]; dup {
-				l.faultAt(at, "there can be only one %s column, and %s is one already", c.Role, quote(d.Columns[before].Name))
+				l.FaultAt(at, "there can be only one %s column, and %s is one already", c.Role, nearest.Quote(d.Columns[before].Name))
 				continue
 			}
 			marked[c.Role] = i
@@ -125,19 +125,19 @@ func (l *loader) checkCriteo() {
 		c := &l.job.Data.Columns[i]
 		at := columnPath(i, "role")
 		switch {
-		case c.Name == "" || !l.sound(columnPath(i, "name"), at):
+		case c.Name == "" || !l.Sound(columnPath(i, "name"), at):
 		case !slices.Contains(names, c.Name):
 			near := ""
 			if n := nearest.Name(c.Name, names); n != "" {
-				near = ": did you mean " + quote(n) + "?"
+				near = ": did you mean " + nearest.Quote(n) + "?"
 			}
-			l.faultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", quote(c.Name), near, criteoDense, criteoSparse)
+			l.FaultAt(columnPath(i, "name"), "%s is not a column of the Criteo format%s (label, I1 to I%d, C1 to C%d)", nearest.Quote(c.Name), near, criteoDense, criteoSparse)
 		case c.Name == "label" && c.Role != "label":
-			l.faultAt(at, "this column is the label of the Criteo format: its role must be label")
+			l.FaultAt(at, "this column is the label of the Criteo format: its role must be label")
 		case c.Name[0] == 'I' && c.Role != "dense" && c.Role != "sparse" && c.Role != "ignore":
-			l.faultAt(at, "%s is a number: its role must be dense, sparse or ignore", c.Name)
+			l.FaultAt(at, "%s is a number: its role must be dense, sparse or ignore", c.Name)
 		case c.Name[0] == 'C' && c.Role != "sparse" && c.Role != "ignore":
-			l.faultAt(at, "%s is a category: its role must be sparse or ignore", c.Name)
+			l.FaultAt(at, "%s is a category: its role must be sparse or ignore", c.Name)
 		}
 	}
 }
@@ -150,21 +150,21 @@ func (l *loader) checkRanges() {
 		c := &columns[i]
 		at := columnPath(i, "range")
 		switch {
-		case !l.sound(at):
+		case !l.Sound(at):
 		case c.Role == "ignore" && c.Range == nil:
 		case c.Range == nil:
-			l.faultAt(at, "is missing; give the first and last feature index of column %s, such as [1, 100]", quote(c.Name))
+			l.FaultAt(at, "is missing; give the first and last feature index of column %s, such as [1, 100]", nearest.Quote(c.Name))
 		case len(c.Range) != 2:
-			l.faultAt(at, "a range is two indices, the first and the last, such as [1, 100]; found %d", len(c.Range))
+			l.FaultAt(at, "a range is two indices, the first and the last, such as [1, 100]; found %d", len(c.Range))
 		case c.Range[0] > c.Range[1]:
-			l.faultAt(at, "the range ends before it begins")
+			l.FaultAt(at, "the range ends before it begins")
 		case c.Role == "dense" && c.Range[0] != c.Range[1]:
-			l.faultAt(at, "a dense column is one number and has one index, such as [%d, %d]", c.Range[0], c.Range[0])
+			l.FaultAt(at, "a dense column is one number and has one index, such as [%d, %d]", c.Range[0], c.Range[0])
 		default:
 			for before := range i {
 				b := columns[before].Range
 				if valid[before] && c.Range[0] <= b[1] && b[0] <= c.Range[1] {
-					l.faultAt(at, "overlaps the range [%d, %d] of column %s", b[0], b[1], quote(columns[before].Name))
+					l.FaultAt(at, "overlaps the range [%d, %d] of column %s", b[0], b[1], nearest.Quote(columns[before].Name))
 					break
 				}
 			}
@@ -179,18 +179,18 @@ func (l *loader) checkFields() {
 	for i := range l.job.Data.Columns {
 		c := &l.job.Data.Columns[i]
 		at := columnPath(i, "field")
-		if !l.sound(at) {
+		if !l.Sound(at) {
 			continue
 		}
 		if c.Field == nil && c.Role == "ignore" {
 			continue
 		}
 		if c.Field == nil {
-			l.faultAt(at, "is missing; give the field number of column %s in the LibFFM files", quote(c.Name))
+			l.FaultAt(at, "is missing; give the field number of column %s in the LibFFM files", nearest.Quote(c.Name))
 			continue
 		}
 		if other, dup := first[*c.Field]; dup {
-			l.faultAt(at, "field %d already belongs to column %s", *c.Field, quote(other))
+			l.FaultAt(at, "field %d already belongs to column %s", *c.Field, nearest.Quote(other))
 			continue
 		}
 		first[*c.Field] = c.Name
@@ -200,15 +200,15 @@ func (l *loader) checkFields() {
 // checkLabel checks that there is a label, and that data.label names it.
 func (l *loader) checkLabel() {
 	d := &l.job.Data
-	if !l.sound("data.label") {
+	if !l.Sound("data.label") {
 		return
 	}
-	_, given := l.given["data.label"]
+	_, given := l.Given["data.label"]
 	var rule LabelRule
 	if given {
 		var err error
 		if rule, err = ParseLabel(d.Label); err != nil {
-			l.faultAt("data.label", "%s", err.Error())
+			l.FaultAt("data.label", "%s", err.Error())
 			return
 		}
 	}
@@ -223,16 +223,16 @@ func (l *loader) checkLabel() {
 	}
 	if !given {
 		if len(labels) == 0 {
-			l.faultKey("data.columns", "no column has the role label")
+			l.FaultKey("data.columns", "no column has the role label")
 		}
 		return
 	}
 	switch {
 	case !slices.Contains(names, rule.Column):
-		l.faultAt("data.label", "%s is not a column%s", quote(rule.Column), suggest(rule.Column, names))
+		l.FaultAt("data.label", "%s is not a column%s", nearest.Quote(rule.Column), nearest.Suggest(rule.Column, names))
 	case len(labels) == 0:
-		l.faultAt("data.label", "column %s needs the role label, or it would be a feature as well", quote(rule.Column))
+		l.FaultAt("data.label", "column %s needs the role label, or it would be a feature as well", nearest.Quote(rule.Column))
 	case labels[0] != rule.Column:
-		l.faultAt("data.label", "names column %s, but the column of role label is %s", quote(rule.Column), quote(labels[0]))
+		l.FaultAt("data.label", "names column %s, but the column of role label is %s", nearest.Quote(rule.Column), nearest.Quote(labels[0]))
 	}
 }

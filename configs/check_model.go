@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"aibox/internal/nearest"
 )
 
 func (l *loader) checkModel() {
 	m := &l.job.Model
-	if !l.sound("model.kind") {
+	if !l.Sound("model.kind") {
 		return
 	}
-	if n := len(m.BottomLayers); m.Kind == "dlrm" && n > 0 && l.sound("model.bottom_layers", "model.embedding_dim") && m.BottomLayers[n-1] != m.EmbeddingDim {
-		l.faultAt(fmt.Sprintf("model.bottom_layers[%d]", n-1), "the last bottom layer is %d wide, but embedding_dim is %d: its output interacts with the embeddings, so both must be equal", m.BottomLayers[n-1], m.EmbeddingDim)
+	if n := len(m.BottomLayers); m.Kind == "dlrm" && n > 0 && l.Sound("model.bottom_layers", "model.embedding_dim") && m.BottomLayers[n-1] != m.EmbeddingDim {
+		l.FaultAt(fmt.Sprintf("model.bottom_layers[%d]", n-1), "the last bottom layer is %d wide, but embedding_dim is %d: its output interacts with the embeddings, so both must be equal", m.BottomLayers[n-1], m.EmbeddingDim)
 	}
 	if l.columnsKnown() {
 		l.checkPairs()
@@ -29,11 +31,11 @@ func (l *loader) checkPairs() {
 	dense := l.columnNames(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
 	switch {
 	case len(fields) == 0:
-		l.faultAt("model.kind", "%s needs at least one sparse column, but none of data.columns is sparse or bucketized", m.Kind)
+		l.FaultAt("model.kind", "%s needs at least one sparse column, but none of data.columns is sparse or bucketized", m.Kind)
 	case len(fields) == 1 && m.Kind == "fm":
-		l.faultAt("model.kind", "fm models pairs of sparse columns, but %s is the only one; lr is the model without pairs", quote(fields[0].Name))
+		l.FaultAt("model.kind", "fm models pairs of sparse columns, but %s is the only one; lr is the model without pairs", nearest.Quote(fields[0].Name))
 	case len(fields) == 1 && m.Kind == "dlrm" && len(dense) == 0:
-		l.faultAt("model.kind", "dlrm models pairs of columns, but %s is the only one", quote(fields[0].Name))
+		l.FaultAt("model.kind", "dlrm models pairs of columns, but %s is the only one", nearest.Quote(fields[0].Name))
 	}
 }
 
@@ -47,7 +49,7 @@ func (l *loader) checkTowers() {
 			continue
 		}
 		if slices.Contains(columns, c.Group) {
-			l.faultAt(columnPath(i, "group"), "%s is also the name of a column, so a tower that names it could mean either", quote(c.Group))
+			l.FaultAt(columnPath(i, "group"), "%s is also the name of a column, so a tower that names it could mean either", nearest.Quote(c.Group))
 		}
 		if !slices.Contains(groups, c.Group) {
 			groups = append(groups, c.Group)
@@ -58,7 +60,7 @@ func (l *loader) checkTowers() {
 	for i := range m.Towers {
 		t := &m.Towers[i]
 		if names[t.Name] {
-			l.faultAt(fmt.Sprintf("model.towers[%d].name", i), "there is already a tower %s", quote(t.Name))
+			l.FaultAt(fmt.Sprintf("model.towers[%d].name", i), "there is already a tower %s", nearest.Quote(t.Name))
 		}
 		names[t.Name] = true
 		in := map[string]bool{}
@@ -66,18 +68,18 @@ func (l *loader) checkTowers() {
 			at := fmt.Sprintf("model.towers[%d].dense[%d]", i, n)
 			isColumn, isGroup := slices.Contains(columns, name), slices.Contains(groups, name)
 			if !isColumn && !isGroup {
-				l.faultAt(at, "%s", l.notDense(name, append(slices.Clone(groups), columns...)))
+				l.FaultAt(at, "%s", l.notDense(name, append(slices.Clone(groups), columns...)))
 				continue
 			}
 			for _, c := range l.job.TowerColumns(&Tower{Dense: []string{name}}) {
 				if in[c] {
-					l.faultAt(at, "column %s is in this tower already", quote(c))
+					l.FaultAt(at, "column %s is in this tower already", nearest.Quote(c))
 				}
 				in[c], used[c] = true, true
 			}
 		}
 	}
-	if !l.sound("model.towers") {
+	if !l.Sound("model.towers") {
 		return
 	}
 	var left []string
@@ -87,7 +89,7 @@ func (l *loader) checkTowers() {
 		}
 	}
 	if len(left) > 0 {
-		l.faultKey("model.towers", "no tower takes the dense columns %s: add them to one, or give them the role ignore", strings.Join(left, ", "))
+		l.FaultKey("model.towers", "no tower takes the dense columns %s: add them to one, or give them the role ignore", strings.Join(left, ", "))
 	}
 }
 
@@ -98,9 +100,9 @@ func (l *loader) notDense(name string, candidates []string) string {
 			continue
 		}
 		if c.Bucketized() {
-			return fmt.Sprintf("column %s is bucketized, so it is a sparse feature: every tower sees its embedding", quote(name))
+			return fmt.Sprintf("column %s is bucketized, so it is a sparse feature: every tower sees its embedding", nearest.Quote(name))
 		}
-		return fmt.Sprintf("column %s has the role %s: towers take dense columns, and see every embedding anyway", quote(name), c.Role)
+		return fmt.Sprintf("column %s has the role %s: towers take dense columns, and see every embedding anyway", nearest.Quote(name), c.Role)
 	}
-	return fmt.Sprintf("%s is neither a dense column nor a group of them%s", quote(name), suggest(name, candidates))
+	return fmt.Sprintf("%s is neither a dense column nor a group of them%s", nearest.Quote(name), nearest.Suggest(name, candidates))
 }

@@ -1,5 +1,7 @@
 package configs
 
+import "aibox/configs/internal/yamltree"
+
 // checkOptimizers checks what holds all rows of the table back.
 func (l *loader) checkOptimizers() {
 	rows, linear := &l.job.Optimizer.Rows, l.job.Optimizer.Linear
@@ -10,25 +12,25 @@ func (l *loader) checkOptimizers() {
 	l.checkDecay("optimizer.linear", linear)
 	const exclude = "%s has %s, and each row has one of the two: give both optimizers the same of them"
 	switch {
-	case !l.sound("optimizer.rows", "optimizer.linear"):
+	case !l.Sound("optimizer.rows", "optimizer.linear"):
 	case rows.WeightDecay > 0 && linear.TableL2 > 0:
-		l.faultAt("optimizer.linear.table_l2", exclude, "optimizer.rows", "weight_decay")
+		l.FaultAt("optimizer.linear.table_l2", exclude, "optimizer.rows", "weight_decay")
 	case rows.TableL2 > 0 && linear.WeightDecay > 0:
-		l.faultAt("optimizer.linear.weight_decay", exclude, "optimizer.rows", "table_l2")
+		l.FaultAt("optimizer.linear.weight_decay", exclude, "optimizer.rows", "table_l2")
 	}
 }
 
 func (l *loader) checkDecay(path string, o *RowOptimizer) {
-	if !l.sound(path) {
+	if !l.Sound(path) {
 		return
 	}
 	if o.LearningRate*o.WeightDecay >= 1 {
-		l.faultAt(path+".weight_decay", "%s times the learning rate, %s, must be below 1: a step multiplies rows by 1 minus that", formatFloat(o.WeightDecay), formatFloat(o.LearningRate))
+		l.FaultAt(path+".weight_decay", "%s times the learning rate, %s, must be below 1: a step multiplies rows by 1 minus that", yamltree.FormatFloat(o.WeightDecay), yamltree.FormatFloat(o.LearningRate))
 	}
 	if o.LearningRate*o.TableL2 >= 1 {
-		l.faultAt(path+".table_l2", "%s times the learning rate, %s, must be below 1", formatFloat(o.TableL2), formatFloat(o.LearningRate))
+		l.FaultAt(path+".table_l2", "%s times the learning rate, %s, must be below 1", yamltree.FormatFloat(o.TableL2), yamltree.FormatFloat(o.LearningRate))
 	}
 	if o.WeightDecay > 0 && o.TableL2 > 0 {
-		l.faultAt(path+".table_l2", "weight_decay holds all rows back, too: give one of the two")
+		l.FaultAt(path+".table_l2", "weight_decay holds all rows back, too: give one of the two")
 	}
 }

@@ -10,15 +10,12 @@
 //
 //	text ──parse──> tree ──--set──> tree ──decode──> Job ──defaults──> Job ──check──> Job
 //
-// tree.go turns the YAML into nodes that know their position (anchors, aliases
-// and merge keys resolved); set.go applies the overrides of the command line
-// to the tree, so that they are checked like the rest; decode.go puts the nodes
-// into the structs of job.go and reports unknown keys, duplicates, wrong types
-// and values out of range; template.go expands dates and environment variables
-// in paths; defaults.go fills in what was not given and reports what was given
-// but has no effect; the check files look for combinations that cannot work.
-// Each step goes on after a fault, so that the user sees all of them. A check
-// whose input was faulty is left out: one mistake gives one message.
+// load.go goes through the steps. Package yamltree turns the YAML into nodes that know their position, and
+// applies the overrides of the command line to them, so that they are checked like the rest. Package schema
+// decodes the nodes into the structs of job.go by the table of keys, and fills in what was not given. Package
+// jobdate expands dates and environment variables in paths. The check files look for combinations that cannot
+// work. Each step goes on after a fault, so that the user sees all of them. A check whose input was faulty is
+// left out: one mistake gives one message.
 //
 // # One source of truth
 //

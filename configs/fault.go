@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"aibox/configs/internal/yamltree"
 	"aibox/internal/errkind"
 )
 
@@ -29,6 +30,18 @@ type Fault struct {
 
 // commandLine is the order of faults in flags, which stand before all others.
 const commandLine = -1
+
+// newFaults are faults of a file and of overrides of it.
+func newFaults(file string, faults []yamltree.Fault) []Fault {
+	out := make([]Fault, len(faults))
+	for i, f := range faults {
+		out[i] = Fault{File: file, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message, order: f.Order}
+		if f.Set != "" {
+			out[i].File, out[i].Line, out[i].Column = f.Set, 0, 0
+		}
+	}
+	return out
+}
 
 // Error prints the fault as a compiler does.
 func (f Fault) Error() string {

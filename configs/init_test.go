@@ -10,7 +10,7 @@ import (
 
 func TestInitLoadsForEveryModelAndFormat(t *testing.T) {
 	for _, model := range ModelKinds {
-		for _, format := range keyIndex["data.format"].Values {
+		for _, format := range table.Find("data.format").Values {
 			var b bytes.Buffer
 			if err := Init(&b, model, format); err != nil {
 				t.Fatal(err)

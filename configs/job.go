@@ -1,6 +1,10 @@
 package configs
 
-import "time"
+import (
+	"time"
+
+	"aibox/configs/internal/jobdate"
+)
 
 // Job is one training job, as Load returns it: defaults filled in, templates
 // expanded. A key that the job's kind of model, optimizer or format does not
@@ -33,7 +37,7 @@ type Job struct {
 	zone      string          // name of Date's time zone, even if Timezone is faulty
 	file      string          // the job file
 	plainName string          // Name as it was written
-	modelDir  datedText       // Output.ModelDir; nil if there is no date in it
+	modelDir  jobdate.Text    // Output.ModelDir; nil if there is no date in it
 	hourly    bool            // the job is not the same at all hours of Date
 	given     map[string]bool // paths that were in the job file or the overrides
 	notes     []string        // see Notes

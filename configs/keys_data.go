@@ -2,8 +2,10 @@ package configs
 
 import (
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"aibox/configs/internal/schema"
+	"aibox/configs/internal/yamltree"
 )
 
 var (
@@ -13,12 +15,12 @@ var (
 
 var topKeys = []Key{
 	{Path: "name", Meaning: "The name of the job in logs and summaries.", Template: true, Surroundings: true,
-		DefaultFrom: func(s scope) string {
-			return yamlText(strings.TrimSuffix(filepath.Base(s.job.file), filepath.Ext(s.job.file)))
+		DefaultFrom: func(s schema.Scope) string {
+			return yamltree.Text(strings.TrimSuffix(filepath.Base(jobOf(s).file), filepath.Ext(jobOf(s).file)))
 		}, DefaultNote: "the job file's name without its ending"},
 	{Path: "seed", Meaning: "Every random choice (new rows, weights, shuffling, dropout, sampling) is a function of this number.", Default: "1"},
 	{Path: "timezone", Tuning: true, Surroundings: true,
-		DefaultFrom: func(s scope) string { return yamlText(s.job.zone) }, DefaultNote: "the system's",
+		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(jobOf(s).zone) }, DefaultNote: "the system's",
 		Meaning: "The time zone of the job's date, such as UTC or Asia/Shanghai. {{date}}, --date and the age of rows are in it."},
 	{Path: "data", Meaning: "Where the examples are and how to read them."},
 	{Path: "model", Meaning: "The network."},
@@ -28,7 +30,7 @@ var topKeys = []Key{
 	{Path: "engine", Tuning: true, Meaning: "How the network is computed."},
 	{Path: "pipeline", Meaning: "Sizes of the three pipeline stages. Nothing here changes the model."},
 	{Path: "output", Meaning: "What is written, and where."},
-	{Path: "generate", Meaning: "The known model that `aibox generate` draws examples from. Training uses it for one thing only: for every format but criteo it gives the default of data.columns."},
+	{Path: "generate", Apart: true, Meaning: "The known model that `aibox generate` draws examples from. Training uses it for one thing only: for every format but criteo it gives the default of data.columns."},
 }
 
 var dataKeys = []Key{
@@ -41,45 +43,46 @@ var dataKeys = []Key{
 	{Path: "data.format", Required: true, Values: []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"},
 		Meaning: "Format of the files. criteo is tab-separated text without a header: a label, 13 integers and 26 categories."},
 	{Path: "data.compression", Default: "auto", Values: []string{"auto", "none", "gzip", "zstd", "snappy", "bzip2"}, Tuning: true,
-		When:    []When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
+		When:    []schema.When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
 		Meaning: "How the files are compressed. auto goes by the extension of each file's name (.gz, .gzip, .zst, .zstd, .sz, .snappy, .bz2)."},
-	{Path: "data.header", Default: "true", When: []When{{Path: "data.format", In: textFormats}},
+	{Path: "data.header", Default: "true", When: []schema.When{{Path: "data.format", In: textFormats}},
 		Meaning: "Whether the first line of each file names the columns. If it does not, data.columns must list every column of the files in order."},
-	{Path: "data.delimiter", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true,
-		DefaultFrom: func(s scope) string {
-			if s.job.Data.Format == "tsv" {
+	{Path: "data.delimiter", When: []schema.When{{Path: "data.format", In: textFormats}}, Tuning: true,
+		DefaultFrom: func(s schema.Scope) string {
+			if jobOf(s).Data.Format == "tsv" {
 				return `"\t"`
 			}
 			return `","`
 		}, DefaultNote: `"," for csv, tab for tsv`,
 		Meaning: "The character between two cells, which is one byte."},
-	{Path: "data.quoting", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true, Values: []string{"rfc4180", "none"},
-		DefaultFrom: func(s scope) string {
-			if s.job.Data.Format == "tsv" {
+	{Path: "data.quoting", When: []schema.When{{Path: "data.format", In: textFormats}}, Tuning: true, Values: []string{"rfc4180", "none"},
+		DefaultFrom: func(s schema.Scope) string {
+			if jobOf(s).Data.Format == "tsv" {
 				return "none"
 			}
 			return "rfc4180"
 		}, DefaultNote: "rfc4180 for csv, none for tsv",
 		Meaning: "What quotation marks mean. With rfc4180, a cell that begins with a quotation mark ends with one on the same line, and \"\" within it stands for one quotation mark. With none, quotation marks are ordinary characters, as in the text files of Hive."},
-	{Path: "data.null_values", When: []When{{Path: "data.format", In: textFormats}}, Tuning: true, NullIsText: true,
-		DefaultFrom: func(s scope) string {
-			if s.job.Data.Format == "tsv" {
+	{Path: "data.null_values", When: []schema.When{{Path: "data.format", In: textFormats}}, Tuning: true, NullIsText: true,
+		DefaultFrom: func(s schema.Scope) string {
+			if jobOf(s).Data.Format == "tsv" {
 				return `['\N', ""]`
 			}
 			return `[""]`
 		}, DefaultNote: `['\N', ""] for tsv, [""] for csv`,
 		Meaning: "Cells that mean a missing value. An empty cell always does, even if it is not listed here. A row without a label is bad, and a row without a weight has weight 1; a dense column gets the value of its key missing, and a sparse column gives no feature. In a cell of several values, each value is compared too."},
 	{Path: "data.columns",
+		Example:     "{name: C1, role: ignore}", // criteo needs no columns
 		DefaultFrom: defaultColumns, DefaultNote: "criteo: those of the format; other formats: those of the section `generate`, if there is one; libsvm without it: one column `features` with every index; otherwise required",
 		Meaning: "The schema. With a header, and in Parquet, columns of the files that are not listed are ignored. In csv, tsv and parquet a column that is not in the files can be the name of a directory around them, such as dt=2026-11-20, as Hive writes it. With criteo, list only the columns (label, I1 to I13, C1 to C26) whose role, transforms or space differ from the format's own."},
 	{Path: "data.label",
-		DefaultFrom: func(s scope) string {
-			if f := s.job.Data.Format; f == "libsvm" || f == "libffm" {
+		DefaultFrom: func(s schema.Scope) string {
+			if f := jobOf(s).Data.Format; f == "libsvm" || f == "libffm" {
 				return "label"
 			}
-			for _, c := range s.job.Data.Columns {
+			for _, c := range jobOf(s).Data.Columns {
 				if c.Role == "label" {
-					return yamlText(c.Name)
+					return yamltree.Text(c.Name)
 				}
 			}
 			return ""
@@ -102,7 +105,7 @@ var dataKeys = []Key{
 	{Path: "data.quarantine_rows", Default: "1000", Range: "[0,1e9]", Tuning: true,
 		Meaning: "At most this many bad rows are written to the quarantine file in the model directory, each with its place and the reason. The file can be read by its owner alone. Log and errors quote at most 60 bytes of a cell. 0 keeps the text of rows out of them, too, for data that must not appear there."},
 	{Path: "data.max_line_bytes", Default: "1MiB", Range: "[64,134217728]", Tuning: true,
-		When:    []When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
+		When:    []schema.When{{Path: "data.format", In: []string{"criteo", "csv", "tsv", "libsvm", "libffm"}}},
 		Meaning: "A line longer than this is a bad row. If a line is longer than twice this, as a hole of zeros in a file is, its bytes also count as lost data (see max_lost_fraction)."},
 
 	{Path: "data.hdfs", Meaning: "The HDFS client. Its name services, security and other settings come from core-site.xml and hdfs-site.xml.", Tuning: true},
@@ -120,18 +123,18 @@ var dataKeys = []Key{
 var columnKeys = []Key{
 	{Path: "data.columns[].name", Required: true, Meaning: "Name of the column: the one in the header, or any name if there is no header."},
 	{Path: "data.columns[].role", Values: []string{"label", "dense", "sparse", "weight", "ignore"},
-		DefaultFrom: func(s scope) string {
-			return defaultRole(s.job.Data.Format, s.parent.Addr().Interface().(*Column).Name)
+		DefaultFrom: func(s schema.Scope) string {
+			return defaultRole(jobOf(s).Data.Format, columnOf(s).Name)
 		},
-		DefaultNote: "sparse; criteo: the role that the format gives it",
-		Meaning:     "label is what is predicted; dense is a number; sparse is one category or several, which have embeddings; weight is the weight of the example; ignore leaves the column out."},
+		DefaultNote: "sparse; criteo: the role that the format gives it", DefaultNeeds: "data.format",
+		Meaning: "label is what is predicted; dense is a number; sparse is one category or several, which have embeddings; weight is the weight of the example; ignore leaves the column out."},
 	{Path: "data.columns[].missing", Values: []string{MissingIndicator}, Range: "(-inf,inf)",
 		DefaultFrom: defaultMissing, DefaultNote: "indicator; libsvm, libffm: 0",
-		When:    []When{{Path: ".role", In: []string{"dense"}}, {Only: usesMissing, Note: "no bucketize"}},
+		When:    []schema.When{{Path: ".role", In: []string{"dense"}}, {Only: usesMissing, Note: "no bucketize"}},
 		Meaning: "Value of the feature if the cell is empty. Transforms are not applied to it. With indicator it is 0, and a further dense feature of the model, called NAME.missing, is 1 for empty cells and 0 for others, so that a missing value is not taken for the number in its place. In libsvm and libffm what a line does not list is usually 0, and not missing. Empty cells of sparse and bucketized columns give no feature."},
-	{Path: "data.columns[].transform", When: []When{{Path: ".role", In: []string{"dense"}}},
-		DefaultFrom: func(s scope) string {
-			if s.job.Data.Format == "criteo" {
+	{Path: "data.columns[].transform", When: []schema.When{{Path: ".role", In: []string{"dense"}}},
+		DefaultFrom: func(s schema.Scope) string {
+			if jobOf(s).Data.Format == "criteo" {
 				return "[log1p]"
 			}
 			return "[]"
@@ -146,26 +149,26 @@ var columnKeys = []Key{
 	{Path: "data.columns[].transform[].clip.max", Range: "(-inf,inf)", Meaning: "Largest value."},
 	{Path: "data.columns[].transform[].bucketize", Meaning: "Turn the number into a sparse feature: the number of boundaries that are less than or equal to it. It must be the last transform."},
 	{Path: "data.columns[].transform[].bucketize.boundaries", Required: true, MinItems: 1, Range: "(-inf,inf)", Meaning: "The boundaries, in ascending order."},
-	{Path: "data.columns[].separator", Default: `""`, When: []When{{Path: ".role", In: []string{"sparse"}}, {Path: "data.format", In: tableFormats}},
+	{Path: "data.columns[].separator", Default: `""`, When: []schema.When{{Path: ".role", In: []string{"sparse"}}, {Path: "data.format", In: tableFormats}},
 		Meaning: "Text that separates several values in a cell, such as \"|\". Empty means one value per cell. Lists in Parquet need none."},
-	{Path: "data.columns[].weight_separator", Default: `""`, When: []When{{Path: ".role", In: []string{"sparse"}}, {Path: "data.format", In: tableFormats}},
+	{Path: "data.columns[].weight_separator", Default: `""`, When: []schema.When{{Path: ".role", In: []string{"sparse"}}, {Path: "data.format", In: tableFormats}},
 		Meaning: "Text between a value and its weight: with \":\", action:0.5 is the value action with weight 0.5. Empty means that there are no weights."},
-	{Path: "data.columns[].space", When: []When{{Only: usesSpace, Note: "role sparse, or dense with bucketize"}},
-		DefaultFrom: func(s scope) string { return yamlText(s.parent.Addr().Interface().(*Column).Name) }, DefaultNote: "the column's name",
+	{Path: "data.columns[].space", When: []schema.When{{Only: usesSpace, Note: "role sparse, or dense with bucketize"}},
+		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(columnOf(s).Name) }, DefaultNote: "the column's name",
 		Meaning: "Embedding space. In columns of the same space, equal values share one embedding."},
-	{Path: "data.columns[].pooling", Values: []string{"sum", "mean"}, DefaultNote: "that of model.pooling", When: []When{{Path: ".role", In: []string{"sparse"}}},
+	{Path: "data.columns[].pooling", Values: []string{"sum", "mean"}, DefaultNote: "that of model.pooling", When: []schema.When{{Path: ".role", In: []string{"sparse"}}},
 		Meaning: "How the embeddings of several values in a cell are combined into one: sum or mean."},
-	{Path: "data.columns[].range", When: []When{{Path: "data.format", In: []string{"libsvm"}}}, Range: "[0,inf)",
-		DefaultFrom: func(s scope) string {
-			if len(s.job.Data.Columns) == 1 && s.job.Data.Columns[0].Role == "sparse" {
+	{Path: "data.columns[].range", When: []schema.When{{Path: "data.format", In: []string{"libsvm"}}}, Range: "[0,inf)",
+		DefaultFrom: func(s schema.Scope) string {
+			if len(jobOf(s).Data.Columns) == 1 && jobOf(s).Data.Columns[0].Role == "sparse" {
 				return everyIndex
 			}
 			return ""
 		}, DefaultNote: "every index, where there is a single sparse column",
 		Meaning: "LibSVM: the first and the last feature index of the column. A dense column has a single index, such as [7, 7]. The values of a sparse column are weights."},
-	{Path: "data.columns[].field", When: []When{{Path: "data.format", In: []string{"libffm"}}}, Range: "[0,1e6]",
+	{Path: "data.columns[].field", When: []schema.When{{Path: "data.format", In: []string{"libffm"}}}, Range: "[0,1e6]",
 		Meaning: "LibFFM: the field number. Fields that belong to no column are ignored."},
-	{Path: "data.columns[].group", Default: `""`, When: []When{{Path: ".role", In: []string{"dense"}}},
+	{Path: "data.columns[].group", Default: `""`, When: []schema.When{{Path: ".role", In: []string{"dense"}}},
 		Meaning: "Name of the group of dense features that the column belongs to. A tower of the aibox model can take the whole group by this name."},
 }
 
@@ -179,34 +182,26 @@ const MissingIndicator = "indicator"
 // its format has empty cells, also if the data happen to have none: the model then is the
 // same for every night's data, and a feature that is always 0 does not change it. It has none
 // if the data bring a column of that name.
-func defaultMissing(s scope) string {
-	if f := s.job.Data.Format; f == "libsvm" || f == "libffm" || s.job.indicated(s.parent.Addr().Interface().(*Column)) {
+func defaultMissing(s schema.Scope) string {
+	if f := jobOf(s).Data.Format; f == "libsvm" || f == "libffm" || jobOf(s).indicated(columnOf(s)) {
 		return "0"
 	}
 	return MissingIndicator
 }
 
 // usesMissing is the condition of data.columns[].missing.
-func usesMissing(s scope) string {
-	if s.parent.Addr().Interface().(*Column).Bucketized() {
+func usesMissing(s schema.Scope) string {
+	if columnOf(s).Bucketized() {
 		return "an empty cell of a bucketized column gives no feature"
 	}
 	return ""
 }
 
 // usesSpace is the condition of data.columns[].space.
-func usesSpace(s scope) string {
-	c := s.parent.Addr().Interface().(*Column)
+func usesSpace(s schema.Scope) string {
+	c := columnOf(s)
 	if c.Role == "sparse" || c.Role == "" || c.Bucketized() {
 		return ""
 	}
 	return "a column of role " + c.Role + " has no embeddings"
-}
-
-// yamlText writes s as a YAML scalar that is read back as the same text.
-func yamlText(s string) string {
-	if isPlain(s) {
-		return s
-	}
-	return strconv.Quote(s)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"aibox/configs/internal/schema"
 )
 
 // ModelKinds are the models of the zoo.
@@ -19,37 +21,37 @@ var (
 var modelKeys = []Key{
 	{Path: "model.kind", Required: true, Values: ModelKinds,
 		Meaning: "aibox has the towers of the paper; dlrm has dot-product interactions; dcn and dcn_v2 have cross networks; fm is a factorization machine and lr logistic regression; the others are wide_deep and deepfm."},
-	{Path: "model.embedding_dim", Default: "16", Range: "[1,4096]", When: []When{{Path: "model.kind", In: embeddedKinds}},
+	{Path: "model.embedding_dim", Default: "16", Range: "[1,4096]", When: []schema.When{{Path: "model.kind", In: embeddedKinds}},
 		Meaning: "Width of every embedding."},
 	{Path: "model.bottom_layers", Range: "[1,65536]", MinItems: 1,
-		When:        []When{{Path: "model.kind", In: []string{"dlrm"}}, {Only: needsDense, Note: "some column is dense"}},
-		DefaultFrom: func(s scope) string { return fmt.Sprintf("[64, %d]", s.job.Model.EmbeddingDim) }, DefaultNote: "[64, embedding_dim]",
+		When:        []schema.When{{Path: "model.kind", In: []string{"dlrm"}}, {Only: needsDense, Note: "some column is dense"}},
+		DefaultFrom: func(s schema.Scope) string { return fmt.Sprintf("[64, %d]", jobOf(s).Model.EmbeddingDim) }, DefaultNote: "[64, embedding_dim]",
 		Meaning: "Widths of the layers of the network over the dense features. The last must equal embedding_dim, because its output interacts with the embeddings."},
-	{Path: "model.hidden_layers", Default: "[128, 64]", Range: "[1,65536]", MinItems: 1, When: []When{{Path: "model.kind", In: hiddenKinds}},
+	{Path: "model.hidden_layers", Default: "[128, 64]", Range: "[1,65536]", MinItems: 1, When: []schema.When{{Path: "model.kind", In: hiddenKinds}},
 		Meaning: "Widths of the hidden layers of the deep network, which in dlrm is the top network. The output layer of width 1 comes after them."},
-	{Path: "model.cross_layers", Default: "3", Range: "[1,64]", When: []When{{Path: "model.kind", In: crossKinds}},
+	{Path: "model.cross_layers", Default: "3", Range: "[1,64]", When: []schema.When{{Path: "model.kind", In: crossKinds}},
 		Meaning: "Number of cross layers."},
-	{Path: "model.cross_rank", Default: "0", Range: "[0,65536]", When: []When{{Path: "model.kind", In: []string{"dcn_v2"}}},
+	{Path: "model.cross_rank", Default: "0", Range: "[0,65536]", When: []schema.When{{Path: "model.kind", In: []string{"dcn_v2"}}},
 		Meaning: "Rank of the cross matrices, each of which is then the product of two thin ones. 0 means full matrices."},
-	{Path: "model.structure", Default: "parallel", Values: []string{"parallel", "stacked"}, When: []When{{Path: "model.kind", In: crossKinds}},
+	{Path: "model.structure", Default: "parallel", Values: []string{"parallel", "stacked"}, When: []schema.When{{Path: "model.kind", In: crossKinds}},
 		Meaning: "With parallel, the outputs of the cross network and the deep network are concatenated. With stacked, the output of the cross network is the input of the deep network."},
-	{Path: "model.towers", When: []When{{Path: "model.kind", In: []string{"aibox"}}}, MinItems: 1,
+	{Path: "model.towers", Whole: true, When: []schema.When{{Path: "model.kind", In: []string{"aibox"}}}, MinItems: 1,
 		DefaultFrom: defaultTowers, DefaultNote: "one tower per group of dense columns, in order of first appearance; the columns without a group form the last tower, tower1",
 		Meaning: "The towers, in order. Each takes all embeddings and one group of dense features, and passes its first and last hidden layers on to the next tower."},
-	{Path: "model.towers[].name", DefaultFrom: func(s scope) string { return fmt.Sprintf("tower%d", lastIndex(s.path)+1) }, DefaultNote: "tower1, tower2, …",
+	{Path: "model.towers[].name", DefaultFrom: func(s schema.Scope) string { return fmt.Sprintf("tower%d", s.Index()+1) }, DefaultNote: "tower1, tower2, …",
 		Meaning: "Name of the tower. A warm start matches towers by name."},
 	{Path: "model.towers[].dense", Default: "[]", Meaning: "Dense features of the tower: names of columns, or of groups of columns."},
 	{Path: "model.towers[].layers", Default: "[128, 64]", Range: "[1,65536]", MinItems: 1, Meaning: "Widths of the tower's hidden layers."},
 	{Path: "model.dense_vectors", Default: "false", Tuning: true,
-		When:    []When{{Path: "model.kind", In: []string{"fm", "deepfm"}}, {Only: needsDense, Note: "some column is dense"}},
+		When:    []schema.When{{Path: "model.kind", In: []string{"fm", "deepfm"}}, {Only: needsDense, Note: "some column is dense"}},
 		Meaning: "Whether dense features take part in the interactions of the factorization machine: each has a vector of its own, which is multiplied by the feature."},
-	{Path: "model.activation", Default: "relu", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
+	{Path: "model.activation", Default: "relu", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []schema.When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Activation function of the hidden layers."},
-	{Path: "model.embedding_activation", Default: "identity", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []When{{Path: "model.kind", In: []string{"aibox"}}}, Tuning: true, Later: true,
+	{Path: "model.embedding_activation", Default: "identity", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []schema.When{{Path: "model.kind", In: []string{"aibox"}}}, Tuning: true, Later: true,
 		Meaning: "Activation function of the pooled embeddings. It is relu in the paper; but behind relu a value that has become negative gets no gradient any more, so most values die in training. Models of versions without this key have that of the hidden layers."},
-	{Path: "model.dropout", Default: "0", Range: "[0,1)", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
+	{Path: "model.dropout", Default: "0", Range: "[0,1)", When: []schema.When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Share of the hidden units that are dropped in training."},
-	{Path: "model.batch_norm", Default: "false", When: []When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
+	{Path: "model.batch_norm", Default: "false", When: []schema.When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Whether hidden layers have batch normalization."},
 	{Path: "model.initial_bias", Default: "auto", Values: []string{"auto"}, Range: "[-50,50]", Tuning: true,
 		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, negative_sampling applies, and half an example of mean weight is added to either class. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model, shifted if data.negative_sampling is another."},
@@ -62,7 +64,7 @@ var linearKinds = []string{"fm", "wide_deep", "deepfm"}
 
 // linearKeys are the keys of optimizer.linear: those of optimizer.rows.
 func linearKeys() []Key {
-	keys := []Key{{Path: "optimizer.linear", Tuning: true, When: []When{{Path: "model.kind", In: linearKinds}},
+	keys := []Key{{Path: "optimizer.linear", Tuning: true, When: []schema.When{{Path: "model.kind", In: linearKinds}},
 		Meaning: "Optimizer of the linear weights, those of embedding rows and those of dense features, with the keys of optimizer.rows. Without it, optimizer.rows and optimizer.dense are also theirs. In the paper of wide_deep it is ftrl with an L1 penalty. The bias belongs to the dense network."}}
 	for _, k := range optimizerKeys {
 		rest, ok := strings.CutPrefix(k.Path, "optimizer.rows.")
@@ -75,8 +77,8 @@ func linearKeys() []Key {
 			k.When[i].Path = ".kind"
 		}
 		if rest == "learning_rate" {
-			k.DefaultFrom = func(s scope) string {
-				if s.parent.Addr().Interface().(*RowOptimizer).Kind == "adam" {
+			k.DefaultFrom = func(s schema.Scope) string {
+				if s.Parent.Addr().Interface().(*RowOptimizer).Kind == "adam" {
 					return "0.001"
 				}
 				return "0.05"
@@ -92,8 +94,8 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.dense", Meaning: "Optimizer of the dense network."},
 	{Path: "optimizer.dense.kind", Default: "adam", Values: []string{"sgd", "momentum", "adagrad", "adam", "adamw"}, Meaning: "Kind of optimizer."},
 	{Path: "optimizer.dense.learning_rate", Range: "(0,1000]",
-		DefaultFrom: func(s scope) string {
-			if strings.HasPrefix(s.job.Optimizer.Dense.Kind, "adam") && slices.Contains(deepKinds, s.job.Model.Kind) {
+		DefaultFrom: func(s schema.Scope) string {
+			if strings.HasPrefix(jobOf(s).Optimizer.Dense.Kind, "adam") && slices.Contains(deepKinds, jobOf(s).Model.Kind) {
 				return "0.001"
 			}
 			return "0.01"
@@ -113,11 +115,11 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.rows.kind", Default: "adagrad", Values: []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"},
 		Meaning: "Kind of optimizer. rowwise_adagrad keeps one number of state per row instead of one per value; ftrl makes weights sparse."},
 	{Path: "optimizer.rows.learning_rate", Range: "(0,1000]",
-		DefaultFrom: func(s scope) string {
-			switch kind := s.job.Optimizer.Rows.Kind; {
+		DefaultFrom: func(s schema.Scope) string {
+			switch kind := jobOf(s).Optimizer.Rows.Kind; {
 			case kind == "adam":
 				return "0.001"
-			case strings.HasSuffix(kind, "adagrad") && s.job.Model.Kind == "lr":
+			case strings.HasSuffix(kind, "adagrad") && jobOf(s).Model.Kind == "lr":
 				return "0.1"
 			}
 			return "0.05"
@@ -145,19 +147,21 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.schedule.floor", Default: "0", Range: "[0,1]", When: scheduleKinds("linear", "cosine", "exponential", "inverse_sqrt"), Meaning: "Smallest multiplier after the warm-up."},
 }
 
-func denseKinds(kinds ...string) []When {
-	return []When{{Path: "optimizer.dense.kind", In: kinds}}
+func denseKinds(kinds ...string) []schema.When {
+	return []schema.When{{Path: "optimizer.dense.kind", In: kinds}}
 }
 
-func rowKinds(kinds ...string) []When { return []When{{Path: "optimizer.rows.kind", In: kinds}} }
+func rowKinds(kinds ...string) []schema.When {
+	return []schema.When{{Path: "optimizer.rows.kind", In: kinds}}
+}
 
-func scheduleKinds(kinds ...string) []When {
-	return []When{{Path: "optimizer.schedule.decay", In: kinds}}
+func scheduleKinds(kinds ...string) []schema.When {
+	return []schema.When{{Path: "optimizer.schedule.decay", In: kinds}}
 }
 
 // needsDense is the condition of model.bottom_layers.
-func needsDense(s scope) string {
-	if len(s.job.DenseColumns()) > 0 {
+func needsDense(s schema.Scope) string {
+	if len(jobOf(s).DenseColumns()) > 0 {
 		return ""
 	}
 	return "no column is dense"

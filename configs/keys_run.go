@@ -1,5 +1,10 @@
 package configs
 
+import (
+	"aibox/configs/internal/schema"
+	"aibox/configs/internal/yamltree"
+)
+
 var trainingKeys = []Key{
 	{Path: "training.batch_size", Default: "512", Range: "[1,1048576]",
 		Meaning: "Examples per mini-batch, that is per optimizer step. 64 to 512 suit small data, 1024 to 8192 logs of many millions of rows."},
@@ -19,16 +24,16 @@ var trainingKeys = []Key{
 }
 
 // onSSD is the condition of keys that tables in memory do not use.
-var onSSD = []When{{Path: "sparse_table.kind", In: []string{"ssd"}}}
+var onSSD = []schema.When{{Path: "sparse_table.kind", In: []string{"ssd"}}}
 
 // lookingAhead is the condition of keys that only the policy lookahead uses.
-var lookingAhead = []When{onSSD[0], {Path: "sparse_table.cache_policy", In: []string{"lookahead"}}}
+var lookingAhead = []schema.When{onSSD[0], {Path: "sparse_table.cache_policy", In: []string{"lookahead"}}}
 
 // prioritized is the condition of keys that only partial recovery from snapshots.remote uses.
-var prioritized = []When{
+var prioritized = []schema.When{
 	onSSD[0], {Path: "recovery.mode", In: []string{RecoveryPartial}},
-	{Note: "snapshots.remote is given", Only: func(s scope) string {
-		if s.job.Snapshots.Remote == "" {
+	{Note: "snapshots.remote is given", Only: func(s schema.Scope) string {
+		if jobOf(s).Snapshots.Remote == "" {
 			return "snapshots.remote is not given"
 		}
 		return ""
@@ -41,7 +46,7 @@ var tableKeys = []Key{
 	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd. A table in memory that the machine, or its control group, has no more memory for ends the job with an error."},
 	{Path: "sparse_table.dirs", Template: true, Tuning: true, When: onSSD,
-		DefaultNote: "the model directory", DefaultFrom: func(scope) string { return "[]" },
+		DefaultNote: "the model directory", DefaultFrom: func(schema.Scope) string { return "[]" },
 		Meaning: "Directories for the table's files, one per SSD: rows are spread over them and read from all of them at once. With one directory, the rows in its files are lost, and no others; what the run goes back to then is in recovery.mode. Each training run makes a subdirectory of its own in each. It belongs to the model, which cannot be used without it, and is deleted with that model: see output.keep_generations."},
 	{Path: "sparse_table.cache_policy", Default: "lookahead", Values: []string{"lookahead", "history", "lru_lfu"}, Tuning: true, When: onSSD,
 		Meaning: "Which rows stay in memory. lookahead keeps the rows that the next passes need, then those used most. history and lru_lfu keep those used most: history also counts the uses before a row last left memory, lru_lfu does not."},
@@ -75,7 +80,7 @@ var tableKeys = []Key{
 }
 
 // onDevices is the condition of keys that only the engine for devices uses.
-var onDevices = []When{{Path: "engine.kind", In: []string{"cuda"}}}
+var onDevices = []schema.When{{Path: "engine.kind", In: []string{"cuda"}}}
 
 var engineKeys = []Key{
 	{Path: "engine.kind", Default: "cpu", Values: []string{"cpu", "cuda"}, Tuning: true,
@@ -122,14 +127,14 @@ var runKeys = []Key{
 
 	{Path: "snapshots.priority", Default: PriorityNone, Values: []string{PriorityNone, "mfu", "ssu", "scar"}, When: prioritized,
 		Meaning: "Which rows of the table are uploaded to remote more often than the others, between two snapshots there, so that less is lost with a directory (CPR, section 4.2): each time priority_fraction of the rows, by what was trained since they were saved last. With mfu, those with most accesses; it takes up to a sixteenth of sparse_table.memory_bytes, beside the table. With ssu, rows of a random sub-sample of the accesses, which takes less time and memory than mfu. With scar, those whose values changed most, by the L2 norm; it takes up to as much memory as sparse_table.memory_bytes once more. With less memory than there are rows that were accessed, those that matter least are forgotten. Partial recovery then gives each lost row the newest values that are there. recovery.max_lost_samples counts as if none of this was saved: the portion of lost samples is a bound."},
-	{Path: "snapshots.priority_fraction", Default: "0.125", Range: "(0,1]", When: append(prioritized[:3:3], When{Path: "snapshots.priority", In: []string{"mfu", "ssu", "scar"}}),
+	{Path: "snapshots.priority_fraction", Default: "0.125", Range: "(0,1]", When: append(prioritized[:3:3], schema.When{Path: "snapshots.priority", In: []string{"mfu", "ssu", "scar"}}),
 		Meaning: "The fraction r of the rows that is saved at a time, every r times the interval of remote_every, with a local snapshot. 0.125 is that of the paper (CPR, section 5.1)."},
 
 	{Path: "recovery", Tuning: true,
 		Meaning: "What is expected of the disks, and what is done when one is lost that has a directory of the table."},
 	{Path: "recovery.mode", Default: "full", Values: []string{RecoveryFull, RecoveryPartial},
 		Meaning: "What goes back when a job has lost a directory of its table, while it trains or before it goes on after an interruption. With full, the whole run goes back to the newest snapshot that is whole, in snapshots.remote, or to its beginning, and makes the model of an undisturbed run. With partial (CPR, section 2.3), only the rows in the lost directory go back, to the newest snapshot in snapshots.remote or to the model that the run began with, and the rest goes on from the newest snapshot on this machine; rows that are in neither begin anew. That is faster, but the model is another one, and says so. If an epoch before was the best so far, or the table does not fit twice into sparse_table.memory_bytes, the whole run goes back; and so it does with snapshots.remote_every auto where recovery.max_lost_samples would take uploads so often that they cost more than full recovery does (CPR, section 4.1)."},
-	{Path: "recovery.max_lost_samples", Default: "0.1", Range: "[0,1]", When: []When{{Path: "recovery.mode", In: []string{RecoveryPartial}}},
+	{Path: "recovery.max_lost_samples", Default: "0.1", Range: "[0,1]", When: []schema.When{{Path: "recovery.mode", In: []string{RecoveryPartial}}},
 		Meaning: "The largest portion of lost samples, from 0 to 1, with which a job goes on: for each lost directory, the share of all examples that were trained since the snapshot that its rows go back to, times the share of the table that it had (CPR, eq. 4). A job that would lose more ends with an error. 0.1 works reasonably well across many set-ups (CPR, section 4.2)."},
 	{Path: "recovery.mean_time_between_failures", Default: "28h",
 		Meaning: "How long a job trains on average until it loses a disk or its machine, as 28h or 2000h. It decides how often snapshots are uploaded: see snapshots.remote_every. 28 hours is what large clusters have (CPR, section 5.1); for a machine that is not taken away more is right, and costs less."},
@@ -139,10 +144,10 @@ var runKeys = []Key{
 	{Path: "output.keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
 		Meaning: "How many models stay in model_dir: the last one, and those before it, to which `aibox rollback` goes back and which are read as DIR@N. Each takes the space of a whole model, except that tables on SSD share the files of rows that did not change; while a job trains there is one more."},
 	{Path: "output.metrics", Template: true, Tuning: true,
-		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
+		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(inModelDir(jobOf(s), "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
 		Meaning: "File that metrics are written to as JSON lines. Outside of model_dir, each run appends to it, also one that starts over; with a date in its name each night has its own."},
 	{Path: "output.tensorboard", Template: true, Tuning: true,
-		DefaultFrom: func(s scope) string { return yamlText(inModelDir(s.job, "tensorboard")) }, DefaultNote: "tensorboard in model_dir",
+		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(inModelDir(jobOf(s), "tensorboard")) }, DefaultNote: "tensorboard in model_dir",
 		Meaning: "Directory of TensorBoard event files. Outside of model_dir, each run adds a file to it. With none they are not written."},
 	{Path: "output.log_every", Default: "100", Range: "[1,inf)", Tuning: true,
 		Meaning: "Number of mini-batches between two lines of metrics."},
@@ -175,8 +180,8 @@ var generateKeys = []Key{
 	{Path: "generate.base_rate", Default: "0.1", Range: "(0,1)", Meaning: "Share of positive examples."},
 	{Path: "generate.linear_strength", Default: "1", Range: "[0,100]", Meaning: "Standard deviation of the linear part of the true logit."},
 	{Path: "generate.interaction_strength", Range: "[0,100]",
-		DefaultFrom: func(s scope) string {
-			if variedFields(s.job.Generate) < 2 {
+		DefaultFrom: func(s schema.Scope) string {
+			if variedFields(jobOf(s).Generate) < 2 {
 				return "0"
 			}
 			return "0.5"

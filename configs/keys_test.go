@@ -3,9 +3,11 @@ package configs
 import (
 	"fmt"
 	"math"
-	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // nest writes a job file in which only the key of that path has a value.
@@ -33,19 +35,19 @@ func TestEveryKeyReportsAWrongType(t *testing.T) {
 	for _, k := range Keys() {
 		wrong := []string{"{nonsense: 1}", "[[1]]", "7.5x"}
 		switch {
-		case k.typ == reflect.TypeOf(Bytes(0)):
+		case k.Type() == "size":
 			wrong = append(wrong, "true", `"x"`, "1.5.5")
-		case k.typ == numberOrWordType:
+		case k.Type() == "number or word":
 			wrong = append(wrong, "true", `"1"`, ".nan")
-		case k.typ.Kind() == reflect.String:
+		case k.Type() == "text":
 			wrong = []string{"{nonsense: 1}", "[a]", "12", "true"}
-		case k.typ.Kind() == reflect.Bool:
+		case k.Type() == "true or false":
 			wrong = append(wrong, "1", `"true"`)
-		case k.typ.Kind() == reflect.Float64:
+		case k.Type() == "number":
 			wrong = append(wrong, "true", `"1"`, ".nan", ".inf", "0x10")
-		case k.typ.Kind() == reflect.Struct:
+		case k.Type() == "mapping":
 			wrong = []string{"text", "[1]", "12", "{nonsense: 1}"}
-		case k.typ.Kind() == reflect.Slice:
+		case strings.HasPrefix(k.Type(), "list"):
 			wrong = []string{"text", "12", "[[1]]", "[{nonsense: 1}]", "{a: b}", "[null]"}
 		default:
 			wrong = append(wrong, "true", `"1"`, "1.5", "1e99", "0x10")
@@ -70,26 +72,31 @@ func TestEveryKeyReportsAWrongType(t *testing.T) {
 // TestEveryRangeIsKept tries values just outside of each range.
 func TestEveryRangeIsKept(t *testing.T) {
 	for _, k := range Keys() {
-		if !k.rng.given {
+		if k.Range == "" {
 			continue
 		}
+		low, high, _ := strings.Cut(k.Range[1:len(k.Range)-1], ",")
 		var out []float64
 		for _, end := range []struct {
-			x    float64
+			text string
 			open bool
 			step float64
-		}{{k.rng.min, k.rng.openMin, -1}, {k.rng.max, k.rng.openMax, 1}} {
-			if math.IsInf(end.x, 0) {
+		}{{low, k.Range[0] == '(', -1}, {high, strings.HasSuffix(k.Range, ")"), 1}} {
+			x, err := strconv.ParseFloat(end.text, 64)
+			if err != nil {
+				t.Fatalf("%s: range %s", k.Path, k.Range)
+			}
+			if math.IsInf(x, 0) {
 				continue
 			}
 			if end.open {
-				out = append(out, end.x)
+				out = append(out, x)
 			}
-			out = append(out, end.x+end.step)
+			out = append(out, x+end.step)
 		}
 		for _, x := range out {
-			value := formatFloat(x)
-			if k.typ.Kind() == reflect.Slice {
+			value := yamltree.FormatFloat(x)
+			if strings.HasPrefix(k.Type(), "list") {
 				value = "[" + value + "]"
 			}
 			_, err := Parse("job.yaml", []byte(nest(k.Path, value)), LoadOptions{Env: noEnv})

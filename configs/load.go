@@ -6,11 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"reflect"
-	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"aibox/configs/internal/schema"
+	"aibox/configs/internal/yamltree"
 )
 
 // LoadOptions are what the command line and the surroundings add to a job file.
@@ -84,101 +85,91 @@ func notAFile(mode fs.FileMode) string {
 // Parse is Load for a job file in memory; name is used in messages. All its
 // errors are FaultsErrors.
 func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
-	l := newLoader(name, &opts)
-	l.job.file = name
+	l := newLoader(&Job{file: name}, opts)
 	l.load(data)
-	if len(l.faults) > 0 {
-		return nil, FaultsError(sortFaults(l.faults))
+	if err := l.err(); err != nil {
+		return nil, err
 	}
+	l.job.notes = l.Notes
 	if opts.Saved {
 		return l.job, nil // all of it counts as given
 	}
 	l.job.given = map[string]bool{}
-	for p := range l.given {
+	for p := range l.Given {
 		l.job.given[p] = true
 	}
 	return l.job, nil
 }
 
+// loader carries what is known about one job file on its way to a Job.
+type loader struct {
+	*schema.Decoder
+	opts LoadOptions
+	job  *Job
+}
+
 // newLoader returns a loader, and fills in the defaults of the options.
-func newLoader(name string, opts *LoadOptions) *loader {
+func newLoader(job *Job, opts LoadOptions) *loader {
 	if opts.Env == nil {
 		opts.Env = os.LookupEnv
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &loader{file: name, opts: *opts, job: &Job{}, given: map[string]place{}, keys: map[string]place{}, bad: map[string]bool{}}
+	l := &loader{Decoder: table.NewDecoder(job), opts: opts, job: job}
+	l.Saved, l.Expand = opts.Saved, l.expandKey
+	return l
+}
+
+// err is all that is wrong, or nil.
+func (l *loader) err() error {
+	if len(l.Faults) == 0 {
+		return nil
+	}
+	return FaultsError(sortFaults(newFaults(l.job.file, l.Faults)))
 }
 
 func (l *loader) load(data []byte) {
-	top := place{line: 1, column: 1}
+	top := yamltree.Place{Line: 1, Column: 1}
 	if len(data) > maxFileBytes {
-		l.fault(top, "", "the file is longer than a job file may be (%d bytes); does it hold data?", maxFileBytes)
+		l.Fault(top, "", "the file is longer than a job file may be (%d bytes); does it hold data?", maxFileBytes)
 		return
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		l.fault(top, "", "the file is not UTF-8 text, which a job file must be")
+		l.Fault(top, "", "the file is not UTF-8 text, which a job file must be")
 		return
 	}
-	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
-	if depth := nesting(text); depth > maxNesting {
-		l.fault(top, "", "lists and mappings are nested %d deep; a job file needs fewer than ten levels", depth)
+	text := yamltree.Normalize(data)
+	if depth := yamltree.Nesting(text); depth > yamltree.MaxNesting {
+		l.Fault(top, "", "lists and mappings are nested %d deep; a job file needs fewer than ten levels", depth)
 		return
 	}
-	root, faults := parseTree(l.file, text, place{})
-	l.faults = append(l.faults, faults...)
+	root, faults := yamltree.Parse(text, yamltree.Place{})
+	l.Faults = append(l.Faults, faults...)
 	if len(faults) > 0 {
 		return // after a syntax error nobody knows what the rest means
 	}
-	if l.opts.Saved && len(l.opts.Set) > 0 {
+	if l.Saved && len(l.opts.Set) > 0 {
 		l.forgetDefaults(root, data)
 	}
-	root, faults = applySets(root, l.opts.Set)
-	l.faults = append(l.faults, faults...)
+	root, faults = yamltree.Set(root, l.opts.Set)
+	l.Faults = append(l.Faults, faults...)
 	l.setDate(root)
 	if root == nil {
-		root = &node{place: top, kind: mapNode}
+		root = &yamltree.Node{Place: top, Kind: yamltree.Mapping}
 	}
-	if root.kind != mapNode {
-		l.fault(root.place, "", "a job file is a mapping with the sections data, model, output and so on; this is %s", root.describe())
+	if root.Kind != yamltree.Mapping {
+		l.Fault(root.Place, "", "a job file is a mapping with the sections data, model, output and so on; this is %s", root.Describe())
 		return
 	}
-	l.mapping("", "", root, reflect.ValueOf(l.job).Elem())
-	criteo := l.job.Data.Format == "criteo" && l.sound("data.columns")
+	l.Decode(root)
+	criteo := l.job.Data.Format == "criteo" && l.Sound("data.columns")
 	if criteo {
 		l.job.Data.Columns = appendCriteo(l.job.Data.Columns)
 	}
-	l.complete()
+	l.Complete()
 	l.check()
-	if criteo && len(l.faults) == 0 {
+	if criteo && len(l.Faults) == 0 {
 		l.orderCriteo()
 	}
-}
-
-// maxNesting bounds the depth of brackets, dashes and indentation: the YAML
-// library takes quadratic time in it.
-const maxNesting = 1000
-
-// nesting is an upper estimate of how deep the YAML is nested. Brackets in
-// texts and comments count too, which does no harm below maxNesting.
-func nesting(text string) int {
-	deepest, brackets := 0, 0
-	for line := range strings.Lines(text) {
-		// Lists of lists may be on one line, "- - - x". A line of many keys is not
-		// YAML in block style, but the library takes as long to find that out.
-		if !strings.ContainsAny(line, "[{") {
-			deepest = max(deepest, strings.Count(line, "- ")+strings.Count(line, "? ")+strings.Count(line, ": "))
-		}
-		for i := range len(line) {
-			switch line[i] {
-			case '[', '{':
-				brackets++
-				deepest = max(deepest, brackets)
-			case ']', '}':
-				brackets = max(0, brackets-1)
-			}
-		}
-	}
-	return deepest
 }

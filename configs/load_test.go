@@ -35,7 +35,7 @@ func noEnv(string) (string, bool) { return "", false }
 
 func TestDefaultsAreFilledIn(t *testing.T) {
 	j := mustParse(t, smallJob)
-	if j.Name != "small" || j.Seed != 1 || j.Training.BatchSize != 512 || j.Data.MaxLineBytes != mib {
+	if j.Name != "small" || j.Seed != 1 || j.Training.BatchSize != 512 || j.Data.MaxLineBytes != 1<<20 {
 		t.Errorf("defaults: %+v", j)
 	}
 	if !*j.Data.Header || j.Data.Delimiter != "," || j.Data.Label != "click" {
@@ -81,7 +81,7 @@ func TestSetOverrides(t *testing.T) {
 	if c := j.Data.Columns[3]; c.Space != "user" || c.Role != "sparse" || len(j.Data.Columns[1].Transform) != 0 {
 		t.Errorf("%+v", j.Data.Columns)
 	}
-	if j.SparseTable.MemoryBytes != gib {
+	if j.SparseTable.MemoryBytes != 1<<30 {
 		t.Errorf("memory_bytes %v", j.SparseTable.MemoryBytes)
 	}
 }

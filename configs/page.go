@@ -1,11 +1,6 @@
 package configs
 
-import (
-	"bytes"
-	"fmt"
-	"reflect"
-	"strings"
-)
+import "bytes"
 
 //go:generate go test -run TestPageIsCurrent . -rewrite
 
@@ -69,65 +64,6 @@ the log says so.
 func page() []byte {
 	var b bytes.Buffer
 	b.WriteString(pageIntroduction)
-	head := func() {
-		b.WriteString("\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n")
-	}
-	b.WriteString("\n### Top level\n")
-	head()
-	for _, k := range keyTable {
-		if !strings.Contains(k.Path, ".") {
-			pageRow(&b, k, k.Path)
-		}
-	}
-	for _, section := range keyTable {
-		elem := section.typ
-		prefix := section.Path + "."
-		if elem.Kind() == reflect.Slice {
-			elem, prefix = schemaType(elem.Elem()), section.Path+"[]."
-		}
-		if elem.Kind() != reflect.Struct || strings.HasPrefix(section.Path, "data.columns[].transform[]") {
-			continue
-		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n", strings.TrimSuffix(prefix, "."), section.Meaning)
-		head()
-		for _, k := range keyTable {
-			rest, ok := strings.CutPrefix(k.Path, prefix)
-			transform := section.Path == "data.columns[].transform"
-			if ok && (!strings.Contains(rest, ".") || transform) {
-				pageRow(&b, k, rest)
-			}
-		}
-	}
+	table.Document(&b)
 	return b.Bytes()
-}
-
-// pageRow prints the row of one key, called name in its table.
-func pageRow(b *bytes.Buffer, k *Key, name string) {
-	kind := k.Type()
-	if k.Template {
-		kind += ", templates"
-	}
-	def := ""
-	switch {
-	case k.Required:
-		def = "required"
-	case k.DefaultNote != "":
-		def = k.DefaultNote
-	case k.Default != "":
-		def = "`" + k.Default + "`"
-	}
-	meaning := describe(k)
-	var only []string
-	for _, w := range k.When {
-		if w.Only != nil {
-			only = append(only, w.Note)
-		} else {
-			only = append(only, strings.TrimPrefix(w.Path, ".")+" "+strings.Join(w.In, ", "))
-		}
-	}
-	if only != nil {
-		meaning += " *Only with " + strings.Join(only, "; ") + ".*"
-	}
-	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
-	fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, kind, cell(def), cell(meaning))
 }

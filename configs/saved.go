@@ -1,9 +1,9 @@
 package configs
 
 import (
-	"reflect"
-	"slices"
 	"strings"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // A model keeps its job with every default written out. If somebody overrides a key of
@@ -13,51 +13,16 @@ import (
 // equals its default is taken as not given, and what an override makes useless is left out.
 
 // forgetDefaults removes from the tree of a saved job the keys whose values are the
-// defaults that the rest of the job gives. Lists of mappings, such as the columns, stay
-// whole, and so does what is a default of the surroundings, such as the time zone, which
-// is that of training, and what models of earlier versions do not have.
-func (l *loader) forgetDefaults(root *node, data []byte) {
+// defaults that the rest of the job gives.
+func (l *loader) forgetDefaults(root *yamltree.Node, data []byte) {
 	plain := l.opts
 	plain.Set, plain.Saved = nil, false
-	saved := newLoader(l.file, &plain)
+	saved := newLoader(&Job{file: l.job.file}, plain)
 	saved.load(data)
-	if len(saved.faults) > 0 || root == nil {
+	if len(saved.Faults) > 0 || root == nil {
 		return // loading reports them
 	}
-	var paths []string
-	walk(saved.job, "", "", reflect.ValueOf(saved.job).Elem(), func(s scope, k *Key, v reflect.Value) {
-		if _, given := saved.given[s.path]; !given || k.Surroundings || k.Later || strings.Contains(s.path, "[") || isListOfMappings(k.typ) {
-			return
-		}
-		text := k.Default
-		if k.DefaultFrom != nil {
-			text = k.DefaultFrom(s)
-		}
-		if text == "" {
-			return
-		}
-		usual := reflect.New(v.Type()).Elem()
-		saved.setDefault(s.path, k, text, usual)
-		if reflect.DeepEqual(v.Interface(), usual.Interface()) {
-			paths = append(paths, s.path)
-		}
-	})
-	for _, path := range paths {
-		remove(root, strings.Split(path, "."))
-	}
-}
-
-// remove deletes a key from a tree of mappings.
-func remove(n *node, keys []string) {
-	for i, key := range keys {
-		e := n.find(key)
-		if e == nil {
-			return
-		}
-		if i == len(keys)-1 {
-			n.entries = slices.DeleteFunc(n.entries, func(e entry) bool { return e.key == key })
-			return
-		}
-		n = e.value
+	for _, path := range saved.Defaulted() {
+		root.Remove(strings.Split(path, "."))
 	}
 }

@@ -2,145 +2,68 @@ package configs
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
-	"reflect"
-	"strconv"
-	"strings"
+	"maps"
+	"slices"
+
+	"aibox/configs/internal/yamltree"
 )
 
 // Show prints the job as a job file in which defaults are filled in, marked as such
 // and explained. Loading what it prints gives the same job.
 func (j *Job) Show(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	p := &printer{w: out, job: j}
-	p.linef("# Job %s with every default filled in. Keys without effect in this job are", yamlText(j.Name))
-	p.linef("# left out; docs/job-file.md has all of them. The date is %s.", j.DateText())
-	if j.Training.WarmStart == WarmStartLatest && j.modelDir != nil {
-		p.linef("# In training.warm_start, latest does not find models of earlier dates by this file,")
-		p.linef("# since the date in output.model_dir is filled in.")
+	linef := func(format string, args ...any) {
+		fmt.Fprintf(out, format+"\n", args...) //nolint:errcheck // out keeps it
 	}
-	p.mapping("", "", "", reflect.ValueOf(j).Elem())
+	linef("# Job %s with every default filled in. Keys without effect in this job are", yamltree.Text(j.Name))
+	linef("# left out; docs/job-file.md has all of them. The date is %s.", j.DateText())
+	if j.Training.WarmStart == WarmStartLatest && j.modelDir != nil {
+		linef("# In training.warm_start, latest does not find models of earlier dates by this file,")
+		linef("# since the date in output.model_dir is filled in.")
+	}
+	table.Show(out, j, j.isGiven)
 	return out.Flush()
 }
 
-// printer writes a job as YAML.
-type printer struct {
-	w   *bufio.Writer
-	job *Job
-}
+// isGiven reports whether a key counts as given: all of a saved job does.
+func (j *Job) isGiven(path string) bool { return j.given == nil || j.given[path] }
 
-// linef writes one line; Flush returns errors of the writer.
-func (p *printer) linef(format string, args ...any) {
-	fmt.Fprintf(p.w, format+"\n", args...) //nolint:errcheck // see above
-}
-
-// absent reports whether a key has no value or no effect.
-func (p *printer) absent(s scope, k *Key, v reflect.Value) bool {
-	why, _ := useless(s, k, nil)
-	return why != "" || v.IsZero() && k.Default == "" && k.typ.Kind() != reflect.Struct || v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-func (p *printer) given(path string) bool { return p.job.given == nil || p.job.given[path] }
-
-func (p *printer) mapping(indent, path, pattern string, v reflect.Value) {
-	for i, tag := range fieldNames(v.Type()) {
-		if tag == "" {
-			continue
-		}
-		k := keyIndex[join(pattern, tag)]
-		f := v.Field(i)
-		s := scope{job: p.job, parent: v, path: join(path, tag)}
-		if p.absent(s, k, f) {
-			continue
-		}
-		f = reflect.Indirect(f)
-		switch {
-		case k.typ.Kind() == reflect.Struct:
-			if path == "" {
-				p.linef("")
-			}
-			p.linef("%s%s:  # %s", indent, tag, k.Meaning)
-			p.mapping(indent+"  ", s.path, k.Path, f)
-		case f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Struct && f.Len() > 0:
-			p.list(indent, tag, s.path, k, f)
-		default:
-			line := indent + tag + ": " + flowValue(f)
-			if !p.given(s.path) {
-				line += "  # default: " + k.Meaning
-			}
-			p.linef("%s", line)
-		}
+// Differences returns the paths of the keys in which two jobs differ, sorted. Keys
+// without effect, and how a value was written, do not count.
+func (j *Job) Differences(other *Job) ([]string, error) {
+	a, err := j.values()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// list prints a list of mappings, one per line. A comment at the end of the line
-// names the keys that have their defaults; their meanings come before the list.
-func (p *printer) list(indent, tag, path string, k *Key, v reflect.Value) {
-	if p.given(path) {
-		p.linef("%s%s:", indent, tag)
-	} else {
-		p.linef("%s%s:  # default: %s", indent, tag, k.Meaning)
+	b, err := other.values()
+	if err != nil {
+		return nil, err
 	}
-	var legend, lines []string
-	explained := map[string]bool{}
-	for i := range v.Len() {
-		text, defaulted := p.flowMapping(fmt.Sprintf("%s[%d]", path, i), k.Path+"[]", v.Index(i))
-		line := indent + "  - " + text
-		if len(defaulted) > 0 {
-			line += "  # default: " + strings.Join(defaulted, ", ")
-		}
-		lines = append(lines, line)
-		for _, d := range defaulted {
-			if !explained[d] {
-				explained[d] = true
-				legend = append(legend, fmt.Sprintf("%s  # %s: %s", indent, d, keyIndex[k.Path+"[]."+d].Meaning))
+	paths := map[string]bool{}
+	for _, values := range []map[string]string{a, b} {
+		for p := range values {
+			before, in := a[p]
+			if after, too := b[p]; in != too || before != after {
+				paths[p] = true
 			}
 		}
 	}
-	for _, line := range append(legend, lines...) {
-		p.linef("%s", line)
-	}
+	return slices.Sorted(maps.Keys(paths)), nil
 }
 
-// flowMapping prints one mapping in braces; defaulted are its keys that were
-// not given.
-func (p *printer) flowMapping(path, pattern string, v reflect.Value) (text string, defaulted []string) {
-	var parts []string
-	for i, tag := range fieldNames(v.Type()) {
-		k := keyIndex[join(pattern, tag)]
-		s := scope{job: p.job, parent: v, path: join(path, tag)}
-		if p.absent(s, k, v.Field(i)) {
-			continue
-		}
-		parts = append(parts, tag+": "+flowValue(reflect.Indirect(v.Field(i))))
-		if !p.given(s.path) {
-			defaulted = append(defaulted, tag)
-		}
+// values returns the job's values as text, by path. It prints the job and reads it back
+// first, so that all jobs with the same values have the same ones.
+func (j *Job) values() (map[string]string, error) {
+	var shown bytes.Buffer
+	if err := j.Show(&shown); err != nil {
+		return nil, err
 	}
-	return "{" + strings.Join(parts, ", ") + "}", defaulted
-}
-
-// flowValue prints a scalar, or a list in brackets.
-func flowValue(v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case Bytes:
-		return x.String()
-	case Transform:
-		return x.yaml()
-	case string:
-		return yamlText(x)
-	case float64:
-		return formatFloat(x)
-	case bool:
-		return strconv.FormatBool(x)
+	same, err := Parse(j.file, shown.Bytes(), LoadOptions{Saved: true})
+	if err != nil {
+		return nil, err
 	}
-	if v.Kind() != reflect.Slice {
-		return fmt.Sprint(v.Interface())
-	}
-	parts := make([]string, v.Len())
-	for i := range parts {
-		parts[i] = flowValue(v.Index(i))
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return table.Values(same), nil
 }

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // SnapshotInterval says when the next snapshot is due. At most one field is set; if none
@@ -24,9 +27,9 @@ func ParseSnapshotInterval(text string) (SnapshotInterval, error) {
 	case "none":
 		return SnapshotInterval{}, nil
 	}
-	fault := fmt.Errorf("%s is not an interval: write auto, none, a duration such as 10m, or a number such as \"1000000 examples\" or \"50 passes\"", quote(text))
+	fault := fmt.Errorf("%s is not an interval: write auto, none, a duration such as 10m, or a number such as \"1000000 examples\" or \"50 passes\"", nearest.Quote(text))
 	if words := strings.Fields(text); len(words) == 2 {
-		x, err := strconv.ParseFloat(cleanNumber(words[0]), 64)
+		x, err := yamltree.ParseFloat(words[0])
 		n := int64(x)
 		if err != nil || n < 1 || float64(n) != x || x > 1e18 {
 			return SnapshotInterval{}, fault
@@ -64,7 +67,7 @@ func ParseRemoteInterval(text string) (RemoteInterval, error) {
 	if text = strings.TrimSpace(text); text == "auto" {
 		return RemoteInterval{Auto: true}, nil
 	}
-	fault := fmt.Errorf("%s is not an interval: write auto, a duration such as 1h, or a number such as \"1 snapshot\" or \"10 snapshots\"", quote(text))
+	fault := fmt.Errorf("%s is not an interval: write auto, a duration such as 1h, or a number such as \"1 snapshot\" or \"10 snapshots\"", nearest.Quote(text))
 	if words := strings.Fields(text); len(words) == 2 {
 		n, err := strconv.ParseInt(words[0], 10, 64)
 		if err != nil || n < 1 || words[1] != "snapshot" && words[1] != "snapshots" {
@@ -99,14 +102,14 @@ func (l *loader) checkSnapshots() {
 	_, remote := ParseRemoteInterval(j.Snapshots.RemoteEvery)
 	var failures error
 	if d, err := time.ParseDuration(j.Recovery.MeanTimeBetweenFailures); err != nil || d <= 0 {
-		failures = fmt.Errorf("%s is not a duration, as 28h or 2000h", quote(j.Recovery.MeanTimeBetweenFailures))
+		failures = fmt.Errorf("%s is not a duration, as 28h or 2000h", nearest.Quote(j.Recovery.MeanTimeBetweenFailures))
 	}
 	for _, c := range []struct {
 		path string
 		err  error
 	}{{"snapshots.every", every}, {"snapshots.remote_every", remote}, {"recovery.mean_time_between_failures", failures}} {
-		if c.err != nil && l.sound(c.path) {
-			l.faultAt(c.path, "%s", c.err)
+		if c.err != nil && l.Sound(c.path) {
+			l.FaultAt(c.path, "%s", c.err)
 		}
 	}
 }

@@ -5,6 +5,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"aibox/configs/internal/schema"
+	"aibox/configs/internal/yamltree"
+	"aibox/internal/nearest"
 )
 
 // transformKeys is how a transform is written: a mapping with exactly one of
@@ -31,82 +35,93 @@ type bucketizeKeys struct {
 }
 
 // transformKinds are the transforms, in the order of transformKeys.
-var transformKinds = fieldNames(reflect.TypeOf(transformKeys{}))
-
-// transform decodes one step on a dense column.
-func (l *loader) transform(path, pattern string, n *node, out *Transform) {
-	if n.kind == scalarNode {
-		out.Kind = n.text
-		switch {
-		case !slices.Contains(transformKinds, n.text):
-			l.fault(n.place, path, "%s is not a transform%s", quote(n.text), suggest(n.text, transformKinds))
-		case n.text == "clip" || n.text == "bucketize":
-			l.fault(n.place, path, "%s needs its options: %s", n.text, transformUsage[n.text])
-		}
-		return
-	}
-	if n.kind != mapNode {
-		l.wrongType(path, "a transform such as log1p or {clip: {min: 0}}", n)
-		return
-	}
-	var keys transformKeys
-	l.mapping(path, pattern, n, reflect.ValueOf(&keys).Elem())
-	if len(n.entries) != 1 {
-		l.fault(n.place, path, "an item of the list is one transform; write [{clip: {min: 0}}, log1p]")
-		return
-	}
-	out.Kind = n.entries[0].key
-	switch {
-	case keys.Standardize != nil:
-		out.Mean, out.Std = keys.Standardize.Mean, keys.Standardize.Std
-		if (out.Mean == nil) != (out.Std == nil) && !l.badBelow(path) {
-			l.fault(n.place, path, "give both mean and std, or neither: then a first scan computes them")
-		}
-	case keys.Clip != nil:
-		out.Min, out.Max = keys.Clip.Min, keys.Clip.Max
-		switch {
-		case l.badBelow(path):
-		case out.Min == nil && out.Max == nil:
-			l.fault(n.place, path, "clip needs min, max or both: %s", transformUsage["clip"])
-		case out.Min != nil && out.Max != nil && *out.Min >= *out.Max:
-			l.fault(n.place, path, "min %s is not below max %s", formatFloat(*out.Min), formatFloat(*out.Max))
-		}
-	case keys.Bucketize != nil:
-		out.Boundaries = keys.Bucketize.Boundaries
-		switch {
-		case l.badBelow(path):
-		case len(out.Boundaries) == 0:
-			l.fault(n.place, path, "bucketize needs boundaries: %s", transformUsage["bucketize"])
-		}
-		for i := 1; i < len(out.Boundaries); i++ {
-			if a, b := out.Boundaries[i-1], out.Boundaries[i]; a >= b && !l.badBelow(path) {
-				l.faultAt(fmt.Sprintf("%s.bucketize.boundaries[%d]", path, i), "%s follows %s: boundaries must ascend", formatFloat(b), formatFloat(a))
-			}
-		}
-	}
-}
+var transformKinds = schema.Fields(reflect.TypeOf(transformKeys{}))
 
 var transformUsage = map[string]string{
 	"clip":      "{clip: {min: 0, max: 100}}",
 	"bucketize": "{bucketize: {boundaries: [1, 10, 100]}}",
 }
 
-// badBelow reports whether path, or anything below it, has a fault.
-func (l *loader) badBelow(path string) bool {
-	for p := range l.bad {
-		if strings.HasPrefix(p, path+".") || strings.HasPrefix(p, path+"[") || p == path {
-			return true
+// A Transform is a schema.Custom.
+
+// Written is the mapping that a transform is written as.
+func (Transform) Written() reflect.Type { return reflect.TypeOf(transformKeys{}) }
+
+// Plural is what several are called.
+func (Transform) Plural() string { return "transforms" }
+
+// Bare are the transforms that need no options.
+func (Transform) Bare() []string { return []string{"log1p", "standardize"} }
+
+// Decode decodes one step on a dense column.
+func (Transform) Decode(d *schema.Decoder, path, pattern string, n *yamltree.Node) reflect.Value {
+	var t Transform
+	switch n.Kind {
+	case yamltree.Scalar:
+		t.Kind = n.Text
+		if !slices.Contains(transformKinds, n.Text) {
+			d.Fault(n.Place, path, "%s is not a transform%s", nearest.Quote(n.Text), nearest.Suggest(n.Text, transformKinds))
+		} else if !slices.Contains(t.Bare(), n.Text) {
+			d.Fault(n.Place, path, "%s needs its options: %s", n.Text, transformUsage[n.Text])
 		}
+	case yamltree.Mapping:
+		t.decodeMapping(d, path, pattern, n)
+	default:
+		d.WrongType(path, "a transform such as log1p or {clip: {min: 0}}", n)
 	}
-	return false
+	return reflect.ValueOf(t)
 }
 
-// yaml writes t in flow style, as it is read.
-func (t Transform) yaml() string {
+func (t *Transform) decodeMapping(d *schema.Decoder, path, pattern string, n *yamltree.Node) {
+	for i, e := range n.Entries {
+		if e.Value.IsNull() { // log1p: and standardize: need no options
+			n.Entries[i].Value = &yamltree.Node{Place: e.Value.Place, Kind: yamltree.Mapping}
+		}
+	}
+	var keys transformKeys
+	d.Mapping(path, pattern, n, reflect.ValueOf(&keys).Elem())
+	if len(n.Entries) != 1 {
+		d.Fault(n.Place, path, "an item of the list is one transform; write [{clip: {min: 0}}, log1p]")
+		return
+	}
+	t.Kind = n.Entries[0].Key
+	var message string
+	switch {
+	case keys.Standardize != nil:
+		t.Mean, t.Std = keys.Standardize.Mean, keys.Standardize.Std
+		if (t.Mean == nil) != (t.Std == nil) {
+			message = "give both mean and std, or neither: then a first scan computes them"
+		}
+	case keys.Clip != nil:
+		t.Min, t.Max = keys.Clip.Min, keys.Clip.Max
+		switch {
+		case t.Min == nil && t.Max == nil:
+			message = "clip needs min, max or both: " + transformUsage["clip"]
+		case t.Min != nil && t.Max != nil && *t.Min >= *t.Max:
+			message = fmt.Sprintf("min %s is not below max %s", yamltree.FormatFloat(*t.Min), yamltree.FormatFloat(*t.Max))
+		}
+	case keys.Bucketize != nil:
+		t.Boundaries = keys.Bucketize.Boundaries
+		if len(t.Boundaries) == 0 {
+			message = "bucketize needs boundaries: " + transformUsage["bucketize"]
+		}
+		for i := 1; i < len(t.Boundaries); i++ {
+			if a, b := t.Boundaries[i-1], t.Boundaries[i]; a >= b && d.Sound(path) {
+				d.FaultAt(fmt.Sprintf("%s.bucketize.boundaries[%d]", path, i), "%s follows %s: boundaries must ascend", yamltree.FormatFloat(b), yamltree.FormatFloat(a))
+			}
+		}
+	}
+	if message != "" && d.Sound(path) {
+		d.Fault(n.Place, path, "%s", message)
+	}
+}
+
+// YAML writes t in flow style, as it is read.
+func (t Transform) YAML() string {
 	var options []string
 	add := func(name string, x *float64) {
 		if x != nil {
-			options = append(options, name+": "+formatFloat(*x))
+			options = append(options, name+": "+yamltree.FormatFloat(*x))
 		}
 	}
 	add("mean", t.Mean)
@@ -116,7 +131,7 @@ func (t Transform) yaml() string {
 	if t.Boundaries != nil {
 		parts := make([]string, len(t.Boundaries))
 		for i, b := range t.Boundaries {
-			parts[i] = formatFloat(b)
+			parts[i] = yamltree.FormatFloat(b)
 		}
 		options = append(options, "boundaries: ["+strings.Join(parts, ", ")+"]")
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
@@ -31,7 +32,7 @@ func (b *unreadable) inject(t *testing.T) {
 	diskfault.Inject(func(operation, at string) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if operation != "read to copy" || !sparsetable.HasRows(filepath.Base(at)) || !modeldir.Exists(b.after) || b.moment && b.reads > 0 {
+		if operation != "read to copy" || !sparsetable.HasRows(filepath.Base(at)) || !disk.Exists(b.after) || b.moment && b.reads > 0 {
 			return nil
 		}
 		info, err := os.Stat(at)

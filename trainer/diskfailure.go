@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
@@ -136,7 +137,7 @@ func (r *run) checkTable(cause error) error {
 	}
 	err := modeldir.CheckOpenTable(r.table.dirs, r.table.Table, ids...)
 	var damaged *sparsetable.CorruptionError
-	if err == nil && len(r.table.dirs) > 0 && errors.As(cause, &damaged) && !modeldir.Exists(damaged.File) {
+	if err == nil && len(r.table.dirs) > 0 && errors.As(cause, &damaged) && !disk.Exists(damaged.File) {
 		err = &modeldir.LostError{Dirs: r.table.dirs} // of the catalog, say
 	}
 	var lost *modeldir.LostError

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
@@ -325,7 +326,7 @@ func TestModelDirectoryVanishes(t *testing.T) {
 	if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.model_dir "+dir+", which has the table too, has failed, and does not answer") {
 		t.Errorf("it ended with %v", err)
 	}
-	if modeldir.Exists(dir) {
+	if disk.Exists(dir) {
 		t.Errorf("there is %s again", entriesOf(t, dir+"/*"))
 	}
 	if err := os.Rename(dir+"-away", dir); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aibox/gpu"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
 	"aibox/trainer/arriving"
@@ -130,7 +131,7 @@ func (r *run) reportFailure(ctx context.Context, failure error, status report.Vi
 	if err != nil {
 		return err
 	}
-	return modeldir.WriteFile(path, data)
+	return disk.WriteFile(path, data)
 }
 
 // forgetFailures removes the reports that earlier failed runs left in the model

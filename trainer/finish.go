@@ -13,10 +13,11 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
+	"aibox/trainer/tensorfile"
 )
 
 // tensors are those of the dense file after step t. They share memory with the model.
-func (r *run) tensors(t int64) []modeldir.Tensor {
+func (r *run) tensors(t int64) []tensorfile.Tensor {
 	return densefile.Trained(r.model, &r.state.Engine, r.Rows, t)
 }
 

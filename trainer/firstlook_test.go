@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/trainer/model"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/tensorfile"
 )
 
 // biasJob is a job on rows that are given as label and weight, whose training leaves the
@@ -56,7 +57,7 @@ func outputBias(t *testing.T, j *configs.Job) float64 {
 	}
 	defer m.Close() //nolint:errcheck // it is only read
 	for _, name := range []string{"param/output/bias", "param/linear/bias"} {
-		if i := slices.IndexFunc(m.Dense, func(t modeldir.Tensor) bool { return t.Name == name }); i >= 0 {
+		if i := slices.IndexFunc(m.Dense, func(t tensorfile.Tensor) bool { return t.Name == name }); i >= 0 {
 			return float64(m.Dense[i].Data[0])
 		}
 	}

@@ -11,13 +11,14 @@ import (
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remotesnapshots"
 	"aibox/trainer/runstate"
+	"aibox/trainer/tensorfile"
 )
 
 // image is what is saved in a snapshot. Once it is fixed, it does not change with the run.
 type image struct {
 	remotesnapshots.Snapshot
 	epoch   int
-	tensors []modeldir.Tensor            // copies; nil: the dense file exists
+	tensors []tensorfile.Tensor          // copies; nil: the dense file exists
 	pending *sparsetable.PendingSnapshot // nil: the table's snapshot exists
 	stall   time.Duration                // for which training waited
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
@@ -451,7 +452,7 @@ func (w *nights) noSnapshots(uri string) {
 		w.t.Fatal(err)
 	}
 	for _, m := range append(snapshots, saves...) {
-		if strings.HasSuffix(m.Owner, ":"+modeldir.RealDir(w.dir())) {
+		if strings.HasSuffix(m.Owner, ":"+disk.RealDir(w.dir())) {
 			w.t.Errorf("number %d of %s, of step %d, is still there though its run has made its model", m.Number, uri, m.Step)
 		}
 	}
@@ -583,7 +584,7 @@ func (w *nights) newest() {
 	all, published := w.local()
 	there := w.there()
 	i := slices.IndexFunc(there, func(m *remote.Manifest) bool { return w.models[m.Identity] == all[published] })
-	if i < 0 || i > 0 && strings.HasSuffix(there[0].Owner, ":"+modeldir.RealDir(w.dir())) {
+	if i < 0 || i > 0 && strings.HasSuffix(there[0].Owner, ":"+disk.RealDir(w.dir())) {
 		w.t.Errorf("the model is %s; it is number %d in the remote directory", all[published], i)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -28,7 +29,7 @@ func refuseOtherModels(job *configs.Job) error {
 	var errs []error
 	for _, name := range []string{"metrics", "tensorboard"} {
 		dir := filepath.Dir(paths[name])
-		if paths[name] == "" || modeldir.SameDir(dir, job.Output.ModelDir) {
+		if paths[name] == "" || disk.SameDir(dir, job.Output.ModelDir) {
 			continue
 		}
 		if _, err := modeldir.Generations(dir); !errors.Is(err, modeldir.ErrNoModel) {
@@ -57,7 +58,7 @@ func Inputs(job *configs.Job) []string {
 	// Another model directory stays as it is. In its own, a job may start from an earlier
 	// model, because it does not overwrite that.
 	if start := job.Training.WarmStart; start != "" && start != configs.WarmStartLatest {
-		if dir, generation := modeldir.SplitName(start); generation == 0 || !modeldir.SameDir(dir, job.Output.ModelDir) {
+		if dir, generation := modeldir.SplitName(start); generation == 0 || !disk.SameDir(dir, job.Output.ModelDir) {
 			inputs = append(inputs, filepath.Join(dir, modeldir.ManifestName))
 		}
 	}

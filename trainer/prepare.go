@@ -18,6 +18,7 @@ import (
 	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/start"
+	"aibox/trainer/tensorfile"
 )
 
 // prepare opens, before training begins, everything that can fail for reasons that the
@@ -153,7 +154,7 @@ func (r *run) build(ctx context.Context) error {
 // over from an earlier one. A run that goes on from a snapshot has it in its parameters.
 func (r *run) initBias(ctx context.Context) error {
 	bias := r.model.OutputBias()
-	if p := r.models.Previous; p != nil && slices.ContainsFunc(p.Dense, func(t modeldir.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
+	if p := r.models.Previous; p != nil && slices.ContainsFunc(p.Dense, func(t tensorfile.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
 		return nil
 	}
 	l, err := r.data.FirstLook(ctx, len(r.Spec.Dense))

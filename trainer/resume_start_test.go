@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
@@ -203,7 +204,7 @@ func TestInterruptedNightWithoutItsStart(t *testing.T) {
 	if s := c.starts("2026-11-19", at+"/2026-11-18@1"); len(s.Resumed) != 1 {
 		t.Errorf("it did not go on:\n%s", &c.log)
 	}
-	if m := manifestOfNight(t, at+"/2026-11-19"); m.StartedFrom != (modeldir.Origin{ModelDir: modeldir.RealDir(at) + "/2026-11-18", Generation: "gen-000001"}) {
+	if m := manifestOfNight(t, at+"/2026-11-19"); m.StartedFrom != (modeldir.Origin{ModelDir: disk.RealDir(at) + "/2026-11-18", Generation: "gen-000001"}) {
 		t.Errorf("%+v", m)
 	}
 }

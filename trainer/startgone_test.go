@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/trainer/generations"
 	"aibox/trainer/inference"
@@ -167,7 +168,7 @@ func TestLeftStartIsRemoved(t *testing.T) {
 	}
 	leave()
 	m.night("2026-11-22")
-	if modeldir.Exists(start) {
+	if disk.Exists(start) {
 		t.Error("it is there after a run that began")
 	}
 	j, err := m.job("2026-11-23", "pipeline.batches_per_pass=1", everyPass)
@@ -178,14 +179,14 @@ func TestLeftStartIsRemoved(t *testing.T) {
 		t.Fatal("not killed")
 	}
 	leave()
-	if s := train(t, j); len(s.Resumed) != 1 || modeldir.Exists(start) {
+	if s := train(t, j); len(s.Resumed) != 1 || disk.Exists(start) {
 		t.Errorf("it is there after a run that went on: %+v", s.Resumed)
 	}
 	if err := os.Mkdir(start, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	m.night("2026-11-24")
-	if !modeldir.Exists(start) {
+	if !disk.Exists(start) {
 		t.Error("a directory that is no model was deleted")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/terminal"
 )
@@ -193,7 +194,7 @@ func TestShippedJobFiles(t *testing.T) {
 
 func TestInitJobFiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, format := range formats {
+	for _, format := range cmdline.Formats {
 		for _, model := range []string{"dlrm", "lr"} {
 			f := filepath.Join(dir, model+format+".yaml")
 			write(t, f, ok(t, "config", "init", "--model", model, "--format", format))

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // TestColumnsThatAreNotThere: a slip in --columns is bad usage, found before the
@@ -29,12 +31,12 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 					continue // its columns are not text
 				}
 				o := predict(columns)
-				if o.code != exitUsage || !strings.Contains(o.stderr, want) || exists("p.csv") {
+				if o.code != exitUsage || !strings.Contains(o.stderr, want) || disk.Exists("p.csv") {
 					t.Errorf("--columns %s: exit %d, want %d and %q: %s", columns, o.code, exitUsage, want, o.stderr)
 				}
 			}
 			o := aibox("predict", "--model-dir", "model", "--data", "eval."+format, "--output", "p.parquet", "--columns", "nope")
-			if o.code != exitUsage || exists("p.parquet") {
+			if o.code != exitUsage || disk.Exists("p.parquet") {
 				t.Errorf("to Parquet: exit %d: %s", o.code, o.stderr)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
+	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/sparsetable"
@@ -40,20 +42,20 @@ func completionCommand() *cli.Command {
 // argument; none if too many are possible.
 func completions(name string) []string {
 	switch name {
-	case logFormatFlag:
-		return logFormats
-	case logLevelFlag:
-		return logLevels
+	case cmdline.LogFormatFlag:
+		return cmdline.LogFormats
+	case cmdline.LogLevelFlag:
+		return cmdline.LogLevels
 	case "completion":
 		return cliargs.Shells
 	case "model":
 		return configs.ModelKinds
 	case "kind":
-		return tableKinds
+		return tablecmd.Kinds
 	case "value-format":
 		return sparsetable.ValueFormats()
 	case "format", "from-format", "to-format":
-		return formats
+		return cmdline.Formats
 	}
 	return nil
 }

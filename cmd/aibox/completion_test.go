@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/terminal"
 	"aibox/reader/rowschema"
 )
@@ -51,7 +52,7 @@ COMP_WORDS=("$SELF" eval --model-dir ""); COMP_CWORD=3; _aibox; echo "${COMPREPL
 }
 
 func TestFormatsAreTheReaders(t *testing.T) {
-	for _, name := range formats {
+	for _, name := range cmdline.Formats {
 		if _, err := rowschema.ParseFormat(name); err != nil {
 			t.Error(err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
@@ -32,9 +33,9 @@ Examples:
 
   aibox config check job.yaml
   aibox config check nightly.yaml --date 2026-11-20 --set training.epochs=2`,
-				Flags: jobFlags(),
+				Flags: cmdline.JobFlags(),
 				Action: func(c *cli.Context) error {
-					job, err := loadJob(c)
+					job, err := cmdline.LoadJob(c)
 					if err != nil {
 						return err
 					}
@@ -59,9 +60,9 @@ Examples:
 
   aibox config show job.yaml
   aibox config show job.yaml --set model.kind=deepfm > deepfm.yaml`,
-				Flags: jobFlags(),
+				Flags: cmdline.JobFlags(),
 				Action: func(c *cli.Context) error {
-					job, err := loadJob(c)
+					job, err := cmdline.LoadJob(c)
 					if err != nil {
 						return err
 					}
@@ -91,7 +92,7 @@ Examples:
 					if err := cliargs.OneOf(c, "model", configs.ModelKinds); err != nil {
 						return err
 					}
-					if err := cliargs.OneOf(c, "format", formats); err != nil {
+					if err := cliargs.OneOf(c, "format", cmdline.Formats); err != nil {
 						return err
 					}
 					return configs.Init(c.App.Writer, c.String("model"), c.String("format"))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
@@ -51,7 +52,7 @@ Examples:
 			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
-			dateFlag(),
+			cmdline.DateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give, and those in groups of Parquet, as GROUP.COLUMN (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
 			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: inferred from its name)"},
@@ -80,14 +81,14 @@ func convertFiles(c *cli.Context) error {
 	if err := cliargs.NeedFlags(c, "from", "to"); err != nil {
 		return err
 	}
-	log := newLogger(c)
+	log := cmdline.NewLogger(c)
 	o, job, err := convertOptions(c)
 	if err != nil {
 		return err
 	}
 	o.From.Logger = log
 	o.From.Sources = jobsource.New(job, log)
-	defer closeWith(log, "sources", o.From.Sources)
+	defer cmdline.CloseWith(log, "sources", o.From.Sources)
 	for i := range o.Joins {
 		o.Joins[i].Table.Sources = o.From.Sources
 	}
@@ -101,7 +102,7 @@ func convertFiles(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, s)
+		return cmdline.PrintJSON(c.App.Writer, s)
 	}
 	for i, n := range s.Written {
 		fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(n, "row"), o.To[i])
@@ -164,7 +165,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	var job *configs.Job
 	var err error
 	if path := c.String("job"); path != "" {
-		if job, err = jobOfFlags(c, path); err != nil {
+		if job, err = cmdline.JobOfFlags(c, path); err != nil {
 			return fail(err)
 		}
 		if described, err = jobparts.Schema(job); err != nil {
@@ -173,21 +174,21 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		if _, known := rowschema.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {
 			fromFormat = described.Format.String()
 		}
-	} else if job, err = datedAlone(c); err != nil {
+	} else if job, err = cmdline.DatedAlone(c); err != nil {
 		return fail(err)
 	}
 	if err := checkConvertFlags(c); err != nil {
 		return fail(err)
 	}
-	inputs, err := pathFlags(c, job, "from")
+	inputs, err := cmdline.PathFlags(c, job, "from")
 	if err != nil {
 		return fail(err)
 	}
-	outputs, err := pathFlags(c, job, "to")
+	outputs, err := cmdline.PathFlags(c, job, "to")
 	if err != nil {
 		return fail(err)
 	}
-	side, err := pathFlag(c, job, "join")
+	side, err := cmdline.PathFlag(c, job, "join")
 	if err != nil {
 		return fail(err)
 	}
@@ -203,7 +204,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	if err != nil {
 		return fail(err)
 	}
-	memory, err := bytesFlag(c, "memory")
+	memory, err := cmdline.BytesFlag(c, "memory")
 	if err != nil {
 		return fail(err)
 	}
@@ -230,10 +231,10 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		}
 		o.Joins = []convert.Join{{
 			Table: reader.Options{URIs: []string{side}, Schema: reader.Schema{Format: format, Header: true}},
-			On:    c.String("on"), Key: c.String("key"), Add: splitNames(c.String("add")),
+			On:    c.String("on"), Key: c.String("key"), Add: cmdline.SplitNames(c.String("add")),
 		}}
 	}
-	o.Columns = outputColumns(splitNames(c.String("columns")), described)
+	o.Columns = outputColumns(cmdline.SplitNames(c.String("columns")), described)
 	return o, job, nil
 }
 
@@ -317,7 +318,7 @@ func formatOf(name, file, flag string) (reader.Format, error) {
 	if name != "" {
 		f, err := rowschema.ParseFormat(name)
 		if err != nil {
-			return 0, cliargs.Errorf("%s %s: want one of %s.%s", flag, name, strings.Join(formats, ", "), cliargs.DidYouMean("", name, formats))
+			return 0, cliargs.Errorf("%s %s: want one of %s.%s", flag, name, strings.Join(cmdline.Formats, ", "), cliargs.DidYouMean("", name, cmdline.Formats))
 		}
 		return f, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/tablediff"
 	"aibox/trainer/modeldiff"
@@ -33,25 +34,25 @@ Examples:
 
   aibox diff models/ctr@41 models/ctr@42
   aibox diff models/ctr@42 models/ctr --data 'logs/{{date}}/*.gz' --examples 0 --json`,
-		Flags: append(dateFlags(),
+		Flags: append(cmdline.DateFlags(),
 			&cli.StringSliceFlag{Name: "data", Usage: "`URI` of a log that tells which field a row belongs to; may be repeated", DefaultText: "the data that the models were trained on"},
 			&cli.Int64Flag{Name: "examples", Value: 1_000_000, Usage: "at most `NUMBER` examples of the data of a model, or of the log, are read; 0: all"},
 			&cli.IntFlag{Name: "top", Value: 10, Usage: "list the `NUMBER` rows that moved farthest"},
 			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows that are compared at one time, beside that of the two tables; with less, the tables are read more often"},
-			jsonFlag(),
+			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
 			before, after, o, err := diffArguments(c)
 			if err != nil {
 				return err
 			}
-			o.Logger = newLogger(c)
+			o.Logger = cmdline.NewLogger(c)
 			d, err := modeldiff.Compare(c.Context, before, after, o)
 			if err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, d)
+				return cmdline.PrintJSON(c.App.Writer, d)
 			}
 			return printDifference(c.App.Writer, d)
 		},
@@ -63,17 +64,17 @@ func diffArguments(c *cli.Context) (before, after string, o modeldiff.Options, e
 	if c.NArg() != 2 {
 		return "", "", o, cliargs.Errorf("%s: want two arguments, the model before and the one after, but there are %d; see `%[1]s --help`", cliargs.CommandPath(c), c.NArg())
 	}
-	dated, err := datedAlone(c)
+	dated, err := cmdline.DatedAlone(c)
 	if err != nil {
 		return "", "", o, err
 	}
-	if before, err = expand(c, dated, "the model before", c.Args().Get(0)); err != nil {
+	if before, err = cmdline.Expand(c, dated, "the model before", c.Args().Get(0)); err != nil {
 		return "", "", o, err
 	}
-	if after, err = expand(c, dated, "the model after", c.Args().Get(1)); err != nil {
+	if after, err = cmdline.Expand(c, dated, "the model after", c.Args().Get(1)); err != nil {
 		return "", "", o, err
 	}
-	if o.Data, err = pathFlags(c, dated, "data"); err != nil {
+	if o.Data, err = cmdline.PathFlags(c, dated, "data"); err != nil {
 		return "", "", o, err
 	}
 	o.Examples, o.Top = c.Int64("examples"), c.Int("top")
@@ -82,7 +83,7 @@ func diffArguments(c *cli.Context) (before, after string, o modeldiff.Options, e
 			return "", "", o, cliargs.Errorf("%s: --%s %d: want 0 or more", cliargs.CommandPath(c), name, c.Int64(name))
 		}
 	}
-	o.MemoryBytes, err = bytesFlag(c, "memory")
+	o.MemoryBytes, err = cmdline.BytesFlag(c, "memory")
 	return before, after, o, err
 }
 
@@ -123,7 +124,7 @@ func printDifference(w io.Writer, d *modeldiff.Difference) error {
 			return err
 		}
 	}
-	return writeLines(w, b.String())
+	return cmdline.WriteLines(w, b.String())
 }
 
 // distanceText is a distance of rows that moved, if there are any.

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
@@ -16,30 +17,30 @@ func modelFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`, or one of its generations, as DIR@N"},
 		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated"},
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job that the model was trained with: `KEY=VALUE`, such as data.format=csv"},
-		dateFlag(),
+		cmdline.DateFlag(),
 	}
 }
 
 // withModel loads the model that the flags name and calls f with it while the
 // progress display runs.
 func withModel(c *cli.Context, f func(l *inference.Model) error) error {
-	dated, err := datedJob(c)
+	dated, err := cmdline.DatedJob(c)
 	if err != nil {
 		return err
 	}
-	dir, err := pathFlag(c, dated, "model-dir")
+	dir, err := cmdline.PathFlag(c, dated, "model-dir")
 	if err != nil {
 		return err
 	}
 	status := new(report.Status)
-	log := newLogger(c)
-	d := jobview.Watch(consoleOf(c), status, log)
+	log := cmdline.NewLogger(c)
+	d := jobview.Watch(cmdline.ConsoleOf(c), status, log)
 	defer d.Stop()
 	l, err := inference.Load(c.Context, dir, configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")}, inference.Options{Logger: log, Status: status})
 	if err != nil {
 		return err
 	}
-	defer closeWith(log, "the model", l)
+	defer cmdline.CloseWith(log, "the model", l)
 	if err := f(l); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ Examples:
 			}
 			var e *inference.Evaluation
 			err := withModel(c, func(l *inference.Model) (err error) {
-				data, err := pathFlags(c, l.Job, "data")
+				data, err := cmdline.PathFlags(c, l.Job, "data")
 				if err != nil {
 					return err
 				}
@@ -79,7 +80,7 @@ Examples:
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, e)
+				return cmdline.PrintJSON(c.App.Writer, e)
 			}
 			return jobview.PrintEvaluation(c.App.Writer, e)
 		},

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/configs"
 	"aibox/gpu"
 	"aibox/gpu/cuda"
@@ -86,8 +87,8 @@ func TestKindsOfErrors(t *testing.T) {
 		{&modeldir.CorruptionError{}, errkind.IO},
 		{modeldir.ErrNoModel, errkind.IO},
 		{modeldir.ErrNewer, errkind.IO},
-		{&faultsError{}, errkind.IO},
-		{errNoTable, errkind.IO},
+		{&tablecmd.FaultsError{}, errkind.IO},
+		{tablecmd.ErrNoTable, errkind.IO},
 		{unix.ENOSPC, errkind.IO},
 		{context.Canceled, errkind.Interrupted},
 	} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/trainer/report"
 )
 
@@ -33,7 +34,7 @@ func TestFailedRuns(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
 		}
 		// A job that is refused for its job file leaves nothing where there was nothing.
-		if exists(failed) == (c.code == exitJob) || exists("model/summary.json") {
+		if disk.Exists(failed) == (c.code == exitJob) || disk.Exists("model/summary.json") {
 			t.Errorf("%s: no summary, one that should not be, or one under the name of a model's", c.args)
 		}
 		// Beside a model.
@@ -100,11 +101,11 @@ func TestAllMissingDataAreNamed(t *testing.T) {
 func TestJobFaultMakesNoDirectory(t *testing.T) {
 	inSmallJob(t)
 	o := aibox("train", "job.yaml", "--set", "output.model_dir=train.tsv/../eval.tsv")
-	if o.code == 0 || exists("train.tsv/summary-failed.json") {
+	if o.code == 0 || disk.Exists("train.tsv/summary-failed.json") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
-	if o := aibox("train", "job.yaml", "--set", "data.format=cvs"); o.code != exitUsage || exists("model") {
-		t.Errorf("exit %d, a directory is made: %v: %s", o.code, exists("model"), o.stderr)
+	if o := aibox("train", "job.yaml", "--set", "data.format=cvs"); o.code != exitUsage || disk.Exists("model") {
+		t.Errorf("exit %d, a directory is made: %v: %s", o.code, disk.Exists("model"), o.stderr)
 	}
 }
 

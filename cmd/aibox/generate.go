@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/clicklog"
@@ -32,7 +33,7 @@ Examples:
   aibox generate configs/demo.yaml
   aibox generate configs/demo.yaml --output day3.tsv.gz --day 3 --rows 1000000
   aibox generate job.yaml --output hdfs://nn:8020/logs/day0.parquet --rows 5000000 --set data.format=parquet`,
-		Flags: append(jobFlags(),
+		Flags: append(cmdline.JobFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write one `FILE` instead of the job's files; local or hdfs://…, compressed by its extension"},
 			&cli.Int64Flag{Name: "rows", Usage: "`NUMBER` of training examples, or of examples in --output", DefaultText: "generate.train_examples"},
 			&cli.Int64Flag{Name: "eval-rows", Usage: "`NUMBER` of evaluation examples", DefaultText: "generate.eval_examples"},
@@ -41,14 +42,14 @@ Examples:
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error {
-			job, err := loadJob(c)
+			job, err := cmdline.LoadJob(c)
 			if err != nil {
 				return err
 			}
 			if job.Generate == nil {
 				return cliargs.Errorf("%s has no generate section, which says what to draw; see configs/demo.yaml and docs/job-file.md", c.Args().First())
 			}
-			output, err := pathFlag(c, job, "output")
+			output, err := cmdline.PathFlag(c, job, "output")
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ Examples:
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, results)
+				return cmdline.PrintJSON(c.App.Writer, results)
 			}
 			return printTruth(c, results)
 		},
@@ -89,7 +90,7 @@ func checkGenerateFlags(c *cli.Context, job *configs.Job, out string) error {
 }
 
 func writeLog(c *cli.Context, job *configs.Job, out string) ([]clicklog.Result, error) {
-	log := newLogger(c)
+	log := cmdline.NewLogger(c)
 	g, err := generate.New(generatorConfig(job))
 	if err != nil {
 		return nil, errkind.As(errkind.Job, err)
@@ -99,7 +100,7 @@ func writeLog(c *cli.Context, job *configs.Job, out string) ([]clicklog.Result, 
 		return nil, errkind.As(errkind.Job, err)
 	}
 	sources := jobsource.New(job, log)
-	defer closeWith(log, "sources", sources)
+	defer cmdline.CloseWith(log, "sources", sources)
 	outputs := slices.Concat(job.Data.Train, job.Data.Eval)
 	if out != "" {
 		outputs = []string{out}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
@@ -45,7 +46,7 @@ Examples:
   aibox eval --model-dir models/ctr@41 --data test.tsv
   aibox generations models/ctr --json
   aibox generations hdfs://nameservice/models/ctr`,
-		Flags: append(dateFlags(), jsonFlag()),
+		Flags: append(cmdline.DateFlags(), cmdline.JSONFlag()),
 		Action: func(c *cli.Context) error {
 			dir, err := modelDirArgument(c)
 			if err != nil {
@@ -59,7 +60,7 @@ Examples:
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, all)
+				return cmdline.PrintJSON(c.App.Writer, all)
 			}
 			return printGenerations(c.App.Writer, dir, all)
 		},
@@ -69,7 +70,7 @@ Examples:
 // modelDirArgument returns the command's only argument, which names a model directory and
 // none of its generations.
 func modelDirArgument(c *cli.Context) (string, error) {
-	dir, _, err := modelArgument(c)
+	dir, _, err := cmdline.ModelArgument(c)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +102,7 @@ func printGenerations(w io.Writer, dir string, all []generations.Generation) err
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return writeLines(w, b.String())
+	return cmdline.WriteLines(w, b.String())
 }
 
 // remarkOn is what is not as it should be with a generation, or not yet.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/humanize"
 	"aibox/trainer/generations"
 )
@@ -16,15 +17,15 @@ const shownOfRun = 8
 
 // remoteGenerations lists the models of a remote directory, and the snapshots and rows there.
 func remoteGenerations(c *cli.Context, uri string) error {
-	all, total, err := generations.ListRemote(c.Context, uri, newLogger(c))
+	all, total, err := generations.ListRemote(c.Context, uri, cmdline.NewLogger(c))
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, all)
+		return cmdline.PrintJSON(c.App.Writer, all)
 	}
 	if len(all) == 0 {
-		return writeLines(c.App.Writer, uri+" has no models\n")
+		return cmdline.WriteLines(c.App.Writer, uri+" has no models\n")
 	}
 	return printRemoteGenerations(c.App.Writer, all, total)
 }

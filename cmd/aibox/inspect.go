@@ -9,6 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
+	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
 	"aibox/trainer/inference"
@@ -30,16 +32,16 @@ Examples:
   aibox inspect model
   aibox inspect model@3
   aibox inspect --digest model`,
-		Flags: append(dateFlags(),
+		Flags: append(cmdline.DateFlags(),
 			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error {
-			dir, _, err := modelArgument(c)
+			dir, _, err := cmdline.ModelArgument(c)
 			if err != nil {
 				return err
 			}
-			in, err := inference.Inspect(c.Context, dir, !c.Bool("digest"), inference.Options{Logger: newLogger(c)})
+			in, err := inference.Inspect(c.Context, dir, !c.Bool("digest"), inference.Options{Logger: cmdline.NewLogger(c)})
 			if err != nil {
 				return err
 			}
@@ -47,12 +49,12 @@ Examples:
 			case c.Bool("digest"):
 				_, err = fmt.Fprintln(c.App.Writer, in.Digest)
 			case c.Bool("json"):
-				err = printJSON(c.App.Writer, in)
+				err = cmdline.PrintJSON(c.App.Writer, in)
 			default:
 				err = printInspection(c.App.Writer, in)
 			}
 			if err == nil && len(in.Faults) > 0 {
-				return &faultsError{dir: dir, faults: int64(len(in.Faults)), harmless: true}
+				return &tablecmd.FaultsError{Dir: dir, Faults: int64(len(in.Faults)), Harmless: true}
 			}
 			return err
 		},

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 	"aibox/sparsetable/tabletest"
@@ -238,7 +239,7 @@ func tableArgs(dirs []string) []string {
 func (b *binary) verified(dirs []string) int {
 	b.t.Helper()
 	o := b.run(append([]string{"table", "verify", "--json"}, tableArgs(dirs)...)...)
-	if o.code == exitIO && (strings.Contains(o.stderr, sparsetable.ErrNoSnapshot.Error()) || strings.Contains(o.stderr, errNoTable.Error())) {
+	if o.code == exitIO && (strings.Contains(o.stderr, sparsetable.ErrNoSnapshot.Error()) || strings.Contains(o.stderr, tablecmd.ErrNoTable.Error())) {
 		return 0
 	}
 	var v sparsetable.Verification
@@ -249,7 +250,7 @@ func (b *binary) verified(dirs []string) int {
 		b.t.Fatal(err)
 	}
 	o = b.run(append([]string{"table", "stats", "--json"}, tableArgs(dirs)...)...)
-	var r tableReport
+	var r tablecmd.StatsReport
 	if o.code != exitDone {
 		b.t.Fatalf("stats %v: exit %d\n%s", dirs, o.code, o.stderr)
 	}

@@ -1,5 +1,5 @@
 // Command aibox trains click-through-rate models on one machine. Each subcommand has
-// a file of its own; the work is done by the packages that it calls.
+// a file of its own, and those of `aibox table` a package; the work is done by the packages that they call.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
+	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/internal/cliargs"
 	"aibox/internal/errkind"
 	"aibox/internal/kernel"
@@ -28,7 +30,7 @@ const panicPatience = 30 * time.Second
 
 func main() {
 	panics.ExitAfter(panicPatience)
-	con := terminal.New(os.Stderr, wantsJSON(os.Args))
+	con := terminal.New(os.Stderr, cmdline.WantsJSON(os.Args))
 	ctx, stop := withSignals(context.Background(), con)
 	process.LimitGarbage(ctx)
 	code := run(ctx, os.Args, os.Stdout, con)
@@ -94,10 +96,10 @@ Exit codes:
 		DisableSliceFlagSeparator: true,
 		Writer:                    stdout,
 		ErrWriter:                 con,
-		Flags:                     append(logFlags(), cli.HelpFlag, &cli.BoolFlag{Name: "version", DisableDefaultText: true, Usage: "print the version"}),
+		Flags:                     append(cmdline.LogFlags(), cli.HelpFlag, &cli.BoolFlag{Name: "version", DisableDefaultText: true, Usage: "print the version"}),
 		// Errors are printed once, by run.
 		ExitErrHandler: func(*cli.Context, error) {},
-		Before:         checkLogFlags,
+		Before:         cmdline.CheckLogFlags,
 		OnUsageError:   cliargs.OnUsageError,
 		Action: func(c *cli.Context) error {
 			if c.Bool("version") {
@@ -109,7 +111,7 @@ Exit codes:
 			trainCommand(), tuneCommand(), evalCommand(), predictCommand(),
 			generateCommand(), convertCommand(),
 			configCommand(), inspectCommand(), generationsCommand(), rollbackCommand(), diffCommand(),
-			publishCommand(), restoreCommand(), tableCommand(),
+			publishCommand(), restoreCommand(), tablecmd.Command(version),
 			completionCommand(), versionCommand(),
 			// cliargs.Permute turns it into --help.
 			{Name: "help", Usage: "explain a command", ArgsUsage: "COMMAND", Action: func(c *cli.Context) error { return cli.ShowAppHelp(c) }},
@@ -123,10 +125,10 @@ Exit codes:
 
 // finishCommand gives c and its subcommands what all commands share.
 func finishCommand(c *cli.Command) {
-	c.Before = func(c *cli.Context) error { return cmp.Or(checkLogFlags(c), cliargs.NoEmptyFlags(c)) }
+	c.Before = func(c *cli.Context) error { return cmp.Or(cmdline.CheckLogFlags(c), cliargs.NoEmptyFlags(c)) }
 	c.OnUsageError = cliargs.OnUsageError
 	c.HideHelpCommand = true
-	c.Flags = append(c.Flags, logFlags()...)
+	c.Flags = append(c.Flags, cmdline.LogFlags()...)
 	if c.ArgsUsage == "" {
 		c.ArgsUsage = " " // if it were empty, the help would mention arguments
 	}

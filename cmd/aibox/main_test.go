@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/terminal"
 )
 
@@ -51,7 +52,7 @@ func aibox(args ...string) outcome {
 func aiboxContext(ctx context.Context, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"aibox"}, args...)
-	code := run(ctx, args, &stdout, terminal.New(&stderr, wantsJSON(args)))
+	code := run(ctx, args, &stdout, terminal.New(&stderr, cmdline.WantsJSON(args)))
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/internal/jobview"
 	"aibox/trainer/inference"
@@ -42,16 +43,16 @@ Examples:
 			}
 			var p *inference.Prediction
 			err := withModel(c, func(l *inference.Model) (err error) {
-				data, err := pathFlags(c, l.Job, "data")
+				data, err := cmdline.PathFlags(c, l.Job, "data")
 				if err != nil {
 					return err
 				}
-				output, err := pathFlag(c, l.Job, "output")
+				output, err := cmdline.PathFlag(c, l.Job, "output")
 				if err != nil {
 					return err
 				}
 				p, err = l.Predict(c.Context, inference.PredictOptions{
-					Data: data, Output: output, Columns: splitNames(c.String("columns")),
+					Data: data, Output: output, Columns: cmdline.SplitNames(c.String("columns")),
 					KeepBadRows: c.Bool("keep-bad-rows"),
 				})
 				return err
@@ -60,7 +61,7 @@ Examples:
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, p)
+				return cmdline.PrintJSON(c.App.Writer, p)
 			}
 			return jobview.PrintPrediction(c.App.Writer, p)
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/humanize"
 	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
@@ -33,31 +34,31 @@ Examples:
   aibox publish models/ctr
   aibox train nightly.yaml && aibox publish models/ctr
   aibox publish models/ctr@41 --to hdfs://nameservice/models/ctr --limit 200MiB`,
-		Flags: append(dateFlags(),
+		Flags: append(cmdline.DateFlags(),
 			&cli.StringFlag{Name: "to", Usage: "`URI` of the remote directory (default: output.remote of the model's job)"},
-			limitFlag(), jsonFlag(),
+			limitFlag(), cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
-			dir, dated, err := modelArgument(c)
+			dir, dated, err := cmdline.ModelArgument(c)
 			if err != nil {
 				return err
 			}
-			to, err := pathFlag(c, dated, "to")
+			to, err := cmdline.PathFlag(c, dated, "to")
 			if err != nil {
 				return err
 			}
-			limit, err := bytesFlag(c, "limit")
+			limit, err := cmdline.BytesFlag(c, "limit")
 			if err != nil {
 				return err
 			}
 			out, err := transfer.Publish(c.Context, transfer.PublishOptions{
-				Model: dir, Remote: to, BytesPerSecond: limit, Options: transfer.Options{Logger: newLogger(c), Version: version},
+				Model: dir, Remote: to, BytesPerSecond: limit, Options: transfer.Options{Logger: cmdline.NewLogger(c), Version: version},
 			})
 			if err != nil {
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, out)
+				return cmdline.PrintJSON(c.App.Writer, out)
 			}
 			for _, p := range append(out.Earlier, out) {
 				if _, err := fmt.Fprintln(c.App.Writer, publishedText(p)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/disk"
 	"aibox/trainer/generations"
 )
 
@@ -256,7 +257,7 @@ func TestRemoteKilled(t *testing.T) {
 		t.Helper()
 		for range n {
 			_, ended := b.kill(time.Duration(rng.Int64N(int64(400*time.Millisecond))), args...)
-			if ended || made != "" && exists(made) { // a process may be killed when all is done and it has not ended yet
+			if ended || made != "" && disk.Exists(made) { // a process may be killed when all is done and it has not ended yet
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
@@ -46,12 +47,12 @@ Examples:
   aibox generations hdfs://nameservice/models/ctr
   aibox restore --from hdfs://nameservice/models/ctr@41 --to models/ctr \
       --dirs /mnt/ssd0/tables --dirs /mnt/ssd1/tables`,
-		Flags: append(jobFlags(),
+		Flags: append(cmdline.JobFlags(),
 			&cli.StringFlag{Name: "from", Usage: "`URI` of the remote directory, or URI@N (default: output.remote)"},
 			&cli.StringFlag{Name: "to", Usage: "model directory `DIR` (default: output.model_dir)"},
 			&cli.StringSliceFlag{Name: "dirs", Usage: "directory `DIR` for the table, as in sparse_table.dirs; may be repeated (default: sparse_table.dirs, or the model directory)"},
 			&cli.StringFlag{Name: "name", Usage: "restore a model of the job called `NAME` (default: that of the job file, or of the only job there)"},
-			limitFlag(), jsonFlag(),
+			limitFlag(), cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
 			o, err := restoreOptions(c)
@@ -63,7 +64,7 @@ Examples:
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, out)
+				return cmdline.PrintJSON(c.App.Writer, out)
 			}
 			if out.Already {
 				_, err := fmt.Fprintf(c.App.Writer, "%s has the model of %s already, and it is whole\n", out.ModelDir, out.From)
@@ -85,15 +86,15 @@ Examples:
 }
 
 func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
-	o := &transfer.RestoreOptions{Options: transfer.Options{Logger: newLogger(c), Version: version}}
+	o := &transfer.RestoreOptions{Options: transfer.Options{Logger: cmdline.NewLogger(c), Version: version}}
 	var dated *configs.Job
 	var err error
 	if c.NArg() == 0 {
 		if err := cliargs.NeedFlags(c, "from", "to"); err != nil {
 			return nil, err
 		}
-		dated, err = datedAlone(c)
-	} else if dated, err = loadJob(c); err == nil {
+		dated, err = cmdline.DatedAlone(c)
+	} else if dated, err = cmdline.LoadJob(c); err == nil {
 		o.From, o.To, o.Dirs, o.Job = dated.Output.Remote, dated.Output.ModelDir, dated.SparseTable.Dirs, dated.PlainName()
 		o.BytesPerSecond, o.HDFS = int64(dated.Output.RemoteBytesPerSecond), dated.Data.HDFS
 		if o.From == "" && !c.IsSet("from") {
@@ -105,13 +106,13 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 	}
 	for name, to := range map[string]*string{"from": &o.From, "to": &o.To} {
 		if c.IsSet(name) {
-			if *to, err = pathFlag(c, dated, name); err != nil {
+			if *to, err = cmdline.PathFlag(c, dated, name); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if c.IsSet("dirs") {
-		if o.Dirs, err = pathFlags(c, dated, "dirs"); err != nil {
+		if o.Dirs, err = cmdline.PathFlags(c, dated, "dirs"); err != nil {
 			return nil, err
 		}
 	}
@@ -119,7 +120,7 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 		o.Job = c.String("name")
 	}
 	if c.IsSet("limit") {
-		if o.BytesPerSecond, err = bytesFlag(c, "limit"); err != nil {
+		if o.BytesPerSecond, err = cmdline.BytesFlag(c, "limit"); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 	"aibox/trainer/transfer"
@@ -107,7 +108,7 @@ func TestRestoreKilled(t *testing.T) {
 	for i, k := range at {
 		to := fmt.Sprint("new", i)
 		ended := killAtOperation(t, k, restore(to)...)
-		usable, whole := exists(filepath.Join(to, "MODEL.json")), arrivedIn(t, to)
+		usable, whole := disk.Exists(filepath.Join(to, "MODEL.json")), arrivedIn(t, to)
 		t.Logf("kill %d at operation %d of %d: done %v, usable %v, whole %v", i, k, len(all), ended, usable, whole)
 		if k == first && (!usable || whole) {
 			t.Fatal("the model was not published before its rows were written")
@@ -129,7 +130,7 @@ func TestRestoreKilled(t *testing.T) {
 		if !whole || !usable {
 			ended = killAtOperation(t, 1+rng.IntN(k), restore(to)...)
 		}
-		if !ended && (!exists(filepath.Join(to, "MODEL.json")) || !arrivedIn(t, to)) {
+		if !ended && (!disk.Exists(filepath.Join(to, "MODEL.json")) || !arrivedIn(t, to)) {
 			ok(t, restore(to)...)
 		}
 		if got := inspected(t, to); got != want || !arrivedIn(t, to) {

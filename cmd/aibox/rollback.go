@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/internal/cliargs"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -38,10 +39,10 @@ Examples:
   aibox generations models/ctr
   aibox rollback models/ctr
   aibox rollback models/ctr --to 41`,
-		Flags: append(dateFlags(),
+		Flags: append(cmdline.DateFlags(),
 			&cli.IntFlag{Name: "to", Usage: "`NUMBER` of the generation to publish", DefaultText: "the one from which the present model was made"},
 			&cli.BoolFlag{Name: "local", Usage: "leave output.remote as it is"},
-			jsonFlag(),
+			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
 			dir, err := modelDirArgument(c)
@@ -63,13 +64,13 @@ Examples:
 				}
 			}
 			if !c.Bool("local") {
-				out.Remote, err = transfer.PublishAgain(c.Context, dir, transfer.Options{Logger: newLogger(c), Version: version})
+				out.Remote, err = transfer.PublishAgain(c.Context, dir, transfer.Options{Logger: cmdline.NewLogger(c), Version: version})
 				if err != nil {
 					return err
 				}
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, out)
+				return cmdline.PrintJSON(c.App.Writer, out)
 			}
 			if out.Remote != nil {
 				_, err = fmt.Fprintln(c.App.Writer, publishedText(out.Remote))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/cmd/aibox/internal/tablecmd"
 	"aibox/internal/rowfile"
 	"aibox/sparsetable"
 )
@@ -24,7 +25,7 @@ func TestDecayedTable(t *testing.T) {
 		t.Fatalf("exported as %v", l)
 	}
 	get := func(table string, key uint64) []any {
-		var r []rowReport
+		var r []tablecmd.RowReport
 		if err := json.Unmarshal([]byte(ok(t, "table", "get", "--json", table, fmt.Sprint(key))), &r); err != nil || len(r) != 1 || !r[0].Found {
 			t.Fatalf("%v, %v", r, err)
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"aibox/cmd/aibox/internal/tablecmd"
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 )
 
@@ -35,7 +37,7 @@ func writeParquet[T any](t *testing.T, name string, rows ...T) {
 }
 
 // importOf imports and returns the report.
-func importOf(t *testing.T, args ...string) (r importReport) {
+func importOf(t *testing.T, args ...string) (r tablecmd.ImportReport) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(ok(t, append([]string{"table", "import", "--json"}, args...)...)), &r); err != nil {
 		t.Fatal(err)
@@ -111,7 +113,7 @@ func TestImportNoRows(t *testing.T) {
 		if o.code == exitDone || o.code == exitInternal || !strings.Contains(o.stderr, want) {
 			t.Errorf("%s: exit %d: %s", args, o.code, o.stderr)
 		}
-		if exists("t") {
+		if disk.Exists("t") {
 			t.Fatalf("%s: a failed import leaves a table", args)
 		}
 	}
@@ -171,7 +173,7 @@ func TestFailedImport(t *testing.T) {
 					t.Errorf("%s: exit %d: %s", args, o.code, o.stderr)
 				}
 				for _, dir := range []string{"t", "b"} {
-					if !there && exists(dir) {
+					if !there && disk.Exists(dir) {
 						t.Errorf("%s: leaves the directory %s with %s", args, dir, namesIn(t, dir))
 					} else if there && namesIn(t, dir) != "note" {
 						t.Errorf("%s: leaves %s in %s", args, namesIn(t, dir), dir)
@@ -192,7 +194,7 @@ func TestFailedImport(t *testing.T) {
 	if err == nil {
 		err = tab.Close()
 	}
-	if err != nil || !exists("t/catalog") {
+	if err != nil || !disk.Exists("t/catalog") {
 		t.Fatal(err)
 	}
 	if r := importOf(t, "t", "--from", "good.parquet", "--value-format", "float16"); r.Rows != 3000 {
@@ -207,23 +209,5 @@ func TestFailedImport(t *testing.T) {
 	}
 	if have := digestOf(t, "t"); have != want {
 		t.Errorf("digest %s after failed imports, want %s", have, want)
-	}
-}
-
-// TestImportLeavesOthers: an import that could not make its table does not delete what
-// another process has begun to make in the same directory.
-func TestImportLeavesOthers(t *testing.T) {
-	t.Chdir(t.TempDir())
-	undo, err := undoMaking([]string{"table", "empty"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{"table/other", "empty"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := undo(false); err != nil || !exists("table/other") || exists("empty") {
-		t.Errorf("what another process has made: %v; an empty directory: %v; %v", exists("table/other"), exists("empty"), err)
 	}
 }

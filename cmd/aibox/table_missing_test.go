@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // TestMissingTables: a model whose table, or a part of it, is not where it was
@@ -142,7 +144,7 @@ func TestUnnamedDirectories(t *testing.T) {
 	}
 	refused("import a --dir b --from x.parquet", exitIO, "a: there is no table here")
 	refused("stats a --dir b", exitIO, "a: there is no table here", "catalog")
-	if exists("a/catalog") {
+	if disk.Exists("a/catalog") {
 		t.Error("a refused import makes a table")
 	}
 	if err := os.Rename("catalog", "a/catalog"); err != nil {

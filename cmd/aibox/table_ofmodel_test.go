@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // TestTablesOfModels: neither import nor compact changes the table of a model
@@ -51,7 +53,7 @@ func TestTablesOfModels(t *testing.T) {
 			t.Errorf("table %s: exit %d: %s%s", c.args, o.code, o.stdout, o.stderr)
 		}
 	}
-	if exists("new") {
+	if disk.Exists("new") {
 		t.Error("a refused import leaves a directory")
 	}
 	for _, model := range []string{"ssd", "model", "one"} {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"aibox/cmd/aibox/internal/tablecmd"
+	"aibox/internal/disk"
 	"aibox/internal/humanize"
 	"aibox/internal/terminal"
 	"aibox/reader"
@@ -122,7 +124,7 @@ func TestTables(t *testing.T) {
 	if a != b || !strings.Contains(a, fmt.Sprintf("user=%s, key %d", user, key)) || !strings.Contains(a, "last seen run 1") || !strings.Contains(a, "key 0 (0x0000000000000000): no row") {
 		t.Errorf("get prints\n%s and\n%s", a, b)
 	}
-	var rows []rowReport
+	var rows []tablecmd.RowReport
 	if err := json.Unmarshal([]byte(ok(t, "table", "get", "--json", placeOf(t, "a"), "--dir", placeOf(t, "b"), fmt.Sprint(key))), &rows); err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +315,7 @@ func TestVerifyDamage(t *testing.T) {
 			t.Errorf("aibox %v: exit %d: %s", args, o.code, o.stderr)
 		}
 	}
-	if exists("x.parquet") {
+	if disk.Exists("x.parquet") {
 		t.Error("a failed export leaves a file")
 	}
 	if err := os.RemoveAll("b"); err != nil {
@@ -488,7 +490,7 @@ func TestInterruptedExport(t *testing.T) {
 	done := make(chan outcome)
 	go func() { done <- aiboxContext(ctx, "table", "export", "t", "--to", "x.parquet") }()
 	for deadline := time.Now().Add(tooLong); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if temp, _ := filepath.Glob(".x.parquet.*"); len(temp) > 0 || exists("x.parquet") {
+		if temp, _ := filepath.Glob(".x.parquet.*"); len(temp) > 0 || disk.Exists("x.parquet") {
 			break
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // TestDatesInEveryCommand: {{date}} means the same on every command line and in
@@ -72,7 +74,7 @@ func TestDatesInEveryCommand(t *testing.T) {
 	wantOnly(t, "2026-11-19", "2026-11-19.tsv")
 	wantOnly(t, "2026-11-20", "a.parquet", "again.csv", "b.libffm", "c.csv", "rows.parquet", "rows2.parquet", "rows3.parquet", "scores.csv")
 	for _, dir := range []string{"u-2026-11-20", "v-2026-11-20"} {
-		if !exists(dir) {
+		if !disk.Exists(dir) {
 			t.Errorf("there is no directory %s of the table", dir)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/gpu/profiled"
 	"aibox/internal/jobview"
@@ -58,18 +59,18 @@ Examples:
   aibox train job.yaml --set training.epochs=2 --set output.model_dir=models/two
   aibox train job.yaml --fresh
   aibox train job.yaml --profile profiles/{{date}}`,
-		Flags: append(jobFlags(), waitFlag(),
+		Flags: append(cmdline.JobFlags(), waitFlag(),
 			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the snapshot of an interrupted run of this job"},
 			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, or into DIR/2, DIR/3 and so on where it holds some already"},
 		),
 		Action: func(c *cli.Context) (err error) {
 			// Where nobody reads what it writes any more, as after a pipe to a program that has ended, a night goes on.
 			signal.Ignore(unix.SIGPIPE)
-			job, err := loadJob(c)
+			job, err := cmdline.LoadJob(c)
 			if err != nil {
 				return err
 			}
-			log := newLogger(c)
+			log := cmdline.NewLogger(c)
 			until, err := waitUntil(c)
 			if err != nil {
 				return err
@@ -78,14 +79,14 @@ Examples:
 			if err != nil {
 				return err
 			}
-			defer closeWith(log, "the lock of the job", lock)
+			defer cmdline.CloseWith(log, "the lock of the job", lock)
 			times, stop, err := startProfiles(c, job, log)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, stop()) }()
 			status := new(report.Status)
-			d := jobview.Watch(consoleOf(c), status, log)
+			d := jobview.Watch(cmdline.ConsoleOf(c), status, log)
 			defer d.Stop()
 			summary, err := trainer.Train(c.Context, job, trainer.Options{
 				Logger: log, Status: status, Version: version, WaitUntil: until, Fresh: c.Bool("fresh"), KernelTimes: times,
@@ -105,7 +106,7 @@ Examples:
 // startProfiles begins to record the profiles that --profile asks for; the function that
 // it returns completes them. Times are to be filled by the job; nil: they are not asked for.
 func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (times *profiled.Times, stop func() error, err error) {
-	dir, err := pathFlag(c, job, "profile")
+	dir, err := cmdline.PathFlag(c, job, "profile")
 	if err != nil || dir == "" {
 		return nil, func() error { return nil }, err
 	}

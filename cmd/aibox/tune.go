@@ -14,8 +14,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"aibox/cmd/aibox/internal/cmdline"
 	"aibox/configs"
 	"aibox/internal/cliargs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
@@ -51,7 +53,7 @@ Examples:
   aibox tune job.yaml
   aibox tune job.yaml --examples 5000000 --over learning_rates,l2
   aibox tune job.yaml --trials 81 --metric auc --output best.yaml`,
-		Flags: append(jobFlags(),
+		Flags: append(cmdline.JobFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write the job file with the best settings to `FILE`, which must not exist (default: JOB-tuned.yaml beside the job file)"},
 			&cli.StringFlag{Name: "dir", Usage: "`DIR` for the journal of the search and the models of trials (default: output.model_dir with -tune at its end)"},
 			&cli.IntFlag{Name: "trials", Value: 27, Usage: "`NUMBER` of settings to try, the job as it is among them"},
@@ -62,10 +64,10 @@ Examples:
 			&cli.Float64Flag{Name: "validation-fraction", Usage: "`SHARE` of the examples that is held out", DefaultText: "data.validation_fraction, or 0.1"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the choice of settings"},
 			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the results of an interrupted search"},
-			jsonFlag(),
+			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) (err error) {
-			job, err := loadJob(c)
+			job, err := cmdline.LoadJob(c)
 			if err != nil {
 				return err
 			}
@@ -80,7 +82,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			defer closeWith(o.Logger, "the lock of the search", lock)
+			defer cmdline.CloseWith(o.Logger, "the lock of the search", lock)
 			found, err := tune.Run(c.Context, o)
 			if err != nil {
 				return err
@@ -89,7 +91,7 @@ Examples:
 				return err
 			}
 			if c.Bool("json") {
-				return printJSON(c.App.Writer, struct {
+				return cmdline.PrintJSON(c.App.Writer, struct {
 					Output  string         `json:"output"`
 					Set     []string       `json:"set"`
 					Rounds  []tune.Round   `json:"rounds"`
@@ -107,7 +109,7 @@ Examples:
 			case found.Result.Trial == 0: // it is measured after its best epoch
 				has = " has the settings of the job as it is, but for " + strings.Join(added, " ") + ".\n"
 			}
-			return writeLines(c.App.Writer, table+output+has)
+			return cmdline.WriteLines(c.App.Writer, table+output+has)
 		},
 	}
 }
@@ -117,14 +119,14 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 	bad := func(flag, format string, args ...any) error {
 		return cliargs.Errorf("%s: --%s %v: %s", cliargs.CommandPath(c), flag, c.Value(flag), fmt.Sprintf(format, args...))
 	}
-	log := newLogger(c)
+	log := cmdline.NewLogger(c)
 	o = tune.Options{
 		Job: job, Load: configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")},
-		Trials: c.Int("trials"), Groups: splitNames(c.String("over")), MaxEpochs: c.Int("epochs"), Metric: tune.Metric(c.String("metric")),
+		Trials: c.Int("trials"), Groups: cmdline.SplitNames(c.String("over")), MaxEpochs: c.Int("epochs"), Metric: tune.Metric(c.String("metric")),
 		Examples: c.Int64("examples"), ValidationFraction: c.Float64("validation-fraction"), Seed: c.Uint64("seed"), Fresh: c.Bool("fresh"),
 		Logger: log, Version: version,
 		Watch: func(s *report.Status) func() {
-			return jobview.Watch(consoleOf(c), s, slog.New(slog.DiscardHandler)).Stop
+			return jobview.Watch(cmdline.ConsoleOf(c), s, slog.New(slog.DiscardHandler)).Stop
 		},
 	}
 	if !c.IsSet("validation-fraction") {
@@ -153,13 +155,13 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 	case len(tune.Space(job, o.Groups)) == 0 && !slices.Contains(o.Groups, tune.Epochs):
 		return o, "", bad("over", "this leaves nothing to vary in a model of kind %s", job.Model.Kind)
 	}
-	if o.Dir, err = pathFlag(c, job, "dir"); err != nil {
+	if o.Dir, err = cmdline.PathFlag(c, job, "dir"); err != nil {
 		return o, "", err
 	}
 	if o.Dir == "" {
 		o.Dir = filepath.Clean(job.Output.ModelDir) + "-tune"
 	}
-	if output, err = pathFlag(c, job, "output"); err != nil {
+	if output, err = cmdline.PathFlag(c, job, "output"); err != nil {
 		return o, "", err
 	}
 	if output == "" {
@@ -181,7 +183,7 @@ func checkTunedFile(c *cli.Context, job *configs.Job, output, dir string) error 
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
-	return refuseOverwrite(c.Context, job, newLogger(c), []string{output, filepath.Join(dir, tune.JournalName), filepath.Join(dir, "trial", modeldir.ManifestName)})
+	return refuseOverwrite(c.Context, job, cmdline.NewLogger(c), []string{output, filepath.Join(dir, tune.JournalName), filepath.Join(dir, "trial", modeldir.ManifestName)})
 }
 
 // writeTunedFile writes the job file with overrides. If they cannot be written into it, the error says how to give them on the
@@ -199,7 +201,7 @@ func writeTunedFile(output, file string, load configs.LoadOptions) error {
 		}
 		return errkind.Errorf(errkind.Job, "the best settings were found but not written: %w; give them on the command line: %s", err, strings.Join(flags, " "))
 	}
-	return modeldir.WriteFile(output, tuned)
+	return disk.WriteFile(output, tuned)
 }
 
 // refuseOverwrite fails if a file to be written is one that the job reads.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/joblock"
 	"aibox/internal/tune"
 )
@@ -165,11 +166,11 @@ func TestTuneKilled(t *testing.T) {
 	ok(t, append(tuneArgs[:len(tuneArgs):len(tuneArgs)], "--dir", "other", "--output", "want.yaml")...)
 	n, rng := kills(t)
 	for range n {
-		if _, ended := b.kill(time.Duration(rng.Int64N(int64(time.Second))), tuneArgs...); ended || exists("job-tuned.yaml") {
+		if _, ended := b.kill(time.Duration(rng.Int64N(int64(time.Second))), tuneArgs...); ended || disk.Exists("job-tuned.yaml") {
 			break
 		}
 	}
-	if !exists("job-tuned.yaml") {
+	if !disk.Exists("job-tuned.yaml") {
 		if o := b.run(tuneArgs...); o.code != exitDone {
 			t.Fatalf("exit %d\n%s", o.code, o.stderr)
 		}

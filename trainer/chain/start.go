@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/trainer/modeldir"
 )
 
@@ -20,8 +21,8 @@ type Start struct {
 // StartAt is the model of the manifest, which is in dir, as a start.
 func (ch *Chain) StartAt(dir string, m *modeldir.Manifest) *Start {
 	s := &Start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt, Inexact: m.PartialRecovery != (modeldir.PartialRecovery{})}
-	if !modeldir.SameDir(dir, ch.job.Output.ModelDir) {
-		s.ModelDir = modeldir.RealDir(dir)
+	if !disk.SameDir(dir, ch.job.Output.ModelDir) {
+		s.ModelDir = disk.RealDir(dir)
 	}
 	return s
 }

@@ -6,8 +6,8 @@ import (
 
 	"aibox/trainer/engine"
 	"aibox/trainer/model"
-	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
+	"aibox/trainer/tensorfile"
 )
 
 // Prefixes of the names of tensors.
@@ -19,20 +19,20 @@ const (
 
 // Network returns the dense parameters and buffers of m. They share memory
 // with it.
-func Network(m *model.Model) []modeldir.Tensor {
-	var out []modeldir.Tensor
+func Network(m *model.Model) []tensorfile.Tensor {
+	var out []tensorfile.Tensor
 	for _, p := range m.Params() {
-		out = append(out, modeldir.Tensor{Name: ParamPrefix + p.Name, Shape: p.Shape, Data: p.Data})
+		out = append(out, tensorfile.Tensor{Name: ParamPrefix + p.Name, Shape: p.Shape, Data: p.Data})
 	}
 	for _, p := range m.Buffers() {
-		out = append(out, modeldir.Tensor{Name: BufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
+		out = append(out, tensorfile.Tensor{Name: BufferPrefix + p.Name, Shape: p.Shape, Data: p.Data})
 	}
 	return out
 }
 
 // Load copies saved into tensors of the same names and sizes.
-func Load(into, saved []modeldir.Tensor) error {
-	byName := make(map[string]modeldir.Tensor, len(saved))
+func Load(into, saved []tensorfile.Tensor) error {
+	byName := make(map[string]tensorfile.Tensor, len(saved))
 	for _, t := range saved {
 		byName[t.Name] = t
 	}
@@ -48,13 +48,13 @@ func Load(into, saved []modeldir.Tensor) error {
 
 // Trained returns the tensors of the network, averaged if they are to be, and the optimizer state, with the
 // numbers of steps that it has taken after step t. Parameters and state share memory with the model.
-func Trained(m *model.Model, s *engine.State, rows *optim.Rows, t int64) []modeldir.Tensor {
+func Trained(m *model.Model, s *engine.State, rows *optim.Rows, t int64) []tensorfile.Tensor {
 	out := Network(m)
 	for i, p := range m.Params() {
 		out[i].Data = s.Dense.Average(p)
 	}
 	for _, s := range slices.Concat(s.Dense.State(), s.Dense.Steps(t), s.Dense.Unaveraged(), s.RowSteps.Steps(rows, t)) {
-		out = append(out, modeldir.Tensor{Name: OptimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
+		out = append(out, tensorfile.Tensor{Name: OptimizerPrefix + s.Name, Shape: []int{len(s.Data)}, Data: s.Data})
 	}
 	return out
 }

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
-	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
 )
 
@@ -36,7 +36,7 @@ func Make(job *configs.Job) (p Parts, err error) {
 			errs = append(errs, fmt.Errorf("%s: %w", key, err))
 		}
 	}
-	if start := job.Training.WarmStart; start != configs.WarmStartLatest && modeldir.SameDir(start, job.Output.ModelDir) {
+	if start := job.Training.WarmStart; start != configs.WarmStartLatest && disk.SameDir(start, job.Output.ModelDir) {
 		errs = append(errs, errors.New("training.warm_start: it is the same directory as output.model_dir, by another path: training would replace the model that it starts from; write latest, to go on from the newest model of that directory every time, or name one of its generations, as DIR@N"))
 	}
 	if p.Schema, err = Schema(job); err != nil {

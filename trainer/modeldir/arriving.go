@@ -4,7 +4,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/outside"
+	"aibox/trainer/modelfiles"
 )
 
 // A generation that is restored can be published before the bucket files of its table have
@@ -24,7 +27,7 @@ type ArrivingTable struct {
 // Find is the path of a file of the table, "" if it does not exist.
 func (t *ArrivingTable) Find(name string) string {
 	for _, dir := range t.Dirs {
-		if path := filepath.Join(dir, name); Exists(path) {
+		if path := filepath.Join(dir, name); disk.Exists(path) {
 			return path
 		}
 	}
@@ -49,12 +52,12 @@ func (m *Model) Arriving() *ArrivingTable {
 // arrivingIn is the table of the generation in gen. What is wrong with its directories is said
 // by who opens it.
 func arrivingIn(gen string) *ArrivingTable {
-	dirs, _ := tableDirs(gen)
+	dirs, _ := outside.Dirs(gen)
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(gen, tableName)}
+		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}
 	records := ArrivingRecords(dirs)
-	if !slices.ContainsFunc(records, Exists) {
+	if !slices.ContainsFunc(records, disk.Exists) {
 		return nil
 	}
 	return &ArrivingTable{filepath.Base(gen), records, dirs}

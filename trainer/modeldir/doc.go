@@ -7,10 +7,10 @@
 //	    MODEL.json        the manifest of this generation; without it, it is not complete
 //	    job.yaml          the effective job, all defaults filled in
 //	    statistics.json   data statistics (means and deviations of the first scan)
-//	    dense-0000001875  dense parameters, optimizer state (format below)
+//	    dense-0000001875  dense parameters, optimizer state (package tensorfile)
 //	    table/            the embedding table, snapshots of package sparsetable,
 //	    table-dirs.json   or the directories elsewhere that hold it; each says in
-//	                      OWNER.json whose it is (owner.go)
+//	                      OWNER.json whose it is (package outside)
 //	    reports/          reports of the run
 //	    RESUME.json       what a process needs to go on with the run if it is
 //	                      interrupted (resume.go); a committed model has none
@@ -50,17 +50,6 @@
 //
 // # Models from elsewhere
 //
-// A generation is taken to another machine as a list of files (portable.go), from which it is
+// A generation is taken to another machine as a list of files (package modelfiles), from which it is
 // made again there (restore.go). It has RESTORE.json until it is complete.
-//
-// # Dense file
-//
-//	+----------+-----------+--------------+------------------+---------+
-//	| magic    | headerLen | header       | tensors          | crc32c  |
-//	| 8 bytes  | uint32 LE | JSON         | float32 LE, back | uint32  |
-//	|          |           | names,shapes | to back          | LE      |
-//	+----------+-----------+--------------+------------------+---------+
-//
-// The checksum covers all that precedes it. Names of tensors begin with param/, buffer/ (running statistics of batch
-// normalization) or optimizer/. docs/serving.md says how to predict with them.
 package modeldir

@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/faults"
 )
 
 // A model directory holds the generation that is its model and, as far as
@@ -133,7 +136,7 @@ func ownManifest(dir, gen string) (*Manifest, error) {
 		return nil, err
 	}
 	if m.Generation != gen {
-		return nil, &CorruptionError{path, noOffset, fmt.Sprintf("it is the manifest of %s", m.Generation)}
+		return nil, faults.Damaged(path, fmt.Sprintf("it is the manifest of %s", m.Generation))
 	}
 	return m, nil
 }
@@ -147,7 +150,7 @@ func (m *Manifest) writeOwn(dir string) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, m.Generation, ManifestName), data)
+	return disk.WriteFile(filepath.Join(dir, m.Generation, ManifestName), data)
 }
 
 func (m *Manifest) encode() ([]byte, error) {
@@ -158,7 +161,7 @@ func (m *Manifest) encode() ([]byte, error) {
 // namedManifest returns the manifest of the generation with a number, and an error that
 // lists the generations if there is none.
 func namedManifest(dir string, number int) (*Manifest, error) {
-	if !Exists(dir) {
+	if !disk.Exists(dir) {
 		return nil, noDirectory(dir)
 	}
 	m, err := manifestOf(dir, nameOf(number))
@@ -186,10 +189,4 @@ func listed(all []Generation) string {
 		return strings.Join(texts[:n-1], ", ") + " and " + texts[n-1]
 	}
 	return strings.Join(texts, "")
-}
-
-// Exists reports whether there is a file or directory at path.
-func Exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

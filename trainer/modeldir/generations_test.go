@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
 )
 
 // night commits a model of one value that was made from the model of dir, with a report
@@ -210,7 +212,7 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantReports(t, dir, 5)
-	if Exists(filepath.Join(dir, "quarantine.jsonl")) || !Exists(filepath.Join(dir, "notes.txt")) {
+	if disk.Exists(filepath.Join(dir, "quarantine.jsonl")) || !disk.Exists(filepath.Join(dir, "notes.txt")) {
 		t.Errorf("left: %v", entries(t, dir))
 	}
 }
@@ -259,7 +261,7 @@ func TestEarlierVersions(t *testing.T) {
 	dir := t.TempDir()
 	m := night(t, dir, 1, 1)
 	gen := filepath.Join(dir, m.Generation)
-	if err := errors.Join(os.Remove(filepath.Join(gen, ManifestName)), os.RemoveAll(filepath.Join(gen, reportsName))); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(gen, ManifestName)), os.RemoveAll(filepath.Join(gen, modelfiles.Reports))); err != nil {
 		t.Fatal(err)
 	}
 	night(t, dir, 2, 2)
@@ -301,10 +303,10 @@ func TestDamagedGenerations(t *testing.T) {
 		{ManifestName, "garbage", "gen-000001/MODEL.json"},
 		{ManifestName, "{}", "gen-000001/MODEL.json"},
 		{ManifestName, "", "gen-000001/MODEL.json"},
-		{jobName, "other", "gen-000001/job.yaml"},
+		{modelfiles.Job, "other", "gen-000001/job.yaml"},
 		{DenseName(5), "other", DenseName(5)},
-		{tableName, "", "table"},
-		{statisticsName, "", statisticsName},
+		{modelfiles.Table, "", "table"},
+		{modelfiles.Statistics, "", modelfiles.Statistics},
 	} {
 		dir := t.TempDir()
 		night(t, dir, 1, 2)
@@ -385,7 +387,7 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 	}
 	first, second := commitPlaced(2), commitPlaced(2)
 	for _, dir := range []string{first[0], second[0]} {
-		if !Exists(dir) {
+		if !disk.Exists(dir) {
 			t.Errorf("%s is gone", dir)
 		}
 	}
@@ -407,7 +409,7 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	commitPlaced(2)
-	if Exists(first[0]) || !Exists(second[0]) {
+	if disk.Exists(first[0]) || !disk.Exists(second[0]) {
 		t.Errorf("%s holds %v", ssd, entries(t, ssd))
 	}
 }
@@ -432,7 +434,7 @@ func TestReadTablesAreNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	placed(t, filepath.Join(at, "other", "model"), []string{ssd}, true)
-	if Exists(first[0]) {
+	if disk.Exists(first[0]) {
 		t.Error("nobody reads the table any more, and it is there")
 	}
 }

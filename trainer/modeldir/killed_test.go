@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
 )
@@ -21,7 +22,7 @@ type killed struct{ at string }
 // lost some of its files. It returns where f ended, "" if it was done.
 func killAt(rng *rand.Rand, n int, f func()) (at string) {
 	changes := 0
-	beforeChange = func(operation, path string) {
+	disk.BeforeChange = func(operation, path string) {
 		if changes++; changes <= n {
 			return
 		}
@@ -37,7 +38,7 @@ func killAt(rng *rand.Rand, n int, f func()) (at string) {
 		panic(killed{operation + " " + path})
 	}
 	defer func() {
-		beforeChange = func(string, string) {}
+		disk.BeforeChange = func(string, string) {}
 		if v := recover(); v != nil {
 			k, ok := v.(killed)
 			if !ok {
@@ -53,10 +54,9 @@ func killAt(rng *rand.Rand, n int, f func()) (at string) {
 // died releases the locks of a run that was killed.
 func died(t *testing.T, w *Writer) {
 	t.Helper()
-	for _, l := range append(w.tableLocks, w.lock.file) {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+	w.outside().Close()
+	if err := w.lock.file.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -103,36 +103,3 @@ func lockRemoving(gen string) (*os.File, error) {
 	lock.Close()
 	return nil, err
 }
-
-// lockRun takes the lock of a table's directory elsewhere, which says that its run is
-// still running. The result is nil if another process holds it.
-func lockRun(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case err == nil:
-		return lock, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
-		lock.Close()
-		return nil, nil
-	default:
-		lock.Close()
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
-	}
-}
-
-// lockParent keeps other runs from making and freeing directories in dir until the
-// result is closed, which must be soon.
-func lockParent(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
-	}
-	return f, nil
-}

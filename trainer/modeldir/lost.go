@@ -13,9 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/outside"
+	"aibox/trainer/modelfiles"
 )
 
 // A table whose directories are on several disks loses one of them with its disk. The files
@@ -38,7 +41,7 @@ func lostDir(dir string, err error) LostDir {
 // Entry is where each generation has a directory of its own, of which d is one: an entry of
 // sparse_table.dirs, or the model directory, if the table is in there.
 func (d LostDir) Entry() string {
-	if filepath.Base(d.Dir) == tableName {
+	if filepath.Base(d.Dir) == modelfiles.Table {
 		return filepath.Dir(filepath.Dir(d.Dir))
 	}
 	return filepath.Dir(d.Dir)
@@ -54,7 +57,7 @@ func (w *Writer) Answers() error {
 	if _, err := os.ReadDir(w.genDir()); err != nil {
 		return err
 	}
-	return errors.Join(WriteFile(probe, nil), os.Remove(probe))
+	return errors.Join(disk.WriteFile(probe, nil), os.Remove(probe))
 }
 
 // LostError says that a table has lost some of its directories, or files in them.
@@ -90,7 +93,7 @@ func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 func (e *LostError) Unreadable() (files []string) {
 	for _, at := range pathErrors(e.Err) {
 		// The catalog has copies.
-		if filepath.Base(filepath.Dir(at.Path)) != tableName && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
+		if filepath.Base(filepath.Dir(at.Path)) != modelfiles.Table && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
 			files = append(files, at.Path)
 		}
 	}
@@ -128,8 +131,8 @@ func checkDir(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == ownerName {
-			_, err := os.ReadFile(filepath.Join(dir, ownerName))
+		if e.Name() == outside.OwnerName {
+			_, err := os.ReadFile(filepath.Join(dir, outside.OwnerName))
 			return err
 		}
 	}
@@ -240,7 +243,7 @@ func pathErrors(err error) (all []*fs.PathError) {
 // CheckTable fails with a *LostError if directories of the model's table outside of the
 // model directory, or files in them, are lost. It reads no rows.
 func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
-	dirs, err := tableDirs(filepath.Join(m.Dir, m.Generation))
+	dirs, err := outside.Dirs(filepath.Join(m.Dir, m.Generation))
 	if err != nil || len(dirs) == 0 {
 		return err
 	}
@@ -294,10 +297,10 @@ func (m *Model) TableDirs() []string {
 
 // dirsOf are the directories of the table of a generation, as far as that is known.
 func dirsOf(gen string) []string {
-	if dirs, _ := tableDirs(gen); len(dirs) > 0 {
+	if dirs, _ := outside.Dirs(gen); len(dirs) > 0 {
 		return dirs
 	}
-	return []string{filepath.Join(gen, tableName)}
+	return []string{filepath.Join(gen, modelfiles.Table)}
 }
 
 // Survivors are the paths of the files of the model's table that are still there, by their
@@ -320,15 +323,15 @@ func Survivors(dir string) map[string]string {
 // directory dir.
 func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
 	gen := filepath.Join(dir, unfinished(dir))
-	dirs, err := tableDirs(gen)
-	o.Dir, o.SSD.Dirs = filepath.Join(gen, tableName), dirs
+	dirs, err := outside.Dirs(gen)
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
 	return o, err
 }
 
 func survivors(gen string) map[string]string {
-	dirs, _ := tableDirs(gen) // what cannot be found is fetched
+	dirs, _ := outside.Dirs(gen) // what cannot be found is fetched
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(gen, tableName)}
+		dirs = []string{filepath.Join(gen, modelfiles.Table)}
 	}
 	out := make(map[string]string)
 	for _, dir := range dirs {
@@ -337,7 +340,7 @@ func survivors(gen string) map[string]string {
 			continue
 		}
 		for _, name := range files.Rows {
-			out[tableName+"/"+name] = filepath.Join(dir, name)
+			out[modelfiles.Table+"/"+name] = filepath.Join(dir, name)
 		}
 	}
 	return out

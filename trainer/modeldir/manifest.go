@@ -15,6 +15,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/trainer/decay"
+	"aibox/trainer/modeldir/internal/faults"
 )
 
 // FormatVersion is the version of the directory's layout. A directory of a newer version
@@ -22,11 +23,8 @@ import (
 const FormatVersion = 1
 
 const (
-	ManifestName   = "MODEL.json"
-	jobName        = "job.yaml"
-	statisticsName = "statistics.json"
-	tableName      = "table"
-	lockName       = "LOCK"
+	ManifestName = "MODEL.json"
+	lockName     = "LOCK"
 )
 
 // Manifest is MODEL.json: which files make up the model, and where training
@@ -108,6 +106,15 @@ func (m *Manifest) TableRecord() []byte {
 	return b
 }
 
+// Identity tells the model from all others, wherever it is copied to.
+func (m *Manifest) Identity() string {
+	if m.ID != "" {
+		return m.ID
+	}
+	// An earlier version saved it.
+	return hashOf([]byte(strings.Join([]string{m.JobSHA256, m.StatisticsSHA256, m.Digest, m.SavedAt, m.Dense, fmt.Sprint(m.Examples)}, "\n")))
+}
+
 // OfNight is the night of the model, "" if its job had no date.
 func (m *Manifest) OfNight() string {
 	if m.Night == "" && m.DayFromDate { // an earlier version saved it
@@ -160,14 +167,14 @@ func decodeManifest(path, dir string, data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(m); err != nil {
-		return nil, &CorruptionError{path, d.InputOffset(), err.Error()}
+		return nil, &CorruptionError{File: path, Offset: d.InputOffset(), Reason: err.Error()}
 	}
 	if m.FormatVersion > FormatVersion {
 		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; %w: this binary reads up to %d", dir, m.FormatVersion, m.AiboxVersion, ErrNewer, FormatVersion)
 	}
 	if m.FormatVersion < 1 || m.Generation == "" || m.Generation != filepath.Base(m.Generation) ||
 		m.Dense == "" || m.Dense != filepath.Base(m.Dense) {
-		return nil, &CorruptionError{path, noOffset, "fields are missing or out of range"}
+		return nil, faults.Damaged(path, "fields are missing or out of range")
 	}
 	return m, nil
 }

@@ -14,6 +14,9 @@ import (
 
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modelfiles"
+	"aibox/trainer/tensorfile"
 )
 
 // Model is a committed model, opened for reading. Its files stay until Close, even if
@@ -24,7 +27,7 @@ type Model struct {
 	Name       string // as Open was given it: Dir, or one of its generations
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
-	Dense      []Tensor
+	Dense      []tensorfile.Tensor
 	// Source has the bytes that files of the table lack, see Arriving; nil: they lack none.
 	Source sparsetable.Source
 
@@ -90,9 +93,6 @@ func changedSince(m *Manifest, read func() (*Manifest, error)) bool {
 	return err == nil && *now != *m || errors.Is(err, ErrNoModel)
 }
 
-// RealDir is the absolute path of a directory, without symbolic links.
-func RealDir(dir string) string { return realPath(dir) }
-
 // Close ends reading: nothing of the model, including its table, may be read after it.
 // A second Close does nothing.
 func (m *Model) Close() error {
@@ -121,21 +121,39 @@ func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (mo
 	for _, f := range []struct {
 		name, hash string
 		into       *[]byte
-	}{{jobName, m.JobSHA256, &model.Job}, {statisticsName, m.StatisticsSHA256, &model.Statistics}} {
+	}{{modelfiles.Job, m.JobSHA256, &model.Job}, {modelfiles.Statistics, m.StatisticsSHA256, &model.Statistics}} {
 		path := filepath.Join(gen, f.name)
 		if *f.into, err = os.ReadFile(path); err != nil {
 			return model, fmt.Errorf("model directory %s: %w", dir, err)
 		}
 		if got := hashOf(*f.into); got != f.hash {
-			return model, &CorruptionError{path, noOffset, fmt.Sprintf("it was changed after it was saved: its SHA-256 is %s, but %s was recorded", got, f.hash)}
+			return model, faults.Damaged(path, fmt.Sprintf("it was changed after it was saved: its SHA-256 is %s, but %s was recorded", got, f.hash))
 		}
 	}
 	model.Dense, err = readDenseFile(filepath.Join(gen, m.Dense))
 	return model, err
 }
 
+// readDenseFile reads the tensors of a dense file.
+func readDenseFile(path string) ([]tensorfile.Tensor, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	tensors, err := tensorfile.Read(f)
+	var damaged *tensorfile.FormatError
+	if errors.As(err, &damaged) {
+		return nil, &CorruptionError{File: path, Offset: damaged.Offset, Reason: damaged.Reason}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return tensors, nil
+}
+
 // Tensor returns the dense tensor called name, or nil.
-func (m *Model) Tensor(name string) *Tensor {
+func (m *Model) Tensor(name string) *tensorfile.Tensor {
 	for i := range m.Dense {
 		if m.Dense[i].Name == name {
 			return &m.Dense[i]
@@ -153,7 +171,7 @@ func hashOf(data []byte) string {
 // trained on, the data statistics, the dense tensors in the order of their
 // names, and the digest of the table. Two models of the same job with equal digests make
 // the same predictions, and training continues from them in the same way.
-func Digest(step int64, keptShare float64, statistics []byte, dense []Tensor, table [32]byte) string {
+func Digest(step int64, keptShare float64, statistics []byte, dense []tensorfile.Tensor, table [32]byte) string {
 	h := sha256.New()
 	var word [8]byte
 	put := func(v uint64) {
@@ -165,7 +183,7 @@ func Digest(step int64, keptShare float64, statistics []byte, dense []Tensor, ta
 	put(uint64(len(statistics)))
 	h.Write(statistics)
 	sorted := slices.Clone(dense)
-	slices.SortFunc(sorted, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(sorted, func(a, b tensorfile.Tensor) int { return strings.Compare(a.Name, b.Name) })
 	var raw []byte
 	for _, t := range sorted {
 		put(uint64(len(t.Name)))

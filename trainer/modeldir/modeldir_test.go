@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
+	"aibox/trainer/tensorfile"
 )
 
 // save commits a model of one row and one tensor to dir.
@@ -45,7 +47,7 @@ func fill(t *testing.T, w *Writer, value float32) *Manifest {
 	layout.SetStats(row, sparsetable.RowStats{Count: 1})
 	ws.Release()
 	m := &Manifest{Dense: DenseName(5), Step: 5, KeptShare: 1}
-	if err := w.SaveDense(m.Dense, []Tensor{{Name: "w", Shape: []int{1}, Data: []float32{value}}}); err != nil {
+	if err := w.SaveDense(m.Dense, []tensorfile.Tensor{{Name: "w", Shape: []int{1}, Data: []float32{value}}}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := table.Snapshot(ctx, m.TableRecord())
@@ -61,7 +63,7 @@ func fill(t *testing.T, w *Writer, value float32) *Manifest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Digest = Digest(m.Step, m.KeptShare, []byte("{}"), []Tensor{{Name: "w", Shape: []int{1}, Data: []float32{value}}}, digest)
+	m.Digest = Digest(m.Step, m.KeptShare, []byte("{}"), []tensorfile.Tensor{{Name: "w", Shape: []int{1}, Data: []float32{value}}}, digest)
 	return m
 }
 
@@ -208,7 +210,7 @@ func TestDamageIsNamed(t *testing.T) {
 		t.Errorf("damaged dense file: %v", err)
 	}
 
-	for _, name := range []string{jobName, statisticsName} {
+	for _, name := range []string{modelfiles.Job, modelfiles.Statistics} {
 		m := save(t, dir, 1)
 		path := filepath.Join(dir, m.Generation, name)
 		if err := os.WriteFile(path, []byte("other"), 0o644); err != nil {

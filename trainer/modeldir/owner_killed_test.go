@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/internal/testseed"
 )
 
@@ -29,7 +30,7 @@ func TestKilledWhileTableIsPlaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, ssd := range ssds {
-			if left := w.Leftovers(); len(left) > 0 || !gone(ssd) && len(entries(t, ssd)) > 0 {
+			if left := w.Leftovers(); len(left) > 0 || !disk.Gone(ssd) && len(entries(t, ssd)) > 0 {
 				t.Errorf("killed before %s: left over: %v", where, left)
 			}
 		}

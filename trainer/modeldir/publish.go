@@ -3,10 +3,10 @@ package modeldir
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 )
 
@@ -14,7 +14,7 @@ import (
 // model's manifest in its generation is brought up to date: a crash at any moment leaves
 // either model, and both generations complete.
 func publish(dir string, m *Manifest) error {
-	if top, err := readManifest(dir); err == nil && top.Generation != m.Generation && Exists(filepath.Join(dir, top.Generation)) {
+	if top, err := readManifest(dir); err == nil && top.Generation != m.Generation && disk.Exists(filepath.Join(dir, top.Generation)) {
 		if err := top.writeOwn(dir); err != nil {
 			return fmt.Errorf("keeping the earlier model: %w", err)
 		}
@@ -23,7 +23,7 @@ func publish(dir string, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(dir, ManifestName), data); err != nil {
+	if err := disk.WriteFile(filepath.Join(dir, ManifestName), data); err != nil {
 		return fmt.Errorf("committing the model: %w", err)
 	}
 	return nil
@@ -45,12 +45,11 @@ func unpublish(dir, gen string) error {
 		return nil
 	default:
 		path := filepath.Join(dir, ManifestName)
-		beforeChange("remove", path)
-		if err := os.Remove(path); err != nil {
+		if err := disk.Remove(path); err != nil {
 			return err
 		}
 	}
-	return errors.Join(removeReports(dir, gen, nil), syncDir(dir))
+	return errors.Join(removeReports(dir, gen, nil), disk.SyncDir(dir))
 }
 
 // Rollback makes another generation the model of dir: the one with the number, or, if the

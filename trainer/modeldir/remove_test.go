@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // Remove deletes a model and its table elsewhere, and nothing of another model.
@@ -44,18 +46,7 @@ func TestRemove(t *testing.T) {
 			t.Errorf("%s holds %v", ssd, names)
 		}
 	}
-	if names := entries(t, at); len(names) != 3 || !gone(dir) {
+	if names := entries(t, at); len(names) != 3 || !disk.Gone(dir) {
 		t.Errorf("%v", names)
-	}
-}
-
-// TestOrphanThatIsDeletedMeanwhile: a run may delete a table after it was listed.
-func TestOrphanThatIsDeletedMeanwhile(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "m-gen-000001-01234567")
-	if o, err := orphanAt(dir, nil); o != nil || err != nil {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if err := (&Orphan{Dir: dir}).Free(nil); err != nil {
-		t.Error(err)
 	}
 }

@@ -2,10 +2,12 @@ package modeldir
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"aibox/internal/disk"
+	"aibox/trainer/modelfiles"
 )
 
 // A run writes its reports into its generation, where they stay. Those of the model are
@@ -14,10 +16,7 @@ import (
 // model, and not before. If that was interrupted, because the process died or a disk was
 // full, the next run does it before it deletes anything.
 
-// reportsName is the directory of the reports in a generation.
-const reportsName = "reports"
-
-func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), reportsName) }
+func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), modelfiles.Reports) }
 
 // Report is where the run writes its report name (a file or a directory) until
 // Commit moves it to the top of the model directory. A run that fails leaves the
@@ -38,7 +37,7 @@ func (w *Writer) KeepReport(name, as string) (path string, err error) {
 // the model directory dir, and removes those of other generations there. If it was
 // interrupted, another call does the rest.
 func publishReports(dir, gen string) error {
-	from := filepath.Join(dir, gen, reportsName)
+	from := filepath.Join(dir, gen, modelfiles.Reports)
 	reports, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a run of an earlier version has moved them
@@ -50,40 +49,24 @@ func publishReports(dir, gen string) error {
 	present := make(map[string]bool)
 	for _, r := range reports {
 		present[r.Name()] = true
-		errs = append(errs, linkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
+		errs = append(errs, disk.LinkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
 	}
 	for _, other := range generations(dir) {
 		errs = append(errs, removeReports(dir, other, present))
 	}
-	return errors.Join(append(errs, syncDir(dir))...)
+	return errors.Join(append(errs, disk.SyncDir(dir))...)
 }
 
 // removeReports deletes the reports of a generation from the top of dir, but those that stay.
 func removeReports(dir, gen string, stay map[string]bool) error {
 	var errs []error
-	theirs, _ := os.ReadDir(filepath.Join(dir, gen, reportsName)) // it need not exist
+	theirs, _ := os.ReadDir(filepath.Join(dir, gen, modelfiles.Reports)) // it need not exist
 	for _, r := range theirs {
-		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && sameTree(filepath.Join(dir, gen, reportsName, r.Name()), at) {
-			errs = append(errs, removeAll(at))
+		if at := filepath.Join(dir, r.Name()); !stay[r.Name()] && disk.SameTree(filepath.Join(dir, gen, modelfiles.Reports, r.Name()), at) {
+			errs = append(errs, disk.RemoveAll(at))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// syncTree makes all files and directories below dir durable.
-func syncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !entry.IsDir() && !entry.Type().IsRegular() {
-			return nil
-		}
-		if err := syncDir(path); err != nil {
-			return fmt.Errorf("sync %s: %w", path, err)
-		}
-		return nil
-	})
 }
 
 // WriteReport writes a report into dir, the model directory of a run that failed before
@@ -94,8 +77,8 @@ func WriteReport(dir, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(WriteFile(filepath.Join(dir, name), data), lock.Close())
+	return errors.Join(disk.WriteFile(filepath.Join(dir, name), data), lock.Close())
 }
 
 // ReportOf is where the report name of a complete generation of dir is.
-func ReportOf(dir, gen, name string) string { return filepath.Join(dir, gen, reportsName, name) }
+func ReportOf(dir, gen, name string) string { return filepath.Join(dir, gen, modelfiles.Reports, name) }

@@ -12,9 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modeldir/internal/outside"
+	"aibox/trainer/modelfiles"
 )
 
 // A generation that is brought from elsewhere has RESTORE.json, which says which one it is,
@@ -81,7 +85,7 @@ func ContinueArriving(dir, gen string) (*Restoring, error) {
 		return nil, err
 	}
 	r.w.gen = gen
-	if r.dirs, err = tableDirs(r.w.genDir()); err == nil {
+	if r.dirs, err = outside.Dirs(r.w.genDir()); err == nil {
 		if m, e := readManifest(dir); e == nil && m.Generation == gen {
 			err = finishPublishing(dir, m) // the process that published it may have died before it did this
 		}
@@ -97,7 +101,7 @@ func ContinueArriving(dir, gen string) (*Restoring, error) {
 // these files is restored to: all of them if it is on SSD. A table in memory is saved in the
 // model directory.
 func DirsFor(names, dirs []string) []string {
-	if slices.ContainsFunc(names, isIndex) {
+	if slices.ContainsFunc(names, modelfiles.IsIndex) {
 		return dirs
 	}
 	return nil
@@ -114,7 +118,7 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 // beginBeside begins a generation of its own, or goes on with that of another process.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
-		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) && gone(filepath.Join(r.w.dir, g, discardedName)) {
+		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) && disk.Gone(filepath.Join(r.w.dir, g, discardedName)) {
 			r.w.gen = g
 		}
 	}
@@ -151,20 +155,20 @@ func (r *Restoring) begin(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
 		at := filepath.Join(r.w.dir, g)
 		begun := restoredIn(at)
-		if g == r.w.gen && begun == id && gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
+		if g == r.w.gen && begun == id && disk.Gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
 			continue
 		}
-		if isComplete(r.w.dir, g) || g != r.w.gen && !gone(filepath.Join(at, discardedName)) {
+		if isComplete(r.w.dir, g) || g != r.w.gen && !disk.Gone(filepath.Join(at, discardedName)) {
 			continue
 		}
-		if g == r.w.gen || begun != "" || gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
+		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
 			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead)) {
 				return err
 			}
 		}
 	}
 	gen := r.w.genDir()
-	for _, name := range []string{tableName, reportsName} {
+	for _, name := range []string{modelfiles.Table, modelfiles.Reports} {
 		if err := os.MkdirAll(filepath.Join(gen, name), 0o755); err != nil {
 			return err
 		}
@@ -174,7 +178,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(WriteFile(filepath.Join(gen, lockName), nil), WriteFile(filepath.Join(gen, restoreName), data)); err != nil {
+		if err := errors.Join(disk.WriteFile(filepath.Join(gen, lockName), nil), disk.WriteFile(filepath.Join(gen, restoreName), data)); err != nil {
 			return err
 		}
 	}
@@ -196,7 +200,7 @@ func restoredIn(gen string) string {
 // yet. Where one of its directories is lost, so may be the record of what files in the others
 // lack, and nothing there can be used.
 func samePlaces(gen string, dirs []string) bool {
-	placed, err := tableDirs(gen)
+	placed, err := outside.Dirs(gen)
 	if err != nil || checkDirs(placed) != nil {
 		return false
 	}
@@ -212,7 +216,7 @@ func samePlaces(gen string, dirs []string) bool {
 // placeTable makes the directories of the table, or takes those that another process has made,
 // and locks them.
 func (r *Restoring) placeTable(dirs []string) error {
-	placed, err := tableDirs(r.w.genDir())
+	placed, err := outside.Dirs(r.w.genDir())
 	if err != nil {
 		return err
 	}
@@ -222,7 +226,7 @@ func (r *Restoring) placeTable(dirs []string) error {
 	}
 	r.dirs = placed
 	for _, dir := range placed {
-		if err := r.w.takeTableDir(dir); err != nil {
+		if err := r.w.outside().Take(dir); err != nil {
 			return err
 		}
 	}
@@ -236,10 +240,10 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 	var tableFiles []string
 	var sizes []int64
 	for i, name := range names {
-		rest, ofTable := strings.CutPrefix(name, tableName+"/")
-		if ofTable && !isIndex(name) {
+		rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/")
+		if ofTable && !modelfiles.IsIndex(name) {
 			if rest != path.Base(rest) {
-				return &CorruptionError{name, noOffset, "it is no name of a file of a table"}
+				return faults.Damaged(name, "it is no name of a file of a table")
 			}
 			tableFiles, sizes = append(tableFiles, rest), append(sizes, bytes[i])
 			continue
@@ -257,7 +261,7 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
 			if before, ok := begun[tableFiles[i]]; ok {
 				at = before
-			} else if beside := r.beside(survivors[tableName+"/"+tableFiles[i]]); beside >= 0 {
+			} else if beside := r.beside(survivors[modelfiles.Table+"/"+tableFiles[i]]); beside >= 0 {
 				at = beside
 			}
 			r.place[tableFiles[i]] = at
@@ -290,7 +294,7 @@ func (r *Restoring) beside(file string) int {
 
 // Path is where a file that Place was told of is put.
 func (r *Restoring) Path(name string) string {
-	if rest, ofTable := strings.CutPrefix(name, tableName+"/"); ofTable && !isIndex(name) && len(r.dirs) > 0 {
+	if rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/"); ofTable && !modelfiles.IsIndex(name) && len(r.dirs) > 0 {
 		return filepath.Join(r.dirs[r.place[rest]], rest)
 	}
 	return r.path(name)
@@ -302,15 +306,11 @@ func (r *Restoring) ArrivingRecords() []string { return ArrivingRecords(r.tableO
 
 // path is the place of a file in the generation. The index is not a file of the table.
 func (r *Restoring) path(name string) string {
-	if isIndex(name) {
-		return filepath.Join(r.w.genDir(), flatName(name))
+	if modelfiles.IsIndex(name) {
+		return filepath.Join(r.w.genDir(), modelfiles.FlatName(name))
 	}
 	return filepath.Join(r.w.genDir(), filepath.FromSlash(name))
 }
-
-// flatName is the name in a generation of a file that has this one in a list of its files,
-// but belongs to no directory of it.
-func flatName(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
 // Commit makes the generation, all of whose files are in place, the model of the directory.
 // m is its manifest where it comes from.
@@ -321,13 +321,13 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 		}
 	}()
 	m.Generation = r.w.gen
-	if !gone(r.path(indexName)) {
-		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), []string{r.path(indexName)})
+	if !disk.Gone(r.path(modelfiles.Index)) {
+		infos, err := sparsetable.RestoreIndex(ctx, r.tableOptions(), []string{r.path(modelfiles.Index)})
 		if err != nil {
 			return err
 		}
 		if string(infos[0].Record) != string(m.TableRecord()) {
-			return &CorruptionError{r.path(indexName), noOffset, "it was not saved together with " + m.Dense}
+			return faults.Damaged(r.path(modelfiles.Index), "it was not saved together with "+m.Dense)
 		}
 		m.TableSnapshot = infos[0].ID
 	}
@@ -349,7 +349,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 
 // removeUnneeded deletes what is not needed once the generation is published.
 func (r *Restoring) removeUnneeded() {
-	for _, name := range []string{indexName, restoreName} {
+	for _, name := range []string{modelfiles.Index, restoreName} {
 		_ = os.Remove(r.path(name))
 	}
 }
@@ -366,11 +366,11 @@ func (r *Restoring) tableOptions() sparsetable.Options {
 // sync makes everything durable that is in place.
 func (r *Restoring) sync() error {
 	for _, dir := range append([]string{r.w.genDir()}, r.dirs...) {
-		if err := syncTree(dir); err != nil {
+		if err := disk.SyncTree(dir); err != nil {
 			return err
 		}
 	}
-	return syncDir(r.w.dir)
+	return disk.SyncDir(r.w.dir)
 }
 
 // Number is the number of the generation.
@@ -385,7 +385,7 @@ func (r *Restoring) Discard() error {
 	if err := endGeneration(r.w.genDir()); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
+	return disk.WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
 }
 
 // Discarded are the paths of what was given up of the files of tables, by their names in a list of a
@@ -422,7 +422,7 @@ func RemoveDiscarded(dir string) error {
 }
 
 func discarded(dir string) []string {
-	return slices.DeleteFunc(generations(dir), func(g string) bool { return gone(filepath.Join(dir, g, discardedName)) })
+	return slices.DeleteFunc(generations(dir), func(g string) bool { return disk.Gone(filepath.Join(dir, g, discardedName)) })
 }
 
 // Close releases the locks. What was restored stays, so that another call of Restore goes

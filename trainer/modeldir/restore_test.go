@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/internal/testseed"
+	"aibox/trainer/modelfiles"
 )
 
 // restorable makes a model directory with one model, whose table is in memory, or on SSD in
@@ -32,7 +34,7 @@ func restorable(t *testing.T, onSSD bool) (dir string) {
 	} else {
 		m = fill(t, w, 3)
 	}
-	if err := os.WriteFile(w.Report(quarantineName), []byte("personal"), 0o600); err != nil {
+	if err := os.WriteFile(w.Report(modelfiles.Quarantine), []byte("personal"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(commit(w, m, 3, 1), w.Close()); err != nil {
@@ -79,7 +81,7 @@ func restoreTo(t *testing.T, from, to string, number int, id string, dirs []stri
 var lastRestoring *Restoring
 
 // copyAll puts files where they are restored.
-func copyAll(r *Restoring, files []PortableFile) error {
+func copyAll(r *Restoring, files []modelfiles.File) error {
 	var names []string
 	var sizes []int64
 	for _, f := range files {
@@ -96,8 +98,8 @@ func copyAll(r *Restoring, files []PortableFile) error {
 	return nil
 }
 
-func copyIn(to string, f PortableFile) error {
-	beforeChange("create", to)
+func copyIn(to string, f modelfiles.File) error {
+	disk.BeforeChange("create", to)
 	in, err := f.Open()
 	if err != nil {
 		return err
@@ -107,7 +109,7 @@ func copyIn(to string, f PortableFile) error {
 		return err
 	}
 	_, err = io.Copy(out, io.NewSectionReader(in, 0, f.Bytes))
-	beforeChange("rename", to)
+	disk.BeforeChange("rename", to)
 	return errors.Join(err, in.Close(), out.Close(), os.Rename(to+".part", to))
 }
 
@@ -142,8 +144,8 @@ func TestRestore(t *testing.T) {
 		if err := errors.Join(m.Close(), old.Close()); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{restoreName, "table-index", "reports/" + quarantineName} {
-			if Exists(filepath.Join(to, "gen-000007", name)) {
+		for _, name := range []string{restoreName, "table-index", "reports/" + modelfiles.Quarantine} {
+			if disk.Exists(filepath.Join(to, "gen-000007", name)) {
 				t.Errorf("%s is there", name)
 			}
 		}
@@ -210,7 +212,7 @@ func TestKilledRestore(t *testing.T) {
 				t.Errorf("killed before %s: the model holds %g", where, v)
 			}
 			for _, dir := range beside { // nobody knows what its files lack: that was in the other one
-				if Exists(dir) {
+				if disk.Exists(dir) {
 					t.Errorf("killed before %s: %s is used, though the restore has begun anew", where, dir)
 				}
 			}
@@ -219,7 +221,7 @@ func TestKilledRestore(t *testing.T) {
 			}
 			tables := 0
 			for _, d := range []string{"x", "y", "z"} {
-				if Exists(filepath.Join(at, d)) {
+				if disk.Exists(filepath.Join(at, d)) {
 					tables += len(entries(t, filepath.Join(at, d)))
 				}
 			}

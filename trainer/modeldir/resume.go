@@ -3,7 +3,6 @@ package modeldir
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aibox/sparsetable"
+	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modeldir/internal/outside"
 )
 
 // A run that takes snapshots leaves RESUME.json in its generation: what it needs to go
@@ -42,10 +43,10 @@ func (w *Writer) SaveResume(resume []byte) error {
 		return err
 	}
 	// A crash of the machine must not lose the directories that lead to the file.
-	if err := errors.Join(syncDir(w.reportsDir()), syncDir(w.dir)); err != nil {
+	if err := errors.Join(disk.SyncDir(w.reportsDir()), disk.SyncDir(w.dir)); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(w.genDir(), resumeName), data)
+	return disk.WriteFile(filepath.Join(w.genDir(), resumeName), data)
 }
 
 // Resume is what the interrupted run left whose generation the Writer has taken over;
@@ -66,7 +67,7 @@ func Interrupted(dir string) ([]byte, error) {
 func unfinished(dir string) string {
 	found := ""
 	for _, g := range generations(dir) {
-		if numberOf(g) > numberOf(found) && !gone(filepath.Join(dir, g, resumeName)) && !isComplete(dir, g) {
+		if numberOf(g) > numberOf(found) && !disk.Gone(filepath.Join(dir, g, resumeName)) && !isComplete(dir, g) {
 			found = g
 		}
 	}
@@ -88,10 +89,10 @@ func readResume(gen string) ([]byte, error) {
 	}
 	var f resumeFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, &CorruptionError{path, noOffset, err.Error()}
+		return nil, faults.Damaged(path, err.Error())
 	}
 	if hashOf(f.Resume) != f.SHA256 {
-		return nil, &CorruptionError{path, noOffset, "its checksum is wrong"}
+		return nil, faults.Damaged(path, "its checksum is wrong")
 	}
 	return f.Resume, nil
 }
@@ -122,13 +123,12 @@ func (w *Writer) takeOver(complete []Generation, accept func([]byte) (bool, erro
 // forgetResume makes sure that no run goes on with the generation gen.
 func forgetResume(gen string) error {
 	path := filepath.Join(gen, resumeName)
-	if gone(path) {
+	if disk.Gone(path) {
 		return nil
 	}
-	beforeChange("remove", path)
-	err := os.Remove(path)
+	err := disk.Remove(path)
 	if err == nil {
-		err = syncDir(gen)
+		err = disk.SyncDir(gen)
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func forgetResume(gen string) error {
 func (w *Writer) ForgetResume() error { return forgetResume(w.genDir()) }
 
 // CanResume reports whether another run can go on with this one.
-func (w *Writer) CanResume() bool { return !gone(filepath.Join(w.genDir(), resumeName)) }
+func (w *Writer) CanResume() bool { return !disk.Gone(filepath.Join(w.genDir(), resumeName)) }
 
 // Suspend ends the run without deleting its generation, so that another run goes on with
 // it.
@@ -147,7 +147,7 @@ func (w *Writer) Suspend() { w.done = true }
 // was taken over, and takes their locks. It returns nil if the table is in TableDir, and
 // fails with a *LostError if directories are lost.
 func (w *Writer) TakeTable() ([]string, error) {
-	dirs, err := tableDirs(w.genDir())
+	dirs, err := outside.Dirs(w.genDir())
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (w *Writer) TakeTable() ([]string, error) {
 		return nil, err
 	}
 	for _, dir := range dirs {
-		if err := w.takeTableDir(dir); err != nil {
+		if err := w.outside().Take(dir); err != nil {
 			return nil, TableLost(dirs, err)
 		}
 	}
@@ -165,13 +165,13 @@ func (w *Writer) TakeTable() ([]string, error) {
 // RemakeTable is TakeTable for a table that has lost directories: it makes those that are
 // missing, and leaves out those that cannot be used.
 func (w *Writer) RemakeTable() (usable, made []string, err error) {
-	dirs, err := tableDirs(w.genDir())
+	dirs, err := outside.Dirs(w.genDir())
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, dir := range dirs {
-		missing := gone(dir)
-		switch err := w.remakeTableDir(dir, dirs); {
+		missing := disk.Gone(dir)
+		switch err := w.outside().Remake(dir, dirs); {
 		case err == nil && missing:
 			made = append(made, dir)
 			fallthrough
@@ -186,44 +186,12 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 
 // UnmakeTable deletes directories that RemakeTable has made of a table that is closed and stays as it is,
 // so that the next run finds them lost again. Else it would find that files are missing in directories that are there.
-func (w *Writer) UnmakeTable(made []string) error { return freeTableDirs(made) }
+func (w *Writer) UnmakeTable(made []string) error { return outside.Free(made) }
 
 // KeepTableDirs leaves all directories but these out of the table's, because they cannot be
 // used and the table has no files there.
 func (w *Writer) KeepTableDirs(dirs []string) error {
-	return w.writePlaces(places{dirs})
-}
-
-// remakeTableDir makes one of the directories of a table, or takes it where it exists.
-func (w *Writer) remakeTableDir(dir string, all []string) error {
-	if gone(dir) {
-		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(dir)); err != nil {
-			return err
-		}
-		return w.makeTableDir(dir, all)
-	}
-	if err := w.takeTableDir(dir); err != nil {
-		return err
-	}
-	return w.writeOwner(dir, all)
-}
-
-// takeTableDir takes the lock of one of the directories of the run's table.
-func (w *Writer) takeTableDir(dir string) error {
-	parent, err := lockParent(filepath.Dir(dir)) // processes that look for orphans lock both
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	lock, err := lockRun(dir)
-	if err != nil {
-		return err
-	}
-	if lock == nil {
-		return fmt.Errorf("%s: %w", dir, ErrLocked)
-	}
-	w.tableLocks = append(w.tableLocks, lock)
-	return nil
+	return w.outside().Record(dirs)
 }
 
 // RemoveOtherDense deletes the dense files that are not among keep, as far as it can:

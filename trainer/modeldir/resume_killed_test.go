@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/internal/disk"
 	"aibox/internal/testseed"
 )
 
@@ -88,7 +89,7 @@ func TestKilledDeletionOfAnInterruptedRun(t *testing.T) {
 		if err != nil {
 			t.Errorf("killed before %s: %v", where, err)
 		}
-		whole := !gone(filepath.Join(gen, DenseName(1))) && len(entries(t, ssd)) == 1
+		whole := !disk.Gone(filepath.Join(gen, DenseName(1))) && len(entries(t, ssd)) == 1
 		if resume != nil && !whole {
 			t.Errorf("killed before %s: a part of an interrupted run can be taken over", where)
 		}
@@ -99,7 +100,7 @@ func TestKilledDeletionOfAnInterruptedRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left := w.Leftovers(); len(left) > 0 || !gone(filepath.Join(gen, DenseName(1))) || len(entries(t, ssd)) != 0 {
+		if left := w.Leftovers(); len(left) > 0 || !disk.Gone(filepath.Join(gen, DenseName(1))) || len(entries(t, ssd)) != 0 {
 			t.Errorf("killed before %s: left over: %v; on SSD %v", where, left, entries(t, ssd))
 		}
 		if err := w.Close(); err != nil {
@@ -140,7 +141,7 @@ func TestKilledCommitOfAResumedRun(t *testing.T) {
 		if left := w.Leftovers(); len(left) > 0 {
 			t.Errorf("killed before %s: left over: %v", where, left)
 		}
-		if committed != (w.Resume() == nil) || committed && !gone(filepath.Join(gen, resumeName)) {
+		if committed != (w.Resume() == nil) || committed && !disk.Gone(filepath.Join(gen, resumeName)) {
 			t.Errorf("killed before %s: taken over %v", where, w.Resume() != nil)
 		}
 		if err := w.Close(); err != nil {

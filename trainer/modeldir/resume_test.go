@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"aibox/internal/disk"
 )
 
 // interrupt makes a generation in dir whose run was interrupted.
@@ -46,22 +48,22 @@ func TestContinue(t *testing.T) {
 	if dirs, err := w.TakeTable(); err != nil || len(dirs) != 1 || dirs[0] != table[0] {
 		t.Errorf("the table is in %v, %v; want %v", dirs, err, table)
 	}
-	if running, err := isRunning(table[0]); err != nil || !running {
-		t.Errorf("the table's directory is not locked: %v", err)
+	if orphans, err := Orphans(table, nil); err != nil || len(orphans) != 0 {
+		t.Errorf("the table's directory is not locked: %v, %v", orphans, err)
 	}
 	w.Suspend()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	fault := errors.New("another run")
-	if _, err := Continue(dir, func([]byte) (bool, error) { return false, fault }); !errors.Is(err, fault) || gone(filepath.Join(gen, resumeName)) {
+	if _, err := Continue(dir, func([]byte) (bool, error) { return false, fault }); !errors.Is(err, fault) || disk.Gone(filepath.Join(gen, resumeName)) {
 		t.Errorf("after a failure nothing may be deleted: %v", err)
 	}
 	w, err = Continue(dir, func([]byte) (bool, error) { return false, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Resume() != nil || w.genDir() == gen || !gone(gen) || !gone(table[0]) {
+	if w.Resume() != nil || w.genDir() == gen || !disk.Gone(gen) || !disk.Gone(table[0]) {
 		t.Errorf("a run that was not accepted is left: %s", gen)
 	}
 	if err := w.Close(); err != nil {
@@ -82,7 +84,7 @@ func TestInterruptedTableStays(t *testing.T) {
 	if _, err := other.PlaceTable([]string{at}); err != nil {
 		t.Fatal(err)
 	}
-	if orphans, err := Orphans([]string{at}, nil); err != nil || len(orphans) != 0 || len(other.Freed()) != 0 || gone(table[0]) {
+	if orphans, err := Orphans([]string{at}, nil); err != nil || len(orphans) != 0 || len(other.Freed()) != 0 || disk.Gone(table[0]) {
 		t.Errorf("orphans %+v, %v; freed %+v", orphans, err, other.Freed())
 	}
 	if err := other.Close(); err != nil {
@@ -140,7 +142,7 @@ func TestCommittedModelHasNoResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(gen, resumeName)
-	if !gone(path) {
+	if !disk.Gone(path) {
 		t.Error("the committed model has RESUME.json")
 	}
 	if err := os.WriteFile(path, []byte(`{}`), 0o644); err != nil {
@@ -153,7 +155,7 @@ func TestCommittedModelHasNoResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !gone(path) || gone(gen) {
+	if !disk.Gone(path) || disk.Gone(gen) {
 		t.Error("the next run has not deleted RESUME.json, or has deleted the model")
 	}
 	if err := w.Close(); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/trainer/modelfiles"
+	"aibox/trainer/tensorfile"
 )
 
 // runTable opens the table of a run; training adds n rows and takes a snapshot.
@@ -74,11 +76,11 @@ func TestRunOnAnotherMachine(t *testing.T) {
 			best := trainRows(t, table, 0, 100)
 			last := trainRows(t, table, 50, 100)
 			elsewhere := filepath.Join(at, "elsewhere.jsonl")
-			if err := errors.Join(w.SaveDense(DenseName(5), []Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}), os.WriteFile(w.Report("metrics.jsonl"), []byte("one\ntwo\n"), 0o644),
+			if err := errors.Join(w.SaveDense(DenseName(5), []tensorfile.Tensor{{Name: "x", Shape: []int{1}, Data: []float32{5}}}), os.WriteFile(w.Report("metrics.jsonl"), []byte("one\ntwo\n"), 0o644),
 				os.WriteFile(elsewhere, []byte("three\n"), 0o644)); err != nil {
 				t.Fatal(err)
 			}
-			files, err := w.HoldRun([]string{DenseName(5), DenseName(5)}, table, []uint64{last, best, last}, []RunReport{{w.Report("metrics.jsonl"), 4}, {elsewhere, 6}})
+			files, err := w.HoldRun([]string{DenseName(5), DenseName(5)}, table, []uint64{last, best, last}, []modelfiles.RunReport{{Path: w.Report("metrics.jsonl"), Bytes: 4}, {Path: elsewhere, Bytes: 6}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +147,7 @@ func TestRunOnAnotherMachine(t *testing.T) {
 	}
 }
 
-func restoreRun(t *testing.T, files *RunFiles, model, to, kind string) error {
+func restoreRun(t *testing.T, files *modelfiles.RunFiles, model, to, kind string) error {
 	var dirs []string
 	if kind == sparsetable.KindSSD {
 		dirs = []string{filepath.Join(to, "x"), filepath.Join(to, "y"), filepath.Join(to, "z")}

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+
+	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/outside"
 )
 
 // Incomplete is a generation that is not complete: its run goes on, or ended without a
@@ -30,7 +33,7 @@ func Unfinished(dir string) ([]Incomplete, error) {
 		}
 		g := Incomplete{Name: name}
 		gen := filepath.Join(dir, name)
-		if g.Resume, g.Fault = readResume(gen); gone(filepath.Join(gen, resumeName)) {
+		if g.Resume, g.Fault = readResume(gen); disk.Gone(filepath.Join(gen, resumeName)) {
 			g.Resume, g.Fault = nil, nil
 		}
 		out = append(out, g)
@@ -42,13 +45,13 @@ func Unfinished(dir string) ([]Incomplete, error) {
 // in directories elsewhere included.
 func Space(dir, gen string) (int64, error) {
 	path := filepath.Join(dir, gen)
-	elsewhere, err := tableDirs(path)
+	elsewhere, err := outside.Dirs(path)
 	if err != nil {
 		return 0, err
 	}
 	total := int64(0)
 	for _, d := range append([]string{path}, elsewhere...) {
-		bytes, _, err := usage(d)
+		bytes, _, err := disk.Usage(d)
 		if err != nil {
 			return 0, err
 		}

@@ -2,230 +2,80 @@ package modeldir
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"aibox/internal/disk"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modeldir/internal/outside"
+	"aibox/trainer/modelfiles"
 )
 
-// A generation's table may be in directories outside of the model directory, one on each
-// SSD of sparse_table.dirs, each with a unique name. They are listed in the generation
-// before they are made, so that a run that deletes a generation, complete or not, knows
-// which directories to delete with it. Their parents are made before the list, so that
-// it never names a directory that cannot exist.
+// tables are the tables outside of model directories.
+var tables = &outside.Tables{Generations: generations, LockRemoving: lockRemoving, Needs: func(model, gen string) bool {
+	return isComplete(model, gen) || // or its run can go on after an interruption, or it was restored and given up, until another has taken its files
+		!disk.Gone(filepath.Join(model, gen, resumeName)) || !disk.Gone(filepath.Join(model, gen, discardedName))
+}}
 
-// placesName is the file in the generation that holds the list.
-const placesName = "table-dirs.json"
+// Orphan is a directory of a table outside of a model directory that no known model names.
+type Orphan = outside.Orphan
 
-type places struct {
-	Dirs []string `json:"dirs"` // absolute
+// Orphans lists the directories of tables in dirs, which are entries of
+// sparse_table.dirs or directories of single tables, that no known model names and no run
+// is writing. models lists model directories; these, and those beside them, are known as
+// well.
+func Orphans(dirs, models []string) ([]Orphan, error) { return tables.Orphans(dirs, models) }
+
+// outside is the run's table outside of the model directory.
+func (w *Writer) outside() *outside.Run {
+	if w.table == nil {
+		w.table = tables.NewRun(w.dir, w.gen)
+	}
+	return w.table
 }
-
-// placeName is how PlaceTable names a directory: MODEL-gen-000002-1f3a9c2e.
-var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
 
 // PlaceTable makes a directory for the run's table in each of dirs, which it creates if
 // they are missing, and returns the absolute paths of the new directories. They belong
 // to the generation and are deleted with it. PlaceTable is called once, before the table
 // is made; without dirs it does nothing, and the table is in TableDir.
-func (w *Writer) PlaceTable(dirs []string) ([]string, error) {
-	if len(dirs) == 0 {
-		return nil, nil
-	}
-	model, err := filepath.Abs(w.dir)
-	if err != nil {
-		return nil, err
-	}
-	var id [4]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return nil, err
-	}
-	name := fmt.Sprintf("%s-%s-%s", filepath.Base(model), w.gen, hex.EncodeToString(id[:]))
-	var p places
-	for _, dir := range dirs {
-		dir, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
-			return nil, err
-		}
-		p.Dirs = append(p.Dirs, filepath.Join(dir, name))
-	}
-	if err := w.writePlaces(p); err != nil {
-		return nil, err
-	}
-	for _, dir := range p.Dirs {
-		if err := w.makeTableDir(dir, p.Dirs); err != nil {
-			if errors.Is(err, fs.ErrExist) {
-				err = fmt.Errorf("%w: are two of %s the same directory?", err, strings.Join(dirs, ", "))
-			}
-			return nil, err
-		}
-	}
-	return p.Dirs, nil
-}
+func (w *Writer) PlaceTable(dirs []string) ([]string, error) { return w.outside().Place(dirs) }
+
+// Freed lists the directories of killed runs that PlaceTable has found beside those of
+// this run and deleted.
+func (w *Writer) Freed() []Orphan { return w.outside().Freed }
 
 // CheckPlaces fails if no directory of a table could be made in one of dirs.
 func CheckPlaces(dirs []string) error {
 	for _, dir := range dirs {
 		probe := filepath.Join(dir, ".aibox-probe")
-		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), WriteFile(probe, nil), os.Remove(probe)); err != nil {
+		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), disk.WriteFile(probe, nil), os.Remove(probe)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makeTableDir makes one of the directories of the run's table, and frees those that
-// killed runs left beside it.
-func (w *Writer) makeTableDir(dir string, all []string) error {
-	beside := filepath.Dir(dir)
-	parent, err := lockParent(beside)
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	w.freeKilled(beside)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
-	}
-	lock, err := lockRun(dir)
-	if err != nil {
-		return err
-	}
-	if lock == nil {
-		return fmt.Errorf("%s: %w", dir, ErrLocked) // dir is new, so only another process can have locked it
-	}
-	w.tableLocks = append(w.tableLocks, lock)
-	if err := w.writeOwner(dir, all); err != nil {
-		return err
-	}
-	return syncDir(beside)
-}
-
-func (w *Writer) writePlaces(p places) error {
-	data, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	return WriteFile(filepath.Join(w.genDir(), placesName), append(data, '\n'))
-}
-
-func (w *Writer) writeOwner(dir string, all []string) error {
-	o := &owner{ModelDir: realPath(w.dir), Generation: w.gen, Dirs: all}
-	return o.write(dir)
-}
-
-// tableDirs returns the directories of the table of the generation in gen, nil if the
-// table is in the generation itself.
-func tableDirs(gen string) ([]string, error) {
-	path := filepath.Join(gen, placesName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var p places
-	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, &CorruptionError{path, noOffset, err.Error()}
-	}
-	if len(p.Dirs) == 0 {
-		return nil, &CorruptionError{path, noOffset, "it names no directory"}
-	}
-	for _, dir := range p.Dirs {
-		// Only a directory that PlaceTable has named may be deleted, whatever the file
-		// says.
-		m := placeName.FindStringSubmatch(filepath.Base(dir))
-		if !filepath.IsAbs(dir) || dir != filepath.Clean(dir) || m == nil || m[1] != filepath.Base(gen) {
-			return nil, &CorruptionError{path, noOffset, fmt.Sprintf("%q is not a directory of a table of this generation", dir)}
-		}
-	}
-	return p.Dirs, nil
-}
-
-// removeGeneration deletes a generation, unless a process reads it. It begins with what a
-// run needs to go on with it, and its manifest, so that it is complete or no model any
-// more, and nobody begins to read it; then come the table's directories elsewhere. After
-// an error the generation still exists, with the list of these directories.
-func removeGeneration(gen string) error {
-	if err := endGeneration(gen); err != nil {
-		return fmt.Errorf("deleting %s: %w", gen, err)
-	}
-	lock, err := lockRemoving(gen)
-	if err != nil {
-		return fmt.Errorf("%s is kept: %w", gen, err)
-	}
-	if lock != nil {
-		defer lock.Close()
-	}
-	dirs, err := tableDirs(gen)
-	if err != nil {
-		return fmt.Errorf("deleting %s: %w; delete the directories of its table, named *-%s-*, by hand, and then the directory itself", gen, err, filepath.Base(gen))
-	}
-	if err := removeTableDirs(filepath.Dir(gen), gen, dirs); err != nil {
-		return fmt.Errorf("deleting %s: its table in %s: %w; if this happens again, delete the table and then %[1]s by hand", gen, strings.Join(dirs, ", "), err)
-	}
-	if err := removeAll(gen); err != nil {
-		return fmt.Errorf("deleting %s: %w", gen, err)
-	}
-	return nil
-}
-
-// endGeneration makes a generation one that is no model, and with which nobody goes on.
-func endGeneration(gen string) error {
-	if err := forgetResume(gen); err != nil { // no run goes on with a part of a generation
-		return err
-	}
-	if err := os.Remove(filepath.Join(gen, discardedName)); err != nil && !gone(filepath.Join(gen, discardedName)) {
-		return err
-	}
-	manifest := filepath.Join(gen, ManifestName)
-	beforeChange("remove", manifest)
-	if err := os.Remove(manifest); err == nil {
-		return syncDir(gen)
-	} else if !gone(manifest) {
-		return err
-	}
-	return nil
-}
-
-// gone reports whether nothing exists at path. It is asked because deleting a path that
-// does not exist fails if the file system is read-only, or if path leads through a file.
-func gone(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
-}
-
 // TableOptions says where the model's table is and how to open it: o with the
 // kind, the directories and the snapshot.
 func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error) {
 	gen := filepath.Join(m.Dir, m.Generation)
-	dirs, err := tableDirs(gen)
+	dirs, err := outside.Dirs(gen)
 	if err != nil {
 		return o, err
 	}
-	o.Dir, o.SSD.Dirs = filepath.Join(gen, tableName), dirs
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
 	if len(dirs) > 0 {
 		o.Dir = dirs[0]
 	}
-	original := copyOf(m.Dir, gen, dirs)
+	original := tables.CopyOf(m.Dir, gen, dirs)
 	for _, dir := range dirs {
 		_, err := os.Stat(dir)
 		switch {
@@ -245,7 +95,7 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	if o.Kind != sparsetable.KindSSD {
 		files, err := sparsetable.FilesIn(o.Dir)
 		if len(dirs) > 0 || len(files.Snapshots) == 0 {
-			return o, errors.Join(err, &CorruptionError{o.Dir, noOffset, "the model's table is missing: there is neither one on SSD (catalog) nor one in memory (snapshot-*.rows)"})
+			return o, errors.Join(err, faults.Damaged(o.Dir, "the model's table is missing: there is neither one on SSD (catalog) nor one in memory (snapshot-*.rows)"))
 		}
 		o.MemoryBytes = 0 // no limit is needed, since the table fitted when it was trained
 	}
@@ -339,7 +189,7 @@ func (m *Model) copyAdvice(dirs []string) string {
 	for _, dir := range dirs {
 		from = append(from, humanize.ShellWord(dir+"/."))
 	}
-	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(from, " "), humanize.ShellWord(filepath.Join(gen, tableName)), humanize.ShellWord(filepath.Join(gen, placesName)))
+	return fmt.Sprintf("cp -r %s %s && rm %s", strings.Join(from, " "), humanize.ShellWord(filepath.Join(gen, modelfiles.Table)), humanize.ShellWord(filepath.Join(gen, outside.PlacesName)))
 }
 
 // checkTable checks that the table's snapshot and the dense file were saved at the same
@@ -359,5 +209,5 @@ func (m *Model) checkTable(t sparsetable.Table, dir string) error {
 
 // otherInstant says that the table's snapshot and the dense file do not belong together.
 func (m *Model) otherInstant(dir string) error {
-	return &CorruptionError{dir, noOffset, fmt.Sprintf("snapshot %d was not saved together with %s", m.TableSnapshot, m.Manifest.Dense)}
+	return faults.Damaged(dir, fmt.Sprintf("snapshot %d was not saved together with %s", m.TableSnapshot, m.Manifest.Dense))
 }

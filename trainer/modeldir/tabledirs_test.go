@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/outside"
 )
 
 // placed commits a model whose table is in directories of their own, or leaves
@@ -185,7 +186,7 @@ func TestTableDirsAreOwn(t *testing.T) {
 		`{"dirs": ["` + at + `/x-gen-000009-01234567/../precious"]}`,
 		`{"dirs": []}`, `{"dirs": "`,
 	} {
-		if err := os.WriteFile(filepath.Join(gen, placesName), []byte(list), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(gen, outside.PlacesName), []byte(list), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		w, err := Create(filepath.Join(at, "model"))
@@ -224,7 +225,7 @@ func TestTableDirsInAFile(t *testing.T) {
 		if _, err := w.PlaceTable([]string{ssd, wrong}); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", wrong, err)
 		}
-		if _, err := os.Stat(filepath.Join(w.genDir(), placesName)); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(w.genDir(), outside.PlacesName)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the list: %v", wrong, err)
 		}
 		if err := w.Close(); err != nil {

@@ -9,7 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"aibox/internal/errkind"
+	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/faults"
+	"aibox/trainer/modeldir/internal/outside"
+	"aibox/trainer/modelfiles"
+	"aibox/trainer/tensorfile"
 )
 
 // Writer is one run's generation of a model directory. It holds the
@@ -26,14 +30,12 @@ type Writer struct {
 
 	committed bool
 	leftovers []error
-	// tableLocks are the locks of the table's directories elsewhere.
-	tableLocks []*os.File
-	freed      []Orphan
-	resume     []byte // what the interrupted run whose generation this is left; nil: it is a new one
+	table     *outside.Run // see Writer.outside
+	resume    []byte       // what the interrupted run whose generation this is left; nil: it is a new one
 }
 
 // ErrLocked says that another run is writing the directory.
-var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
+var ErrLocked = faults.ErrLocked
 
 // Create starts a generation in dir, which is made if it does not exist. It deletes the
 // abandoned generations of runs that died; those that cannot be deleted are not an error,
@@ -72,12 +74,12 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 		return w, nil
 	}
 	w.gen = nameOf(next)
-	for _, name := range []string{tableName, reportsName} {
+	for _, name := range []string{modelfiles.Table, modelfiles.Reports} {
 		if err := os.MkdirAll(filepath.Join(w.genDir(), name), 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 		}
 	}
-	if err := WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // made now, for readers that may not create files here
+	if err := disk.WriteFile(filepath.Join(w.genDir(), lockName), nil); err != nil { // made now, for readers that may not create files here
 		return nil, errors.Join(fmt.Errorf("model directory: %w", err), w.Close())
 	}
 	return w, nil
@@ -86,7 +88,9 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 // Leftovers says which generations could not be deleted, and why: abandoned ones that
 // Create found, and earlier models, which Commit deletes. They only take
 // space; the next run tries again.
-func (w *Writer) Leftovers() []error { return w.leftovers }
+func (w *Writer) Leftovers() []error {
+	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
+}
 
 func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 
@@ -94,7 +98,7 @@ func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 func (w *Writer) Number() int { return numberOf(w.gen) }
 
 // TableDir is where the run's table keeps its snapshots.
-func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), tableName) }
+func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), modelfiles.Table) }
 
 const densePrefix = "dense-"
 
@@ -102,16 +106,16 @@ const densePrefix = "dense-"
 func DenseName(step int64) string { return fmt.Sprintf(densePrefix+"%010d", step) }
 
 // SaveDense writes the dense file name into the generation, durably.
-func (w *Writer) SaveDense(name string, tensors []Tensor) error {
+func (w *Writer) SaveDense(name string, tensors []tensorfile.Tensor) error {
 	path := filepath.Join(w.genDir(), name)
-	if err := writeFile(path, func(f io.Writer) error { return WriteDense(f, tensors) }); err != nil {
+	if err := disk.Write(path, func(f io.Writer) error { return tensorfile.Write(f, tensors) }); err != nil {
 		return fmt.Errorf("saving dense parameters: %w", err)
 	}
 	return nil
 }
 
 // ReadDense reads a dense file that SaveDense wrote.
-func (w *Writer) ReadDense(name string) ([]Tensor, error) {
+func (w *Writer) ReadDense(name string) ([]tensorfile.Tensor, error) {
 	return readDenseFile(filepath.Join(w.genDir(), name))
 }
 
@@ -126,18 +130,18 @@ func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), 
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
-	for name, data := range map[string][]byte{jobName: job, statisticsName: statistics} {
-		if err := WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
+	for name, data := range map[string][]byte{modelfiles.Job: job, modelfiles.Statistics: statistics} {
+		if err := disk.WriteFile(filepath.Join(w.genDir(), name), data); err != nil {
 			return fmt.Errorf("saving the model: %w", err)
 		}
 	}
-	if err := errors.Join(syncTree(w.reportsDir()), syncDir(w.genDir()), syncDir(w.dir)); err != nil {
+	if err := errors.Join(disk.SyncTree(w.reportsDir()), disk.SyncDir(w.genDir()), disk.SyncDir(w.dir)); err != nil {
 		return fmt.Errorf("saving the model: %w", err)
 	}
 	if err := publish(w.dir, m); err != nil {
 		return err
 	}
-	w.done, w.committed, w.leftovers = true, true, nil
+	w.done, w.committed, w.leftovers, w.outside().Leftovers = true, true, nil, nil
 	if err := forgetResume(w.genDir()); err != nil { // the next run tries again
 		w.leftovers = append(w.leftovers, err)
 	}
@@ -172,9 +176,7 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	err := w.Discard()
-	for _, lock := range w.tableLocks {
-		lock.Close()
-	}
+	w.outside().Close()
 	err = errors.Join(err, w.lock.Close())
 	w.lock = nil
 	return err

@@ -9,6 +9,7 @@ import (
 	"aibox/trainer/jobparts"
 	"aibox/trainer/mirror"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/pace"
 	"aibox/trainer/prioritysaves"
 	"aibox/trainer/remote"
@@ -37,7 +38,7 @@ type Uploads struct {
 
 	store   Store
 	source  Source
-	indexes *modeldir.Indexes
+	indexes *modelfiles.Indexes
 	pace    pace.Uploads
 	full    bool  // full recovery pays, although the job asks for partial recovery
 	latest  int64 // step of the last snapshot that was handed over
@@ -201,21 +202,21 @@ func (u *Uploads) handOver(s *Snapshot) {
 }
 
 // reportFiles are the reports of the run, as long as they were when a snapshot was fixed.
-func (u *Uploads) reportFiles(s *Snapshot) []modeldir.RunReport {
+func (u *Uploads) reportFiles(s *Snapshot) []modelfiles.RunReport {
 	job, w, x := u.store.Job, u.source.Writer, s.Record.Reports
 	paths := report.Paths(job)
-	out := []modeldir.RunReport{
+	out := []modelfiles.RunReport{
 		{Path: report.Staged(w, job.Output.ModelDir, paths["metrics"]), Bytes: x.Metrics},
 		{Path: w.Report(report.QuarantineName), Bytes: s.Quarantine},
 	}
 	if x.EventFile != "" {
 		dir := report.Staged(w, job.Output.ModelDir, paths["tensorboard"])
-		out = append(out, modeldir.RunReport{Path: filepath.Join(dir, x.EventFile), Bytes: x.Events})
+		out = append(out, modelfiles.RunReport{Path: filepath.Join(dir, x.EventFile), Bytes: x.Events})
 	}
 	return out
 }
 
-func (u *Uploads) upload(ctx context.Context, step int64, files *modeldir.RunFiles, record []byte) (*remote.Published, error) {
+func (u *Uploads) upload(ctx context.Context, step int64, files *modelfiles.RunFiles, record []byte) (*remote.Published, error) {
 	d, err := u.store.openPresent("uploading a snapshot")
 	if err != nil {
 		return nil, err

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"aibox/internal/cores"
+	"aibox/internal/disk"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
 	"aibox/trainer/forecast"
 	"aibox/trainer/metrics"
 	"aibox/trainer/mirror"
-	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
@@ -147,7 +147,7 @@ func (s *Summary) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	return modeldir.WriteFile(path, data)
+	return disk.WriteFile(path, data)
 }
 
 // Encode returns what the file has.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 )
@@ -43,7 +44,7 @@ func Paths(job *configs.Job) map[string]string {
 // Staged is where a report is written while the job runs: in the generation if its
 // final place is the model directory, by whatever path, otherwise directly where the job file says.
 func Staged(w *modeldir.Writer, modelDir, path string) string {
-	if modeldir.SameDir(filepath.Dir(filepath.Clean(path)), modelDir) {
+	if disk.SameDir(filepath.Dir(filepath.Clean(path)), modelDir) {
 		return w.Report(filepath.Base(path))
 	}
 	return path

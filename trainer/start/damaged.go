@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
@@ -51,7 +52,7 @@ func (m *Model) faultOf(ctx context.Context, failure error) string {
 			file = damaged.File
 		}
 		switch {
-		case modeldir.Exists(file):
+		case disk.Exists(file):
 			return ", where it is " + file
 		case there:
 			return " and is missing there"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/trainer/chain"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/transfer"
@@ -68,7 +69,7 @@ func (m *Model) Open(ctx context.Context) error {
 		}
 	}
 	m.Previous = p
-	if !modeldir.SameDir(p.Dir, m.Job.Output.ModelDir) { // else the run itself brings what lacks
+	if !disk.SameDir(p.Dir, m.Job.Output.ModelDir) { // else the run itself brings what lacks
 		return transfer.Complete(ctx, p, m.Sources, int64(m.Job.Output.RemoteBytesPerSecond), m.Log)
 	}
 	return nil

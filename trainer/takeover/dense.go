@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
-	"aibox/trainer/modeldir"
 	"aibox/trainer/optim"
+	"aibox/trainer/tensorfile"
 	"aibox/trainer/warmstart"
 )
 
@@ -23,7 +23,7 @@ func (t *Takeover) Dense() error {
 		t.Log.Warn("warm start: the earlier model had another dense optimizer; the optimizer's state starts fresh",
 			"earlier", t.earlier.Optimizer.Dense.Kind, "now", t.Job.Optimizer.Dense.Kind)
 	}
-	saved := make(map[string]modeldir.Tensor)
+	saved := make(map[string]tensorfile.Tensor)
 	for _, s := range t.Saved.Dense {
 		saved[s.Name] = s
 	}
@@ -76,7 +76,7 @@ func (t *Takeover) Dense() error {
 // state copies the optimizer state of a parameter, and stores in began the step at which
 // the state of each value began. stepsName names the earlier model's tensor of the steps
 // that each value had taken, which exists if they were fewer than the model's.
-func (t *Takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsName string, began []int64, saved map[string]modeldir.Tensor) {
+func (t *Takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsName string, began []int64, saved map[string]tensorfile.Tensor) {
 	size := m.OldSize()
 	for _, s := range state {
 		if o, ok := saved[densefile.OptimizerPrefix+s.Name]; !ok || len(o.Data) != size {

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"aibox/internal/disk"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/remote"
 )
 
@@ -92,7 +94,7 @@ func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string,
 // announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
 // and returns what else there is.
 func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, records []string) (*remote.Manifest, error) {
-	late := func(f *remote.File) bool { return IsBucketFile(f) && !modeldir.Exists(place(f)+remote.PartSuffix) }
+	late := func(f *remote.File) bool { return IsBucketFile(f) && !disk.Exists(place(f)+remote.PartSuffix) }
 	first := *m
 	first.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f remote.File) bool { return late(&f) })
 	return &first, d.Announce(m, late, place, records...)
@@ -101,7 +103,7 @@ func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote
 // IsBucketFile reports whether a file of a generation or snapshot is one that can be fetched while it
 // is used.
 func IsBucketFile(f *remote.File) bool {
-	return f.Unique && strings.HasPrefix(f.Name, modeldir.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
+	return f.Unique && strings.HasPrefix(f.Name, modelfiles.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
 }
 
 // RecordsOf are the records in a model directory of a generation or snapshot of a remote

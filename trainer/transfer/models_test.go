@@ -10,6 +10,7 @@ import (
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
+	"aibox/trainer/tensorfile"
 )
 
 var quiet = Options{Logger: silent, Version: "test"}
@@ -55,7 +56,7 @@ func makeModelFrom(t *testing.T, dir, uri string, from modeldir.Origin) *modeldi
 		t.Fatal(err)
 	}
 	info, err := p.Wait()
-	if err = errors.Join(err, table.Close(), w.SaveDense(m.Dense, []modeldir.Tensor{{Name: "w", Shape: []int{1}, Data: []float32{1}}})); err != nil {
+	if err = errors.Join(err, table.Close(), w.SaveDense(m.Dense, []tensorfile.Tensor{{Name: "w", Shape: []int{1}, Data: []float32{1}}})); err != nil {
 		t.Fatal(err)
 	}
 	m.TableSnapshot = info.ID

@@ -16,7 +16,7 @@ import (
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader/source"
-	"aibox/trainer/modeldir"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/remote"
 )
 
@@ -28,7 +28,7 @@ func Open(sources *source.Sources, uri string, bytesPerSecond int64, doing strin
 		return nil, err
 	}
 	return remote.Open(d.URI, d, remote.Options{
-		BytesPerSecond: bytesPerSecond, Logger: log, Progress: logProgress(doing, uri, log), Optional: modeldir.IsReport,
+		BytesPerSecond: bytesPerSecond, Logger: log, Progress: logProgress(doing, uri, log), Optional: modelfiles.IsReport,
 	}), nil
 }
 

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/sparsetable"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/modelfiles"
 	"aibox/trainer/remote"
 )
 
@@ -151,7 +153,7 @@ func publishOne(ctx context.Context, d *remote.Directory, m *modeldir.Model, new
 }
 
 // publication describes a model for a remote directory.
-func publication(m *modeldir.Model, files *modeldir.Portable, o *publishing) (*remote.Publication, error) {
+func publication(m *modeldir.Model, files *modelfiles.Held, o *publishing) (*remote.Publication, error) {
 	manifest, err := json.Marshal(&m.Manifest)
 	if err != nil {
 		return nil, err
@@ -173,11 +175,11 @@ func OwnerOf(dir string) string {
 	if err != nil {
 		host = "unknown"
 	}
-	return host + ":" + modeldir.RealDir(dir)
+	return host + ":" + disk.RealDir(dir)
 }
 
 // Locals are files of a generation as package remote publishes them.
-func Locals(files []modeldir.PortableFile) []remote.Local {
+func Locals(files []modelfiles.File) []remote.Local {
 	locals := make([]remote.Local, len(files))
 	for i, f := range files {
 		locals[i] = remote.Local{Name: f.Name, Bytes: f.Bytes, Unique: f.Unique, Private: f.Private, Open: func() (remote.ReaderAt, error) { return f.Open() }}

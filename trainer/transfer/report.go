@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"aibox/trainer/modeldir"
+	"aibox/internal/disk"
 	"aibox/trainer/remote"
 )
 
@@ -36,7 +36,7 @@ func UpdateReport(dir string, change func(*Report) bool) error {
 	if err != nil {
 		return err
 	}
-	return modeldir.WriteFile(filepath.Join(dir, ReportName), append(data, '\n'))
+	return disk.WriteFile(filepath.Join(dir, ReportName), append(data, '\n'))
 }
 
 func readReport(dir string) (r Report) {

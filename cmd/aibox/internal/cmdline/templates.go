@@ -1,0 +1,74 @@
+package cmdline
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"aibox/configs"
+	"aibox/internal/cliargs"
+)
+
+// The functions in this file expand the templates of job files, such as {{date -1d}},
+// in paths on the command line.
+
+// DateFlags are the flags of commands without a job file: --set and --date, as for
+// DatedAlone.
+func DateFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "set", Usage: "the time zone of {{date}}, as `timezone=NAME`"},
+		DateFlag(),
+	}
+}
+
+func DateFlag() cli.Flag {
+	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} stands for in paths of the command line and the job file, and from which the age of rows is counted (default: today, in the job's timezone or the system's)"}
+}
+
+// DatedJob returns a job with nothing but a date, for a command that has no job file or
+// has not read it yet. --set timezone=… applies to it.
+func DatedJob(c *cli.Context) (*configs.Job, error) {
+	job, err := configs.Dated(configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
+	if err != nil {
+		return nil, cliargs.Errorf("%s: %v", cliargs.CommandPath(c), err)
+	}
+	return job, nil
+}
+
+// DatedAlone returns the job of a command that gets no job file at all. Of --set it takes
+// timezone alone, because it has no use for other keys.
+func DatedAlone(c *cli.Context) (*configs.Job, error) {
+	for _, set := range c.StringSlice("set") {
+		if !strings.HasPrefix(strings.TrimSpace(set), "timezone=") {
+			return nil, cliargs.Errorf("%s: --set %s: without a job file, only timezone=NAME can be set", cliargs.CommandPath(c), set)
+		}
+	}
+	return DatedJob(c)
+}
+
+// Expand replaces the templates in an argument; where names it in errors.
+func Expand(c *cli.Context, job *configs.Job, where, text string) (string, error) {
+	expanded, err := job.Expand(where, text)
+	if err != nil {
+		return "", cliargs.Errorf("%s: %v", cliargs.CommandPath(c), err)
+	}
+	return expanded, nil
+}
+
+// PathFlag returns the value of a flag that names a file or directory, with templates
+// expanded.
+func PathFlag(c *cli.Context, job *configs.Job, name string) (string, error) {
+	return Expand(c, job, "--"+name, c.String(name))
+}
+
+// PathFlags returns the values of a flag that names several files or directories.
+func PathFlags(c *cli.Context, job *configs.Job, name string) (paths []string, err error) {
+	for _, text := range c.StringSlice(name) {
+		path, err := Expand(c, job, "--"+name, text)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}

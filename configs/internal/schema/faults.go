@@ -1,0 +1,69 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"aibox/configs/internal/yamltree"
+)
+
+// Fault reports a fault of path at p.
+func (d *Decoder) Fault(p yamltree.Place, path, format string, args ...any) {
+	d.Faults = append(d.Faults, yamltree.Fault{Place: p, Path: path, Message: fmt.Sprintf(format, args...)})
+	d.bad[path] = true
+}
+
+// FaultAt reports a fault at the value of path or, where it was not given, at
+// the nearest thing around it that was.
+func (d *Decoder) FaultAt(path, format string, args ...any) {
+	d.Fault(d.placeOf(path), path, format, args...)
+}
+
+func (d *Decoder) placeOf(path string) yamltree.Place {
+	if p, ok := d.Given[path]; ok {
+		return p
+	}
+	if p, ok := d.Keys[path]; ok { // its value was left out
+		return p
+	}
+	for p := parentPath(path); p != ""; p = parentPath(p) {
+		if at, ok := d.Keys[p]; ok {
+			return at
+		}
+		if at, ok := d.Given[p]; ok {
+			return at
+		}
+	}
+	return yamltree.Place{Line: 1, Column: 1}
+}
+
+func parentPath(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+// FaultKey reports a fault at the key of path rather than at its value.
+func (d *Decoder) FaultKey(path, format string, args ...any) {
+	at, ok := d.Keys[path]
+	if !ok {
+		at = d.placeOf(path)
+	}
+	d.Fault(at, path, format, args...)
+}
+
+// Sound reports whether no fault was found in the paths, or in anything below them.
+func (d *Decoder) Sound(paths ...string) bool {
+	for bad := range d.bad {
+		for _, p := range paths {
+			if bad == p || strings.HasPrefix(bad, p+".") || strings.HasPrefix(bad, p+"[") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Bad reports whether a fault was found in the path itself, or in an item of it.
+func (d *Decoder) Bad(path string) bool { return d.bad[path] }

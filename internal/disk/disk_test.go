@@ -1,0 +1,66 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestWrite: a file has all of its new contents, or its old ones if writing them has failed.
+func TestWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	fault := errors.New("no")
+	if err := WriteFile(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	err := Write(path, func(w io.Writer) error {
+		_, err := w.Write([]byte("new"))
+		return errors.Join(err, fault)
+	})
+	if data, _ := os.ReadFile(path); !errors.Is(err, fault) || string(data) != "old" || Exists(path+".tmp") {
+		t.Errorf("%v, %s", err, data)
+	}
+}
+
+// TestLinkTree: what is at the place is replaced by the same files, and stays if it is these already.
+func TestLinkTree(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	if err := errors.Join(os.MkdirAll(filepath.Join(from, "below"), 0o755), os.WriteFile(filepath.Join(from, "below", "a"), []byte("a"), 0o644),
+		os.Mkdir(to, 0o755), os.WriteFile(filepath.Join(to, "other"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if SameTree(from, to) {
+		t.Error("two trees are the same")
+	}
+	changes := 0
+	BeforeChange = func(string, string) { changes++ }
+	defer func() { BeforeChange = func(string, string) {} }()
+	if err := LinkTree(from, to); err != nil || !SameTree(from, to) || Exists(filepath.Join(to, "other")) || changes == 0 {
+		t.Error(err, changes)
+	}
+	changes = 0
+	if err := LinkTree(from, to); err != nil || changes != 0 {
+		t.Error(err, changes)
+	}
+	if bytes, _, err := Usage(to); err != nil || bytes != 1 {
+		t.Errorf("%d bytes, %v", bytes, err)
+	}
+}
+
+// TestPaths: links lead to the same directory, and are there also where they lead nowhere.
+func TestPaths(t *testing.T) {
+	dir := t.TempDir()
+	link, dangling := filepath.Join(dir, "link"), filepath.Join(dir, "dangling")
+	if err := errors.Join(os.Symlink(dir, link), os.Symlink(filepath.Join(dir, "nothing"), dangling)); err != nil {
+		t.Fatal(err)
+	}
+	if !SameDir(link, dir) || SameDir(link, dangling) || SameDir("", "") || !SameDir(dangling, dangling) || RealDir(link) != RealDir(dir) {
+		t.Error("wrong directories are the same")
+	}
+	if Gone(dangling) || Exists(dangling) || !Gone(filepath.Join(dir, "nothing")) {
+		t.Error("a link that leads nowhere is there, and does not exist")
+	}
+}

@@ -1,0 +1,35 @@
+package outside
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+
+	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/faults"
+)
+
+// readJSON reads a file into v, unless there is none.
+func readJSON(path string, v any) (found bool, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return false, faults.Damaged(path, err.Error())
+	}
+	return true, nil
+}
+
+// writeJSON replaces a file by v, indented.
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(path, append(data, '\n'))
+}

@@ -1,0 +1,177 @@
+package outside
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"aibox/internal/disk"
+	"aibox/sparsetable"
+)
+
+// Orphan is a directory of a table outside of a model directory (one made in an entry of
+// sparse_table.dirs) that no known model names.
+type Orphan struct {
+	Dir        string    `json:"dir"`
+	ModelDir   string    `json:"model_dir"`  // the model directory for which it was made; "": unknown
+	Generation string    `json:"generation"` // the generation for which it was made; "": unknown
+	Bytes      int64     `json:"bytes"`
+	Modified   time.Time `json:"modified"`
+	Reason     string    `json:"reason"` // why nothing needs it, for people
+	// Unknown says that it was made by an earlier version, or that its OWNER.json is
+	// lost, so that it may belong to any model. It is not freed.
+	Unknown bool `json:"unknown"`
+	// Undecided says that the model directory is gone, or has not that model any more. If it was deleted,
+	// nothing needs the table; but it may have been moved, or copied before, to a place that is not known, or its
+	// disk is not mounted. It is freed only if it was named by itself.
+	Undecided bool `json:"undecided"`
+	// named says that the directory itself was listed, not the one that it lies in.
+	named bool
+	// killed says that its run ended before it committed a model, so that none can
+	// name it.
+	killed bool
+	tables *Tables
+}
+
+// Orphans lists the directories of tables in dirs, which are entries of
+// sparse_table.dirs or directories of single tables, that no known model names and no run
+// is writing. models lists model directories; these, and those beside them, are known as
+// well.
+func (t *Tables) Orphans(dirs, models []string) ([]Orphan, error) {
+	var all []Orphan
+	for _, dir := range dirs {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return all, err
+		}
+		some, err := t.orphansOf(dir, models)
+		if all = append(all, some...); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// orphansOf lists the orphans in one directory, or the directory itself if it is that of a
+// table.
+func (t *Tables) orphansOf(dir string, models []string) ([]Orphan, error) {
+	table := placeName.MatchString(filepath.Base(dir)) && !disk.Gone(filepath.Join(dir, OwnerName))
+	inside := dir
+	if table {
+		inside = filepath.Dir(dir)
+	}
+	parent, err := lockParent(inside)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	if !table {
+		return t.orphansIn(dir, models)
+	}
+	o, err := t.orphanAt(dir, models)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	o.named = true
+	return []Orphan{*o}, nil
+}
+
+// orphansIn lists the orphans in one directory. REQUIRES: it is locked.
+func (t *Tables) orphansIn(dir string, models []string) (all []Orphan, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !placeName.MatchString(e.Name()) {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		o, err := t.orphanAt(path, models)
+		if err != nil {
+			return all, err
+		}
+		if o != nil {
+			all = append(all, *o)
+		}
+	}
+	return all, nil
+}
+
+// orphanAt describes dir if it is an orphan, else it returns nil, also if a run is deleting it and it is gone by now.
+func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
+	by, err := readOwner(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The lock is checked first, since a run commits its model before it releases it.
+	if running, err := isRunning(dir); running || err != nil {
+		return nil, err
+	}
+	if len(t.naming(dir, by, models...)) > 0 {
+		return nil, nil
+	}
+	o := &Orphan{Dir: dir, tables: t}
+	if o.Bytes, o.Modified, err = disk.Usage(dir); err != nil || disk.Gone(dir) {
+		return nil, err
+	}
+	if by == nil {
+		o.Unknown, o.Reason = true, "it does not say which model directory it was made for, because an earlier version made it: delete it by hand if no model names it in its "+PlacesName
+		return o, nil
+	}
+	o.ModelDir, o.Generation = by.ModelDir, by.Generation
+	gen := filepath.Join(by.ModelDir, by.Generation)
+	if lock, err := t.LockRemoving(gen); err != nil {
+		return nil, nil // a process still reads the model
+	} else if lock != nil {
+		defer lock.Close()
+	}
+	switch {
+	case disk.Gone(by.ModelDir):
+		o.Undecided, o.Reason = true, "the model directory is gone"
+	case !lists(gen, dir): // its number may have been given again
+		o.Undecided, o.Reason = true, "the model directory does not have its model any more"
+	default:
+		o.killed, o.Reason = true, "its run ended without a model"
+	}
+	return o, nil
+}
+
+// MayBeFreed reports whether Free may delete the directory.
+func (o *Orphan) MayBeFreed() bool { return !o.Unknown && (o.named || !o.Undecided) }
+
+// Free deletes the directory, unless a known model names it by now, or a process has
+// its table open.
+func (o *Orphan) Free(models []string) error {
+	parent, err := lockParent(filepath.Dir(o.Dir))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	return o.free(models)
+}
+
+// free does the work of Free. REQUIRES: the directory's parent is locked.
+func (o *Orphan) free(models []string) error {
+	now, err := o.tables.orphanAt(o.Dir, models)
+	switch {
+	case err != nil:
+		return err
+	case now == nil && disk.Gone(o.Dir): // a run has deleted it
+		return nil
+	case now == nil:
+		return fmt.Errorf("%s is in use", o.Dir)
+	case now.Unknown || now.Undecided && !o.named:
+		return fmt.Errorf("%s is not deleted: %s", o.Dir, now.Reason)
+	}
+	err = Free([]string{o.Dir})
+	if errors.Is(err, sparsetable.ErrInUse) {
+		return fmt.Errorf("%s is not deleted: %w", o.Dir, err)
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package outside
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"aibox/internal/disk"
+)
+
+// models knows model directories each of which has one generation, which needs its table.
+var models = &Tables{
+	Generations:  func(string) []string { return []string{"gen-000001"} },
+	Needs:        func(model, gen string) bool { return disk.Exists(filepath.Join(model, gen)) },
+	LockRemoving: func(string) (*os.File, error) { return nil, nil },
+}
+
+// place makes the table of a model directory on a disk.
+func place(t *testing.T, model, ssd string) (*Run, string) {
+	t.Helper()
+	r := models.NewRun(model, "gen-000001")
+	err := os.MkdirAll(filepath.Join(model, "gen-000001"), 0o755)
+	dirs, e := r.Place([]string{ssd})
+	if err = errors.Join(err, e); err != nil {
+		t.Fatal(err)
+	}
+	return r, dirs[0]
+}
+
+func orphans(t *testing.T, ssd string) []Orphan {
+	t.Helper()
+	all, err := models.Orphans([]string{ssd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestCopyBecomesOwner: a table is deleted with the last model that names it.
+func TestCopyBecomesOwner(t *testing.T) {
+	at := t.TempDir()
+	first, second := filepath.Join(at, "a", "model"), filepath.Join(at, "b", "model")
+	r, dir := place(t, first, filepath.Join(at, "ssd"))
+	r.Close()
+	if err := os.CopyFS(second, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	if of := models.CopyOf(first, filepath.Join(first, "gen-000001"), []string{dir}); of != "" {
+		t.Errorf("the original is a copy of %s", of)
+	}
+	if of := models.CopyOf(second, filepath.Join(second, "gen-000001"), []string{dir}); of != disk.RealDir(first) {
+		t.Errorf("a copy is one of %q", of)
+	}
+	for i, model := range []string{first, second} {
+		gen := filepath.Join(model, "gen-000001")
+		dirs, err := Dirs(gen)
+		if err != nil || !slices.Equal(dirs, []string{dir}) {
+			t.Fatal(dirs, err)
+		}
+		if err := errors.Join(os.Rename(gen, gen+"-deleted"), models.Remove(model, gen, dirs)); err != nil {
+			t.Fatal(err)
+		}
+		if disk.Gone(dir) != (i == 1) {
+			t.Errorf("after %d models are deleted, the table is gone: %v", i+1, disk.Gone(dir))
+		}
+	}
+}
+
+// TestOrphans: a table is one when its run does not write it any more, and its model is gone. It is freed only if
+// it was named itself, since the model may be elsewhere.
+func TestOrphans(t *testing.T) {
+	at := t.TempDir()
+	model, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")
+	r, dir := place(t, model, ssd)
+	if err := os.Rename(model, filepath.Join(t.TempDir(), "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if all := orphans(t, ssd); len(all) != 0 {
+		t.Errorf("a run writes %+v", all)
+	}
+	r.Close()
+	all := orphans(t, ssd)
+	if len(all) != 1 || all[0].Dir != dir || !all[0].Undecided || all[0].MayBeFreed() || all[0].Free(nil) == nil {
+		t.Fatalf("%+v", all)
+	}
+	if named := orphans(t, dir); len(named) != 1 || !named[0].MayBeFreed() || named[0].Free(nil) != nil || !disk.Gone(dir) {
+		t.Errorf("%+v", named)
+	}
+	if err := all[0].Free(nil); err != nil { // a run may delete a table after it was listed
+		t.Error(err)
+	}
+}

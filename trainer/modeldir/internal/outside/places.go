@@ -1,0 +1,41 @@
+package outside
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+
+	"aibox/trainer/modeldir/internal/faults"
+)
+
+// PlacesName is the file in the generation that holds the list.
+const PlacesName = "table-dirs.json"
+
+type places struct {
+	Dirs []string `json:"dirs"` // absolute
+}
+
+// placeName is how Place names a directory: MODEL-gen-000002-1f3a9c2e.
+var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
+
+// Dirs returns the directories of the table of the generation in gen, nil if the
+// table is in the generation itself.
+func Dirs(gen string) ([]string, error) {
+	path := filepath.Join(gen, PlacesName)
+	var p places
+	if found, err := readJSON(path, &p); err != nil || !found {
+		return nil, err
+	}
+	if len(p.Dirs) == 0 {
+		return nil, faults.Damaged(path, "it names no directory")
+	}
+	for _, dir := range p.Dirs {
+		// Only a directory that Place has named may be deleted, whatever the file
+		// says.
+		m := placeName.FindStringSubmatch(filepath.Base(dir))
+		if !filepath.IsAbs(dir) || dir != filepath.Clean(dir) || m == nil || m[1] != filepath.Base(gen) {
+			return nil, faults.Damaged(path, fmt.Sprintf("%q is not a directory of a table of this generation", dir))
+		}
+	}
+	return p.Dirs, nil
+}

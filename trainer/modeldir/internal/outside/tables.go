@@ -1,0 +1,125 @@
+package outside
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"aibox/internal/disk"
+)
+
+// Tables knows the model directories, as far as it has to for their tables.
+type Tables struct {
+	// Generations returns the names of the generations in a model directory.
+	Generations func(model string) []string
+	// Needs reports whether a generation needs its table.
+	Needs func(model, gen string) bool
+	// LockRemoving takes the lock of the directory of a generation that is to be deleted, and fails if a process
+	// reads it. The result is nil where files cannot be locked.
+	LockRemoving func(gen string) (*os.File, error)
+}
+
+// names reports whether a generation in the model directory model needs dir as a directory
+// of its table.
+func (t *Tables) names(model, dir string) bool {
+	candidates := t.Generations(model)
+	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
+		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
+	}
+	for _, gen := range candidates {
+		if t.Needs(model, gen) && lists(filepath.Join(model, gen), dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// lists reports whether the generation in gen, complete or not, has dir as a directory of its table.
+func lists(gen, dir string) bool {
+	dirs, err := Dirs(gen)
+	real := disk.RealDir(dir)
+	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
+}
+
+// naming returns the model directories that are known to name dir. It looks at the
+// owner, if there is one, the copies, each of further, and all directories beside
+// these.
+func (t *Tables) naming(dir string, o *owner, further ...string) []string {
+	known := slices.Clone(further)
+	if o != nil {
+		known = append(append(known, o.ModelDir), o.Copies...)
+	}
+	var models []string
+	add := func(model string) {
+		if model = disk.RealDir(model); !slices.Contains(models, model) && t.names(model, dir) {
+			models = append(models, model)
+		}
+	}
+	for _, model := range known {
+		add(model)
+		beside := filepath.Dir(disk.RealDir(model))
+		entries, _ := os.ReadDir(beside) // it may be gone
+		for _, e := range entries {
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
+				add(filepath.Join(beside, e.Name()))
+			}
+		}
+	}
+	return models
+}
+
+// CopyOf returns the model directory that owns the table of the model in the directory
+// model, if it is another one that still names the table: then the model is a copy of
+// it. "" means that the model owns its table. In both cases OWNER.json is updated.
+func (t *Tables) CopyOf(model string, gen string, dirs []string) (original string) {
+	model = disk.RealDir(model)
+	for _, dir := range dirs {
+		o, err := readOwner(dir)
+		switch {
+		case err != nil:
+			continue
+		case o == nil, o.ModelDir != model && !t.names(o.ModelDir, dir):
+			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs}
+		case o.ModelDir == model:
+			continue
+		default:
+			original = o.ModelDir
+			if slices.Contains(o.Copies, model) {
+				continue
+			}
+			o.Copies = append(slices.DeleteFunc(o.Copies, func(c string) bool { return !t.names(c, dir) }), model)
+		}
+		_ = o.write(dir)
+	}
+	return original
+}
+
+// Remove deletes the table directories of a generation of the model directory
+// model, which does not need them any more. It keeps those that another model names,
+// and makes that model their owner.
+func (t *Tables) Remove(model, gen string, dirs []string) error {
+	model = disk.RealDir(model)
+	var own []string
+	for _, dir := range dirs {
+		if disk.Gone(dir) {
+			continue
+		}
+		o, err := readOwner(dir)
+		if err != nil {
+			return err
+		}
+		others := t.naming(dir, o, model)
+		if len(others) == 0 {
+			own = append(own, dir)
+			continue
+		}
+		if o == nil || !slices.Contains(others, o.ModelDir) {
+			now := &owner{ModelDir: others[0], Generation: filepath.Base(gen), Dirs: dirs, Copies: others[1:]}
+			if err := now.write(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return Free(own)
+}

@@ -1,0 +1,125 @@
+package modelfiles
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"aibox/sparsetable"
+)
+
+// RunReport is a report of a run, of which the first Bytes belong to a snapshot.
+type RunReport struct {
+	Path  string
+	Bytes int64
+}
+
+// RunFiles are the files of a snapshot of a run that goes on. They stay as they are until
+// Close, whatever the run does.
+type RunFiles struct {
+	Held
+	tables map[uint64]*sparsetable.SnapshotFiles // on SSD, whose indexes are not added yet
+}
+
+// OfRun returns the files of a snapshot of a run whose generation is in the directory gen: these dense files, these
+// snapshots of the table, and reports by their base names.
+func OfRun(gen string, dense []string, table sparsetable.Table, snapshots []uint64, reports []RunReport) (_ *RunFiles, err error) {
+	p := &RunFiles{tables: make(map[uint64]*sparsetable.SnapshotFiles)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	for _, name := range distinct(dense) {
+		if err := p.hold(name, filepath.Join(gen, name), -1); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range reports {
+		name := path.Join(Outside, filepath.Base(r.Path))
+		if in, err := filepath.Rel(gen, r.Path); err == nil && filepath.IsLocal(in) {
+			name = filepath.ToSlash(in)
+		}
+		if err := p.hold(name, r.Path, r.Bytes); err != nil {
+			return nil, err
+		}
+	}
+	holder, ok := table.(sparsetable.SnapshotHolder)
+	if !ok {
+		return nil, sparsetable.ErrUnsupported
+	}
+	for _, id := range distinct(snapshots) {
+		held, err := holder.HoldSnapshot(id)
+		if err != nil {
+			return nil, err
+		}
+		p.held = append(p.held, closer(held.Release))
+		for _, f := range held.Files {
+			p.addOfTable(f)
+		}
+		if held.WriteIndex != nil {
+			p.tables[id] = held
+		}
+	}
+	return p, nil
+}
+
+// distinct leaves out what comes twice: the best epoch so far may be the present one.
+func distinct[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// hold opens a file, so that it can be read after it was deleted, too. Of one that grows
+// the first bytes are held; -1: all.
+func (p *RunFiles) hold(name, at string, bytes int64) error {
+	f, err := os.Open(at)
+	if err != nil {
+		return err
+	}
+	p.held = append(p.held, f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if bytes < 0 {
+		bytes = info.Size()
+	}
+	if info.Size() < bytes {
+		return fmt.Errorf("%s has %d bytes, but had %d when the snapshot was fixed", at, info.Size(), bytes)
+	}
+	p.Files = append(p.Files, File{Name: name, Bytes: bytes, Private: path.Base(name) == Quarantine, Open: func() (sparsetable.OpenFile, error) { return keptOpen{f}, nil }})
+	return nil
+}
+
+// addOfTable adds a file of the table. Snapshots share files; the longer one of a file that
+// has grown begins with the other.
+func (p *RunFiles) addOfTable(f sparsetable.PortableFile) {
+	name := path.Join(Table, f.Name)
+	if i := slices.IndexFunc(p.Files, func(have File) bool { return have.Name == name }); i >= 0 {
+		if p.Files[i].Bytes < f.Bytes {
+			p.Files[i].Bytes, p.Files[i].Open = f.Bytes, f.Open
+		}
+		return
+	}
+	p.Files = append(p.Files, File{Name: name, Bytes: f.Bytes, Unique: f.Unique, Open: f.Open})
+}
+
+// WriteIndexes adds the indexes of the table's snapshots to the files, which takes as long
+// as writing what x lacks of them. The table is open. The files are not used any more when
+// WriteIndexes is called for other ones with the same x.
+func (p *RunFiles) WriteIndexes(x *Indexes) error {
+	if len(p.tables) == 0 {
+		return nil
+	}
+	if err := x.add(&p.Held, p.tables); err != nil {
+		return err
+	}
+	clear(p.tables)
+	return nil
+}
