@@ -15,7 +15,11 @@ func TestPullWithoutMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer table.Close() //nolint:errcheck // there is nothing to write
+	t.Cleanup(func() {
+		if err := table.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	free := int64(1 << 30)
 	table.mu.room = room{free: func() int64 { return free }}
 	pull := func(from, to uint64) error {
