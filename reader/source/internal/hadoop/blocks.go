@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // block is one block of a file, as the NameNode described it.
@@ -21,7 +22,7 @@ type block struct {
 	replicas      []replica
 	wanted        int                // replicas that the file should have
 	key           *dataKey           // encrypts the transfer from and to DataNodes; nil: it is not encrypted
-	located       message            // the NameNode's LocatedBlockProto
+	located       wire.Message       // the NameNode's LocatedBlockProto
 	identity      protoreflect.Value // its ExtendedBlockProto
 }
 
@@ -117,8 +118,8 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	if err := s.c.readable(path, info); err != nil {
 		return nil, err
 	}
-	req, resp := emptyMessage("GetBlockLocationsRequestProto"), emptyMessage("GetBlockLocationsResponseProto")
-	req.set("src", path).set("offset", uint64(offset)).set("length", uint64(min(locateBytes, f.Size-offset)))
+	req, resp := wire.New("GetBlockLocationsRequestProto"), wire.New("GetBlockLocationsResponseProto")
+	req.Set("src", path).Set("offset", uint64(offset)).Set("length", uint64(min(locateBytes, f.Size-offset)))
 	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 		return nil, err
 	}
 	var blocks []*block
-	for _, located := range resp.in("locations").list("blocks") {
+	for _, located := range resp.In("locations").List("blocks") {
 		b := s.newBlock(located, key)
 		b.wanted = replicationOf(info)
 		blocks = append(blocks, b)
@@ -136,26 +137,26 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 }
 
 // newBlock makes a block from a LocatedBlockProto.
-func (s *session) newBlock(located message, key *dataKey) *block {
-	id := located.in("b")
+func (s *session) newBlock(located wire.Message, key *dataKey) *block {
+	id := located.In("b")
 	b := &block{
-		name:     fmt.Sprintf("blk_%d_%d", id.int("blockId"), id.int("generationStamp")),
-		start:    located.int("offset"),
-		length:   id.int("numBytes"),
+		name:     fmt.Sprintf("blk_%d_%d", id.Int("blockId"), id.Int("generationStamp")),
+		start:    located.Int("offset"),
+		length:   id.Int("numBytes"),
 		key:      key,
 		located:  located,
-		identity: located.value("b"),
+		identity: located.Value("b"),
 	}
 	host := "ipAddr"
 	if s.c.conf.base.UseDatanodeHostname {
 		host = "hostName"
 	}
-	for i, node := range located.list("locs") {
-		at := node.in("id")
-		port := strconv.FormatInt(at.int("xferPort"), 10)
+	for i, node := range located.List("locs") {
+		at := node.In("id")
+		port := strconv.FormatInt(at.Int("xferPort"), 10)
 		b.replicas = append(b.replicas, replica{
-			node:     net.JoinHostPort(at.text(host), port),
-			transfer: net.JoinHostPort(at.text("ipAddr"), port),
+			node:     net.JoinHostPort(at.Text(host), port),
+			transfer: net.JoinHostPort(at.Text("ipAddr"), port),
 			index:    i,
 		})
 	}
@@ -165,17 +166,16 @@ func (s *session) newBlock(located message, key *dataKey) *block {
 // reportBadBlocks tells the NameNode that a replica is corrupt, so that the NameNode
 // deletes it and makes a new one from a good one.
 func (s *session) reportBadBlocks(b *block, bad replica) error {
-	only := emptyMessage("LocatedBlockProto")
-	only.set("b", b.identity.Interface()).set("offset", uint64(b.start)).set("corrupt", false)
-	only.set("blockToken", b.located.value("blockToken").Interface())
-	for _, name := range []protoreflect.Name{"locs", "storageTypes", "storageIDs"} {
-		f := field(only.Message, name)
-		if all := b.located.Get(f).List(); bad.index < all.Len() {
-			only.Mutable(f).List().Append(all.Get(bad.index))
+	only := wire.New("LocatedBlockProto")
+	only.Set("b", b.identity.Interface()).Set("offset", uint64(b.start)).Set("corrupt", false)
+	only.Set("blockToken", b.located.Value("blockToken").Interface())
+	for _, name := range []string{"locs", "storageTypes", "storageIDs"} {
+		if all := b.located.Value(name).List(); bad.index < all.Len() {
+			only.Elements(name).Append(all.Get(bad.index))
 		}
 	}
-	req, resp := emptyMessage("ReportBadBlocksRequestProto"), emptyMessage("ReportBadBlocksResponseProto")
-	req.Mutable(field(req.Message, "blocks")).List().Append(protoreflect.ValueOfMessage(only.Message))
+	req, resp := wire.New("ReportBadBlocksRequestProto"), wire.New("ReportBadBlocksResponseProto")
+	req.Elements("blocks").Append(protoreflect.ValueOfMessage(only.Message))
 	return s.execute("reportBadBlocks", req.Interface(), resp.Interface())
 }
 
@@ -198,17 +198,17 @@ func (k *dataKeys) get(s *session) (*dataKey, error) {
 	if now.Before(k.until) {
 		return k.key, nil
 	}
-	req, resp := emptyMessage("GetDataEncryptionKeyRequestProto"), emptyMessage("GetDataEncryptionKeyResponseProto")
+	req, resp := wire.New("GetDataEncryptionKeyRequestProto"), wire.New("GetDataEncryptionKeyResponseProto")
 	if err := s.execute("getDataEncryptionKey", req.Interface(), resp.Interface()); err != nil {
 		return nil, err
 	}
 	k.key, k.until = nil, now.Add(dataKeyLife)
-	if resp.has("dataEncryptionKey") {
-		key := resp.in("dataEncryptionKey")
+	if resp.Has("dataEncryptionKey") {
+		key := resp.In("dataEncryptionKey")
 		// The id is unsigned in the message and signed in the handshake.
-		k.key = &dataKey{id: int32(key.int("keyId")), pool: key.text("blockPoolId"),
-			nonce: key.bytes("nonce"), secret: key.bytes("encryptionKey")}
-		if end := time.UnixMilli(key.int("expiryDate")); end.Before(k.until) {
+		k.key = &dataKey{id: int32(key.Int("keyId")), pool: key.Text("blockPoolId"),
+			nonce: key.Bytes("nonce"), secret: key.Bytes("encryptionKey")}
+		if end := time.UnixMilli(key.Int("expiryDate")); end.Before(k.until) {
 			k.until = end
 		}
 	}

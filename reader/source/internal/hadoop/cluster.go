@@ -18,6 +18,7 @@ import (
 
 	"aibox/internal/panics"
 	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop/internal/login"
 )
 
 // Cluster is one HDFS: its configuration and its idle sessions. It is a fsys.FileSystem.
@@ -25,7 +26,7 @@ type Cluster struct {
 	authority string // as in URIs
 	conf      *clusterConf
 	nameNodes nameNodes
-	krb       *kerberosLogin // nil without Kerberos
+	krb       *login.Kerberos // nil without Kerberos
 	timeout   time.Duration
 	retry     time.Duration
 	log       *slog.Logger
@@ -66,7 +67,7 @@ func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums}
 	c.nameNodes.init(conf.addresses)
 	if conf.kerberos {
-		c.krb = newKerberosLogin(opts)
+		c.krb = login.New(login.Options{Principal: opts.KerberosPrincipal, Keytab: opts.KerberosKeytab, CCache: opts.KerberosCCache, Krb5Conf: opts.Krb5Conf})
 	}
 	return c, nil
 }
@@ -134,7 +135,7 @@ func (c *Cluster) Close() {
 	c.mu.Unlock()
 	c.dropIdle()
 	if c.krb != nil {
-		c.krb.forget()
+		c.krb.Forget()
 	}
 }
 

@@ -33,7 +33,7 @@
 // time.
 //
 // The blocks are read by a reader of our own (read.go, replicas.go,
-// stream.go, packet.go, blocks.go, sasl.go), which calls NameNodes
+// stream.go, packet.go, blocks.go, internal/sasl), which calls NameNodes
 // through the client library (github.com/colinmarc/hdfs). The library's own block
 // reader was not enough: it opens a replica that ends early again and again, without a
 // limit; it accepts a replica without checksums; it hands out bytes whose checksum is
@@ -43,7 +43,7 @@
 // and 370 for the handshake of secured DataNodes. It handles each fault in one place,
 // tests drive each case without a cluster (stream_test.go), and it supports
 // integrity protection and RC4, with which the library cannot read. The library still
-// provides configuration, Kerberos, calls of NameNodes and the message types;
+// provides configuration, Kerberos (internal/login), calls of NameNodes and the message types (internal/wire);
 // rpc.go uses one of its private fields to make calls that it does not offer.
 //
 // # Limits

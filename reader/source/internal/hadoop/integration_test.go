@@ -14,8 +14,7 @@ import (
 
 	"aibox/internal/hdfstest"
 	"aibox/reader/source/internal/fsys"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -388,7 +387,7 @@ func TestHDFSUnknownHost(t *testing.T) {
 }
 
 // TestRPCReflection fails when the library no longer has what rpc.go and
-// emptyMessage find by reflection.
+// package wire find by reflection.
 func TestRPCReflection(t *testing.T) {
 	for _, name := range []string{
 		"GetBlockLocationsRequestProto", "GetBlockLocationsResponseProto", "LocatedBlockProto",
@@ -400,7 +399,7 @@ func TestRPCReflection(t *testing.T) {
 		"CompleteRequestProto", "CompleteResponseProto", "OpWriteBlockProto", "ChecksumProto", "PipelineAckProto",
 		"GetListingRequestProto", "GetListingResponseProto", "CreateRequestProto", "CreateResponseProto", "FsPermissionProto",
 	} {
-		if _, err := newMessage(protoreflect.FullName("hadoop.hdfs." + name)); err != nil {
+		if _, err := wire.Find(name); err != nil {
 			t.Error(err)
 		}
 	}

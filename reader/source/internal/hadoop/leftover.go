@@ -8,6 +8,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 
 	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // A run that is killed while it uploads a file leaves the hidden temporary file
@@ -23,17 +24,17 @@ var leftoverAge = time.Minute
 // removeLeftovers removes the temporary files of killed uploads to a directory. If that
 // fails, it is not an error, since the next upload tries it again.
 func (s *session) removeLeftovers(dir string) {
-	req, resp := emptyMessage("GetListingRequestProto"), emptyMessage("GetListingResponseProto")
+	req, resp := wire.New("GetListingRequestProto"), wire.New("GetListingResponseProto")
 	// One answer of the NameNode, of a thousand entries, is enough: hidden files are
 	// few, and their names come first after ".".
-	req.set("src", dir).set("startAfter", []byte(".")).set("needLocation", false)
-	if err := s.execute("getListing", req.Interface(), resp.Interface()); err != nil || !resp.has("dirList") {
+	req.Set("src", dir).Set("startAfter", []byte(".")).Set("needLocation", false)
+	if err := s.execute("getListing", req.Interface(), resp.Interface()); err != nil || !resp.Has("dirList") {
 		return
 	}
-	for _, e := range resp.in("dirList").list("partialListing") {
-		name := string(e.bytes("path"))
+	for _, e := range resp.In("dirList").List("partialListing") {
+		name := string(e.Bytes("path"))
 		temp := path.Join(dir, name)
-		if fsys.OwnTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.int("modification_time"))) {
+		if fsys.OwnTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.Int("modification_time"))) {
 			if err := s.client.Remove(temp); err == nil {
 				s.c.log.Info("HDFS: removed the temporary file of a killed upload", "uri", s.c.URI(temp))
 			}
@@ -55,10 +56,10 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	if err != nil {
 		return false
 	}
-	mode := emptyMessage("FsPermissionProto").set("perm", uint32(fsys.Perm))
-	req, resp := emptyMessage("CreateRequestProto"), emptyMessage("CreateResponseProto")
-	req.set("src", temp).set("masked", mode).set("clientName", s.client.Name()).set("createFlag", uint32(1))
-	req.set("createParent", false).set("replication", uint32(defaults.Replication)).set("blockSize", uint64(defaults.BlockSize))
+	mode := wire.New("FsPermissionProto").Set("perm", uint32(fsys.Perm))
+	req, resp := wire.New("CreateRequestProto"), wire.New("CreateResponseProto")
+	req.Set("src", temp).Set("masked", mode).Set("clientName", s.client.Name()).Set("createFlag", uint32(1))
+	req.Set("createParent", false).Set("replication", uint32(defaults.Replication)).Set("blockSize", uint64(defaults.BlockSize))
 	err = s.execute("create", req.Interface(), resp.Interface())
 	var remote hdfs.Error
 	if err == nil {

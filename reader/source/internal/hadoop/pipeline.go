@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"aibox/internal/panics"
+	"aibox/reader/source/internal/hadoop/internal/sasl"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // pipeline writes one block to the first DataNode of the NameNode's list, which
@@ -103,33 +104,30 @@ func (p *pipeline) open(c *Cluster, holder string) error {
 	if err := p.conn.SetDeadline(time.Now().Add(p.timeout)); err != nil {
 		return fail(err)
 	}
-	secured := &securedConn{r: p.conn, seal: func(b []byte) []byte { return b }}
-	if least, wanted := c.handshake(p.b, p.b.replicas[0].port()); wanted {
-		var err error
-		if secured, err = secure(p.conn, p.b, least); err != nil {
-			return &pipelineError{stale: errors.Is(err, errUnknownKey), err: noAnswer(err)}
-		}
+	secured, err := c.secure(p.conn, p.b, p.b.replicas[0].port())
+	if err != nil {
+		return &pipelineError{stale: errors.Is(err, sasl.ErrUnknownKey), err: noAnswer(err)}
 	}
-	p.r, p.seal = bufio.NewReader(secured.r), secured.seal
+	p.r, p.seal = bufio.NewReader(secured.R), secured.Seal
 
 	op := p.request(holder)
-	req, err := appendDelimited([]byte{0x00, 0x1C, 0x50}, op)
+	req, err := wire.AppendDelimited([]byte{0x00, 0x1C, 0x50}, op)
 	if err != nil {
 		return err
 	}
 	if _, err := p.conn.Write(p.seal(req)); err != nil {
 		return fail(err)
 	}
-	resp := emptyMessage("BlockOpResponseProto")
-	if err := readDelimited(p.r, resp); err != nil {
+	resp := wire.New("BlockOpResponseProto")
+	if err := wire.ReadDelimited(p.r, resp); err != nil {
 		return fail(err)
 	}
-	status := resp.enum("status")
+	status := resp.Enum("status")
 	if status == "SUCCESS" {
 		return p.conn.SetDeadline(time.Time{})
 	}
-	err = fmt.Errorf("%s: %s", status, resp.text("message"))
-	bad := slices.IndexFunc(p.b.replicas, func(r replica) bool { return r.transfer == resp.text("firstBadLink") })
+	err = fmt.Errorf("%s: %s", status, resp.Text("message"))
+	bad := slices.IndexFunc(p.b.replicas, func(r replica) bool { return r.transfer == resp.Text("firstBadLink") })
 	if bad >= 0 {
 		err = fmt.Errorf("%s: the DataNode before it in the pipeline cannot reach it", status)
 	}
@@ -137,28 +135,28 @@ func (p *pipeline) open(c *Cluster, holder string) error {
 }
 
 // request makes the OpWriteBlockProto.
-func (p *pipeline) request(holder string) message {
+func (p *pipeline) request(holder string) wire.Message {
 	located := p.b.located
-	base, header, op := emptyMessage("BaseHeaderProto"), emptyMessage("ClientOperationHeaderProto"), emptyMessage("OpWriteBlockProto")
-	base.set("block", p.b.identity.Interface()).set("token", located.value("blockToken").Interface())
-	header.set("baseHeader", base).set("clientName", holder)
-	checksum := emptyMessage("ChecksumProto")
-	checksum.setEnum("type", "CHECKSUM_CRC32C").set("bytesPerChecksum", uint32(writeChunkBytes))
-	op.set("header", header).set("requestedChecksum", checksum).setEnum("stage", "PIPELINE_SETUP_CREATE")
-	op.set("pipelineSize", uint32(len(p.b.replicas)))
-	op.set("minBytesRcvd", uint64(0)).set("maxBytesRcvd", uint64(0)).set("latestGenerationStamp", uint64(0))
+	base, header, op := wire.New("BaseHeaderProto"), wire.New("ClientOperationHeaderProto"), wire.New("OpWriteBlockProto")
+	base.Set("block", p.b.identity.Interface()).Set("token", located.Value("blockToken").Interface())
+	header.Set("baseHeader", base).Set("clientName", holder)
+	checksum := wire.New("ChecksumProto")
+	checksum.SetEnum("type", "CHECKSUM_CRC32C").Set("bytesPerChecksum", uint32(writeChunkBytes))
+	op.Set("header", header).Set("requestedChecksum", checksum).SetEnum("stage", "PIPELINE_SETUP_CREATE")
+	op.Set("pipelineSize", uint32(len(p.b.replicas)))
+	op.Set("minBytesRcvd", uint64(0)).Set("maxBytesRcvd", uint64(0)).Set("latestGenerationStamp", uint64(0))
 	// The first DataNode is told its own storage and those of the others.
-	for _, to := range []struct{ from, first, rest protoreflect.Name }{
+	for _, to := range []struct{ from, first, rest string }{
 		{"locs", "", "targets"},
 		{"storageTypes", "storageType", "targetStorageTypes"},
 		{"storageIDs", "storageId", "targetStorageIds"},
 	} {
-		all := located.Get(field(located.Message, to.from)).List()
+		all := located.Value(to.from).List()
 		for i := range all.Len() {
 			if i > 0 {
-				op.Mutable(field(op.Message, to.rest)).List().Append(all.Get(i))
+				op.Elements(to.rest).Append(all.Get(i))
 			} else if to.first != "" {
-				op.Set(field(op.Message, to.first), all.Get(i))
+				op.Set(to.first, all.Get(i).Interface())
 			}
 		}
 	}
@@ -223,18 +221,17 @@ func (p *pipeline) acknowledge(packets int64) error {
 		if err := p.conn.SetReadDeadline(time.Now().Add(p.timeout)); err != nil {
 			return &pipelineError{err: err}
 		}
-		ack := emptyMessage("PipelineAckProto")
-		if err := readDelimited(p.r, ack); err != nil {
+		ack := wire.New("PipelineAckProto")
+		if err := wire.ReadDelimited(p.r, ack); err != nil {
 			return &pipelineError{err: noAnswer(err)}
 		}
-		replies := ack.Get(field(ack.Message, "reply")).List()
+		replies := ack.Value("reply").List()
 		for i := range replies.Len() {
 			if n := replies.Get(i).Enum(); n != 0 {
-				status := field(ack.Message, "reply").Enum().Values().ByNumber(n)
-				return &pipelineError{node: min(i, len(p.b.replicas)-1), err: fmt.Errorf("the DataNode reports %v", status.Name())}
+				return &pipelineError{node: min(i, len(p.b.replicas)-1), err: fmt.Errorf("the DataNode reports %s", ack.EnumName("reply", n))}
 			}
 		}
-		if got := ack.value("seqno").Int(); got != seqno {
+		if got := ack.Value("seqno").Int(); got != seqno {
 			return &pipelineError{err: fmt.Errorf("packet %d was acknowledged where packet %d was expected", got, seqno)}
 		}
 		seqno++

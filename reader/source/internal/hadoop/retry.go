@@ -14,6 +14,9 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 
 	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop/internal/login"
+	"aibox/reader/source/internal/hadoop/internal/sasl"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // retrier decides, after each failure of one operation, whether and when to
@@ -93,7 +96,7 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	}
 
 	if r.c.krb != nil && v.login {
-		r.c.krb.forget()
+		r.c.krb.Forget()
 	}
 	pause := min(minBackoff<<min(r.attempts-1, 10), maxBackoff)
 	pause += rand.N(pause / 4) // readers that failed together try again at different times
@@ -193,7 +196,7 @@ func (r *retrier) judge(err error) verdict {
 		return verdict{kind: fsys.ErrNotFound, attempts: 1}
 	case errors.Is(err, os.ErrPermission):
 		return permission
-	case errors.Is(err, errLibraryChanged):
+	case errors.Is(err, wire.ErrLibraryChanged):
 		return verdict{kind: fsys.ErrUnsupported, attempts: 1}
 	}
 	if v, ok := r.judgeKerberos(err); ok {
@@ -221,9 +224,7 @@ func (r *retrier) judge(err error) verdict {
 func (r *retrier) whoMayNot() string {
 	who := "user " + r.c.conf.base.User
 	if r.c.krb != nil {
-		if who = r.c.krb.principal; who == "" {
-			who = "the ticket cache's principal"
-		}
+		who = r.c.krb.Who()
 	}
 	what := "read"
 	if r.op != "open" && r.op != "read" && r.op != "list" {
@@ -234,13 +235,13 @@ func (r *retrier) whoMayNot() string {
 
 // judgeLogin classifies the errors of our own logins.
 func (r *retrier) judgeLogin(err error) (verdict, bool) {
-	var login *loginError
+	var failed *loginError
 	switch {
-	case !errors.As(err, &login):
+	case !errors.As(err, &failed):
 		return verdict{}, false
-	case errors.Is(err, errKDC):
+	case errors.Is(err, login.ErrKDC):
 		return verdict{kind: fsys.ErrUnavailable, hint: "is the KDC of krb5.conf running?"}, true
-	case errors.Is(err, errTicketExpired) && r.c.reached.Load():
+	case errors.Is(err, login.ErrTicketExpired) && r.c.reached.Load():
 		return verdict{kind: fsys.ErrPermission}, true // kinit may be about to renew it
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: fsys.ErrConfig, attempts: 1}, true
@@ -284,7 +285,7 @@ func (r *retrier) judgeBlock(err error) (verdict, bool) {
 		return verdict{}, false
 	case reading && len(none.faults) == 0:
 		return verdict{kind: fsys.ErrUnavailable, hint: "the DataNodes that hold it are down, or have lost it; `hdfs fsck` with -files -blocks -locations lists them"}, true
-	case errors.Is(err, errProtection):
+	case errors.Is(err, sasl.ErrProtection):
 		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
 	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
 		return verdict{kind: fsys.ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true

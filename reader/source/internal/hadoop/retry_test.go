@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop/internal/login"
 )
 
 // remoteError is a NameNode's exception, as the library reports it.
@@ -49,8 +50,8 @@ func TestRetrierKinds(t *testing.T) {
 		{fmt.Errorf("no available namenodes: %w", io.EOF), fsys.ErrUnavailable, true},
 		{errors.New("no available datanodes"), fsys.ErrUnavailable, true},
 		{&fsys.Error{Op: "open", URI: "x", Kind: fsys.ErrChanged}, fsys.ErrChanged, false},
-		{&loginError{errTicketExpired}, fsys.ErrPermission, false},
-		{&loginError{fmt.Errorf("%w: x", errKDC)}, fsys.ErrUnavailable, true},
+		{&loginError{login.ErrTicketExpired}, fsys.ErrPermission, false},
+		{&loginError{fmt.Errorf("%w: x", login.ErrKDC)}, fsys.ErrUnavailable, true},
 	} {
 		r := testRetrier(t, 30*time.Millisecond)
 		var final error

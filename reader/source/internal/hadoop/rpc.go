@@ -1,14 +1,13 @@
 package hadoop
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"unsafe"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // The library does not say whether a file is open for writing, and reads only its
@@ -27,46 +26,32 @@ type blockState struct {
 // blockState asks for the block locations of a path. The NameNode checks read
 // permission, so an unreadable file is found here and not at the first read.
 func (s *session) blockState(path string) (blockState, error) {
-	req, resp := emptyMessage("GetBlockLocationsRequestProto"), emptyMessage("GetBlockLocationsResponseProto")
-	req.set("src", path).set("offset", uint64(0)).set("length", uint64(1)) // one block's locations are enough
+	req, resp := wire.New("GetBlockLocationsRequestProto"), wire.New("GetBlockLocationsResponseProto")
+	req.Set("src", path).Set("offset", uint64(0)).Set("length", uint64(1)) // one block's locations are enough
 	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
 		return blockState{}, err
 	}
-	locations := resp.in("locations")
-	st := blockState{underConstruction: locations.value("underConstruction").Bool(), length: locations.int("fileLength")}
-	if last := locations.in("lastBlock"); st.underConstruction && last.IsValid() {
-		st.length = max(st.length, last.int("offset")+last.in("b").int("numBytes"))
+	locations := resp.In("locations")
+	st := blockState{underConstruction: locations.Value("underConstruction").Bool(), length: locations.Int("fileLength")}
+	if last := locations.In("lastBlock"); st.underConstruction && last.IsValid() {
+		st.length = max(st.length, last.Int("offset")+last.In("b").Int("numBytes"))
 	}
 	return st, nil
 }
-
-var errLibraryChanged = errors.New("the HDFS client library is not the version that this program was written for")
 
 // execute calls a NameNode method.
 func (s *session) execute(method string, req, resp proto.Message) error {
 	// client.namenode.Execute(method, req, resp)
 	field := reflect.ValueOf(s.client).Elem().FieldByName("namenode")
 	if !field.IsValid() {
-		return fmt.Errorf("%w: no namenode", errLibraryChanged)
+		return fmt.Errorf("%w: no namenode", wire.ErrLibraryChanged)
 	}
 	namenode := reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 	e, ok := namenode.Interface().(interface {
 		Execute(method string, req proto.Message, resp proto.Message) error
 	})
 	if !ok {
-		return fmt.Errorf("%w: no Execute", errLibraryChanged)
+		return fmt.Errorf("%w: no Execute", wire.ErrLibraryChanged)
 	}
 	return e.Execute(method, req, resp)
-}
-
-func newMessage(name protoreflect.FullName) (proto.Message, error) {
-	t, err := protoregistry.GlobalTypes.FindMessageByName(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errLibraryChanged, err)
-	}
-	return t.New().Interface(), nil
-}
-
-func field(m protoreflect.Message, name protoreflect.Name) protoreflect.FieldDescriptor {
-	return m.Descriptor().Fields().ByName(name)
 }

@@ -45,7 +45,7 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	opts.NamenodeDialFunc = s.dial
 	var err error
 	if c.krb != nil {
-		if opts.KerberosClient, err = c.krb.get(); err != nil {
+		if opts.KerberosClient, err = c.krb.Get(); err != nil {
 			s.abort()
 			return nil, &loginError{err}
 		}

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"aibox/reader/source/internal/hadoop/internal/sasl"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // blockStream reads one replica of a block from its DataNode. A request
@@ -131,49 +134,46 @@ func (c *Cluster) openBlock(ctx context.Context, b *block, rep replica, offset i
 
 // request makes the handshake, asks for the block and reads the answer.
 func (s *blockStream) request(c *Cluster, offset int64, unchecked bool) (faultKind, error) {
-	secured := &securedConn{r: s.conn, seal: func(b []byte) []byte { return b }}
-	if least, wanted := c.handshake(s.b, s.rep.port()); wanted {
-		var err error
-		if secured, err = secure(s.conn, s.b, least); err != nil {
-			if errors.Is(err, errUnknownKey) {
-				return stale, err
-			}
-			return unreachable, noAnswer(err)
-		}
+	secured, err := c.secure(s.conn, s.b, s.rep.port())
+	if errors.Is(err, sasl.ErrUnknownKey) {
+		return stale, err
 	}
-	s.r = bufio.NewReaderSize(secured.r, dataNodeBufferBytes)
+	if err != nil {
+		return unreachable, noAnswer(err)
+	}
+	s.r = bufio.NewReaderSize(secured.R, dataNodeBufferBytes)
 
-	base, header, op := emptyMessage("BaseHeaderProto"), emptyMessage("ClientOperationHeaderProto"), emptyMessage("OpReadBlockProto")
-	base.set("block", s.b.identity.Interface()).set("token", s.b.located.value("blockToken").Interface())
-	header.set("baseHeader", base).set("clientName", "aibox")
-	op.set("header", header).set("offset", uint64(offset)).set("len", uint64(s.b.length-offset))
-	req, err := appendDelimited([]byte{0x00, 0x1C, 0x51}, op)
+	base, header, op := wire.New("BaseHeaderProto"), wire.New("ClientOperationHeaderProto"), wire.New("OpReadBlockProto")
+	base.Set("block", s.b.identity.Interface()).Set("token", s.b.located.Value("blockToken").Interface())
+	header.Set("baseHeader", base).Set("clientName", "aibox")
+	op.Set("header", header).Set("offset", uint64(offset)).Set("len", uint64(s.b.length-offset))
+	req, err := wire.AppendDelimited([]byte{0x00, 0x1C, 0x51}, op)
 	if err != nil {
 		return unreachable, err
 	}
-	if _, err := s.conn.Write(secured.seal(req)); err != nil {
+	if _, err := s.conn.Write(secured.Seal(req)); err != nil {
 		return unreachable, err
 	}
-	resp := emptyMessage("BlockOpResponseProto")
-	if err := readDelimited(s.r, resp); err != nil {
+	resp := wire.New("BlockOpResponseProto")
+	if err := wire.ReadDelimited(s.r, resp); err != nil {
 		return unreachable, noAnswer(err)
 	}
-	switch status := resp.enum("status"); status {
+	switch status := resp.Enum("status"); status {
 	case "SUCCESS":
 	case "ERROR_ACCESS_TOKEN":
 		return stale, errors.New("the block token is no longer valid")
 	default:
-		err := fmt.Errorf("%s: %s", status, resp.text("message"))
+		err := fmt.Errorf("%s: %s", status, resp.Text("message"))
 		if strings.Contains(err.Error(), "don't match block") { // the DataNode knows that its replica is too short
 			return bad, err
 		}
 		return refused, err
 	}
 
-	info := resp.in("readOpChecksumInfo")
-	checksum := info.in("checksum")
-	s.chunk = int(checksum.int("bytesPerChecksum"))
-	switch checksum.enum("type") {
+	info := resp.In("readOpChecksumInfo")
+	checksum := info.In("checksum")
+	s.chunk = int(checksum.Int("bytesPerChecksum"))
+	switch checksum.Enum("type") {
 	case "CHECKSUM_NULL":
 		if !unchecked {
 			return unverified, errNoChecksums
@@ -183,9 +183,9 @@ func (s *blockStream) request(c *Cluster, offset int64, unchecked bool) (faultKi
 	case "CHECKSUM_CRC32C":
 		s.table = crc32.MakeTable(crc32.Castagnoli)
 	default:
-		return refused, fmt.Errorf("its checksums are of an unknown type, %s", checksum.enum("type"))
+		return refused, fmt.Errorf("its checksums are of an unknown type, %s", checksum.Enum("type"))
 	}
-	s.at = info.int("chunkOffset")
+	s.at = info.Int("chunkOffset")
 	if s.chunk < 1 || s.chunk > maxChunkBytes || s.at < 0 || s.at > offset {
 		return bad, fmt.Errorf("it announced chunks of %d bytes from byte %d on, but byte %d was asked for", s.chunk, s.at, offset)
 	}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"aibox/reader/source/internal/fsys"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // fakeDataNode answers each connection, in turn, as a script says: the last
@@ -44,10 +45,10 @@ func startFakeDataNode(t *testing.T, scripts ...func(w net.Conn, offset int64)) 
 				return
 			}
 			r := bufio.NewReader(conn)
-			op := emptyMessage("OpReadBlockProto")
-			if _, err := r.Discard(3); err == nil && readDelimited(r, op) == nil {
+			op := wire.New("OpReadBlockProto")
+			if _, err := r.Discard(3); err == nil && wire.ReadDelimited(r, op) == nil {
 				n := int(d.dialed.Add(1))
-				d.scripts[min(n, len(scripts))-1](conn, op.int("offset"))
+				d.scripts[min(n, len(scripts))-1](conn, op.Int("offset"))
 			}
 			_ = conn.Close()
 		}
@@ -62,15 +63,15 @@ func startFakeDataNode(t *testing.T, scripts ...func(w net.Conn, offset int64)) 
 // accept answers that the block follows, from offset rounded down to a chunk.
 func accept(w io.Writer, offset int64, kind, chunk int) int64 {
 	from := offset - offset%int64(chunk)
-	resp := emptyMessage("BlockOpResponseProto")
-	resp.setEnum("status", "SUCCESS")
-	info := message{resp.Mutable(field(resp.Message, "readOpChecksumInfo")).Message()}
-	info.set("chunkOffset", uint64(from))
-	sum := message{info.Mutable(field(info.Message, "checksum")).Message()}
+	resp := wire.New("BlockOpResponseProto")
+	resp.SetEnum("status", "SUCCESS")
+	info := resp.Make("readOpChecksumInfo")
+	info.Set("chunkOffset", uint64(from))
+	sum := info.Make("checksum")
 	names := []string{"CHECKSUM_NULL", "CHECKSUM_CRC32", "CHECKSUM_CRC32C"}
-	sum.setEnum("type", names[kind])
-	sum.set("bytesPerChecksum", uint32(chunk))
-	b, err := appendDelimited(nil, resp)
+	sum.SetEnum("type", names[kind])
+	sum.Set("bytesPerChecksum", uint32(chunk))
+	b, err := wire.AppendDelimited(nil, resp)
 	if err != nil {
 		panic(err)
 	}
@@ -109,12 +110,12 @@ func serve(block []byte, kind, chunk, packetBytes int) func(net.Conn, int64) {
 
 // testBlock is a block of so many bytes with replicas on the DataNodes.
 func testBlock(length int, nodes ...*fakeDataNode) *block {
-	located := emptyMessage("LocatedBlockProto")
-	id := message{located.Mutable(field(located.Message, "b")).Message()}
-	id.set("poolId", "BP-1").set("blockId", uint64(1)).set("generationStamp", uint64(1)).set("numBytes", uint64(length))
-	token := message{located.Mutable(field(located.Message, "blockToken")).Message()}
-	token.set("identifier", []byte{}).set("password", []byte{}).set("kind", "").set("service", "")
-	b := &block{name: "blk_1_1", length: int64(length), wanted: len(nodes), located: located, identity: located.value("b")}
+	located := wire.New("LocatedBlockProto")
+	id := located.Make("b")
+	id.Set("poolId", "BP-1").Set("blockId", uint64(1)).Set("generationStamp", uint64(1)).Set("numBytes", uint64(length))
+	token := located.Make("blockToken")
+	token.Set("identifier", []byte{}).Set("password", []byte{}).Set("kind", "").Set("service", "")
+	b := &block{name: "blk_1_1", length: int64(length), wanted: len(nodes), located: located, identity: located.Value("b")}
 	for i, d := range nodes {
 		b.replicas = append(b.replicas, replica{node: d.listener.Addr().String(), index: i})
 	}
@@ -185,9 +186,9 @@ func TestStreamFaults(t *testing.T) {
 	}
 	answer := func(status string) func(net.Conn, int64) {
 		return func(w net.Conn, _ int64) {
-			resp := emptyMessage("BlockOpResponseProto")
-			resp.setEnum("status", status)
-			b, _ := appendDelimited(nil, resp.set("message", "why"))
+			resp := wire.New("BlockOpResponseProto")
+			resp.SetEnum("status", status)
+			b, _ := wire.AppendDelimited(nil, resp.Set("message", "why"))
 			_, _ = w.Write(b) // as above
 		}
 	}
@@ -302,42 +303,5 @@ func TestReaderReconsiders(t *testing.T) {
 	until(t, "the connections are counted", func() bool { return first.dialed.Load() > 1 && second.dialed.Load() > 0 })
 	if !errors.Is(err, fsys.ErrUnavailable) || first.dialed.Load() != 2 || second.dialed.Load() != 1 {
 		t.Errorf("%v, after %d and %d connections\n%s", err, first.dialed.Load(), second.dialed.Load(), log)
-	}
-}
-
-func TestSASLLayer(t *testing.T) {
-	for _, qop := range []string{"auth-int", "auth-conf"} {
-		d := &digest{user: "u", password: "p", realm: "0", nonce: "n", cnonce: "c", qop: qop, cipher: "rc4"}
-		_, out, err := d.layers()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var wire []byte
-		for _, text := range []string{"first", "", "second"} {
-			wire = append(wire, out.seal([]byte(text))...)
-		}
-		open := func(wire []byte) (string, error) {
-			_, in, err := d.layers()
-			if err != nil {
-				t.Fatal(err)
-			}
-			in.mac = out.mac // the other direction's keys
-			if in.rc4 != nil {
-				_, again, _ := d.layers()
-				in.rc4 = again.rc4
-			}
-			got, err := io.ReadAll(&saslReader{r: bufio.NewReader(bytes.NewReader(wire)), layer: in})
-			return string(got), err
-		}
-		if got, err := open(wire); err != nil || got != "firstsecond" {
-			t.Errorf("%s: %q, %v", qop, got, err)
-		}
-		for i := range wire {
-			changed := bytes.Clone(wire)
-			changed[i] ^= 1
-			if got, err := open(changed); err == nil && got == "firstsecond" {
-				t.Errorf("%s: byte %d was changed unnoticed: %q", qop, i, got)
-			}
-		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"aibox/internal/panics"
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // upload writes one file, block by block. If a DataNode fails, the block is abandoned
@@ -23,7 +24,7 @@ type upload struct {
 	temp     string          // its path
 	data     io.ReaderAt
 	size     int64
-	excluded []message // DatanodeInfoProto
+	excluded []wire.Message // DatanodeInfoProto
 	// trusting says that the DataNodes that failed in earlier uploads are tried again,
 	// since the NameNode has no others left.
 	trusting bool
@@ -50,7 +51,7 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 		return err
 	}
 	u := &upload{s: s, ctx: s.ctx, temp: temp, data: data, size: size}
-	var last *message // the last block that was written
+	var last *wire.Message // the last block that was written
 	for offset := int64(0); offset < size; offset += defaults.BlockSize {
 		if last, err = u.block(last, offset, min(defaults.BlockSize, size-offset)); err != nil {
 			return err
@@ -60,7 +61,7 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 }
 
 // block writes the block after previous.
-func (u *upload) block(previous *message, offset, length int64) (*message, error) {
+func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Message, error) {
 	c := u.s.c
 	var failed error
 	for range pipelineAttempts {
@@ -84,8 +85,8 @@ func (u *upload) block(previous *message, offset, length int64) (*message, error
 				for _, r := range b.replicas {
 					c.nodes.forgive(r.node)
 				}
-				done := message{b.identity.Message()}
-				done.set("numBytes", uint64(length))
+				done := wire.Message{Message: b.identity.Message()}
+				done.Set("numBytes", uint64(length))
 				return &done, nil
 			}
 			var fault *pipelineError
@@ -107,7 +108,7 @@ func (u *upload) block(previous *message, offset, length int64) (*message, error
 			}
 		}
 		for _, i := range bad {
-			u.excluded = append(u.excluded, b.located.list("locs")[i])
+			u.excluded = append(u.excluded, b.located.List("locs")[i])
 		}
 		if err := u.abandon(b); err != nil {
 			return nil, after(failed, err)
@@ -143,17 +144,17 @@ func (u *upload) silent(b *block) []int {
 }
 
 // addBlock asks the NameNode for the block after previous.
-func (u *upload) addBlock(previous *message) (*block, error) {
+func (u *upload) addBlock(previous *wire.Message) (*block, error) {
 	key, err := u.s.c.keys.get(u.s)
 	if err != nil {
 		return nil, err
 	}
-	req, resp := emptyMessage("AddBlockRequestProto"), emptyMessage("AddBlockResponseProto")
-	req.set("src", u.temp).set("clientName", u.s.client.Name())
+	req, resp := wire.New("AddBlockRequestProto"), wire.New("AddBlockResponseProto")
+	req.Set("src", u.temp).Set("clientName", u.s.client.Name())
 	if previous != nil {
-		req.set("previous", *previous)
+		req.Set("previous", *previous)
 	}
-	exclude := req.Mutable(field(req.Message, "excludeNodes")).List()
+	exclude := req.Elements("excludeNodes")
 	for _, node := range u.excluded {
 		exclude.Append(protoreflect.ValueOfMessage(node.Message))
 	}
@@ -168,7 +169,7 @@ func (u *upload) addBlock(previous *message) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := u.s.newBlock(resp.in("block"), key)
+	b := u.s.newBlock(resp.In("block"), key)
 	if len(b.replicas) == 0 {
 		return nil, errNoPipeline
 	}
@@ -176,21 +177,21 @@ func (u *upload) addBlock(previous *message) (*block, error) {
 }
 
 func (u *upload) abandon(b *block) error {
-	req, resp := emptyMessage("AbandonBlockRequestProto"), emptyMessage("AbandonBlockResponseProto")
-	req.set("b", b.identity.Interface()).set("src", u.temp).set("holder", u.s.client.Name())
+	req, resp := wire.New("AbandonBlockRequestProto"), wire.New("AbandonBlockResponseProto")
+	req.Set("b", b.identity.Interface()).Set("src", u.temp).Set("holder", u.s.client.Name())
 	return u.s.execute("abandonBlock", req.Interface(), resp.Interface())
 }
 
 // complete closes the file, once the NameNode has heard of its last block.
-func (u *upload) complete(last *message) error {
-	req, resp := emptyMessage("CompleteRequestProto"), emptyMessage("CompleteResponseProto")
-	req.set("src", u.temp).set("clientName", u.s.client.Name())
+func (u *upload) complete(last *wire.Message) error {
+	req, resp := wire.New("CompleteRequestProto"), wire.New("CompleteResponseProto")
+	req.Set("src", u.temp).Set("clientName", u.s.client.Name())
 	if last != nil {
-		req.set("last", *last)
+		req.Set("last", *last)
 	}
 	return u.patiently(func() (bool, error) {
 		err := u.s.execute("complete", req.Interface(), resp.Interface())
-		return resp.value("result").Bool(), err
+		return resp.Value("result").Bool(), err
 	})
 }
 

@@ -1,4 +1,4 @@
-package hadoop
+package login
 
 import (
 	"os"
@@ -25,7 +25,7 @@ func TestKrb5ConfIncludes(t *testing.T) {
 		"[logging]\n default = FILE:/dev/null\n[realms]\n C.TEST = {\n  kdc = c.test\n  v4_instance_convert = {\n  }\n }\n")
 	second := write("second", "[libdefaults]\n udp_preference_limit = 1\n")
 
-	conf, err := loadKrb5Conf(main + ":" + second)
+	conf, err := loadConf(main + ":" + second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestKrb5ConfIncludes(t *testing.T) {
 
 	loop := write("loop", "include "+dir+"/loop\n")
 	for _, bad := range []string{loop, filepath.Join(dir, "none"), write("bad", "include "+dir+"/none\n")} {
-		if _, err := loadKrb5Conf(bad); err == nil {
+		if _, err := loadConf(bad); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
 	}

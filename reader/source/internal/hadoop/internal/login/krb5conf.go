@@ -1,4 +1,4 @@
-package hadoop
+package login
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"github.com/jcmturner/gokrb5/v8/config"
 )
 
-// loadKrb5Conf reads krb5.conf. paths may be a list separated by colons, as in
+// loadConf reads krb5.conf. paths may be a list separated by colons, as in
 // $KRB5_CONFIG. gokrb5 does not support include directives, of which the files of Red
 // Hat and of many sites consist, and keeps only the last of several sections with the
 // same name; so the files are first combined into one.
-func loadKrb5Conf(paths string) (*config.Config, error) {
-	m := krb5Merger{sections: make(map[string][]string)}
+func loadConf(paths string) (*config.Config, error) {
+	m := merger{sections: make(map[string][]string)}
 	for _, path := range strings.Split(paths, ":") {
 		if err := m.file(path, 0); err != nil {
 			return nil, fmt.Errorf("krb5.conf: %w", err)
@@ -36,7 +36,7 @@ func loadKrb5Conf(paths string) (*config.Config, error) {
 	return conf, nil
 }
 
-type krb5Merger struct {
+type merger struct {
 	order    []string
 	sections map[string][]string
 }
@@ -49,7 +49,7 @@ const maxIncludeDepth = 10
 // as in MIT Kerberos.
 var includedName = regexp.MustCompile(`^[A-Za-z0-9_-]+$|\.conf$`)
 
-func (m *krb5Merger) file(path string, depth int) error {
+func (m *merger) file(path string, depth int) error {
 	if depth > maxIncludeDepth {
 		return fmt.Errorf("%s: includes nested more than %d deep", path, maxIncludeDepth)
 	}
@@ -83,7 +83,7 @@ func (m *krb5Merger) file(path string, depth int) error {
 	return nil
 }
 
-func (m *krb5Merger) dir(path string, depth int) error {
+func (m *merger) dir(path string, depth int) error {
 	entries, err := os.ReadDir(path) // in byte order of the names
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
-package hadoop
+package login
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,15 +15,19 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// kerberosLogin holds the identity of one user. With a key table the library
+// Options say who logs in, and where that is known.
+type Options struct {
+	Principal, Keytab string // user@REALM or user/host@REALM, and the file of its key; without them a ticket cache is used
+	CCache            string // default: $KRB5CCNAME, then /tmp/krb5cc_<uid>
+	Krb5Conf          string // default: $KRB5_CONFIG, then /etc/krb5.conf
+}
+
+// Kerberos is the identity of one user. With a key table the library
 // renews the tickets itself; a ticket cache is read again from its file when
 // its ticket has expired or the file has changed, since the user renews it
 // with kinit.
-type kerberosLogin struct {
-	principal string
-	keytab    string
-	ccache    string
-	krb5Conf  string
+type Kerberos struct {
+	o Options
 
 	mu      sync.Mutex // guards the fields below; held during a login
 	client  *client.Client
@@ -30,39 +35,31 @@ type kerberosLogin struct {
 	modTime time.Time // of the ticket cache's file
 }
 
-// errTicketExpired says that the ticket in the cache has expired; kinit renews it.
-var errTicketExpired = errors.New("ticket expired")
+// ErrTicketExpired says that the ticket in the cache has expired; kinit renews it.
+var ErrTicketExpired = errors.New("ticket expired")
 
-// errKDC says that a KDC does not answer, as opposed to refusing the login.
-var errKDC = errors.New("KDC unreachable")
+// ErrKDC says that a KDC does not answer, as opposed to refusing the login.
+var ErrKDC = errors.New("KDC unreachable")
 
-func newKerberosLogin(opts *Options) *kerberosLogin {
-	k := &kerberosLogin{
-		principal: opts.KerberosPrincipal,
-		keytab:    opts.KerberosKeytab,
-		ccache:    opts.KerberosCCache,
-		krb5Conf:  opts.Krb5Conf,
+// New logs nobody in yet.
+func New(o Options) *Kerberos {
+	if o.Krb5Conf == "" {
+		o.Krb5Conf = cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
 	}
-	if k.krb5Conf == "" {
-		k.krb5Conf = os.Getenv("KRB5_CONFIG")
+	if o.Keytab == "" && o.CCache == "" {
+		o.CCache = cmp.Or(os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid()))
 	}
-	if k.krb5Conf == "" {
-		k.krb5Conf = "/etc/krb5.conf"
-	}
-	if k.keytab == "" && k.ccache == "" {
-		k.ccache = os.Getenv("KRB5CCNAME")
-	}
-	if k.keytab == "" && k.ccache == "" {
-		k.ccache = fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid())
-	}
-	return k
+	return &Kerberos{o: o}
 }
 
-// get returns a client with a valid ticket, logging in if need be.
-func (k *kerberosLogin) get() (*client.Client, error) {
+// Who is the principal, or says where it is written.
+func (k *Kerberos) Who() string { return cmp.Or(k.o.Principal, "the ticket cache's principal") }
+
+// Get returns a client with a valid ticket, logging in if need be.
+func (k *Kerberos) Get() (*client.Client, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.keytab != "" {
+	if k.o.Keytab != "" {
 		if k.client != nil {
 			return k.client, nil
 		}
@@ -82,8 +79,8 @@ func (k *kerberosLogin) get() (*client.Client, error) {
 	return k.loadCacheLocked(path, info.ModTime())
 }
 
-// forget makes the next get log in anew.
-func (k *kerberosLogin) forget() {
+// Forget makes the next Get log in anew.
+func (k *Kerberos) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.client != nil {
@@ -93,21 +90,21 @@ func (k *kerberosLogin) forget() {
 }
 
 // loginLocked logs in with the key table. REQUIRES: k.mu.
-func (k *kerberosLogin) loginLocked() (*client.Client, error) {
-	conf, err := loadKrb5Conf(k.krb5Conf)
+func (k *Kerberos) loginLocked() (*client.Client, error) {
+	conf, err := loadConf(k.o.Krb5Conf)
 	if err != nil {
 		return nil, err
 	}
-	name, realm, _ := strings.Cut(k.principal, "@")
+	name, realm, _ := strings.Cut(k.o.Principal, "@")
 	if name == "" {
 		return nil, errors.New("a key table needs data.hdfs.kerberos_principal (user@REALM)")
 	}
 	if realm == "" {
 		realm = conf.LibDefaults.DefaultRealm
 	}
-	keys, err := keytab.Load(k.keytab)
+	keys, err := keytab.Load(k.o.Keytab)
 	if err != nil {
-		return nil, fmt.Errorf("key table %s: %w", k.keytab, err)
+		return nil, fmt.Errorf("key table %s: %w", k.o.Keytab, err)
 	}
 	cl := client.NewWithKeytab(name, realm, keys, conf, client.DisablePAFXFAST(true))
 	if err := cl.Login(); err != nil {
@@ -115,7 +112,7 @@ func (k *kerberosLogin) loginLocked() (*client.Client, error) {
 		text := err.Error()
 		switch {
 		case strings.Contains(text, "communicat"): // "communication error with KDC", "failed to communicate with KDC"
-			return nil, fmt.Errorf("%w: login of %s@%s: %w", errKDC, name, realm, err)
+			return nil, fmt.Errorf("%w: login of %s@%s: %w", ErrKDC, name, realm, err)
 		case strings.Contains(text, "matching key not found"):
 			text = "the key table holds no key of this principal; `klist -k -e` lists its keys"
 		case strings.Contains(text, "PREAUTH_FAILED"), strings.Contains(text, "Decrypting_Error"):
@@ -123,15 +120,15 @@ func (k *kerberosLogin) loginLocked() (*client.Client, error) {
 		case strings.Contains(text, "C_PRINCIPAL_UNKNOWN"):
 			text = "the KDC does not know this principal"
 		}
-		return nil, fmt.Errorf("login of %s@%s with key table %s refused: %s", name, realm, k.keytab, text)
+		return nil, fmt.Errorf("login of %s@%s with key table %s refused: %s", name, realm, k.o.Keytab, text)
 	}
 	k.client = cl
 	return cl, nil
 }
 
 // loadCacheLocked reads the ticket cache. REQUIRES: k.mu.
-func (k *kerberosLogin) loadCacheLocked(path string, modTime time.Time) (*client.Client, error) {
-	conf, err := loadKrb5Conf(k.krb5Conf)
+func (k *Kerberos) loadCacheLocked(path string, modTime time.Time) (*client.Client, error) {
+	conf, err := loadConf(k.o.Krb5Conf)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +143,7 @@ func (k *kerberosLogin) loadCacheLocked(path string, modTime time.Time) (*client
 	}
 	if !time.Now().Before(tgt.EndTime) {
 		return nil, fmt.Errorf("%w: the one in ticket cache %s at %s: run kinit (with a key table, data.hdfs.kerberos_keytab, aibox renews tickets by itself)",
-			errTicketExpired, path, tgt.EndTime.Local().Format(time.DateTime))
+			ErrTicketExpired, path, tgt.EndTime.Local().Format(time.DateTime))
 	}
 	cl, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))
 	if err != nil {
@@ -157,13 +154,13 @@ func (k *kerberosLogin) loadCacheLocked(path string, modTime time.Time) (*client
 }
 
 // cachePath is the file of a cache name such as FILE:/tmp/krb5cc_0.
-func (k *kerberosLogin) cachePath() (string, error) {
-	kind, path, ok := strings.Cut(k.ccache, ":")
+func (k *Kerberos) cachePath() (string, error) {
+	kind, path, ok := strings.Cut(k.o.CCache, ":")
 	switch {
 	case !ok:
-		return k.ccache, nil
+		return k.o.CCache, nil
 	case kind == "FILE":
 		return path, nil
 	}
-	return "", fmt.Errorf("ticket cache %s is of kind %s; only FILE: can be read: use `kinit -c FILE:path`", k.ccache, kind)
+	return "", fmt.Errorf("ticket cache %s is of kind %s; only FILE: can be read: use `kinit -c FILE:path`", k.o.CCache, kind)
 }

@@ -1,4 +1,4 @@
-package hadoop
+package sasl
 
 import (
 	"bufio"
@@ -13,15 +13,17 @@ import (
 	"fmt"
 	"hash"
 	"io"
+
+	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
 // layers returns the layers that protect the data from the DataNode and to it.
-func (d *digest) layers() (in, out *saslLayer, err error) {
+func (d *digest) layers() (in, out *layer, err error) {
 	secret := d.a1()
-	in, out = &saslLayer{}, &saslLayer{}
+	in, out = &layer{}, &layer{}
 	in.mac = hmac.New(md5.New, []byte(sum(secret, "Digest session key to server-to-client signing key magic constant")))
 	out.mac = hmac.New(md5.New, []byte(sum(secret, "Digest session key to client-to-server signing key magic constant")))
-	if d.qop == "auth-conf" {
+	if d.level == Encrypted {
 		secret = secret[:map[string]int{"rc4": 16, "rc4-56": 7, "rc4-40": 5}[d.cipher]]
 		if in.rc4, err = rc4.NewCipher([]byte(sum(secret, "Digest H(A1) to server-to-client sealing key magic constant"))); err != nil {
 			return nil, nil, err
@@ -33,72 +35,72 @@ func (d *digest) layers() (in, out *saslLayer, err error) {
 	return in, out, nil
 }
 
-// saslLayer signs, and with a cipher encrypts, one direction of a connection.
+// layer signs, and with a cipher encrypts, one direction of a connection.
 // What it sends is cut into frames:
 //
 //	length of the rest, 4 bytes | message | MAC, 10 bytes | 00 01 | number of the frame, 4 bytes
 //	                            '------ encrypted -------'
-type saslLayer struct {
+type layer struct {
 	mac    hash.Hash
 	rc4    *rc4.Cipher // nil: signed only
 	number uint32
 }
 
 const (
-	saslMACBytes     = 10
-	saslTrailerBytes = 6
-	maxFrameBytes    = 1 << 20 // a DataNode sends at most 64 KiB
+	macBytes      = 10
+	trailerBytes  = 6
+	maxFrameBytes = 1 << 20 // a DataNode sends at most 64 KiB
 )
 
-var saslVersion = []byte{0, 1}
+var version = []byte{0, 1}
 
-func (l *saslLayer) sign(msg []byte) []byte {
+func (l *layer) sign(msg []byte) []byte {
 	l.mac.Reset()
 	_, _ = l.mac.Write(binary.BigEndian.AppendUint32(nil, l.number)) // a hash never fails
 	_, _ = l.mac.Write(msg)
-	return l.mac.Sum(nil)[:saslMACBytes]
+	return l.mac.Sum(nil)[:macBytes]
 }
 
-func (l *saslLayer) seal(msg []byte) []byte {
-	frame := binary.BigEndian.AppendUint32(nil, uint32(len(msg)+saslMACBytes+saslTrailerBytes))
+func (l *layer) seal(msg []byte) []byte {
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(msg)+macBytes+trailerBytes))
 	frame = append(append(frame, msg...), l.sign(msg)...)
 	if l.rc4 != nil {
 		l.rc4.XORKeyStream(frame[4:], frame[4:])
 	}
-	frame = binary.BigEndian.AppendUint32(append(frame, saslVersion...), l.number)
+	frame = binary.BigEndian.AppendUint32(append(frame, version...), l.number)
 	l.number++
 	return frame
 }
 
 // open takes a frame without its length, which it decrypts in place.
-func (l *saslLayer) open(frame []byte) ([]byte, error) {
-	n := len(frame) - saslTrailerBytes
-	if n < saslMACBytes {
+func (l *layer) open(frame []byte) ([]byte, error) {
+	n := len(frame) - trailerBytes
+	if n < macBytes {
 		return nil, errors.New("a SASL frame is too short")
 	}
 	if l.rc4 != nil {
 		l.rc4.XORKeyStream(frame[:n], frame[:n])
 	}
-	msg, mac, trailer := frame[:n-saslMACBytes], frame[n-saslMACBytes:n], frame[n:]
-	if !hmac.Equal(mac, l.sign(msg)) || !bytes.Equal(trailer[:2], saslVersion) || binary.BigEndian.Uint32(trailer[2:]) != l.number {
+	msg, mac, trailer := frame[:n-macBytes], frame[n-macBytes:n], frame[n:]
+	if !hmac.Equal(mac, l.sign(msg)) || !bytes.Equal(trailer[:2], version) || binary.BigEndian.Uint32(trailer[2:]) != l.number {
 		return nil, errors.New("a SASL frame has a wrong signature")
 	}
 	l.number++
 	return msg, nil
 }
 
-// saslReader returns the messages inside the frames. If a deadline passes in the middle
+// reader returns the messages inside the frames. If a deadline passes in the middle
 // of a frame, the next call reads the rest of it.
-type saslReader struct {
+type reader struct {
 	r     *bufio.Reader
-	layer *saslLayer
+	layer *layer
 	frame []byte
 	have  int // bytes of frame, or of its length, read so far
 	head  [4]byte
 	msg   []byte // the part of the last frame's message that has not been returned yet
 }
 
-func (s *saslReader) Read(p []byte) (int, error) {
+func (s *reader) Read(p []byte) (int, error) {
 	for len(s.msg) == 0 {
 		for s.frame == nil {
 			n, err := s.r.Read(s.head[s.have:])
@@ -131,9 +133,9 @@ func (s *saslReader) Read(p []byte) (int, error) {
 }
 
 // aesConn continues with the AES keys that the DataNode chose.
-func aesConn(r io.Reader, in *saslLayer, suite message) (*securedConn, error) {
+func aesConn(r io.Reader, in *layer, suite wire.Message) (*Conn, error) {
 	stream := func(key, iv string) (cipher.Stream, error) {
-		secret, err := in.open(bytes.Clone(suite.bytes(key)))
+		secret, err := in.open(bytes.Clone(suite.Bytes(key)))
 		if err != nil {
 			return nil, err
 		}
@@ -141,10 +143,10 @@ func aesConn(r io.Reader, in *saslLayer, suite message) (*securedConn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(suite.bytes(iv)) != aes.BlockSize {
+		if len(suite.Bytes(iv)) != aes.BlockSize {
 			return nil, errors.New("the AES counter has the wrong length")
 		}
-		return cipher.NewCTR(block, suite.bytes(iv)), nil
+		return cipher.NewCTR(block, suite.Bytes(iv)), nil
 	}
 	// The order matters, since each key is a frame of its own.
 	enc, err := stream("inKey", "inIv")
@@ -155,8 +157,8 @@ func aesConn(r io.Reader, in *saslLayer, suite message) (*securedConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &securedConn{
-		r:    cipher.StreamReader{S: dec, R: r},
-		seal: func(b []byte) []byte { c := bytes.Clone(b); enc.XORKeyStream(c, c); return c },
+	return &Conn{
+		R:    cipher.StreamReader{S: dec, R: r},
+		Seal: func(b []byte) []byte { c := bytes.Clone(b); enc.XORKeyStream(c, c); return c },
 	}, nil
 }
