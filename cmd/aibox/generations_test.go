@@ -73,20 +73,20 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("printed:\n%s", text)
 	}
 	digest := map[string]string{}
-	for _, name := range []string{"model", "model@1", "model@2"} {
+	for _, name := range []string{"model", "model@1", "model@2", "model/gen-000001", "model/gen-000002/"} {
 		digest[name] = ok(t, "inspect", "--digest", name)
 	}
-	if digest["model"] != digest["model@2"] || digest["model"] == digest["model@1"] {
+	if digest["model"] != digest["model@2"] || digest["model"] == digest["model@1"] || digest["model/gen-000001"] != digest["model@1"] || digest["model/gen-000002/"] != digest["model@2"] {
 		t.Errorf("digests: %v", digest)
 	}
 	// Every command that reads a model takes the name of a generation.
 	for _, args := range []string{
 		"eval --model-dir model@1 --data eval.tsv", "predict --model-dir model@1 --data eval.tsv --output scores.csv",
-		"inspect model@1", "table stats model@1", "table verify model@1", "table get model@1 user=1", "table export model@1 --to rows.parquet",
+		"inspect model@1", "inspect model/gen-000001", "table stats model@1", "table stats model/gen-000001", "table verify model@1", "table get model@1 user=1", "table export model@1 --to rows.parquet",
 		"train job.yaml --date 2026-11-21 --set training.warm_start=model@1 --set output.model_dir=other",
 	} {
 		out := ok(t, strings.Fields(args)...)
-		if name := "model@1"; (strings.HasPrefix(args, "inspect") || strings.HasPrefix(args, "table stats")) && !strings.Contains(out, name) {
+		if name := args[strings.LastIndexByte(args, ' ')+1:]; (strings.HasPrefix(args, "inspect") || strings.HasPrefix(args, "table stats")) && !strings.Contains(out, name) {
 			t.Errorf("%s does not say which generation:\n%s", args, out)
 		}
 	}

@@ -56,9 +56,12 @@ func nameOf(number int) string { return fmt.Sprintf("gen-%06d", number) }
 func (m *Manifest) Number() int { return numberOf(m.Generation) }
 
 // SplitName splits the name of a model, which is a model directory, or one of its
-// generations, written DIR@N. The number is 0 if the name is that of a directory, whose
+// generations, written DIR@N or as its subdirectory. The number is 0 if the name is that of a model directory, whose
 // own name may contain @ too.
 func SplitName(name string) (dir string, number int) {
+	if base := filepath.Base(name); isGeneration(name, base) {
+		return filepath.Dir(filepath.Clean(name)), numberOf(base)
+	}
 	i := strings.LastIndexByte(name, '@')
 	if i <= 0 {
 		return name, 0
@@ -71,6 +74,15 @@ func SplitName(name string) (dir string, number int) {
 		return name, 0
 	}
 	return name[:i], n
+}
+
+// isGeneration says whether dir, whose last element is base, is the subdirectory of a generation, and not a model directory.
+func isGeneration(dir, base string) bool {
+	if numberOf(base) == 0 {
+		return false
+	}
+	m, err := readManifest(dir)
+	return err == nil && m.Generation == base && disk.Gone(filepath.Join(dir, base))
 }
 
 // JoinName is the name of a generation of a model directory.

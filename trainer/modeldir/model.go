@@ -42,6 +42,7 @@ func Open(name string) (*Model, error) {
 	dir, number := SplitName(name)
 	read := func() (*Manifest, error) { return readManifest(dir) }
 	if number != 0 {
+		name = JoinName(dir, number)
 		read = func() (*Manifest, error) { return namedManifest(dir, number) }
 	}
 	for {
