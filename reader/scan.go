@@ -3,12 +3,9 @@ package reader
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
-
-	"aibox/reader/number"
 )
 
 // Scan reads the whole input once and returns the mean and standard deviation
@@ -66,10 +63,6 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	s := &Statistics{Examples: r.counts.Examples, Positives: r.counts.Positives}
 	s.BaseRate = float64(s.Positives) / float64(s.Examples)
 	for i, m := range moments {
-		if std := m.std(); !number.Finite(m.mean) || !number.Finite(std) {
-			return nil, &InputError{fmt.Errorf("reader: column %q has numbers of more than 1e150, so that their mean is %g and their standard deviation %g: limit them by a clip before standardize",
-				p.Stats[i].Name, m.mean, std)}
-		}
 		s.Columns = append(s.Columns, ColumnStatistics{
 			Column: p.Stats[i].Name, Step: p.Stats[i].Step, Count: m.count, Mean: m.mean, Std: m.std(),
 		})

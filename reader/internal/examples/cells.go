@@ -233,10 +233,15 @@ func (c *StatColumn) addStat(l *List, cell []byte) faults.Fault {
 	return c.addStatNumber(l, x, cell)
 }
 
+// addStatNumber leaves out numbers that no float32 holds: a single one would be all that mean and standard deviation tell. The
+// reading that follows clips them, or finds their rows bad.
 func (c *StatColumn) addStatNumber(l *List, x float64, cell []byte) faults.Fault {
 	x = rowschema.Transformed(c.steps, x)
 	if !number.Finite(x) {
 		return faults.Fault{Reason: faults.ReasonNotFinite, Column: c.Name, Cell: cell}
+	}
+	if math.Abs(x) > math.MaxFloat32 {
+		x = math.NaN()
 	}
 	l.Stats = append(l.Stats, x)
 	return faults.Fault{}
