@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"aibox/internal/panics"
 )
 
 const (
@@ -28,7 +30,7 @@ func LimitGarbage(ctx context.Context) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	go func() {
+	panics.Go("the limit for garbage", func() {
 		limit := int64(math.MaxInt64)
 		for tick := time.NewTicker(garbageInterval); ; {
 			next := garbageLimit(goBytes(), MemoryOrZero().Now, FreeMemory())
@@ -43,7 +45,7 @@ func LimitGarbage(ctx context.Context) {
 				return
 			}
 		}
-	}()
+	})
 }
 
 // garbageLimit is how much memory Go's runtime may have where it has so much of the resident set, and so much is free
