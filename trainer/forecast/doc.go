@@ -1,7 +1,7 @@
 // Package forecast says how much memory a job will take before it runs, and compares it with what devices have free.
 //
 //	SampleData    how much data a job reads, from the beginning of its training data (DataSize)
-//	ForHost       memory of the process, by purpose (Memory)
+//	ForHost       memory of the process, by purpose (Memory), and where that is more than there is, what to lower (its method Excess)
 //	ForDevices    memory of each device, and what it has free (OnDevices, and its method Fits)
 //
 // A forecast is an upper bound that a job reaches when its data are large enough: full queues, the largest
