@@ -13,6 +13,17 @@ import (
 // machine and about the control groups that the process is in; -1: unknown.
 func FreeMemory() int64 { return freeMemory("/") }
 
+// FreeWithSwap is how much more the process can have before Linux kills it: memory, and what can be swapped out for it; -1: unknown.
+func FreeWithSwap() int64 { return freeWithSwap("/") }
+
+func freeWithSwap(root string) int64 {
+	free := freeMemory(root)
+	if free < 0 {
+		return free
+	}
+	return free + max(0, number(filepath.Join(root, "proc/meminfo"), "SwapFree:"))<<10
+}
+
 // MostMemory is how much memory the process can have as things are: what it has, and what is free; -1: unknown.
 func MostMemory() int64 {
 	free := FreeMemory()

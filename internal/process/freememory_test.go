@@ -30,6 +30,19 @@ func TestFreeMemory(t *testing.T) {
 	}
 }
 
+// TestFreeWithSwap: what is free of the swap comes to what is free of the memory.
+func TestFreeWithSwap(t *testing.T) {
+	for meminfo, want := range map[string]int64{
+		"":                        -1,
+		"MemAvailable: 2000 kB\n": 2000 << 10,
+		"MemAvailable: 2000 kB\nSwapTotal: 9000 kB\nSwapFree: 500 kB\n": 2500 << 10,
+	} {
+		if got := freeWithSwap(rootWith(t, map[string]string{"proc/meminfo": meminfo})); got != want {
+			t.Errorf("%q: %d, want %d", meminfo, got, want)
+		}
+	}
+}
+
 // TestFreeMemoryOfGroups: the group of a service lies below the root of the file system, and a limit
 // of any group above it holds, too. A container may have a path that it cannot see.
 func TestFreeMemoryOfGroups(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 
 // room is the memory that the process can still have. Linux kills one that takes more, without a word.
 type room struct {
-	free    func() int64 // process.FreeMemory, but for tests
+	free    func() int64 // process.FreeWithSwap, but for tests
 	unasked int64        // bytes that may be taken before free is asked
 }
 
@@ -45,4 +45,4 @@ func (r *room) take(bytes int64, what string) error {
 	return nil
 }
 
-func newRoom() room { return room{free: process.FreeMemory} }
+func newRoom() room { return room{free: process.FreeWithSwap} }
