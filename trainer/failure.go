@@ -13,6 +13,7 @@ import (
 	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/sparsetable"
 	"aibox/trainer/arriving"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
@@ -59,7 +60,8 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 		return failure
 	}
 	var device *gpu.Error
-	if errors.As(failure, &device) { // with other devices, libraries or free memory the same job may succeed
+	if errors.As(failure, &device) || errors.Is(failure, sparsetable.ErrMemory) || errors.Is(failure, sparsetable.ErrBudget) {
+		// With other devices, libraries or free memory the same job may succeed, and with a larger budget, which may differ.
 		return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 	}
 	switch errkind.Of(ctx, failure) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"aibox/internal/errkind"
+	"aibox/sparsetable"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/metrics"
 	"aibox/trainer/report"
@@ -278,6 +279,35 @@ func TestStartsOver(t *testing.T) {
 	}
 }
 
+// TestBudgetIsRaised: a job whose table has outgrown its budget goes on from its last snapshot with a larger one.
+func TestBudgetIsRaised(t *testing.T) {
+	set := []string{everyPass, "pipeline.batches_per_pass=1", "model.embedding_dim=64", "sparse_table.memory_bytes=64MiB"}
+	left := job(t, "fm", set...)
+	want := outcome(t, left, train(t, left))
+	small := job(t, "fm", set...)
+	opts := quiet
+	opts.afterPass = func(_ context.Context, r *run) error {
+		r.snapshots.wait()
+		return nil
+	}
+	for small.SparseTable.MemoryBytes = 1 << 20; ; small.SparseTable.MemoryBytes += 64 << 10 {
+		_, err := Train(t.Context(), small, opts)
+		if !errors.Is(err, sparsetable.ErrBudget) {
+			t.Fatalf("with %d bytes: %v", small.SparseTable.MemoryBytes, err)
+		}
+		if errors.As(err, new(*ResumableError)) {
+			break
+		}
+	}
+	small.SparseTable.MemoryBytes = 64 << 20
+	s := train(t, small)
+	if len(s.Resumed) != 1 {
+		t.Errorf("it went on at %+v", s.Resumed)
+	}
+	got := outcome(t, small, s)
+	got.compare(t, &want)
+}
+
 // TestFailuresThatRepeat: a run does not go on after a failure that would come again.
 func TestFailuresThatRepeat(t *testing.T) {
 	for _, c := range []struct {
@@ -289,6 +319,7 @@ func TestFailuresThatRepeat(t *testing.T) {
 		{metrics.ErrNotFinite, false},
 		{errkind.Errorf(errkind.Data, "too many bad rows"), false},
 		{errkind.Errorf(errkind.LostData, "too much is lost"), false},
+		{fmt.Errorf("pass 3: %w", sparsetable.ErrMemory), true},
 	} {
 		j := job(t, "fm", everyPass)
 		opts := quiet
