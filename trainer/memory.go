@@ -10,7 +10,7 @@ import (
 
 // warnOfMemory says if the job may need more memory than there is. Linux would kill it without a word, perhaps hours later.
 func (r *run) warnOfMemory(ctx context.Context) {
-	size, err := forecast.SampleData(ctx, r.job)
+	size, err := forecast.Sample(ctx, r.job, r.data.Sources, r.data.Train, r.data.Eval)
 	if err != nil {
 		return // training says what is wrong with the data
 	}

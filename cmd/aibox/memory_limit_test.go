@@ -39,10 +39,7 @@ func TestMemoryLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains two models over 300,000 rows")
 	}
-	path := buildBinary(t)
-	t.Chdir(t.TempDir())
-	write(t, "job.yaml", memoryJob)
-	ok(t, "generate", "job.yaml")
+	path := inMemoryJob(t)
 	train := func(dir string, command ...string) (stderr string) {
 		var text strings.Builder
 		cmd := exec.Command(command[0], append(command[1:], "train", "job.yaml", "--log-format", "json", "--set", "output.model_dir="+dir,
@@ -75,10 +72,7 @@ func TestMemoryIsExhausted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains two models over 300,000 rows")
 	}
-	path := buildBinary(t)
-	t.Chdir(t.TempDir())
-	write(t, "job.yaml", memoryJob)
-	ok(t, "generate", "job.yaml")
+	path := inMemoryJob(t)
 	train := []string{"train", "job.yaml", "--set", "sparse_table={kind: memory}", "--set", "model.embedding_dim=64"} // 56 MiB of rows
 	ok(t, train...)
 	for _, c := range []struct {

@@ -43,6 +43,16 @@ generate:
     - {name: word, cardinality: 20000}
 `
 
+// inMemoryJob changes to a directory with the job and its data, and returns the path of the program.
+func inMemoryJob(t *testing.T) (path string) {
+	t.Helper()
+	path = buildBinary(t)
+	t.Chdir(t.TempDir())
+	write(t, "job.yaml", memoryJob)
+	ok(t, "generate", "job.yaml")
+	return path
+}
+
 // summaryOf is what a job has left about itself in a model directory.
 func summaryOf(t *testing.T, dir string) (s report.Summary) {
 	t.Helper()
@@ -59,10 +69,7 @@ func TestForecastOfMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains fifteen models, most of them over 300,000 rows")
 	}
-	path := buildBinary(t)
-	t.Chdir(t.TempDir())
-	write(t, "job.yaml", memoryJob)
-	ok(t, "generate", "job.yaml")
+	path := inMemoryJob(t)
 	ok(t, "generate", "job.yaml", "--set", "data.train=[few.tsv]", "--set", "generate.train_examples=3000")
 	ok(t, "convert", "--from", "train.tsv", "--to", "train.parquet", "--job", "job.yaml")
 	ok(t, "convert", "--from", "train.tsv", "--to", "train.tsv.gz", "--job", "job.yaml")

@@ -1,6 +1,6 @@
 // Package forecast says how much memory a job will take before it runs, and compares it with what devices have free.
 //
-//	SampleData    how much data a job reads, from the beginning of its training data (DataSize)
+//	SampleData    how much data a job reads, from the beginning of its training data (DataSize); Sample, where they are listed already
 //	ForHost       memory of the process, by purpose (Memory), and where that is more than there is, what to lower (its method Excess)
 //	ForDevices    memory of each device, and what it has free (OnDevices, and its method Fits)
 //

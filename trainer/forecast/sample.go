@@ -64,41 +64,55 @@ func atMost(n, examples int64, exampleBytes float64) int64 {
 	return int64(min(float64(n), math.Ceil(exampleBytes*float64(examples))))
 }
 
-// SampleData reads the beginning of a job's training data, if they are local files. Data
-// that cannot be read, or are elsewhere, have an unknown size: training says what is
-// wrong with them.
+// SampleData lists a job's data and samples them (Sample).
 func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
-	for _, uri := range slices.Concat(job.Data.Train, job.Data.Eval) {
-		if !source.IsLocal(uri) {
-			return DataSize{}, nil
+	if !isLocal(job) { // listing them takes time
+		return DataSize{}, nil
+	}
+	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
+	defer sources.Close() //nolint:errcheck // nothing was written
+	train, err := sources.List(ctx, job.Data.Train)
+	if err != nil {
+		return DataSize{}, err
+	}
+	var eval *source.Listing
+	if len(job.Data.Eval) > 0 {
+		if eval, err = sources.List(ctx, job.Data.Eval); err != nil {
+			eval = nil // training says what is wrong with them
 		}
+	}
+	return Sample(ctx, job, sources, train, eval)
+}
+
+// isLocal reports whether all data of a job are local files.
+func isLocal(job *configs.Job) bool {
+	return !slices.ContainsFunc(slices.Concat(job.Data.Train, job.Data.Eval), func(uri string) bool { return !source.IsLocal(uri) })
+}
+
+// Sample reads the beginning of a job's training data, if they are local files. Data that cannot be read, or are
+// elsewhere, have an unknown size: training says what is wrong with them. eval is nil where data.eval could not be listed, or are not given.
+func Sample(ctx context.Context, job *configs.Job, sources *source.Sources, train, eval *source.Listing) (DataSize, error) {
+	if !isLocal(job) {
+		return DataSize{}, nil
 	}
 	schema, err := jobparts.Schema(job)
 	if err != nil {
 		return DataSize{}, err
 	}
-	silent := slog.New(slog.DiscardHandler)
-	sources := jobsource.New(job, silent)
-	defer sources.Close() //nolint:errcheck // nothing was written
-	listing, err := sources.List(ctx, job.Data.Train)
-	if err != nil {
-		return DataSize{}, err
-	}
-	o := jobparts.Unjudged(jobparts.TrainReaderOptions(jobparts.ReaderOptions(job, sources, schema, silent), job, 0, sampleExamples))
-	o.Listing, o.Threads, o.ShuffleBuffer, o.GroupBy = listing, 1, 0, ""
+	o := jobparts.Unjudged(jobparts.TrainReaderOptions(jobparts.ReaderOptions(job, sources, schema, slog.New(slog.DiscardHandler)), job, 0, sampleExamples))
+	o.Listing, o.Threads, o.ShuffleBuffer, o.GroupBy = train, 1, 0, ""
 	o.ChunkBytes = min(o.ChunkBytes, sampleChunkBytes)
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return DataSize{}, err
 	}
 	defer rd.Close() //nolint:errcheck // nothing was written
-	d := DataSize{Files: len(listing.Files), Bytes: listing.Bytes()}
+	d := DataSize{Files: len(train.Files), Bytes: train.Bytes()}
 	if err := d.read(ctx, rd, job); err != nil || d.Examples == 0 || len(job.Data.Eval) == 0 {
 		return d, err
 	}
-	if eval, err := sources.List(ctx, job.Data.Eval); err != nil { // training says what is wrong with them
-		d.Eval = math.MaxInt64
-	} else {
+	d.Eval = math.MaxInt64
+	if eval != nil {
 		d.Eval = int64(float64(d.Read) * float64(eval.Bytes()) / float64(max(1, d.Bytes)))
 	}
 	d.Read = max(d.Read, d.Eval)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,14 +16,6 @@ import (
 // A model names the snapshot of its table by its ID. So a command that replaces the
 // snapshot of a table must refuse the table of a model if the command line names it by
 // its own directory: the model could not be opened any more.
-
-// These match the directories of models' tables, as trainer/modeldir names them: the
-// generation of the model, in which the table is called "table", and a directory
-// elsewhere, which has the name of the model in its own.
-var (
-	generationName = regexp.MustCompile(`^gen-[0-9]{6,}$`)
-	placeName      = regexp.MustCompile(`^(.*)-gen-[0-9]{6,}-[0-9a-f]{8}$`)
-)
 
 // refuseModelDirs fails if the name of one of the directories of a table shows that
 // the table is a model's.
@@ -39,12 +30,11 @@ func refuseModelDirs(c *cli.Context, dirs ...string) error {
 			paths = append(paths, real)
 		}
 		for _, path := range paths {
-			if m := placeName.FindStringSubmatch(filepath.Base(path)); m != nil {
-				return ofModel(c, dir, "the model "+m[1], "MODEL_DIR")
-			}
-			if gen := filepath.Dir(path); filepath.Base(path) == "table" && generationName.MatchString(filepath.Base(gen)) {
-				model := filepath.Dir(gen)
+			switch model, inside, ok := modeldir.TableOf(path); {
+			case inside:
 				return ofModel(c, dir, "the model in "+model, model)
+			case ok:
+				return ofModel(c, dir, "the model "+model, "MODEL_DIR")
 			}
 		}
 	}

@@ -179,6 +179,12 @@ func (s *session) reportBadBlocks(b *block, bad replica) error {
 	return s.execute("reportBadBlocks", req.Interface(), resp.Interface())
 }
 
+// header is that of requests to DataNodes about the block, by a client.
+func (b *block) header(client string) wire.Message {
+	base := wire.New("BaseHeaderProto").Set("block", b.identity.Interface()).Set("token", b.located.Value("blockToken").Interface())
+	return wire.New("ClientOperationHeaderProto").Set("baseHeader", base).Set("clientName", client)
+}
+
 // dataKeys remembers the cluster's key for the transfer of data.
 type dataKeys struct {
 	mu    sync.Mutex

@@ -137,12 +137,10 @@ func (p *pipeline) open(c *Cluster, holder string) error {
 // request makes the OpWriteBlockProto.
 func (p *pipeline) request(holder string) wire.Message {
 	located := p.b.located
-	base, header, op := wire.New("BaseHeaderProto"), wire.New("ClientOperationHeaderProto"), wire.New("OpWriteBlockProto")
-	base.Set("block", p.b.identity.Interface()).Set("token", located.Value("blockToken").Interface())
-	header.Set("baseHeader", base).Set("clientName", holder)
+	op := wire.New("OpWriteBlockProto")
 	checksum := wire.New("ChecksumProto")
 	checksum.SetEnum("type", "CHECKSUM_CRC32C").Set("bytesPerChecksum", uint32(writeChunkBytes))
-	op.Set("header", header).Set("requestedChecksum", checksum).SetEnum("stage", "PIPELINE_SETUP_CREATE")
+	op.Set("header", p.b.header(holder)).Set("requestedChecksum", checksum).SetEnum("stage", "PIPELINE_SETUP_CREATE")
 	op.Set("pipelineSize", uint32(len(p.b.replicas)))
 	op.Set("minBytesRcvd", uint64(0)).Set("maxBytesRcvd", uint64(0)).Set("latestGenerationStamp", uint64(0))
 	// The first DataNode is told its own storage and those of the others.

@@ -143,10 +143,8 @@ func (s *blockStream) request(c *Cluster, offset int64, unchecked bool) (faultKi
 	}
 	s.r = bufio.NewReaderSize(secured.R, dataNodeBufferBytes)
 
-	base, header, op := wire.New("BaseHeaderProto"), wire.New("ClientOperationHeaderProto"), wire.New("OpReadBlockProto")
-	base.Set("block", s.b.identity.Interface()).Set("token", s.b.located.Value("blockToken").Interface())
-	header.Set("baseHeader", base).Set("clientName", "aibox")
-	op.Set("header", header).Set("offset", uint64(offset)).Set("len", uint64(s.b.length-offset))
+	op := wire.New("OpReadBlockProto")
+	op.Set("header", s.b.header("aibox")).Set("offset", uint64(offset)).Set("len", uint64(s.b.length-offset))
 	req, err := wire.AppendDelimited([]byte{0x00, 0x1C, 0x51}, op)
 	if err != nil {
 		return unreachable, err

@@ -18,6 +18,15 @@ type places struct {
 // placeName is how Place names a directory: MODEL-gen-000002-1f3a9c2e.
 var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
 
+// ModelName is the name of the model directory in that of a directory which Place has named; ok is false for other names.
+func ModelName(name string) (model string, ok bool) {
+	at := placeName.FindStringIndex(name)
+	if at == nil {
+		return "", false
+	}
+	return name[:at[0]], true
+}
+
 // Dirs returns the directories of the table of the generation in gen, nil if the
 // table is in the generation itself.
 func Dirs(gen string) ([]string, error) {

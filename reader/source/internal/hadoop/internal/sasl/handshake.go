@@ -57,14 +57,7 @@ const bufferBytes = 160 << 10
 // Handshake makes the handshake with a DataNode. least is the weakest level that is accepted.
 func Handshake(conn net.Conn, login Login, least Level) (*Conn, error) {
 	r := bufio.NewReaderSize(conn, bufferBytes)
-	first, err := wire.AppendDelimited([]byte{0xDE, 0xAD, 0xBE, 0xEF}, newMessage(nil))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.Write(first); err != nil {
-		return nil, err
-	}
-	challenge, err := readMessage(r)
+	challenge, err := exchange(conn, r, []byte{0xDE, 0xAD, 0xBE, 0xEF}, newMessage(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +69,7 @@ func Handshake(conn net.Conn, login Login, least Level) (*Conn, error) {
 	if d.level == Encrypted {
 		answer.Append("cipherOption").SetEnum("suite", "AES_CTR_NOPADDING")
 	}
-	second, err := wire.AppendDelimited(nil, answer)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.Write(second); err != nil {
-		return nil, err
-	}
-	proof, err := readMessage(r)
+	proof, err := exchange(conn, r, nil, answer)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +95,18 @@ func newMessage(payload []byte) wire.Message {
 		m.Set("payload", payload)
 	}
 	return m
+}
+
+// exchange sends a message, with something before it, and reads the DataNode's next one.
+func exchange(conn net.Conn, r *bufio.Reader, before []byte, m wire.Message) (wire.Message, error) {
+	data, err := wire.AppendDelimited(before, m)
+	if err != nil {
+		return wire.Message{}, err
+	}
+	if _, err := conn.Write(data); err != nil {
+		return wire.Message{}, err
+	}
+	return readMessage(r)
 }
 
 func readMessage(r *bufio.Reader) (wire.Message, error) {
