@@ -28,12 +28,18 @@ const manifestBytes = 50_000
 // patient has a job wait for HDFS.
 var patient = []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
 
-// proxied is the cluster that tests share in which parts of HDFS fail.
+// oneAtATime is held by the test that has the cluster in which parts of HDFS fail: what fails, and the
+// stream at which it does, are those of one test.
+var oneAtATime sync.Mutex
+
+// proxied is the cluster in which parts of HDFS fail. A test has it for itself until it ends.
 func proxied(t *testing.T) *hdfstest.Cluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("SKIP: starts a cluster; not in short mode")
 	}
+	oneAtATime.Lock()
+	t.Cleanup(oneAtATime.Unlock)
 	return hdfstest.Shared(t, "proxied", hdfstest.Config{DataNodes: 2, Separate: true, Proxied: true})
 }
 
