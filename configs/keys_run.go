@@ -44,7 +44,7 @@ var tableKeys = []Key{
 	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory", "ssd"}, Tuning: true,
 		Meaning: "With memory, all rows are in memory. With ssd, rows are in files, and the rows in use are in memory; then there are further keys: dirs, cache_policy, lookahead_passes, dir_budget_bytes, max_space_amplification, hot_bytes, direct_io, queue_depth."},
 	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,inf)", Tuning: true,
-		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd. A table in memory that the machine, or its control group, has no more memory for ends the job with an error."},
+		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd. Where the machine, or its control group, has less, a table on SSD makes do with that, and one in memory ends the job with an error."},
 	{Path: "sparse_table.dirs", Template: true, Tuning: true, When: onSSD,
 		DefaultNote: "the model directory", DefaultFrom: func(schema.Scope) string { return "[]" },
 		Meaning: "Directories for the table's files, one per SSD: rows are spread over them and read from all of them at once. With one directory, the rows in its files are lost, and no others; what the run goes back to then is in recovery.mode. Each training run makes a subdirectory of its own in each. It belongs to the model, which cannot be used without it, and is deleted with that model: see output.keep_generations."},

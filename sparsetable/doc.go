@@ -334,6 +334,9 @@
 // Pull first waits until a snapshot that is being written gives up its memory; then it
 // returns ErrBudget with the smallest budget that works.
 //
+// Where the process cannot have that much memory, the cache and the copies that working sets carry take
+// less (ssd_scarce.go).
+//
 // # Concurrency
 //
 // Every method of a Table may be called from any goroutine. What rows hold is

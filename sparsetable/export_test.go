@@ -89,6 +89,14 @@ func VerifyTampered(ctx context.Context, tab Table, how string) (faults []Fault,
 	return faults, slot, err
 }
 
+// SetRoom has the table think that the process can have so much more memory, as process.Room says it, whenever it pulls.
+func SetRoom(t Table, room func() int64) {
+	s := t.(*ssd)
+	_ = s.changing.Acquire(context.Background())
+	s.room, s.every = room, 0
+	s.changing.Release()
+}
+
 // WaitRestored waits until no more rows of the snapshot that t was opened with
 // come into memory.
 func WaitRestored(t Table) { <-t.(*ssd).restored }

@@ -25,6 +25,7 @@ type budget struct {
 	// borrowed is memory that an Import or a Scan has taken from the cache.
 	borrowed atomic.Int64
 	crowding
+	scarcity
 }
 
 // freeRows is how many more rows the cache takes.
@@ -49,7 +50,8 @@ func (p memoryParts) total() int64 {
 }
 
 func (t *ssd) memoryParts() memoryParts {
-	p := memoryParts{buffers: t.plan.BufferedBytes(), carry: t.plan.CarryBytes, outside: t.outside.Bytes()}
+	p := memoryParts{buffers: t.plan.BufferedBytes(), outside: t.outside.Bytes()}
+	_, p.carry = t.carried.Bytes()
 	p.scratch = t.plan.RestBytes() + t.borrowed.Load()
 	t.sets.Lock()
 	p.sets = t.sets.refs.Held
@@ -66,13 +68,25 @@ func (t *ssd) memoryParts() memoryParts {
 // otherBytes is the memory that the table takes besides the cache.
 func (t *ssd) otherBytes() int64 { return t.memoryParts().total() }
 
-// cacheLimit is how many bytes the cache may have while extra bytes are needed besides
-// what the table holds, and what the index is to take.
-func (t *ssd) cacheLimit(extra int64) int64 {
+// takenBytes is the part of the budget that the cache may not have: what the table holds besides it,
+// what the index is to take, and reserves.
+func (t *ssd) takenBytes() int64 {
 	t.indexMu.RLock()
-	extra += max(0, t.indexRoom.Load()-t.indexBytes())
+	awaited := max(0, t.indexRoom.Load()-t.indexBytes())
 	t.indexMu.RUnlock()
-	return min(t.opts.MemoryBytes-t.otherBytes()-plan.IndexSlackBytes-t.plan.SpareBytes-extra, t.plan.CacheBytes)
+	return t.otherBytes() + awaited + plan.IndexSlackBytes + t.plan.SpareBytes
+}
+
+// cacheLimit is how many bytes the cache may have while extra bytes are needed besides
+// what the table holds.
+func (t *ssd) cacheLimit(extra int64) int64 {
+	return min(t.budgetBytes()-t.takenBytes()-extra, t.plan.CacheBytes)
+}
+
+// fitIn is how many rows the cache holds within so many bytes.
+func (t *ssd) fitIn(limit int64) int64 {
+	o := t.plan.CacheOptions()
+	return o.FitRowsIn(limit + min(t.lackingWindow(), o.WindowBytes()))
 }
 
 // reserve limits the cache so that the budget has room for extra bytes besides what
@@ -92,13 +106,13 @@ func (t *ssd) reserve(extra int64) error {
 }
 
 // limitWindow gives the window of announced passes the part of its memory that the
-// filters do not need. REQUIRES: rewrite is held.
+// filters do not need, of what there is. REQUIRES: rewrite is held.
 func (t *ssd) limitWindow() error {
 	o := t.plan.CacheOptions()
 	t.indexMu.RLock()
 	index := t.indexBytes()
 	t.indexMu.RUnlock()
-	limit := max(0, o.WindowBytes()-max(0, index-t.plan.IndexLimit()))
+	limit := max(0, o.WindowBytes()-max(0, index-t.plan.IndexLimit())-t.lackingWindow())
 	if limit == t.rewrite.windowLimit {
 		return nil
 	}
@@ -177,8 +191,7 @@ func (t *ssd) shrinkStep(limit int64) error {
 // limitCache sets the cache's limit, which it may exceed. It fails with errNoVictims where
 // even an empty cache is larger. REQUIRES: rewrite is held.
 func (t *ssd) limitCache(limit int64) error {
-	o := t.plan.CacheOptions()
-	t.fitRows.Store(o.FitRowsIn(limit))
+	t.fitRows.Store(t.fitIn(limit))
 	if t.cache.SetMaxBytes(limit) != nil {
 		return errNoVictims
 	}
@@ -192,4 +205,4 @@ const maxShrinkSlabs = 4
 
 // aLittleMore is the budget to try next where the present one should be enough, but
 // was not.
-func (t *ssd) aLittleMore() int64 { return t.opts.MemoryBytes + max(t.opts.MemoryBytes/128, 16<<10) }
+func (t *ssd) aLittleMore() int64 { return t.budgetBytes() + max(t.opts.MemoryBytes/128, 16<<10) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"aibox/internal/process"
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
@@ -66,6 +67,7 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 		origin:     origin{restored: make(chan struct{})},
 		lookahead:  lookahead{ahead: make(chan struct{}, 1)},
 		background: background{kick: make(chan struct{}, 1)},
+		budget:     budget{scarcity: scarcity{room: process.Room, every: lookInterval}},
 	}
 	t.dirs.Devices, t.dirs.Lost = on.devices, lost
 	if err := t.open(ctx, on); err != nil {
@@ -133,6 +135,9 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 				return err
 			}
 		}
+	}
+	if err := t.heedMachine(ctx); err != nil {
+		return err
 	}
 	err = t.reserveNow(ctx, 0)
 	if errors.Is(err, errNoVictims) {
@@ -236,7 +241,7 @@ func (t *ssd) allocate(rows, slotsNow int64) (err error) {
 	if t.opts.ReadOnly {
 		t.plan.ForReading()
 	}
-	t.carried.Limit = t.plan.CarryBytes
+	t.carried.SetLimit(t.plan.CarryBytes)
 	align := t.unit // of a table that was made on other devices it may be smaller than theirs
 	for _, d := range t.dirs.Devices {
 		align = max(align, d.Unit())
@@ -350,6 +355,6 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	return nil
 }
 
-func (t *ssd) overBudget(what string, need int64) error {
-	return &BudgetError{What: what, NeedBytes: need, BudgetBytes: t.opts.MemoryBytes}
+func (t *ssd) overBudget(what string, need int64) *BudgetError {
+	return &BudgetError{What: what, NeedBytes: need, BudgetBytes: t.opts.MemoryBytes, LackingBytes: t.lacking.Load()}
 }

@@ -52,5 +52,5 @@ func (l *lookahead) wakePrefetch() {
 // roomToPrefetch reports whether the buckets of another step can be carried. If
 // they were not, each of their rows would cost a second read when it leaves.
 func (t *ssd) roomToPrefetch() bool {
-	return t.carried.FreeBytes() >= t.plan.CarryBytes/4 // true for a table that is only read: it carries nothing, and both sides are 0
+	return t.carried.Roomy() // true for a table that is only read: it carries nothing, and a quarter of nothing is free
 }

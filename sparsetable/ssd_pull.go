@@ -84,6 +84,9 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
+	if err := t.heedMachine(ctx); err != nil {
+		return nil, apierr.Of(err)
+	}
 	if mode == PullCreate {
 		if err := t.waitsForIndex(ctx, patient); err != nil {
 			return nil, apierr.Of(err)

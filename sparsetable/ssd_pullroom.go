@@ -76,13 +76,16 @@ func roomForKeys(n int) int { return n + n/16 }
 const windowPause = 16
 
 // makeMoreRoom tries to make room where no row can leave, and reports whether
-// trying again is worth while. It frees the window of announced passes first. Then
+// trying again is worth while. It takes what the process can have of a budget that lacks memory, and frees the window of announced passes first. Then
 // it makes the filters smaller, as far as they stay worth their memory. Where that
 // is not possible, it waits once for a snapshot that is being written, because that
 // holds memory and prevents that filters are made smaller. It drops the filters only
 // if no other working set is pinned, and the caller cannot pull fewer keys; otherwise the
 // caller can release a set, or divide the keys, and try again. REQUIRES: changing is held.
 func (t *ssd) makeMoreRoom(ctx context.Context, waited *bool) bool {
+	if grew, err := t.takeMore(ctx); grew && err == nil {
+		return true // another error is that of the next attempt
+	}
 	t.pull.windowPause = windowPause
 	freed, err := t.cache.YieldWindow()
 	if err != nil {
@@ -124,7 +127,7 @@ func (t *ssd) pinnedWith(refs []uint32) int64 {
 
 // pullOverBudget returns the error of a Pull of n keys that did not fit; pinned is
 // how many rows would be pinned with it in all.
-func (t *ssd) pullOverBudget(n int, pinned int64) error {
+func (t *ssd) pullOverBudget(n int, pinned int64) *BudgetError {
 	listed := int64(roomForKeys(n))
 	t.sets.Lock()
 	sets := len(t.sets.live)
@@ -140,16 +143,14 @@ func (t *ssd) pullOverBudget(n int, pinned int64) error {
 		other += t.filtersOf(rows + pinned)
 	}
 	need := t.plan.Smallest(plan.Load{Rows: rows + pinned, Slots: slotsNow, Resident: pinned, Other: other})
-	if need <= t.opts.MemoryBytes {
+	if need <= t.budgetBytes() {
 		// The estimate says that this budget is enough, but it does not know that
 		// pinned rows are scattered over the slabs, so that the cache can give back
 		// little memory.
 		need = t.aLittleMore() + other
 	}
-	e := &BudgetError{
-		What: fmt.Sprintf("pinning %d rows", pinned), NeedBytes: need, BudgetBytes: t.opts.MemoryBytes,
-		PinnedRows: pinned, FitRows: t.fitPull(n, rows, slotsNow),
-	}
+	e := t.overBudget(fmt.Sprintf("pinning %d rows", pinned), need)
+	e.PinnedRows, e.FitRows = pinned, t.fitPull(n, rows, slotsNow)
 	if sets == 0 { // n keys do not fit, whatever the estimate says
 		e.FitRows = min(e.FitRows, n-max(n/4, 1))
 	}
@@ -180,6 +181,9 @@ func (t *ssd) fitPull(n int, rows, slotsNow int64) int {
 		if keepFilters {
 			other += t.filtersOf(rows + keys)
 		}
-		return !t.plan.Fits(t.opts.MemoryBytes, plan.Load{Rows: rows + keys, Slots: slotsNow, Resident: keys, Other: other})
+		if t.lacking.Load() > 0 && t.fitIn(t.cacheLimit(other)) < keys+keys/16 {
+			return true // the table was planned for more memory, so that its buffers leave the cache less than the estimate says
+		}
+		return !t.plan.Fits(t.budgetBytes(), plan.Load{Rows: rows + keys, Slots: slotsNow, Resident: keys, Other: other})
 	})
 }

@@ -130,7 +130,7 @@ func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	limit, st := t.cacheLimit(size()), t.cache.Stats()
-	fit := t.plan.CacheOptions().FitRowsIn(limit)
+	fit := t.fitIn(limit)
 	if crowded := st.Rows > fit/16*sweepFrom; crowded || st.Bytes > limit || t.limitCache(limit) != nil {
 		return false, nil // rows would be written so that they can leave
 	}

@@ -11,6 +11,7 @@ func (t *ssd) Stats() Stats {
 	st := t.sets.stats
 	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.sets.live))
 	t.sets.Unlock()
+	st.LackingBytes = t.lacking.Load()
 	st.AnnouncedPasses = int64(t.announced.number())
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes

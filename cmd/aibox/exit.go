@@ -37,6 +37,9 @@ func explain(kind errkind.Kind, err error) string {
 	case errkind.Internal:
 		return fmt.Sprintf("%v\nThis looks like a fault of aibox itself; please report it with the job file and the log.", err)
 	}
+	if errors.Is(err, sparsetable.ErrBudget) && errors.Is(err, sparsetable.ErrMemory) {
+		return fmt.Sprintf("%v\nLet aibox have more memory.", err)
+	}
 	if errors.Is(err, sparsetable.ErrBudget) {
 		return fmt.Sprintf("%v\nGive the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\".", err)
 	}

@@ -66,6 +66,7 @@ func TestKindsOfErrors(t *testing.T) {
 		{&source.OverwriteError{}, errkind.Usage},
 		{sparsetable.ErrBudget, errkind.Usage},
 		{&sparsetable.BudgetError{}, errkind.Usage},
+		{&sparsetable.BudgetError{LackingBytes: 1}, errkind.Job},
 		{sparsetable.ErrUnsupported, errkind.Usage},
 		{sparsetable.ErrInUse, errkind.Locked},
 		{sparsetable.ErrNoSpace, errkind.IO},

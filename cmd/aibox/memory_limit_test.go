@@ -90,3 +90,29 @@ func TestMemoryIsExhausted(t *testing.T) {
 		}
 	}
 }
+
+// TestTableOnSSDMakesDo: where sparse_table.memory_bytes is far more than the control group has, a table on SSD makes do with
+// what there is, and the model is the same. Where a mini-batch does not fit that, the job ends with an error.
+func TestTableOnSSDMakesDo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains three models over 300,000 rows")
+	}
+	path := inMemoryJob(t)
+	train := []string{"train", "job.yaml", "--set", "sparse_table.memory_bytes=256MiB", "--set", "model.embedding_dim=128"} // 125 MiB of rows
+	run := func(limitBytes int64, args ...string) outcome {
+		sh := inGroup(limitedGroup(t, limitBytes), path)
+		return (&binary{t, sh[0]}).run(append(sh[1:], append(train, args...)...)...)
+	}
+	o := run(110<<20, "--set", "output.model_dir=limited")
+	if o.code != 0 || !strings.Contains(o.stderr, "the cache of its table stays smaller") || !strings.Contains(o.stderr, "cannot have as much memory as the table may take") {
+		t.Fatalf("it exits with %d:\n%s", o.code, o.stderr)
+	}
+	ok(t, train...)
+	if a, b := ok(t, "inspect", "--digest", "model"), ok(t, "inspect", "--digest", "limited"); a != b {
+		t.Errorf("the digest is %s, and %s with less memory", a, b)
+	}
+	o = run(80<<20, "--set", "output.model_dir=tiny", "--set", "training.batch_size=30000")
+	if o.code != exitJob || !strings.Contains(o.stderr, "a mini-batch with") || !strings.Contains(o.stderr, "memory is exhausted") && !strings.Contains(o.stderr, "this process cannot have") || !strings.Contains(o.stderr, "Let aibox have more memory") {
+		t.Errorf("with mini-batches that do not fit it exits with %d:\n%s", o.code, o.stderr)
+	}
+}

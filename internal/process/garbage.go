@@ -54,7 +54,7 @@ func garbageLimit(has, resident, free int64) int64 {
 	if free < 0 {
 		return math.MaxInt64
 	}
-	return max(0, has+free-min((resident+free)/spareShare, mostSpareBytes))
+	return max(0, has+free-spareBytes(resident, free))
 }
 
 // goBytes is the memory that Go's runtime has of the system, which is what debug.SetMemoryLimit limits.

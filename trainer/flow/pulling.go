@@ -57,6 +57,8 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 			parts = parts[1:]
 		case !errors.As(err, &budget) || budget.FitRows == 0:
 			return fmt.Errorf("pass %d with %d unique keys: %w", part.Seq, len(part.Keys), err)
+		case len(part.Batches) == 1 && budget.LackingBytes > 0:
+			return fmt.Errorf("a mini-batch with %d unique keys: %w; let the job have more memory, or make training.batch_size smaller", len(part.Keys), err)
 		case len(part.Batches) == 1:
 			return fmt.Errorf("a mini-batch with %d unique keys: %w; give sparse_table.memory_bytes at least %d bytes, or make training.batch_size smaller",
 				len(part.Keys), err, budget.NeedBytes)
@@ -103,7 +105,11 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		}
 		if full && !p.warned {
 			p.warned = true
-			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; increase sparse_table.memory_bytes, or decrease pipeline.batches_per_pass or pipeline.pull_queue",
+			more := "increase sparse_table.memory_bytes"
+			if errors.Is(err, sparsetable.ErrMemory) {
+				more = "let the job have more memory"
+			}
+			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; "+more+", or decrease pipeline.batches_per_pass or pipeline.pull_queue",
 				"passes", p.begun-ended, "error", err)
 		}
 		select {

@@ -31,9 +31,16 @@ func (m *Memory) Excess(job *configs.Job, most int64) string {
 	if m.Table == 0 {
 		beside = ", and for the table, which grows with the rows"
 	}
-	return fmt.Sprintf("the job may need %s of memory (%s)%s, and the process can have %s; where that does not suffice, Linux kills it: %s, or let the job have more memory",
-		humanize.Bytes(least.Process), &least, beside, humanize.Bytes(most), m.advice(job))
+	otherwise := "Linux kills it"
+	if job.SparseTable.Kind == sparsetable.KindSSD && least.Process-most <= m.Table-m.Table/leastTableShare {
+		otherwise = "the cache of its table stays smaller"
+	}
+	return fmt.Sprintf("the job may need %s of memory (%s)%s, and the process can have %s; where that does not suffice, %s: %s, or let the job have more memory",
+		humanize.Bytes(least.Process), &least, beside, humanize.Bytes(most), otherwise, m.advice(job))
 }
+
+// leastTableShare: a table on SSD works with one part in so many of its memory, if memory is scarce.
+const leastTableShare = 8
 
 // advice is how the largest part of the memory becomes smaller.
 func (m *Memory) advice(job *configs.Job) string {

@@ -20,6 +20,7 @@ func TestExcess(t *testing.T) {
 		want string
 	}{
 		"table on SSD":        {Memory{Table: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "lower sparse_table.memory_bytes"},
+		"much too large":      {Memory{Table: 50, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 40}, job("ssd", 1, 0), "does not suffice, the cache of its table stays smaller: lower sparse_table.memory_bytes"},
 		"table in memory":     {Memory{Table: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("memory", 1, 0), "set sparse_table.kind: ssd"},
 		"passes ahead":        {Memory{Table: 4, Passes: 5, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "lower pipeline.read_ahead_bytes"},
 		"passes":              {Memory{Table: 4, Passes: 5, Runtime: 50 << 20, Process: 50<<20 + 11}, job("memory", 1, 0), "lower pipeline.batches_per_pass"},
@@ -32,7 +33,7 @@ func TestExcess(t *testing.T) {
 		if got := c.m.Excess(c.job, programBytes); !strings.Contains(got, c.want) || !strings.Contains(got, "the job may need 40.0 MiB of memory") {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		for _, enough := range []int64{programBytes + 11, -1} {
+		for _, enough := range []int64{programBytes + 40, -1} {
 			if got := c.m.Excess(c.job, enough); got != "" {
 				t.Errorf("%s: with %d bytes %q", name, enough, got)
 			}

@@ -38,14 +38,37 @@ func (b *Buckets) First() []byte {
 
 // Memory has the memory of all copies, and the copies that wait to be written.
 type Memory struct {
-	// Limit is how many bytes the copies may take. It is set before anything is kept.
-	Limit int64
-
 	mu      sync.Mutex
+	limit   int64      // bytes that the copies may take
 	mapped  int64      // bytes of all chunks
 	free    [][]byte   // unused chunks
 	waiting []*Buckets // of sets that were released
 	idle    []*Buckets // empty ones, to be used again
+}
+
+// SetLimit says how many bytes the copies may take. Those that take more at present go on to until they are dropped.
+func (m *Memory) SetLimit(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.limit = bytes
+	m.trimLocked()
+}
+
+// trimLocked gives unused chunks beyond the limit back.
+func (m *Memory) trimLocked() {
+	for n := len(m.free); n > 0 && m.mapped > m.limit; n-- {
+		if offheap.Unmap(m.free[n-1]) != nil {
+			return // it stays, as one to be used
+		}
+		m.free, m.mapped = m.free[:n-1], m.mapped-chunkBytes
+	}
+}
+
+// Bytes is how much memory the copies take, and may take.
+func (m *Memory) Bytes() (mapped, most int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mapped, max(m.mapped, m.limit)
 }
 
 // New returns Buckets without any copy.
@@ -121,7 +144,7 @@ func (m *Memory) chunk() []byte {
 		m.free = m.free[:n-1]
 		return chunk
 	}
-	if m.mapped+chunkBytes > m.Limit {
+	if m.mapped+chunkBytes > m.limit {
 		return nil
 	}
 	chunk, err := offheap.Map(chunkBytes)
@@ -132,11 +155,11 @@ func (m *Memory) chunk() []byte {
 	return chunk
 }
 
-// FreeBytes is how many more bytes can be kept.
-func (m *Memory) FreeBytes() int64 {
+// Roomy reports whether a quarter of what the copies may take is free.
+func (m *Memory) Roomy() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.Limit - m.mapped + int64(len(m.free))*chunkBytes
+	return m.limit-m.mapped+int64(len(m.free))*chunkBytes >= m.limit/4
 }
 
 // HandOver makes the copies wait for whoever writes them.
@@ -173,6 +196,7 @@ func (m *Memory) DropFirst(b *Buckets) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free = append(m.free, b.chunks[0])
+	m.trimLocked()
 	last := copy(b.chunks, b.chunks[1:])
 	b.chunks[last] = nil
 	b.chunks = b.chunks[:last]
@@ -183,6 +207,7 @@ func (m *Memory) Drop(b *Buckets) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free = append(m.free, b.chunks...)
+	m.trimLocked()
 	clear(b.chunks)
 	b.chunks, b.used = b.chunks[:0], 0
 	if len(m.idle) < refpool.MaxIdle {

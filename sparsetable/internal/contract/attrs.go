@@ -16,6 +16,7 @@ func (s *Stats) Attrs() []any {
 		"table_restored_rows", s.RestoredRows,
 
 		"table_budget_bytes", s.BudgetBytes,
+		"table_lacking_bytes", s.LackingBytes,
 		"table_cache_bytes", s.CacheBytes,
 		"table_index_bytes", s.IndexBytes,
 		"table_filter_bytes", s.FilterBytes,

@@ -7,6 +7,9 @@ type BudgetError struct {
 	What        string // what was to be done; the subject of Error's sentence
 	NeedBytes   int64  // the smallest budget that works
 	BudgetBytes int64  // the budget that there is
+	// LackingBytes is the part of the budget that the process cannot have at present. If there is one, the error wraps
+	// ErrMemory, too.
+	LackingBytes int64
 
 	// PinnedRows and FitRows describe a Pull whose rows did not fit; they are 0 for
 	// other calls. PinnedRows is how many rows would have been pinned, those of
@@ -20,11 +23,19 @@ type BudgetError struct {
 
 func (e *BudgetError) Error() string {
 	text := fmt.Sprintf("%v: %s needs a budget of %d bytes, but the budget is %d", ErrBudget, e.What, e.NeedBytes, e.BudgetBytes)
+	if e.LackingBytes > 0 {
+		text += fmt.Sprintf(", of which this process cannot have %d: the machine, or its control group, has too little memory free", e.LackingBytes)
+	}
 	if e.FitRows > 0 {
 		text += fmt.Sprintf("; a Pull of up to %d rows fits", e.FitRows)
 	}
 	return text
 }
 
-// Unwrap returns ErrBudget.
-func (e *BudgetError) Unwrap() error { return ErrBudget }
+// Unwrap returns ErrBudget, and ErrMemory where memory is what the budget lacks.
+func (e *BudgetError) Unwrap() []error {
+	if e.LackingBytes > 0 {
+		return []error{ErrMemory, ErrBudget}
+	}
+	return []error{ErrBudget}
+}

@@ -18,6 +18,8 @@ type Stats struct {
 
 	// The fields that follow are those of KindSSD alone.
 
+	LackingBytes int64 `json:"lacking_bytes,omitempty"` // of BudgetBytes, what the process could not have when the table looked last
+
 	LookaheadPasses  int64 `json:"lookahead_passes,omitempty"`   // passes ahead that the table can use announcements of, at present
 	AnnouncedPasses  int64 `json:"announced_passes,omitempty"`   // passes that were announced and neither pulled nor forgotten, at present
 	AnnouncedKeys    int64 `json:"announced_keys,omitempty"`     // keys of announced passes that the table took note of

@@ -121,6 +121,11 @@ func carryBytesOf(left int64) int64 {
 	return min(2*left/carryShare, max(left/carryShare, passCarryBytes))
 }
 
+// CarryIn is how much of CarryBytes pays where the table has a smaller budget than it was planned for.
+func (p *Plan) CarryIn(budget int64) int64 {
+	return min(p.CarryBytes, carryBytesOf(max(0, budget-p.fixedBytes+p.CarryBytes)))
+}
+
 // BufferedBytes is the memory of all kinds of buffers.
 func (p *Plan) BufferedBytes() int64 { return p.appendBytes + p.blockBytes + p.PoolBytes }
 

@@ -117,7 +117,7 @@ func (o Options) WindowBytes() int64 {
 	if r, err := policyNamed(o.Policy); err != nil || !r.window {
 		return 0
 	}
-	return o.MaxBytes / windowShare
+	return o.MaxBytes / WindowShare
 }
 
 // FitRows is how many rows a cache of o holds.

@@ -168,7 +168,7 @@ func New(o Options) (*Cache, error) {
 		return nil, errors.Join(fmt.Errorf("rowcache: reserve memory for the directory: %w", err), c.Close())
 	}
 	if r.window {
-		c.mu.win.init(o.LookaheadPasses, o.NoteMissing, min(o.MaxBytes/windowShare, o.MaxBytes-c.minBytes()))
+		c.mu.win.init(o.LookaheadPasses, o.NoteMissing, min(o.MaxBytes/WindowShare, o.MaxBytes-c.minBytes()))
 	}
 	if err := c.addSlab(); err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -144,7 +144,7 @@ func TestWindowOfHugePasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := c.Stats()
-	if st.Window > 4<<20/windowShare || st.LookaheadPasses >= before.LookaheadPasses/2 || st.LookaheadPasses < before.LookaheadPasses/5 {
+	if st.Window > 4<<20/WindowShare || st.LookaheadPasses >= before.LookaheadPasses/2 || st.LookaheadPasses < before.LookaheadPasses/5 {
 		t.Errorf("%d bytes for %d passes, then %d for %d", before.Window, before.LookaheadPasses, st.Window, st.LookaheadPasses)
 	}
 	if n, err := c.Lookahead(1 << 20); n != 0 || err != nil {

@@ -12,12 +12,21 @@ import (
 func (c *Cache) SetMaxBytes(n int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if need := c.minBytes() + c.mu.win.bytes(); n < need {
+	if need := c.leastLocked(); n < need {
 		return fmt.Errorf("rowcache: budget of %d bytes: want at least %d", n, need)
 	}
 	c.mu.maxBytes = n
 	return nil
 }
+
+// LeastBytes is the smallest budget that SetMaxBytes takes at present.
+func (c *Cache) LeastBytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leastLocked()
+}
+
+func (c *Cache) leastLocked() int64 { return c.minBytes() + c.mu.win.bytes() }
 
 // Shrink takes a step towards the budget and reports whether the cache is now within
 // it, with the room that the window of announced passes needs. It empties one slab

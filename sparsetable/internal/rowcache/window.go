@@ -91,8 +91,8 @@ const (
 	// A window is made for passes of at least minPassKeys keys.
 	minPassKeys = 512
 
-	// The window takes at most one in windowShare bytes of the budget.
-	windowShare = 8
+	// WindowShare: the window takes at most one in so many bytes of the budget.
+	WindowShare = 8
 )
 
 func (w *window) init(passes int, noteMissing bool, limit int64) {
