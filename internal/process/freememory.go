@@ -10,14 +10,14 @@ import (
 )
 
 // FreeMemory is how much more memory the process can have, by what Linux says about the
-// machine and about the control groups that the process is in; -1: unknown.
-func FreeMemory() int64 { return freeMemory("/") }
+// machine and about the control groups that the process is in, before it is killed or slowed down (systemd's MemoryHigh=); -1: unknown.
+func FreeMemory() int64 { return freeMemory("/", true) }
 
 // FreeWithSwap is how much more the process can have before Linux kills it: memory, and what can be swapped out for it; -1: unknown.
 func FreeWithSwap() int64 { return freeWithSwap("/") }
 
 func freeWithSwap(root string) int64 {
-	free := freeMemory(root)
+	free := freeMemory(root, false)
 	if free < 0 {
 		return free
 	}
@@ -34,14 +34,17 @@ func MostMemory() int64 {
 	return free + has["RssAnon"]<<10
 }
 
-// freeMemory is FreeMemory by the files under root.
-func freeMemory(root string) int64 {
+// freeMemory is FreeMemory by the files under root; not slowed: only what it is killed for counts.
+func freeMemory(root string, slowed bool) int64 {
 	free := number(filepath.Join(root, "proc/meminfo"), "MemAvailable:")
 	if free >= 0 {
 		free <<= 10 // the file says kB, by which Linux means KiB
 	}
 	for _, g := range memoryGroups(root) {
 		limit := number(filepath.Join(g.dir, g.limit), "")
+		if high := number(filepath.Join(g.dir, "memory.high"), ""); slowed && high >= 0 && (limit < 0 || high < limit) {
+			limit = high
+		}
 		used := number(filepath.Join(g.dir, "memory.stat"), g.used)
 		if limit >= 0 && used >= 0 && (free < 0 || limit-used < free) {
 			free = max(0, limit-used)

@@ -24,7 +24,7 @@ func TestFreeMemory(t *testing.T) {
 		{"", "1000000\n", stat, 100_000},
 		{meminfo, "1000000\n", "", 2000 << 10},
 	} {
-		if got := freeMemory(rootWith(t, map[string]string{"proc/meminfo": c.meminfo, "sys/fs/cgroup/memory.max": c.limit, "sys/fs/cgroup/memory.stat": c.stat})); got != c.want {
+		if got := freeMemory(rootWith(t, map[string]string{"proc/meminfo": c.meminfo, "sys/fs/cgroup/memory.max": c.limit, "sys/fs/cgroup/memory.stat": c.stat}), true); got != c.want {
 			t.Errorf("%q, limit %q, %q: %d, want %d", c.meminfo, c.limit, c.stat, got, c.want)
 		}
 	}
@@ -58,6 +58,8 @@ func TestFreeMemoryOfGroups(t *testing.T) {
 		"a slice": {"0::/jobs/night\n", map[string]string{
 			v2 + "jobs/night/memory.max": "max\n", v2 + "jobs/night/memory.stat": "anon 300000\n",
 			v2 + "jobs/memory.max": "1000000\n", v2 + "jobs/memory.stat": "anon 950000\n"}, 50_000},
+		"a service that is slowed down": {"0::/jobs/night\n", map[string]string{
+			v2 + "jobs/night/memory.max": "1000000\n", v2 + "jobs/night/memory.high": "400000\n", v2 + "jobs/night/memory.stat": "anon 300000\n"}, 100_000},
 		"a container": {"0::/docker/4711\n", map[string]string{
 			v2 + "memory.max": "1000000\n", v2 + "memory.stat": "anon 300000\n"}, 700_000},
 		"a group beside": {"0::/jobs/night\n", map[string]string{
@@ -67,9 +69,18 @@ func TestFreeMemoryOfGroups(t *testing.T) {
 			v1 + "memory.limit_in_bytes": "9223372036854771712\n", v1 + "memory.stat": "rss 1\ntotal_rss 900000\n"}, 700_000},
 	} {
 		c.files["proc/self/cgroup"], c.files["proc/meminfo"] = c.groups, "MemAvailable:   2000 kB\n"
-		if got := freeMemory(rootWith(t, c.files)); got != c.want {
+		if got := freeMemory(rootWith(t, c.files), true); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// TestFreeWithSwapInGroups: what only slows a process down does not end its memory.
+func TestFreeWithSwapInGroups(t *testing.T) {
+	root := rootWith(t, map[string]string{"proc/meminfo": "MemAvailable: 2000 kB\nSwapFree: 0 kB\n",
+		"sys/fs/cgroup/memory.max": "1000000\n", "sys/fs/cgroup/memory.high": "400000\n", "sys/fs/cgroup/memory.stat": "anon 300000\n"})
+	if got := freeWithSwap(root); got != 700_000 {
+		t.Errorf("%d, want 700,000", got)
 	}
 }
 
