@@ -419,56 +419,58 @@ func TestNextItem(t *testing.T) {
 // TestNextItemIsAwaited: a sink may wait for the item behind the present one, which counts as starved, until there is one, none comes any
 // more, the run is cancelled, or the sink has had enough.
 func TestNextItemIsAwaited(t *testing.T) {
-	const long = time.Hour
-	ctx, cancel := context.WithCancelCause(t.Context())
-	p := New(ctx)
-	wanted, enough := make(chan struct{}), make(chan struct{}, 1)
-	src := Source(p, "source", func(_ context.Context, emit func(int) error) error {
-		for i := range 3 {
-			if i == 1 {
-				<-wanted
-				time.Sleep(10 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		const long = time.Hour
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p := New(ctx)
+		wanted, enough := make(chan struct{}), make(chan struct{}, 1)
+		src := Source(p, "source", func(_ context.Context, emit func(int) error) error {
+			for i := range 3 {
+				if i == 1 {
+					<-wanted
+					time.Sleep(10 * time.Millisecond)
+				}
+				if err := emit(i); err != nil {
+					return err
+				}
 			}
-			if err := emit(i); err != nil {
-				return err
+			<-wanted
+			return nil
+		})
+		over := errors.New("over")
+		SinkWithNext(p, "sink", src, 1, func(_ context.Context, i int, next Next[int]) error {
+			switch i {
+			case 0:
+				if n, ok := next(time.Millisecond, nil); ok {
+					t.Errorf("item %d came before it was made", n)
+				}
+				enough <- struct{}{}
+				if n, ok := next(long, enough); ok {
+					t.Errorf("item %d came before it was made", n)
+				}
+				wanted <- struct{}{}
+				if n, ok := next(long, enough); !ok || n != 1 {
+					t.Errorf("the next item is %d, %v", n, ok)
+				}
+			case 2:
+				time.AfterFunc(time.Millisecond, func() { cancel(over) })
+				if n, ok := next(long, enough); ok {
+					t.Errorf("item %d came after the run", n)
+				}
+				close(wanted)
+				if n, ok := next(long, enough); ok {
+					t.Errorf("item %d came after the last one", n)
+				}
 			}
+			return nil
+		}, func(i int) { t.Errorf("item %d was dropped", i) })
+		if err := p.Run(); !errors.Is(err, over) {
+			t.Error(err)
 		}
-		<-wanted
-		return nil
+		if sink := p.Stats()[1]; sink.Starved != 12*time.Millisecond || sink.Busy != 0 {
+			t.Errorf("%+v", sink)
+		}
 	})
-	over := errors.New("over")
-	SinkWithNext(p, "sink", src, 1, func(_ context.Context, i int, next Next[int]) error {
-		switch i {
-		case 0:
-			if n, ok := next(time.Millisecond, nil); ok {
-				t.Errorf("item %d came before it was made", n)
-			}
-			enough <- struct{}{}
-			if n, ok := next(long, enough); ok {
-				t.Errorf("item %d came before it was made", n)
-			}
-			wanted <- struct{}{}
-			if n, ok := next(long, enough); !ok || n != 1 {
-				t.Errorf("the next item is %d, %v", n, ok)
-			}
-		case 2:
-			time.AfterFunc(time.Millisecond, func() { cancel(over) })
-			if n, ok := next(long, enough); ok {
-				t.Errorf("item %d came after the run", n)
-			}
-			close(wanted)
-			if n, ok := next(long, enough); ok {
-				t.Errorf("item %d came after the last one", n)
-			}
-		}
-		return nil
-	}, func(i int) { t.Errorf("item %d was dropped", i) })
-	if err := p.Run(); !errors.Is(err, over) {
-		t.Error(err)
-	}
-	if sink := p.Stats()[1]; sink.Starved < 10*time.Millisecond || sink.Busy > sink.Starved {
-		t.Errorf("%+v", sink)
-	}
 }
 
 // TestNextItemIsDropped: when the run ends, an item that the sink has seen, but not got, is dropped on the sink's goroutine before all

@@ -29,7 +29,7 @@ func TestPublishToHDFS(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: starts a cluster; not in short mode")
 	}
-	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true})
+	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true, Proxied: true})
 	limits := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
 	hasty := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=0"} // the first failure is final
 	ssd := onSSD("sparse_table.dirs=[AT/a, AT/b]")
@@ -71,21 +71,20 @@ func TestPublishToHDFS(t *testing.T) {
 	})
 	t.Run("DataNode killed within an object", func(t *testing.T) {
 		m := newMachine(t, cluster.URI("/within"), append(ssd, append(limits, "output.remote_bytes_per_second=64KiB")...)...)
-		killed := make(chan error, 1)
-		go func() {
-			err := cluster.AwaitWriting(t.Context(), 1, 8<<10)
-			if err == nil {
-				cluster.KillDataNode(t, 1)
-			}
-			killed <- err
-		}()
+		killed := make(chan int, 1)
+		cluster.At(t, hdfstest.ToDataNode, 8<<10, func(node int) {
+			killed <- node
+			cluster.KillDataNode(t, node)
+		})
 		s := m.night("2026-11-21")
-		if err := <-killed; err != nil {
-			t.Fatal(err)
-		}
 		m.said("the block is written again without it")
-		cluster.StartDataNode(t, 1)
-		cluster.WaitDataNodes(t, 2)
+		select {
+		case node := <-killed:
+			cluster.StartDataNode(t, node)
+			cluster.WaitDataNodes(t, 2)
+		default:
+			t.Fatal("no DataNode was killed: the test shows nothing")
+		}
 		again(t, m, s)
 		if left := cluster.List(t, "/within/pending"); len(left) > 0 {
 			t.Errorf("left over: %q", left)

@@ -1,7 +1,6 @@
 package hdfstest
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -50,29 +49,6 @@ func (c *Cluster) replicas(t testing.TB, b block) []string {
 		t.Fatal(err)
 	}
 	return files
-}
-
-// AwaitWriting waits until a DataNode has so many bytes of a block that a client is still writing.
-func (c *Cluster) AwaitWriting(ctx context.Context, i int, bytes int64) error {
-	// The blocks that are being written are those in a directory of this name.
-	pattern := filepath.Join(c.dir, "dfs", "data", fmt.Sprintf("dn%d", i), "current", "BP-*", "current", "rbw", "blk_*")
-	for {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
-		}
-		for _, path := range files {
-			info, err := os.Stat(path)
-			if err == nil && info.Size() >= bytes && filepath.Ext(path) != ".meta" {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("no block is being written to DataNode %d: %w", i, context.Cause(ctx))
-		case <-time.After(time.Millisecond):
-		}
-	}
 }
 
 // Located returns how many replicas of the block at offset the NameNode reports to

@@ -12,11 +12,9 @@ import (
 	"aibox/internal/hdfstest"
 )
 
-func TestMain(m *testing.M) { hdfstest.Main(m) }
-
 // TestHDFS: what HDFS does by itself is tested where its client is.
 func TestHDFS(t *testing.T) {
-	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Conf: map[string]string{"dfs.blocksize": "1048576"}})
+	c := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Conf: map[string]string{"dfs.blocksize": "1048576"}})
 	s := New(Options{HDFS: HDFSOptions{ConfDir: c.ConfDir(), TimeoutMs: 60_000, RetryMs: 600_000}})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {

@@ -288,10 +288,14 @@ func TestPublishFaults(t *testing.T) {
 
 // hangingStore is a store in which, from the time when a second generation is there, one
 // manifest is not read: each attempt lasts until its context ends.
-type hangingStore struct{ *memStore }
+type hangingStore struct {
+	*memStore
+	hangs func() // is called when an attempt begins
+}
 
 func (s *hangingStore) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	if generations := s.names(generationsDir); len(generations) > 1 && name == path.Join(generationsDir, generations[0]) {
+		s.hangs()
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
@@ -309,7 +313,7 @@ func TestPublishDoesNotWait(t *testing.T) {
 	o := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), cleanWithin: 10 * time.Millisecond}
 	p := night("a", 2).publication("a", 2)
 	p.Keep = 1
-	out, err := Open("mem", &hangingStore{s}, o).Publish(t.Context(), p)
+	out, err := Open("mem", &hangingStore{s, func() {}}, o).Publish(t.Context(), p)
 	if err != nil || out.Generation != 2 || out.DeletedBytes != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -334,12 +338,11 @@ func TestPublishEndsQuietly(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, end)
 	var log strings.Builder
 	o := Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})), cleanWithin: time.Minute}
 	p := night("a", 2).publication("a", 2)
 	p.Keep = 1
-	if out, err := Open("mem", &hangingStore{s}, o).Publish(ctx, p); err != nil || out.Generation != 2 || out.DeletedBytes != 0 {
+	if out, err := Open("mem", &hangingStore{s, end}, o).Publish(ctx, p); err != nil || out.Generation != 2 || out.DeletedBytes != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 	if log.String() != "" {

@@ -40,6 +40,7 @@ type Cluster struct {
 	keys           dataKeys // for the transfer of data
 	warnings       limitedLog
 	allowUnchecked bool // replicas without checksums may be read where there is no other one
+	leftoverAge    time.Duration
 
 	mu struct {
 		sync.Mutex
@@ -64,7 +65,7 @@ func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{authority: authority, conf: conf, timeout: opts.timeout(), retry: opts.retry(), log: log,
-		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums}
+		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums, leftoverAge: leftoverAge}
 	c.nameNodes.init(conf.addresses)
 	if conf.kerberos {
 		c.krb = login.New(login.Options{Principal: opts.KerberosPrincipal, Keytab: opts.KerberosKeytab, CCache: opts.KerberosCCache, Krb5Conf: opts.Krb5Conf})

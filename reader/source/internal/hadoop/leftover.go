@@ -18,8 +18,8 @@ import (
 // file were removed by mistake, its writer would get an error and upload it again.
 
 // leftoverAge is how old a complete temporary file must be before it is removed: its
-// writer, if alive, renames it at once. It is a variable so that tests can change it.
-var leftoverAge = time.Minute
+// writer, if alive, renames it at once.
+const leftoverAge = time.Minute
 
 // removeLeftovers removes the temporary files of killed uploads to a directory. If that
 // fails, it is not an error, since the next upload tries it again.
@@ -49,7 +49,7 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 		return false
 	}
 	if !st.underConstruction {
-		return time.Since(modified) > leftoverAge
+		return time.Since(modified) > s.c.leftoverAge
 	}
 	// An attempt to create the file ends the lease of a writer that is gone.
 	defaults, err := s.client.ServerDefaults()
@@ -71,5 +71,5 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	// It is complete now: the NameNode has ended the lease, or the writer, alive, has
 	// completed it since its state was read and is about to rename it.
 	info, err := s.client.Stat(temp)
-	return err == nil && time.Since(info.ModTime()) > leftoverAge
+	return err == nil && time.Since(info.ModTime()) > s.c.leftoverAge
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/reader/source/internal/fsys"
 )
 
@@ -38,15 +40,22 @@ func blackHole(t *testing.T) (address string, connections *atomic.Int32) {
 	return l.Addr().String(), connections
 }
 
-// refusing is an address at which nobody listens.
+// refusing is an address at which nobody listens, and nobody can until the test ends.
 func refusing(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	taken, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(func() { _ = unix.Close(taken) })
+	if err := unix.Bind(taken, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
 }
 
 // pairConf is a configuration directory with the name service "pair".

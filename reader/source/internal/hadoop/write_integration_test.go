@@ -163,9 +163,9 @@ func (h *hdfsTest) writeLeftover(t *testing.T) {
 	writeBack(t, s, h.c.URI("/left/f"), []byte("1"))
 	h.wantFiles(t, "/left", open, closed, other, "f") // both are too young
 
-	old := leftoverAge
-	t.Cleanup(func() { leftoverAge = old })
-	leftoverAge = 0
+	for _, c := range s.clusters {
+		c.leftoverAge = 0
+	}
 	writeBack(t, s, h.c.URI("/left/f"), []byte("2"))
 	h.wantFiles(t, "/left", open, other, "f") // somebody holds the first one open
 	h.c.CloseFile(t, "/left/"+open)
