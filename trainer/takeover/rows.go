@@ -38,7 +38,7 @@ func (t *Takeover) Rows() (*Rows, error) {
 	if before.Format != t.Parts.Layout.Format {
 		t.Log.Info("warm start: the values of rows are converted", "earlier", before.Format, "now", t.Parts.Layout.Format)
 	}
-	t.warnFields()
+	t.logFeatures()
 	t.rowSteps(keepState)
 	earlier, err := modeltable.RowDecay(t.Saved)
 	if err != nil {
@@ -105,8 +105,8 @@ func (t *Takeover) rowSteps(sameState bool) {
 	t.State.RowSteps.TakeOver(saved, has, t.Saved.Step)
 }
 
-// warnFields logs embedding spaces that only one of the two models has.
-func (t *Takeover) warnFields() {
+// logFeatures logs embedding spaces and dense features that only one of the two models has.
+func (t *Takeover) logFeatures() {
 	spaces := func(job *configs.Job) map[string]bool {
 		out := make(map[string]bool)
 		for _, c := range job.SparseColumns() {
@@ -125,4 +125,15 @@ func (t *Takeover) warnFields() {
 			t.Log.Info("warm start: embedding space is no longer used; its rows stay until they expire", "space", s)
 		}
 	}
+	if added := without(t.Parts.Spec.Dense, t.oldSpec.Dense); len(added) > 0 {
+		t.Log.Info("warm start: new dense features", "features", added)
+	}
+	if gone := without(t.oldSpec.Dense, t.Parts.Spec.Dense); len(gone) > 0 {
+		t.Log.Info("warm start: dense features are no longer used; their weights are left behind", "features", gone)
+	}
+}
+
+// without returns the names that are not among the others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
