@@ -56,14 +56,26 @@ func (t *Takeover) Rows() (*Rows, error) {
 		return nil, err
 	}
 	t.State.Decay = timeline
+	days := t.dayShift()
 	return &Rows{
-		Same: keepState && !renew && values.Fresh == 0 && before == t.Parts.Layout,
+		Same: keepState && !renew && values.Fresh == 0 && before == t.Parts.Layout && days == 0,
 		Conversion: warmstart.Conversion{
 			From: before, To: t.Parts.Layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(t.Job.Seed, jobparts.InitRounding),
 			Refresh: t.Parts.Rows.Init, Parts: t.Parts.Rows.Parts(), OldParts: oldRows.Parts(),
 			Clocks: decay.NewHandover(earlier, t.State.Decay, t.Saved.Step, renew || !keepState && decay.RatesOf(t.Parts.Rows).By != nil),
+			Days:   days,
 		},
 	}, nil
+}
+
+// dayShift is how many days are added to when rows were seen last. Where this job counts days by date, and the earlier model
+// counted runs, the last of these is taken for the day before.
+func (t *Takeover) dayShift() int64 {
+	if !t.Job.Dated || t.Saved.DayFromDate {
+		return 0
+	}
+	t.Log.Info("warm start: the earlier model has no date, so the rows that it has trained count as those of the day before, and those of each run before it as a day older")
+	return int64(t.Day) - int64(t.Saved.Day) - 1
 }
 
 // keepsRowState decides whether rows keep the state of their optimizer, and says so if not.

@@ -22,6 +22,7 @@ type Takeover struct {
 	Model *model.Model
 	State *engine.State
 	Log   *slog.Logger
+	Day   uint32 // of the run
 
 	Saved   *modeldir.Model // the earlier model, as the next ones
 	earlier *configs.Job
