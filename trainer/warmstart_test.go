@@ -247,7 +247,7 @@ func TestRowsAgeFromRunsToDates(t *testing.T) {
 			first := run("1000", "", false, slices.DeleteFunc(slices.Clone(set), func(s string) bool { return strings.Contains(s, "value_format") })...)
 			second := run("100", first.Saved.Dir, false, set...)
 			third := run("10", second.Saved.Dir, true, append(slices.Clone(set), "sparse_table.expiry.unseen_days=2")...)
-			fourth := run("1", third.Saved.Dir, false, set...)
+			fourth := run("1", third.Saved.Dir, false, append(slices.Clone(set), "sparse_table.show_decay=1")...)
 			layout, before := third.Table.Layout(), tableRows(t, second.Table)
 			days := map[uint32]int{}
 			for key, row := range tableRows(t, third.Table) {
@@ -313,6 +313,10 @@ func TestRowsAgeByTheDate(t *testing.T) {
 		if st := layout.Stats(row); third.Saved.Day-st.LastSeen > 2 {
 			t.Errorf("row %x was last seen %d days ago", key, third.Saved.Day-st.LastSeen)
 		}
+	}
+	j := job(t, "lr", append(aging, "training.warm_start="+first.Saved.Dir)...)
+	if _, err := Train(t.Context(), j, quiet); err == nil || !strings.Contains(err.Error(), "date") {
+		t.Errorf("an undated job after a dated one: %v", err)
 	}
 }
 

@@ -23,6 +23,9 @@ func (m *Model) Day() (uint32, error) {
 		}
 		return uint32(day), nil
 	case p != nil:
+		if p.DayFromDate && m.agesRows() {
+			return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model is of %s, but this job has no date, so show_decay and expiry would be wrong; give it one (--date, or {{date}} in a path)", dayText(p.Day))
+		}
 		return p.Day + 1, nil
 	default:
 		return 1, nil
@@ -34,6 +37,11 @@ const secondsPerDay = 24 * 60 * 60
 // dayText is the date of a day that is counted from 1970.
 func dayText(day uint32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
+}
+
+func (m *Model) agesRows() bool {
+	t := m.Job.SparseTable
+	return t.ShowDecay != 1 || t.Expiry.UnseenDays > 0 || t.Expiry.MinShow > 0
 }
 
 // daysBetween is the number of days from the night a to the night b.

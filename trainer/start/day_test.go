@@ -30,7 +30,7 @@ func TestDay(t *testing.T) {
 		{"a night before", true, -1, dated, 0, "which is after this job's date"},
 		{"before 1970", true, -date, nil, 0, "it must be after 1970-01-01"},
 		{"a date at last", true, 0, counted, date, ""},
-		{"a date no more", false, 0, dated, date + 1, ""},
+		{"a date no more", false, 0, dated, 0, "this job has no date"},
 	} {
 		job := &configs.Job{Dated: c.dated, Date: time.Unix(int64(date+c.after)*secondsPerDay, 0).UTC()}
 		m := Model{Options: Options{Job: job}, Previous: c.previous}
@@ -38,6 +38,10 @@ func TestDay(t *testing.T) {
 		if got != c.want || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: day %d, %v; want %d, %q", c.name, got, err, c.want, c.fault)
 		}
+	}
+	rowsDoNotAge := Model{Options: Options{Job: &configs.Job{SparseTable: configs.SparseTable{ShowDecay: 1}}}, Previous: dated}
+	if got, err := rowsDoNotAge.Day(); got != date+1 || err != nil {
+		t.Errorf("a date no more, where rows do not age: day %d, %v", got, err)
 	}
 }
 
