@@ -42,6 +42,7 @@ func (r *run) takeRows(ctx context.Context, t *takeover.Takeover) error {
 	if err != nil {
 		return err
 	}
+	r.table.converted = !rows.Same
 	if rows.Same && r.job.SparseTable.Kind == sparsetable.KindSSD && t.Earlier().SparseTable.Kind == sparsetable.KindSSD {
 		err := r.cloneRows(ctx)
 		if !errors.Is(err, sparsetable.ErrNotCloneable) {
