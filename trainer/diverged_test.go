@@ -132,3 +132,14 @@ output: {model_dir: %[1]s/model}
 		t.Errorf("%v", err)
 	}
 }
+
+// TestClassesOfAnEpochThatWasCutShort: training data are of one class only if all of them are, and not where the last epoch ended at
+// its first example.
+func TestClassesOfAnEpochThatWasCutShort(t *testing.T) {
+	for label, warned := range map[float64]bool{0: false, 1: true} { // of the second row
+		j := biasJob(t, "lr", [][2]float64{{1, 1}, {label, 1}}, "training.max_examples=3", "training.epochs=2")
+		if w := strings.Join(train(t, j).Warnings, "\n"); strings.Contains(w, "all training examples are positive") != warned {
+			t.Errorf("labels 1 and %g: %s", label, w)
+		}
+	}
+}

@@ -359,5 +359,5 @@ func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	}
 	*data.of(r.state.OfEpoch(epoch)) = &measured
 	r.log.Info("evaluated", "on", data.name, "epoch", epoch, "examples", measured.Examples, "log_loss", metrics.Rounded(measured.LogLoss), "auc", metrics.Rounded(measured.AUC))
-	return r.reports.Evaluation(data.kind, epoch, r.state.Engine.Step, measured)
+	return r.reports.Metrics(data.kind, epoch, r.state.Engine.Step, r.state.Examples, measured)
 }

@@ -58,7 +58,7 @@ func (s *snapshots) image() (*image, error) {
 	r := s.run
 	im := &image{done: make(chan struct{}), epoch: r.state.Epoch}
 	im.Record = runstate.Record{
-		Format: runstate.RecordFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day,
+		Format: runstate.RecordFormat, Version: r.opts.Version, Run: r.identity, Day: r.table.day, Converted: r.table.converted,
 		Step: r.state.Engine.Step, Seconds: r.elapsed(), Snapshots: s.summary, Resumed: r.resumed, Recoveries: r.recoveries,
 		Online: r.state.Online.Clone(), Reader: r.state.Reader, Best: r.state.Best,
 	}

@@ -79,7 +79,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	if err != nil || x == nil {
 		return false, err
 	}
-	r.table.day = x.Day
+	r.table.day, r.table.converted = x.Day, x.Converted
 	if err := r.openData(ctx); err != nil {
 		return false, err
 	}

@@ -338,3 +338,21 @@ func TestLatestMeanwhile(t *testing.T) {
 		t.Errorf("another run has committed: %v", err)
 	}
 }
+
+// TestNightMovedAway: where each night has a directory, rollback says from which model a night was made, and the next one
+// starts from that once the directory of the night is moved away.
+func TestNightMovedAway(t *testing.T) {
+	c, at := newChain(t, "AT/{{date}}")
+	c.starts("2026-11-20", "")
+	if _, _, err := modeldir.Rollback(at+"/2026-11-20", 0); err == nil || strings.Contains(err.Error(), "moved away") {
+		t.Error(err)
+	}
+	c.starts("2026-11-21", at+"/2026-11-20@1")
+	if _, _, err := modeldir.Rollback(at+"/2026-11-21", 0); err == nil || !strings.Contains(err.Error(), "that was made is "+at+"/2026-11-20@1: if "+at+"/2026-11-21 is moved away") {
+		t.Error(err)
+	}
+	if err := os.Rename(at+"/2026-11-21", at+"/bad"); err != nil {
+		t.Fatal(err)
+	}
+	c.starts("2026-11-22", at+"/2026-11-20@1")
+}

@@ -49,6 +49,9 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 		if line.Kind == "train" && line.AUC.Defined() && !(line.AUCError >= 0 && line.AUCError <= 0.5) {
 			t.Errorf("line %d: AUC %v, off by %v", lines, line.AUC, line.AUCError)
 		}
+		if want := min(64*line.Step, testjobs.TrainRows); line.Examples != want {
+			t.Errorf("line %d, of kind %s: after step %d %d examples are trained, want %d", lines, line.Kind, line.Step, line.Examples, want)
+		}
 	}
 	if lines < testjobs.TrainRows/64 {
 		t.Errorf("%d lines", lines)

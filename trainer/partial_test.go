@@ -348,3 +348,34 @@ func TestPartialRecoveryIsDisturbed(t *testing.T) {
 		}
 	}
 }
+
+// TestPartialRecoveryOfConvertedRows: rows of the model that a run began with do not take the place of lost ones where they had to be
+// converted, as where they have another width, or the state of another optimizer of the same size. The whole run goes back, and
+// makes the model of an undisturbed one.
+func TestPartialRecoveryOfConvertedRows(t *testing.T) {
+	first := partialJob(t, "data.limit=500")
+	train(t, first)
+	for name, set := range map[string][]string{
+		"another width":     {"model.embedding_dim=255"},
+		"another optimizer": {"optimizer.rows={kind: ftrl, learning_rate: 0.01}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := append(slices.Clip(set), "training.warm_start="+first.Output.ModelDir, "training.epochs=1", "recovery.max_lost_samples=1")
+			left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
+			want := outcome(t, left, train(t, left))
+			j := partialJob(t, set...)
+			for _, at := range []int{4, 3} { // the second run goes on from a snapshot
+				if !killedAt(t, j, at, true) {
+					t.Fatal("not killed")
+				}
+			}
+			lose(t, j, 1, "emptied")
+			s, said := trainAloud(t, j)
+			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "were converted") {
+				t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
+			}
+			got := outcome(t, j, s)
+			got.compare(t, &want)
+		})
+	}
+}

@@ -61,7 +61,7 @@ func (r *run) metricsLine(step, examples int64) error {
 	w, auc := r.state.Online.Line()
 	r.state.Recent = &w
 	r.opts.Status.Metrics(float64(w.LogLoss), float64(auc))
-	return r.reports.Training(r.state.Epoch, step, examples, w)
+	return r.reports.Metrics("train", r.state.Epoch, step, examples, w)
 }
 
 // epochMetrics ends an epoch and returns its metrics.

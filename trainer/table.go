@@ -16,6 +16,7 @@ type runTable struct {
 	dirs      []string // outside of the model directory; nil: there are none
 	base      uint64   // the snapshot that was cloned, until the run has one of its own; 0: none
 	day       uint32   // of the rows that the run trains
+	converted bool     // they began as rows of the earlier model that were converted
 	passLimit flow.Limit
 	passBytes flow.Gauge
 }

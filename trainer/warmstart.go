@@ -18,7 +18,7 @@ import (
 // starts with fresh values, one that was removed is dropped. Optimizer state is copied
 // if both use the same kind of optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
-	t := &takeover.Takeover{Job: r.job, Parts: &r.Parts, Model: r.model, State: &r.state.Engine, Log: r.log, Saved: r.models.Previous}
+	t := &takeover.Takeover{Job: r.job, Parts: &r.Parts, Model: r.model, State: &r.state.Engine, Log: r.log, Day: r.table.day, Saved: r.models.Previous}
 	if err := t.Begin(); err != nil {
 		return err
 	}
@@ -42,6 +42,7 @@ func (r *run) takeRows(ctx context.Context, t *takeover.Takeover) error {
 	if err != nil {
 		return err
 	}
+	r.table.converted = !rows.Same
 	if rows.Same && r.job.SparseTable.Kind == sparsetable.KindSSD && t.Earlier().SparseTable.Kind == sparsetable.KindSSD {
 		err := r.cloneRows(ctx)
 		if !errors.Is(err, sparsetable.ErrNotCloneable) {

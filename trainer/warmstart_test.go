@@ -229,6 +229,51 @@ func TestWarmStartBetweenCrossNetworks(t *testing.T) {
 	}
 }
 
+// TestRowsAgeFromRunsToDates: rows that runs without a date have trained are as many days old as runs ago, also once the job has a date and
+// when it has none any more, and keep all else.
+func TestRowsAgeFromRunsToDates(t *testing.T) {
+	for name, set := range map[string][]string{
+		"in memory": nil, "on SSD": onSSD(), "another format": {"sparse_table.value_format=bfloat16"}, "decay": {"optimizer.rows.weight_decay=0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const today = 20_000
+			run := func(limit, from string, dated bool, set ...string) *inference.Model {
+				j := job(t, "lr", append(set, "data.train=[LOG/train-0.tsv]", "data.shuffle_buffer=0", "data.limit="+limit, "data.columns[2].transform=[log1p]", "training.accept_diverged=true")...)
+				j.Dated, j.Date = dated, time.Unix(today*24*60*60, 0).UTC()
+				j.Training.WarmStart = from
+				train(t, j)
+				return load(t, j.Output.ModelDir)
+			}
+			first := run("1000", "", false, slices.DeleteFunc(slices.Clone(set), func(s string) bool { return strings.Contains(s, "value_format") })...)
+			second := run("100", first.Saved.Dir, false, set...)
+			third := run("10", second.Saved.Dir, true, append(slices.Clone(set), "sparse_table.expiry.unseen_days=2")...)
+			fourth := run("1", third.Saved.Dir, false, append(slices.Clone(set), "sparse_table.show_decay=1")...)
+			layout, before := third.Table.Layout(), tableRows(t, second.Table)
+			days := map[uint32]int{}
+			for key, row := range tableRows(t, third.Table) {
+				st := layout.Stats(row)
+				days[st.LastSeen]++
+				if st.LastSeen == today {
+					continue
+				}
+				same := slices.Clone(before[key])
+				old := layout.Stats(same)
+				old.LastSeen += today - 3
+				layout.SetStats(same, old)
+				if !sameWords(row, same) {
+					t.Fatalf("row %x is %v, was %v", key, row, before[key])
+				}
+			}
+			if len(days) != 3 || days[today] == 0 || days[today-1] == 0 || days[today-2] == 0 || days[today-1]+days[today-2]+days[today] != len(before) {
+				t.Errorf("rows by day: %v, want all %d", days, len(before))
+			}
+			if fourth.Saved.Day != today+1 {
+				t.Errorf("without a date the day is %d", fourth.Saved.Day)
+			}
+		})
+	}
+}
+
 // TestRowsAgeByTheDate: shows decay by day, and rows unseen for too long go.
 func TestRowsAgeByTheDate(t *testing.T) {
 	aging := []string{"sparse_table.show_decay=0.5", "sparse_table.expiry.unseen_days=2", "data.columns[2].transform=[log1p]"}

@@ -23,7 +23,7 @@ func warnings(r *run) []string {
 		out = append(out, fmt.Sprintf("the model is the result of only %s; for so few examples a smaller training.batch_size or more training.epochs will serve better", humanize.Count(steps, "optimizer step")))
 	}
 	if n := len(r.state.Epochs); n > 0 {
-		switch e := &r.state.Epochs[n-1].Online; {
+		switch e := &r.state.Epochs[0].Online; { // a later one may have been cut short
 		case e.Examples > 0 && e.Positives == 0:
 			out = append(out, "no training example is positive, so the model has learned nothing but that; check data.label")
 		case e.Examples > 0 && e.Positives == e.WeightSum:

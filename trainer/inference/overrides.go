@@ -48,7 +48,7 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 		}
 	}
 	jobparts.ColumnChanges(job, l.Job, func(column, what, before, now string) {
-		if what != "separator" { // other data may have another one
+		if !slices.Contains([]string{"separator", "weight_separator", "range[0]", "field"}, what) { // other data may have others
 			l.opts.Logger.Warn("a column is read in another way than the model was trained with; if that is not meant, its predictions are wrong", "column", column, "what", what, "trained", before, "now", now)
 		}
 	})

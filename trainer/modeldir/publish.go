@@ -112,7 +112,11 @@ func rollbackTarget(dir string, all []Generation, now, number int) (Generation, 
 			return g, nil
 		}
 	}
-	return Generation{}, fmt.Errorf("model directory %s: %w to go back to: it has no generation before %d; it has %s", dir, ErrNoModel, now, listed(all))
+	elsewhere := ""
+	if m := all[slices.IndexFunc(all, func(g Generation) bool { return g.Number == now })].Manifest; m.NightDir && m.StartedFrom.ModelDir != "" {
+		elsewhere = fmt.Sprintf("; the one from which that was made is %s: if %s is moved away, the next night starts from the latest night that is left", m.StartedFrom.Name(dir), dir)
+	}
+	return Generation{}, fmt.Errorf("model directory %s: %w to go back to: it has no generation before %d; it has %s%s", dir, ErrNoModel, now, listed(all), elsewhere)
 }
 
 // check reads the files of a generation, other than its rows, and looks for the snapshot

@@ -31,6 +31,9 @@ func (r *Run) origin(ctx context.Context, scratch string) (*origin, error) {
 	if r.Start == nil {
 		return &origin{name: "a new model"}, nil
 	}
+	if r.Record.Converted {
+		return nil, errConverted
+	}
 	from := &origin{name: r.Start.Name}
 	name := r.Start.Name
 	m, err := modeldir.Open(name)

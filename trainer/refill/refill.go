@@ -26,6 +26,10 @@ const dirName = "refill"
 // errNothingLeft says that no rows can go on where those that are lost go back.
 var errNothingLeft = errors.New("the table has no snapshot any more from which its other rows could go on")
 
+// errConverted says that rows of the model that a run began with are not such rows as it has, but of another width, say, or
+// with the state of another optimizer.
+var errConverted = errors.New("the job has another row layout, or row optimizer, or counts days in another way than that model")
+
 // Run is an interrupted run whose table has lost files.
 type Run struct {
 	Job    *configs.Job
@@ -68,6 +72,9 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	var gone *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &gone) {
 		return whole("the model that the run began with has lost files, too, and is not in output.remote", err)
+	}
+	if errors.Is(err, errConverted) {
+		return whole("rows of the model that the run began with were converted", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; the lost rows cannot go back to what they were: %w", r.Lost, err)

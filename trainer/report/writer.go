@@ -62,7 +62,7 @@ type Line struct {
 	Kind     string `json:"kind"` // train (online metrics since the line before), validation or eval
 	Epoch    int    `json:"epoch"`
 	Step     int64  `json:"step"`
-	Examples int64  `json:"trained_examples,omitempty"`
+	Examples int64  `json:"trained_examples"`
 	// LostSamples is the portion of lost samples so far, with partial recovery.
 	LostSamples float64 `json:"lost_samples,omitempty"`
 	metrics.Report
@@ -139,25 +139,16 @@ func (r *Writer) Sync() error {
 	return errors.Join(errs...)
 }
 
-// Training reports the online metrics since the line before.
-func (r *Writer) Training(epoch int, step, examples int64, rep metrics.Report) error {
-	return r.writeLine(Line{Kind: "train", Epoch: epoch, Step: step, Examples: examples, Report: rep})
-}
-
-// Evaluation reports an evaluation of the given kind.
-func (r *Writer) Evaluation(kind string, epoch int, step int64, rep metrics.Report) error {
-	return r.writeLine(Line{Kind: kind, Epoch: epoch, Step: step, Report: rep})
-}
-
-func (r *Writer) writeLine(line Line) error {
-	line.LostSamples = r.Lost
+// Metrics reports metrics of a kind after a step and so many examples.
+func (r *Writer) Metrics(kind string, epoch int, step, examples int64, rep metrics.Report) error {
+	line := Line{Kind: kind, Epoch: epoch, Step: step, Examples: examples, LostSamples: r.Lost, Report: rep}
 	if err := r.lines.Write(line); err != nil {
 		return err
 	}
 	if r.events == nil {
 		return nil
 	}
-	return r.events.Scalars(line.Step, line.Kind, line.Report)
+	return r.events.Scalars(step, kind, rep)
 }
 
 // Close flushes and closes; a second call does nothing.

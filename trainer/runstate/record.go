@@ -28,6 +28,9 @@ type Record struct {
 	Run     json.RawMessage `json:"run"` // Identity: what must be the same
 	Day     uint32          `json:"day"`
 
+	// Converted says that rows of the earlier model were converted, so that they cannot take the place of rows of this run.
+	Converted bool `json:"converted,omitempty"`
+
 	Step      int64               `json:"step"`
 	State     json.RawMessage     `json:"state"`            // without the two that follow
 	Online    Online              `json:"online"`           // of State

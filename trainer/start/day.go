@@ -9,25 +9,24 @@ import (
 
 // Day is the day that rows of this run are stamped with.
 func (m *Model) Day() (uint32, error) {
-	fromDate := m.Job.Dated
-	if p := m.Previous; p != nil && p.DayFromDate != fromDate && m.agesRows() {
-		return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model counted days %s, but this job counts them %s, so show_decay and expiry would be wrong; give both a date (--date, or {{date}} in a path) or neither",
-			dayOrigin(p.DayFromDate), dayOrigin(fromDate))
-	}
+	p := m.Previous
 	switch {
-	case fromDate:
+	case m.Job.Dated:
 		year, month, date := m.Job.Date.Date() // in its time zone
 		day := time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
 		if day < 1 || day > math.MaxUint32 {
 			return 0, errkind.Errorf(errkind.Usage, "the job's date is %s, but it must be after 1970-01-01", m.Job.Date.Format(time.DateOnly))
 		}
-		if p := m.Previous; p != nil && p.DayFromDate && uint32(day) < p.Day {
+		if p != nil && p.DayFromDate && uint32(day) < p.Day {
 			return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model is of %s, which is after this job's date, %s",
 				dayText(p.Day), m.Job.Date.Format(time.DateOnly))
 		}
 		return uint32(day), nil
-	case m.Previous != nil && !m.Previous.DayFromDate:
-		return m.Previous.Day + 1, nil
+	case p != nil:
+		if p.DayFromDate && m.agesRows() {
+			return 0, errkind.Errorf(errkind.Usage, "training.warm_start: the earlier model is of %s, but this job has no date, so show_decay and expiry would be wrong; give it one (--date, or {{date}} in a path)", dayText(p.Day))
+		}
+		return p.Day + 1, nil
 	default:
 		return 1, nil
 	}
@@ -43,13 +42,6 @@ func dayText(day uint32) string {
 func (m *Model) agesRows() bool {
 	t := m.Job.SparseTable
 	return t.ShowDecay != 1 || t.Expiry.UnseenDays > 0 || t.Expiry.MinShow > 0
-}
-
-func dayOrigin(fromDate bool) string {
-	if fromDate {
-		return "by date"
-	}
-	return "by runs (no date)"
 }
 
 // daysBetween is the number of days from the night a to the night b.

@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestDay: a job with a date counts days since 1970, one without a day after its model; both in one chain would age rows
-// wrongly, and so would a date before that of the model.
+// TestDay: a job with a date counts days since 1970, one without a day after its model; a date before that of the model
+// would age rows wrongly.
 func TestDay(t *testing.T) {
 	const date, without = 20_000, 7
 	dated := &modeldir.Model{Manifest: modeldir.Manifest{Day: date, DayFromDate: true}}
@@ -19,28 +19,29 @@ func TestDay(t *testing.T) {
 		name     string
 		dated    bool
 		after    int // days after date
-		decay    float64
 		previous *modeldir.Model
 		want     uint32
 		fault    string
 	}{
-		{"a first run", false, 0, 1, nil, 1, ""},
-		{"the next one", false, 0, 0.9, counted, without + 1, ""},
-		{"a first night", true, 0, 1, nil, date, ""},
-		{"a night later", true, 3, 0.9, dated, date + 3, ""},
-		{"a night before", true, -1, 1, dated, 0, "which is after this job's date"},
-		{"before 1970", true, -date, 1, nil, 0, "it must be after 1970-01-01"},
-		{"a date at last", true, 0, 0.9, counted, 0, "counted days by runs"},
-		{"rows that do not age", true, 0, 1, counted, date, ""},
-		{"a date no more", false, 0, 1, dated, 1, ""},
+		{"a first run", false, 0, nil, 1, ""},
+		{"the next one", false, 0, counted, without + 1, ""},
+		{"a first night", true, 0, nil, date, ""},
+		{"a night later", true, 3, dated, date + 3, ""},
+		{"a night before", true, -1, dated, 0, "which is after this job's date"},
+		{"before 1970", true, -date, nil, 0, "it must be after 1970-01-01"},
+		{"a date at last", true, 0, counted, date, ""},
+		{"a date no more", false, 0, dated, 0, "this job has no date"},
 	} {
 		job := &configs.Job{Dated: c.dated, Date: time.Unix(int64(date+c.after)*secondsPerDay, 0).UTC()}
-		job.SparseTable.ShowDecay = c.decay
 		m := Model{Options: Options{Job: job}, Previous: c.previous}
 		got, err := m.Day()
 		if got != c.want || (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: day %d, %v; want %d, %q", c.name, got, err, c.want, c.fault)
 		}
+	}
+	rowsDoNotAge := Model{Options: Options{Job: &configs.Job{SparseTable: configs.SparseTable{ShowDecay: 1}}}, Previous: dated}
+	if got, err := rowsDoNotAge.Day(); got != date+1 || err != nil {
+		t.Errorf("a date no more, where rows do not age: day %d, %v", got, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"aibox/trainer/densefile"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
+	"aibox/trainer/model"
 	"aibox/trainer/optim"
 	"aibox/trainer/tensorfile"
 	"aibox/trainer/warmstart"
@@ -70,7 +71,17 @@ func (t *Takeover) Dense() error {
 	if len(fresh) > 0 {
 		t.Log.Info("warm start: dense parameters that start fresh", "parameters", fresh)
 	}
+	if gone := without(paramNames(t.old), paramNames(t.Model)); len(gone) > 0 {
+		t.Log.Info("warm start: dense parameters of the earlier model are no longer used, and left behind", "parameters", gone)
+	}
 	return nil
+}
+
+func paramNames(m *model.Model) (names []string) {
+	for _, p := range m.Params() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // state copies the optimizer state of a parameter, and stores in began the step at which

@@ -38,7 +38,7 @@ func (t *Takeover) Rows() (*Rows, error) {
 	if before.Format != t.Parts.Layout.Format {
 		t.Log.Info("warm start: the values of rows are converted", "earlier", before.Format, "now", t.Parts.Layout.Format)
 	}
-	t.warnFields()
+	t.logFeatures()
 	t.rowSteps(keepState)
 	earlier, err := modeltable.RowDecay(t.Saved)
 	if err != nil {
@@ -56,14 +56,26 @@ func (t *Takeover) Rows() (*Rows, error) {
 		return nil, err
 	}
 	t.State.Decay = timeline
+	days := t.dayShift()
 	return &Rows{
-		Same: keepState && !renew && values.Fresh == 0 && before == t.Parts.Layout,
+		Same: keepState && !renew && values.Fresh == 0 && before == t.Parts.Layout && days == 0,
 		Conversion: warmstart.Conversion{
 			From: before, To: t.Parts.Layout, Take: values, KeepState: keepState, Rounding: sparsetable.NewRounding(t.Job.Seed, jobparts.InitRounding),
 			Refresh: t.Parts.Rows.Init, Parts: t.Parts.Rows.Parts(), OldParts: oldRows.Parts(),
 			Clocks: decay.NewHandover(earlier, t.State.Decay, t.Saved.Step, renew || !keepState && decay.RatesOf(t.Parts.Rows).By != nil),
+			Days:   days,
 		},
 	}, nil
+}
+
+// dayShift is how many days are added to when rows were seen last. Where this job counts days by date, and the earlier model
+// counted runs, the last of these is taken for the day before.
+func (t *Takeover) dayShift() int64 {
+	if !t.Job.Dated || t.Saved.DayFromDate {
+		return 0
+	}
+	t.Log.Info("warm start: the earlier model has no date, so the rows that it has trained count as those of the day before, and those of each run before it as a day older")
+	return int64(t.Day) - int64(t.Saved.Day) - 1
 }
 
 // keepsRowState decides whether rows keep the state of their optimizer, and says so if not.
@@ -105,8 +117,8 @@ func (t *Takeover) rowSteps(sameState bool) {
 	t.State.RowSteps.TakeOver(saved, has, t.Saved.Step)
 }
 
-// warnFields logs embedding spaces that only one of the two models has.
-func (t *Takeover) warnFields() {
+// logFeatures logs embedding spaces and dense features that only one of the two models has.
+func (t *Takeover) logFeatures() {
 	spaces := func(job *configs.Job) map[string]bool {
 		out := make(map[string]bool)
 		for _, c := range job.SparseColumns() {
@@ -125,4 +137,15 @@ func (t *Takeover) warnFields() {
 			t.Log.Info("warm start: embedding space is no longer used; its rows stay until they expire", "space", s)
 		}
 	}
+	if added := without(t.Parts.Spec.Dense, t.oldSpec.Dense); len(added) > 0 {
+		t.Log.Info("warm start: new dense features", "features", added)
+	}
+	if gone := without(t.oldSpec.Dense, t.Parts.Spec.Dense); len(gone) > 0 {
+		t.Log.Info("warm start: dense features are no longer used; their weights are left behind", "features", gone)
+	}
+}
+
+// without returns the names that are not among the others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

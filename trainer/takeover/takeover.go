@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"aibox/configs"
 	"aibox/reader"
@@ -21,6 +22,7 @@ type Takeover struct {
 	Model *model.Model
 	State *engine.State
 	Log   *slog.Logger
+	Day   uint32 // of the run
 
 	Saved   *modeldir.Model // the earlier model, as the next ones
 	earlier *configs.Job
@@ -77,7 +79,22 @@ func (t *Takeover) warnChanges() {
 	if earlier.Data.Label != t.Job.Data.Label {
 		warn("data.label", earlier.Data.Label, t.Job.Data.Label)
 	}
+	if before, now := &earlier.Data, &t.Job.Data; before.Format == now.Format {
+		if before.Quoting != now.Quoting {
+			warn("data.quoting", before.Quoting, now.Quoting)
+		}
+		if before, now := nulls(before), nulls(now); !slices.Equal(before, now) {
+			warn("data.null_values", before, now)
+		}
+	}
 	jobparts.ColumnChanges(earlier, t.Job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
+}
+
+// nulls are the texts that mean a missing value, beside the empty one, in order.
+func nulls(d *configs.Data) []string {
+	texts := slices.DeleteFunc(slices.Clone(d.NullValues), func(text string) bool { return text == "" })
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // warnNetwork logs where the network of a warm start computes something else with the earlier model's weights.

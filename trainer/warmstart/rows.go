@@ -24,6 +24,8 @@ type Conversion struct {
 
 	Parts, OldParts []optim.Part // of the optimizer's state in To and in From, if it is kept
 	Clocks          decay.Handover
+
+	Days int64 // that are added to when a row was seen last, as the earlier model counts days from another one
 }
 
 // Converter converts rows, one at a time.
@@ -41,7 +43,7 @@ func NewConverter(c Conversion) *Converter {
 	}
 }
 
-// unchanged reports whether rows stay as they are.
+// unchanged reports whether rows stay as they are, but for their days.
 func (c *Converter) unchanged() bool {
 	return c.KeepState && c.From == c.To && c.Take.Fresh == 0 && !c.Clocks.Renews()
 }
@@ -52,8 +54,23 @@ func (c *Converter) unchanged() bool {
 // the earlier row does not have begin as in a new row, with the state of one.
 func (c *Converter) Convert(key uint64, row []float32) []float32 {
 	if c.unchanged() {
-		return row
+		if c.Days == 0 {
+			return row
+		}
+		copy(c.buf, row)
+	} else {
+		c.convert(key, row)
 	}
+	st := c.From.Stats(row)
+	if c.Days != 0 {
+		st.LastSeen = uint32(max(1, int64(st.LastSeen)+c.Days))
+	}
+	c.To.SetStats(c.buf, st)
+	return c.buf
+}
+
+// convert makes all of a row but its statistics.
+func (c *Converter) convert(key uint64, row []float32) {
 	clear(c.buf)
 	c.Init(key, c.buf)
 	c.From.LoadValues(c.old, row)
@@ -75,8 +92,6 @@ func (c *Converter) Convert(key uint64, row []float32) []float32 {
 	if c.Clocks.Counts() {
 		*decay.ClockOf(state) = c.Clocks.Clock(clock, words)
 	}
-	c.To.SetStats(c.buf, c.From.Stats(row))
-	return c.buf
 }
 
 // copyState copies the state of the optimizer, part by part: of each value that is taken, or a
