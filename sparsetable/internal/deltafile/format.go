@@ -88,6 +88,13 @@ func fileOf(name string) uint64 {
 	return n
 }
 
+// IsName reports whether a delta file of a table may have this name.
+func IsName(table uint64, name string) bool {
+	rest, has := strings.CutPrefix(name, Prefix(table))
+	rest, ends := strings.CutSuffix(rest, Suffix)
+	return has && ends && rest != "" && strings.Trim(rest, "0123456789abcdef-") == ""
+}
+
 // SameInstant reports whether two files have rows of one instant, which a snapshot wrote into
 // several directories.
 func SameInstant(a, b string) bool {
