@@ -218,7 +218,7 @@ func (d *directory) fileLimit() int64 {
 	limit := min(max(live/filesPerLive, o.MinFileBytes), o.FileBytes)
 	if d.room.budget == 0 { // else what is kept for emptying a file is as large as files are
 		files := max(manyFiles/int64(len(d.set.dirs)), filesPerLive)
-		limit = max(limit, min(live/files, int64(maxOffset)*int64(d.set.unit)))
+		limit = max(limit, min(live/files, MaxFileBytes(d.set.unit)))
 	}
 	return limit
 }
