@@ -258,9 +258,6 @@ func (a *Appender) Put(key uint64, row []float32) {
 	a.rows++
 }
 
-// Rows returns the number of rows that were put.
-func (a *Appender) Rows() int { return a.rows }
-
 // Commit ends the bucket and returns its location. The bucket counts as live until it
 // is released. A bucket without rows is not stored; its location is 0.
 func (a *Appender) Commit() (Location, error) {
