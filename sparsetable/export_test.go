@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -130,6 +131,24 @@ func SetBulk(t Table, smallRows, arenaBytes int64, minBlock int) {
 	if minBlock > 0 {
 		b.minBlock = minBlock
 	}
+}
+
+// Hole is the longest part of a bucket file in a directory of a table of KindSSD that lies
+// between two buckets in use and is in none.
+func Hole(tab Table, dir int) (name string, from, to int64) {
+	t := tab.(*ssd)
+	unit := int64(t.files.Unit())
+	all := slices.Sorted(verify.Locations(t.index))
+	for i, next := range all[1:] {
+		l := all[i]
+		if d, _ := t.files.DirOf(l.File()); int(d) != dir || next.File() != l.File() {
+			continue
+		}
+		if end := l.Offset() + int64(l.Units()); (next.Offset()-end)*unit > to-from {
+			name, from, to = filepath.Base(t.files.Path(l.File())), end*unit, next.Offset()*unit
+		}
+	}
+	return name, from, to
 }
 
 // CheckIndex compares the bucket files' counts with the index.

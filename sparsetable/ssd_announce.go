@@ -169,7 +169,7 @@ func (t *ssd) ForgetAnnounced() {
 	defer t.door.Leave()
 	t.announcing.Lock()
 	defer t.announcing.Unlock()
-	t.changing <- struct{}{} // the prefetcher uses the keys only while it holds changing
+	t.changing.Lock() // the prefetcher uses the keys only while it holds changing
 	t.cache.Forget()
 	t.dropAnnounced()
 	t.changing.Release()

@@ -69,8 +69,8 @@ func (t *ssd) compactOne(ctx context.Context) (file uint32, err error) {
 	return c.File, err
 }
 
-// emptyFile appends the live buckets of a file to another file. In a damaged file,
-// those that the scan did not reach are read one by one, so that the error names
+// emptyFile appends the live buckets of a file to another file. In a file that is damaged, or on
+// a bad sector, those that the scan did not reach are read one by one, so that the error names
 // the slot of a damaged bucket, and damage outside live buckets is no error.
 func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	err := t.files.ScanFile(ctx, file, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
@@ -84,7 +84,7 @@ func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	switch {
 	case errors.Is(err, bucketfile.ErrUnknownFile):
 		return nil // it was deleted meanwhile
-	case errors.Is(err, bucketfile.ErrCorrupt):
+	case errors.Is(err, bucketfile.ErrCorrupt), errors.Is(err, bucketfile.ErrUnreadable):
 		t.opts.Logger.Warn("sparsetable: a bucket file is damaged; its live buckets are moved to another file", "error", err)
 		return t.emptyRest(ctx, file)
 	}
@@ -93,30 +93,34 @@ func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 
 // emptyRest moves the buckets that are still in a file, slot by slot.
 func (t *ssd) emptyRest(ctx context.Context, file uint32) error {
-	var list []uint32
 	for slot, end := uint32(0), false; !end; {
-		if err := ctx.Err(); err != nil {
-			return err
+		err := ctx.Err()
+		if err == nil {
+			t.rewrite.Lock()
+			slot, end, err = t.bucketsIn(file, slot, func(slot uint32, b *bucketfile.Bucket) error {
+				return t.moveBucket(bucketfile.Location(t.index.Location(slot)), b)
+			})
+			t.rewrite.Unlock()
 		}
-		list = list[:0]
-		t.rewrite.Lock()
-		n := t.index.Slots()
-		for left := sweepSlots; left > 0 && slot < n && len(list) < rewriteBatch; left-- {
-			if bucketfile.Location(t.index.Location(slot)).File() == file {
-				list = append(list, slot)
-			}
-			slot++
-		}
-		end = slot >= n
-		err := t.eachBucket(list, func(slot uint32, b *bucketfile.Bucket) error {
-			return t.moveBucket(bucketfile.Location(t.index.Location(slot)), b)
-		})
-		t.rewrite.Unlock()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bucketsIn reads the buckets in a file, of some slots from one on, and returns the slot to go on
+// with, and whether it has come to the last one. REQUIRES: rewrite is held.
+func (t *ssd) bucketsIn(file, slot uint32, fn func(slot uint32, b *bucketfile.Bucket) error) (next uint32, end bool, err error) {
+	var list []uint32
+	n := t.index.Slots()
+	for left := sweepSlots; left > 0 && slot < n && len(list) < rewriteBatch; left-- {
+		if bucketfile.Location(t.index.Location(slot)).File() == file {
+			list = append(list, slot)
+		}
+		slot++
+	}
+	return slot, slot >= n, t.eachBucket(list, fn)
 }
 
 // moveBucket appends a bucket as it is, with the dirty rows of its slot.

@@ -95,7 +95,7 @@ type faultyOp struct {
 
 func (op faultyOp) writes() bool {
 	switch op.kind {
-	case blocktest.Create, blocktest.Write, blocktest.Preallocate:
+	case blocktest.Create, blocktest.Write:
 		return true
 	}
 	return false

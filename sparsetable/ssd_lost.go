@@ -61,22 +61,44 @@ func (t *ssd) takeOutLost(ctx context.Context) error {
 
 // countStored counts the rows in buckets, which it reads. REQUIRES: rewrite is held.
 func (t *ssd) countStored(ctx context.Context) error {
-	rows := int64(0)
+	t.rewrite.stored = 0
 	for _, f := range t.files.LiveFiles() {
+		rows := int64(0)
 		err := t.files.ScanFile(ctx, f.File, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
-			if b.Slot < t.index.Slots() && bucketfile.Location(t.index.Location(b.Slot)) == loc {
+			if t.liesAt(b.Slot, loc) {
 				rows += int64(b.Len())
 			}
+			return nil
+		})
+		if errors.Is(err, bucketfile.ErrCorrupt) || errors.Is(err, bucketfile.ErrUnreadable) {
+			rows, err = t.countOneByOne(ctx, f.File)
+		}
+		if err != nil {
+			return err
+		}
+		t.rewrite.stored += rows
+	}
+	return nil
+}
+
+// countOneByOne counts the rows in a file of which a part is damaged or cannot be read. REQUIRES:
+// rewrite is held.
+func (t *ssd) countOneByOne(ctx context.Context, file uint32) (rows int64, err error) {
+	for slot, end := uint32(0), false; !end; {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		slot, end, err = t.bucketsIn(file, slot, func(_ uint32, b *bucketfile.Bucket) error {
+			rows += int64(b.Len())
 			return nil
 		})
 		if errors.Is(err, bucketfile.ErrCorrupt) {
 			t.opts.Logger.Warn("sparsetable: a bucket file that is left is damaged; the number of rows is not exact", "error", err)
 		} else if err != nil {
-			return err
+			return 0, err
 		}
 	}
-	t.rewrite.stored = rows
-	return nil
+	return rows, nil
 }
 
 // reportLost ends the opening of a table that has lost files. The next snapshot refers to

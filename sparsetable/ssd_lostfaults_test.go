@@ -23,6 +23,20 @@ type lossyDisks struct {
 	devices []*blocktest.Device
 }
 
+// newLossyDisks makes the directories, of which the options of l name each.
+func newLossyDisks(l *losing, dirs ...string) *lossyDisks {
+	l.opts.SSD.Dirs = dirs
+	d := &lossyDisks{fs: vfs.NewCrashableMem()}
+	for i, dir := range dirs {
+		l.must(d.fs.MkdirAll(dir, 0o755))
+		d.devices = append(d.devices, blocktest.New(blocktest.Options{Dir: dir, Seed: uint64(i)}))
+	}
+	root, err := d.fs.OpenDir("/")
+	l.must(err)
+	l.must(errors.Join(root.Sync(), root.Close()))
+	return d
+}
+
 // crashed is what a crash leaves of them.
 func (d *lossyDisks) crashed(seed uint64) *lossyDisks {
 	c := &lossyDisks{fs: d.fs.CrashClone(vfs.CrashCloneCfg{})}
@@ -46,15 +60,7 @@ func (d *lossyDisks) open(t *testing.T, o sparsetable.Options) (sparsetable.Tabl
 func TestSSDLoseFaults(t *testing.T) {
 	rng := testseed.Rand(t)
 	l := newLosing(t, rng, 3)
-	l.opts.SSD.Dirs = []string{"/a", "/b", "/c"}
-	base := &lossyDisks{fs: vfs.NewCrashableMem()}
-	for i, dir := range l.opts.SSD.Dirs {
-		l.must(base.fs.MkdirAll(dir, 0o755))
-		base.devices = append(base.devices, blocktest.New(blocktest.Options{Dir: dir, Seed: uint64(i)}))
-	}
-	root, err := base.fs.OpenDir("/")
-	l.must(err)
-	l.must(errors.Join(root.Sync(), root.Close()))
+	base := newLossyDisks(l, "/a", "/b", "/c")
 	tab, err := base.open(t, l.opts)
 	l.must(err)
 	l.train(tab, 0, 4000)

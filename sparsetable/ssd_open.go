@@ -327,7 +327,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	if b := t.opts.SSD.DirBudgetBytes; b > 0 {
 		// Neither so large that the reserve is a large part of the budget, nor very many.
-		o.FileBytes = max(min(max(128<<20, b/256), b/16)/4096*4096, int64(o.BufferBytes))
+		o.FileBytes = max(min(max(128<<20, b/256), b/16, bucketfile.MaxFileBytes(t.unit))/4096*4096, int64(o.BufferBytes))
 		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and dirty rows may be added
 	}
 	o.MinFileBytes = t.plan.MinFileBytes()

@@ -131,14 +131,14 @@ func (o *Options) validateSSD() error {
 	if len(s.Dirs) == 0 && o.Dir == "" {
 		fail("a table on SSD needs a directory")
 	}
-	known := make([]place, len(s.Dirs))
+	known := make([]tabledirs.Place, len(s.Dirs))
 	for i, d := range s.Dirs {
 		if d == "" {
 			fail("the name of directory %d is empty", i+1)
 			continue
 		}
-		known[i] = placeOf(d)
-		twin := slices.IndexFunc(known[:i], known[i].is)
+		known[i] = tabledirs.PlaceOf(d)
+		twin := slices.IndexFunc(known[:i], known[i].Is)
 		switch {
 		case twin < 0:
 		case s.Dirs[twin] == d:
@@ -196,38 +196,6 @@ func (o Options) CheckBudget() error {
 // depends on. REQUIRES: o has its defaults.
 func (o *Options) planned(l Layout, unit int) plan.Table {
 	return plan.Table{Layout: l, Unit: unit, Dirs: len(o.SSD.Dirs), Policy: o.SSD.CachePolicy, LookaheadPasses: o.SSD.LookaheadPasses}
-}
-
-// place identifies a directory, whatever name it was given by.
-type place struct {
-	path string      // absolute, without symbolic links; "": no directory was given
-	info os.FileInfo // nil where the directory does not exist
-}
-
-func (p place) is(q place) bool {
-	return q.path != "" && (p.path == q.path || p.info != nil && q.info != nil && os.SameFile(p.info, q.info))
-}
-
-// placeOf resolves the symbolic links in dir, as far as dir exists.
-func placeOf(dir string) place {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return place{path: filepath.Clean(dir)}
-	}
-	for there, rest := path, ""; ; there, rest = filepath.Dir(there), filepath.Join(filepath.Base(there), rest) {
-		if found, err := filepath.EvalSymlinks(there); err == nil {
-			path = filepath.Join(found, rest)
-			break
-		}
-		if there == filepath.Dir(there) {
-			break
-		}
-	}
-	p := place{path: path}
-	if info, err := os.Stat(path); err == nil {
-		p.info = info
-	}
-	return p
 }
 
 // KindIn is the kind of the table whose snapshots are in dirs: a table on SSD has its catalog, or

@@ -98,6 +98,10 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 		return nil, err
 	}
 	t.publish(ws)
+	if t.door.Closed() { // Close has not seen the set, and waits for this call
+		ws.Release()
+		return nil, ErrClosed
+	}
 	return &ws.WorkingSet, nil
 }
 

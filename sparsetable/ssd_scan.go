@@ -1,6 +1,7 @@
 package sparsetable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -89,19 +90,16 @@ func (s *scan) isSeen(slot uint32) bool {
 	return len(s.seen) > 0 && s.seen[slot/64]&(1<<(slot%64)) != 0
 }
 
-// files goes through the files. It ignores damage: if a live bucket is damaged, its
-// slot is left for rest, which returns the error.
+// files goes through the files. It ignores damage and bad sectors: the slots whose buckets it did
+// not reach are left for rest, which returns the errors of these.
 func (s *scan) files() error {
 	for _, f := range s.t.files.LiveFiles() {
 		if float64(f.LiveBytes) < minScanLive*float64(f.Bytes) {
 			continue
 		}
-		err := s.t.files.ScanFile(s.ctx, f.File, s.bucket)
-		if err != nil && !errors.Is(err, bucketfile.ErrUnknownFile) && !errors.Is(err, bucketfile.ErrCorrupt) {
+		_ = s.t.files.ScanFile(s.ctx, f.File, s.bucket)
+		if err := cmp.Or(s.stopped, s.ctx.Err()); err != nil {
 			return err
-		}
-		if s.stopped != nil {
-			return s.stopped
 		}
 	}
 	return nil

@@ -151,7 +151,5 @@ func (t snapshotted) GiveRoom() error {
 // PutCounters implements checkpoint.Table.
 func (t snapshotted) PutCounters(counters map[string]int64) {
 	life := t.lifetime()
-	for _, c := range lifeCounters {
-		counters[c.name] = *c.of(&life)
-	}
+	life.PutLife(counters)
 }

@@ -47,10 +47,13 @@ func (t *ssd) Stats() Stats {
 	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
 	st.ImportedBytes += t.spooled.Load()
 	st.CatalogWrittenBytes = t.catalog.WrittenBytes() + t.copies.WrittenBytes()
-	sumWritten(&st, t.layout)
+	st.SumWritten(t.layout)
 	st.DiskBytes, st.DiskNeededBytes, st.DiskLiveBytes = space.TotalBytes+space.OtherBytes, space.NeededBytes(), space.LiveBytes
 	st.SpaceAmplification = space.Amplification()
 	rowBytes := stored * int64(layout.EntryBytes(t.layout))
 	st.DiskPaddingBytes, st.RowSpaceAmplification = max(0, space.LiveBytes-rowBytes), contract.Ratio(space.TotalBytes, rowBytes)
 	return st
 }
+
+// lifetime returns the counters over the table's life.
+func (t *ssd) lifetime() Stats { return contract.Lifetime(t.opened.Counters, t.Stats(), t.layout) }

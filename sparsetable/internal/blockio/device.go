@@ -44,11 +44,9 @@ type Device interface {
 	OpenFile(name string) (File, error)
 	// Remove deletes a file. Open Files of it stay readable.
 	Remove(name string) error
-	// Rename gives a file another name, replacing a file of that name.
-	Rename(oldName, newName string) error
 	// List returns the names of all files, in any order.
 	List() ([]string, error)
-	// SyncDir makes creations, renames and removals durable.
+	// SyncDir makes creations and removals durable.
 	SyncDir() error
 	// Free returns the bytes that the file system has left for this process.
 	Free() (int64, error)
@@ -78,9 +76,6 @@ type File interface {
 	// WriteAt writes synchronously. It writes all of buf or returns an error; after an
 	// error it is unknown how much of buf the file has.
 	WriteAt(buf []byte, offset int64) (int, error)
-	// Preallocate reserves space up to size bytes, without changing the file's size. It
-	// returns no error if the file system cannot do that.
-	Preallocate(size int64) error
 	// Sync makes the file's bytes and its size durable. After an error nothing
 	// is known about bytes written since the last successful Sync, even if a
 	// later one succeeds: write them again elsewhere.

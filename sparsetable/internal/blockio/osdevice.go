@@ -70,13 +70,6 @@ func (d *osDevice) Remove(name string) error {
 	return os.Remove(d.path(name))
 }
 
-func (d *osDevice) Rename(oldName, newName string) error {
-	if err := diskfault.At("rename", d.path(newName)); err != nil {
-		return err
-	}
-	return os.Rename(d.path(oldName), d.path(newName))
-}
-
 func (d *osDevice) List() ([]string, error) {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {

@@ -1,7 +1,6 @@
 package blockio
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -145,26 +144,6 @@ func (f *osFile) WriteAt(buf []byte, offset int64) (int, error) {
 	f.dev.stats.writes.Add(1)
 	f.dev.stats.writeBytes.Add(uint64(n))
 	return n, nil
-}
-
-func (f *osFile) Preallocate(size int64) error {
-	if err := f.acquire(); err != nil {
-		return err
-	}
-	defer f.release()
-	if err := f.fault("preallocate"); err != nil {
-		return err
-	}
-	for {
-		err := unix.Fallocate(f.fd, unix.FALLOC_FL_KEEP_SIZE, 0, size)
-		switch {
-		case err == unix.EINTR:
-		case err == nil, errors.Is(err, unix.EOPNOTSUPP), err == unix.ENOSYS:
-			return nil
-		default:
-			return &os.PathError{Op: "preallocate", Path: f.dev.path(f.name), Err: err}
-		}
-	}
 }
 
 func (f *osFile) Sync() error {

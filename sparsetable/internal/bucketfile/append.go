@@ -218,7 +218,7 @@ func (d *directory) fileLimit() int64 {
 	limit := min(max(live/filesPerLive, o.MinFileBytes), o.FileBytes)
 	if d.room.budget == 0 { // else what is kept for emptying a file is as large as files are
 		files := max(manyFiles/int64(len(d.set.dirs)), filesPerLive)
-		limit = max(limit, min(live/files, int64(maxOffset)*int64(d.set.unit)))
+		limit = max(limit, min(live/files, MaxFileBytes(d.set.unit)))
 	}
 	return limit
 }
@@ -257,9 +257,6 @@ func (a *Appender) Put(key uint64, row []float32) {
 	copy(entry[keyBytes:], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(row))), 4*words))
 	a.rows++
 }
-
-// Rows returns the number of rows that were put.
-func (a *Appender) Rows() int { return a.rows }
 
 // Commit ends the bucket and returns its location. The bucket counts as live until it
 // is released. A bucket without rows is not stored; its location is 0.

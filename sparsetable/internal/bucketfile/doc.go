@@ -86,7 +86,9 @@
 // device, so all appends and flushes of that directory fail until the Set is opened
 // again from the last snapshot. An append that would exceed the directory's budget or
 // its free space returns ErrNoSpace before anything is written. Damaged data is reported
-// by a CorruptionError with file, offset and slot.
+// by a CorruptionError with file, offset and slot. Where a read fails that takes in several
+// buckets, each of them is read by itself, so that a bad sector costs no bucket but the one that
+// it is in.
 //
 // # Concurrency
 //

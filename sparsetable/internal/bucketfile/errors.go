@@ -13,6 +13,9 @@ var (
 	ErrNoSpace = errors.New("bucketfile: no space")
 	// ErrCorrupt is wrapped by every CorruptionError.
 	ErrCorrupt = errors.New("bucketfile: corrupt")
+	// ErrUnreadable is wrapped by the error of a ScanFile whose device has failed to read a part of the
+	// file. Buckets in other parts may be read one by one.
+	ErrUnreadable = errors.New("bucketfile: unreadable")
 	// ErrTooLarge is wrapped by the error of Begin for a bucket that is larger than
 	// MaxUnits or than the append buffer: the table must split the slot.
 	ErrTooLarge = errors.New("bucketfile: bucket too large")

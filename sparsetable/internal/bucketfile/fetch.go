@@ -311,19 +311,12 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	for len(dst)-from < atLeast {
 		q.restart()
 		q.ended = q.done.Wait(q.ended[:0], q.readsFor(atLeast-(len(dst)-from), q.pending-(len(dst)-from)))
+		q.readApart()
 		for _, read := range q.ended {
 			g := read.User.(*group)
 			for r := g.first; r != nil; r = r.next {
-				at, n := int(r.Location.Offset()*int64(q.set.unit)-read.Offset), r.Location.Units()*q.set.unit
-				err := read.ErrWithin(at + n) // a restored file may end within the read's last block
-				switch {
-				case r.Err != nil: // no buffer
-				case errors.Is(err, io.ErrUnexpectedEOF):
-					r.Err = g.file.corruptBucket(r.Location.Offset()*int64(q.set.unit), r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
-				case err != nil:
-					r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err)
-				default:
-					if r.decode(g.buf[at:][:n]); r.Err != nil && blockio.IsArriving(g.file.handle) {
+				if r.arrived(read, read.Err, read.Done()); r.Err == nil {
+					if r.decode(r.within(g)); r.Err != nil && blockio.IsArriving(g.file.handle) {
 						q.damaged = append(q.damaged, r)
 					}
 				}
@@ -337,6 +330,57 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	return dst
 }
 
+// within is the part of what was read that the bucket lies in.
+func (r *Request) within(g *group) []byte {
+	at := r.Location.Offset()*int64(r.file.set.unit) - g.read.Offset
+	return g.buf[at:][:r.Location.Units()*r.file.set.unit]
+}
+
+// arrived notes what is wrong with a read for the bucket, which has brought done bytes.
+func (r *Request) arrived(read *blockio.Read, err error, done int) {
+	unit := int64(r.file.set.unit)
+	from := r.Location.Offset() * unit
+	switch {
+	case r.Err != nil: // no buffer
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		if int64(done) < from+int64(r.Location.Units())*unit-read.Offset { // a restored file may end within the read's last block
+			r.Err = r.file.corruptBucket(from, r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
+		}
+	case err != nil:
+		r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err)
+	}
+}
+
+// readApart reads each bucket by itself of reads that took in several and failed: there may be a
+// bad sector in one of them, or between them.
+func (q *Queue) readApart() {
+	var all sync.WaitGroup
+	for _, read := range q.ended {
+		g := read.User.(*group)
+		if read.Err == nil || errors.Is(read.Err, io.ErrUnexpectedEOF) || g.first.next == nil || g.buf == nil {
+			continue
+		}
+		all.Go(func() {
+			defer panics.Exit("reading buckets one by one")
+			for r := g.first; r != nil; r = r.next {
+				r.readAlone(g)
+			}
+			read.Err = nil
+		})
+	}
+	all.Wait()
+}
+
+// readAlone reads the bucket into its part of the buffer.
+func (r *Request) readAlone(g *group) {
+	unit := int64(r.file.set.unit)
+	align := int64(r.file.dir.dev.Unit())
+	from := r.Location.Offset() * unit &^ (align - 1)
+	to := roundUp((r.Location.Offset()+int64(r.Location.Units()))*unit, align)
+	n, err := r.file.handle.ReadAt(g.buf[from-g.read.Offset:to-g.read.Offset], from)
+	r.arrived(&g.read, err, int(from-g.read.Offset)+n)
+}
+
 // maxRefetches bounds how often a damaged bucket of a file that is on its way from elsewhere is
 // brought and read again.
 const maxRefetches = 2
@@ -348,9 +392,7 @@ func (q *Queue) refetch() {
 	for _, r := range q.damaged {
 		group.Go(func() {
 			defer panics.Exit("bringing a damaged bucket again")
-			unit := int64(q.set.unit)
-			from := r.Location.Offset() * unit
-			r.refetch(r.group.buf[from-r.group.read.Offset:][:int64(r.Location.Units())*unit], from)
+			r.refetch(r.within(r.group), r.Location.Offset()*int64(q.set.unit))
 		})
 	}
 	group.Wait()

@@ -2,7 +2,6 @@ package bucketfile
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"aibox/sparsetable/internal/blockio"
@@ -194,16 +193,4 @@ func (s *Set) Keep(snapshot uint64) (release func(), ok bool) {
 			s.dropIfDeadLocked(f)
 		}
 	}, true
-}
-
-// Snapshots returns the snapshots that hold files, in ascending order.
-func (s *Set) Snapshots() []uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ids := make([]uint64, 0, len(s.mu.holds))
-	for id := range s.mu.holds {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }

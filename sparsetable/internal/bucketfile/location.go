@@ -14,6 +14,9 @@ const (
 	MaxUnits = 1<<unitsBits - 1
 )
 
+// MaxFileBytes is the size that a file of a table whose unit has that many bytes may have.
+func MaxFileBytes(unit int) int64 { return maxOffset * int64(unit) }
+
 // A Location says where a bucket lies. 0 stands for no bucket.
 type Location uint64
 

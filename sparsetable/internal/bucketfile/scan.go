@@ -71,7 +71,8 @@ const maxScanErrors = 16
 // location of the bucket's slot. The bucket is valid during the call. An error of fn ends
 // the scan and is returned. Damaged places are skipped, and the buckets after them are
 // still found; ScanFile returns the joined CorruptionErrors of the first 16 of these
-// places. A file that was truncated is scanned to its end.
+// places. A file that was truncated is scanned to its end. Where a read fails, it ends with an
+// error that wraps ErrUnreadable.
 func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *Bucket) error) error {
 	s.mu.Lock()
 	f := s.mu.files[id]
@@ -105,7 +106,7 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 		to := min(from+int64(len(buf)), roundUp(end, int64(f.dir.dev.Unit())))
 		n, err := f.handle.ReadAt(buf[:to-from], from)
 		if err != nil && err != io.EOF {
-			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
+			return fmt.Errorf("%w: scan %s: %w", ErrUnreadable, f.path(), err)
 		}
 		want := int(min(to, end) - at)
 		n = min(n-int(at-from), want)

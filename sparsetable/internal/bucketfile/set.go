@@ -121,7 +121,7 @@ func (o *Options) validate(states []State) error {
 	if o.BufferBytes < 2*fileHeaderBytes || o.BufferBytes%fileHeaderBytes != 0 {
 		fail("append buffers of %d bytes, want a multiple of %d, at least two", o.BufferBytes, fileHeaderBytes)
 	}
-	if limit := int64(maxOffset) * int64(o.UnitBytes); o.FileBytes < int64(o.BufferBytes) || o.FileBytes > limit {
+	if limit := MaxFileBytes(o.UnitBytes); o.FileBytes < int64(o.BufferBytes) || o.FileBytes > limit {
 		fail("files of %d bytes, want from a buffer's %d to %d", o.FileBytes, o.BufferBytes, limit)
 	}
 	if o.Buffers < 2 {

@@ -132,17 +132,6 @@ func (s *Set) AwaitDeletions() {
 	}
 }
 
-// BufferedBytes returns the memory of append buffers in use.
-func (s *Set) BufferedBytes() int64 {
-	var n int64
-	for _, d := range s.dirs {
-		d.mu.Lock()
-		n += int64(d.appends.buffers()) * int64(s.opts.BufferBytes)
-		d.mu.Unlock()
-	}
-	return n
-}
-
 // CheckLive compares the live bytes of every file with the locations to which an index
 // refers, and returns all differences. locations yields each location once. Nothing may
 // be appended or released meanwhile.

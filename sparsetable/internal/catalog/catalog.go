@@ -362,20 +362,6 @@ func (s *kept) bytes() int64 {
 	return 8*int64(cap(s.versions)) + int64(len(s.Record)) + 40*int64(len(s.Files)) + 256*int64(len(s.Deltas)) + 256
 }
 
-// DiskBytes is how many bytes the catalog takes on disk.
-func (c *Catalog) DiskBytes() (n int64, err error) {
-	c.mu.Lock()
-	defer c.unlock()
-	if err := c.usableLocked(); err != nil {
-		return 0, err
-	}
-	err = c.log.do(func() error {
-		n = int64(c.mu.db.Metrics().DiskSpaceUsage())
-		return nil
-	})
-	return n, err
-}
-
 // Close closes the catalog; a commit under way fails. Close does nothing if it was
 // called before. After ErrFailed it gives back the lock of the directory, and no more.
 func (c *Catalog) Close() error {

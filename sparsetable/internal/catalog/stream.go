@@ -95,12 +95,10 @@ type streamPage struct {
 	data []byte // nil: there is no further page
 }
 
-// ReadSnapshot begins to read a snapshot from a stream that has all its pages. The name is
-// used in errors. They are *CorruptionError unless reading itself failed.
-func ReadSnapshot(name string, from io.Reader) (*Stream, error) { return ReadNewer(nil, name, from) }
-
 // ReadNewer begins to read a snapshot from a stream that has the pages that changed after
-// an older snapshot, which has not been read yet; it is read together with this one.
+// an older snapshot, which has not been read yet; it is read together with this one. older is nil
+// if the stream has all pages. The name is used in errors. They are *CorruptionError unless reading
+// itself failed.
 func ReadNewer(older *Stream, name string, from io.Reader) (*Stream, error) {
 	s := &Stream{older: older, name: name, r: bufio.NewReaderSize(from, 1<<18), sum: crc32.New(castagnoli)}
 	magic, err := s.take(len(streamMagic))

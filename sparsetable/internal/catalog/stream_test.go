@@ -47,7 +47,7 @@ func TestStream(t *testing.T) {
 	}
 	pin.Release()
 	read := func(data []byte) (string, error) {
-		s, err := ReadSnapshot("it", bytes.NewReader(data))
+		s, err := ReadNewer(nil, "it", bytes.NewReader(data))
 		if err != nil {
 			return "", err
 		}
@@ -93,7 +93,7 @@ func TestStream(t *testing.T) {
 // asOldStream is a stream as earlier versions wrote it.
 func asOldStream(t *testing.T, data []byte) []byte {
 	t.Helper()
-	s, err := ReadSnapshot("it", bytes.NewReader(data))
+	s, err := ReadNewer(nil, "it", bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}

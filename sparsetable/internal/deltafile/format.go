@@ -77,7 +77,7 @@ func DirOf(name string) int {
 	return int(dir)
 }
 
-// fileOf is the number of a file that is part of its name; 0: it has another name.
+// fileOf is the number of a file that is part of its name; 0: it has a name that no file has.
 func fileOf(name string) uint64 {
 	instant, _ := split(name)
 	_, number, _ := strings.Cut(instant, "-")
@@ -86,6 +86,13 @@ func fileOf(name string) uint64 {
 		return 0
 	}
 	return n
+}
+
+// IsName reports whether a delta file of a table may have this name.
+func IsName(table uint64, name string) bool {
+	rest, has := strings.CutPrefix(name, Prefix(table))
+	rest, ends := strings.CutSuffix(rest, Suffix)
+	return has && ends && rest != "" && strings.Trim(rest, "0123456789abcdef-") == ""
 }
 
 // SameInstant reports whether two files have rows of one instant, which a snapshot wrote into
@@ -136,7 +143,7 @@ func Seal(b []byte, h Header) {
 }
 
 // decode checks a block and returns the number of its rows, or the reason why it is
-// damaged. If want.File is 0, the file's number is not compared; want.Rows is ignored.
+// damaged. want.Rows is ignored.
 func decode(b []byte, want Header, rowBytes int) (rows int, reason string) {
 	le := binary.LittleEndian
 	if len(b) < HeaderBytes || string(b[:4]) != magic {
@@ -145,7 +152,7 @@ func decode(b []byte, want Header, rowBytes int) (rows int, reason string) {
 	if got, want := crc32.Checksum(b[8:], castagnoli), le.Uint32(b[4:]); got != want {
 		return 0, fmt.Sprintf("checksum %08x, should be %08x", got, want)
 	}
-	if le.Uint64(b[8:]) != want.Table || want.File != 0 && le.Uint64(b[16:]) != want.File || le.Uint32(b[24:]) != want.Block || le.Uint32(b[32:]) != uint32(want.Kind) || le.Uint32(b[36:]) != want.Dir {
+	if le.Uint64(b[8:]) != want.Table || le.Uint64(b[16:]) != want.File || le.Uint32(b[24:]) != want.Block || le.Uint32(b[32:]) != uint32(want.Kind) || le.Uint32(b[36:]) != want.Dir {
 		return 0, "the block belongs to another table, file or place"
 	}
 	n := le.Uint32(b[28:])

@@ -21,7 +21,7 @@ type Reader struct {
 	path  string
 	part  Part
 	own   int    // how many blocks are of the pool of blocks
-	id    uint64 // of the file, as its name says; 0: as its first block says
+	id    uint64 // of the file, as its name says
 	dir   uint32 // of the file, as its name says
 	rows  int64  // delivered so far
 
@@ -174,9 +174,6 @@ func (r *Reader) next() (rows int, err error) {
 	rows, reason := decode(b, Header{Table: r.store.Table, File: r.id, Block: number, Kind: r.part.Kind, Dir: r.dir}, r.store.RowBytes)
 	if reason != "" {
 		return 0, r.Corrupt(r.at, "%s", reason)
-	}
-	if r.id == 0 {
-		r.id = binary.LittleEndian.Uint64(b[16:])
 	}
 	x.on = false
 	r.block, r.last = b, i

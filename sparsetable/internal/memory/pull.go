@@ -46,6 +46,9 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	if err == nil {
 		err = t.publish(ctx, ws, refs)
 	}
+	if err == nil && t.door.Closed() { // Close has not seen the set, and waits for this call
+		err = contract.ErrClosed
+	}
 	if err != nil {
 		t.release(ws, refs)
 		return nil, err

@@ -120,9 +120,6 @@ func (o Options) WindowBytes() int64 {
 	return o.MaxBytes / WindowShare
 }
 
-// FitRows is how many rows a cache of o holds.
-func (o Options) FitRows() int64 { return o.FitRowsIn(o.MaxBytes) }
-
 // FitRowsIn is how many rows a cache of o holds once SetMaxBytes has given it fewer
 // bytes, and 0 where SetMaxBytes refuses so few. Slabs keep the size that they were
 // made with, and the directory is counted at the size to which it may have grown

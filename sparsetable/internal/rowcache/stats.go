@@ -48,10 +48,3 @@ func (c *Cache) Stats() Stats {
 	s.LookaheadPasses = c.reachLocked()
 	return s
 }
-
-// Bytes is how much memory the cache takes, with everything that belongs to it.
-func (c *Cache) Bytes() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.bytes
-}

@@ -245,15 +245,6 @@ func (c *Cache) Drop(refs []uint32) (dropped int) {
 	return dropped
 }
 
-// Keep ends what Victims began: the rows of refs stay and are no longer Taken.
-func (c *Cache) Keep(refs []uint32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, ref := range refs {
-		c.untake(c.meta(ref))
-	}
-}
-
 func (c *Cache) untake(m *meta) {
 	if m.state&uint32(Taken) == 0 {
 		panic("rowcache: the row was not handed out by Victims")

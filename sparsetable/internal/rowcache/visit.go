@@ -121,12 +121,3 @@ func (c *Cache) Row(ref uint32) []float32 {
 	defer c.mu.Unlock()
 	return c.row(ref)
 }
-
-// Look returns what is known of ref, which must be pinned or taken.
-func (c *Cache) Look(ref uint32) Entry {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var e Entry
-	c.visit(ref, c.meta(ref), func(x Entry) Change { e = x; return Change{} })
-	return e
-}

@@ -35,23 +35,6 @@ func (x *Index) BeginCapture() *Capture {
 // Capturing reports whether a capture is running.
 func (x *Index) Capturing() bool { return x.capture != nil }
 
-// DirtyPages is the number of pages changed since the last capture, those of a
-// running one not included.
-func (x *Index) DirtyPages() int { return x.dirty.count() }
-
-// MarkAllDirty marks all pages, so that the next capture has all of them.
-func (x *Index) MarkAllDirty() {
-	for p := range x.Pages() {
-		x.touch(p)
-	}
-}
-
-// Slots is the number of slots when the capture began.
-func (c *Capture) Slots() uint32 { return c.slots }
-
-// Left is the number of pages not yet taken.
-func (c *Capture) Left() int { return c.left }
-
 // Next takes the next page, in ascending order, and appends it encoded to dst.
 // ok is false when all pages have been taken.
 func (c *Capture) Next(dst []byte) (page uint32, data []byte, ok bool) {

@@ -103,8 +103,8 @@
 //
 // # Concurrency
 //
-// An Index has no lock. Methods that only read (Slot, Route, Lookup, Location,
-// MayContain, FilterUnknown, NextSplit, NextMerge, ShouldSplit, EncodePage, Stats and
+// An Index has no lock. Methods that only read (Slot, Lookup, Location,
+// MayContain, FilterUnknown, NextSplit, NextMerge, ShouldSplit, Stats and
 // the sizes), and the methods for marks, may run at the same time; no other method
 // may run at the same time as any method. The caller is meant to hold a sync.RWMutex
 // for a batch of keys: a lookup takes tens of nanoseconds, and a lock for each of

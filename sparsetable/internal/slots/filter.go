@@ -73,15 +73,6 @@ func (x *Index) MayContain(slot uint32, hash uint64) bool {
 	return x.filter.bytes == 0 || x.filter.has(x.filterOf(slot), mix(hash)) != 0
 }
 
-// Add makes MayContain(slot, hash) true.
-func (x *Index) Add(slot uint32, hash uint64) {
-	if x.filter.bytes == 0 {
-		return
-	}
-	x.touch(slot >> x.pageShift)
-	x.filter.set(x.filterOf(slot), mix(hash))
-}
-
 // ResetFilter removes all keys from the filter of slot.
 func (x *Index) ResetFilter(slot uint32) { x.SetFilter(slot, nil) }
 

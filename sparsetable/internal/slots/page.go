@@ -38,12 +38,8 @@ func (x *Index) MaxPageBytes() int {
 	return pageHeaderBytes + x.PageSlots()*(slotBytes+x.filter.bytes) + pageFooterBytes
 }
 
-// EncodePage appends page to dst, in the format of the package's documentation.
-func (x *Index) EncodePage(page uint32, dst []byte) []byte {
-	return x.encodePage(page, x.n, dst)
-}
-
-// encodePage encodes page as if there were only n slots.
+// encodePage appends page to dst, in the format of the package's documentation, as if there were
+// only n slots.
 func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 	first := page << x.pageShift
 	if first >= n {
@@ -65,7 +61,7 @@ func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// DecodePage sets the slots of page from the bytes that EncodePage made, without
+// DecodePage sets the slots of page from the bytes that encodePage made, without
 // marking the page dirty; Restore must have made exactly the slots that existed then.
 // Filters that are larger or smaller than those of the index by a power of two are
 // converted; filters of any other shape are taken as unknown. The error is a

@@ -38,15 +38,6 @@ func route(hash uint64, n, mask uint32) uint32 {
 	return s
 }
 
-// Route sets slots[i] to the slot of hashes[i]; slots is at least as long.
-func (x *Index) Route(hashes []uint64, slots []uint32) {
-	slots = slots[:len(hashes)]
-	n, mask := x.n, x.mask
-	for i, h := range hashes {
-		slots[i] = route(h, n, mask)
-	}
-}
-
 // NextSplit returns the slot that is split next, and the new slot that takes some of
 // its keys.
 func (x *Index) NextSplit() (from, to uint32) {

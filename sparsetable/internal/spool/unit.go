@@ -64,9 +64,6 @@ func (s *Spool) Part(id uint64, u *Unit) Place {
 	return Place{ID: id, Free: s.place.Free, Shift: u.top, Common: u.common, Groups: int(min(bytes/groupBytes+1, Groups))}
 }
 
-// Blocks is how many blocks the unit has.
-func (u *Unit) Blocks() int { return len(u.blocks) }
-
 // local numbers the slots of a unit without gaps.
 func (u *Unit) local(slot uint32) uint32 {
 	return slot>>u.top<<u.free | slot&(1<<u.free-1)

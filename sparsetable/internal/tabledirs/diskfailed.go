@@ -14,27 +14,36 @@ import (
 	"aibox/internal/diskfault"
 )
 
+// diskErrors are what file systems, and the kernel's block devices, say of a disk that is broken or
+// away. A direct read of a bad sector fails with ENODATA, where one through the page cache says EIO.
+var diskErrors = []error{
+	unix.EIO, unix.ENXIO, unix.ENODEV, unix.EBADMSG, unix.EUCLEAN, unix.ESTALE, unix.ENOTCONN,
+	unix.ENODATA, unix.ENOLINK, unix.EREMOTEIO, unix.EILSEQ,
+}
+
 // DiskFailed reports whether an error is one that a disk causes that is broken or away, and not
 // one that goes away when somebody frees space, or gives a permission.
 func DiskFailed(err error) bool {
-	return slices.ContainsFunc([]error{
-		unix.EIO, unix.ENXIO, unix.ENODEV, unix.EREMOTEIO, unix.EBADMSG, unix.EUCLEAN, unix.ESTALE, unix.ENOTCONN,
-	}, func(target error) bool { return errors.Is(err, target) })
+	var at *fs.PathError
+	if errors.As(err, &at) && errors.Is(at, unix.ETIMEDOUT) { // without a path it is one of a network
+		return true
+	}
+	return slices.ContainsFunc(diskErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
 // FailedDir is the one of the directories whose disk has caused an error; "": none has, or it
 // is not known which.
-func FailedDir(err error, dirs []string) string {
+func FailedDir(err error, dirs []string) (failed string) {
 	var at *fs.PathError
 	if !DiskFailed(err) || !errors.As(err, &at) {
 		return ""
 	}
-	for _, dir := range dirs {
-		if at.Path == dir || strings.HasPrefix(at.Path, filepath.Clean(dir)+"/") {
-			return dir
+	for _, dir := range dirs { // one may lie in another
+		if len(dir) > len(failed) && (at.Path == dir || strings.HasPrefix(at.Path, filepath.Clean(dir)+"/")) {
+			failed = dir
 		}
 	}
-	return ""
+	return failed
 }
 
 const unreadableSuffix = ".unreadable"

@@ -187,6 +187,9 @@ func RestoreIndex(ctx context.Context, d *tabledirs.Set, indexes ...[]string) (i
 	for _, names := range indexes {
 		s, closeAll, err := openIndex(names)
 		defer closeAll()
+		if err == nil {
+			err = checkNames(s, names[len(names)-1])
+		}
 		if err != nil {
 			return nil, apierr.Of(err)
 		}
@@ -202,6 +205,21 @@ func RestoreIndex(ctx context.Context, d *tabledirs.Set, indexes ...[]string) (i
 	}
 	infos, err = newCatalog(ctx, d, format, list)
 	return infos, apierr.Of(err)
+}
+
+// checkNames fails where a snapshot that comes from elsewhere, in an index of that name, names files
+// that are not delta files of its table: they would be deleted with it.
+func checkNames(s *catalog.Stream, index string) error {
+	table, err := tabledirs.TableNumber(s.Format)
+	if err != nil {
+		return err
+	}
+	for _, d := range s.Snapshot.Deltas {
+		if !deltafile.IsName(table, d.Name) {
+			return &contract.CorruptionError{File: index, Offset: -1, Reason: fmt.Sprintf("%q is no name of a delta file of the table", d.Name)}
+		}
+	}
+	return nil
 }
 
 func openIndex(names []string) (s *catalog.Stream, closeAll func(), err error) {

@@ -149,24 +149,6 @@ func (d *Device) Remove(name string) error {
 	return nil
 }
 
-// Rename implements blockio.Device.
-func (d *Device) Rename(oldName, newName string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f := d.checkLocked(Op{Kind: Rename, Name: oldName}); f.Err != nil {
-		return d.pathError("rename", oldName, f.Err)
-	}
-	n := d.mu.names[oldName]
-	if n == nil {
-		return d.pathError("rename", oldName, os.ErrNotExist)
-	}
-	d.changeLocked(func(names map[string]*inode) {
-		delete(names, oldName)
-		names[newName] = n
-	})
-	return nil
-}
-
 // List implements blockio.Device.
 func (d *Device) List() ([]string, error) {
 	d.mu.Lock()

@@ -16,17 +16,15 @@ const (
 	Open
 	Read // by Submit or ReadAt
 	Write
-	Preallocate
 	Sync
 	Size
 	Remove
-	Rename
 	List
 	SyncDir
 	Free
 )
 
-var kindNames = [...]string{"create", "open", "read", "write", "preallocate", "sync", "size", "remove", "rename", "list", "syncdir", "free"}
+var kindNames = [...]string{"create", "open", "read", "write", "sync", "size", "remove", "list", "syncdir", "free"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

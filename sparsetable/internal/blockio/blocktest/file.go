@@ -94,17 +94,6 @@ func (f *file) WriteAt(buf []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// Preallocate implements blockio.File. It reserves nothing: a file's size is
-// what it occupies.
-func (f *file) Preallocate(size int64) error {
-	f.dev.mu.Lock()
-	defer f.dev.mu.Unlock()
-	if fault := f.checkLocked(Op{Kind: Preallocate, Bytes: int(size)}); fault.Err != nil {
-		return f.dev.pathError("preallocate", f.name, fault.Err)
-	}
-	return nil
-}
-
 // Sync implements blockio.File.
 func (f *file) Sync() error {
 	f.dev.mu.Lock()

@@ -1,9 +1,6 @@
-package sparsetable
+package contract
 
-import (
-	"aibox/sparsetable/internal/contract"
-	"aibox/sparsetable/internal/layout"
-)
+import "aibox/sparsetable/internal/layout"
 
 // lifeCounters are the counters that a table keeps over its whole life. Every
 // snapshot stores them, and a table that is opened with the snapshot continues from
@@ -43,21 +40,27 @@ var lifeCounters = []struct {
 	{"life_snapshot_bytes", func(s *Stats) *int64 { return &s.SnapshotBytes }},
 }
 
-// lifetime returns the counters over the table's life: the sums of those of the
-// snapshot that was opened and those since.
-func (t *ssd) lifetime() Stats {
-	now := t.Stats()
-	life := Stats{Kind: KindSSD}
+// Lifetime returns the counters over a table's life: the sums of those of the snapshot that was
+// opened and those since.
+func Lifetime(opened map[string]int64, now Stats, l layout.Layout) Stats {
+	life := Stats{Kind: now.Kind}
 	for _, c := range lifeCounters {
-		*c.of(&life) = t.opened.Counters[c.name] + *c.of(&now)
+		*c.of(&life) = opened[c.name] + *c.of(&now)
 	}
-	sumWritten(&life, t.layout)
+	life.SumWritten(l)
 	return life
 }
 
-// sumWritten sets the counters that are computed from the bytes written for each
+// PutLife adds the counters over a table's life, which s has, to those of a snapshot.
+func (s *Stats) PutLife(counters map[string]int64) {
+	for _, c := range lifeCounters {
+		counters[c.name] = *c.of(s)
+	}
+}
+
+// SumWritten sets the counters that are computed from the bytes written for each
 // purpose.
-func sumWritten(s *Stats, l Layout) {
+func (s *Stats) SumWritten(l layout.Layout) {
 	s.WrittenBytes = s.FlushedBytes + s.CompactedBytes + s.ImportedBytes + s.SnapshotBytes + s.CatalogWrittenBytes
-	s.WriteAmplification = contract.Ratio(s.WrittenBytes, s.UpdatedRows*int64(layout.EntryBytes(l)))
+	s.WriteAmplification = Ratio(s.WrittenBytes, s.UpdatedRows*int64(layout.EntryBytes(l)))
 }

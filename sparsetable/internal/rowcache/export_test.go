@@ -1,0 +1,31 @@
+package rowcache
+
+// What tests alone need of a cache.
+
+// Look returns what is known of ref, which must be pinned or taken.
+func (c *Cache) Look(ref uint32) Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var e Entry
+	c.visit(ref, c.meta(ref), func(x Entry) Change { e = x; return Change{} })
+	return e
+}
+
+// Keep ends what Victims began: the rows of refs stay and are no longer Taken.
+func (c *Cache) Keep(refs []uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ref := range refs {
+		c.untake(c.meta(ref))
+	}
+}
+
+// Bytes is how much memory the cache takes, with everything that belongs to it.
+func (c *Cache) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.bytes
+}
+
+// FitRows is how many rows a cache of o holds.
+func (o Options) FitRows() int64 { return o.FitRowsIn(o.MaxBytes) }

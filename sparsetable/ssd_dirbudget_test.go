@@ -1,0 +1,27 @@
+package sparsetable_test
+
+import (
+	"math"
+	"testing"
+
+	"aibox/sparsetable"
+)
+
+// TestSSDHugeDirBudget: a budget for a directory that is larger than any disk is one like others.
+func TestSSDHugeDirBudget(t *testing.T) {
+	for _, bytes := range []int64{1 << 44, 1 << 45, 1 << 50, 1 << 62, math.MaxInt64} {
+		o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: t.TempDir(), Layout: stressLayout, MemoryBytes: 8 << 20}
+		o.SSD.DirBudgetBytes = bytes
+		tab, err := sparsetable.Open(t.Context(), o)
+		if err != nil {
+			t.Errorf("%d bytes: %v", bytes, err)
+			continue
+		}
+		rows := map[uint64]float32{}
+		countRows(t, tab, rows, 0, 1000)
+		snapshotOf(t, tab, nil)
+		if err := tab.Close(); err != nil {
+			t.Errorf("%d bytes: %v", bytes, err)
+		}
+	}
+}
