@@ -102,12 +102,19 @@ func TestPartialRecoveryDoesNotPay(t *testing.T) {
 	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=auto", "recovery.max_lost_samples=1e-12")
 	killedAfterUpload(t, j, 6)
 	lose(t, j, 1, "emptied")
+	goesBackWhole(t, j, &want, "partial recovery does not pay")
+}
+
+// goesBackWhole trains a job that has lost a directory and must go back as a whole, to the outcome of
+// an undisturbed run, and say why.
+func goesBackWhole(t *testing.T, j *configs.Job, want *outcomeOf, why string) {
+	t.Helper()
 	s, said := trainAloud(t, j)
-	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "partial recovery does not pay") {
+	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, why) {
 		t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
 	}
 	got := outcome(t, j, s)
-	got.compare(t, &want)
+	got.compare(t, want)
 }
 
 // stoppedAfterUpload trains j and stops it after pass at, which saves and uploads a last
@@ -370,12 +377,7 @@ func TestPartialRecoveryOfConvertedRows(t *testing.T) {
 				}
 			}
 			lose(t, j, 1, "emptied")
-			s, said := trainAloud(t, j)
-			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "were converted") {
-				t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
-			}
-			got := outcome(t, j, s)
-			got.compare(t, &want)
+			goesBackWhole(t, j, &want, "were converted")
 		})
 	}
 }
