@@ -53,14 +53,15 @@ func (t *ssd) heedMachine(ctx context.Context) error {
 		grow = room / 2                           // others grow before the next look, too
 		loose = min(t.plan.SpareBytes, mostLoose) // the cache grows and shrinks by slabs
 	}
-	has := t.heldBytes()
-	if may := t.budgetBytes() - has; may <= grow+loose && (t.lacking.Load() == 0 || may >= grow/2) {
-		return nil
-	}
-	if !t.warned && t.opts.MemoryBytes-has-grow > room {
+	has, lacking := t.heldBytes(), t.lacking.Load()
+	may := t.budgetBytes() - has
+	if full := room < 0 || lacking > 0 && may <= loose; full && !t.warned && t.opts.MemoryBytes-has > room {
 		t.warned = true
 		t.opts.Logger.Warn("sparsetable: the process cannot have as much memory as the table may take, so the cache of the table stays smaller; let the process have more, or the table less",
 			"budget_bytes", t.opts.MemoryBytes, "held_bytes", has, "room_bytes", room)
+	}
+	if may <= grow+loose && (lacking == 0 || may >= grow/2) {
+		return nil
 	}
 	return t.limitTo(ctx, has+grow)
 }

@@ -103,6 +103,17 @@ func TestScarce(t *testing.T) {
 	}
 }
 
+// TestScarceButSmall: a small table says nothing of a budget that the machine does not have.
+func TestScarceButSmall(t *testing.T) {
+	m := openScarce(t, 10<<20)
+	if err := m.train(0, 15_000, 1500); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.log.String(); strings.Contains(got, "cannot have") || m.table.Stats().LackingBytes == 0 {
+		t.Errorf("%d bytes are lacking:\n%s", m.table.Stats().LackingBytes, got)
+	}
+}
+
 // TestScarcePull: a Pull of more rows than the machine has memory for says so, and how many fit.
 func TestScarcePull(t *testing.T) {
 	m := openScarce(t, 7<<20)
