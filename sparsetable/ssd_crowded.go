@@ -65,12 +65,16 @@ func (t *ssd) roomForSlots(n, missing int) (bool, error) {
 	return err == nil, err
 }
 
-// waitsForIndex is asked before a Pull. Where the table is crowded, it returns ErrCrowded to a
-// patient caller while other sets are pinned, and makes room for the index when there are none.
-// REQUIRES: changing is held.
-func (t *ssd) waitsForIndex(ctx context.Context, patient bool) error {
-	if !t.crowded.Load() {
-		return nil
+// waitsForRoom is asked before a Pull. Where the table is crowded, or pinned rows keep the cache from giving back memory
+// that the process lacks, it returns ErrCrowded to a patient caller while other sets are pinned, and makes the room when there
+// are none. REQUIRES: changing is held.
+func (t *ssd) waitsForRoom(ctx context.Context, creates, patient bool) error {
+	makeRoom := t.makeIndexRoom
+	if !creates || !t.crowded.Load() {
+		if !t.cramped() {
+			return nil
+		}
+		makeRoom = func() error { return t.reserve(0) }
 	}
 	if t.sets.number() > 0 {
 		if patient {
@@ -78,7 +82,7 @@ func (t *ssd) waitsForIndex(ctx context.Context, patient bool) error {
 		}
 		return nil
 	}
-	err := t.inSteps(ctx, t.makeIndexRoom)
+	err := t.inSteps(ctx, makeRoom)
 	if errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace) {
 		err = nil // it goes on with large buckets
 	}

@@ -87,10 +87,8 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 	if err := t.heedMachine(ctx); err != nil {
 		return nil, apierr.Of(err)
 	}
-	if mode == PullCreate {
-		if err := t.waitsForIndex(ctx, patient); err != nil {
-			return nil, apierr.Of(err)
-		}
+	if err := t.waitsForRoom(ctx, mode == PullCreate, patient); err != nil {
+		return nil, apierr.Of(err)
 	}
 	t.pull.divisible, t.pull.trained, t.pull.ahead = divisible, trained, ahead
 	ws, err := t.pullKeys(ctx, keys, mode)

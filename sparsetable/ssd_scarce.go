@@ -66,6 +66,16 @@ func (t *ssd) heedMachine(ctx context.Context) error {
 	return t.limitTo(ctx, has+grow)
 }
 
+// cramped reports whether the cache has not been able to give back what the process lacks. The spare bytes do
+// not count: it may take them while rows are pinned.
+func (t *ssd) cramped() bool {
+	if t.lacking.Load() == 0 {
+		return false
+	}
+	st := t.cache.Stats()
+	return st.Bytes > st.MaxBytes+min(t.plan.SpareBytes, mostLoose)
+}
+
 // heldBytes is what the table has of its budget, without copies of buckets that it may make. Buffers count as if they were used.
 func (t *ssd) heldBytes() int64 {
 	mapped, most := t.carried.Bytes()
@@ -92,7 +102,7 @@ func (t *ssd) limitTo(ctx context.Context, bytes int64) error {
 	}
 	err := t.reserveNow(ctx, 0)
 	if errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace) {
-		err = nil // the cache shrinks as rows are released
+		err = nil // the cache shrinks as rows are released, see waitsForRoom
 	}
 	return err
 }

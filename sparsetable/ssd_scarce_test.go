@@ -103,6 +103,61 @@ func TestScarce(t *testing.T) {
 	}
 }
 
+// TestScarceWhilePinned: where rows of several sets are pinned at any time, so that each part of the cache has some, a
+// patient caller is asked to release them all when memory has to be given back, and is not asked otherwise.
+func TestScarceWhilePinned(t *testing.T) {
+	const rows, size = 60_000, 1500
+	m := openScarce(t, 1<<40)
+	var sets []*sparsetable.WorkingSet
+	waited := 0
+	release := func(n int) {
+		for _, ws := range sets[:n] {
+			ws.Release()
+		}
+		sets = sets[n:]
+	}
+	defer func() { release(len(sets)) }()
+	rng := rand.New(rand.NewPCG(1, 2))
+	train := func(passes int) {
+		t.Helper()
+		for range passes {
+			keys := make([]uint64, 0, size)
+			for _, i := range rng.Perm(rows)[:size] {
+				keys = append(keys, spreadKey(i))
+			}
+			ws, err := m.table.Pull(t.Context(), keys, sparsetable.PullCreate|sparsetable.PullPatient)
+			if errors.Is(err, sparsetable.ErrCrowded) {
+				waited++
+				release(len(sets))
+				ws, err = m.table.Pull(t.Context(), keys, sparsetable.PullCreate)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range ws.Len() {
+				touchRow(outsideLayout, ws.Row(i))
+			}
+			if sets = append(sets, ws); len(sets) == 3 {
+				release(1)
+			}
+		}
+	}
+	train(150)
+	if before := m.table.Stats().MemoryBytes; waited > 0 || before < 9<<20 {
+		t.Fatalf("it takes %d bytes, and the caller was asked to wait %d times", before, waited)
+	}
+	m.bytes = 8 << 20
+	train(4)
+	if st := m.table.Stats(); st.MemoryBytes > m.bytes+512<<10 || waited == 0 {
+		t.Errorf("it takes %d bytes of %d; the caller was asked to wait %d times", st.MemoryBytes, m.bytes, waited)
+	}
+	was := waited
+	train(50)
+	if waited > was+5 {
+		t.Errorf("the caller was asked to wait %d times in 50 passes", waited-was)
+	}
+}
+
 // TestScarceButSmall: a small table says nothing of a budget that the machine does not have.
 func TestScarceButSmall(t *testing.T) {
 	m := openScarce(t, 10<<20)

@@ -81,9 +81,9 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		mode := p.mode
 		if mode == sparsetable.PullCreate {
 			mode |= sparsetable.PullAhead // stage EL+JL begins
-			if ended != p.begun {
-				mode |= sparsetable.PullPatient // those passes are released
-			}
+		}
+		if ended != p.begun {
+			mode |= sparsetable.PullPatient // those passes are released
 		}
 		if len(pass.Batches) > 1 {
 			mode |= sparsetable.PullDivisible

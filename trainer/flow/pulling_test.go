@@ -27,7 +27,7 @@ func (m *modesOf) Pull(_ context.Context, keys []uint64, mode sparsetable.PullMo
 
 // TestDivisiblePulls: the table is told of each Pull whether it may be divided: one of
 // several mini-batches may be, so that filters need not make way for it, and the last
-// mini-batch of an odd number may not.
+// mini-batch of an odd number may not. It is told, too, that it may ask to wait, where there are passes that will be released.
 func TestDivisiblePulls(t *testing.T) {
 	pass := &reader.Pass{}
 	for b := range 5 {
@@ -45,7 +45,7 @@ func TestDivisiblePulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	const divisible = sparsetable.PullLookup | sparsetable.PullDivisible
-	if want := []sparsetable.PullMode{divisible, divisible, divisible, sparsetable.PullLookup}; !slices.Equal(table.modes, want) {
+	if want := []sparsetable.PullMode{divisible, divisible, divisible | sparsetable.PullPatient, sparsetable.PullLookup | sparsetable.PullPatient}; !slices.Equal(table.modes, want) {
 		t.Errorf("Pulls of modes %d, want %d", table.modes, want)
 	}
 }

@@ -15,7 +15,7 @@ var (
 	// *BudgetError that wraps it where that is too small.
 	ErrMemory = errkind.New(errkind.Job, "sparsetable: memory is exhausted")
 	// ErrCrowded: a Pull with PullPatient has to wait until other working sets are released.
-	ErrCrowded = errkind.New(errkind.Internal, "sparsetable: pinned rows keep memory from the table's index")
+	ErrCrowded = errkind.New(errkind.Internal, "sparsetable: pinned rows keep memory from others that need it")
 	// ErrNoSnapshot: the directory holds no committed snapshot (or not that one).
 	ErrNoSnapshot = errkind.New(errkind.IO, "sparsetable: no such snapshot")
 	// ErrClosed: the table was closed.

@@ -21,9 +21,9 @@ const (
 	// row. The counts are not read then, so it may run while rows are being updated.
 	PullTrained PullMode = 1 << 5
 
-	// PullPatient is added to PullCreate by a caller that has other working sets, which will be
+	// PullPatient is added to a mode by a caller that has other working sets, which will be
 	// released whatever becomes of this Pull. A table on SSD that wants to be without pinned rows
-	// for a moment, because they keep memory from its index, then returns ErrCrowded; the caller
+	// for a moment, because they keep memory from its index or from the process, then returns ErrCrowded; the caller
 	// pulls again when a set was released.
 	PullPatient PullMode = 1 << 4
 
