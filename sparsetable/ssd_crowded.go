@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/slots"
 )
 
@@ -83,7 +82,7 @@ func (t *ssd) waitsForRoom(ctx context.Context, creates, patient bool) error {
 		return nil
 	}
 	err := t.inSteps(ctx, makeRoom)
-	if errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace) {
+	if cannotShrink(err) {
 		err = nil // it goes on with large buckets
 	}
 	t.wake() // slots can be split

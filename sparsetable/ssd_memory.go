@@ -13,6 +13,12 @@ import (
 // errNoVictims: no row can leave the cache, because all are pinned.
 var errNoVictims = errors.New("sparsetable: all rows in memory are pinned")
 
+// cannotShrink reports whether an error says that the cache could not become smaller: all rows that could leave it are pinned, or
+// there is no room on disk for dirty ones.
+func cannotShrink(err error) bool {
+	return errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
+}
+
 // budget is how the table's memory is divided.
 type budget struct {
 	plan plan.Plan
@@ -98,8 +104,7 @@ func (t *ssd) reserve(extra int64) error {
 		return err
 	}
 	err := t.shrinkCache(limit)
-	stuck := errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
-	if st := t.cache.Stats(); stuck && st.MaxBytes == limit && st.Bytes <= limit+t.plan.SpareBytes {
+	if st := t.cache.Stats(); cannotShrink(err) && st.MaxBytes == limit && st.Bytes <= limit+t.plan.SpareBytes {
 		return nil // the spare bytes are used until the rows are released, see restoreSpare
 	}
 	return err

@@ -3,7 +3,6 @@ package sparsetable
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"aibox/sparsetable/internal/apierr"
@@ -48,7 +47,7 @@ func (t *ssd) Scan(ctx context.Context, fn func(key uint64, row []float32) error
 		if err := s.files(); err != nil {
 			return s.failed(err)
 		}
-	case !errors.Is(err, errNoVictims) && !errors.Is(err, bucketfile.ErrNoSpace): // without the memory, all slots are looked up one by one
+	case !cannotShrink(err): // without the memory, all slots are looked up one by one
 		return apierr.Of(err)
 	}
 	if err := s.rest(); err != nil {

@@ -2,11 +2,9 @@ package sparsetable
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
-	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -29,7 +27,7 @@ type scarcity struct {
 const (
 	// lookInterval is scarcity.every. A look takes some 0.2 ms.
 	lookInterval = 100 * time.Millisecond
-	// mostLoose is the most by which the budget is not made smaller, although there is no room.
+	// mostLoose bounds looseBytes.
 	mostLoose = 64 << 20
 )
 
@@ -50,8 +48,8 @@ func (t *ssd) heedMachine(ctx context.Context) error {
 	room := t.room()
 	grow, loose := room, int64(0)
 	if room >= 0 {
-		grow = room / 2                           // others grow before the next look, too
-		loose = min(t.plan.SpareBytes, mostLoose) // the cache grows and shrinks by slabs
+		grow = room / 2 // others grow before the next look, too
+		loose = t.looseBytes()
 	}
 	has, lacking := t.heldBytes(), t.lacking.Load()
 	may := t.budgetBytes() - has
@@ -66,6 +64,9 @@ func (t *ssd) heedMachine(ctx context.Context) error {
 	return t.limitTo(ctx, has+grow)
 }
 
+// looseBytes is by how much the cache may differ from its limit because it grows and shrinks by slabs.
+func (t *ssd) looseBytes() int64 { return min(t.plan.SpareBytes, mostLoose) }
+
 // cramped reports whether the cache has not been able to give back what the process lacks. The spare bytes do
 // not count: it may take them while rows are pinned.
 func (t *ssd) cramped() bool {
@@ -73,7 +74,7 @@ func (t *ssd) cramped() bool {
 		return false
 	}
 	st := t.cache.Stats()
-	return st.Bytes > st.MaxBytes+min(t.plan.SpareBytes, mostLoose)
+	return st.Bytes > st.MaxBytes+t.looseBytes()
 }
 
 // heldBytes is what the table has of its budget, without copies of buckets that it may make. Buffers count as if they were used.
@@ -101,7 +102,7 @@ func (t *ssd) limitTo(ctx context.Context, bytes int64) error {
 		return nil
 	}
 	err := t.reserveNow(ctx, 0)
-	if errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace) {
+	if cannotShrink(err) {
 		err = nil // the cache shrinks as rows are released, see waitsForRoom
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,6 +48,17 @@ func SameDir(a, b string) bool {
 	absA, errA := filepath.Abs(a)
 	absB, errB := filepath.Abs(b)
 	return errA == nil && errB == nil && absA == absB
+}
+
+// Innermost is the number of the directory in which a path lies, or which it is; that of the longest, where one lies in another; -1: it lies in none.
+func Innermost(dirs []string, path string) int {
+	in := -1
+	for i, dir := range dirs {
+		if (path == dir || strings.HasPrefix(path, filepath.Clean(dir)+"/")) && (in < 0 || len(dir) > len(dirs[in])) {
+			in = i
+		}
+	}
+	return in
 }
 
 // Usage returns how many bytes the files in dir take, and when the last one was written.

@@ -42,8 +42,10 @@ func freeMemory(root string, slowed bool) int64 {
 	}
 	for _, g := range memoryGroups(root) {
 		limit := number(filepath.Join(g.dir, g.limit), "")
-		if high := number(filepath.Join(g.dir, "memory.high"), ""); slowed && high >= 0 && (limit < 0 || high < limit) {
-			limit = high
+		if slowed {
+			if high := number(filepath.Join(g.dir, "memory.high"), ""); high >= 0 && (limit < 0 || high < limit) {
+				limit = high
+			}
 		}
 		used := number(filepath.Join(g.dir, "memory.stat"), g.used)
 		if limit >= 0 && used >= 0 && (free < 0 || limit-used < free) {

@@ -215,12 +215,7 @@ func CheckOpenTable(dirs []string, table sparsetable.Table, snapshots ...uint64)
 // as a disk causes it that is missing or broken.
 func blamed(dirs []string, err error) (lost []LostDir) {
 	for _, at := range pathErrors(err) {
-		i := -1
-		for j, dir := range dirs { // one may lie in another
-			if (at.Path == dir || strings.HasPrefix(at.Path, dir+"/")) && (i < 0 || len(dir) > len(dirs[i])) {
-				i = j
-			}
-		}
+		i := disk.Innermost(dirs, at.Path)
 		if i >= 0 && DiskLost(at) && !slices.ContainsFunc(lost, func(d LostDir) bool { return d.Dir == dirs[i] }) {
 			lost = append(lost, lostDir(dirs[i], at))
 		}

@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/atomicfile"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 )
 
@@ -33,17 +33,15 @@ func DiskFailed(err error) bool {
 
 // FailedDir is the one of the directories whose disk has caused an error; "": none has, or it
 // is not known which.
-func FailedDir(err error, dirs []string) (failed string) {
+func FailedDir(err error, dirs []string) string {
 	var at *fs.PathError
 	if !DiskFailed(err) || !errors.As(err, &at) {
 		return ""
 	}
-	for _, dir := range dirs { // one may lie in another
-		if len(dir) > len(failed) && (at.Path == dir || strings.HasPrefix(at.Path, filepath.Clean(dir)+"/")) {
-			failed = dir
-		}
+	if i := disk.Innermost(dirs, at.Path); i >= 0 {
+		return dirs[i]
 	}
-	return failed
+	return ""
 }
 
 const unreadableSuffix = ".unreadable"
