@@ -25,6 +25,7 @@ func (r *run) describe() {
 	s.Examples, s.Epochs = r.state.Examples, r.state.Epochs
 	s.TrainRows, s.EvalRows, s.ValidationRows = r.state.TrainRows, r.state.EvalRows, r.state.ValidationRows
 	s.Snapshots, s.Resumed, s.Recoveries = r.snapshots.summary, r.resumed, r.recoveries
+	s.LeftOut = r.leftOut
 	s.LostSamples = report.LostSamples(r.recoveries)
 	s.Arrival = r.arriving.Report()
 	r.snapshots.uploads.Report(&s.Snapshots)

@@ -119,7 +119,7 @@ func (r *run) commit() error {
 		return err
 	}
 	var job bytes.Buffer
-	if err := r.job.Show(&job); err != nil {
+	if err := r.asked.Show(&job); err != nil {
 		return err
 	}
 	statistics, err := r.data.StatisticsFile()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/trainer/internal/testjobs"
@@ -28,16 +29,20 @@ var waysToLose = map[string]func(t *testing.T, entry, table string) error{
 	"new disk":    func(_ *testing.T, _, table string) error { return takeAway(table) },
 	"emptied":     func(_ *testing.T, _, table string) error { return removeIn(table, "*") },
 	"files gone":  func(_ *testing.T, _, table string) error { return removeIn(table, "*.bucket", "*.delta", "catalog") },
-	"unreadable": func(t *testing.T, _, table string) error {
-		diskfault.Inject(func(_, path string) error {
-			if path == table || strings.HasPrefix(path, table+"/") {
-				return syscall.EIO
-			}
-			return nil
-		})
-		t.Cleanup(func() { diskfault.Inject(nil) })
+	"unreadable":  func(t *testing.T, _, table string) error { return fails(t, table) },
+	"dead":        func(t *testing.T, entry, _ string) error { return fails(t, entry) },
+}
+
+// fails has all operations in a directory fail from now on, as on a disk that is broken.
+func fails(t *testing.T, dir string) error {
+	diskfault.Inject(func(_, path string) error {
+		if disk.Innermost([]string{dir}, path) == 0 {
+			return syscall.EIO
+		}
 		return nil
-	},
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	return nil
 }
 
 func removeIn(dir string, patterns ...string) error {
@@ -151,6 +156,14 @@ func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	}
 }
 
+// checkLeftOut checks that a run did without an entry of sparse_table.dirs if that was lost because its disk failed for good.
+func checkLeftOut(t *testing.T, s *report.Summary, entry, way string) {
+	t.Helper()
+	if left := s.LeftOut; (len(left) > 0) != (way == "dead") || len(left) > 1 || len(left) == 1 && left[0].Dir != entry {
+		t.Errorf("left out %+v, lost %s: %s", left, entry, way)
+	}
+}
+
 // TestTableLosesDirectory loses each directory of the table of an interrupted run, in each way,
 // with a snapshot in a remote directory and without. The next process goes back to it, or to
 // the start, says so, and makes the model and the reports of a run that was left alone.
@@ -179,6 +192,7 @@ func TestTableLosesDirectory(t *testing.T) {
 					got := outcome(t, j, s)
 					got.compare(t, &want)
 					checkRecovery(t, s, said, remote)
+					checkLeftOut(t, s, j.SparseTable.Dirs[i], way)
 					checkOneSnapshot(t, j)
 				})
 			}
@@ -231,9 +245,12 @@ func TestModelLosesDirectory(t *testing.T) {
 				}
 				m.said("the table of the model to start from has lost files")
 				m.said("the model to start from is restored")
-				if s := m.night("2026-11-23"); s.Digest != after || len(s.Recoveries) != 0 {
+				checkLeftOut(t, s, filepath.Join(m.at, entry), way)
+				s = m.night("2026-11-23")
+				if s.Digest != after || len(s.Recoveries) != 0 {
 					t.Errorf("the night after: digest %s, want %s; %+v", s.Digest, after, s.Recoveries)
 				}
+				checkLeftOut(t, s, filepath.Join(m.at, entry), way)
 			})
 		}
 	}

@@ -31,9 +31,10 @@ type run struct {
 
 // task is what a run is to do, and how.
 type task struct {
-	job  *configs.Job
-	opts Options
-	log  *slog.Logger
+	job   *configs.Job // without entries of sparse_table.dirs that are left out
+	asked *configs.Job // as it was given
+	opts  Options
+	log   *slog.Logger
 	jobparts.Parts
 }
 

@@ -66,6 +66,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 	for {
 		r := newRun(job, opts)
 		r.loss = failed
+		r.leaveOutFailed()
 		err = r.do(ctx)
 		if err == nil {
 			again, err := r.publishTrained(ctx)
@@ -94,7 +95,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 
 func newRun(job *configs.Job, opts Options) *run {
 	r := &run{
-		task:   task{job: job, opts: opts, log: opts.Logger},
+		task:   task{job: job, asked: job, opts: opts, log: opts.Logger},
 		models: models{Model: start.Model{Chain: chain.New(job, opts.Logger)}}, history: history{started: time.Now()},
 	}
 	r.snapshots = newSnapshots(r)

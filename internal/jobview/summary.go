@@ -139,6 +139,9 @@ func snapshotText(w io.Writer, s *report.Summary) {
 	for _, r := range s.Recoveries {
 		fmt.Fprintf(w, "disk lost     %s\n", r.Text())
 	}
+	for _, d := range s.LeftOut {
+		fmt.Fprintf(w, "disk failed   the job did without %s: %s\n", d.Dir, d.Reason)
+	}
 }
 
 // groupColumn is the index of the group AUC among the cells of metricsRow.

@@ -53,11 +53,10 @@ func (w *Writer) Answers() error {
 	if !w.lock.current() {
 		return fmt.Errorf("%s: %w", w.lock.path(), fs.ErrNotExist)
 	}
-	probe := filepath.Join(w.genDir(), ".aibox-probe")
 	if _, err := os.ReadDir(w.genDir()); err != nil {
 		return err
 	}
-	return errors.Join(disk.WriteFile(probe, nil), os.Remove(probe))
+	return probe(w.genDir())
 }
 
 // LostError says that a table has lost some of its directories, or files in them.
@@ -132,8 +131,7 @@ func checkDir(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() == outside.OwnerName {
-			_, err := os.ReadFile(filepath.Join(dir, outside.OwnerName))
-			return err
+			return readFromDisk(filepath.Join(dir, outside.OwnerName))
 		}
 	}
 	// An earlier version made directories without an owner.

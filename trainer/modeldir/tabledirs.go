@@ -63,17 +63,6 @@ func (w *Writer) PlaceTable(dirs []string) ([]string, error) { return w.outside(
 // this run and deleted.
 func (w *Writer) Freed() []Orphan { return w.outside().Freed }
 
-// CheckPlaces fails if no directory of a table could be made in one of dirs.
-func CheckPlaces(dirs []string) error {
-	for _, dir := range dirs {
-		probe := filepath.Join(dir, ".aibox-probe")
-		if err := errors.Join((sparsetable.OSFS{}).MkdirAll(dir), disk.WriteFile(probe, nil), os.Remove(probe)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TableOptions says where the model's table is and how to open it: o with the
 // kind, the directories and the snapshot.
 func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error) {

@@ -12,6 +12,7 @@ import (
 	"aibox/trainer/forecast"
 	"aibox/trainer/metrics"
 	"aibox/trainer/mirror"
+	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 )
 
@@ -55,6 +56,9 @@ type Summary struct {
 	Arrival         *Arrival          `json:"arrival,omitempty"`      // of a table from snapshots.remote
 	Warnings        []string          `json:"warnings,omitempty"`     // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
+
+	// LeftOut are the entries of sparse_table.dirs that the run did without, since their disks have failed.
+	LeftOut []modeldir.LostDir `json:"left_out_directories,omitempty"`
 
 	// What became of its publication is in remote.json, since summary.json is published.
 	Published    *remote.Published `json:"-"` // nil: it was not, or not to be

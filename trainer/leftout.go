@@ -1,0 +1,25 @@
+package trainer
+
+import (
+	"slices"
+
+	"aibox/trainer/modeldir"
+)
+
+// leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed, as if they were not in
+// the job, so that a dead disk does not end the nights until somebody comes. The model is the same, since its bits do not
+// depend on where its table is. If no entry would be left, all stay, and the first use of one says what is wrong.
+func (r *run) leaveOutFailed() {
+	failed := modeldir.FailedEntries(r.job.SparseTable.Dirs)
+	if len(failed) == 0 || len(failed) == len(r.job.SparseTable.Dirs) {
+		return
+	}
+	job := *r.job // that of the caller stays, for the next attempt
+	job.SparseTable.Dirs = slices.DeleteFunc(slices.Clone(job.SparseTable.Dirs), func(dir string) bool {
+		return slices.ContainsFunc(failed, func(f modeldir.LostDir) bool { return f.Dir == dir })
+	})
+	r.job, r.leftOut = &job, failed
+	for _, f := range failed {
+		r.log.Error("the disk of an entry of sparse_table.dirs has failed; the job goes on without it, in the others, and so do later ones until it answers again. Replace the disk", "dir", f.Dir, "error", f.Reason, "in_use", job.SparseTable.Dirs)
+	}
+}

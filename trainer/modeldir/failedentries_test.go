@@ -1,0 +1,67 @@
+package modeldir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/internal/diskfault"
+	"aibox/trainer/modeldir/internal/outside"
+)
+
+// TestFailedEntries: an entry of sparse_table.dirs has failed if its disk does not answer, also where the file system has become
+// read-only because of that, and not where somebody has to mend something else.
+func TestFailedEntries(t *testing.T) {
+	dir := t.TempDir()
+	entries := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "missing")}
+	table := filepath.Join(entries[0], "model-gen-000001-0123abcd")
+	for _, d := range []string{table, entries[1]} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(table, outside.OwnerName), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for _, c := range []struct {
+		name        string
+		write, read error // of what is in the first entry
+		failed      bool
+	}{
+		{"nothing fails", nil, nil, false},
+		{"a broken disk", unix.EIO, unix.EIO, true},
+		{"a disk that was unplugged", unix.ENODEV, nil, true},
+		{"no space", unix.ENOSPC, nil, false},
+		{"no permission", unix.EACCES, nil, false},
+		{"read-only, and its files can be read", unix.EROFS, nil, false},
+		{"read-only, and they cannot", unix.EROFS, unix.EIO, true},
+	} {
+		diskfault.Inject(func(operation, path string) error {
+			switch {
+			case !strings.HasPrefix(path, entries[0]):
+				return nil
+			case operation == "open":
+				return c.read
+			}
+			return c.write
+		})
+		failed := FailedEntries(entries)
+		if (len(failed) > 0) != c.failed || len(failed) > 1 || c.failed && failed[0].Dir != entries[0] {
+			t.Errorf("%s: %+v", c.name, failed)
+		}
+		if c.failed && strings.Contains(failed[0].Reason, entries[0]) {
+			t.Errorf("%s: the reason repeats the path: %s", c.name, failed[0].Reason)
+		}
+	}
+	diskfault.Inject(nil)
+	if left, err := os.ReadDir(entries[1]); err != nil || len(left) > 0 {
+		t.Errorf("the probe left %v, %v", left, err)
+	}
+	if _, err := os.Stat(entries[2]); err == nil {
+		t.Error("an entry that is missing was made")
+	}
+}
