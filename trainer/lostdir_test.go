@@ -26,6 +26,7 @@ import (
 // sparse_table.dirs and the directory of the table in it.
 var waysToLose = map[string]func(t *testing.T, entry, table string) error{
 	"not mounted": func(_ *testing.T, entry, _ string) error { return takeAway(entry) },
+	"in fstab":    func(t *testing.T, entry, table string) error { return unmounts(t, entry, table) },
 	"new disk":    func(_ *testing.T, _, table string) error { return takeAway(table) },
 	"emptied":     func(_ *testing.T, _, table string) error { return removeIn(table, "*") },
 	"files gone":  func(_ *testing.T, _, table string) error { return removeIn(table, "*.bucket", "*.delta", "catalog") },
@@ -43,6 +44,15 @@ func fails(t *testing.T, dir string) error {
 	})
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	return nil
+}
+
+// unmounts takes the table away from an entry, which is from now on a mount point, as /etc/fstab says, without a file system.
+func unmounts(t *testing.T, entry, table string) error {
+	before := disk.Fstab
+	t.Cleanup(func() { disk.Fstab = before })
+	disk.Fstab = filepath.Join(t.TempDir(), "fstab")
+	line := fmt.Sprintf("UUID=1 %s xfs nofail 0 2\n", strings.ReplaceAll(disk.RealDir(entry), " ", `\040`))
+	return errors.Join(takeAway(table), os.WriteFile(disk.Fstab, []byte(line), 0o600))
 }
 
 func removeIn(dir string, patterns ...string) error {
@@ -156,10 +166,10 @@ func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	}
 }
 
-// checkLeftOut checks that a run did without an entry of sparse_table.dirs if that was lost because its disk failed for good.
+// checkLeftOut checks that a run did without an entry of sparse_table.dirs if its disk failed for good, or is not mounted.
 func checkLeftOut(t *testing.T, s *report.Summary, entry, way string) {
 	t.Helper()
-	if left := s.LeftOut; (len(left) > 0) != (way == "dead") || len(left) > 1 || len(left) == 1 && left[0].Dir != entry {
+	if left := s.LeftOut; (len(left) > 0) != (way == "dead" || way == "in fstab") || len(left) > 1 || len(left) == 1 && left[0].Dir != entry {
 		t.Errorf("left out %+v, lost %s: %s", left, entry, way)
 	}
 }

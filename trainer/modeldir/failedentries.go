@@ -14,7 +14,7 @@ import (
 	"aibox/trainer/modeldir/internal/outside"
 )
 
-// FailedEntries are those of dirs, entries of sparse_table.dirs, that exist and whose disks have failed, so that no table
+// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed or are not mounted, so that no table
 // can be made there. What a permission, space or another path would mend is no such failure, nor is a
 // file system that was made read-only and whose files can be read.
 func FailedEntries(dirs []string) (failed []LostDir) {
@@ -27,6 +27,9 @@ func FailedEntries(dirs []string) (failed []LostDir) {
 }
 
 func entryFailed(dir string) error {
+	if err := outside.CheckMounted(dir); err != nil {
+		return err
+	}
 	_, err := os.Stat(dir)
 	if err == nil {
 		err = probe(dir)
@@ -84,6 +87,9 @@ func readFromDisk(path string) error {
 // CheckPlaces fails if no directory of a table could be made in one of dirs.
 func CheckPlaces(dirs []string) error {
 	for _, dir := range dirs {
+		if err := outside.CheckMounted(dir); err != nil {
+			return err
+		}
 		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/trainer/modeldir/internal/outside"
 )
@@ -58,6 +59,14 @@ func TestFailedEntries(t *testing.T) {
 		}
 	}
 	diskfault.Inject(nil)
+	defer func(was string) { disk.Fstab = was }(disk.Fstab)
+	disk.Fstab = filepath.Join(dir, "fstab")
+	if err := os.WriteFile(disk.Fstab, []byte("UUID=1 "+disk.RealDir(entries[1])+" xfs nofail\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if failed := FailedEntries(entries); len(failed) != 1 || failed[0].Dir != entries[1] {
+		t.Errorf("one that is not mounted: %+v", failed)
+	}
 	if left, err := os.ReadDir(entries[1]); err != nil || len(left) > 0 {
 		t.Errorf("the probe left %v, %v", left, err)
 	}
