@@ -48,11 +48,8 @@ func fails(t *testing.T, dir string) error {
 
 // unmounts takes the table away from an entry, which is from now on a mount point, as /etc/fstab says, without a file system.
 func unmounts(t *testing.T, entry, table string) error {
-	before := disk.Fstab
-	t.Cleanup(func() { disk.Fstab = before })
-	disk.Fstab = filepath.Join(t.TempDir(), "fstab")
-	line := fmt.Sprintf("UUID=1 %s xfs nofail 0 2\n", strings.ReplaceAll(disk.RealDir(entry), " ", `\040`))
-	return errors.Join(takeAway(table), os.WriteFile(disk.Fstab, []byte(line), 0o600))
+	notMounted(t, entry)
+	return takeAway(table)
 }
 
 func removeIn(dir string, patterns ...string) error {

@@ -1,10 +1,13 @@
 package disk
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Fstab is the table of what is to be mounted on this machine. Tests set it.
@@ -13,10 +16,19 @@ var Fstab = "/etc/fstab"
 // mountinfo is the table of what is mounted.
 var mountinfo = "/proc/self/mountinfo"
 
-// Unmounted returns the mount point in or at which a path lies and where a file system is to be mounted, as /etc/fstab
-// says, but is not; "": there is none. What is written beneath such a mount point fills another disk, and vanishes
-// once the file system is mounted.
-func Unmounted(path string) string {
+// CheckMounted fails, as if a device were missing, if a path is on a file system that is to be mounted, as /etc/fstab says, but is
+// not. What is written there fills the disk beneath the mount point, and vanishes once the file system is mounted;
+// and what is not there may be on that file system.
+func CheckMounted(path string) error {
+	if at := unmounted(path); at != "" {
+		return fmt.Errorf("%w: the file system of %s, which is in /etc/fstab, is not mounted; mount it", unix.ENODEV, at)
+	}
+	return nil
+}
+
+// unmounted is the innermost mount point in or at which a path lies, if a file system is to be mounted there and is not; "": there is
+// none.
+func unmounted(path string) string {
 	points := mountPoints(Fstab, 1)
 	if len(points) == 0 {
 		return ""

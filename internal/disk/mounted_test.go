@@ -13,7 +13,7 @@ func TestUnmounted(t *testing.T) {
 	defer func(a, b string) { Fstab, mountinfo = a, b }(Fstab, mountinfo)
 	Fstab, mountinfo = filepath.Join(dir, "fstab"), filepath.Join(dir, "mountinfo")
 	at := func(text string) []byte { return []byte(strings.ReplaceAll(text, "DIR", dir)) }
-	if got := Unmounted(dir); got != "" {
+	if got := unmounted(dir); got != "" {
 		t.Errorf("without a table of file systems, %s is not mounted", got)
 	}
 	for path, text := range map[string]string{
@@ -49,14 +49,14 @@ UUID=6 none swap sw 0 0
 		if want != "" {
 			want = filepath.Join(dir, want)
 		}
-		if got := Unmounted(filepath.Join(dir, path)); got != want {
+		if got := unmounted(filepath.Join(dir, path)); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
 	if err := os.Remove(mountinfo); err != nil {
 		t.Fatal(err)
 	}
-	if got := Unmounted(filepath.Join(dir, "ssd1")); got != "" {
+	if got := unmounted(filepath.Join(dir, "ssd1")); got != "" {
 		t.Errorf("where it is not known what is mounted, %s is not", got)
 	}
 }

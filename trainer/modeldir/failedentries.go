@@ -27,7 +27,7 @@ func FailedEntries(dirs []string) (failed []LostDir) {
 }
 
 func entryFailed(dir string) error {
-	if err := outside.CheckMounted(dir); err != nil {
+	if err := disk.CheckMounted(dir); err != nil {
 		return err
 	}
 	_, err := os.Stat(dir)
@@ -87,7 +87,7 @@ func readFromDisk(path string) error {
 // CheckPlaces fails if no directory of a table could be made in one of dirs.
 func CheckPlaces(dirs []string) error {
 	for _, dir := range dirs {
-		if err := outside.CheckMounted(dir); err != nil {
+		if err := disk.CheckMounted(dir); err != nil {
 			return err
 		}
 		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aibox/internal/disk"
 	"aibox/sparsetable"
 )
 
@@ -20,6 +21,9 @@ type dirLock struct {
 // makeAndLock makes a model directory, unless it exists, and takes its lock.
 func makeAndLock(dir string) (*dirLock, error) {
 	for {
+		if err := disk.CheckMounted(dir); err != nil {
+			return nil, fmt.Errorf("model directory %s: %w", dir, err)
+		}
 		_, err := os.Stat(dir)
 		l := &dirLock{dir: dir, made: errors.Is(err, fs.ErrNotExist)}
 		if to, e := os.Readlink(dir); l.made && e == nil {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/reader/source"
@@ -41,6 +42,9 @@ var ErrAbsent = errkind.New(errkind.IO, "it does not exist")
 // mounted; there, a directory that does not exist is an empty one.
 func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
 	if path := MountedPath(sources, uri); path != "" {
+		if err := checkMounted(path, uri); err != nil {
+			return nil, err
+		}
 		info, err := os.Stat(path)
 		if err == nil && !info.IsDir() {
 			return nil, errkind.Errorf(errkind.IO, "remote directory %s: it is a file; name a directory", uri)
@@ -94,8 +98,19 @@ func checkParent(sources *source.Sources, uri string) error {
 	if path == "" {
 		return nil
 	}
+	if err := checkMounted(path, uri); err != nil {
+		return err
+	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("remote directory %s: %w, nor does the directory that it is in: is the path right, and its file system mounted? To begin it: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
+	}
+	return nil
+}
+
+// checkMounted fails with ErrAbsent if a remote directory is on a file system that is not mounted, as far as that is known.
+func checkMounted(path, uri string) error {
+	if err := disk.CheckMounted(path); err != nil {
+		return fmt.Errorf("remote directory %s: %w: %w", uri, ErrAbsent, err)
 	}
 	return nil
 }

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/internal/disk"
 	"aibox/sparsetable"
 	"aibox/trainer/modeldir/internal/faults"
@@ -56,7 +54,7 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := CheckMounted(dir); err != nil {
+		if err := disk.CheckMounted(dir); err != nil {
 			return nil, err
 		}
 		if err := (sparsetable.OSFS{}).MkdirAll(dir); err != nil {
@@ -76,15 +74,6 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 		}
 	}
 	return all, nil
-}
-
-// CheckMounted fails if an entry of sparse_table.dirs is on a file system that is not mounted: a table there would fill the disk
-// beneath the mount point.
-func CheckMounted(dir string) error {
-	if at := disk.Unmounted(dir); at != "" {
-		return fmt.Errorf("%w: the file system of %s, which is in /etc/fstab, is not mounted; mount it", unix.ENODEV, at)
-	}
-	return nil
 }
 
 // make makes one of the directories of the run's table, and frees those that
@@ -127,7 +116,7 @@ func (r *Run) writeOwner(dir string, all []string) error {
 // Remake makes one of the directories of a table, or takes it where it exists.
 func (r *Run) Remake(dir string, all []string) error {
 	if disk.Gone(dir) {
-		if err := CheckMounted(dir); err != nil {
+		if err := disk.CheckMounted(dir); err != nil {
 			return err
 		}
 		if err := (sparsetable.OSFS{}).MkdirAll(filepath.Dir(dir)); err != nil {
