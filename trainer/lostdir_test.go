@@ -30,17 +30,22 @@ var waysToLose = map[string]func(t *testing.T, entry, table string) error{
 	"new disk":    func(_ *testing.T, _, table string) error { return takeAway(table) },
 	"emptied":     func(_ *testing.T, _, table string) error { return removeIn(table, "*") },
 	"files gone":  func(_ *testing.T, _, table string) error { return removeIn(table, "*.bucket", "*.delta", "catalog") },
-	"unreadable":  func(t *testing.T, _, table string) error { return fails(t, table) },
-	"dead":        func(t *testing.T, entry, _ string) error { return fails(t, entry) },
+	"unreadable":  func(t *testing.T, _, table string) error { return fails(t, table, syscall.EIO) },
+	"dead":        func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EIO) },
+	"dead ext4":   func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EROFS) },
 }
 
-// fails has all operations in a directory fail from now on, as on a disk that is broken.
-func fails(t *testing.T, dir string) error {
-	diskfault.Inject(func(_, path string) error {
-		if disk.Innermost([]string{dir}, path) == 0 {
+// fails has all operations in a directory fail from now on, as on a disk that is broken; those that change something with an error
+// that its file system chooses.
+func fails(t *testing.T, dir string, changes error) error {
+	diskfault.Inject(func(operation, path string) error {
+		switch {
+		case disk.Innermost([]string{dir}, path) < 0:
+			return nil
+		case operation == "open" || strings.HasPrefix(operation, "read"):
 			return syscall.EIO
 		}
-		return nil
+		return changes
 	})
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	return nil
@@ -166,7 +171,8 @@ func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 // checkLeftOut checks that a run did without an entry of sparse_table.dirs if its disk failed for good, or is not mounted.
 func checkLeftOut(t *testing.T, s *report.Summary, entry, way string) {
 	t.Helper()
-	if left := s.LeftOut; (len(left) > 0) != (way == "dead" || way == "in fstab") || len(left) > 1 || len(left) == 1 && left[0].Dir != entry {
+	out := strings.HasPrefix(way, "dead") || way == "in fstab"
+	if left := s.LeftOut; (len(left) > 0) != out || len(left) > 1 || len(left) == 1 && left[0].Dir != entry {
 		t.Errorf("left out %+v, lost %s: %s", left, entry, way)
 	}
 }

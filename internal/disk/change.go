@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"aibox/internal/atomicfile"
+	"aibox/internal/diskfault"
 )
 
 // BeforeChange is called before each change of files of this package. Tests set it, to end the process there.
@@ -46,12 +47,18 @@ func SyncDir(dir string) error { return atomicfile.SyncDir(dir) }
 // Remove is os.Remove.
 func Remove(path string) error {
 	BeforeChange("remove", path)
+	if err := diskfault.At("remove", path); err != nil {
+		return err
+	}
 	return os.Remove(path)
 }
 
 // RemoveAll is os.RemoveAll.
 func RemoveAll(path string) error {
 	BeforeChange("remove", path)
+	if err := diskfault.At("remove", path); err != nil {
+		return err
+	}
 	return os.RemoveAll(path)
 }
 

@@ -170,6 +170,9 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 		return nil, nil, err
 	}
 	for _, dir := range dirs {
+		if entryFailed(filepath.Dir(dir)) != nil {
+			continue
+		}
 		missing := disk.Gone(dir)
 		switch err := w.outside().Remake(dir, dirs); {
 		case err == nil && missing:

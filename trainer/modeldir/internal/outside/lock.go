@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/diskfault"
 )
 
 // lockName is the file in a directory of a table whose lock the run has that writes the table.
@@ -16,7 +18,11 @@ const lockName = "LOCK"
 // lockRun takes the lock of a table's directory elsewhere, which says that its run is
 // still running. The result is nil if another process holds it.
 func lockRun(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	path := filepath.Join(dir, lockName)
+	if err := diskfault.At("write", path); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
