@@ -35,8 +35,8 @@ func (b *Block) Linear() (lo, hi int) {
 // between rows.
 func Slice[T gpu.Number](b *Block, i int) []T { return gpu.As[T](b.bytes[i]) }
 
-// Offset returns where argument i, a region, begins in its memory.
-func (b *Block) Offset(i int) int { return b.args[i].Region.Offset }
+// Region returns argument i, a region, as it lies in its memory.
+func (b *Block) Region(i int) gpu.Region { return b.args[i].Region }
 
 // Int32 returns argument i.
 func (b *Block) Int32(i int) int { return int(int32(b.args[i].Bits)) }
