@@ -28,7 +28,8 @@
 // Kernels are Go functions, which work on copies of their regions. The copies lie between guards, have
 // NaN in the gaps between rows and in regions that are to be written, and are compared
 // afterwards: a kernel that writes what it did not declare, or leaves out what it was to write, is a
-// Hazard. The blocks of a launch run in random order.
+// Hazard. The blocks of a launch run in random order. Numbers that a device could not read where they lie make the kernel fail, and a launch
+// that the PTX of the image does not allow, where it has one, is refused.
 //
 // The first Hazard is final: every later call of the platform returns it, so that it is
 // found also where an error was not looked at. It is always a fault of the program.

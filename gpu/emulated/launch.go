@@ -35,8 +35,8 @@ func (b *Block) Linear() (lo, hi int) {
 // between rows.
 func Slice[T gpu.Number](b *Block, i int) []T { return gpu.As[T](b.bytes[i]) }
 
-// Offset returns where argument i, a region, begins in its memory.
-func (b *Block) Offset(i int) int { return b.args[i].Region.Offset }
+// Region returns argument i, a region, as it lies in its memory.
+func (b *Block) Region(i int) gpu.Region { return b.args[i].Region }
 
 // Int32 returns argument i.
 func (b *Block) Int32(i int) int { return int(int32(b.args[i].Bits)) }
@@ -52,6 +52,7 @@ type module struct {
 	dev     *device
 	name    string
 	kernels Kernels
+	limits  map[string]limits
 }
 
 // function implements gpu.Kernel.
@@ -59,13 +60,14 @@ type function struct {
 	dev  *device
 	name string
 	Kernel
+	limits
 }
 
 func (f *function) Name() string { return f.name }
 
 // Load implements gpu.Device.
 func (d *device) Load(i gpu.Image) (gpu.Module, error) {
-	m := &module{dev: d, name: i.Name}
+	m := &module{dev: d, name: i.Name, limits: limitsOf(i.Code)}
 	err := d.p.do(d, fmt.Sprintf("Load of image %q", i.Name), func() error {
 		var ok bool
 		if m.kernels, ok = d.p.o.Images[i.Name]; !ok {
@@ -81,7 +83,7 @@ func (d *device) Load(i gpu.Image) (gpu.Module, error) {
 
 // Kernel implements gpu.Module.
 func (m *module) Kernel(name string) (gpu.Kernel, error) {
-	f := &function{dev: m.dev, name: name}
+	f := &function{dev: m.dev, name: name, limits: m.limits[name]}
 	err := m.dev.p.do(m.dev, fmt.Sprintf("kernel %q of image %q", name, m.name), func() error {
 		var ok bool
 		if f.Kernel, ok = m.kernels[name]; !ok {
@@ -107,6 +109,9 @@ func (s *stream) Launch(k gpu.Kernel, g gpu.Geometry, args ...gpu.Arg) error {
 			return work{}, gpu.Invalid("%d arguments for %d parameters", len(args), len(f.Params))
 		}
 		if err := gpu.CheckLaunch(s.dev.Info(), g, args); err != nil {
+			return work{}, err
+		}
+		if err := f.check(s.dev.Info(), g); err != nil {
 			return work{}, err
 		}
 		var w work
@@ -159,19 +164,21 @@ func (p *Platform) launch(f *function, g gpu.Geometry, args []gpu.Arg) error {
 	return nil
 }
 
-// guard is how many bytes lie before and behind a region that a kernel works on.
+// guard is how many bytes lie before and behind a region that a kernel works on, at least.
 const guard = 256
 
-// stage is the copy of an argument's region that a kernel works on.
+// stage is the copy of an argument's region that a kernel works on. It begins as far from a multiple of the size of a number as the region does, so
+// that numbers which a device could not read there cannot be read here (gpu.As).
 type stage struct {
 	gpu.Arg
 	memory []byte // that the argument lies in
+	front  int    // where the region begins in all
 	all    []byte // guard, region, guard
 }
 
 func newStage(a gpu.Arg) *stage {
-	s := &stage{Arg: a, memory: bare(a.Region.Memory).data}
-	s.all = newMemory(nil, "", a.Region.Extent()+2*guard, false).data
+	s := &stage{Arg: a, memory: bare(a.Region.Memory).data, front: guard + a.Region.Offset%8}
+	s.all = newMemory(nil, "", s.front+a.Region.Extent()+guard, false).data
 	if a.Kind != gpu.WriteArg {
 		s.rows(func(mine, original []byte, _ int) { copy(mine, original) })
 	}
@@ -179,14 +186,14 @@ func newStage(a gpu.Arg) *stage {
 }
 
 func (s *stage) region() []byte {
-	return s.all[guard : len(s.all)-guard : len(s.all)-guard]
+	return s.all[s.front : len(s.all)-guard : len(s.all)-guard]
 }
 
 // rows calls f for each row, with its place in s.all.
 func (s *stage) rows(f func(mine, original []byte, place int)) {
 	r := s.Region
 	for i := range count(r) {
-		at := guard + i*r.Pitch
+		at := s.front + i*r.Pitch
 		f(s.all[at:at+r.Width], s.memory[r.Offset+i*r.Pitch:][:r.Width], at)
 	}
 }
@@ -223,7 +230,7 @@ func (s *stage) check(i int) *Hazard {
 	})
 	found(&outside, end, notPoison(s.all[end:], end))
 	where := func(at int) string {
-		return fmt.Sprintf("argument %d, %v, byte %d of the memory", i, s.Region, s.Region.Offset+at-guard)
+		return fmt.Sprintf("argument %d, %v, byte %d of the memory", i, s.Region, s.Region.Offset+at-s.front)
 	}
 	switch {
 	case outside >= 0:

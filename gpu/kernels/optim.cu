@@ -3,14 +3,14 @@
 
 // The flag says that the step does not count. rounds is 1 if there is half, where values are needed in bfloat16, too.
 
-// Sets a parameter, and notes one that is NaN. All threads that do so write NaN.
+// Sets a parameter, and notes one that is NaN. All threads that do so write the same NaN.
 DEVICE void set(float *check, float *w, unsigned short *half, int rounds, unsigned i, float x) {
 	w[i] = x;
 	if (rounds) {
 		half[i] = bf16_bits(x);
 	}
 	if (x != x) {
-		*check = x;
+		*check = __uint_as_float(0x7fffffff);
 	}
 }
 

@@ -58,3 +58,50 @@ func TestLaunchesThatAreTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// A device launches no kernel with more threads than its code is compiled for, or with more shared memory than a block has, that which the kernel
+// declares included; nor do emulated devices.
+func TestLaunchesThatTheCodeDoesNotAllow(t *testing.T) {
+	_, s, m := refusing(t)
+	image, err := s.Device().Load(kernels.Image())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := image.Kernel("row_sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, g := range map[string]gpu.Geometry{
+		"the kernel is compiled for 256":          gpu.Linear(512, 512),
+		"of which the kernel declares 1024: the ": {Block: gpu.Dim{X: 256}, SharedBytes: 48<<10 - 1020},
+	} {
+		x, y := gpu.Part(m, 0, 4), gpu.Part(m, 4, 4)
+		err := s.Launch(sum, g, gpu.Write(y), gpu.Int32(1), gpu.Read(x), gpu.Int32(1), gpu.Int32(1), gpu.Int32(1))
+		if !errors.Is(err, gpu.InvalidArgument) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want: %s", err, want)
+		}
+	}
+}
+
+// Numbers that do not lie at a multiple of their size make a kernel fail, as on a device.
+func TestNumbersThatLieWrong(t *testing.T) {
+	k, s, m := refusing(t)
+	if err := s.Fill(gpu.All(m), 0); err != nil {
+		t.Fatal(err)
+	}
+	x := kernels.Matrix{Memory: m, Columns: 1, Stride: 1}
+	y := x
+	y.Offset = 8
+	step := func(offset int) error {
+		if err := k.Dropout(s, kernels.Dropout{}, y, x, gpu.Part(m, offset, 8), 0, 1); err != nil {
+			return err
+		}
+		return s.Synchronize()
+	}
+	if err := step(16); err != nil {
+		t.Error(err)
+	}
+	if err := step(20); !errors.Is(err, gpu.LaunchFailed) {
+		t.Errorf("8 bytes at a multiple of 4: %v", err)
+	}
+}

@@ -8,7 +8,7 @@
 enum { LANES = 16 };
 
 // Adds v over each 16 threads that follow one another, as a tree: threads i and i+8 for i < 8, then i and
-// i+4, i and i+2, and last 0 and 1. All of them get the result. All threads of the
+// i+4, i and i+2, and last 0 and 1. Thread 0 of them gets the result. All threads of the
 // block must call it, once in a kernel.
 DEVICE float row_tree(float v) {
 	__shared__ float sums[256];
@@ -20,6 +20,5 @@ DEVICE float row_tree(float v) {
 			sums[t] += sums[t + w];
 		}
 	}
-	__syncthreads();
-	return sums[t - lane];
+	return sums[t];
 }

@@ -110,6 +110,9 @@ var _ = add("interact many", func(r *rig) {
 // Vectors whose pairs take more shared memory than they, and perhaps more than there is.
 var _ = add("interact pairs", func(r *rig) { interaction(r, 1+r.IntN(3), 90+r.IntN(70), 1+r.IntN(12)) })
 
+// So few numbers for each thread of InteractGrad that it copies gradients in several turns.
+var _ = add("interact short", func(r *rig) { interaction(r, 1+r.IntN(6), 22+r.IntN(7), 1+r.IntN(8)) })
+
 // Few vectors of more numbers than a warp has threads, and perhaps than a block.
 var _ = add("interact few", func(r *rig) { interaction(r, 1+r.IntN(6), 2+r.IntN(28), 33+r.IntN(120)) })
 

@@ -1,9 +1,21 @@
 // Package shim runs the kernels' own sources, in CUDA C++, on the CPU, for tests: Images gives
-// emulated devices kernels that a process computes, block by block, into which the sources were
-// compiled by g++ behind a header with enough of CUDA (cuda.h). So all that emulated devices check
-// is checked of the sources too, and whatever is built on package gpu can run on them. So is that several numbers are read or written at once
-// only where they lie at a multiple of their size, which a device would refuse: regions lie as far from a multiple of 16 bytes as there.
+// emulated devices kernels that a process computes, into which the sources were
+// compiled by g++ behind a header with enough of CUDA (host/cuda.h). So all that emulated devices check
+// is checked of the sources too, and whatever is built on package gpu can run on them.
 //
-// What it cannot show is what the threads of a block do at the same time, beyond the order in which they
-// take turns (host.h), how fast the kernels are, and what nvcc makes of the sources.
+// # What is found
+//
+// Each access to memory is checked (host/check.h), whatever order threads and blocks run in:
+//
+//   - races: of two threads of a block with no __syncthreads between, as where threads of a warp are taken to wait for one another, and of two blocks of a launch,
+//   - addresses outside of the rows of an argument, writes to what was given to be read, and shared memory that the launch does not ask for,
+//   - reads of what nobody has written; of shared memory, where a result depends on it,
+//   - a __syncthreads that not all threads of the block come to,
+//   - several numbers that are read or written at once but not at a multiple of their size, which a device would refuse: regions lie as far from a multiple of 16 bytes
+//     as there,
+//   - and integers that overflow, shifts that are too far, and elements that an array does not have.
+//
+// # What is not
+//
+// What nvcc makes of the sources, and how fast that is. Of shapes, what no test launches.
 package shim

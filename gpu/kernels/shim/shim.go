@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"aibox/gpu"
@@ -22,39 +25,56 @@ import (
 // test is skipped, unless AIBOX_REQUIRE_INTEGRATION is 1.
 func Images(t testing.TB) map[string]emulated.Kernels {
 	t.Helper()
-	program, err := build(t.TempDir())
-	if errors.Is(err, errNoCompiler) {
-		testtools.Unavailable(t, "", "%v", err)
+	params := map[string][]gpu.ArgKind{}
+	for name, k := range twin.Kernels {
+		params[name] = k.Params
 	}
+	return map[string]emulated.Kernels{kernels.Image().Name: compiled(t, "*.cu", params)}
+}
+
+// compiled returns the kernels with these parameters of sources in the directory of package kernels.
+func compiled(t testing.TB, pattern string, params map[string][]gpu.ArgKind) emulated.Kernels {
+	t.Helper()
+	compiler, err := exec.LookPath("g++")
 	if err != nil {
-		t.Fatal(err)
+		testtools.Unavailable(t, "", "g++ is not installed")
 	}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	module, err := testtools.ModuleDir()
+	must(err)
+	from := filepath.Join(module, "gpu", "kernels")
+	sources, err := filepath.Glob(filepath.Join(from, pattern))
+	must(err)
+	program, err := build(compiler, filepath.Join(from, "shim", "host"), sources, slices.Sorted(maps.Keys(params)), t.TempDir())
+	must(err)
 	h, err := start(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	t.Cleanup(func() {
 		if err := h.stop(); err != nil {
 			t.Errorf("the program that runs kernels: %v", err)
 		}
 	})
 	all := emulated.Kernels{}
-	for name, k := range twin.Kernels {
-		all[name] = emulated.Kernel{Params: k.Params, Run: func(b *emulated.Block) {
-			if err := h.run(name, k.Params, b); err != nil {
+	for name, kinds := range params {
+		all[name] = emulated.Kernel{Params: kinds, Run: func(b *emulated.Block) {
+			if err := h.run(name, kinds, b); err != nil {
 				panic(fmt.Errorf("shim: kernel %q: %w", name, err))
 			}
 		}}
 	}
-	return map[string]emulated.Kernels{kernels.Image().Name: all}
+	return all
 }
 
-// host is a process that runs kernels: see host.h.
+// host is a process that runs kernels: see host.cc.
 type host struct {
 	in      io.WriteCloser
 	out     *bufio.Reader
 	process *exec.Cmd
-	blocks  uint32
+	order   []gpu.Dim // in which the blocks of a launch run
 	request []byte
 }
 
@@ -78,21 +98,28 @@ func (h *host) stop() error {
 	return errors.Join(h.in.Close(), h.process.Wait())
 }
 
-// run computes a block: it sends the bytes of all regions, and gets them back. The order in which threads
-// take turns alternates from block to block.
+// run computes a block. That is done with the last block of a launch: then the bytes of all regions are sent, with the order in which blocks run,
+// and got back.
 func (h *host) run(name string, params []gpu.ArgKind, b *emulated.Block) error {
-	h.blocks++
+	h.order = append(h.order, b.Index)
+	if len(h.order) < b.Grid.Count() {
+		return nil
+	}
 	h.request = h.request[:0]
 	types := make([]byte, len(params))
 	for i, p := range params {
-		types[i] = " rwwilf"[p]
+		types[i] = " rwuilf"[p]
 	}
 	h.text(name)
 	h.text(string(types))
 	for _, d := range []gpu.Dim{b.Grid, b.Geometry.Block} {
-		h.numbers(uint32(max(d.X, 1)), uint32(max(d.Y, 1)), uint32(max(d.Z, 1)))
+		h.numbers(max(d.X, 1), max(d.Y, 1), max(d.Z, 1))
 	}
-	h.numbers(uint32(b.Index.X), uint32(b.Index.Y), uint32(b.Index.Z), uint32(b.SharedBytes), h.blocks%2)
+	h.numbers(b.SharedBytes, len(h.order))
+	for _, d := range h.order {
+		h.numbers(d.X, d.Y, d.Z)
+	}
+	h.order = h.order[:0]
 	for i, p := range params {
 		switch p {
 		case gpu.Int32Arg:
@@ -102,10 +129,10 @@ func (h *host) run(name string, params []gpu.ArgKind, b *emulated.Block) error {
 		case gpu.Float32Arg:
 			h.long(uint64(math.Float32bits(b.Float32(i))))
 		default:
-			region := emulated.Slice[byte](b, i)
-			h.long(uint64(len(region)))
-			h.numbers(uint32(b.Offset(i) % 16))
-			h.request = append(h.request, region...)
+			r, bytes := b.Region(i), emulated.Slice[byte](b, i)
+			h.long(uint64(len(bytes)))
+			h.numbers(r.Width, r.Rows, r.Pitch, r.Offset%16)
+			h.request = append(h.request, bytes...)
 		}
 	}
 	if _, err := h.in.Write(h.request); err != nil {
@@ -132,15 +159,15 @@ func (h *host) run(name string, params []gpu.ArgKind, b *emulated.Block) error {
 	return nil
 }
 
-func (h *host) numbers(values ...uint32) {
+func (h *host) numbers(values ...int) {
 	for _, v := range values {
-		h.request = binary.LittleEndian.AppendUint32(h.request, v)
+		h.request = binary.LittleEndian.AppendUint32(h.request, uint32(v))
 	}
 }
 
 func (h *host) long(v uint64) { h.request = binary.LittleEndian.AppendUint64(h.request, v) }
 
 func (h *host) text(s string) {
-	h.numbers(uint32(len(s)))
+	h.numbers(len(s))
 	h.request = append(h.request, s...)
 }

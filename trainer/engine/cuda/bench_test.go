@@ -37,7 +37,8 @@ type setup struct {
 	held      bool             // rows are on the devices
 	seed      uint64           // of data
 	batches   int
-	examples  int // of the largest mini-batch
+	examples  int                         // of the largest mini-batch
+	images    map[string]emulated.Kernels // nil: the twins
 }
 
 var adam = optim.DenseConfig{Kind: "adam", LearningRate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}

@@ -191,7 +191,10 @@ func (b *bench) wordsOf(n *night) (string, error) {
 // nightOn is a night on devices with so many bytes of memory each.
 func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed uint64) (log []string, rows devicerows.Traffic, peak int64, err error) {
 	t.Helper()
-	p := emulated.New(emulated.Options{Devices: emulated.Devices(slices.Max(numbers)+1, bytes), Images: twin.Images(), Seed: seed})
+	if s.images == nil {
+		s.images = twin.Images()
+	}
+	p := emulated.New(emulated.Options{Devices: emulated.Devices(slices.Max(numbers)+1, bytes), Images: s.images, Seed: seed})
 	b := newBench(t, s)
 	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: numbers, RowsOnDevice: s.held})
 	if err != nil {

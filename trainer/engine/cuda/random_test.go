@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"aibox/gpu/emulated"
+	"aibox/gpu/kernels/shim"
 	"aibox/internal/testseed"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -96,11 +98,16 @@ func randomBags(rng *rand.Rand, b *reader.Batch, most int) {
 
 // TestRandomJobs: whatever the model, its optimizers and its mini-batches are, devices use nothing that was not written, or without an order,
 // and rows that they have become the bits of rows on the host.
-func TestRandomJobs(t *testing.T) {
+func TestRandomJobs(t *testing.T) { randomJobs(t, 24, nil) }
+
+// TestRandomJobsOfSources: that is so of the kernels' own sources, whose accesses to memory are checked.
+func TestRandomJobsOfSources(t *testing.T) { randomJobs(t, 12, shim.Images(t)) }
+
+// randomJobs trains on devices whose rows are on the host, with the kernels' twins, and on those that have the rows, with images.
+func randomJobs(t *testing.T, jobs int, images map[string]emulated.Kernels) {
 	rng := testseed.Rand(t)
-	jobs := 24
 	if testing.Short() {
-		jobs = 8
+		jobs /= 3
 	}
 	for i := range jobs {
 		s := randomSetup(rng)
@@ -123,7 +130,7 @@ func TestRandomJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.held = true
+			s.held, s.images = true, images
 			got, _, _, err := nightOn(t, s, n, numbers, 1<<30, s.seed+1)
 			if err != nil {
 				t.Fatal(err)

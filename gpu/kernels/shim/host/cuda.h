@@ -11,13 +11,13 @@
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
-#define __shared__ thread_local
+#define __shared__ __constinit thread_local // so all of it lies in one piece, see check.cc
 #define __align__(n) __attribute__((aligned(n)))
 
 struct dim3 {
 	unsigned x, y, z;
 };
-static dim3 gridDim, blockDim, blockIdx, threadIdx;
+extern dim3 gridDim, blockDim, blockIdx, threadIdx;
 
 struct __align__(8) float2 {
 	float x, y;
@@ -28,10 +28,11 @@ struct __align__(16) float4 {
 };
 
 // The memory that a launch asks for: extern __shared__ __align__(16) float shared[].
-extern thread_local __align__(16) float shared[];
+extern __shared__ __align__(16) float shared[];
 
 // Returns when all threads of the block have come to it.
-void __syncthreads();
+#define __syncthreads() synchronize(__FILE__, __LINE__)
+void synchronize(const char *file, int line);
 
 template <class To, class From> static inline To same_bits(From from) {
 	static_assert(sizeof(To) == sizeof(From), "numbers of one size");
@@ -45,8 +46,12 @@ static inline float __uint_as_float(unsigned x) { return same_bits<float>(x); }
 static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) { return (unsigned __int128)x * y >> 64; }
 static inline double __longlong_as_double(long long x) { return same_bits<double>(x); }
 
+// Says that this thread reads and writes so many bytes at once.
+void access_atomically(void *at, size_t bytes);
+
 // Threads take turns only where they wait for one another.
-template <class T> static inline T atomicMin(T *at, T v) {
+template <class T> __attribute__((no_sanitize("thread"))) static T atomicMin(T *at, T v) {
+	access_atomically(at, sizeof v);
 	T was = *at;
 	*at = v < was ? v : was;
 	return was;
