@@ -324,6 +324,20 @@ func TestThresholdedLabels(t *testing.T) {
 	}
 }
 
+// TestLabelsInWords: what a label in words means is written, so that formats whose labels are numbers can have it.
+func TestLabelsInWords(t *testing.T) {
+	c, dir := convertInput(t, "out.libsvm")
+	c.From.URIs = []string{write(t, dir, "clicks.csv", []byte("click,ad\nTrue,7\nfalse,8\n1,9\n"))}
+	c.From.Schema.Columns = []reader.Column{{Name: "click", Role: reader.RoleLabel}, {Name: "ad", Role: reader.RoleDense}}
+	c.Format, c.Header = reader.FormatLibSVM, false
+	if _, err := Run(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := content(t, c.To[0]), "1 0:7\n0 0:8\n1 0:9\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty, in the input and in a side
 // table: rows of them may be lost.
 func TestInputWithoutBytes(t *testing.T) {
