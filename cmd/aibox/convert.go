@@ -245,7 +245,7 @@ func checkConvertFlags(c *cli.Context) error {
 	case c.IsSet("split") && !(split > 0 && split < 1):
 		return cliargs.Errorf("aibox convert: --split %v: want a share between 0 and 1, such as 0.8", split)
 	case c.IsSet("split") && to != 2:
-		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice; it was given %d times", to)
+		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice")
 	case !c.IsSet("split") && to > 1:
 		return cliargs.Errorf("aibox convert: --to was given %d times; give it once, or twice with --split", to)
 	case c.Bool("random") && !c.IsSet("split"), c.IsSet("seed") && !c.Bool("random"):

@@ -239,10 +239,10 @@ func TestConvertFaults(t *testing.T) {
 			j.Table.URIs = []string{j.Table.URIs[0], j.Table.URIs[0]}
 			c.Joins = []Join{j}
 		}, "twice"},
-		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "already"},
+		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "by --add"},
 		"too little memory": {func(c *Options, _ string) {
 			c.SortBy, c.MemoryBytes = "timestamp", 100
-		}, "memory"},
+		}, "raise --memory"},
 		"two files without a split": {func(c *Options, _ string) { c.To = append(c.To, c.To[0]+"2") }, "split"},
 		"a split at 1":              {func(c *Options, _ string) { c.Split.Fraction = 1 }, "share"},
 		"a bad row": {func(c *Options, dir string) {
