@@ -254,6 +254,8 @@ func checkConvertFlags(c *cli.Context) error {
 		return cliargs.Errorf("aibox convert: --descending needs --sort-by")
 	case !(c.Float64("max-lost-fraction") >= 0 && c.Float64("max-lost-fraction") <= 1):
 		return cliargs.Errorf("aibox convert: --max-lost-fraction %v: want a share from 0 to 1", c.Float64("max-lost-fraction"))
+	case c.Int64("max-bad-rows") < -1:
+		return cliargs.Errorf("aibox convert: --max-bad-rows %d: want 0 or more, or -1", c.Int64("max-bad-rows"))
 	case c.Int64("limit") < 0:
 		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
 	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add") || c.IsSet("join-format")):
