@@ -228,6 +228,8 @@ func (l *loader) checkLabel() {
 		return
 	}
 	switch {
+	case len(labels) == 0 && nearest.Name(rule.Column, names) == "":
+		l.FaultAt("data.label", "%s is not in data.columns: list it there, with the role label", nearest.Quote(rule.Column))
 	case !slices.Contains(names, rule.Column):
 		l.FaultAt("data.label", "%s is not a column%s", nearest.Quote(rule.Column), nearest.Suggest(rule.Column, names))
 	case len(labels) == 0:

@@ -87,7 +87,7 @@ var dataKeys = []Key{
 			}
 			return ""
 		}, DefaultNote: "the column of role label; libsvm, libffm: label, the first number of a line",
-		Meaning: "The label: a column of 0 and 1, or a column compared with a threshold, such as \"rating >= 4\" (>=, >, <=, <, ==, !=). In libsvm and libffm the column is called label, and -1 counts as 0."},
+		Meaning: "The label: a column of 0 and 1, or false and true, or a column compared with a threshold, such as \"rating >= 4\" (>=, >, <=, <, ==, !=). In libsvm and libffm the column is called label, and -1 counts as 0."},
 	{Path: "data.group_by", Default: `""`, Tuning: true,
 		Meaning: "The column whose values form the groups of the group AUC, which is the AUC within each group that has both labels, weighted by the sum of the weights of its examples. Examples whose cell is missing are one group. List a column that is not a feature with role: ignore. Empty means that there is no group AUC."},
 	{Path: "data.limit", Default: "0", Range: "[0,inf)", Tuning: true,

@@ -64,6 +64,9 @@ func TestDecode(t *testing.T) {
 		"header in another order": {header, "\ufeffextra,tags,\"x\", c ,y\n,p,1,\" a\",1\n", []string{
 			"1 [1] [ " + k("c", " a") + " ] [ " + k("tags", "p") + " ]",
 		}},
+		"labels as Python and SQL write them": {adSchema(), "True,1,,\n FALSE,1,,\ntrue ,1,,\n1.0,1,,\n", []string{
+			"1 [1] [ ] [ ]", "0 [1] [ ] [ ]", "1 [1] [ ] [ ]", "1 [1] [ ] [ ]",
+		}},
 		"threshold on a dense column": {threshold, "1,4,,\n1,3.9,,\n", []string{"1 [4] [ ] [ ]", "0 [3.9] [ ] [ ]"}},
 		"weights": {weighted, "2\t1\ta=>0.5||b||c=>x=>2\td\n\t0\t\t\n", []string{
 			"1 w2 [] [ " + k("i", "a") + "*0.5 " + k("i", "b") + "*1 " + k("i", "c=>x") + "*2 ] [ " + k("i", "d") + "*1 ]", "0 w1 [] [ ] [ ]",

@@ -49,6 +49,20 @@ func TestUUIDsAsFeatures(t *testing.T) {
 	}
 }
 
+// TestLabelsInWords: a label that is text in Parquet is read as it is from CSV.
+func TestLabelsInWords(t *testing.T) {
+	type row struct {
+		Y string `parquet:"y"`
+		C string `parquet:"c"`
+	}
+	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "c", Role: RoleSparse}}}
+	path := writeParquet(t, t.TempDir(), "data", []row{{"True", "a"}, {"FALSE ", "b"}, {"1.0", "c"}, {" 0", "d"}})
+	passes, _ := mustRead(t, testOptions(s, path))
+	if got, want := fmt.Sprint(passes[0].Batches[0].Labels), "[1 0 1 0]"; got != want {
+		t.Errorf("labels %v, want %v", got, want)
+	}
+}
+
 // TestColumnsOfOneName: it is not known which of them is meant.
 func TestColumnsOfOneName(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "twice", Role: RoleSparse}}}

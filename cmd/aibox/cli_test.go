@@ -90,6 +90,7 @@ func TestUsage(t *testing.T) {
 		{"convert --from a.csv --to b.csv --join s.csv", exitUsage, "", "needs --on"},
 		{"convert --from a.csv --to b.csv --memory lots", exitUsage, "", "not a size"},
 		{"convert --from a.csv --to b.csv --memory -1", exitUsage, "", "want more than 0"},
+		{"convert --from a.csv --to b.csv --max-bad-rows -2", exitUsage, "", "want 0 or more, or -1"},
 		{"convert --from a.csv --to b.csv --max-lost-fraction NaN", exitUsage, "", "want a share from 0 to 1"},
 		{"convert --from a.csv --to b.csv --no-header", exitUsage, "", "--no-header"},
 		{"convert --from a.csv --to b.csv --set a=b", exitUsage, "", "without a job file"},

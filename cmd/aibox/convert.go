@@ -245,7 +245,7 @@ func checkConvertFlags(c *cli.Context) error {
 	case c.IsSet("split") && !(split > 0 && split < 1):
 		return cliargs.Errorf("aibox convert: --split %v: want a share between 0 and 1, such as 0.8", split)
 	case c.IsSet("split") && to != 2:
-		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice; it was given %d times", to)
+		return cliargs.Errorf("aibox convert: --split writes two files, so --to is needed twice")
 	case !c.IsSet("split") && to > 1:
 		return cliargs.Errorf("aibox convert: --to was given %d times; give it once, or twice with --split", to)
 	case c.Bool("random") && !c.IsSet("split"), c.IsSet("seed") && !c.Bool("random"):
@@ -254,6 +254,8 @@ func checkConvertFlags(c *cli.Context) error {
 		return cliargs.Errorf("aibox convert: --descending needs --sort-by")
 	case !(c.Float64("max-lost-fraction") >= 0 && c.Float64("max-lost-fraction") <= 1):
 		return cliargs.Errorf("aibox convert: --max-lost-fraction %v: want a share from 0 to 1", c.Float64("max-lost-fraction"))
+	case c.Int64("max-bad-rows") < -1:
+		return cliargs.Errorf("aibox convert: --max-bad-rows %d: want 0 or more, or -1", c.Int64("max-bad-rows"))
 	case c.Int64("limit") < 0:
 		return cliargs.Errorf("aibox convert: --limit %d: want 0 or more", c.Int64("limit"))
 	case c.String("join") == "" && (c.IsSet("on") || c.IsSet("key") || c.IsSet("add") || c.IsSet("join-format")):

@@ -87,7 +87,7 @@ func TestWrongData(t *testing.T) {
 		{"train job.yaml --set data.train=[empty.tsv]", exitData, "empty"},
 		{"train job.yaml --set data.train=[header.tsv]", exitData, "no examples"},
 		{"train job.yaml --set data.train=[other.tsv]", exitData, "the header has no column"},
-		{"train job.yaml --set data.train=[labels.tsv]", exitData, "label is not 0 or 1"},
+		{"train job.yaml --set data.train=[labels.tsv]", exitData, `data.label says which of them mean 1, as in "clicks > 0"`},
 		{"train job.yaml --set data.train=[plain.tsv.gz]", exitLostData, "gzip"},
 		{"train job.yaml --set data.train=[x.parquet]", exitData, "header"},
 		{"train job.yaml --set data.train=[nosuch.tsv]", exitIO, "not found"},

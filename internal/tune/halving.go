@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"aibox/internal/score"
 )
 
 // eta is what is kept of the trials of a round, one of eta, and how many times the examples
@@ -74,14 +76,14 @@ const (
 
 // Result is what a trial achieved in a round, on the examples that were held out.
 type Result struct {
-	Trial    int       `json:"trial"`
-	Settings []Setting `json:"settings,omitempty"`
-	Round    int       `json:"round"`    // from 1
-	HeldOut  int64     `json:"held_out"` // examples
-	LogLoss  float64   `json:"log_loss"`
-	AUC      float64   `json:"auc"`
-	Epoch    int       `json:"epoch"` // the best one
-	Seconds  float64   `json:"seconds"`
+	Trial    int         `json:"trial"`
+	Settings []Setting   `json:"settings,omitempty"`
+	Round    int         `json:"round"`    // from 1
+	HeldOut  int64       `json:"held_out"` // examples
+	LogLoss  float64     `json:"log_loss"`
+	AUC      score.Value `json:"auc"`
+	Epoch    int         `json:"epoch"` // the best one
+	Seconds  float64     `json:"seconds"`
 	// Failure says why the settings made no model, as where it diverged; "": they made one.
 	Failure string `json:"failure,omitempty"`
 }
@@ -92,7 +94,7 @@ func (r *Result) loss(by Metric) float64 {
 	case r.Failure != "":
 		return math.Inf(1)
 	case by == AUC:
-		return -r.AUC
+		return -float64(r.AUC)
 	}
 	return r.LogLoss
 }

@@ -235,14 +235,11 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 		return nil, fmt.Errorf("trial %d (%s): %w", t.ID, t.Changes(), err)
 	default:
 		v := s.Validation
-		*result = Result{HeldOut: v.Examples, LogLoss: float64(v.LogLoss), AUC: float64(v.AUC), Epoch: s.KeptEpoch, Seconds: s.ElapsedSeconds}
-		if !v.AUC.Defined() { // JSON has no NaN
-			result.AUC = 0
-		}
+		*result = Result{HeldOut: v.Examples, LogLoss: float64(v.LogLoss), AUC: v.AUC, Epoch: s.KeptEpoch, Seconds: s.ElapsedSeconds}
 		if r.Metric == AUC && !v.AUC.Defined() {
 			return nil, errkind.Errorf(errkind.Data, "the AUC is undefined on the %d examples that are held out: they have one label; hold out more of them, or use more examples", v.Examples)
 		}
-		log.Info("trained", "log_loss", number(result.LogLoss), "auc", number(result.AUC), "epoch", result.Epoch)
+		log.Info("trained", "log_loss", number(result.LogLoss), "auc", figure("%.4g", result.AUC), "epoch", result.Epoch)
 	}
 	return result, modeldir.Remove(dir)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aibox/internal/humanize"
+	"aibox/internal/score"
 )
 
 // Table is a table of the results, and what follows from them.
@@ -25,22 +26,38 @@ func (b *Best) Table(rounds []Round) (string, error) {
 			fmt.Fprintf(t, "%d\t%d\t%s\t\tfailed\t\t\t%s\t%s\n", r.Round, r.Trial, examples, took, changes)
 			continue
 		}
-		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%.5f\t%.5f\t%d\t%s\t%s\n", r.Round, r.Trial, examples, r.HeldOut, r.LogLoss, r.AUC, r.Epoch, took, changes)
+		fmt.Fprintf(t, "%d\t%d\t%s\t%d\t%.5f\t%s\t%d\t%s\t%s\n", r.Round, r.Trial, examples, r.HeldOut, r.LogLoss, figure("%.5f", r.AUC), r.Epoch, took, changes)
 	}
 	err := t.Flush()
 	fmt.Fprintf(&text, "\n%s\n", b.verdict())
 	return text.String(), err
 }
 
-// verdict says in a sentence what the search found.
+// verdict says in one or two sentences what the search found.
 func (b *Best) verdict() string {
 	r, was := b.Result, b.AsItIs
 	switch {
 	case r.Trial == 0:
-		return "No other settings were better than those of the job."
+		return "No other settings were better than those of the job." + b.doubt()
 	case was.Failure != "":
-		return fmt.Sprintf("The settings of trial %d are the best, with a log loss of %.5f and an AUC of %.5f; those of the job made no model: %s.", r.Trial, r.LogLoss, r.AUC, was.Failure)
+		return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f, AUC %s; those of the job made no model: %s.", r.Trial, r.LogLoss, figure("%.5f", r.AUC), was.Failure) + b.doubt()
 	}
-	return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f (%+.5f against the job as it is), AUC %.5f (%+.5f). Each was trained once, with one seed.",
-		r.Trial, r.LogLoss, r.LogLoss-was.LogLoss, r.AUC, r.AUC-was.AUC)
+	return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f (%+.5f against the job as it is), AUC %s. Each was trained once, with one seed.",
+		r.Trial, r.LogLoss, r.LogLoss-was.LogLoss, figure(fmt.Sprintf("%%.5f (%+.5f)", float64(r.AUC-was.AUC)), r.AUC)) + b.doubt()
+}
+
+// doubt says so where the trials were compared on so few examples that chance decides.
+func (b *Best) doubt() string {
+	if n := b.Result.HeldOut; n < MinExamples/20 {
+		return fmt.Sprintf(" But so few examples were held out, %d, that chance decides: let the trials have more.", n)
+	}
+	return ""
+}
+
+// figure prints a metric, or "-" if it is undefined.
+func figure(format string, x score.Value) string {
+	if !x.Defined() {
+		return "-"
+	}
+	return fmt.Sprintf(format, float64(x))
 }

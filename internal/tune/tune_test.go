@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/score"
 )
 
 func TestRounds(t *testing.T) {
@@ -157,7 +158,7 @@ func lossOf(trial Trial, examples int64) *Result {
 	if examples == 0 {
 		loss -= 0.1
 	}
-	return &Result{LogLoss: loss, AUC: 1 - loss/2, Epoch: 1, HeldOut: 10}
+	return &Result{LogLoss: loss, AUC: score.Value(1 - loss/2), Epoch: 1, HeldOut: 1000}
 }
 
 var errStopped = errors.New("stopped")
@@ -311,7 +312,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("no %q in %q", want, lines[1])
 		}
 	}
-	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "failed") }) || !strings.Contains(text, fmt.Sprintf("(%+.5f against the job as it is)", b.Result.LogLoss-b.AsItIs.LogLoss)) {
+	if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "failed") }) || !strings.Contains(text, fmt.Sprintf("(%+.5f against the job as it is)", b.Result.LogLoss-b.AsItIs.LogLoss)) || strings.Contains(text, "chance") {
 		t.Error(text)
+	}
+	b.Result.HeldOut, b.Result.AUC = 9, score.Undefined() // all of one label
+	if text, err = b.Table(rounds); err != nil || !strings.Contains(text, "AUC -. ") || !strings.Contains(text, "so few examples were held out, 9, that chance decides") {
+		t.Error(text, err)
 	}
 }

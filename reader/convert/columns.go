@@ -100,10 +100,8 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	}
 	faults = append(faults, checkIndexed(&schema))
 	c.label = -1
-	if rule := o.From.Schema.Label; rule.Op != "" {
-		if i := slices.Index(available, rule.Column); slices.Contains(c.take, i) {
-			c.label = i
-		}
+	if i := slices.Index(available, o.From.Schema.LabelColumn()); slices.Contains(c.take, i) {
+		c.label = i
 	}
 	c.sortBy = slices.Index(available, o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {

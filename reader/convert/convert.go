@@ -181,7 +181,7 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 		return nil, fmt.Errorf("reader: %w", err)
 	}
 	summary = &Summary{Counts: c.in.Counts(), Written: c.written, Lists: c.lists}
-	if c.label >= 0 {
+	if c.label >= 0 && o.From.Schema.Label.Op != "" {
 		summary.Label = o.From.Schema.Label.Column
 	}
 	for _, t := range c.joins {

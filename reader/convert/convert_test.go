@@ -239,10 +239,10 @@ func TestConvertFaults(t *testing.T) {
 			j.Table.URIs = []string{j.Table.URIs[0], j.Table.URIs[0]}
 			c.Joins = []Join{j}
 		}, "twice"},
-		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "already"},
+		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "by --add"},
 		"too little memory": {func(c *Options, _ string) {
 			c.SortBy, c.MemoryBytes = "timestamp", 100
-		}, "memory"},
+		}, "raise --memory"},
 		"two files without a split": {func(c *Options, _ string) { c.To = append(c.To, c.To[0]+"2") }, "split"},
 		"a split at 1":              {func(c *Options, _ string) { c.Split.Fraction = 1 }, "share"},
 		"a bad row": {func(c *Options, dir string) {
@@ -321,6 +321,20 @@ func TestThresholdedLabels(t *testing.T) {
 	}
 	if got, want := content(t, c.To[0]), "rating,timestamp\n0,9\n0,100\n0,200\n1,300\n1,200\n"; got != want || summary.Label != "rating" {
 		t.Errorf("%q, want %q; %+v", got, want, summary)
+	}
+}
+
+// TestLabelsInWords: what a label in words means is written, so that formats whose labels are numbers can have it.
+func TestLabelsInWords(t *testing.T) {
+	c, dir := convertInput(t, "out.libsvm")
+	c.From.URIs = []string{write(t, dir, "clicks.csv", []byte("click,ad\nTrue,7\nfalse,8\n1,9\n"))}
+	c.From.Schema.Columns = []reader.Column{{Name: "click", Role: reader.RoleLabel}, {Name: "ad", Role: reader.RoleDense}}
+	c.Format, c.Header = reader.FormatLibSVM, false
+	if _, err := Run(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := content(t, c.To[0]), "1 0:7\n0 0:8\n1 0:9\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

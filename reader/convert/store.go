@@ -15,7 +15,7 @@ type memoryBudget struct{ left int64 }
 
 func (m *memoryBudget) take(bytes int64) error {
 	if m.left -= bytes; m.left < 0 {
-		return optionsErrorf("more rows than fit in memory; raise the limit, or convert less at a time")
+		return optionsErrorf("more rows than fit in memory; raise --memory, or convert less at a time")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package rowschema
 
 import (
+	"bytes"
 	"fmt"
 
 	"aibox/reader/internal/rowtext"
@@ -53,14 +54,15 @@ func (r *LabelRule) Label(x float64) (label float32, ok bool) {
 	return 0, true
 }
 
-// Text is the label as a cell: 0 or 1 where the rule has a comparison, otherwise the
-// cell as it is. An empty cell stays empty.
+// Text is the label as a cell: 0 or 1 where the rule has a comparison and where the cell
+// is true or false, otherwise the cell as it is. An empty cell stays empty.
 func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 	trimmed := number.Trim(cell)
-	if r.Op == "" || len(trimmed) == 0 {
+	_, truth := truthValue(trimmed)
+	if (r.Op == "" && !truth) || len(trimmed) == 0 {
 		return cell, nil
 	}
-	x, ok := number.Float64(trimmed)
+	x, ok := LabelNumber(trimmed)
 	if !ok || !number.Finite(x) {
 		return nil, fmt.Errorf("column %s: the label %q is not a number", r.Column, rowtext.Excerpt(cell))
 	}
@@ -68,6 +70,22 @@ func (r *LabelRule) Text(cell []byte) ([]byte, error) {
 		return []byte("1"), nil
 	}
 	return []byte("0"), nil
+}
+
+// LabelNumber is the number that a cell of the label means, without spaces around it: true and false,
+// which Python and SQL write for the booleans of a table, are 1 and 0, as they are in Parquet.
+func LabelNumber(cell []byte) (x float64, ok bool) {
+	if x, ok = number.Float64(cell); ok {
+		return x, true
+	}
+	return truthValue(cell)
+}
+
+func truthValue(cell []byte) (x float64, ok bool) {
+	if len(cell) == len("true") && bytes.EqualFold(cell, []byte("true")) {
+		return 1, true
+	}
+	return 0, len(cell) == len("false") && bytes.EqualFold(cell, []byte("false"))
 }
 
 func (r *LabelRule) check() error {

@@ -36,6 +36,9 @@ type Key struct {
 	Values []string
 	// NullIsText marks a list for which a written null is probably meant as text.
 	NullIsText bool
+	// WithUnit marks text such as 10m, of which the application checks what it means: to write a number
+	// without a unit as text would not mend it.
+	WithUnit bool
 	// Refused are words that one may take for allowed, each with the reason why it is not.
 	Refused map[string]string
 	// MinItems is the smallest length of a list that is given.

@@ -118,7 +118,7 @@ func (d *Decoder) inRange(path string, k *Key, n *yamltree.Node, x float64) bool
 }
 
 func (d *Decoder) text(path string, k *Key, n *yamltree.Node, v reflect.Value) {
-	if !n.Quoted && yamltree.LooksLikeOther(n.Text) {
+	if !n.Quoted && yamltree.LooksLikeOther(n.Text) && !k.WithUnit {
 		if len(k.Values) > 0 {
 			d.Fault(n.Place, path, "expected a word, found %s%s", n.Text, allowedWords(k))
 		} else {

@@ -24,7 +24,7 @@ func (p *Plan) addLabel(l *List, cell []byte) faults.Fault {
 	if len(cell) == 0 {
 		return p.addNoLabel(l)
 	}
-	x, ok := number.Float64(cell)
+	x, ok := rowschema.LabelNumber(cell)
 	if !ok {
 		return faults.Fault{Reason: faults.ReasonNumber, Column: p.LabelColumn, Cell: cell}
 	}

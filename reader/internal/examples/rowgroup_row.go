@@ -84,8 +84,10 @@ func (r *RowGroup) decodeLabel(l *List) {
 		return
 	}
 	for v := r.next(c); v != nil; v = r.next(c) {
-		if x, ok := r.number(c, v, p.LabelColumn); ok {
+		if x, ok := c.Number(v); ok {
 			r.bad = p.addLabelNumber(l, x, c.Text(v))
+		} else {
+			r.bad = p.addLabel(l, c.Text(v)) // true or false, in words
 		}
 	}
 	if c.Seen() == 0 {

@@ -42,5 +42,9 @@ type ReasonCount struct {
 
 // String describes the count for an error about the most frequent reason.
 func (c ReasonCount) String() string {
-	return fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
+	what := fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
+	if c.Reason == ReasonLabel {
+		what += "; where the column holds other numbers, data.label says which of them mean 1, as in \"clicks > 0\""
+	}
+	return what
 }
