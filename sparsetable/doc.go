@@ -178,15 +178,14 @@
 //
 // SSDOptions.CachePolicy says which idle rows leave first; of those that are
 // next to leave, clean ones go before dirty ones. Announce tells the policy
-// "lookahead" which keys will be pulled, so that their rows can be read ahead
-// (ssd_prefetch.go). Where the announced passes need many buckets of the table,
-// the elevator reads these in the order in which they lie on the device, many with
-// one read, and writes dirty rows on its way (ssd_elevator.go). Where that does not
-// pay, or where the budget is small, the buckets that the next pass lacks are read
-// while the present one is pulled (ssd_direct.go). The table itself numbers the
-// announced passes; the numbers go up until it is closed. Lookahead says how many
+// "lookahead" which keys will be pulled, so that their rows can be read ahead. Where the
+// announced passes need many buckets of the table, the elevator reads these in the order in
+// which they lie on the device, many with one read, and writes dirty rows on its way. Where
+// that does not pay, or where the budget is small, the buckets that the next pass lacks are
+// read while the present one is pulled (internal/elevator, ssd_announce.go). The table itself
+// numbers the announced passes; the numbers go up until it is closed. Lookahead says how many
 // passes the table wants to know of at present, and ForgetAnnounced withdraws those
-// that will not be pulled (ssd_announce.go). None of this affects what rows hold. The
+// that will not be pulled. None of this affects what rows hold. The
 // background writer keeps a small part of the cache free. A Pull that finds no free
 // part drops clean rows; only where there are none does it write dirty ones itself.
 //

@@ -12,6 +12,7 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/elevator"
 	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/lost"
 	"aibox/sparsetable/internal/outside"
@@ -50,12 +51,12 @@ type ssd struct {
 	indexed
 	calls
 	budget
-	lookahead
 	background
 
-	pull    pullState // under changing
-	sets    pinnedSets
-	rewrite rewriting
+	pull     pullState // under changing
+	elevator *elevator.Elevator
+	sets     pinnedSets
+	rewrite  rewriting
 }
 
 // calls is what calls of the table's methods pass and hold.
@@ -63,6 +64,8 @@ type calls struct {
 	door     guard.Door
 	changing guard.Lock
 	saving   guard.Lock
+	// waitingPulls is how many Pulls wait for changing.
+	waitingPulls atomic.Int32
 }
 
 // storage is what the table keeps on its devices.
@@ -123,8 +126,9 @@ func (t *ssd) Close() error {
 // free gives back everything that open has made, even if it failed half-way.
 func (t *ssd) free() error {
 	var errs []error
-	t.dropAnnounced()
-	t.stopElevator()
+	if t.elevator != nil {
+		t.elevator.Close()
+	}
 	errs = append(errs, t.carried.Close())
 	if t.files != nil {
 		errs = append(errs, t.files.Close())

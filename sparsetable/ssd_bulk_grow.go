@@ -77,7 +77,7 @@ func (l *bulkLoad) newKeys() (int64, error) {
 	slices.Sort(list)
 	list = slices.Compact(list)
 	err := t.eachBucket(list, func(slot uint32, b *bucketfile.Bucket) error {
-		t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, t.index.Slots()), func(e rowcache.Entry) rowcache.Change {
+		t.cache.ForEachOfSlot(uint64(slot), t.index.MaskOf(slot), func(e rowcache.Entry) rowcache.Change {
 			if wanted[e.Key] {
 				known[e.Key] = true
 			}

@@ -63,7 +63,7 @@ func (l *bulkLoad) mergeSlot(slot uint32, old *bucketfile.Bucket, cached bool) e
 	m.take(w, rows)
 	imported := len(w.keys)
 	before := 0
-	mask := slotMask(slot, t.index.Slots())
+	mask := t.index.MaskOf(slot)
 	t.lockMoving(slot, mask, old)
 	defer t.rewrite.moving.Unlock()
 	w.dirtyRefs, w.dirtyKeys = w.dirtyRefs[:0], w.dirtyKeys[:0]

@@ -65,7 +65,7 @@ func (t *ssd) countStored(ctx context.Context) error {
 	for _, f := range t.files.LiveFiles() {
 		rows := int64(0)
 		err := t.files.ScanFile(ctx, f.File, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
-			if t.liesAt(b.Slot, loc) {
+			if t.index.LiesAt(b.Slot, uint64(loc)) {
 				rows += int64(b.Len())
 			}
 			return nil

@@ -5,6 +5,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/invariants"
+	"aibox/sparsetable/internal/slots"
 )
 
 // A table merges slots when its buckets have on average less than mergeBelow of the
@@ -79,14 +80,14 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	from, into := t.index.NextMerge()
 	if gone == nil {
 		// The partner's bucket and filter are right as they are.
-		mask := slotMask(from, t.index.Slots())
+		mask := t.index.MaskOf(from)
 		t.checkpoints.BeforeBucket(from, mask)
 		t.checkpoints.ForgetSaved(from, mask)
 		t.indexMu.Lock()
 		defer t.indexMu.Unlock()
 		return t.index.Shrink()
 	}
-	mask := slotMask(into, t.index.Slots()-1)
+	mask := slots.SlotMask(into, t.index.Slots()-1)
 	t.lockMoving(into, mask, gone)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter

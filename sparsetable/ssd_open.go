@@ -18,6 +18,7 @@ import (
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/elevator"
 	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
@@ -65,7 +66,6 @@ func openOnce(ctx context.Context, o Options, on ssdStorage, lost []LostDir) (*s
 		dirs:       o.directories(),
 		calls:      calls{changing: guard.NewLock(), saving: guard.NewLock()},
 		origin:     origin{restored: make(chan struct{})},
-		lookahead:  lookahead{ahead: make(chan struct{}, 1)},
 		background: background{kick: make(chan struct{}, 1)},
 		budget:     budget{scarcity: scarcity{room: process.Room, every: lookInterval}},
 	}
@@ -178,6 +178,10 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		return err
 	}
 	t.reportLost()
+	t.elevator = elevator.New(elevator.Options{
+		Table: lifted{t}, Files: t.files, Index: t.index, IndexMu: &t.indexMu, Cache: t.cache, Outside: t.outside, Carried: &t.carried,
+		Hash: t.hash, Layout: t.layout, Incoming: &t.pull.Incoming, Bytes: t.plan.RideBytes, Stops: t.plan.RideStops, ReadOnly: t.opts.ReadOnly,
+	})
 	return nil
 }
 
@@ -351,7 +355,6 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	t.rewrite.stored = checkpoint.StoredRows(current)
 	t.rewrite.queue = t.files.NewQueue()
 	t.pull.queue = t.files.NewQueue()
-	t.startElevator()
 	return nil
 }
 

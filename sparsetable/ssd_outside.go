@@ -86,15 +86,11 @@ func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) (err error) {
 	p := &t.pull
 	reads, bytes := t.outside.DeviceReads()
 	p.missing, err = t.outside.Read(ctx, p.hashes, p.missing, t.plan.ReadBytes/4, func(rows []outside.Row) error {
-		p.clearBatch()
+		p.Clear()
 		for _, r := range rows {
-			p.keys = append(p.keys, r.Key)
-			p.keyHashes = append(p.keyHashes, p.hashes[r.At])
-			p.uses = append(p.uses, t.layout.Stats(r.Words).Count)
-			p.at = append(p.at, r.At)
-			p.rows = append(p.rows, r.Words)
+			p.Add(r.Key, p.hashes[r.At], t.layout.Stats(r.Words).Count, r.At, r.Words)
 		}
-		return t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, true)
+		return t.insert(ctx, &p.Incoming, refs, true)
 	})
 	r, b := t.outside.DeviceReads()
 	p.counts.deviceReads += r - reads

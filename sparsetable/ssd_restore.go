@@ -86,13 +86,13 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltafile.Reader, d *catalog.
 	p := &t.pull
 	b.refs, b.stored = resized(b.refs, to-from), b.stored[:0]
 	clear(b.refs)
-	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, false)
+	err := t.insertBy(ctx, t.cache.Reinsert, &p.Incoming, b.refs, false)
 	for i, ref := range b.refs {
 		if _, info, _ := r.Entry(from + i); info&1 != 0 {
 			b.stored = append(b.stored, ref) // the cache ignores a reference of 0
 		}
 	}
-	t.cache.Change(b.stored, rowcache.Change{Set: rowStored})
+	t.cache.Change(b.stored, rowcache.Change{Set: checkpoint.Stored})
 	t.cache.Release(b.refs, true)
 	t.markSaved(b.refs, d)
 	if errors.Is(err, errNoVictims) {
@@ -105,7 +105,7 @@ func (t *ssd) restoreBlock(ctx context.Context, r *deltafile.Reader, d *catalog.
 // their slot was written since the instant of the file that has them.
 func (t *ssd) markSaved(refs []uint32, d *catalog.Delta) {
 	t.indexMu.RLock()
-	for i, h := range t.pull.keyHashes[:len(refs)] {
+	for i, h := range t.pull.Hashes[:len(refs)] {
 		if !t.checkpoints.WrittenBefore(d, t.bucketOf(h)) {
 			refs[i] = 0
 		}
@@ -126,13 +126,9 @@ func resized[T any](s []T, n int) []T {
 // another.
 func (t *ssd) batchOfBlock(r *deltafile.Reader, from, to int) {
 	p := &t.pull
-	p.clearBatch()
+	p.Clear()
 	for i := range to - from {
 		key, info, row := r.Entry(from + i)
-		p.keys = append(p.keys, key)
-		p.keyHashes = append(p.keyHashes, t.hash.Of(key))
-		p.uses = append(p.uses, max(info>>1, 1)-1) // inserting counts as one use
-		p.at = append(p.at, uint32(i))
-		p.rows = append(p.rows, row)
+		p.Add(key, t.hash.Of(key), max(info>>1, 1)-1, uint32(i), row) // inserting counts as one use
 	}
 }

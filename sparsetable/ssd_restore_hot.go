@@ -120,7 +120,7 @@ func (t *ssd) roomToRestore(n int) bool {
 // cache is full. REQUIRES: changing is held, and none of the rows is in the cache.
 func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 	p := &t.pull
-	n := len(p.keys)
+	n := len(p.Keys)
 	if !t.roomToRestore(n) {
 		return 0, true, nil
 	}
@@ -135,11 +135,11 @@ func (t *ssd) cacheBatch(b *restoreBatch) (rows int, full bool, err error) {
 func (t *ssd) fillBatch(b *restoreBatch, stored bool) (added int, err error) {
 	p := &t.pull
 	clear(b.refs)
-	added, err = t.cache.Reinsert(p.keys, p.keyHashes, p.uses, b.refs, stored)
+	added, err = t.cache.Reinsert(p.Keys, p.Hashes, p.Uses, b.refs, stored)
 	slabs, shift, mask := t.cache.Slabs()
 	words := t.layout.Words()
 	for i, ref := range b.refs[:added] {
-		copy(slabs[ref>>shift][int(ref&mask)*words:][:words], p.rows[i])
+		copy(slabs[ref>>shift][int(ref&mask)*words:][:words], p.Rows[i])
 	}
 	return added, err
 }
@@ -161,15 +161,15 @@ func (t *ssd) keepUnchanged(d *catalog.Delta, b *restoreBatch) {
 // the table.
 func (t *ssd) keepOfBatch(b *restoreBatch, keep func(hash uint64, loc bucketfile.Location) bool) {
 	p := &t.pull
-	b.in = resized(b.in, len(p.keys))
-	t.cache.Contains(p.keys, p.keyHashes, b.in)
+	b.in = resized(b.in, len(p.Keys))
+	t.cache.Contains(p.Keys, p.Hashes, b.in)
 	kept := 0
-	for i, h := range p.keyHashes {
+	for i, h := range p.Hashes {
 		if b.in[i] || !keep(h, t.bucketOf(h)) {
 			continue
 		}
-		p.keys[kept], p.keyHashes[kept], p.uses[kept], p.rows[kept], p.at[kept] = p.keys[i], h, p.uses[i], p.rows[i], p.at[i]
+		p.Move(kept, i)
 		kept++
 	}
-	p.keys, p.keyHashes, p.uses, p.rows, p.at = p.keys[:kept], p.keyHashes[:kept], p.uses[:kept], p.rows[:kept], p.at[:kept]
+	p.Cut(kept)
 }

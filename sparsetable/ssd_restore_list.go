@@ -92,18 +92,18 @@ func (r *listRestore) loadBlock(d *deltafile.Reader, n, at int, h hashRange) (ad
 	t, p, b := r.t, &r.t.pull, &r.b
 	t.batchOfBlock(d, 0, n)
 	t.keepOfBatch(b, func(hash uint64, _ bucketfile.Location) bool { return h.has(hash) && r.valid(at, hash) })
-	b.refs = resized(b.refs, len(p.keys))
+	b.refs = resized(b.refs, len(p.Keys))
 	added, err = t.fillBatch(b, false)
 	b.stored = b.stored[:0]
 	for i, ref := range b.refs[:added] {
-		if _, info, _ := d.Entry(int(p.at[i])); info&1 != 0 && !t.lost.NoBucket(p.keyHashes[i]) {
+		if _, info, _ := d.Entry(int(p.At[i])); info&1 != 0 && !t.lost.NoBucket(p.Hashes[i]) {
 			b.stored = append(b.stored, ref)
 		}
 	}
-	t.cache.Change(b.stored, rowcache.Change{Set: rowStored})
+	t.cache.Change(b.stored, rowcache.Change{Set: checkpoint.Stored})
 	t.cache.Release(b.refs[:added], true)
 	t.markSaved(b.refs[:added], r.list[at].Instant())
-	if err == nil && added < len(p.keys) {
+	if err == nil && added < len(p.Keys) {
 		err = errRestoreFull
 	}
 	return added, err

@@ -138,7 +138,7 @@ func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, other
 
 // rewriteSlot writes the bucket of one slot anew.
 func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
-	mask := slotMask(slot, t.index.Slots())
+	mask := t.index.MaskOf(slot)
 	t.lockMoving(slot, mask, old)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
@@ -222,7 +222,7 @@ func (t *ssd) dirtyAgain() {
 // nowStored records that the rows of collectDirty are in a bucket.
 func (t *ssd) nowStored() {
 	w := &t.rewrite.rewriter
-	t.cache.Change(w.dirtyRefs, rowcache.Change{Set: rowStored})
+	t.cache.Change(w.dirtyRefs, rowcache.Change{Set: checkpoint.Stored})
 	w.counts.flushedRows += int64(len(w.dirtyRefs))
 	w.counts.flushedSlots++
 }

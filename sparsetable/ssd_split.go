@@ -154,7 +154,7 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	if next != from {
 		panic("sparsetable: slots are split out of order")
 	}
-	mask := slotMask(from, t.index.Slots())
+	mask := t.index.MaskOf(from)
 	t.lockMoving(from, mask, old, to)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter

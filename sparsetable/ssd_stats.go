@@ -12,7 +12,10 @@ func (t *ssd) Stats() Stats {
 	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.sets.live))
 	t.sets.Unlock()
 	st.LackingBytes = t.lacking.Load()
-	st.AnnouncedPasses = int64(t.announced.number())
+	st.AnnouncedPasses = int64(t.elevator.Announced())
+	ahead := t.elevator.Counts()
+	st.BucketReads, st.DeviceReads, st.ReadBytes = st.BucketReads+ahead.Buckets, st.DeviceReads+ahead.DeviceReads, st.ReadBytes+ahead.Bytes
+	st.Prefetched = ahead.Rows
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
 	if t.door.Enter() != nil {
