@@ -135,7 +135,7 @@ func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.checkCached(b.Slot, b)
 	}
 	t.collectDirty(b.Slot, mask)
-	w.merge(b, nil)
+	w.Merge(b, nil)
 	if _, err := t.replaceBucket(b.Slot, b.Len()); err != nil {
 		return err
 	}

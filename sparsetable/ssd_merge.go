@@ -92,8 +92,8 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	t.collectDirty(into, mask)
-	w.merge(kept, nil)
-	w.addOthers(gone, nil)
+	w.Merge(kept, nil)
+	w.AddOthers(gone, nil)
 	before := gone.Len()
 	if kept != nil {
 		before += kept.Len()
@@ -107,12 +107,12 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	t.indexMu.Lock()
 	err = t.index.Shrink()
 	t.index.Set(into, uint64(loc))
-	t.index.SetFilter(into, w.hashes)
+	t.index.SetFilter(into, w.Hashes)
 	t.indexMu.Unlock()
-	t.rewrite.stored += int64(len(w.keys) - before)
+	t.rewrite.stored += int64(len(w.Keys) - before)
 	t.nowStored()
 	if invariants.Enabled {
-		t.checkSlot(into, w.hashes)
+		t.checkSlot(into, w.Hashes)
 	}
 	for _, p := range prev {
 		if e := t.files.Release(p); err == nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -14,12 +15,14 @@ import (
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/bulk"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
 	"aibox/sparsetable/internal/elevator"
 	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/inorder"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/slots"
@@ -99,22 +102,9 @@ func unitFor(l Layout, unit int) int {
 	return unit
 }
 
+// open opens what the table has on its devices, and restores the rows that were in memory.
 func (t *ssd) open(ctx context.Context, on ssdStorage) error {
-	if err := t.dirs.Order(on.fs); err != nil {
-		return err
-	}
-	if err := t.dirs.OpenDevices(ctx); err != nil {
-		return err
-	}
-	t.opts.SSD.Dirs = t.dirs.Names // some may be lost
-	unit := leastUnit
-	for _, d := range t.dirs.Devices {
-		unit = max(unit, d.Unit())
-		if !d.Direct() {
-			unit = max(unit, pageCacheUnit)
-		}
-	}
-	if err := t.openCatalog(on, unitFor(t.opts.Layout, unit)); err != nil {
+	if err := t.openDirs(ctx, on); err != nil {
 		return err
 	}
 	snapshot, err := t.catalog.Snapshot(t.opts.SnapshotID)
@@ -126,27 +116,9 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 	}
 	snapshot = checkpoint.Upgraded(snapshot)
 	t.opened = snapshot
-	if err := t.allocate(snapshot.Rows, int64(snapshot.Slots)); err != nil {
+	if err := t.openIndex(ctx, snapshot, on); err != nil {
 		return err
 	}
-	if snapshot.ID != 0 {
-		if err := t.loadIndex(ctx, snapshot); err != nil {
-			if err = t.loadCopiedIndex(ctx, snapshot, on, err); err != nil {
-				return err
-			}
-		}
-	}
-	if err := t.heedMachine(ctx); err != nil {
-		return err
-	}
-	err = t.reserveNow(ctx, 0)
-	if errors.Is(err, errNoVictims) {
-		return t.overBudget(fmt.Sprintf("the index of %d slots", snapshot.Slots), t.aLittleMore())
-	}
-	if err != nil {
-		return err
-	}
-	t.bulk = planBulk(&t.plan, t.fitRows.Load())
 	if t.opts.SSD.AllowLost && snapshot.ID != 0 {
 		if snapshot, err = t.findLost(snapshot); err != nil {
 			return err
@@ -183,6 +155,48 @@ func (t *ssd) open(ctx context.Context, on ssdStorage) error {
 		Hash: t.hash, Layout: t.layout, Incoming: &t.pull.Incoming, Bytes: t.plan.RideBytes, Stops: t.plan.RideStops, ReadOnly: t.opts.ReadOnly,
 	})
 	return nil
+}
+
+// openDirs opens the directories, and the catalog.
+func (t *ssd) openDirs(ctx context.Context, on ssdStorage) error {
+	if err := t.dirs.Order(on.fs); err != nil {
+		return err
+	}
+	if err := t.dirs.OpenDevices(ctx); err != nil {
+		return err
+	}
+	t.opts.SSD.Dirs = t.dirs.Names // some may be lost
+	unit := leastUnit
+	for _, d := range t.dirs.Devices {
+		unit = max(unit, d.Unit())
+		if !d.Direct() {
+			unit = max(unit, pageCacheUnit)
+		}
+	}
+	return t.openCatalog(on, unitFor(t.opts.Layout, unit))
+}
+
+// openIndex divides the memory for the rows of a snapshot, and loads the index that it has.
+func (t *ssd) openIndex(ctx context.Context, s catalog.Snapshot, on ssdStorage) error {
+	if err := t.allocate(s.Rows, int64(s.Slots)); err != nil {
+		return err
+	}
+	if s.ID != 0 {
+		if err := t.loadIndex(ctx, s); err != nil {
+			if err = t.loadCopiedIndex(ctx, s, on, err); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.heedMachine(ctx); err != nil {
+		return err
+	}
+	err := t.reserveNow(ctx, 0)
+	if errors.Is(err, errNoVictims) {
+		return t.overBudget(fmt.Sprintf("the index of %d slots", s.Slots), t.aLittleMore())
+	}
+	t.bulk = bulk.PlanFor(t.plan.CacheBytes, t.fitRows.Load())
+	return err
 }
 
 // catalogOptions are those of the catalog that the table has.
@@ -231,7 +245,7 @@ func (t *ssd) openCatalog(on ssdStorage, unit int) error {
 	if want := t.opts.Layout; want != (Layout{}) && want != t.layout {
 		return &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: want}
 	}
-	t.rewrite.hash = t.hash
+	t.rewrite.Hash = t.hash
 	return nil
 }
 
@@ -354,6 +368,7 @@ func (t *ssd) openFiles(ctx context.Context, current catalog.Snapshot) (err erro
 	}
 	t.rewrite.stored = checkpoint.StoredRows(current)
 	t.rewrite.queue = t.files.NewQueue()
+	t.rewrite.ordered = inorder.New(t.rewrite.queue, t.index, &t.indexMu, t.unit, rewriteBatch, math.MaxInt64)
 	t.pull.queue = t.files.NewQueue()
 	return nil
 }
