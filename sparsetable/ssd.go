@@ -16,6 +16,7 @@ import (
 	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/lost"
 	"aibox/sparsetable/internal/outside"
+	"aibox/sparsetable/internal/restore"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/space"
 	"aibox/sparsetable/internal/tabledirs"
@@ -90,7 +91,8 @@ type storage struct {
 type origin struct {
 	opened   catalog.Snapshot // what is left of it, if any
 	restored chan struct{}    // closed when no more rows of it come into the cache
-	lost     *lost.Files      // files of it; nil: none
+	restorer *restore.Restorer
+	lost     *lost.Files // files of it; nil: none
 	// outside is the index, in a table that is opened for reading only, of the rows
 	// that are in no bucket or in a bucket as an older version; nil: there are
 	// none.

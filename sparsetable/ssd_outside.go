@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
@@ -36,7 +35,6 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		return err
 	}
 	full := t.opts.SSD.HotBytes < 0
-	var b restoreBatch
 	err = t.outside.Each(ctx, t.checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		d := x.Instant(file)
 		for i := range rows {
@@ -52,13 +50,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		if full {
 			return nil
 		}
-		t.batchOfBlock(r, 0, rows)
-		t.keepOfBatch(&b, func(_ uint64, loc bucketfile.Location) bool { return t.checkpoints.WrittenBefore(d, loc) })
-		got, noRoom, err := t.cacheBatch(&b)
-		t.sets.Lock()
-		t.sets.stats.RestoredRows += int64(got)
-		t.sets.Unlock()
-		full = noRoom // then none is added any more, so that no row is taken from an older file
+		full, err = t.restorer.Block(r, rows, d) // then none is added any more, so that no row is taken from an older file
 		return err
 	})
 	if err != nil {

@@ -137,17 +137,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 		p.counts.found = found
 	}
 	if err != nil {
-		if errors.Is(err, errNoVictims) {
-			err = t.pullOverBudget(len(keys), t.pinnedWith(refs))
-		}
-		t.elevator.Drop(p.carry)
-		t.cache.Release(refs, false)
-		t.sets.Lock() // the cache has counted these lookups and hits, too
-		t.sets.stats.Lookups += int64(len(refs))
-		t.sets.stats.Hits += p.counts.found
-		t.sets.Unlock()
-		t.sets.give(refs)
-		return nil, apierr.Of(err)
+		return nil, t.pullFailed(refs, err)
 	}
 	ws := &pinned{refs: refs, mode: mode, carry: p.carry}
 	var begin func()
@@ -160,6 +150,21 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 	t.elevator.Submit()
 	t.wakeIfFull()
 	return ws, nil
+}
+
+// pullFailed gives back what a Pull that failed with err has got, and returns its error.
+func (t *ssd) pullFailed(refs []uint32, err error) error {
+	if errors.Is(err, errNoVictims) {
+		err = t.pullOverBudget(len(refs), t.pinnedWith(refs))
+	}
+	t.elevator.Drop(t.pull.carry)
+	t.cache.Release(refs, false)
+	t.sets.Lock() // the cache has counted these lookups and hits, too
+	t.sets.stats.Lookups += int64(len(refs))
+	t.sets.stats.Hits += t.pull.counts.found
+	t.sets.Unlock()
+	t.sets.give(refs)
+	return apierr.Of(err)
 }
 
 // publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a

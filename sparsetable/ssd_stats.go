@@ -16,6 +16,7 @@ func (t *ssd) Stats() Stats {
 	ahead := t.elevator.Counts()
 	st.BucketReads, st.DeviceReads, st.ReadBytes = st.BucketReads+ahead.Buckets, st.DeviceReads+ahead.DeviceReads, st.ReadBytes+ahead.Bytes
 	st.Prefetched = ahead.Rows
+	st.RestoredRows = t.restorer.Restored()
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
 	if t.door.Enter() != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable/internal/blockio"
@@ -122,7 +123,14 @@ func TestOrder(t *testing.T) {
 // Wait waits for as many slots as it is told to, and Drain gives back everything.
 func TestLeastAndDrain(t *testing.T) {
 	tab := newTable(t, 60)
+	tab.dev.Inject(func(op blocktest.Op) blocktest.Fault {
+		if op.Kind == blocktest.Read {
+			time.Sleep(100 * time.Microsecond)
+		}
+		return blocktest.Fault{}
+	})
 	q := tab.files.NewQueue()
+	q.MergeWithin(0, 512) // each bucket comes by itself
 	r := New(q, tab.index, &tab.mu, tab.files.Unit(), Submit, 1<<30)
 	r.Fill(upTo(60))
 	if n := r.Wait(2, 2); n != 2 {
