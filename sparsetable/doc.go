@@ -178,15 +178,14 @@
 //
 // SSDOptions.CachePolicy says which idle rows leave first; of those that are
 // next to leave, clean ones go before dirty ones. Announce tells the policy
-// "lookahead" which keys will be pulled, so that their rows can be read ahead
-// (ssd_prefetch.go). Where the announced passes need many buckets of the table,
-// the elevator reads these in the order in which they lie on the device, many with
-// one read, and writes dirty rows on its way (ssd_elevator.go). Where that does not
-// pay, or where the budget is small, the buckets that the next pass lacks are read
-// while the present one is pulled (ssd_direct.go). The table itself numbers the
-// announced passes; the numbers go up until it is closed. Lookahead says how many
+// "lookahead" which keys will be pulled, so that their rows can be read ahead. Where the
+// announced passes need many buckets of the table, the elevator reads these in the order in
+// which they lie on the device, many with one read, and writes dirty rows on its way. Where
+// that does not pay, or where the budget is small, the buckets that the next pass lacks are
+// read while the present one is pulled (internal/elevator, ssd_announce.go). The table itself
+// numbers the announced passes; the numbers go up until it is closed. Lookahead says how many
 // passes the table wants to know of at present, and ForgetAnnounced withdraws those
-// that will not be pulled (ssd_announce.go). None of this affects what rows hold. The
+// that will not be pulled. None of this affects what rows hold. The
 // background writer keeps a small part of the cache free. A Pull that finds no free
 // part drops clean rows; only where there are none does it write dirty ones itself.
 //
@@ -273,12 +272,12 @@
 // bucket, so no row can be used before all of them are in the cache. Open waits for
 // them, which takes as long as reading them in sequence, or longer where the budget
 // is smaller than before and some of them are written to their buckets instead
-// (ssd_restore_list.go). A
+// (internal/restore). A
 // table that is opened for reading only cannot write to buckets: it records where the
 // dirty rows lie in the delta files and reads them from there when they are pulled
 // (internal/outside), however many they are. The clean rows are restored afterwards, in
 // the background, in turns with Pulls, until the cache has no more room; rows whose
-// slot was written since are left out (ssd_restore_hot.go). A snapshot that is taken
+// slot was written since are left out (internal/restore). A snapshot that is taken
 // after Flush has no dirty rows. Every bucket, delta block and page has a checksum,
 // verified whenever it is read. Damage is a *CorruptionError, reported when the
 // damaged part is read; buckets and clean rows are not read by Open. Where the catalog
@@ -383,6 +382,20 @@
 // takes no lock; Release takes sets and that of the cache. The comment on type ssd says
 // why a Pull, which looks into the cache and then into the index, cannot miss a row
 // that is moving from the one to the other.
+//
+// # Where to read what of kind "ssd"
+//
+//	ssd.go                             its parts
+//	ssd_open*, _identity, _lost        how it is opened; _restore, _outside: the rows that a
+//	                                   snapshot has outside of buckets
+//	ssd_pull, _fetch, _insert, _twins  a Pull until its Release (_sets); _pullroom: where rows do not fit
+//	ssd_announce, _carry               what is read ahead, and what becomes of the buckets read
+//	ssd_rewrite*                       how a bucket is written; _evict, _sweep, _compact: when
+//	ssd_split, _merge, _reshape        the number of slots
+//	ssd_memory, _crowded, _scarce      how the budget is divided while it runs
+//	ssd_background                     the background writer
+//	ssd_change, _import*, _scan        calls that go through many rows; so do _flush and _shrink
+//	ssd_snapshot, _stats, _detail      what it says of itself; so do _verify and _invariants
 //
 // # Limits of kind "ssd"
 //

@@ -123,13 +123,13 @@ func DirtyInSnapshot(t Table, id uint64) (int64, error) {
 func SetBulk(t Table, smallRows, arenaBytes int64, minBlock int) {
 	b := &t.(*ssd).bulk
 	if smallRows > 0 {
-		b.smallRows = smallRows
+		b.SmallRows = smallRows
 	}
 	if arenaBytes > 0 {
-		b.arenaBytes = arenaBytes
+		b.ArenaBytes = arenaBytes
 	}
 	if minBlock > 0 {
-		b.minBlock = minBlock
+		b.MinBlock = minBlock
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/elevator"
 	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/lost"
 	"aibox/sparsetable/internal/outside"
+	"aibox/sparsetable/internal/restore"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/space"
 	"aibox/sparsetable/internal/tabledirs"
@@ -50,12 +52,12 @@ type ssd struct {
 	indexed
 	calls
 	budget
-	lookahead
 	background
 
-	pull    pullState // under changing
-	sets    pinnedSets
-	rewrite rewriting
+	pull     pullState // under changing
+	elevator *elevator.Elevator
+	sets     pinnedSets
+	rewrite  rewriting
 }
 
 // calls is what calls of the table's methods pass and hold.
@@ -63,6 +65,8 @@ type calls struct {
 	door     guard.Door
 	changing guard.Lock
 	saving   guard.Lock
+	// waitingPulls is how many Pulls wait for changing.
+	waitingPulls atomic.Int32
 }
 
 // storage is what the table keeps on its devices.
@@ -87,7 +91,8 @@ type storage struct {
 type origin struct {
 	opened   catalog.Snapshot // what is left of it, if any
 	restored chan struct{}    // closed when no more rows of it come into the cache
-	lost     *lost.Files      // files of it; nil: none
+	restorer *restore.Restorer
+	lost     *lost.Files // files of it; nil: none
 	// outside is the index, in a table that is opened for reading only, of the rows
 	// that are in no bucket or in a bucket as an older version; nil: there are
 	// none.
@@ -123,8 +128,9 @@ func (t *ssd) Close() error {
 // free gives back everything that open has made, even if it failed half-way.
 func (t *ssd) free() error {
 	var errs []error
-	t.dropAnnounced()
-	t.stopElevator()
+	if t.elevator != nil {
+		t.elevator.Close()
+	}
 	errs = append(errs, t.carried.Close())
 	if t.files != nil {
 		errs = append(errs, t.files.Close())

@@ -16,20 +16,11 @@ func (t *ssd) handOver(c *carry.Buckets) {
 		return
 	}
 	if c.Chunks() == 0 {
-		t.dropCarry(c)
+		t.elevator.Drop(c)
 		return
 	}
 	t.carried.HandOver(c)
 	t.wake()
-}
-
-// dropCarry gives up the buckets of a set.
-func (t *ssd) dropCarry(c *carry.Buckets) {
-	if c == nil {
-		return
-	}
-	t.carried.Drop(c)
-	t.wakePrefetch() // it may have waited for room
 }
 
 // writeCarries writes the buckets of all sets that are released by now. It returns
@@ -51,7 +42,7 @@ func (t *ssd) writeCarries(ctx context.Context) (worked bool, err error) {
 // writeCarried merges the rows of a released set into the buckets that it
 // carried.
 func (t *ssd) writeCarried(ctx context.Context, c *carry.Buckets) error {
-	defer t.dropCarry(c)
+	defer t.elevator.Drop(c)
 	if !t.outgrowsCache() {
 		return nil
 	}
@@ -90,7 +81,7 @@ func (t *ssd) writeCarriedBatch(chunk []byte) (rest []byte, err error) {
 		if c, chunk, ok = carry.Cut(chunk); !ok {
 			return nil, nil
 		}
-		if !t.liesAt(c.Slot, c.Location) || t.leavingRows(c.Slot) == 0 {
+		if !t.index.LiesAt(c.Slot, uint64(c.Location)) || t.cache.LeavingOfSlot(uint64(c.Slot), t.index.MaskOf(c.Slot)) == 0 {
 			continue
 		}
 		b := t.files.RebuildBucket(c.Slot, c.Rows, c.Entries)

@@ -76,7 +76,7 @@ func (t *ssd) emptyFile(ctx context.Context, file uint32) error {
 	err := t.files.ScanFile(ctx, file, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.rewrite.Lock()
 		defer t.rewrite.Unlock()
-		if !t.liesAt(b.Slot, loc) {
+		if !t.index.LiesAt(b.Slot, uint64(loc)) {
 			return nil // superseded
 		}
 		return t.moveBucket(loc, b)
@@ -125,7 +125,7 @@ func (t *ssd) bucketsIn(file, slot uint32, fn func(slot uint32, b *bucketfile.Bu
 
 // moveBucket appends a bucket as it is, with the dirty rows of its slot.
 func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
-	mask := slotMask(b.Slot, t.index.Slots())
+	mask := t.index.MaskOf(b.Slot)
 	t.lockMoving(b.Slot, mask, b)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
@@ -135,7 +135,7 @@ func (t *ssd) moveBucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.checkCached(b.Slot, b)
 	}
 	t.collectDirty(b.Slot, mask)
-	w.merge(b, nil)
+	w.Merge(b, nil)
 	if _, err := t.replaceBucket(b.Slot, b.Len()); err != nil {
 		return err
 	}

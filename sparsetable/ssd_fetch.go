@@ -38,7 +38,7 @@ func (t *ssd) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) er
 			continue
 		}
 		if len(rest) == 0 {
-			t.goDirect() // reads for the next passes keep the device busy while this pass is finished
+			t.elevator.Submit() // reads for the next passes keep the device busy while this pass is finished
 		}
 		p.done = p.queue.Wait(p.done[:0], min(p.queue.Pending(), fetchBatch/2))
 		for _, r := range p.done {
@@ -101,7 +101,7 @@ func (t *ssd) submit(rest []uint64, inFlight *int64) []uint64 {
 		f.wanted = wanted
 		*inFlight += int64(location.Units()) * int64(t.files.Unit())
 		p.submit = append(p.submit, &f.request)
-		if t.elevator.marking.Load() {
+		if t.elevator.Marking() {
 			t.index.Unmark(slot) // the elevator need not stop
 		}
 	}
@@ -123,7 +123,7 @@ func (p *pullState) newFetch() *fetch {
 // takeFetched puts the wanted rows of finished requests into the cache.
 func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use bool) error {
 	p := &t.pull
-	p.clearBatch()
+	p.Clear()
 	for _, r := range p.done {
 		if r.Err != nil {
 			return r.Err
@@ -132,32 +132,19 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 			continue
 		}
 		t.match(r.User.(*fetch), &r.Bucket, keys)
-		if kept := p.carry != nil && t.carried.Keep(p.carry, r); !kept && t.elevator.marking.Load() {
-			t.indexMu.RLock()
-			if t.hasLeaving(r.Slot) {
-				t.index.Mark(r.Slot)
-			}
-			t.indexMu.RUnlock()
+		if kept := p.carry != nil && t.carried.Keep(p.carry, r); !kept && t.elevator.Marking() {
+			t.elevator.MarkIfLeaving(r.Slot)
 		}
 	}
-	if len(p.keys) > 0 {
-		if err := t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, true); err != nil {
+	if len(p.Keys) > 0 {
+		if err := t.insert(ctx, &p.Incoming, refs, true); err != nil {
 			return err
 		}
 	}
-	if use && t.elevator.marking.Load() {
-		t.takeAlong(ctx, p.done) // half of these buckets have rows that later passes need
+	if use && t.elevator.Marking() {
+		t.elevator.TakeAlong(ctx, p.done) // half of these buckets have rows that later passes need
 	}
 	return nil
-}
-
-// usesOf is how often a row that comes into the cache was used before.
-func (t *ssd) usesOf(row []float32) uint32 {
-	uses := t.layout.Stats(row).Count
-	if t.pull.prefetching && uses > 0 {
-		uses-- // the Pull will count this use
-	}
-	return uses
 }
 
 // match adds the rows of a bucket that are wanted to the batch.
@@ -172,11 +159,7 @@ func (t *ssd) match(f *fetch, b *bucketfile.Bucket, keys []uint64) {
 				continue
 			}
 			row := b.Row(i)
-			p.keys = append(p.keys, key)
-			p.keyHashes = append(p.keyHashes, p.hashes[at])
-			p.uses = append(p.uses, t.usesOf(row))
-			p.at = append(p.at, at)
-			p.rows = append(p.rows, row)
+			p.Add(key, p.hashes[at], t.layout.Stats(row).Count, at, row)
 			last := len(left) - 1
 			left[j], left[last] = left[last], left[j]
 			left = left[:last]

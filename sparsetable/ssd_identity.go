@@ -63,11 +63,3 @@ func (d *identity) hashKeys(hashes, keys []uint64) {
 		}
 	})
 }
-
-// sumOfKeys is the sum of the hashes of keys.
-func (d *identity) sumOfKeys(keys []uint64) (sum uint64) {
-	for _, k := range keys {
-		sum += d.hash.Of(k)
-	}
-	return sum
-}

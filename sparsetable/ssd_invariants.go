@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/invariants"
 	"aibox/sparsetable/internal/rowcache"
 	"aibox/sparsetable/internal/verify"
@@ -28,12 +29,12 @@ func (t *ssd) checkCached(slot uint32, b *bucketfile.Bucket) {
 		invariants.Check(len(inBucket) == b.Len(), "slot %d has a key twice", slot)
 	}
 	var err error
-	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, t.index.Slots()), func(e rowcache.Entry) rowcache.Change {
+	t.cache.ForEachOfSlot(uint64(slot), t.index.MaskOf(slot), func(e rowcache.Entry) rowcache.Change {
 		stored, ok := inBucket[e.Key]
 		switch {
 		case e.Pins > 0 || err != nil:
 		case !ok && t.rewrite.scanning > 0: // Expire drops it from the cache at its end
-		case ok != (e.Flags&rowStored != 0):
+		case ok != (e.Flags&checkpoint.Stored != 0):
 			err = fmt.Errorf("slot %d, key %d: in the bucket %v, flags %x", slot, e.Key, ok, e.Flags)
 		case ok && e.Flags&rowcache.Dirty == 0 && !sameBits(stored, e.Row):
 			err = fmt.Errorf("slot %d, key %d is clean, but holds %v, in its bucket %v", slot, e.Key, e.Row, stored)

@@ -6,7 +6,6 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
-	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/lost"
 )
 
@@ -65,7 +64,7 @@ func (t *ssd) countStored(ctx context.Context) error {
 	for _, f := range t.files.LiveFiles() {
 		rows := int64(0)
 		err := t.files.ScanFile(ctx, f.File, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
-			if t.liesAt(b.Slot, loc) {
+			if t.index.LiesAt(b.Slot, uint64(loc)) {
 				rows += int64(b.Len())
 			}
 			return nil
@@ -121,14 +120,4 @@ func (t *ssd) reportLost() {
 	}
 	log.Warn("sparsetable: files of the table are lost; it goes on without their rows", "files", l.Loss.Files,
 		"slots", l.Loss.Slots, "of_slots", l.TotalSlots, "rows", l.Rows, "of_rows", l.TotalRows)
-}
-
-// restoreLeft loads the dirty rows of the delta files that are left.
-func (t *ssd) restoreLeft(ctx context.Context, left catalog.Snapshot) error {
-	list := checkpoint.Layers(checkpoint.WithDirtyRows(left.Deltas))
-	if len(list) == 0 {
-		return nil
-	}
-	r := listRestore{t: t, list: list}
-	return r.restore(ctx, hashRange{})
 }

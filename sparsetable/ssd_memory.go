@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/bulk"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/plan"
 )
@@ -22,7 +23,7 @@ func cannotShrink(err error) bool {
 // budget is how the table's memory is divided.
 type budget struct {
 	plan plan.Plan
-	bulk bulkPlan
+	bulk bulk.Plan
 	// fitRows is how many rows the cache holds within its present budget. mayCreate
 	// is how many rows may be created before the number of slots must be checked,
 	// see admit.
@@ -211,3 +212,49 @@ const maxShrinkSlabs = 4
 // aLittleMore is the budget to try next where the present one should be enough, but
 // was not.
 func (t *ssd) aLittleMore() int64 { return t.budgetBytes() + max(t.opts.MemoryBytes/128, 16<<10) }
+
+// borrowSteps is the number of steps in which borrow takes its memory. Dirty rows
+// leave the cache for it, so after each step the space on disk is checked.
+const borrowSteps = 16
+
+// borrow takes bytes of memory from the cache, until giveBack. Errors: errNoVictims
+// where the cache cannot give as many.
+func (t *ssd) borrow(ctx context.Context, bytes int64) error {
+	for i := range int64(borrowSteps) {
+		if err := t.reserveNow(ctx, bytes*(i+1)/borrowSteps); err != nil {
+			return err
+		}
+		if err := t.keepSpace(ctx); err != nil {
+			return err
+		}
+	}
+	t.borrowed.Add(bytes)
+	return nil
+}
+
+// giveBack ends borrow.
+func (t *ssd) giveBack(bytes int64) {
+	t.borrowed.Add(-bytes)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	// The cache may grow again. It does not have to shrink for that, so there is no
+	// error. If it has to shrink for another reason and cannot, the next call that
+	// needs room returns the error.
+	_ = t.reserve(0)
+}
+
+// borrowUpTo borrows bytes, or half of them, or a quarter and so on, but not less
+// than least. It returns how many it borrowed, or 0 where the cache cannot give
+// even that.
+func (t *ssd) borrowUpTo(ctx context.Context, bytes, least int64) (int64, error) {
+	for ; bytes >= least; bytes /= 2 {
+		err := t.borrow(ctx, bytes)
+		if err == nil {
+			return bytes, nil
+		}
+		if !errors.Is(err, errNoVictims) {
+			return 0, err
+		}
+	}
+	return 0, nil
+}

@@ -5,6 +5,7 @@ import (
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/invariants"
+	"aibox/sparsetable/internal/slots"
 )
 
 // A table merges slots when its buckets have on average less than mergeBelow of the
@@ -79,20 +80,20 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	from, into := t.index.NextMerge()
 	if gone == nil {
 		// The partner's bucket and filter are right as they are.
-		mask := slotMask(from, t.index.Slots())
+		mask := t.index.MaskOf(from)
 		t.checkpoints.BeforeBucket(from, mask)
 		t.checkpoints.ForgetSaved(from, mask)
 		t.indexMu.Lock()
 		defer t.indexMu.Unlock()
 		return t.index.Shrink()
 	}
-	mask := slotMask(into, t.index.Slots()-1)
+	mask := slots.SlotMask(into, t.index.Slots()-1)
 	t.lockMoving(into, mask, gone)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
 	t.collectDirty(into, mask)
-	w.merge(kept, nil)
-	w.addOthers(gone, nil)
+	w.Merge(kept, nil)
+	w.AddOthers(gone, nil)
 	before := gone.Len()
 	if kept != nil {
 		before += kept.Len()
@@ -106,12 +107,12 @@ func (t *ssd) mergeSlot(kept, gone *bucketfile.Bucket) error {
 	t.indexMu.Lock()
 	err = t.index.Shrink()
 	t.index.Set(into, uint64(loc))
-	t.index.SetFilter(into, w.hashes)
+	t.index.SetFilter(into, w.Hashes)
 	t.indexMu.Unlock()
-	t.rewrite.stored += int64(len(w.keys) - before)
+	t.rewrite.stored += int64(len(w.Keys) - before)
 	t.nowStored()
 	if invariants.Enabled {
-		t.checkSlot(into, w.hashes)
+		t.checkSlot(into, w.Hashes)
 	}
 	for _, p := range prev {
 		if e := t.files.Release(p); err == nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/checkpoint"
 	"aibox/sparsetable/internal/deltafile"
@@ -36,7 +35,6 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		return err
 	}
 	full := t.opts.SSD.HotBytes < 0
-	var b restoreBatch
 	err = t.outside.Each(ctx, t.checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		d := x.Instant(file)
 		for i := range rows {
@@ -52,13 +50,7 @@ func (t *ssd) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		if full {
 			return nil
 		}
-		t.batchOfBlock(r, 0, rows)
-		t.keepOfBatch(&b, func(_ uint64, loc bucketfile.Location) bool { return t.checkpoints.WrittenBefore(d, loc) })
-		got, noRoom, err := t.cacheBatch(&b)
-		t.sets.Lock()
-		t.sets.stats.RestoredRows += int64(got)
-		t.sets.Unlock()
-		full = noRoom // then none is added any more, so that no row is taken from an older file
+		full, err = t.restorer.Block(r, rows, d) // then none is added any more, so that no row is taken from an older file
 		return err
 	})
 	if err != nil {
@@ -86,15 +78,11 @@ func (t *ssd) fetchOutside(ctx context.Context, refs []uint32) (err error) {
 	p := &t.pull
 	reads, bytes := t.outside.DeviceReads()
 	p.missing, err = t.outside.Read(ctx, p.hashes, p.missing, t.plan.ReadBytes/4, func(rows []outside.Row) error {
-		p.clearBatch()
+		p.Clear()
 		for _, r := range rows {
-			p.keys = append(p.keys, r.Key)
-			p.keyHashes = append(p.keyHashes, p.hashes[r.At])
-			p.uses = append(p.uses, t.layout.Stats(r.Words).Count)
-			p.at = append(p.at, r.At)
-			p.rows = append(p.rows, r.Words)
+			p.Add(r.Key, p.hashes[r.At], t.layout.Stats(r.Words).Count, r.At, r.Words)
 		}
-		return t.insert(ctx, refs, func(i int, row []float32) { copy(row, p.rows[i]) }, true)
+		return t.insert(ctx, &p.Incoming, refs, true)
 	})
 	r, b := t.outside.DeviceReads()
 	p.counts.deviceReads += r - reads

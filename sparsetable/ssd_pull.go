@@ -12,10 +12,6 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// rowStored marks cached rows that are also in the bucket of their slot, perhaps in
-// an older version.
-const rowStored = rowcache.Mark2
-
 // pullState is the scratch memory of a Pull. It belongs to the holder of changing.
 type pullState struct {
 	queue   *bucketfile.Queue
@@ -28,7 +24,7 @@ type pullState struct {
 	submit  []*bucketfile.Request
 	victims []uint32
 
-	batch
+	rowcache.Incoming // the rows of a step, which go into the cache together
 	pullWants
 	carry  *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
 	counts pullCounts
@@ -73,7 +69,7 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 		return nil, err
 	}
 	defer t.door.Leave()
-	defer t.wakePrefetch() // it may go on now
+	defer t.elevator.Wake() // it may go on now
 	t.waitingPulls.Add(1)
 	err := t.changing.Acquire(ctx)
 	t.waitingPulls.Add(-1)
@@ -105,7 +101,10 @@ func (t *ssd) Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingS
 
 // pullKeys is Pull but for publish, which the caller calls next. REQUIRES: changing is held.
 func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinned, error) {
-	t.markReleased()
+	for refs := t.sets.nextToMark(); refs != nil; refs = t.sets.nextToMark() {
+		t.elevator.MarkLeaving(refs)
+		t.sets.give(refs)
+	}
 	t.restoreWindow()
 	refs, err := t.takeRefs(ctx, len(keys))
 	if err != nil {
@@ -115,10 +114,10 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 	p.counts, p.reading, p.twins = pullCounts{}, mode == PullLookup, p.twins[:0]
 	p.hashes = p.hashes[:len(keys)]
 	t.hashKeys(p.hashes, keys)
-	t.endDirect(ctx)
-	pass, c := t.takeAnnounced(p.hashes)
+	t.elevator.Settle(ctx)
+	pass, c := t.elevator.Take(p.hashes)
 	if pass >= 0 {
-		t.rideForPull(ctx)
+		t.elevator.ForPull(ctx)
 	}
 	if p.carry = c; c == nil && mode == PullCreate && !t.opts.ReadOnly {
 		p.carry = t.carried.New()
@@ -138,17 +137,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 		p.counts.found = found
 	}
 	if err != nil {
-		if errors.Is(err, errNoVictims) {
-			err = t.pullOverBudget(len(keys), t.pinnedWith(refs))
-		}
-		t.dropCarry(p.carry)
-		t.cache.Release(refs, false)
-		t.sets.Lock() // the cache has counted these lookups and hits, too
-		t.sets.stats.Lookups += int64(len(refs))
-		t.sets.stats.Hits += p.counts.found
-		t.sets.Unlock()
-		t.sets.give(refs)
-		return nil, apierr.Of(err)
+		return nil, t.pullFailed(refs, err)
 	}
 	ws := &pinned{refs: refs, mode: mode, carry: p.carry}
 	var begin func()
@@ -158,9 +147,24 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 	slabs, shift, mask := t.cache.Slabs()
 	rows := contract.Rows{Slabs: slabs, Shift: shift, Mask: mask, Words: t.layout.Words()}
 	ws.WorkingSet = contract.NewSet(refs, rows, begin, func() { t.release(ws) })
-	t.goDirect()
+	t.elevator.Submit()
 	t.wakeIfFull()
 	return ws, nil
+}
+
+// pullFailed gives back what a Pull that failed with err has got, and returns its error.
+func (t *ssd) pullFailed(refs []uint32, err error) error {
+	if errors.Is(err, errNoVictims) {
+		err = t.pullOverBudget(len(refs), t.pinnedWith(refs))
+	}
+	t.elevator.Drop(t.pull.carry)
+	t.cache.Release(refs, false)
+	t.sets.Lock() // the cache has counted these lookups and hits, too
+	t.sets.stats.Lookups += int64(len(refs))
+	t.sets.stats.Hits += t.pull.counts.found
+	t.sets.Unlock()
+	t.sets.give(refs)
+	return apierr.Of(err)
 }
 
 // publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a
@@ -183,8 +187,6 @@ func (t *ssd) publish(ws *pinned) {
 	st.BucketReads += c.bucketReads
 	st.DeviceReads += c.deviceReads
 	st.ReadBytes += c.readBytes
-	st.Prefetched += t.elevator.taken
-	t.elevator.taken = 0
 	snapshot := t.checkpoints.Running()
 	t.sets.Unlock()
 	t.search.creating.Store(c.created > c.bucketReads)
@@ -211,7 +213,7 @@ func (t *ssd) release(ws *pinned) {
 	t.cache.Release(ws.refs, ws.mode == PullCreate)
 	t.sets.remove(ws)
 	t.sets.Unlock()
-	if ws.mode == PullCreate && t.elevator.marking.Load() {
+	if ws.mode == PullCreate && t.elevator.Marking() {
 		t.sets.markLater(ws.refs)
 	} else {
 		t.sets.give(ws.refs)
@@ -332,20 +334,16 @@ func (t *ssd) create(ctx context.Context, keys []uint64, refs []uint32) error {
 			return err
 		}
 		n := min(len(rest), createChunk)
-		p.clearBatch()
+		p.Clear()
 		for _, at := range rest[:n] {
-			p.keys = append(p.keys, keys[at])
-			p.keyHashes = append(p.keyHashes, p.hashes[at])
-			p.at = append(p.at, at)
+			p.Keys = append(p.Keys, keys[at])
+			p.Hashes = append(p.Hashes, p.hashes[at])
+			p.At = append(p.At, at)
 		}
 		if err := t.admit(ctx, n); err != nil {
 			return err
 		}
-		if err := t.insert(ctx, refs, func(i int, row []float32) {
-			if t.opts.Init != nil {
-				t.opts.Init(p.keys[i], row)
-			}
-		}, false); err != nil {
+		if err := t.insert(ctx, &p.Incoming, refs, false); err != nil {
 			return err
 		}
 		p.counts.created += int64(n)

@@ -3,10 +3,15 @@ package sparsetable
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"log/slog"
+	"time"
 
+	"aibox/internal/panics"
+	"aibox/sparsetable/internal/apierr"
+	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/catalog"
-	"aibox/sparsetable/internal/checkpoint"
-	"aibox/sparsetable/internal/deltafile"
+	"aibox/sparsetable/internal/restore"
 	"aibox/sparsetable/internal/rowcache"
 )
 
@@ -22,117 +27,113 @@ func (t *ssd) removeStrays() error {
 	return t.checkpoints.RemoveStrays()
 }
 
-// restoreDirty loads the rows that were dirty when the snapshot was fixed, those
-// used most first. Open waits for it, because any of these rows may be newer than
-// its bucket: nothing could be pulled, scanned or saved before all are in the
-// cache. So damage of the file is an error of Open. The rate is that at which the
-// device reads or the cache is filled. Where the rows do not fit the cache, those
-// used least are written to their buckets and leave it again.
-//
-// A table that is opened for reading only leaves the rows in the delta file, see
-// outside.
+// restoreDirty loads the rows that were dirty when the snapshot was fixed. A table that is
+// opened for reading only leaves the rows in the delta file, see outside.
 func (t *ssd) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
+	t.restorer = &restore.Restorer{Options: restore.Options{
+		Table: restoring{t}, Cache: t.cache, Checkpoints: t.checkpoints, Index: t.index, IndexMu: &t.indexMu, Changing: t.changing,
+		Hash: t.hash, Words: t.layout.Words(), Lost: t.lost, Incoming: &t.pull.Incoming,
+	}}
 	if t.opts.ReadOnly {
 		return t.restoreOutside(ctx, s)
 	}
-	if t.lost != nil {
-		return t.restoreLeft(ctx, s)
-	}
-	list := checkpoint.Layers(checkpoint.WithDirtyRows(s.Deltas))
-	if len(list) == 0 {
-		return nil
-	}
-	if len(list) == 1 && checkpoint.NoBucketSince(list[0].Instant(), s) { // no bucket was written since
-		return t.restoreFiles(ctx, list[0])
-	}
-	r := listRestore{t: t, list: list}
-	defer r.close()
-	return r.restore(ctx, hashRange{})
+	return t.restorer.Dirty(ctx, s)
 }
 
-// restoreFiles loads the dirty rows of a snapshot that has all rows of files of one instant.
-// Where they do not fit, those used least leave the cache again.
-func (t *ssd) restoreFiles(ctx context.Context, layer checkpoint.Layer) error {
-	var b restoreBatch
-	d := layer.Instant()
-	return t.checkpoints.EachDirty(ctx, layer, func(_ int, r *deltafile.Reader, n int) error {
-		// The rows of a part are pinned until all rows of the part are inserted.
-		for from, part := 0, t.restorePart(); from < n; from += part {
-			if err := t.restoreBlock(ctx, r, d, from, min(from+part, n), &b); err != nil {
-				return err
-			}
-		}
-		t.sets.Lock()
-		t.sets.stats.RestoredRows += int64(n)
-		t.sets.Unlock()
-		return nil
-	})
-}
-
-// restoreBatch is the scratch memory for restoring a block.
-type restoreBatch struct {
-	refs   []uint32
-	stored []uint32
-	in     []bool
-}
-
-// restorePart is how many rows of a block are restored at a time. The smallest
-// cache does not hold the rows of a whole block.
-func (t *ssd) restorePart() int { return int(max(1, t.fitRows.Load()/4)) }
-
-// restoreBlock puts rows of the block into the cache, dirty.
-func (t *ssd) restoreBlock(ctx context.Context, r *deltafile.Reader, d *catalog.Delta, from, to int, b *restoreBatch) error {
-	t.batchOfBlock(r, from, to)
-	p := &t.pull
-	b.refs, b.stored = resized(b.refs, to-from), b.stored[:0]
-	clear(b.refs)
-	err := t.insertBy(ctx, t.cache.Reinsert, b.refs, func(i int, row []float32) { copy(row, p.rows[i]) }, false)
-	for i, ref := range b.refs {
-		if _, info, _ := r.Entry(from + i); info&1 != 0 {
-			b.stored = append(b.stored, ref) // the cache ignores a reference of 0
+// restoreHot brings the clean rows of the snapshot back into the cache, in turns with Pulls. They
+// only make the next pulls faster, because their buckets have them, too. So where the file cannot be
+// read, or is damaged, the rest of them is left out with a warning. Slots are not merged
+// meanwhile, see tooManySlots.
+func (t *ssd) restoreHot(ctx context.Context) {
+	defer panics.Exit("restoring the rows used most")
+	defer t.nowRestored()
+	if t.opts.SSD.HotBytes < 0 {
+		return
+	}
+	start := time.Now()
+	rows, err := t.restorer.Clean(ctx, t.opened, t.outside)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, e := t.catalog.Snapshot(t.opened.ID); errors.Is(e, catalog.ErrNoSnapshot) {
+			return // the snapshot was dropped, and its file deleted, before the file was opened
 		}
 	}
-	t.cache.Change(b.stored, rowcache.Change{Set: rowStored})
-	t.cache.Release(b.refs, true)
-	t.markSaved(b.refs, d)
+	if err != nil && ctx.Err() == nil {
+		t.opts.Logger.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
+			"restored", rows, "error", apierr.Of(err))
+		return
+	}
+	if rows > 0 {
+		t.opts.Logger.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
+	}
+}
+
+// nowRestored lets slots be merged.
+func (t *ssd) nowRestored() {
+	close(t.restored)
+	if t.opts.ReadOnly {
+		return
+	}
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	if t.slotsToMerge() {
+		t.wake()
+	}
+}
+
+// restoring is what restoring rows sees of the table; it implements restore.Table.
+type restoring struct{ *ssd }
+
+// InsertDirty implements restore.Table.
+func (t restoring) InsertDirty(ctx context.Context, rows *rowcache.Incoming, refs []uint32) error {
+	err := t.insertBy(ctx, t.cache.Reinsert, rows, refs, false)
 	if errors.Is(err, errNoVictims) {
-		return t.overBudget("the snapshot's rows in memory", t.aLittleMore())
+		return t.TooSmall()
 	}
 	return err
 }
 
-// markSaved gives checkpoint.Saved to the rows at refs, those of the batch, unless the bucket of
-// their slot was written since the instant of the file that has them.
-func (t *ssd) markSaved(refs []uint32, d *catalog.Delta) {
-	t.indexMu.RLock()
-	for i, h := range t.pull.keyHashes[:len(refs)] {
-		if !t.checkpoints.WrittenBefore(d, t.bucketOf(h)) {
-			refs[i] = 0
+// Empty implements restore.Table.
+func (t restoring) Empty(ctx context.Context) error {
+	for st := t.cache.Stats(); st.Rows > 0; {
+		before := st.Rows
+		_, err := t.makeRoom(int(min(before, evictBatch)))
+		if errors.Is(err, bucketfile.ErrNoSpace) && t.compact(ctx) == nil {
+			_, err = t.makeRoom(int(min(before, evictBatch)))
+		}
+		if err == nil {
+			err = t.keepSpace(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if st = t.cache.Stats(); st.Rows == before {
+			return errNoVictims
 		}
 	}
-	t.indexMu.RUnlock()
-	t.cache.Change(refs, rowcache.Change{Set: checkpoint.Saved})
+	return nil
 }
 
-// resized is s with n elements, which may be a new slice.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
+// Borrow implements restore.Table.
+func (t restoring) Borrow(ctx context.Context, bytes int64) error {
+	err := t.borrow(ctx, bytes)
+	if errors.Is(err, errNoVictims) {
+		return t.TooSmall()
 	}
-	return s[:n]
+	return err
 }
 
-// batchOfBlock sets the batch to insert to the rows of a block from one number to
-// another.
-func (t *ssd) batchOfBlock(r *deltafile.Reader, from, to int) {
-	p := &t.pull
-	p.clearBatch()
-	for i := range to - from {
-		key, info, row := r.Entry(from + i)
-		p.keys = append(p.keys, key)
-		p.keyHashes = append(p.keyHashes, t.hash.Of(key))
-		p.uses = append(p.uses, max(info>>1, 1)-1) // inserting counts as one use
-		p.at = append(p.at, uint32(i))
-		p.rows = append(p.rows, row)
-	}
+// GiveBack implements restore.Table.
+func (t restoring) GiveBack(bytes int64) { t.giveBack(bytes) }
+
+// FitRows implements restore.Table.
+func (t restoring) FitRows() int64 { return t.fitRows.Load() }
+
+// HasRoom implements restore.Table: the part that the background writer keeps free counts as taken.
+func (t restoring) HasRoom(rows int) bool {
+	return t.freeRows(t.cache.Stats().Rows)-2*t.fitRows.Load()/freeShare >= int64(rows)
+}
+
+// TooSmall implements restore.Table.
+func (t restoring) TooSmall() error {
+	return t.overBudget("the snapshot's rows in memory", t.aLittleMore())
 }

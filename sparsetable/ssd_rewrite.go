@@ -3,7 +3,6 @@ package sparsetable
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/checkpoint"
@@ -11,37 +10,6 @@ import (
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/rowcache"
 )
-
-// rewriting is what those share who write buckets. Its Mutex is the lock rewrite, which
-// guards all that no other lock is named for.
-type rewriting struct {
-	sync.Mutex
-	compacting sync.Mutex // held while a file is emptied
-	moving     sync.Mutex // held while rows of the cache are copied to a bucket
-
-	rewriter
-	stored   int64 // rows in buckets
-	scanning int   // scans under way: no slot is split or merged
-	merging  bool  // there are too many slots
-	unsplit  error // the disk is too full for what was to be split last
-	// fewFilters says that the log has a warning about missing filters.
-	fewFilters bool
-	sweep      sweep
-	shrinking  shrinking
-	// windowLimit is how many bytes the window of announced passes may take.
-	windowLimit int64
-}
-
-// scan prevents until end is called that slots are split or merged. REQUIRES: the lock
-// is held; not for end.
-func (r *rewriting) scan() (end func()) {
-	r.scanning++
-	return func() {
-		r.Lock()
-		defer r.Unlock()
-		r.scanning--
-	}
-}
 
 // rewriteBatch is how many buckets are read at a time.
 const rewriteBatch = 128
@@ -84,7 +52,6 @@ func (t *ssd) batchOf(list []uint32) int {
 // order; old is nil where it has no bucket. REQUIRES: rewrite is held.
 func (t *ssd) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bucket) error) error {
 	w := &t.rewrite.rewriter
-	reads, bytes := w.queue.DeviceReads()
 	if cap(w.requests) < len(list) {
 		w.requests = make([]bucketfile.Request, len(list))
 	}
@@ -111,9 +78,6 @@ func (t *ssd) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bu
 		}
 		w.queue.Finish(w.done)
 	}
-	r, b := w.queue.DeviceReads()
-	w.counts.reads += int64(r - reads)
-	w.counts.readBytes += int64(b - bytes)
 	return failed
 }
 
@@ -138,7 +102,7 @@ func (t *ssd) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, other
 
 // rewriteSlot writes the bucket of one slot anew.
 func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
-	mask := slotMask(slot, t.index.Slots())
+	mask := t.index.MaskOf(slot)
 	t.lockMoving(slot, mask, old)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
@@ -150,11 +114,11 @@ func (t *ssd) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []f
 	if old != nil {
 		before = old.Len()
 	}
-	w.merge(old, nil)
+	w.Merge(old, nil)
 	if drop != nil {
-		dropped = w.filter(drop)
+		dropped = w.Filter(drop)
 	}
-	if len(w.dirtyRefs) == 0 && dropped == 0 {
+	if len(w.DirtyRefs) == 0 && dropped == 0 {
 		return nil // there is nothing to write, because its dirty rows were pinned meanwhile
 	}
 	prev, err := t.replaceBucket(slot, before)
@@ -179,14 +143,14 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 	prev = bucketfile.Location(t.index.Location(slot))
 	t.indexMu.Lock()
 	t.index.Set(slot, uint64(loc))
-	if !w.sameKeys(before) || t.index.FilterUnknown(slot) {
-		t.index.SetFilter(slot, w.hashes)
+	if !w.SameKeys(before) || t.index.FilterUnknown(slot) {
+		t.index.SetFilter(slot, w.Hashes)
 	}
 	t.indexMu.Unlock()
-	t.rewrite.stored += int64(len(w.keys) - before)
+	t.rewrite.stored += int64(len(w.Keys) - before)
 	t.nowStored()
 	if invariants.Enabled {
-		t.checkSlot(slot, w.hashes)
+		t.checkSlot(slot, w.Hashes)
 	}
 	return prev, nil
 }
@@ -197,7 +161,7 @@ func (t *ssd) replaceBucket(slot uint32, before int) (prev bucketfile.Location, 
 // of the two. REQUIRES: lockMoving has been called for the slot.
 func (t *ssd) collectDirty(slot uint32, mask uint64) {
 	w := &t.rewrite.rewriter
-	w.dirtyRefs, w.dirtyKeys, w.words = w.dirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
+	w.NoDirty()
 	t.cache.ForEachOfSlot(uint64(slot), mask, func(e rowcache.Entry) rowcache.Change {
 		if e.Flags&rowcache.Dirty == 0 {
 			return rowcache.Change{}
@@ -206,9 +170,7 @@ func (t *ssd) collectDirty(slot uint32, mask uint64) {
 			return rowcache.Change{Clear: checkpoint.Saved}
 		}
 		if t.trained(e.Row) {
-			w.dirtyRefs = append(w.dirtyRefs, e.Ref)
-			w.dirtyKeys = append(w.dirtyKeys, e.Key)
-			w.words = append(w.words, e.Row...)
+			w.AddDirty(e.Ref, e.Key, e.Row)
 		}
 		return rowcache.Change{Clear: rowcache.Dirty}
 	})
@@ -216,32 +178,32 @@ func (t *ssd) collectDirty(slot uint32, mask uint64) {
 
 // dirtyAgain undoes collectDirty: it marks the rows dirty again.
 func (t *ssd) dirtyAgain() {
-	t.cache.Change(t.rewrite.dirtyRefs, rowcache.Change{Set: rowcache.Dirty})
+	t.cache.Change(t.rewrite.DirtyRefs, rowcache.Change{Set: rowcache.Dirty})
 }
 
 // nowStored records that the rows of collectDirty are in a bucket.
 func (t *ssd) nowStored() {
 	w := &t.rewrite.rewriter
-	t.cache.Change(w.dirtyRefs, rowcache.Change{Set: rowStored})
-	w.counts.flushedRows += int64(len(w.dirtyRefs))
+	t.cache.Change(w.DirtyRefs, rowcache.Change{Set: checkpoint.Stored})
+	w.counts.flushedRows += int64(len(w.DirtyRefs))
 	w.counts.flushedSlots++
 }
 
 // writeBucket appends keys and rows as the bucket of slot.
 func (t *ssd) writeBucket(slot uint32) (bucketfile.Location, error) {
 	w := &t.rewrite.rewriter
-	if len(w.keys) == 0 {
+	if len(w.Keys) == 0 {
 		return 0, nil
 	}
-	a, err := t.files.Begin(slot, len(w.keys), w.urgent)
+	a, err := t.files.Begin(slot, len(w.Keys), w.urgent)
 	if errors.Is(err, bucketfile.ErrTooLarge) && t.hash == 0 {
 		err = fmt.Errorf("%w, because this table has the hash function of an older version, under which many keys share their lowest bits: export its rows (aibox table export) and import them into a new table (aibox table import): %w", ErrSkewed, err)
 	}
 	if err != nil {
 		return 0, err
 	}
-	for i, key := range w.keys {
-		a.Put(key, w.rows[i])
+	for i, key := range w.Keys {
+		a.Put(key, w.Rows[i])
 	}
 	loc, err := a.Commit()
 	bytes := int64(loc.Units()) * int64(t.files.Unit())

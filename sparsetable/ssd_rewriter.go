@@ -1,37 +1,56 @@
 package sparsetable
 
 import (
-	"slices"
+	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/inorder"
+	"aibox/sparsetable/internal/newbucket"
 )
+
+// rewriting is what those share who write buckets. Its Mutex is the lock rewrite, which
+// guards all that no other lock is named for.
+type rewriting struct {
+	sync.Mutex
+	compacting sync.Mutex // held while a file is emptied
+	moving     sync.Mutex // held while rows of the cache are copied to a bucket
+
+	rewriter
+	stored   int64 // rows in buckets
+	scanning int   // scans under way: no slot is split or merged
+	merging  bool  // there are too many slots
+	unsplit  error // the disk is too full for what was to be split last
+	// fewFilters says that the log has a warning about missing filters.
+	fewFilters bool
+	sweep      sweep
+	shrinking  shrinking
+	// windowLimit is how many bytes the window of announced passes may take.
+	windowLimit int64
+}
+
+// scan prevents until end is called that slots are split or merged. REQUIRES: the lock
+// is held; not for end.
+func (r *rewriting) scan() (end func()) {
+	r.scanning++
+	return func() {
+		r.Lock()
+		defer r.Unlock()
+		r.scanning--
+	}
+}
 
 // rewriter is the scratch memory for rewriting buckets. It belongs to the holder of
 // rewrite.
 type rewriter struct {
-	hash slots.Hasher
-
 	queue    *bucketfile.Queue
+	ordered  *inorder.Reader // by the same queue
 	requests []bucketfile.Request
 	submit   []*bucketfile.Request
 	done     []*bucketfile.Request
-	finish   []*bucketfile.Request
 
 	victims []uint32
 	slots   []uint32
-
-	// The dirty rows of the present slot.
-	dirtyRefs []uint32
-	dirtyKeys []uint64
-	words     []float32
-
-	// The rows of its new bucket.
-	keys   []uint64
-	hashes []uint64
-	rows   [][]float32
-	// replaced is how many rows of the old bucket the dirty ones replace.
-	replaced int
+	newbucket.Content
 
 	// urgent says that what is written makes room, so that it may use the disk
 	// space that is reserved for that.
@@ -45,71 +64,11 @@ type rewriter struct {
 // rewriteCounts are counters since the table was opened, under rewrite.
 type rewriteCounts struct {
 	flushedRows, flushedSlots int64
-	reads, readBytes          int64
+	reads, readBytes          int64 // for large imports; the others are counted by queue
 	writtenBytes              int64 // of buckets, without the padding of writes to their files
 	importedRows              int64 // by imports that bypass the cache
 	importedBytes             int64 // the part of writtenBytes for those rows
 	splits, merges            int64
 	compactedBytes            int64
 	droppedRows               int64
-}
-
-// merge sets keys, hashes and rows to the rows of the old bucket and the dirty
-// rows; of rows with the same key it takes the dirty one. If pick is not nil, it
-// leaves out the rows for whose hash pick returns false.
-func (w *rewriter) merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
-	w.keys, w.hashes, w.rows, w.replaced = w.keys[:0], w.hashes[:0], w.rows[:0], 0
-	if old != nil {
-		w.addOthers(old, pick)
-	}
-	if n := len(w.dirtyKeys); n > 0 {
-		words := len(w.words) / n
-		for i, key := range w.dirtyKeys {
-			w.add(key, w.words[i*words:(i+1)*words], pick)
-		}
-	}
-}
-
-// addOthers adds the rows of b whose keys are not among the dirty ones and, if pick
-// is not nil, for which pick returns true.
-func (w *rewriter) addOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) {
-	for i := range b.Len() {
-		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // the list is short
-			w.add(key, b.Row(i), pick)
-		} else {
-			w.replaced++
-		}
-	}
-}
-
-// add adds a row, unless pick returns false for it.
-func (w *rewriter) add(key uint64, row []float32, pick func(hash uint64) bool) {
-	h := w.hash.Of(key)
-	if pick != nil && !pick(h) {
-		return
-	}
-	w.keys = append(w.keys, key)
-	w.hashes = append(w.hashes, h)
-	w.rows = append(w.rows, row)
-}
-
-// sameKeys reports whether the new bucket has the keys of the old one, which had so many
-// rows, and no others.
-func (w *rewriter) sameKeys(before int) bool {
-	return w.replaced == len(w.dirtyKeys) && len(w.keys) == before
-}
-
-// filter takes out the rows that drop condemns and returns their number.
-func (w *rewriter) filter(drop func(row []float32) bool) (dropped int) {
-	n := 0
-	for i, row := range w.rows {
-		if drop(row) {
-			continue
-		}
-		w.keys[n], w.hashes[n], w.rows[n] = w.keys[i], w.hashes[i], row
-		n++
-	}
-	dropped = len(w.rows) - n
-	w.keys, w.hashes, w.rows = w.keys[:n], w.hashes[:n], w.rows[:n]
-	return dropped
 }

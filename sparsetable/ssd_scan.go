@@ -164,7 +164,7 @@ func (s *scan) cached(slot uint32) {
 	if t.opts.ReadOnly {
 		return
 	}
-	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, s.slots), func(e rowcache.Entry) rowcache.Change {
+	t.cache.ForEachOfSlot(uint64(slot), t.index.MaskOf(slot), func(e rowcache.Entry) rowcache.Change {
 		if t.trained(e.Row) {
 			s.keys = append(s.keys, e.Key)
 			s.rows = append(s.rows, e.Row...)

@@ -115,7 +115,7 @@ func (t snapshotted) BlockWrites(fn func(storedRows int64) error) error {
 func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32], training bool) error) error {
 	t.sets.Lock()
 	defer t.sets.Unlock()
-	training := len(t.sets.live)+t.announced.number() > 0
+	training := len(t.sets.live)+t.elevator.Announced() > 0
 	return fn(func(yield func(refs []uint32) bool) {
 		for _, ws := range t.sets.live {
 			if ws.mode == PullCreate && !ws.unchanged && !yield(ws.refs) {

@@ -95,57 +95,33 @@ func (t *ssd) splitSlots(list []uint32) error {
 // buckets at a time, in the order of the list: buckets that arrive earlier wait.
 // For a slot without a bucket it passes nil. REQUIRES: rewrite is held.
 func (t *ssd) readInOrder(list []uint32, n int, fn func(old []*bucketfile.Bucket) error) error {
-	w := &t.rewrite.rewriter
-	arrived := make([]*bucketfile.Request, len(list))
-	w.submit = w.submit[:0]
-	if cap(w.requests) < len(list) {
-		w.requests = make([]bucketfile.Request, len(list))
-	}
-	for i, slot := range list {
-		w.requests[i] = bucketfile.Request{Slot: slot, Location: bucketfile.Location(t.index.Location(slot)), User: i}
-		if w.requests[i].Location != 0 {
-			w.submit = append(w.submit, &w.requests[i])
+	r := t.rewrite.ordered
+	defer r.Drain()
+	i := 0
+	r.Fill(func() (slot uint32, ok bool) {
+		if i++; i > len(list) {
+			return 0, false
 		}
-	}
-	requests := w.requests[:len(list)]
-	reads, bytes := w.queue.DeviceReads()
-	w.queue.Submit(w.submit)
-	var failed error
+		return list[i-1], true
+	})
 	old := make([]*bucketfile.Bucket, n)
-	for next := 0; next < len(list); {
-		turn := requests[next : next+n]
-		missing := false
-		for i := range turn {
-			missing = missing || turn[i].Location != 0 && arrived[next+i] == nil
-		}
-		if missing {
-			w.done = w.queue.Wait(w.done[:0], 1)
-			for _, r := range w.done {
-				arrived[r.User.(int)] = r
+	for r.Wait(n, n) > 0 {
+		for i := range old {
+			_, b, ok, err := r.Current(i)
+			if err != nil {
+				return err
 			}
-			continue
-		}
-		w.finish = w.finish[:0]
-		for i := range turn {
-			old[i] = nil
-			if r := arrived[next+i]; r != nil {
-				old[i] = &r.Bucket
-				w.finish = append(w.finish, r)
-				if failed == nil {
-					failed = r.Err
-				}
+			if !ok {
+				panic("sparsetable: a bucket moved while its slot was split or merged")
 			}
+			old[i] = b
 		}
-		if failed == nil {
-			failed = fn(old)
+		if err := fn(old); err != nil {
+			return err
 		}
-		w.queue.Finish(w.finish)
-		next += n
+		r.Advance(n)
 	}
-	r, b := w.queue.DeviceReads()
-	w.counts.reads += int64(r - reads)
-	w.counts.readBytes += int64(b - bytes)
-	return failed
+	return nil
 }
 
 // splitSlot splits the next slot, whose bucket is old.
@@ -154,7 +130,7 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	if next != from {
 		panic("sparsetable: slots are split out of order")
 	}
-	mask := slotMask(from, t.index.Slots())
+	mask := t.index.MaskOf(from)
 	t.lockMoving(from, mask, old, to)
 	defer t.rewrite.moving.Unlock()
 	w := &t.rewrite.rewriter
@@ -167,7 +143,7 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 	var hashes [2][]uint64
 	rows := 0
 	for side := range locations {
-		w.merge(old, func(h uint64) bool { return (h&bit != 0) == (side == 1) })
+		w.Merge(old, func(h uint64) bool { return (h&bit != 0) == (side == 1) })
 		slot := from
 		if side == 1 {
 			slot = to
@@ -178,8 +154,8 @@ func (t *ssd) splitSlot(from uint32, old *bucketfile.Bucket) error {
 			return errors.Join(err, t.files.Release(locations[0]))
 		}
 		locations[side] = loc
-		rows += len(w.keys)
-		hashes[side] = append(hashes[side], w.hashes...)
+		rows += len(w.Keys)
+		hashes[side] = append(hashes[side], w.Hashes...)
 	}
 	prev := bucketfile.Location(t.index.Location(from))
 	t.indexMu.Lock()

@@ -12,7 +12,11 @@ func (t *ssd) Stats() Stats {
 	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.sets.live))
 	t.sets.Unlock()
 	st.LackingBytes = t.lacking.Load()
-	st.AnnouncedPasses = int64(t.announced.number())
+	st.AnnouncedPasses = int64(t.elevator.Announced())
+	ahead := t.elevator.Counts()
+	st.BucketReads, st.DeviceReads, st.ReadBytes = st.BucketReads+ahead.Buckets, st.DeviceReads+ahead.DeviceReads, st.ReadBytes+ahead.Bytes
+	st.Prefetched = ahead.Rows
+	st.RestoredRows = t.restorer.Restored()
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
 	if t.door.Enter() != nil {
@@ -25,6 +29,7 @@ func (t *ssd) Stats() Stats {
 	st.Rows = stored + c.Rows - c.Marked2 + t.outside.Fresh()
 	st.LookaheadPasses, st.AnnouncedKeys, st.NotAnnouncedKeys = int64(c.LookaheadPasses), c.Announced, c.NotAnnounced
 	w := t.rewrite.counts
+	reads, readBytes := t.rewrite.queue.DeviceReads()
 	space, _ := t.files.Space()
 	p := t.memoryParts() // under the lock, too: what takes memory from the cache holds it
 	t.rewrite.Unlock()
@@ -39,7 +44,7 @@ func (t *ssd) Stats() Stats {
 	st.CacheBytes, st.CacheRows, st.DirtyRows = c.Bytes, c.Rows, c.Dirty
 	st.HitsInFlight, st.HitsIdle, st.Evictions = c.HitsInFlight, c.HitsIdle, c.Evictions
 	st.FlushedRows, st.FlushedSlots, st.Splits, st.Merges = w.flushedRows, w.flushedSlots, w.splits, w.merges
-	st.RewriteReads, st.RewriteReadBytes = w.reads, w.readBytes
+	st.RewriteReads, st.RewriteReadBytes = w.reads+int64(reads), w.readBytes+int64(readBytes)
 	st.UpdatedRows += w.importedRows
 	st.CompactedBytes, st.ImportedBytes = w.compactedBytes, w.importedBytes
 	// The files' total is read after the counters of its parts, so that no part

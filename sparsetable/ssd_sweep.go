@@ -57,7 +57,7 @@ func (t *ssd) sweepAhead() (worked bool, err error) {
 	least := max(1, t.index.TargetRows()/sweepRows)
 	most := int(min(sweepBuckets, t.evictStep()))
 	for left := sweepSlots; left > 0 && s.slot < n && len(w.slots) < most; left-- {
-		if t.leavingRows(s.slot) >= least {
+		if t.cache.LeavingOfSlot(uint64(s.slot), t.index.MaskOf(s.slot)) >= least {
 			w.slots = append(w.slots, s.slot)
 		}
 		s.slot++
@@ -75,16 +75,4 @@ func (t *ssd) sweepAhead() (worked bool, err error) {
 		s.slot, s.cleaned = 0, 0
 	}
 	return true, nil
-}
-
-// leavingRows is how many dirty rows of a slot are needed by no pass, neither in
-// flight nor announced. REQUIRES: rewrite is held, or indexMu.
-func (t *ssd) leavingRows(slot uint32) (rows int) {
-	t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, t.index.Slots()), func(e rowcache.Entry) rowcache.Change {
-		if e.Flags&rowcache.Dirty != 0 && e.Pins == 0 && !e.Needed {
-			rows++
-		}
-		return rowcache.Change{}
-	})
-	return rows
 }

@@ -217,7 +217,7 @@ func (d *Dump) takeUnsavedLocked(e rowcache.Entry) rowcache.Change {
 	}
 	if e.Flags&Saved != 0 && d.inherits {
 		d.saved--
-		if e.Flags&stored == 0 && d.c.Trained(e.Row) {
+		if e.Flags&Stored == 0 && d.c.Trained(e.Row) {
 			d.counts.fresh++
 		}
 		return rowcache.Change{Clear: rowcache.Old}
@@ -235,14 +235,14 @@ func (d *Dump) takeLocked(e rowcache.Entry) {
 	if d.kind == deltafile.Clean && p.count[deltafile.Clean] == p.cap {
 		return // its directory has no room for more
 	}
-	if e.Flags&stored == 0 {
+	if e.Flags&Stored == 0 {
 		d.counts.fresh++
 	}
 	if d.kind == deltafile.Dirty {
 		d.counts.dirtyRows++
 	}
 	p.count[d.kind]++
-	p.used = len(deltafile.AppendEntry(p.block[:p.used], e.Key, uint32(e.Uses), e.Flags&stored != 0, e.Row))
+	p.used = len(deltafile.AppendEntry(p.block[:p.used], e.Key, uint32(e.Uses), e.Flags&Stored != 0, e.Row))
 	p.rows++
 }
 

@@ -50,7 +50,7 @@ func (d *Dump) saveDirty(canceled func() error) error {
 // disk that is nearly full, and none amid training: the next snapshot follows soon, and
 // most rows that training uses are dirty.
 func (d *Dump) saveClean(canceled func() error) error {
-	p := rowcache.Pick{Has: rowcache.Old | stored, Lacks: rowcache.Dirty, Idle: true}
+	p := rowcache.Pick{Has: rowcache.Old | Stored, Lacks: rowcache.Dirty, Idle: true}
 	left := int64(0)
 	if !d.training {
 		left = max(0, min(d.c.HotBytes, d.bytesToSpare())) / int64(d.c.Deltas.EntrySize())

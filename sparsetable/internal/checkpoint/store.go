@@ -33,9 +33,9 @@ type Table interface {
 	PutCounters(counters map[string]int64)
 }
 
-// stored marks cached rows that are also in the bucket of their slot, perhaps in an older
+// Stored marks cached rows that are also in the bucket of their slot, perhaps in an older
 // version.
-const stored = rowcache.Mark2
+const Stored = rowcache.Mark2
 
 // Options say what a Store works on.
 type Options struct {

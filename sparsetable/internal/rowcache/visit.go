@@ -121,3 +121,15 @@ func (c *Cache) Row(ref uint32) []float32 {
 	defer c.mu.Unlock()
 	return c.row(ref)
 }
+
+// LeavingOfSlot is how many dirty rows of a slot are needed by no pass, neither in flight nor
+// announced, see ForEachOfSlot.
+func (c *Cache) LeavingOfSlot(slot, mask uint64) (rows int) {
+	c.ForEachOfSlot(slot, mask, func(e Entry) Change {
+		if e.Flags&Dirty != 0 && e.Pins == 0 && !e.Needed {
+			rows++
+		}
+		return Change{}
+	})
+	return rows
+}

@@ -348,3 +348,29 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// The hashes of a slot are those that end like its number, in the bits of its mask, and a
+// slot that is not there lies nowhere.
+func TestMasksOfSlots(t *testing.T) {
+	for n := uint32(1); n < 70; n++ {
+		for hash := range uint64(300) {
+			slot := SlotAmong(hash, n)
+			for other := range n {
+				if of := (hash^uint64(other))&SlotMask(other, n) == 0; of != (other == slot) {
+					t.Fatalf("%d slots: hash %d is of slot %d, but of slot %d by its mask: %v", n, hash, slot, other, of)
+				}
+			}
+		}
+	}
+	x, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Set(0, 7)
+	if !x.LiesAt(0, 7) || x.LiesAt(0, 8) || x.LiesAt(1, 0) {
+		t.Errorf("the bucket of slot 0 lies at 7: %v, at 8: %v; slot 1 lies nowhere: %v", x.LiesAt(0, 7), x.LiesAt(0, 8), x.LiesAt(1, 0))
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -29,6 +29,23 @@ func maskOf(n uint32) uint32 { return uint32(1)<<bits.Len32(n) - 1 }
 // Slot is the slot of the keys with that hash.
 func (x *Index) Slot(hash uint64) uint32 { return route(hash, x.n, x.mask) }
 
+// MaskOf is the mask of the bits of a hash that are compared with a slot's number.
+func (x *Index) MaskOf(slot uint32) uint64 { return SlotMask(slot, x.n) }
+
+// SlotMask is MaskOf in an index of n slots.
+func SlotMask(slot, n uint32) uint64 {
+	level := uint(bits.Len32(n)) - 1
+	if slot >= 1<<level || slot < n-1<<level {
+		level++
+	}
+	return 1<<level - 1
+}
+
+// LiesAt reports whether there is such a slot and its bucket is the one at location.
+func (x *Index) LiesAt(slot uint32, location uint64) bool {
+	return slot < x.n && x.Location(slot) == location
+}
+
 func route(hash uint64, n, mask uint32) uint32 {
 	s := uint32(hash) & mask
 	parent := s & (mask >> 1)

@@ -1,4 +1,4 @@
-package sparsetable
+package bulk
 
 import (
 	"aibox/sparsetable/internal/plan"
@@ -19,7 +19,7 @@ const (
 )
 
 // full reports whether the spool has reached its limit.
-func (l *bulkLoad) full() (bool, error) {
+func (l *load) full() (bool, error) {
 	if l.spool.Bytes() < min(l.look, l.limit) {
 		return false, nil
 	}
@@ -35,41 +35,40 @@ func (l *bulkLoad) full() (bool, error) {
 // spaceForSpool is how large a spool that has that many bytes already may become,
 // so that there is room for it and for the buckets made of it. The rows in its
 // buffers are not included.
-func (l *bulkLoad) spaceForSpool(have int64) (int64, error) {
-	t := l.t
-	dirs := int64(len(t.dirs.Devices))
-	shape, ok := spool.ShapeOf(int64(len(l.arena)), t.entryBytes(), len(t.dirs.Devices), t.bulk.minBlock)
+func (l *load) spaceForSpool(have int64) (int64, error) {
+	dirs := int64(l.dirs())
+	shape, ok := spool.ShapeOf(int64(len(l.arena)), l.Entry, l.dirs(), l.Plan.MinBlock)
 	if !ok {
 		return 0, nil
 	}
-	t.indexMu.RLock()
-	ratio := t.spoolRatio(shape)
-	t.indexMu.RUnlock()
-	_, each := t.files.Space()
+	l.IndexMu.RLock()
+	ratio := l.spoolRatio(shape)
+	l.IndexMu.RUnlock()
+	_, each := l.Files.Space()
 	least := int64(1) << 62
-	for i := range t.dirs.Devices {
-		free, err := t.space.RoomIn(i, each[i])
+	for i := range l.dirs() {
+		free, err := l.Space.RoomIn(i, each[i])
 		if err != nil {
 			return 0, err
 		}
 		free += have / dirs
-		free -= int64(spoolDeadShare*float64(each[i].LiveBytes)) + t.space.Slack()
+		free -= int64(spoolDeadShare*float64(each[i].LiveBytes)) + l.Space.Slack()
 		least = min(least, int64(float64(free)/ratio))
 	}
 	// A block takes 4 bytes in a list. The list is a slice that doubles at most
 	// when it grows, and its old memory is freed only after it was copied. So a
 	// block counts for 12 bytes. Larger lists are better than more rounds, because
 	// in each round every bucket is read and written anew.
-	listed := l.borrowed / bulkListShare / 12 * int64(shape.BlockBytes)
+	listed := l.borrowed / listShare / 12 * int64(shape.BlockBytes)
 	return min(max(0, least)*dirs-int64(len(l.arena)), listed), nil
 }
 
 // spoolRatio is the most space that a spool and its buckets take at any time, for
 // each byte of the spool: that of the buckets made of it, with their headers and
 // padding, and that of the part of the spool that is not deleted yet, or of the
-// part that is spooled again. REQUIRES: indexMu is held for reading.
-func (t *ssd) spoolRatio(shape spool.Shape) float64 {
-	rows := float64(t.index.TargetRows() * t.entryBytes())
-	buckets := (rows + plan.BucketHeaderSpace + float64(t.files.Unit())/2) / rows
+// part that is spooled again. REQUIRES: IndexMu is held for reading.
+func (l *load) spoolRatio(shape spool.Shape) float64 {
+	rows := float64(l.Index.TargetRows() * l.Entry)
+	buckets := (rows + plan.BucketHeaderSpace + float64(l.Files.Unit())/2) / rows
 	return buckets*(1+spoolMargin) + 1.0/spool.Groups + 1/float64(int(1)<<shape.Bits)
 }

@@ -1,4 +1,4 @@
-package sparsetable
+package bulk
 
 import (
 	"context"
@@ -8,16 +8,18 @@ import (
 	"fmt"
 	"math/bits"
 
+	"aibox/internal/panics"
+	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/distinct"
 	"aibox/sparsetable/internal/offheap"
 	"aibox/sparsetable/internal/plan"
 	"aibox/sparsetable/internal/spool"
 )
 
-// bulkLoad imports rows through spools, in rounds of one spool each. Where the
+// load imports rows through spools, in rounds of one spool each. Where the
 // directories have room for all the rows, there is only one round.
-type bulkLoad struct {
-	t   *ssd
+type load struct {
+	*Options
 	ctx context.Context
 
 	arena    []byte // borrowed
@@ -29,18 +31,17 @@ type bulkLoad struct {
 	spools   uint64 // made by this import
 	id       uint64
 
-	applied int64 // rows in buckets, including those that later rows of the same keys replaced
-	merge   bulkMerge
-	ahead   *aheadReader // while a spool is merged
+	applied int64  // rows in buckets, including those that later rows of the same keys replaced
+	merger  Merger // while a spool is merged
 }
 
-// newBulkLoad returns nil if memory or disk space do not suffice for it.
-func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
+// newLoad returns nil if memory or disk space do not suffice for it.
+func newLoad(ctx context.Context, o *Options) (*load, error) {
 	var id [8]byte
 	if _, err := crand.Read(id[:]); err != nil {
 		return nil, fmt.Errorf("sparsetable: choose a name for a spool: %w", err)
 	}
-	l := &bulkLoad{t: t, ctx: ctx, id: binary.LittleEndian.Uint64(id[:])}
+	l := &load{Options: o, ctx: ctx, id: binary.LittleEndian.Uint64(id[:])}
 	ok, err := l.begin()
 	if err != nil || !ok {
 		return nil, errors.Join(err, l.close())
@@ -49,17 +50,16 @@ func (t *ssd) newBulkLoad(ctx context.Context) (*bulkLoad, error) {
 }
 
 // add puts a row into the spool.
-func (l *bulkLoad) add(key uint64, row []float32) error {
-	h := l.t.hash.Of(key)
+func (l *load) add(key uint64, row []float32) error {
+	h := l.Hash.Of(key)
 	l.distinct.Add(key, h)
 	return l.spool.Add(l.ctx, key, h, row)
 }
 
 // begin starts a round. It reports whether there is room for it.
-func (l *bulkLoad) begin() (bool, error) {
-	t := l.t
-	l.distinct, l.look = distinct.Keys{Hash: t.hash}, 0
-	if ok, err := l.takeArena(spool.LeastArena(len(t.dirs.Devices), t.bulk.minBlock), 0); !ok || err != nil {
+func (l *load) begin() (bool, error) {
+	l.distinct, l.look = distinct.Keys{Hash: l.Hash}, 0
+	if ok, err := l.takeArena(spool.LeastArena(l.dirs(), l.Plan.MinBlock), 0); !ok || err != nil {
 		return false, err
 	}
 	var err error
@@ -70,56 +70,59 @@ func (l *bulkLoad) begin() (bool, error) {
 		return false, nil
 	}
 	var ok bool
-	l.spool, ok = t.spools().New(l.arena, t.bulk.minBlock, spool.Place{ID: l.nextID(), Free: t.spreadBits(), Shift: t.spreadBits(), Groups: spool.Groups})
+	l.spool, ok = l.Spools.New(l.arena, l.Plan.MinBlock, spool.Place{ID: l.nextID(), Free: l.spreadBits(), Shift: l.spreadBits(), Groups: spool.Groups})
 	return ok, nil
 }
 
-func (l *bulkLoad) nextID() uint64 {
+func (l *load) nextID() uint64 {
 	l.spools++
 	return l.id + l.spools
 }
 
-// spools is where the spools of imports lie.
-func (t *ssd) spools() *spool.Store {
-	return &spool.Store{
-		Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
-		Charge: t.files.Charge, Written: func(bytes int64) { t.spooled.Add(bytes) },
-	}
-}
-
 // spreadBits is how many low bits of a slot's number must vary within a
 // partition for its buckets to go to all directories.
-func (t *ssd) spreadBits() uint { return uint(bits.TrailingZeros(uint(len(t.dirs.Devices)))) }
+func (l *load) spreadBits() uint { return uint(bits.TrailingZeros(uint(l.dirs()))) }
 
 // takeArena borrows memory, as much as is planned if the cache can spare it, and
 // maps most of it as the arena. The rest is for the lists of blocks and for that
-// many aheadReaders.
-func (l *bulkLoad) takeArena(least int64, readers int64) (bool, error) {
-	t := l.t
-	bytes, err := t.borrowUpTo(l.ctx, t.bulk.arenaBytes, least)
+// many mergers.
+func (l *load) takeArena(least int64, mergers int64) (bool, error) {
+	bytes, err := l.Table.Borrow(l.ctx, l.Plan.ArenaBytes, least)
 	if err != nil || bytes == 0 {
 		return false, err
 	}
 	l.borrowed = bytes
-	l.arena, err = offheap.Map(int((bytes - bytes/bulkListShare - readers*aheadBytes(bytes)) / 4096 * 4096))
+	l.arena, err = offheap.Map(int((bytes - bytes/listShare - mergers*mergerBytes(bytes)) / 4096 * 4096))
 	return err == nil, err
 }
 
-func (l *bulkLoad) dropArena() error {
+// mergerBytes is how much of the borrowed memory a merger takes.
+func mergerBytes(borrowed int64) int64 {
+	return max(min(borrowed/mergerShare, maxMergerBytes)/4096, 1) * 4096
+}
+
+// One part in mergerShare of the borrowed memory is for the buckets that a merger reads, up to
+// maxMergerBytes.
+const (
+	mergerShare    = 16
+	maxMergerBytes = 4 << 20
+)
+
+func (l *load) dropArena() error {
 	var err error
 	if l.arena != nil {
 		err = offheap.Unmap(l.arena)
 		l.arena = nil
 	}
 	if l.borrowed > 0 {
-		l.t.giveBack(l.borrowed)
+		l.Table.GiveBack(l.borrowed)
 		l.borrowed = 0
 	}
 	return err
 }
 
 // apply ends the round: it merges the rows of the spool into buckets.
-func (l *bulkLoad) apply() error {
+func (l *load) apply() error {
 	s := l.spool
 	if s == nil {
 		return nil
@@ -130,7 +133,7 @@ func (l *bulkLoad) apply() error {
 		err = l.dropArena() // the index needs room
 	}
 	if err == nil {
-		err = l.grow()
+		err = l.Table.Grow(l.ctx, &l.distinct)
 	}
 	if err == nil {
 		err = l.mergeSpool(s)
@@ -140,35 +143,29 @@ func (l *bulkLoad) apply() error {
 
 // mergeSpool merges what is in the spool with the table. While it does, no slot
 // is split.
-func (l *bulkLoad) mergeSpool(s *spool.Spool) error {
-	t := l.t
+func (l *load) mergeSpool(s *spool.Spool) error {
 	ok, err := l.takeArena(4*int64(s.BlockBytes()), 1)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: the cache cannot spare memory for even a part of the imported rows", ErrBudget)
+		err = fmt.Errorf("%w: the cache cannot spare memory for even a part of the imported rows", contract.ErrBudget)
 	}
 	if err != nil {
 		return err
 	}
-	l.ahead = t.newAheadReader(aheadBytes(l.borrowed))
-	defer func() { l.ahead.close(); l.ahead = nil }()
-	t.rewrite.Lock()
-	end := t.rewrite.scan()
-	t.rewrite.Unlock()
-	defer end()
+	l.merger = l.Table.NewMerger(mergerBytes(l.borrowed))
+	defer l.merger.Close()
 	return l.mergeParts(s)
 }
 
 // mergeParts merges the units of a spool. A unit that is larger than the arena is
 // spooled again, in smaller partitions. Where that cannot be done, it is merged
 // piece by piece, and each slot's bucket is written once for every piece.
-func (l *bulkLoad) mergeParts(s *spool.Spool) error {
-	t := l.t
-	level := uint(bits.Len32(t.index.Slots())) - 1
+func (l *load) mergeParts(s *spool.Spool) error {
+	level := uint(bits.Len32(l.Index.Slots())) - 1
 	units := s.Units(level)
-	plan, err := s.Plan(units, len(l.arena), t.index.Slots())
+	plan, err := s.Plan(units, len(l.arena), l.Index.Slots())
 	divisible := s.Divisible(level) && l.dividesIn(s)
 	if err != nil && !divisible {
-		return fmt.Errorf("%w: %w", ErrBudget, err)
+		return fmt.Errorf("%w: %w", contract.ErrBudget, err)
 	}
 	for len(units) > 0 {
 		n := 0
@@ -190,17 +187,48 @@ func (l *bulkLoad) mergeParts(s *spool.Spool) error {
 	return nil
 }
 
+// mergeUnits merges the units of a spool, in their order.
+func (l *load) mergeUnits(s *spool.Spool, units []spool.Unit, plan spool.Plan) error {
+	loader, table := s.NewLoader(plan, l.arena, l.Index.Slots())
+	ctx, stop := context.WithCancel(l.ctx)
+	ended := make(chan struct{})
+	panics.Go("reading a spool", func() {
+		defer close(ended)
+		loader.Run(ctx, units)
+	})
+	// The arena is the loader's until it has ended.
+	defer func() { stop(); <-ended }()
+	for a := range loader.Loaded() {
+		if a.Err != nil {
+			return a.Err
+		}
+		rows, err := l.merger.Merge(ctx, a, table)
+		l.applied += rows
+		if err != nil {
+			return err
+		}
+		u, ends := a.Unit, a.Ends
+		loader.Free(a)
+		if ends {
+			if err := s.Done(u); err != nil {
+				return err
+			}
+		}
+	}
+	return l.ctx.Err()
+}
+
 // dividesIn reports whether a part of s can be spooled again.
-func (l *bulkLoad) dividesIn(s *spool.Spool) bool {
+func (l *load) dividesIn(s *spool.Spool) bool {
 	arena := int64(len(l.arena)) - plan.RoundUp(int64(s.BlockBytes()), 4096)
-	_, ok := spool.ShapeOf(arena, l.t.entryBytes(), len(l.t.dirs.Devices), l.t.bulk.minBlock)
+	_, ok := spool.ShapeOf(arena, l.Entry, l.dirs(), l.Plan.MinBlock)
 	return ok
 }
 
 // respool divides a unit into a spool of its own and merges that.
-func (l *bulkLoad) respool(s *spool.Spool, u *spool.Unit) (err error) {
+func (l *load) respool(s *spool.Spool, u *spool.Unit) (err error) {
 	block := s.BlockBytes()
-	sub, ok := l.t.spools().New(l.arena[plan.RoundUp(int64(block), 4096):], l.t.bulk.minBlock, s.Part(l.nextID(), u))
+	sub, ok := l.Spools.New(l.arena[plan.RoundUp(int64(block), 4096):], l.Plan.MinBlock, s.Part(l.nextID(), u))
 	if !ok {
 		panic("sparsetable: part of a spool cannot be divided, although dividesIn said so")
 	}
@@ -218,7 +246,7 @@ func (l *bulkLoad) respool(s *spool.Spool, u *spool.Unit) (err error) {
 }
 
 // close gives back the spool and the memory.
-func (l *bulkLoad) close() error {
+func (l *load) close() error {
 	var err error
 	if l.spool != nil {
 		err = l.spool.Close()

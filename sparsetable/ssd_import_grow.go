@@ -1,26 +1,27 @@
 package sparsetable
 
 import (
+	"context"
 	"errors"
 	"slices"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/distinct"
 	"aibox/sparsetable/internal/rowcache"
 )
 
 // maxLookups bounds how many keys of the sample are looked up in the table.
 const maxLookups = 1024
 
-// grow makes the index as large as the table is going to need it, so that
-// buckets are written once. Slots without a bucket cost nothing to split.
-func (l *bulkLoad) grow() error {
-	t := l.t
-	added, err := l.newKeys()
+// Grow implements bulk.Table. It makes the index as large as the table is going to need it, so
+// that buckets are written once. Slots without a bucket cost nothing to split.
+func (t importing) Grow(ctx context.Context, keys *distinct.Keys) error {
+	added, err := t.newKeys(keys)
 	if err != nil {
 		return err
 	}
 	for {
-		if err := l.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t.rewrite.Lock()
@@ -39,24 +40,22 @@ func (l *bulkLoad) grow() error {
 		if err != nil || !more || !grown { // where there is no room for more slots, buckets grow
 			return err
 		}
-		if err := t.keepSpace(l.ctx); err != nil {
+		if err := t.keepSpace(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// newKeys estimates how many of the rows to come have keys that the table does
-// not have.
-func (l *bulkLoad) newKeys() (int64, error) {
-	t := l.t
-	n := l.distinct.Number()
+// newKeys estimates how many of the keys of rows to come the table does not have.
+func (t importing) newKeys(keys *distinct.Keys) (int64, error) {
+	n := keys.Number()
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	if t.totalRows() == 0 || n == 0 {
 		return n, nil
 	}
-	bySlot := make([]uint64, 0, l.distinct.Kept())
-	for k := range l.distinct.Keys() {
+	bySlot := make([]uint64, 0, keys.Kept())
+	for k := range keys.Keys() {
 		bySlot = append(bySlot, k)
 	}
 	// Any of the keys will do. They are chosen by hash, so that the choice is always the same.
@@ -77,7 +76,7 @@ func (l *bulkLoad) newKeys() (int64, error) {
 	slices.Sort(list)
 	list = slices.Compact(list)
 	err := t.eachBucket(list, func(slot uint32, b *bucketfile.Bucket) error {
-		t.cache.ForEachOfSlot(uint64(slot), slotMask(slot, t.index.Slots()), func(e rowcache.Entry) rowcache.Change {
+		t.cache.ForEachOfSlot(uint64(slot), t.index.MaskOf(slot), func(e rowcache.Entry) rowcache.Change {
 			if wanted[e.Key] {
 				known[e.Key] = true
 			}

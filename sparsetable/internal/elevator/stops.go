@@ -1,4 +1,4 @@
-package sparsetable
+package elevator
 
 import (
 	"slices"
@@ -8,10 +8,9 @@ import (
 
 // planStretch finds the stops of the next stretch that has any. It returns false if
 // there is none in the whole round.
-func (t *ssd) planStretch() bool {
-	e := &t.elevator
-	files := t.files.LiveFiles()
-	total := wayRound(files)
+func (e *Elevator) planStretch() bool {
+	files := e.Files.LiveFiles()
+	total, unit := wayRound(files), int64(e.Files.Unit())
 	for left := len(files) + 1; left > 0; left-- {
 		first := slices.IndexFunc(files, func(f bucketfile.Candidate) bool { return bucketfile.FileStart(f.File+1) > e.at })
 		if first < 0 {
@@ -21,12 +20,12 @@ func (t *ssd) planStretch() bool {
 		from, end := e.at, e.at
 		for _, f := range files[first:] {
 			end = bucketfile.FileStart(f.File + 1)
-			if t.wayBetween(files, from, end) >= total/rideStretches {
+			if wayBetween(files, from, end, unit) >= total/rideStretches {
 				break
 			}
 		}
-		e.at = t.findStops(from, end)
-		bytes := t.wayBetween(files, from, e.at)
+		e.at = e.findStops(from, end)
+		bytes := wayBetween(files, from, e.at, unit)
 		e.perStop = bytes / int64(max(1, len(e.stops)))
 		if len(e.stops) > 0 {
 			return true
@@ -45,8 +44,7 @@ func wayRound(files []bucketfile.Candidate) (bytes int64) {
 }
 
 // wayBetween is the number of bytes of files between two locations.
-func (t *ssd) wayBetween(files []bucketfile.Candidate, from, end bucketfile.Location) (bytes int64) {
-	unit := int64(t.files.Unit())
+func wayBetween(files []bucketfile.Candidate, from, end bucketfile.Location, unit int64) (bytes int64) {
 	for _, f := range files {
 		upTo := func(l bucketfile.Location) int64 {
 			switch {
@@ -65,14 +63,13 @@ func (t *ssd) wayBetween(files []bucketfile.Candidate, from, end bucketfile.Loca
 // findStops sets the stops to the marked slots whose buckets lie at from or behind
 // it, and before end. Where there is no room for all, it takes a shorter stretch.
 // It returns where the stretch ends.
-func (t *ssd) findStops(from, end bucketfile.Location) bucketfile.Location {
-	e := &t.elevator
+func (e *Elevator) findStops(from, end bucketfile.Location) bucketfile.Location {
 	e.stops, e.next = e.stops[:0], 0
 	const chunk = 1 << 16 // takes some 100 microseconds, for which writers wait
 	for first, n := uint32(0), uint32(1); first < n; first += chunk {
-		t.indexMu.RLock()
-		n = t.index.Slots()
-		t.index.Marked(first, first+chunk, max(1, uint64(from)), uint64(end), func(slot uint32, location uint64) {
+		e.IndexMu.RLock()
+		n = e.Index.Slots()
+		e.Index.Marked(first, first+chunk, max(1, uint64(from)), uint64(end), func(slot uint32, location uint64) {
 			loc := bucketfile.Location(location)
 			if loc >= end {
 				return // end was moved nearer meanwhile
@@ -89,7 +86,7 @@ func (t *ssd) findStops(from, end bucketfile.Location) bucketfile.Location {
 			}
 			e.stops = append(e.stops, stop{loc: loc, slot: slot})
 		})
-		t.indexMu.RUnlock()
+		e.IndexMu.RUnlock()
 	}
 	slices.SortFunc(e.stops, byPlace)
 	return end
@@ -97,12 +94,11 @@ func (t *ssd) findStops(from, end bucketfile.Location) bucketfile.Location {
 
 // submitStops starts reading the next stops, those whose buckets are still where
 // they were, and returns their number.
-func (t *ssd) submitStops() int {
-	e := &t.elevator
+func (e *Elevator) submitStops() int {
 	e.submit = e.submit[:0]
-	t.indexMu.RLock()
-	defer t.indexMu.RUnlock()
-	unit := int64(t.files.Unit())
+	e.IndexMu.RLock()
+	defer e.IndexMu.RUnlock()
+	unit := int64(e.Files.Unit())
 	begin, bytes := e.stops[e.next].loc, int64(0) // bytes of the buckets alone
 	for e.next < len(e.stops) && len(e.submit) < rideBatch && bytes < e.limit/2 {
 		s := e.stops[e.next]
@@ -113,11 +109,11 @@ func (t *ssd) submitStops() int {
 		for e.next++; e.next < len(e.stops) && e.stops[e.next].slot == s.slot; e.next++ { // several keys of one slot
 		}
 		e.due -= e.perStop
-		if !t.liesAt(s.slot, s.loc) {
+		if !e.Index.LiesAt(s.slot, uint64(s.loc)) {
 			e.readAgain(e.stops[first:e.next])
 			continue
 		}
-		t.index.Unmark(s.slot)
+		e.Index.Unmark(s.slot)
 		if _, twice := e.onWay[s.slot]; twice {
 			e.readAgain(e.stops[first:e.next]) // the read in flight brings the rows that others lack
 			continue
@@ -136,12 +132,12 @@ func (t *ssd) submitStops() int {
 		e.onWay[s.slot] = struct{}{}
 		bytes += int64(s.loc.Units()) * unit
 	}
-	e.queue.Submit(e.submit) // under indexMu, see ssd
+	e.queue.Submit(e.submit) // under IndexMu: the location is not released before
 	return len(e.submit)
 }
 
 // newRide returns a request that was used before, or else a new one.
-func (e *elevator) newRide() *rideRequest {
+func (e *Elevator) newRide() *rideRequest {
 	n := len(e.idle)
 	if n == 0 {
 		return new(rideRequest)

@@ -1,0 +1,120 @@
+// Package inorder reads buckets of a table ahead, many at a time, and delivers them in the
+// order of a list of slots, whatever the order in which they arrive. Whoever writes the
+// buckets anew in that order makes the files of the old ones free one after the other, where
+// the buckets lie there in the same order.
+package inorder
+
+import (
+	"sync"
+
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/slots"
+)
+
+// Submit is how many buckets are submitted at a time: with one system call, and those that lie
+// close together in one read.
+const Submit = 64
+
+// Reader reads the buckets of slots. One goroutine at a time uses it.
+type Reader struct {
+	queue   *bucketfile.Queue
+	index   *slots.Index
+	indexMu *sync.RWMutex
+	unit    int64
+	limit   int64 // most bytes of buckets that are being read or were not given back
+	bytes   int64 // of buckets asked for and not given back
+
+	ring       []bucket // from head to tail, each modulo its length
+	head, tail int
+	submit     []*bucketfile.Request
+	ended      []*bucketfile.Request
+}
+
+// bucket is that of a slot to come.
+type bucket struct {
+	request bucketfile.Request // Location 0: the slot has no bucket
+	arrived bool
+}
+
+// New makes a Reader of buckets of whole units, which has up to so many of them, and their
+// bytes, at a time. The queue is not used otherwise while reads are in flight.
+func New(queue *bucketfile.Queue, index *slots.Index, indexMu *sync.RWMutex, unit, buckets int, bytes int64) *Reader {
+	return &Reader{queue: queue, index: index, indexMu: indexMu, unit: int64(unit), limit: bytes, ring: make([]bucket, buckets)}
+}
+
+// Fill starts reads until there are enough on their way. next gives the slots to
+// come, and false at their end.
+func (r *Reader) Fill(next func() (slot uint32, ok bool)) {
+	for more := true; more && len(r.ring)-(r.tail-r.head) >= Submit && max(r.bytes, r.queue.HeldBytes()) < r.limit; {
+		r.submit = r.submit[:0]
+		r.indexMu.RLock()
+		for n := 0; n < Submit && r.bytes < r.limit; n++ {
+			var slot uint32
+			if slot, more = next(); !more {
+				break
+			}
+			b := &r.ring[r.tail%len(r.ring)]
+			r.tail++
+			loc := bucketfile.Location(r.index.Location(slot))
+			*b = bucket{request: bucketfile.Request{Slot: slot, Location: loc, User: b}, arrived: loc == 0}
+			if loc != 0 {
+				r.submit = append(r.submit, &b.request)
+				r.bytes += int64(loc.Units()) * r.unit
+			}
+		}
+		r.queue.Submit(r.submit) // under indexMu, so that no location is released before
+		r.indexMu.RUnlock()
+	}
+}
+
+// Wait waits for the buckets of the next slots, of least of them if there are as many, and
+// returns how many consecutive slots, from the next one on, have their buckets now, but not
+// more than most. It returns 0 at the end.
+func (r *Reader) Wait(least, most int) (n int) {
+	for {
+		for n < most && r.head+n < r.tail && r.ring[(r.head+n)%len(r.ring)].arrived {
+			n++
+		}
+		if n >= least || r.head+n == r.tail {
+			return n
+		}
+		r.ended = r.queue.Wait(r.ended[:0], 1)
+		for _, e := range r.ended {
+			e.User.(*bucket).arrived = true
+		}
+	}
+}
+
+// Current returns the bucket of the i-th slot from the next one on, nil if it has
+// none. ok is false if what was read is not the slot's bucket any more. REQUIRES:
+// Wait returned more than i, and nobody changes the index.
+func (r *Reader) Current(i int) (slot uint32, old *bucketfile.Bucket, ok bool, err error) {
+	q := &r.ring[(r.head+i)%len(r.ring)].request
+	switch {
+	case bucketfile.Location(r.index.Location(q.Slot)) != q.Location:
+		return q.Slot, nil, false, nil
+	case q.Location == 0:
+		return q.Slot, nil, true, nil
+	}
+	return q.Slot, &q.Bucket, true, q.Err
+}
+
+// Advance gives back the buffers of the next n slots.
+func (r *Reader) Advance(n int) {
+	r.ended = r.ended[:0]
+	for range n {
+		if q := &r.ring[r.head%len(r.ring)].request; q.Location != 0 {
+			r.ended = append(r.ended, q)
+			r.bytes -= int64(q.Location.Units()) * r.unit
+		}
+		r.head++
+	}
+	r.queue.Finish(r.ended)
+}
+
+// Drain waits for the reads in flight and drops their buckets.
+func (r *Reader) Drain() {
+	for n := r.Wait(1, len(r.ring)); n > 0; n = r.Wait(1, len(r.ring)) {
+		r.Advance(n)
+	}
+}
