@@ -5,6 +5,7 @@ import (
 
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/engine/hostrows"
 )
 
@@ -120,7 +121,7 @@ func (e *Engine) judge(j *job) (loss float64, err error) {
 		if !engine.Finite(stats) {
 			return 0, engine.StatisticsError(&e.Network.Norms[i])
 		}
-		at += aligned(8 * v.Columns)
+		at += devicememory.Aligned(8 * v.Columns)
 	}
 	return loss, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/internal/kernel"
+	"aibox/trainer/engine/devicememory"
 )
 
 // chunk is some rows of a lane. In pinned memory, and in memory of the device, rows are followed by their keys, if
@@ -65,12 +66,12 @@ func (c *chunk) init(l *lane, name string) error {
 // layout is where keys and places lie, and how long the chunk is, in bytes.
 func (c *chunk) layout(n int) (keys, places, bytes int) {
 	r := c.lane.r
-	keys = aligned(r.rowBytes() * n)
+	keys = devicememory.Aligned(r.rowBytes() * n)
 	places = keys
 	if r.keyed() && !c.lane.down {
-		places += aligned(keyBytes * n)
+		places += devicememory.Aligned(keyBytes * n)
 	}
-	return keys, places, places + aligned(4*n)
+	return keys, places, places + devicememory.Aligned(4*n)
 }
 
 // begin begins to copy rows, unless it would have to wait for the device until it can.
@@ -220,7 +221,7 @@ func (c *chunk) send(at, bytes int) error {
 // makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the chunk is not at work.
 func (c *chunk) makeRoom(n int) error {
 	_, _, bytes := c.layout(n)
-	if c.pinned != nil && c.pinned.Bytes() >= bytes && holds(c.memory, bytes) {
+	if devicememory.Holds(c.memory, bytes) && c.pinned.Bytes() >= bytes {
 		return nil
 	}
 	if c.used {
@@ -234,7 +235,7 @@ func (c *chunk) makeRoom(n int) error {
 	if err := c.lane.p.grow(&memory, c.name, bytes, what); err != nil {
 		return err
 	}
-	if err := c.lane.r.growPinned(&pinned, c.name, bytes, what); err != nil {
+	if err := devicememory.GrowPinned(c.lane.r.parts[0], &pinned, c.name, bytes, what); err != nil {
 		return errors.Join(err, memory.Free())
 	}
 	c.memory, memory = memory, c.memory

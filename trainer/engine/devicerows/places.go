@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"aibox/gpu"
+	"aibox/trainer/engine/devicememory"
 )
 
 // places is which rows of a device's memory are in use. They are numbered from 0 on.
@@ -54,11 +55,24 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	err := r.tryRoom(p, n, passes, of)
 	var full *gpu.Error
 	if errors.As(err, &full) && full.Kind == gpu.OutOfMemory {
-		if rows := r.rowsIn(full.Free+p.passBytes(), passes) * int64(len(r.parts)); rows > 0 {
+		if rows := r.rowsIn(r.bytesFor(p, full.Free), passes) * int64(len(r.parts)); rows > 0 {
 			err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
 		}
 	}
 	return err
+}
+
+// bytesFor is how much memory for rows a part can have of its physical device, of which so much is free, if the parts that share it have as many rows: all but
+// the last one take some to spare.
+func (r *Rows) bytesFor(p *part, free int64) int64 {
+	others := int64(-1)
+	for _, o := range r.parts {
+		if o.Number() == p.Number() {
+			free += o.passBytes()
+			others++
+		}
+	}
+	return free * spare / (others*(spare+1) + spare)
 }
 
 func (r *Rows) tryRoom(p *part, n, passes, of int) error {
@@ -109,7 +123,7 @@ func (p *part) freeRows() error {
 	}
 	p.places.room = 0
 	for _, m := range []*gpu.Memory{&p.rows, &p.keys} {
-		if err := free(m); err != nil {
+		if err := devicememory.Free(m); err != nil {
 			return err
 		}
 	}
@@ -127,7 +141,7 @@ func (r *Rows) growth(p *part, n int) int {
 
 // enlarge replaces *m by memory for so many rows, of some bytes each, and keeps those that are in use.
 func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what string) error {
-	if holds(*m, each*rows) {
+	if devicememory.Holds(*m, each*rows) {
 		return nil
 	}
 	used := each * p.places.first // if there are none, there is no old memory
@@ -148,5 +162,5 @@ func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what
 	}
 	old := *m
 	*m = larger
-	return free(&old)
+	return devicememory.Free(&old)
 }
