@@ -330,10 +330,15 @@ func (b *bench) stats() (all []sparsetable.RowStats) {
 // near fails the test unless got is want up to rounding errors, relative to the largest value.
 func near(t testing.TB, what string, got, want []float32, tolerance float64) {
 	t.Helper()
+	nearAbove(t, what, got, want, tolerance, 1e-3)
+}
+
+// nearAbove is near, where rounding errors are those of values of at least scale.
+func nearAbove(t testing.TB, what string, got, want []float32, tolerance, scale float64) {
+	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
 	}
-	scale := 1e-3
 	for _, w := range want {
 		scale = max(scale, math.Abs(float64(w)))
 	}
