@@ -59,10 +59,7 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 	e.runs++
 	at := e.runs % len(e.jobs)
 	j := &e.jobs[at]
-	*j = job{run: run{execution: x, number: e.runs, slot: at, parts: j.parts[:0], total: b.Total}, batch: b, done: done, step: step}
-	if j.total == 0 {
-		j.total = b.N
-	}
+	*j = job{run: run{execution: x, number: e.runs, slot: at, parts: j.parts[:0]}, batch: b, done: done, step: step}
 	j.parts = e.divide(j.parts, b.N)
 	if err := e.makeRoom(j.execution, at, e.pinned.inputsOf(j.number), b.N); err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func (e *Engine) judge(j *job) (loss float64, err error) {
 	for _, t := range terms {
 		loss += float64(t)
 	}
-	loss /= float64(j.total)
+	loss /= float64(j.batch.N)
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return 0, engine.LossError(j.step, loss)
 	}
