@@ -211,13 +211,7 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.arrived(j); err != nil {
 		return err
 	}
-	if err := e.compute(j); err != nil {
-		return err
-	}
-	if err := e.addUpGradients(j); err != nil {
-		return err
-	}
-	if err := e.enqueueUpdate(j); err != nil {
+	if err := e.computeStep(j); err != nil {
 		return err
 	}
 	if e.group != nil { // all flags are set now

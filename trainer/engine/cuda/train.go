@@ -76,22 +76,19 @@ func (e *Engine) enqueue(j *job) error {
 	if err := e.sendPooled(j); err != nil {
 		return err
 	}
-	if err := e.compute(j); err != nil {
-		return err
-	}
-	if err := e.addUpGradients(j); err != nil {
-		return err
-	}
-	if err := e.enqueueUpdate(j); err != nil {
+	if err := e.computeStep(j); err != nil {
 		return err
 	}
 	return e.finish(j)
 }
 
-// enqueueUpdate enqueues the update of parameters.
-func (e *Engine) enqueueUpdate(j *job) error {
-	if e.updatesEarly(j) {
-		return nil
+// computeStep enqueues a step of training but for rows: its program, the sums of gradients over the devices, and the update of parameters.
+func (e *Engine) computeStep(j *job) error {
+	if err := e.compute(j); err != nil {
+		return err
+	}
+	if err := e.addUpGradients(j); err != nil || e.updatesEarly(j) {
+		return err
 	}
 	defer e.ranges.EndRange(e.ranges.StartRange("update"))
 	return e.segment(j, len(j.segments))

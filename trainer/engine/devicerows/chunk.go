@@ -17,18 +17,25 @@ type chunk struct {
 	memory gpu.Memory
 	list   rowList
 	stage  stage
-	work   task // fill, or store
+	work   task // all of hostView.task
+	hostView
+	chunkMarks
+}
 
+// hostView is the pinned memory of a chunk, for the worker.
+type hostView struct {
+	words  []float32
+	keys   []uint64
+	places []int32
+	task   func(lo, hi int) // fill, or store
+}
+
+// chunkMarks are in the streams that move a chunk.
+type chunkMarks struct {
 	sent    gpu.Event // what the host has sent is on the device
 	moved   gpu.Event // rows were put to their places, or taken from there
 	fetched gpu.Event // rows are on the host
 	used    bool      // the events are recorded
-
-	// Of the pinned memory, for the worker:
-	words  []float32
-	keys   []uint64
-	places []int32
-	task   func(lo, hi int)
 }
 
 // stage is what is done with a chunk.
