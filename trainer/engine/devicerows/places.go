@@ -91,7 +91,7 @@ func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 		return nil
 	}
 	rows := p.places.room + lack
-	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
+	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; engine.embeddings: cpu needs none, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
 	room := math.MaxInt
 	if r.keyed() { // first, so that rows do not take their room to spare
 		if err := r.enlarge(p, &p.keys, "keys of rows", keyBytes, rows, what); err != nil {
