@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -34,6 +35,7 @@ type setup struct {
 	tableL2   float64
 	schedule  optim.ScheduleConfig // zero: a warm-up of three steps
 	step      int64                // steps of earlier models
+	rowsBegan []int64              // of the state of each field's rows; nil: with step 1
 	admitted  bool                 // all rows are, from the first occurrence on
 	rows      *optim.RowConfig     // nil: Adagrad
 	linear    *optim.RowConfig     // of the first value; nil: as of the others
@@ -105,6 +107,11 @@ func newBench(t testing.TB, s setup) *bench {
 	schedule, err := optim.NewSchedule(scheduled)
 	fatal(err)
 	b.state.RowSteps = engine.NewRowSteps(s.spec.Fields)
+	if s.rowsBegan != nil {
+		text, err := json.Marshal(s.rowsBegan)
+		fatal(err)
+		fatal(json.Unmarshal(text, b.state.RowSteps))
+	}
 	b.state.Step, b.state.FirstStep = s.step, s.step
 	b.layout = sparsetable.Layout{ValueDim: s.spec.RowDim(), StateDim: rows.StateDim(), Format: s.format}
 	if s.decay+s.tableL2 > 0 {

@@ -182,6 +182,11 @@ func randomCalmSetup(rng *rand.Rand) setup {
 	if rng.IntN(3) == 0 {
 		s.began = func(param, value int) int64 { return -int64(param % 3 * min(value/10, 2)) }
 	}
+	if rng.IntN(3) == 0 {
+		for range s.spec.Fields {
+			s.rowsBegan = append(s.rowsBegan, -draw[int64](rng, 0, 0, 3, 90))
+		}
+	}
 	s.step = draw[int64](rng, 0, 0, 1000)
 	s.schedule = optim.ScheduleConfig{
 		WarmupSteps: draw[int64](rng, 0, 2), Decay: draw(rng, "none", "linear", "cosine", "exponential", "inverse_sqrt"), DecaySteps: 4, DecayRate: 0.5, Floor: draw(rng, 0, 0.1),
