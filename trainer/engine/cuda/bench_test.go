@@ -40,6 +40,7 @@ type setup struct {
 	rows      *optim.RowConfig     // nil: Adagrad
 	linear    *optim.RowConfig     // of the first value; nil: as of the others
 	held      bool                 // rows are on the devices
+	fails     bool                 // the platform was told to fail
 	seed      uint64               // of data
 	batches   int
 	examples  int // of the largest mini-batch

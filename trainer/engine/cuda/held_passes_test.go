@@ -233,8 +233,8 @@ func nightOnPlatform(t *testing.T, s setup, n *night, numbers []int, p *emulated
 		}
 	}
 	peak = e.DeviceBytes()
-	if used := int64(0); err == nil && len(numbers) == 1 {
-		if used = inUse(t, p, numbers[0]); used != peak {
+	if err == nil && len(numbers) == 1 && !s.fails {
+		if used := inUse(t, p, numbers[0]); used != peak {
 			t.Fatalf("%d bytes of the device are in use, and the engine knows of %d", used, peak)
 		}
 	}
