@@ -108,7 +108,7 @@ func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
 	}
 }
 
-// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits, also with its embeddings elsewhere.
+// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits, also with its embeddings elsewhere, and on other devices.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)
 	for i, c := range []struct{ kind, place, then, precision, devices string }{
@@ -141,6 +141,7 @@ func TestDevicesResume(t *testing.T) {
 			}
 			crash.happened()
 			j.Engine.Embeddings = c.then
+			slices.Reverse(j.Engine.Devices)
 			got, err := trainOn(t, j, devices(seed+2, 3), nil)
 			if err != nil {
 				t.Fatal(err)
