@@ -188,6 +188,19 @@ func TestHeldPassCrowded(t *testing.T) {
 	}
 }
 
+// TestHeldPassWithoutPinned: the error for a pass for whose copies the host has no pinned memory says nothing of how many rows the devices have room for.
+func TestHeldPassWithoutPinned(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
+	o := optionsOf(1, 1<<30, 4<<10, seed)
+	o.PinnedBytes = 300 << 10
+	p := emulated.New(o)
+	_, _, _, err := nightOnPlatform(t, s, randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{100_000}, []int{20}, 0), []int{0}, p)
+	if !errors.Is(err, gpu.OutOfMemory) || !strings.Contains(err.Error(), "bytes of pinned memory for the copies of rows") || strings.Contains(err.Error(), "fit the memory of engine.devices") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestHeldPassesReserved: what Begin reserves is enough for the mini-batches of a pass, also where most of their features are those of one
 // row, which is on one device, or those of a few examples.
 func TestHeldPassesReserved(t *testing.T) {

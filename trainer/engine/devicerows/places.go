@@ -53,11 +53,16 @@ func (r *Rows) bytesPerRow() int {
 // An error of out of memory says how many rows a pass may have.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	err := r.tryRoom(p, n, passes, of)
-	var full *gpu.Error
-	if errors.As(err, &full) && full.Kind == gpu.OutOfMemory {
-		if rows := r.rowsIn(r.bytesFor(p, full.Free), passes) * int64(len(r.parts)); rows > 0 {
-			err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
-		}
+	if !errors.Is(err, gpu.OutOfMemory) {
+		return err
+	}
+	free, _, unknown := p.FreeMemory()
+	if unknown != nil {
+		return err
+	}
+	rows := r.rowsIn(r.bytesFor(p, free), passes) * int64(len(r.parts))
+	if 0 < rows && rows < int64(of) { // else it is pinned memory that lacks
+		err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
 	}
 	return err
 }
