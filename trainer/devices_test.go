@@ -108,12 +108,12 @@ func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
 	}
 }
 
-// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits.
+// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits, also with its embeddings elsewhere, and on other devices.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)
-	for i, c := range []struct{ kind, place, precision, devices string }{
-		{"dlrm", "cpu", "float32", "[0, 1]"}, {"wide_deep", "device", "float32", "[0, 1]"},
-		{"dcn_v2", "device", "bf16", "[0, 1, 2]"}, {"deepfm", "cpu", "tf32", "[1, 1, 0]"},
+	for i, c := range []struct{ kind, place, then, precision, devices string }{
+		{"dlrm", "cpu", "device", "float32", "[0, 1]"}, {"wide_deep", "device", "cpu", "float32", "[0, 1]"},
+		{"dcn_v2", "device", "device", "bf16", "[0, 1, 2]"}, {"deepfm", "cpu", "cpu", "tf32", "[1, 1, 0]"},
 	} {
 		if testing.Short() && i > 1 {
 			break
@@ -126,11 +126,11 @@ func TestDevicesResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := job(t, c.kind, set...)
-			c := newCrash(t, j)
+			crash := newCrash(t, j)
 			_, err = trainOn(t, j, devices(seed+1, 3), func(o *Options) {
 				o.afterPass = func(_ context.Context, r *run) error {
-					if r.snapshots.wait(); c.resume() != "" {
-						c.now()
+					if r.snapshots.wait(); crash.resume() != "" {
+						crash.now()
 						return errCrash
 					}
 					return nil
@@ -139,7 +139,9 @@ func TestDevicesResume(t *testing.T) {
 			if !errors.Is(err, errCrash) {
 				t.Fatal(err)
 			}
-			c.happened()
+			crash.happened()
+			j.Engine.Embeddings = c.then
+			slices.Reverse(j.Engine.Devices)
 			got, err := trainOn(t, j, devices(seed+2, 3), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -36,9 +36,4 @@
 //
 // The statistics of rows (show, click, last seen, count) and what follows from them, such
 // as admission, depend only on the examples: engines of any precision have the same.
-//
-// # Parts of mini-batches
-//
-// A Batch may be a part of a mini-batch that other engines have the rest of. Its loss and
-// gradients are divided by the number of examples of the whole.
 package engine

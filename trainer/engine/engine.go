@@ -59,18 +59,13 @@ func (p *Pass) HasEnded() {
 	}
 }
 
-// Batch is a mini-batch, or a part of one, for training with its inverted index.
-type Batch struct {
-	*reader.Batch
-	// Total is the number of examples of the whole mini-batch, by which its loss is
-	// divided; 0 if this is the whole one.
-	Total int
-}
+// Batch is a mini-batch, for training with its inverted index.
+type Batch struct{ *reader.Batch }
 
 // Inputs are the batch as those of a program in a step, with the values of its rows.
 func (b *Batch) Inputs(rows []float32, step int64) program.Inputs {
 	return program.Inputs{
-		N: b.N, Total: b.Total, Rows: rows, Offsets: b.Offsets, Index: b.Index, BagWeights: b.BagWeights,
+		N: b.N, Rows: rows, Offsets: b.Offsets, Index: b.Index, BagWeights: b.BagWeights,
 		RowStarts: b.RowStarts, RowBags: b.RowBags, RowWeights: b.RowWeights,
 		Dense: b.Dense, Labels: b.Labels, Weights: b.Weights, Step: step, Made: b.Made(),
 	}

@@ -8,11 +8,10 @@ import (
 	"aibox/internal/kernel"
 )
 
-// Inputs is one mini-batch, or the part of one that an engine gets: N examples with U unique
+// Inputs is one mini-batch: N examples with U unique
 // rows. F is the number of fields, P that of dense features, R the values of a row.
 type Inputs struct {
 	N          int
-	Total      int       // examples of the whole mini-batch, by which the loss is divided; 0: N
 	Rows       []float32 // (U, R), values of the mini-batch's unique rows
 	Offsets    []int32   // (N*F+1): bag of field f of example e is Index[Offsets[e*F+f]:Offsets[e*F+f+1]]
 	Index      []int32   // (features), into the unique rows

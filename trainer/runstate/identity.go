@@ -97,7 +97,7 @@ func mayDiffer(key string) bool {
 	switch key {
 	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
 		return false
-	case "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs", "training.accept_diverged":
+	case "engine.embeddings", "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs", "training.accept_diverged":
 		return true
 	}
 	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "recovery.") || strings.HasPrefix(key, "pipeline.")

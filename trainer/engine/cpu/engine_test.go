@@ -201,65 +201,6 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestParts: the losses and the gradients of the parts of a mini-batch add up to those of
-// the whole.
-func TestParts(t *testing.T) {
-	seed := testseed.Of(t)
-	b := newBench(t, seed, spec(false))
-	net := b.model.Network()
-	machine := cpu.NewMachine(net, engine.Float32)
-	whole := &b.pass.Batches[0]
-	values, _ := b.values()
-	run := func(lo, hi int) (loss float64, grads []float64) {
-		fields, dense := len(spec(false).Fields), len(spec(false).Dense)
-		in := &program.Inputs{N: hi - lo, Total: whole.N, Rows: values, Labels: whole.Labels[lo:hi], Dense: whole.Dense[lo*dense : hi*dense]}
-		first := whole.Offsets[lo*fields]
-		for _, o := range whole.Offsets[lo*fields : hi*fields+1] {
-			in.Offsets = append(in.Offsets, o-first)
-		}
-		in.Index = whole.Index[first:whole.Offsets[hi*fields]]
-		part := reader.Batch{Offsets: in.Offsets, Index: in.Index}
-		part.Invert(len(values) / net.RowDim)
-		in.RowStarts, in.RowBags = part.RowStarts, part.RowBags
-		res, err := machine.Train(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range net.Params {
-			for _, g := range p.Grad {
-				grads = append(grads, float64(g))
-			}
-		}
-		row := make([]float32, net.RowDim)
-		for i := range len(values) / net.RowDim {
-			machine.RowGrad(i, row)
-			for _, g := range row {
-				grads = append(grads, float64(g))
-			}
-		}
-		return res.Loss, grads
-	}
-	wantLoss, want := run(0, whole.N)
-	loss := 0.0
-	sum := make([]float64, len(want))
-	for _, cut := range [][2]int{{0, 40}, {40, 41}, {41, whole.N}} {
-		l, grads := run(cut[0], cut[1])
-		loss += l
-		for i, g := range grads {
-			sum[i] += g
-		}
-	}
-	if math.Abs(loss-wantLoss) > 1e-6 {
-		t.Errorf("the losses of the parts add up to %g, that of the whole is %g", loss, wantLoss)
-	}
-	for i, g := range sum {
-		if math.Abs(g-want[i]) > 1e-6+1e-4*math.Abs(want[i]) {
-			t.Fatalf("gradient %d: the parts add up to %g, the whole has %g", i, g, want[i])
-		}
-	}
-	b.end(t)
-}
-
 // TestSharedRows: a pass sees what the pass before has done to the rows that both have.
 func TestSharedRows(t *testing.T) {
 	seed := testseed.Of(t)

@@ -147,7 +147,6 @@ type execution struct {
 // miniBatch is the current one.
 type miniBatch struct {
 	n       int // its examples
-	total   int // those by which the loss is divided
 	step    int64
 	bags    hostrows.Bags
 	offsets []int       // where each inner buffer of scope Block or Batch begins in the arena
@@ -228,10 +227,7 @@ func (e *execution) place(n int) int {
 
 // bind gives the buffers their memory for a mini-batch.
 func (e *execution) bind(m *Machine, in *program.Inputs) {
-	e.n, e.total, e.step = in.N, in.N, in.Step
-	if in.Total > 0 {
-		e.total = in.Total
-	}
+	e.n, e.step = in.N, in.Step
 	e.bags.Set(in)
 	e.cut(in.N)
 	m.arena = grow(m.arena, e.place(in.N))
@@ -302,7 +298,7 @@ func (e *execution) loss() float64 {
 	for _, t := range terms {
 		total += float64(t)
 	}
-	return total / float64(e.total)
+	return total / float64(e.n)
 }
 
 // column returns a value of scope Batch with one column.

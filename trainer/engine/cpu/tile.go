@@ -279,7 +279,7 @@ func (t *tile) loss(terms, z, y, w matrix) {
 }
 
 func (t *tile) lossGrad(dz, z, y, w matrix) {
-	scale := 1 / float32(t.e.total)
+	scale := 1 / float32(t.e.n)
 	out := dz.data[:t.n]
 	kernel.SigmoidSlice(out, t.column(z))
 	for i, p := range out {

@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -30,12 +31,17 @@ type setup struct {
 	began     func(param, value int) int64 // of the state; nil: with step 1
 	precision engine.Precision
 	format    sparsetable.ValueFormat
-	decay     float64          // of rows
-	admitted  bool             // all rows are, from the first occurrence on
-	rows      *optim.RowConfig // nil: Adagrad
-	linear    *optim.RowConfig // of the first value; nil: as of the others
-	held      bool             // rows are on the devices
-	seed      uint64           // of data
+	decay     float64 // of rows
+	tableL2   float64
+	schedule  optim.ScheduleConfig // zero: a warm-up of three steps
+	step      int64                // steps of earlier models
+	rowsBegan []int64              // of the state of each field's rows; nil: with step 1
+	admitted  bool                 // all rows are, from the first occurrence on
+	rows      *optim.RowConfig     // nil: Adagrad
+	linear    *optim.RowConfig     // of the first value; nil: as of the others
+	held      bool                 // rows are on the devices
+	fails     bool                 // the platform was told to fail
+	seed      uint64               // of data
 	batches   int
 	examples  int                         // of the largest mini-batch
 	images    map[string]emulated.Kernels // nil: the twins
@@ -90,20 +96,29 @@ func newBench(t testing.TB, s setup) *bench {
 	if s.rows != nil {
 		config = *s.rows
 	}
-	config.WeightDecay = s.decay
+	config.WeightDecay, config.TableL2 = s.decay, s.tableL2
 	rows, err := optim.NewRows(config, s.spec.RowDim())
 	if s.linear != nil {
 		rows, err = optim.NewLinearRows(*s.linear, config, s.spec.RowDim())
 	}
 	fatal(err)
-	scheduled := optim.ScheduleConfig{WarmupSteps: 3, Decay: "none"}
+	scheduled := s.schedule
+	if scheduled == (optim.ScheduleConfig{}) {
+		scheduled = optim.ScheduleConfig{WarmupSteps: 3, Decay: "none"}
+	}
 	schedule, err := optim.NewSchedule(scheduled)
 	fatal(err)
 	b.state.RowSteps = engine.NewRowSteps(s.spec.Fields)
+	if s.rowsBegan != nil {
+		text, err := json.Marshal(s.rowsBegan)
+		fatal(err)
+		fatal(json.Unmarshal(text, b.state.RowSteps))
+	}
+	b.state.Step, b.state.FirstStep = s.step, s.step
 	b.layout = sparsetable.Layout{ValueDim: s.spec.RowDim(), StateDim: rows.StateDim(), Format: s.format}
-	if s.decay > 0 {
+	if s.decay+s.tableL2 > 0 {
 		b.layout.StateDim++
-		h, _ := (*decay.History)(nil).Continued(0, decay.RatesOf(rows), scheduled)
+		h, _ := (*decay.History)(nil).Continued(s.step, decay.RatesOf(rows), scheduled)
 		b.state.Decay, err = decay.NewTimeline(h)
 		fatal(err)
 	}
@@ -287,8 +302,8 @@ func (b *bench) infer(t testing.TB) (logits [][]float32) {
 	return logits
 }
 
-// values are those of all tensors of the state, by name, and of the rows.
-func (b *bench) values() map[string][]float32 {
+// tensors are all of the state, by name.
+func (b *bench) tensors() map[string][]float32 {
 	all := map[string][]float32{}
 	for _, p := range slices.Concat(b.model.Params(), b.model.Buffers()) {
 		all[p.Name] = slices.Clone(p.Data)
@@ -299,6 +314,12 @@ func (b *bench) values() map[string][]float32 {
 	for _, p := range b.model.Params() {
 		all[p.Name+" average"] = slices.Clone(b.state.Dense.Average(p))
 	}
+	return all
+}
+
+// values are those of all tensors, and of the rows.
+func (b *bench) values() map[string][]float32 {
+	all := b.tensors()
 	for i := range b.pass.Keys {
 		row := make([]float32, b.layout.ValueDim)
 		b.layout.LoadValues(row, b.rows.Row(i))
@@ -318,10 +339,15 @@ func (b *bench) stats() (all []sparsetable.RowStats) {
 // near fails the test unless got is want up to rounding errors, relative to the largest value.
 func near(t testing.TB, what string, got, want []float32, tolerance float64) {
 	t.Helper()
+	nearAbove(t, what, got, want, tolerance, 1e-3)
+}
+
+// nearAbove is near, where rounding errors are those of values of at least scale.
+func nearAbove(t testing.TB, what string, got, want []float32, tolerance, scale float64) {
+	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
 	}
-	scale := 1e-3
 	for _, w := range want {
 		scale = max(scale, math.Abs(float64(w)))
 	}

@@ -162,8 +162,12 @@ func (e *Engine) End() (err error) {
 		e.leave(&err)
 	}
 	if e.held != nil {
-		if stay, err := e.endHeld(); stay || err != nil {
+		stay, err := e.endHeld()
+		switch {
+		case err != nil:
 			return err
+		case stay:
+			return e.noteMemory()
 		}
 	}
 	if err != nil || e.err != nil {
@@ -176,6 +180,11 @@ func (e *Engine) End() (err error) {
 	if err := e.measure(e.runs + 1); err != nil {
 		return e.fail(err)
 	}
+	return e.noteMemory()
+}
+
+// noteMemory is lookAtMemory between two passes.
+func (e *Engine) noteMemory() error {
 	if err := e.lookAtMemory(); err != nil {
 		return e.fail(err)
 	}

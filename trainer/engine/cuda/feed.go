@@ -4,6 +4,7 @@ import (
 	"aibox/gpu"
 	"aibox/internal/kernel"
 	"aibox/reader"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/program"
 )
 
@@ -37,7 +38,7 @@ func (e *Engine) prepareNext(j *job) error {
 		return nil
 	}
 	l, to := j.inputs(next.N), e.pinned.inputs[e.pinned.inputsOf(j.number+1)]
-	if !holds(to, l.bytes) {
+	if !devicememory.Holds(to, l.bytes) {
 		return nil
 	}
 	bytes, err := to.Writing(0, l.bytes)

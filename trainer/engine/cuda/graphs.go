@@ -13,7 +13,7 @@ import (
 type shape struct {
 	x         *execution
 	slot      int
-	n, total  int
+	n         int
 	weights   bool // examples have some
 	constants int
 }
@@ -28,7 +28,7 @@ type captured struct {
 
 // captured returns the graphs for a job, or nil if its operations are enqueued one by one.
 func (e *Engine) captured(j *job) *captured {
-	s := shape{j.execution, j.slot, j.in.N, j.total, j.in.Weights != nil, len(e.constants)}
+	s := shape{j.execution, j.slot, j.in.N, j.in.Weights != nil, len(e.constants)}
 	c := e.shapes[s]
 	if c == nil {
 		if len(e.shapes) < mostShapes {

@@ -33,7 +33,7 @@ type heldRows struct {
 func (e *Engine) holdRows() (err error) {
 	var devices []devicerows.Device
 	for _, r := range e.replicas {
-		d := devicerows.Device{Device: r.dev, Kernels: r.kernels, Compute: r.compute, Up: r.up, Flag: r.flag()}
+		d := devicerows.Device{Device: r.dev, Kernels: r.kernels, Compute: r.compute, Up: r.up, Flag: r.flag(), NoRoom: r.noRoom}
 		if r.rows, err = r.newStream("rows"); err != nil {
 			return err
 		}
@@ -211,13 +211,7 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.arrived(j); err != nil {
 		return err
 	}
-	if err := e.compute(j); err != nil {
-		return err
-	}
-	if err := e.addUpGradients(j); err != nil {
-		return err
-	}
-	if err := e.enqueueUpdate(j); err != nil {
+	if err := e.computeStep(j); err != nil {
 		return err
 	}
 	if e.group != nil { // all flags are set now

@@ -135,3 +135,28 @@ func TestHeldPassesPanic(t *testing.T) {
 		x.ended(t, 1)
 	}
 }
+
+// TestHeldPassesUse: what is said to be used of a device counts the rows of a pass that stay for the next one.
+func TestHeldPassesUse(t *testing.T) {
+	x := newProcession(t, testseed.Of(t), 3000, 3000)
+	for i := range x.passes {
+		if err := x.begin(i); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.infer(i, ignored); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := x.announce(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.engine.End(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := x.engine.Stats()[0].UsedBytes, inUse(t, x.p, 0); got != want || x.engine.Announced() != (i == 0) {
+			t.Errorf("after pass %d %d bytes are said to be in use, and %d are", i, got, want)
+		}
+	}
+	x.ended(t)
+}

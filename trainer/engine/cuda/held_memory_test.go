@@ -131,7 +131,7 @@ func TestHeldPassesRefused(t *testing.T) {
 func TestHeldPassTooLarge(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
-	for _, numbers := range [][]int{{0}, {0, 1}} {
+	for _, numbers := range [][]int{{0}, {0, 1}, {0, 0}, {1, 0, 1}} {
 		pass := func(rows int, bytes int64) error {
 			n := randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{rows}, []int{20}, 0)
 			_, _, _, err := nightOn(t, s, n, numbers, bytes, seed)
@@ -154,6 +154,50 @@ func TestHeldPassTooLarge(t *testing.T) {
 		if err := pass(rows*5/4, bytes); !errors.Is(err, gpu.OutOfMemory) {
 			t.Errorf("devices %v: at most %d rows should fit, but %d do: %v", numbers, rows, rows*5/4, err)
 		}
+	}
+}
+
+// TestHeldPassCrowded: the error for a pass for whose rows, or mini-batches, there is no room says so where other programs have much of the device.
+func TestHeldPassCrowded(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
+	for _, rows := range []int{10, 100_000} {
+		for _, others := range []bool{false, true} {
+			free, bytes := int64(300<<10), int64(300<<10)
+			if others {
+				bytes = 1 << 20
+			}
+			p := emulated.New(optionsOf(1, bytes, 4<<10, seed))
+			if err := p.Occupy(0, free); err != nil {
+				t.Fatal(err)
+			}
+			b := newBench(t, s)
+			e := b.open(t, p, []int{0})
+			n := randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{rows}, []int{20}, 0)
+			if rows == 10 { // it is the bags that do not fit
+				randomBags(rand.New(rand.NewPCG(seed, 2)), &n.passes[0].Batches[0], 3000)
+			}
+			_, err := b.live(n)
+			if !errors.Is(err, gpu.OutOfMemory) || strings.Contains(err.Error(), "other programs, such as another job, and the driver have 724.0 KiB of its 1.0 MiB") != others {
+				t.Errorf("%d rows, with other programs %v: %v", rows, others, err)
+			}
+			if err := errors.Join(e.Close(), p.Err()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestHeldPassWithoutPinned: the error for a pass for whose copies the host has no pinned memory says nothing of how many rows the devices have room for.
+func TestHeldPassWithoutPinned(t *testing.T) {
+	seed := testseed.Of(t)
+	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
+	o := optionsOf(1, 1<<30, 4<<10, seed)
+	o.PinnedBytes = 300 << 10
+	p := emulated.New(o)
+	_, _, _, err := nightOnPlatform(t, s, randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{100_000}, []int{20}, 0), []int{0}, p)
+	if !errors.Is(err, gpu.OutOfMemory) || !strings.Contains(err.Error(), "bytes of pinned memory for the copies of rows") || strings.Contains(err.Error(), "fit the memory of engine.devices") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -94,8 +95,20 @@ func (b *bench) pin(of *reader.Pass) (*pinned, error) {
 	return p, nil
 }
 
-// live goes through a night, and returns the results, and the rows of the table whenever all of them must be there.
-func (b *bench) live(n *night) (log []string, err error) {
+// entry is the result of a mini-batch or, whenever all of them must be there, all parameters and rows.
+type entry struct {
+	step   int64
+	loss   float64
+	logits []float32
+
+	tensors map[string][]float32
+	words   string // of the rows of the table, to the bit
+	values  []float32
+	stats   []sparsetable.RowStats
+}
+
+// live goes through a night, and returns what comes of it.
+func (b *bench) live(n *night) (log []entry, err error) {
 	var next *pinned
 	defer func() {
 		if next != nil {
@@ -134,7 +147,7 @@ func (b *bench) live(n *night) (log []string, err error) {
 		for k := 0; k <= len(p.Batches) && err == nil; k++ {
 			if err = announce(k); err == nil && k < len(p.Batches) {
 				err = do(engine.Batch{Batch: &p.Batches[k]}, func(r *engine.Result) error {
-					log = append(log, fmt.Sprint(r.Step, r.Loss, r.Logits))
+					log = append(log, entry{step: r.Step, loss: r.Loss, logits: slices.Clone(r.Logits)})
 					return nil
 				})
 			}
@@ -157,11 +170,11 @@ func (b *bench) live(n *night) (log []string, err error) {
 			if err := b.engine.Export(); err != nil {
 				return log, err
 			}
-			words, err := b.wordsOf(n)
+			all, err := b.everything(n)
 			if err != nil {
 				return log, err
 			}
-			log = append(log, words)
+			log = append(log, all)
 			if now.released != 1 {
 				return log, fmt.Errorf("pass %d was released %d times after an export", i, now.released)
 			}
@@ -170,31 +183,42 @@ func (b *bench) live(n *night) (log []string, err error) {
 	return log, nil
 }
 
-// wordsOf are all rows of a night that the table has.
-func (b *bench) wordsOf(n *night) (string, error) {
+// everything is all parameters, and all rows of a night that the table has.
+func (b *bench) everything(n *night) (e entry, err error) {
 	keys := make([]uint64, n.universe)
 	for i := range keys {
 		keys[i] = uint64(i)*0x10001 + 1
 	}
 	rows, err := b.table.Pull(context.Background(), keys, sparsetable.PullLookup)
 	if err != nil {
-		return "", err
+		return e, err
 	}
 	defer rows.Release()
 	var text []byte
 	for i := range keys {
 		text = fmt.Appendln(text, i, rows.Found(i), rows.Row(i))
+		if rows.Found(i) {
+			values := make([]float32, b.layout.ValueDim)
+			b.layout.LoadValues(values, rows.Row(i))
+			e.values, e.stats = append(e.values, values...), append(e.stats, b.layout.Stats(rows.Row(i)))
+		}
 	}
-	return string(text), nil
+	e.tensors, e.words = b.tensors(), string(text)
+	return e, nil
 }
 
 // nightOn is a night on devices with so many bytes of memory each.
-func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed uint64) (log []string, rows devicerows.Traffic, peak int64, err error) {
+func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed uint64) (log []entry, rows devicerows.Traffic, peak int64, err error) {
 	t.Helper()
 	if s.images == nil {
 		s.images = twin.Images()
 	}
 	p := emulated.New(emulated.Options{Devices: emulated.Devices(slices.Max(numbers)+1, bytes), Images: s.images, Seed: seed})
+	return nightOnPlatform(t, s, n, numbers, p)
+}
+
+func nightOnPlatform(t *testing.T, s setup, n *night, numbers []int, p *emulated.Platform) (log []entry, rows devicerows.Traffic, peak int64, err error) {
+	t.Helper()
 	b := newBench(t, s)
 	e, err := cuda.New(b.config, &b.state, cuda.Options{Platform: p, Devices: numbers, RowsOnDevice: s.held})
 	if err != nil {
@@ -212,6 +236,11 @@ func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed u
 		}
 	}
 	peak = e.DeviceBytes()
+	if err == nil && len(numbers) == 1 && !s.fails {
+		if used := inUse(t, p, numbers[0]); used != peak {
+			t.Fatalf("%d bytes of the device are in use, and the engine knows of %d", used, peak)
+		}
+	}
 	if held := errors.Join(e.Close(), p.Err()); held != nil {
 		t.Fatal(held)
 	}
@@ -222,11 +251,11 @@ func nightOn(t *testing.T, s setup, n *night, numbers []int, bytes int64, seed u
 }
 
 // sameNight fails the test unless both are the same.
-func sameNight(t *testing.T, got, want []string) {
+func sameNight(t *testing.T, got, want []entry) {
 	t.Helper()
 	for i := range want {
-		if i >= len(got) || got[i] != want[i] {
-			t.Fatalf("%d of %d entries, and from number %d on they are\n%.2000s\nwant\n%.2000s", len(got), len(want), i, got[min(i, len(got)):], want[i:])
+		if i >= len(got) || !reflect.DeepEqual(got[i], want[i]) {
+			t.Fatalf("%d of %d entries, and from number %d on they are\n%.2000s\nwant\n%.2000s", len(got), len(want), i, fmt.Sprint(got[min(i, len(got)):]), fmt.Sprint(want[i:]))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicememory"
 )
 
 // underway is the mini-batches that the devices work on.
@@ -58,10 +59,7 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 	e.runs++
 	at := e.runs % len(e.jobs)
 	j := &e.jobs[at]
-	*j = job{run: run{execution: x, number: e.runs, slot: at, parts: j.parts[:0], total: b.Total}, batch: b, done: done, step: step}
-	if j.total == 0 {
-		j.total = b.N
-	}
+	*j = job{run: run{execution: x, number: e.runs, slot: at, parts: j.parts[:0]}, batch: b, done: done, step: step}
 	j.parts = e.divide(j.parts, b.N)
 	if err := e.makeRoom(j.execution, at, e.pinned.inputsOf(j.number), b.N); err != nil {
 		return nil, err
@@ -74,19 +72,19 @@ func (e *Engine) makeRoom(x *execution, slot, inputs, n int) error {
 	most := (n + len(e.replicas) - 1) / len(e.replicas)
 	x.layout(most)
 	p, r := &e.pinned, e.replicas[0]
-	if bytes := x.inputs(n).bytes; !holds(p.inputs[inputs], bytes) {
-		if err := r.growPinned(&p.inputs[inputs], fmt.Sprintf("inputs %d", inputs), bytes, batchMemory("the inputs", n, n)); err != nil {
+	if bytes := x.inputs(n).bytes; !devicememory.Holds(p.inputs[inputs], bytes) {
+		if err := devicememory.GrowPinned(r.dev, &p.inputs[inputs], fmt.Sprintf("inputs %d", inputs), bytes, batchMemory("the inputs", n, n)); err != nil {
 			return err
 		}
 	}
-	if bytes := x.outputs(n).bytes; !holds(p.outputs[slot], bytes) {
-		if err := r.growPinned(&p.outputs[slot], fmt.Sprintf("outputs %d", slot), bytes, batchMemory("the results", n, n)); err != nil {
+	if bytes := x.outputs(n).bytes; !devicememory.Holds(p.outputs[slot], bytes) {
+		if err := devicememory.GrowPinned(r.dev, &p.outputs[slot], fmt.Sprintf("outputs %d", slot), bytes, batchMemory("the results", n, n)); err != nil {
 			return err
 		}
 	}
 	wanted, enough := x.inputs(most).onDevice, true
 	for _, r := range e.replicas {
-		enough = enough && holds(r.arena, x.bytes) && holds(r.slots[slot].inputs, wanted)
+		enough = enough && devicememory.Holds(r.arena, x.bytes) && devicememory.Holds(r.slots[slot].inputs, wanted)
 	}
 	if enough {
 		return nil
@@ -209,7 +207,7 @@ func (e *Engine) download(j *job, r *replica, p part) error {
 					return err
 				}
 			}
-			to += aligned(8 * v.Columns)
+			to += devicememory.Aligned(8 * v.Columns)
 		}
 	}
 	return r.down.Record(r.slots[j.slot].downloaded)

@@ -180,7 +180,7 @@ func (u *run) outputOf(r *replica, layer int) *kernels.Output {
 	loss := &u.prog.Steps[o.loss]
 	return &kernels.Output{
 		X: r.at(s.In[0]), W: r.at(s.In[1]), Bias: r.biasOf(s), Activation: activation(&u.prog.Steps[o.derivative]),
-		Labels: r.at(loss.In[1]), Weights: r.at(loss.In[2]), Check: r.check(), Total: u.total,
+		Labels: r.at(loss.In[1]), Weights: r.at(loss.In[2]), Check: r.check(), Total: u.in.N,
 		Logits: r.at(s.Out[0]), Terms: r.at(loss.Out[0]), Gradient: r.at(u.prog.Steps[o.gradient].Out[0]),
 	}
 }

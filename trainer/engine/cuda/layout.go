@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"aibox/gpu/kernels"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/engine/hostrows"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
@@ -72,7 +73,7 @@ func (x *execution) layout(n int) {
 	x.n, x.bytes = n, 0
 	place := func(bytes int) int {
 		at := x.bytes
-		x.bytes += aligned(bytes)
+		x.bytes += devicememory.Aligned(bytes)
 		return at
 	}
 	for i, size := range x.prog.Slots {
@@ -104,7 +105,7 @@ func (x *execution) layout(n int) {
 		x.works[i] = place(kernels.WorkBytes(n, summedColumns(&x.prog.Steps[i])+x.biasColumns(i)))
 	}
 	if x.prog.Training() && len(x.e.replicas) > 1 {
-		x.zerosAt = place(aligned(4*n) + kernels.WorkBytes(n, 1))
+		x.zerosAt = place(devicememory.Aligned(4*n) + kernels.WorkBytes(n, 1))
 	}
 	x.sumsAt = place(4 * x.allSums)
 }
@@ -117,7 +118,7 @@ func (x *execution) inputs(n int) inputLayout {
 	var l inputLayout
 	place := func(values int) int {
 		at := l.bytes
-		l.bytes += aligned(4 * values)
+		l.bytes += devicememory.Aligned(4 * values)
 		return at
 	}
 	l.clock = place(2)
@@ -130,7 +131,7 @@ func (x *execution) inputs(n int) inputLayout {
 	l.pooled = place(x.pooledValues(n))
 	l.rounded, l.onDevice = l.bytes, l.bytes
 	if x.dense >= 0 {
-		l.onDevice += aligned(2 * x.halfs[x.dense].stride * n)
+		l.onDevice += devicememory.Aligned(2 * x.halfs[x.dense].stride * n)
 	}
 	return l
 }
@@ -150,7 +151,7 @@ func (x *execution) outputs(n int) outputLayout {
 	var l outputLayout
 	place := func(values int) int {
 		at := l.bytes
-		l.bytes += aligned(4 * values)
+		l.bytes += devicememory.Aligned(4 * values)
 		return at
 	}
 	l.logits = place(n)

@@ -5,12 +5,8 @@ import (
 	"fmt"
 
 	"aibox/gpu"
+	"aibox/trainer/engine/devicememory"
 )
-
-// align is the unit of all places in device memory, in bytes.
-const align = 256
-
-func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 
 // alloc allocates memory of the device. What says what for, and how to need less.
 func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error) {
@@ -34,49 +30,17 @@ func batchMemory(what string, n, all int) string {
 	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n)
 }
 
-// holds tells whether there is memory, of at least so many bytes.
-func holds(m gpu.Memory, bytes int) bool { return m != nil && m.Bytes() >= bytes }
-
 // grow replaces *m by memory of at least so many bytes. The device must be done with it.
 func (r *replica) grow(m *gpu.Memory, name string, bytes int, what string) error {
-	if holds(*m, bytes) {
+	if devicememory.Holds(*m, bytes) {
 		return nil
 	}
-	if err := r.free(m); err != nil {
+	if err := devicememory.Free(m); err != nil {
 		return err
 	}
 	var err error
 	*m, err = r.alloc(name, bytes, what)
 	return err
-}
-
-func (r *replica) free(m *gpu.Memory) error {
-	if *m == nil {
-		return nil
-	}
-	old := *m
-	*m = nil
-	return old.Free()
-}
-
-// growPinned replaces *m by pinned memory of at least so many bytes. No device may use it.
-func (r *replica) growPinned(m *gpu.Pinned, name string, bytes int, what string) error {
-	if *m != nil {
-		old := *m
-		*m = nil
-		if err := old.Free(); err != nil {
-			return err
-		}
-	}
-	p, err := r.dev.AllocPinned(name, bytes)
-	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("the host has no room for %d bytes of pinned memory %s: %w", bytes, what, err)
-	}
-	if err != nil {
-		return err
-	}
-	*m = p
-	return nil
 }
 
 // numbers returns pinned memory as float32 for reading.

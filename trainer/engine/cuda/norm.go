@@ -3,6 +3,7 @@ package cuda
 import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -18,7 +19,7 @@ type sum struct{ at, numbers int }
 func sumsOf(s *program.Step) int {
 	switch s.Kind {
 	case ops.KindBatchStats, ops.KindBatchNormInput:
-		return aligned(4*2*s.Out[0].Columns) / 4
+		return devicememory.Aligned(4*2*s.Out[0].Columns) / 4
 	}
 	return 0
 }

@@ -5,6 +5,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/optim"
 	"aibox/trainer/program"
 )
@@ -16,7 +17,7 @@ import (
 //	gradients  | p0  | p1    | p2 | p3  | probe |
 //	state      | p0  | p1    |    | p3  |          the optimizer of p2 has none
 //
-// All are in the same order and begin at multiples of align, so that parameters that are neighbours are so in each of
+// All are in the same order and begin at multiples of devicememory.Align, so that parameters that are neighbours are so in each of
 // them. Where products need parameters in bfloat16, the updates write these, too, all together at half the distances. All offsets are in bytes.
 type parameters struct {
 	net   *program.Network
@@ -65,7 +66,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads 
 	p := &parameters{net: net, dense: dense, pads: pads, roundedPlaces: roundedPlaces{rounds: rounds}}
 	place := func(values int) int {
 		at := p.bytes
-		p.bytes += aligned(4 * values)
+		p.bytes += devicememory.Aligned(4 * values)
 		return at
 	}
 	each := func() []int {
@@ -247,7 +248,7 @@ func (e *Engine) transfer(replicas []*replica, toDevice bool) error {
 	}
 	var pinned gpu.Pinned
 	r := replicas[0]
-	if err := r.growPinned(&pinned, "parameters", min(largest, chunkBytes), "for parts of the parameters"); err != nil {
+	if err := devicememory.GrowPinned(r.dev, &pinned, "parameters", min(largest, chunkBytes), "for parts of the parameters"); err != nil {
 		return err
 	}
 	err := e.params.all(func(at int, host []float32) error {
@@ -311,7 +312,7 @@ func (e *Engine) firstNotFinite() (int, error) {
 	r := e.replicas[0]
 	flags := func(first, n int) gpu.Region { return gpu.Part(r.state, p.checks+4*first, 4*n) }
 	var pinned gpu.Pinned
-	if err := r.growPinned(&pinned, "check", 4*n, "for the check of the parameters"); err != nil {
+	if err := devicememory.GrowPinned(r.dev, &pinned, "check", 4*n, "for the check of the parameters"); err != nil {
 		return 0, err
 	}
 	if err := r.compute.Fill(flags(0, n), 0); err != nil {

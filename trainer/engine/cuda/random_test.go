@@ -121,11 +121,7 @@ func randomJobs(t *testing.T, jobs int, images map[string]emulated.Kernels) {
 		}
 		numbers := [][]int{{0}, {0, 1}, {1, 0, 1}, devices(5)}[i%4]
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			defer func() {
-				if t.Failed() {
-					t.Logf("%+v, rows %+v, on devices %v", s, s.rows, numbers)
-				}
-			}()
+			logSetup(t, &s, numbers)
 			want, _, _, err := nightOn(t, s, n, numbers, 1<<30, s.seed)
 			if err != nil {
 				t.Fatal(err)

@@ -15,7 +15,6 @@ type run struct {
 	number int // counts runs, from 1 on
 	slot   int
 	parts  []part // of the devices
-	total  int    // examples by which the loss is divided
 }
 
 // part is the examples of a device.
@@ -89,7 +88,7 @@ func (u *run) take(r *replica, p part, at piece) error {
 	case ops.KindLoss:
 		return k.Loss(c, y, in(0), in(1), in(2), r.check(), n)
 	case ops.KindLossGrad:
-		return k.LossGrad(c, y, in(0), in(1), in(2), u.total, n)
+		return k.LossGrad(c, y, in(0), in(1), in(2), u.in.N, n)
 	case ops.KindMultiply:
 		return k.Multiply(c, y, in(0), in(1), n)
 	case ops.KindRepeat:

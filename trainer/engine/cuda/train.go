@@ -5,6 +5,7 @@ import (
 
 	"aibox/internal/panics"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/engine/hostrows"
 )
 
@@ -75,22 +76,19 @@ func (e *Engine) enqueue(j *job) error {
 	if err := e.sendPooled(j); err != nil {
 		return err
 	}
-	if err := e.compute(j); err != nil {
-		return err
-	}
-	if err := e.addUpGradients(j); err != nil {
-		return err
-	}
-	if err := e.enqueueUpdate(j); err != nil {
+	if err := e.computeStep(j); err != nil {
 		return err
 	}
 	return e.finish(j)
 }
 
-// enqueueUpdate enqueues the update of parameters.
-func (e *Engine) enqueueUpdate(j *job) error {
-	if e.updatesEarly(j) {
-		return nil
+// computeStep enqueues a step of training but for rows: its program, the sums of gradients over the devices, and the update of parameters.
+func (e *Engine) computeStep(j *job) error {
+	if err := e.compute(j); err != nil {
+		return err
+	}
+	if err := e.addUpGradients(j); err != nil || e.updatesEarly(j) {
+		return err
 	}
 	defer e.ranges.EndRange(e.ranges.StartRange("update"))
 	return e.segment(j, len(j.segments))
@@ -107,7 +105,7 @@ func (e *Engine) judge(j *job) (loss float64, err error) {
 	for _, t := range terms {
 		loss += float64(t)
 	}
-	loss /= float64(j.total)
+	loss /= float64(j.batch.N)
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
 		return 0, engine.LossError(j.step, loss)
 	}
@@ -120,7 +118,7 @@ func (e *Engine) judge(j *job) (loss float64, err error) {
 		if !engine.Finite(stats) {
 			return 0, engine.StatisticsError(&e.Network.Norms[i])
 		}
-		at += aligned(8 * v.Columns)
+		at += devicememory.Aligned(8 * v.Columns)
 	}
 	return loss, nil
 }

@@ -5,12 +5,13 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/optim"
 )
 
 // A launch takes microseconds, however little it does. So updates of the same optim.Group are one launch where their values lie
 // one behind the other, with gradients, state and averages in the same order (see parameters). What lies between parameters,
-// so that each begins at a multiple of align, is updated with them. It begins with zeros, and stays so: of a value,
+// so that each begins at a multiple of devicememory.Align, is updated with them. It begins with zeros, and stays so: of a value,
 // gradient and state of 0 each formula makes 0, since it divides by more than 0 (by Epsilon at least).
 //
 // Which updates are together depends on groups alone, which can only change before an Import, and not on the constants of a
@@ -69,7 +70,7 @@ func (e *Engine) writeProbe(j *job, r *replica, p part) error {
 	if err := r.kernels.ScaleVectors(r.compute, zeros, r.at(j.prog.Terms), zero, 1, p.n); err != nil {
 		return err
 	}
-	work := gpu.Part(r.arena, j.zerosAt+aligned(4*j.n), kernels.WorkBytes(p.n, 1))
+	work := gpu.Part(r.arena, j.zerosAt+devicememory.Aligned(4*j.n), kernels.WorkBytes(p.n, 1))
 	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, work)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/internal/kernel"
+	"aibox/trainer/engine/devicememory"
 )
 
 // chunk is some rows of a lane. In pinned memory, and in memory of the device, rows are followed by their keys, if
@@ -16,18 +17,25 @@ type chunk struct {
 	memory gpu.Memory
 	list   rowList
 	stage  stage
-	work   task // fill, or store
+	work   task // all of hostView.task
+	hostView
+	chunkMarks
+}
 
+// hostView is the pinned memory of a chunk, for the worker.
+type hostView struct {
+	words  []float32
+	keys   []uint64
+	places []int32
+	task   func(lo, hi int) // fill, or store
+}
+
+// chunkMarks are in the streams that move a chunk.
+type chunkMarks struct {
 	sent    gpu.Event // what the host has sent is on the device
 	moved   gpu.Event // rows were put to their places, or taken from there
 	fetched gpu.Event // rows are on the host
 	used    bool      // the events are recorded
-
-	// Of the pinned memory, for the worker:
-	words  []float32
-	keys   []uint64
-	places []int32
-	task   func(lo, hi int)
 }
 
 // stage is what is done with a chunk.
@@ -65,12 +73,12 @@ func (c *chunk) init(l *lane, name string) error {
 // layout is where keys and places lie, and how long the chunk is, in bytes.
 func (c *chunk) layout(n int) (keys, places, bytes int) {
 	r := c.lane.r
-	keys = aligned(r.rowBytes() * n)
+	keys = devicememory.Aligned(r.rowBytes() * n)
 	places = keys
 	if r.keyed() && !c.lane.down {
-		places += aligned(keyBytes * n)
+		places += devicememory.Aligned(keyBytes * n)
 	}
-	return keys, places, places + aligned(4*n)
+	return keys, places, places + devicememory.Aligned(4*n)
 }
 
 // begin begins to copy rows, unless it would have to wait for the device until it can.
@@ -220,7 +228,7 @@ func (c *chunk) send(at, bytes int) error {
 // makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the chunk is not at work.
 func (c *chunk) makeRoom(n int) error {
 	_, _, bytes := c.layout(n)
-	if c.pinned != nil && c.pinned.Bytes() >= bytes && holds(c.memory, bytes) {
+	if devicememory.Holds(c.memory, bytes) && c.pinned.Bytes() >= bytes {
 		return nil
 	}
 	if c.used {
@@ -228,13 +236,13 @@ func (c *chunk) makeRoom(n int) error {
 			return err
 		}
 	}
-	const what = "for the copies of rows of a pass; a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less"
+	const what = "for the copies of rows of a pass; engine.embeddings: cpu needs none, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less"
 	var memory gpu.Memory
 	var pinned gpu.Pinned
 	if err := c.lane.p.grow(&memory, c.name, bytes, what); err != nil {
 		return err
 	}
-	if err := c.lane.r.growPinned(&pinned, c.name, bytes, what); err != nil {
+	if err := devicememory.GrowPinned(c.lane.r.parts[0], &pinned, c.name, bytes, what); err != nil {
 		return errors.Join(err, memory.Free())
 	}
 	c.memory, memory = memory, c.memory

@@ -4,6 +4,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/trainer/decay"
+	"aibox/trainer/engine/devicememory"
 )
 
 // work is where the rows of a mini-batch, and what is computed of them, lie in the work memory of a device, in bytes.
@@ -13,7 +14,7 @@ type work struct{ values, admitted, factors, grads, dy, means, sums, bytes int }
 func (r *Rows) workOf(x *section, training bool, examples int) (w work) {
 	place := func(bytes int) int {
 		at := w.bytes
-		w.bytes += aligned(bytes)
+		w.bytes += devicememory.Aligned(bytes)
 		return at
 	}
 	dim := r.Network.RowDim
@@ -42,7 +43,7 @@ func (r *Rows) workOn(s *slot, d int) work { return r.workOf(&s.sections[d], s.t
 func (r *Rows) workRoom(s *slot) error {
 	enough := true
 	for d, p := range r.parts {
-		enough = enough && holds(p.work, r.workOn(s, d).bytes)
+		enough = enough && devicememory.Holds(p.work, r.workOn(s, d).bytes)
 	}
 	if enough {
 		return nil

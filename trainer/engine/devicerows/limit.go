@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"aibox/reader"
+	"aibox/trainer/engine/devicememory"
 )
 
 // Limit tells how many rows passes may have, so that they fit the memory of the devices. Any goroutine may use it.
@@ -33,8 +34,8 @@ func (r *Rows) rowsIn(bytes int64, passes int) int64 {
 	each := int64(r.bytesPerRow())
 	copied := each + 4 // of a row in a chunk
 	ofPasses := int64(passes) * each
-	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*align); bytes >= 3*full {
+	if full := 2 * ring * (copied*int64(r.chunkRows(math.MaxInt/2)) + 3*devicememory.Align); bytes >= 3*full {
 		return (bytes - full) / ofPasses
 	}
-	return (bytes - 2*ring*(copied*leastChunkRows+3*align)) / (ofPasses + 2*ring*copied/8)
+	return (bytes - 2*ring*(copied*leastChunkRows+3*devicememory.Align)) / (ofPasses + 2*ring*copied/8)
 }

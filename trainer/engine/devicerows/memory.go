@@ -2,71 +2,33 @@ package devicerows
 
 import (
 	"errors"
-	"fmt"
 
 	"aibox/gpu"
+	"aibox/trainer/engine/devicememory"
 )
-
-// holds tells whether there is memory, of at least so many bytes.
-func holds(m gpu.Memory, bytes int) bool { return m != nil && m.Bytes() >= bytes }
 
 // grow replaces *m by memory of at least so many bytes, and some to spare where there is room: passes and mini-batches have
 // different numbers of rows. No device may use it. What says what for, and how to need less.
 func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
-	if holds(*m, bytes) {
+	if devicememory.Holds(*m, bytes) {
 		return nil
 	}
-	if err := free(m); err != nil {
+	if err := devicememory.Free(m); err != nil {
 		return err
 	}
-	memory, err := p.Alloc(name, aligned(max(bytes+bytes/spare, 1)))
+	memory, err := p.Alloc(name, devicememory.Aligned(max(bytes+bytes/spare, 1)))
 	if errors.Is(err, gpu.OutOfMemory) {
-		memory, err = p.Alloc(name, aligned(max(bytes, 1)))
-	}
-	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("device %d has no room for %d bytes %s: %w", p.Number(), bytes, what, err)
+		memory, err = p.Alloc(name, devicememory.Aligned(max(bytes, 1)))
 	}
 	if err != nil {
-		return err
+		return p.NoRoom(err, int64(bytes), what)
 	}
 	*m = memory
 	return nil
-}
-
-// free gives memory back that no device uses.
-func free(m *gpu.Memory) error {
-	old := *m
-	if old == nil {
-		return nil
-	}
-	*m = nil
-	return old.Free()
 }
 
 // spare is the part of a memory that may stay free when it grows: one part in so many.
 const spare = 8
-
-// growPinned replaces *m by pinned memory of at least so many bytes. No device may use it.
-func (r *Rows) growPinned(m *gpu.Pinned, name string, bytes int, what string) error {
-	if *m != nil && (*m).Bytes() >= bytes {
-		return nil
-	}
-	if old := *m; old != nil {
-		*m = nil
-		if err := old.Free(); err != nil {
-			return err
-		}
-	}
-	memory, err := r.parts[0].AllocPinned(name, max(bytes, align))
-	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("the host has no room for %d bytes of pinned memory %s: %w", bytes, what, err)
-	}
-	if err != nil {
-		return err
-	}
-	*m = memory
-	return nil
-}
 
 // DeviceBytes is the memory that r has on device number d of those that New got.
 func (r *Rows) DeviceBytes(d int) int64 {

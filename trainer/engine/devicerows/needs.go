@@ -6,6 +6,7 @@ import (
 	"aibox/gpu"
 	"aibox/gpu/kernels"
 	"aibox/reader"
+	"aibox/trainer/engine/devicememory"
 )
 
 // needs is the memory for mini-batches, in bytes.
@@ -37,7 +38,7 @@ func (r *Rows) needsOf(of size) needs {
 	n := needs{work: r.workOf(&x, of.training, of.examples).bytes, inputs: x.bytes}
 	// Together the sections have each row and each feature once.
 	all, none := r.sectionOf(of, of.rows, of.features), r.sectionOf(of, 0, 0)
-	n.pinned = all.bytes + (devices-1)*(none.bytes+varying*align)
+	n.pinned = all.bytes + (devices-1)*(none.bytes+varying*devicememory.Align)
 	return n
 }
 
@@ -106,7 +107,7 @@ func (r *Rows) reserve(batches []reader.Batch) error {
 // reserved tells whether there is room.
 func (r *Rows) reserved(n needs) bool {
 	for _, p := range r.parts {
-		if !holds(p.work, n.work) || !holds(p.inputs[0], n.inputs) || !holds(p.inputs[1], n.inputs) {
+		if !devicememory.Holds(p.work, n.work) || !devicememory.Holds(p.inputs[0], n.inputs) || !devicememory.Holds(p.inputs[1], n.inputs) {
 			return false
 		}
 	}
@@ -125,7 +126,7 @@ func (p *part) lacks(n needs) int {
 		have gpu.Memory
 		want int
 	}{{p.work, n.work}, {p.inputs[0], n.inputs}, {p.inputs[1], n.inputs}} {
-		if !holds(m.have, m.want) {
+		if !devicememory.Holds(m.have, m.want) {
 			lack += m.want // the old one goes only when the new one is there, for another is in use
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"aibox/gpu"
+	"aibox/trainer/engine/devicememory"
 )
 
 // places is which rows of a device's memory are in use. They are numbered from 0 on.
@@ -52,13 +53,31 @@ func (r *Rows) bytesPerRow() int {
 // An error of out of memory says how many rows a pass may have.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	err := r.tryRoom(p, n, passes, of)
-	var full *gpu.Error
-	if errors.As(err, &full) && full.Kind == gpu.OutOfMemory {
-		if rows := r.rowsIn(full.Free+p.passBytes(), passes) * int64(len(r.parts)); rows > 0 {
-			err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
-		}
+	if !errors.Is(err, gpu.OutOfMemory) {
+		return err
+	}
+	free, _, unknown := p.FreeMemory()
+	if unknown != nil {
+		return err
+	}
+	rows := r.rowsIn(r.bytesFor(p, free), passes) * int64(len(r.parts))
+	if 0 < rows && rows < int64(of) { // else it is pinned memory that lacks
+		err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
 	}
 	return err
+}
+
+// bytesFor is how much memory for rows a part can have of its physical device, of which so much is free, if the parts that share it have as many rows: all but
+// the last one take some to spare.
+func (r *Rows) bytesFor(p *part, free int64) int64 {
+	others := int64(-1)
+	for _, o := range r.parts {
+		if o.Number() == p.Number() {
+			free += o.passBytes()
+			others++
+		}
+	}
+	return free * spare / (others*(spare+1) + spare)
 }
 
 func (r *Rows) tryRoom(p *part, n, passes, of int) error {
@@ -77,7 +96,7 @@ func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 		return nil
 	}
 	rows := p.places.room + lack
-	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
+	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; engine.embeddings: cpu needs none, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
 	room := math.MaxInt
 	if r.keyed() { // first, so that rows do not take their room to spare
 		if err := r.enlarge(p, &p.keys, "keys of rows", keyBytes, rows, what); err != nil {
@@ -109,7 +128,7 @@ func (p *part) freeRows() error {
 	}
 	p.places.room = 0
 	for _, m := range []*gpu.Memory{&p.rows, &p.keys} {
-		if err := free(m); err != nil {
+		if err := devicememory.Free(m); err != nil {
 			return err
 		}
 	}
@@ -127,7 +146,7 @@ func (r *Rows) growth(p *part, n int) int {
 
 // enlarge replaces *m by memory for so many rows, of some bytes each, and keeps those that are in use.
 func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what string) error {
-	if holds(*m, each*rows) {
+	if devicememory.Holds(*m, each*rows) {
 		return nil
 	}
 	used := each * p.places.first // if there are none, there is no old memory
@@ -148,5 +167,5 @@ func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what
 	}
 	old := *m
 	*m = larger
-	return free(&old)
+	return devicememory.Free(&old)
 }

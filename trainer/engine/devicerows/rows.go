@@ -5,6 +5,7 @@ import (
 	"aibox/gpu/kernels"
 	"aibox/sparsetable"
 	"aibox/trainer/engine"
+	"aibox/trainer/engine/devicememory"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -18,6 +19,8 @@ type Device struct {
 	// RowsUp and RowsDown copy rows of other passes than the current one, beside these streams.
 	RowsUp, RowsDown gpu.Stream
 	Flag             gpu.Region // where it is not 0, nothing is changed
+	// NoRoom completes an error of an allocation, if it is one of out of memory: of how many bytes, and what for.
+	NoRoom func(err error, bytes int64, what string) error
 }
 
 // Rows is the rows of passes, and of them those of the current mini-batches: there are two slots, each with one
@@ -55,7 +58,7 @@ type memory struct {
 	keys     gpu.Memory // uint64, of these rows, if values have 16 bits
 	work     gpu.Memory // of the current mini-batch: see workLayout
 	inputs   [2]gpu.Memory
-	overflow gpu.Memory // of each slot a word, align apart: see kernels.Set.UpdateRows
+	overflow gpu.Memory // of each slot a word, devicememory.Align apart: see kernels.Set.UpdateRows
 	unmarked [2]bool    // the host has seen that the word of the slot names no row, and no update of rows has been enqueued since then
 }
 
@@ -67,11 +70,6 @@ type turns struct {
 	last     int          // the slot whose done was recorded last
 	ended    gpu.Stream   // in which that was; nil: none yet
 }
-
-// align is the unit of all places in memory, in bytes.
-const align = 256
-
-func aligned(bytes int) int { return (bytes + align - 1) / align * align }
 
 // New returns rows without a pass, also if there is an error. Their optimizer goes on from state, which must not be replaced.
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
@@ -96,7 +94,7 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 		if err := p.fetching.init(r, p, "rows down", true, d.RowsDown); err != nil {
 			return r, err
 		}
-		if err := p.grow(&p.overflow, "overflow", len(r.slots)*align, "for the flags of rows"); err != nil {
+		if err := p.grow(&p.overflow, "overflow", len(r.slots)*devicememory.Align, "for the flags of rows"); err != nil {
 			return r, err
 		}
 	}

@@ -3,6 +3,7 @@ package devicerows
 import (
 	"aibox/gpu/kernels"
 	"aibox/trainer/decay"
+	"aibox/trainer/engine/devicememory"
 )
 
 // section is what one device gets of a mini-batch.
@@ -77,7 +78,7 @@ func (r *Rows) place(x *section, training bool, examples int) {
 	fields := r.Network.Fields
 	place := func(bytes int) int {
 		at := x.bytes
-		x.bytes += aligned(bytes)
+		x.bytes += devicememory.Aligned(bytes)
 		return at
 	}
 	x.index = place(4 * x.rows)

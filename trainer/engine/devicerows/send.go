@@ -8,6 +8,7 @@ import (
 	"aibox/internal/half"
 	"aibox/reader"
 	"aibox/trainer/decay"
+	"aibox/trainer/engine/devicememory"
 )
 
 // Share is the examples of a mini-batch whose bags a device pools.
@@ -16,7 +17,7 @@ type Share struct{ First, N int }
 // slot is a mini-batch that the devices work on.
 type slot struct {
 	*staging
-	overflow gpu.Pinned // of each device a word, align apart
+	overflow gpu.Pinned // of each device a word, devicememory.Align apart
 }
 
 // batchStep is a step of training.
@@ -109,7 +110,7 @@ func (r *Rows) fillHead(s *staging, x *section, h heads) error {
 func (r *Rows) room(s *slot, number int) error {
 	enough := s.overflow != nil
 	for d, p := range r.parts {
-		enough = enough && holds(p.inputs[number], s.sections[d].bytes)
+		enough = enough && devicememory.Holds(p.inputs[number], s.sections[d].bytes)
 	}
 	if !enough {
 		if err := r.synchronize(); err != nil {
@@ -126,7 +127,7 @@ func (r *Rows) room(s *slot, number int) error {
 // different numbers of rows. No device may use it.
 func (r *Rows) growInputs(number int, on func(d int) int, examples int) error {
 	what := batchMemory("bags", examples)
-	if err := r.growPinned(&r.slots[number].overflow, fmt.Sprintf("overflow %d", number), align*len(r.parts), what); err != nil {
+	if err := devicememory.GrowPinned(r.parts[0], &r.slots[number].overflow, fmt.Sprintf("overflow %d", number), devicememory.Align*len(r.parts), what); err != nil {
 		return err
 	}
 	for d, p := range r.parts {

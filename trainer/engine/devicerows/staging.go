@@ -6,6 +6,7 @@ import (
 	"aibox/gpu"
 	"aibox/internal/kernel"
 	"aibox/reader"
+	"aibox/trainer/engine/devicememory"
 )
 
 // staging is a mini-batch in pinned memory, on its way to the devices.
@@ -130,7 +131,7 @@ func (r *Rows) growStaging(s *staging, bytes, examples int) error {
 	if s.holds(bytes) {
 		return nil
 	}
-	return r.growPinned(&s.pinned, "bags", bytes+bytes/spare, batchMemory("bags", examples))
+	return devicememory.GrowPinned(r.parts[0], &s.pinned, "bags", bytes+bytes/spare, batchMemory("bags", examples))
 }
 
 // holds tells whether there is memory for sections of so many bytes.

@@ -5,6 +5,7 @@ import (
 
 	"aibox/gpu"
 	"aibox/gpu/kernels"
+	"aibox/trainer/engine/devicememory"
 )
 
 // Update enqueues the update of the rows of a step of training: dy has, on each device, the gradients of the pooled bags
@@ -65,7 +66,7 @@ func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix, known []gpu.Ev
 // updateOn enqueues the update of the rows of one device.
 func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region) error {
 	p, t, b, dim := v.p, r.table(v.p), r.batch(v, true), r.Network.RowDim
-	overflow := gpu.Part(p.overflow, align*number, 4)
+	overflow := gpu.Part(p.overflow, devicememory.Align*number, 4)
 	if !p.unmarked[number] {
 		if err := p.Rows.Fill(overflow, kernels.NoRow); err != nil {
 			return err
@@ -92,7 +93,7 @@ func (r *Rows) Receive(number, d int, down gpu.Stream) error {
 	if err := down.Wait(r.parts[d].done[number]); err != nil {
 		return err
 	}
-	return down.Copy(gpu.Part(r.slots[number].overflow, align*d, 4), gpu.Part(r.parts[d].overflow, align*number, 4))
+	return down.Copy(gpu.Part(r.slots[number].overflow, devicememory.Align*d, 4), gpu.Part(r.parts[d].overflow, devicememory.Align*number, 4))
 }
 
 // Overflowed returns the key of the first row of the mini-batch whose values Update has made infinite or NaN, if there is one. All that
@@ -101,7 +102,7 @@ func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 	s := &r.slots[number]
 	first := 0 // if is
 	for d := range r.parts {
-		b, err := s.overflow.Reading(align*d, 4)
+		b, err := s.overflow.Reading(devicememory.Align*d, 4)
 		if err != nil {
 			return 0, false, err
 		}
