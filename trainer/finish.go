@@ -181,7 +181,7 @@ func (r *run) logLeftovers() {
 		says()
 	}
 	for _, err := range r.models.writer.Leftovers() {
-		r.log.Warn("files of an earlier run could not be deleted; the next run tries again", "error", err)
+		r.log.Warn("files of an earlier run could not be deleted or replaced; the next run tries again", "error", err)
 	}
 }
 

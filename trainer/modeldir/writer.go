@@ -87,7 +87,7 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 
 // Leftovers says which generations could not be deleted, and why: abandoned ones that
 // Create found, and earlier models, which Commit deletes. They only take
-// space; the next run tries again.
+// space; the next run tries again. So it does with reports at the top that Commit could not replace.
 func (w *Writer) Leftovers() []error {
 	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
 }
@@ -125,8 +125,8 @@ func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), 
 // Commit makes this generation the model. m's Generation and FormatVersion are
 // filled in. The caller must have closed the table, because processes that read
 // MODEL.json open it. Of the earlier models, as many as Keep allows stay, those first
-// from which this one was made; the others are deleted afterwards. If that fails, it is
-// not an error, see Leftovers.
+// from which this one was made; the others are deleted afterwards. If that fails, or the reports
+// at the top of the directory cannot be replaced, it is not an error, see Leftovers.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
@@ -145,8 +145,11 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := forgetResume(w.genDir()); err != nil { // the next run tries again
 		w.leftovers = append(w.leftovers, err)
 	}
-	if err := finishPublishing(w.dir, m); err != nil {
-		return fmt.Errorf("the model is committed, but not all of its reports are in place: %w", err)
+	if err := m.writeOwn(w.dir); err != nil {
+		return fmt.Errorf("the model is committed, but cannot be kept beside a later one: %w", err)
+	}
+	if err := publishReports(w.dir, w.gen); err != nil { // the model counts, and has them in its generation
+		w.leftovers = append(w.leftovers, fmt.Errorf("the reports in %s are not all those of this model: %w", w.dir, err))
 	}
 	all, err := Generations(w.dir)
 	if err != nil {
