@@ -73,7 +73,9 @@
 //
 // # Losses
 //
-// If a compressed file is damaged, everything after the damage is lost; in a row
+// If a compressed file is damaged, everything after the place where that shows is lost. In
+// gzip, a changed bit may show only in the checksum at the end of its member, and lines
+// before that which look like rows count as such. In a row
 // group of Parquet, all rows from the damaged page on are lost. If a compressed file
 // is truncated, or if the last line of a text has no line end and holds only the
 // first cells of a row, an unknown part of the file is missing. A file whose header, or

@@ -58,6 +58,9 @@ func TestFromLogToPredictions(t *testing.T) {
 	if first != second || strings.TrimSpace(first) != summary.Digest {
 		t.Errorf("digests %q and %q, summary %q", first, second, summary.Digest)
 	}
+	if text := ok(t, "inspect", "--digest", "--json", "model"); strings.Join(strings.Fields(text), "") != `{"digest":"`+summary.Digest+`"}` {
+		t.Errorf("inspect --digest --json prints %s", text)
+	}
 	if text := ok(t, "inspect", "model"); !strings.Contains(text, "deepfm in model") || !strings.Contains(text, strings.TrimSpace(first)) {
 		t.Errorf("inspect prints %s", text)
 	}

@@ -46,6 +46,8 @@ Examples:
 				return err
 			}
 			switch {
+			case c.Bool("digest") && c.Bool("json"):
+				err = cmdline.PrintJSON(c.App.Writer, map[string]string{"digest": in.Digest})
 			case c.Bool("digest"):
 				_, err = fmt.Fprintln(c.App.Writer, in.Digest)
 			case c.Bool("json"):
