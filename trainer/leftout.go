@@ -6,7 +6,7 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed, or are not mounted, as if they were not in
+// leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed, are read-only or are not mounted, as if they were not in
 // the job, so that a dead disk does not end the nights until somebody comes. The model is the same, since its bits do not
 // depend on where its table is. If no entry would be left, all stay, and the first use of one says what is wrong.
 func (r *run) leaveOutFailed() {
@@ -20,6 +20,6 @@ func (r *run) leaveOutFailed() {
 	})
 	r.job, r.leftOut = &job, failed
 	for _, f := range failed {
-		r.log.Error("the disk of an entry of sparse_table.dirs has failed, or is not mounted; the job goes on without it, in the others, and so do later ones until it answers again. Replace or mount the disk", "dir", f.Dir, "error", f.Reason, "in_use", job.SparseTable.Dirs)
+		r.log.Error("the disk of an entry of sparse_table.dirs has failed, is read-only or is not mounted; the job goes on without it, in the others, and so do later ones until that is mended", "dir", f.Dir, "error", f.Reason, "in_use", job.SparseTable.Dirs)
 	}
 }

@@ -30,20 +30,19 @@ var waysToLose = map[string]func(t *testing.T, entry, table string) error{
 	"new disk":    func(_ *testing.T, _, table string) error { return takeAway(table) },
 	"emptied":     func(_ *testing.T, _, table string) error { return removeIn(table, "*") },
 	"files gone":  func(_ *testing.T, _, table string) error { return removeIn(table, "*.bucket", "*.delta", "catalog") },
-	"unreadable":  func(t *testing.T, _, table string) error { return fails(t, table, syscall.EIO) },
-	"dead":        func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EIO) },
-	"dead ext4":   func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EROFS) },
+	"unreadable":  func(t *testing.T, _, table string) error { return fails(t, table, syscall.EIO, syscall.EIO) },
+	"dead":        func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EIO, syscall.EIO) },
+	"dead ext4":   func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EIO, syscall.EROFS) },
 }
 
-// fails has all operations in a directory fail from now on, as on a disk that is broken; those that change something with an error
-// that its file system chooses.
-func fails(t *testing.T, dir string, changes error) error {
+// fails has all operations in a directory fail from now on: reads, and what changes something there.
+func fails(t *testing.T, dir string, reads, changes error) error {
 	diskfault.Inject(func(operation, path string) error {
 		switch {
 		case disk.Innermost([]string{dir}, path) < 0:
 			return nil
 		case operation == "open" || strings.HasPrefix(operation, "read"):
-			return syscall.EIO
+			return reads
 		}
 		return changes
 	})
@@ -210,6 +209,29 @@ func TestTableLosesDirectory(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestReadOnlyDirectory: an interrupted run whose table has a directory on a file system that has become read-only does not
+// wait for somebody: it goes back as if the directory were lost, though what can be read there is used, and the next one leaves the
+// entry out as well.
+func TestReadOnlyDirectory(t *testing.T) {
+	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
+	want := outcome(t, left, train(t, left))
+	for i, set := range [][]string{{"snapshots.remote=" + t.TempDir()}, nil} {
+		j := job(t, "fm", onTwoDisks(set...)...)
+		killedAfterUpload(t, j, 14)
+		if err := fails(t, j.SparseTable.Dirs[i], nil, syscall.EROFS); err != nil {
+			t.Fatal(err)
+		}
+		s, said := trainAloud(t, j)
+		got := outcome(t, j, s)
+		got.compare(t, &want)
+		checkRecovery(t, s, said, set != nil)
+		if len(s.LeftOut) != 1 || s.LeftOut[0].Dir != j.SparseTable.Dirs[i] {
+			t.Errorf("left out %+v", s.LeftOut)
+		}
+		diskfault.Inject(nil)
 	}
 }
 

@@ -37,7 +37,7 @@ type losses struct {
 	loss   *loss               // nil: there is none, or the run goes on after it
 	failed *modeldir.LostError // has ended the run
 	again  *loss               // because of that, for the run that begins next; nil: none does
-	// leftOut are the entries of sparse_table.dirs that the job does without, since their disks have failed, or are not mounted.
+	// leftOut are the entries of sparse_table.dirs that the job does without, since their disks have failed, are read-only or are not mounted.
 	leftOut []modeldir.LostDir
 }
 

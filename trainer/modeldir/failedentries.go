@@ -6,17 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/internal/directfile"
 	"aibox/internal/disk"
 	"aibox/sparsetable"
-	"aibox/trainer/modeldir/internal/outside"
 )
 
-// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed or are not mounted, so that no table
-// can be made there. What a permission, space or another path would mend is no such failure, nor is a
-// file system that was made read-only and whose files can be read.
+// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed, or were made read-only after an error, or are not mounted, so
+// that no table can be made there. What a permission, space or another path would mend is no such failure.
 func FailedEntries(dirs []string) (failed []LostDir) {
 	for _, dir := range dirs {
 		if err := entryFailed(dir); err != nil {
@@ -35,12 +31,9 @@ func entryFailed(dir string) error {
 		err = probe(dir)
 	}
 	for _, at := range pathErrors(err) { // what was to be cleaned up may have failed, too
-		if sparsetable.DiskFailed(at) {
+		if diskFailed(at) {
 			return at
 		}
-	}
-	if errors.Is(err, unix.EROFS) { // as ext4 becomes after an error, whether the disk still answers or not
-		return tablesFailed(dir)
 	}
 	return nil
 }
@@ -52,23 +45,6 @@ func probe(dir string) error {
 		return err
 	}
 	return os.Remove(path)
-}
-
-// tablesFailed fails if a table in an entry of sparse_table.dirs cannot be read.
-func tablesFailed(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if _, ok := outside.ModelName(e.Name()); !ok {
-			continue
-		}
-		if err := checkDir(filepath.Join(dir, e.Name())); sparsetable.DiskFailed(err) {
-			return err
-		}
-	}
-	return nil
 }
 
 // readFromDisk reads the first block of a file, and not what the page cache has of it, where the file system allows that.

@@ -155,8 +155,12 @@ func Damaged(err error) bool {
 // DiskLost reports whether an error is one that a disk causes that is missing or broken,
 // and not one that goes away when somebody frees space, or gives a permission.
 func DiskLost(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || sparsetable.DiskFailed(err)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || diskFailed(err)
 }
+
+// diskFailed reports whether an error is one that a broken disk causes, or its file system, which ext4 makes read-only after an error:
+// files can be read there, perhaps all of them, but no run can go on with a table there until somebody has looked after it.
+func diskFailed(err error) bool { return sparsetable.DiskFailed(err) || errors.Is(err, unix.EROFS) }
 
 // TableLost returns the error with which opening a table in dirs has failed as a
 // *LostError, if it is because the table has lost files, or because they are damaged or
