@@ -1,7 +1,65 @@
 // Runs product.cuh on the CPU, where the threads of a block take turns, and compares it with sums in float64. Its exit status says how it went.
-#include "host.h"
+#include "cuda.h"
+
+#include <functional>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string>
+#include <ucontext.h>
+#include <vector>
 
 #define ON_CPU
+
+enum { MOST_THREADS = 256, STACK_BYTES = 64 << 10, SHARED_BYTES = 64 << 10 };
+dim3 gridDim, blockDim, blockIdx, threadIdx;
+__shared__ __align__(16) float shared[SHARED_BYTES / sizeof(float)] = {};
+
+// A thread of a block is a coroutine, which runs until it ends or comes to __syncthreads.
+static struct Thread {
+	ucontext_t context;
+	char stack[STACK_BYTES];
+	enum { READY, WAITS, ENDED } state;
+} threads[MOST_THREADS];
+static Thread *present;
+static ucontext_t scheduler;
+static std::function<void()> kernel;
+
+void synchronize(const char *, int) {
+	present->state = Thread::WAITS;
+	swapcontext(&present->context, &scheduler);
+}
+
+static void begin() {
+	kernel();
+	present->state = Thread::ENDED;
+}
+
+// Runs the threads of a block, in ascending or in descending order: a kernel that lacks a __syncthreads gives other results in one
+// of them. Returns what went wrong.
+static std::string run_block(unsigned shared_bytes, bool descending) {
+	unsigned n = blockDim.x;
+	if (n > MOST_THREADS || shared_bytes > sizeof shared) return "the block is too large";
+	for (unsigned t = 0; t < n; t++) {
+		ucontext_t &c = threads[t].context;
+		getcontext(&c);
+		c.uc_stack.ss_sp = threads[t].stack, c.uc_stack.ss_size = STACK_BYTES, c.uc_link = &scheduler;
+		makecontext(&c, begin, 0);
+		threads[t].state = Thread::READY;
+	}
+	memset(shared, 0xff, sizeof shared); // NaN
+	for (unsigned waiting = n; waiting > 0;) {
+		waiting = 0;
+		for (unsigned k = 0; k < n; k++) {
+			unsigned t = descending ? n - 1 - k : k;
+			present = &threads[t], threadIdx = {t, 0, 0};
+			if (present->state == Thread::ENDED) continue;
+			swapcontext(&scheduler, &present->context);
+			waiting += present->state == Thread::WAITS;
+		}
+		if (waiting > 0 && waiting < n) return "some threads of a block have ended where others wait for them";
+	}
+	return "";
+}
 
 // What a thread gives to the others of its warp.
 static struct {
@@ -73,8 +131,7 @@ template <int PRODUCTS, int BM, int BN, int WM, int WN, bool TA, bool TB> static
 	params = Params{a.at, b.at, c.at, m, n, k, a.stride, b.stride, c.stride, each, derive ? y.at : nullptr, sums.at};
 	gridDim = {(unsigned)((n + BN - 1) / BN), (unsigned)((m + BM - 1) / BM), (unsigned)((k + each - 1) / each)};
 	blockDim = {(BM / WM) * (BN / WN) * 32, 1, 1};
-	Kernel f = {"", [](void **) { product<PRODUCTS, BM, BN, WM, WN, TA, TB, 4, 1>(params); }};
-	running = &f;
+	kernel = [] { product<PRODUCTS, BM, BN, WM, WN, TA, TB, 4, 1>(params); };
 	unsigned block = 0;
 	for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
 		for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)

@@ -1,5 +1,5 @@
 // Enough of CUDA C++ to compile the kernels for the CPU. It is included before the sources. The threads
-// of a block take turns (see host.h): so shared memory is memory of the only thread that there is, and
+// of a block take turns (see host.cc): so shared memory is memory of the only thread that there is, and
 // what CUDA knows of the present thread are global variables.
 #pragma once
 
