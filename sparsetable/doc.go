@@ -358,7 +358,7 @@
 // reads). Close waits for all of them. The locks are listed with what holds or guards
 // them, in the order in which they are taken, outermost first:
 //
-//	announcing  held by calls that announce passes or withdraw them
+//	announcing  held by calls that announce passes or withdraw them (internal/elevator)
 //	changing    held by whatever inserts rows: a Pull until its rows are pinned, a
 //	            turn of the elevator, Import, Expire; also by Scan, so that no row
 //	            is inserted meanwhile
@@ -371,7 +371,7 @@
 //	            index points to it; also while clean rows are dropped. Its holders
 //	            wait for a device only where files must be deleted to make room
 //	sets        guards pinned sets and counters
-//	announced   guards the list of announced passes
+//	passes      guards the list of announced passes (internal/elevator)
 //	dump.mu     guards the block of a snapshot's file that is being filled
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
 //	            writing only by a holder of rewrite

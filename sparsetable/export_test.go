@@ -98,6 +98,9 @@ func SetRoom(t Table, room func() int64) {
 	s.changing.Release()
 }
 
+// Borrowed is how many bytes of the cache's memory an import, or a restore, has at present.
+func Borrowed(t Table) int64 { return t.(*ssd).borrowed.Load() }
+
 // WaitRestored waits until no more rows of the snapshot that t was opened with
 // come into memory.
 func WaitRestored(t Table) { <-t.(*ssd).restored }

@@ -106,6 +106,9 @@ func (b *bulkTable) check(want map[uint64]float32, maybe map[uint64][]float32) {
 	if st := b.tab.Stats(); st.MemoryBytes > st.BudgetBytes {
 		b.fatal("%d bytes of memory with a budget of %d", st.MemoryBytes, st.BudgetBytes)
 	}
+	if n := sparsetable.Borrowed(b.tab); n != 0 {
+		b.fatal("the cache has not got back %d bytes", n)
+	}
 	for _, f := range b.disk.Files() {
 		if strings.HasSuffix(f, ".spool") {
 			b.fatal("%s is left", f)

@@ -93,7 +93,8 @@ func (t *ssd) splitSlots(list []uint32) error {
 
 // readInOrder reads the buckets of the slots, all at once, and calls fn for n
 // buckets at a time, in the order of the list: buckets that arrive earlier wait.
-// For a slot without a bucket it passes nil. REQUIRES: rewrite is held.
+// For a slot without a bucket it passes nil. REQUIRES: rewrite is held, and there are at most
+// rewriteBatch slots, a multiple of n.
 func (t *ssd) readInOrder(list []uint32, n int, fn func(old []*bucketfile.Bucket) error) error {
 	r := t.rewrite.ordered
 	defer r.Drain()

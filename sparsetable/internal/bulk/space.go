@@ -8,7 +8,7 @@ import (
 const (
 	// spoolDeadShare is the part of the space of superseded buckets that may stay
 	// in use after the import: compaction of a directory that is nearly full leaves
-	// that much, see maxLiveShare.
+	// that much, see package space.
 	spoolDeadShare = 1.0 / 8
 	// spoolMargin is the relative error that the estimate of the size of a spool's
 	// buckets may have.

@@ -11,9 +11,9 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Submit is how many buckets are submitted at a time: with one system call, and those that lie
+// atOnce is how many buckets are submitted at a time: with one system call, and those that lie
 // close together in one read.
-const Submit = 64
+const atOnce = 64
 
 // Reader reads the buckets of slots. One goroutine at a time uses it.
 type Reader struct {
@@ -36,7 +36,7 @@ type bucket struct {
 	arrived bool
 }
 
-// New makes a Reader of buckets of whole units, which has up to so many of them, and their
+// New makes a Reader of buckets of whole units, which has up to so many of them, atOnce or more, and their
 // bytes, at a time. The queue is not used otherwise while reads are in flight.
 func New(queue *bucketfile.Queue, index *slots.Index, indexMu *sync.RWMutex, unit, buckets int, bytes int64) *Reader {
 	return &Reader{queue: queue, index: index, indexMu: indexMu, unit: int64(unit), limit: bytes, ring: make([]bucket, buckets)}
@@ -45,10 +45,10 @@ func New(queue *bucketfile.Queue, index *slots.Index, indexMu *sync.RWMutex, uni
 // Fill starts reads until there are enough on their way. next gives the slots to
 // come, and false at their end.
 func (r *Reader) Fill(next func() (slot uint32, ok bool)) {
-	for more := true; more && len(r.ring)-(r.tail-r.head) >= Submit && max(r.bytes, r.queue.HeldBytes()) < r.limit; {
+	for more := true; more && len(r.ring)-(r.tail-r.head) >= atOnce && max(r.bytes, r.queue.HeldBytes()) < r.limit; {
 		r.submit = r.submit[:0]
 		r.indexMu.RLock()
-		for n := 0; n < Submit && r.bytes < r.limit; n++ {
+		for n := 0; n < atOnce && r.bytes < r.limit; n++ {
 			var slot uint32
 			if slot, more = next(); !more {
 				break

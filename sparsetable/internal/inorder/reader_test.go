@@ -80,7 +80,7 @@ func upTo(n uint32) func() (uint32, bool) {
 // The buckets come in the order of the slots, within the bounds of the Reader, and a bucket that
 // was written anew meanwhile is told from the others.
 func TestOrder(t *testing.T) {
-	const n, buckets, bytes = 1000, 2 * Submit, 40 << 10
+	const n, buckets, bytes = 1000, 2 * atOnce, 40 << 10
 	tab := newTable(t, n)
 	q := tab.files.NewQueue()
 	r := New(q, tab.index, &tab.mu, tab.files.Unit(), buckets, bytes)
@@ -131,7 +131,7 @@ func TestLeastAndDrain(t *testing.T) {
 	})
 	q := tab.files.NewQueue()
 	q.MergeWithin(0, 512) // each bucket comes by itself
-	r := New(q, tab.index, &tab.mu, tab.files.Unit(), Submit, 1<<30)
+	r := New(q, tab.index, &tab.mu, tab.files.Unit(), atOnce, 1<<30)
 	r.Fill(upTo(60))
 	if n := r.Wait(2, 2); n != 2 {
 		t.Errorf("%d slots have their buckets, want 2", n)
@@ -160,7 +160,7 @@ func TestErrorOfOneBucket(t *testing.T) {
 			tab.dev.SetBytes(name, b)
 		}
 	}
-	r := New(tab.files.NewQueue(), tab.index, &tab.mu, tab.files.Unit(), Submit, 1<<30)
+	r := New(tab.files.NewQueue(), tab.index, &tab.mu, tab.files.Unit(), atOnce, 1<<30)
 	defer r.Drain()
 	r.Fill(upTo(10))
 	for i := range r.Wait(10, 10) {

@@ -17,7 +17,7 @@ type Content struct {
 	// The dirty rows of the present slot: their references in the cache, their keys and, one
 	// after the other, copies of their words.
 	DirtyRefs []uint32
-	DirtyKeys []uint64
+	dirtyKeys []uint64
 	words     []float32
 
 	// The rows of its new bucket.
@@ -30,19 +30,19 @@ type Content struct {
 
 // NoDirty forgets the dirty rows of the slot before.
 func (w *Content) NoDirty() {
-	w.DirtyRefs, w.DirtyKeys, w.words = w.DirtyRefs[:0], w.DirtyKeys[:0], w.words[:0]
+	w.DirtyRefs, w.dirtyKeys, w.words = w.DirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
 }
 
 // AddDirty copies a dirty row.
 func (w *Content) AddDirty(ref uint32, key uint64, row []float32) {
 	w.DirtyRefs = append(w.DirtyRefs, ref)
-	w.DirtyKeys = append(w.DirtyKeys, key)
+	w.dirtyKeys = append(w.dirtyKeys, key)
 	w.words = append(w.words, row...)
 }
 
 // dirtyRow is the copy of the i-th dirty row.
 func (w *Content) dirtyRow(i int) []float32 {
-	words := len(w.words) / len(w.DirtyKeys)
+	words := len(w.words) / len(w.dirtyKeys)
 	return w.words[i*words : (i+1)*words]
 }
 
@@ -54,7 +54,7 @@ func (w *Content) Merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
 	if old != nil {
 		w.AddOthers(old, pick)
 	}
-	for i, key := range w.DirtyKeys {
+	for i, key := range w.dirtyKeys {
 		w.add(key, w.dirtyRow(i), pick)
 	}
 }
@@ -63,7 +63,7 @@ func (w *Content) Merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
 // is not nil, for which pick returns true.
 func (w *Content) AddOthers(b *bucketfile.Bucket, pick func(hash uint64) bool) {
 	for i := range b.Len() {
-		if key := b.Key(i); !slices.Contains(w.DirtyKeys, key) { // the list is short
+		if key := b.Key(i); !slices.Contains(w.dirtyKeys, key) { // the list is short
 			w.add(key, b.Row(i), pick)
 		} else {
 			w.replaced++
@@ -85,7 +85,7 @@ func (w *Content) add(key uint64, row []float32, pick func(hash uint64) bool) {
 // SameKeys reports whether the new bucket has the keys of the old one, which had so many
 // rows, and no others.
 func (w *Content) SameKeys(before int) bool {
-	return w.replaced == len(w.DirtyKeys) && len(w.Keys) == before
+	return w.replaced == len(w.dirtyKeys) && len(w.Keys) == before
 }
 
 // Filter takes out the rows that drop condemns and returns their number.

@@ -60,7 +60,7 @@ func (m *Imported) Find(key uint64) int {
 
 // AddDirtyOthers adds the dirty rows whose keys are not imported.
 func (m *Imported) AddDirtyOthers() {
-	for i, key := range m.DirtyKeys {
+	for i, key := range m.dirtyKeys {
 		if m.Find(key) < 0 {
 			m.add(key, m.dirtyRow(i), nil)
 		}
@@ -70,7 +70,7 @@ func (m *Imported) AddDirtyOthers() {
 // AddOld adds those rows of the old bucket whose keys are neither imported nor dirty.
 func (m *Imported) AddOld(old *bucketfile.Bucket) {
 	for i := range old.Len() {
-		if key := old.Key(i); m.Find(key) < 0 && !slices.Contains(m.DirtyKeys, key) {
+		if key := old.Key(i); m.Find(key) < 0 && !slices.Contains(m.dirtyKeys, key) {
 			m.add(key, old.Row(i), nil)
 		}
 	}
