@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
@@ -305,6 +307,7 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 	for name, set := range map[string][]string{
 		"memory": {"sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.learning_rate=0.01"},
 		"all":    {}, // directories are lost
+		"dead":   {}, // are the disks of all directories that the table has, and the job has another one now
 		"best":   {"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 3}", "optimizer.rows.learning_rate=0.3", "training.accept_diverged=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,9 +315,22 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 			want := outcome(t, left, train(t, left))
 			j := partialJob(t, append(slices.Clip(set), "snapshots.remote="+t.TempDir())...)
 			killedAfterUpload(t, j, 18)
-			lose(t, j, 0, "new disk")
-			if name == "all" {
+			switch name {
+			case "all":
 				lose(t, j, 1, "new disk")
+				fallthrough
+			default:
+				lose(t, j, 0, "new disk")
+			case "dead":
+				dirs := j.SparseTable.Dirs
+				diskfault.Inject(func(_, path string) error {
+					if disk.Innermost(dirs, path) >= 0 {
+						return syscall.EIO
+					}
+					return nil
+				})
+				t.Cleanup(func() { diskfault.Inject(nil) })
+				j.SparseTable.Dirs = append(slices.Clip(dirs), dirs[0]+"-new")
 			}
 			s, said := trainAloud(t, j)
 			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "the whole run does") {
