@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -340,6 +341,34 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 			got.compare(t, &want)
 		})
 	}
+}
+
+// TestDiskFailsInPartialRecovery: another disk fails while what lost rows go back to is restored to it. The process ends with an error, and the
+// next one does without that disk, although what is there of the recovery cannot be deleted.
+func TestDiskFailsInPartialRecovery(t *testing.T) {
+	left := partialJob(t, "snapshots.every=none")
+	want := outcome(t, left, train(t, left))
+	j := partialJob(t, "snapshots.remote="+t.TempDir())
+	killedAfterUpload(t, j, 18)
+	lose(t, j, 0, "new disk")
+	var dead atomic.Bool
+	diskfault.Inject(func(_, path string) error {
+		if disk.Innermost(j.SparseTable.Dirs[1:], path) < 0 {
+			return nil
+		}
+		if in := filepath.Base(path); strings.Contains(path, "refill-gen-") && in != "LOCK" && !strings.HasPrefix(in, "OWNER") {
+			dead.Store(true)
+		}
+		if dead.Load() {
+			return syscall.EROFS
+		}
+		return nil
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !dead.Load() {
+		t.Fatalf("it ended with %v", err)
+	}
+	goesBackWhole(t, j, &want, "cannot be deleted")
 }
 
 // TestPartialRecoveryIsDisturbed fails an operation on disk while a run recovers. The process
