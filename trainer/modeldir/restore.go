@@ -399,11 +399,11 @@ func (r *Restoring) Discarded() map[string]string {
 	return out
 }
 
-// RemoveDiscarded deletes what was given up. Where a process reads it, its files stay until another
-// one uses the directory.
+// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has failed, its files stay until
+// another one uses the directory.
 func (r *Restoring) RemoveDiscarded() error {
 	for _, g := range discarded(r.w.dir) {
-		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) {
+		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) && !DiskLost(err) {
 			return err
 		}
 	}

@@ -277,3 +277,35 @@ func TestRestoreWithoutFailedDisk(t *testing.T) {
 		t.Errorf("there are %v, though the disk answers again", got)
 	}
 }
+
+// TestDiscardedOnFailedDisk: what was given up since a disk of its table has failed does not keep it from being restored once more, though it cannot be
+// deleted.
+func TestDiscardedOnFailedDisk(t *testing.T) {
+	at := t.TempDir()
+	dir, dirs := filepath.Join(at, "model"), []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
+	r, err := RestoreBeside(dir, "id", dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Discard(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	diskfault.Inject(func(_, path string) error {
+		if disk.Innermost(dirs[:1], path) == 0 {
+			return unix.EIO
+		}
+		return nil
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	if err := RemoveDiscarded(dir); err != nil || len(generations(dir)) != 1 {
+		t.Errorf("%v; there are %v", err, generations(dir))
+	}
+	diskfault.Inject(nil)
+	w, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil || len(generations(dir)) != 0 || len(entries(t, dirs[0])) != 0 {
+		t.Errorf("%v; %v are left, and %v", err, generations(dir), entries(t, dirs[0]))
+	}
+}
