@@ -8,7 +8,8 @@ import (
 
 // leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed, are read-only or are not mounted, as if they were not in
 // the job, so that a dead disk does not end the nights until somebody comes. The model is the same, since its bits do not
-// depend on where its table is. If no entry would be left, all stay, and the first use of one says what is wrong.
+// depend on where its table is. If no entry would be left, all stay, and the first use of one says what is wrong. It is called when a run begins, before
+// something may be restored to these entries, and once more when the table is made: all data may have been read between the two.
 func (r *run) leaveOutFailed() {
 	failed := modeldir.FailedEntries(r.job.SparseTable.Dirs)
 	if len(failed) == 0 || len(failed) == len(r.job.SparseTable.Dirs) {
@@ -18,7 +19,7 @@ func (r *run) leaveOutFailed() {
 	job.SparseTable.Dirs = slices.DeleteFunc(slices.Clone(job.SparseTable.Dirs), func(dir string) bool {
 		return slices.ContainsFunc(failed, func(f modeldir.LostDir) bool { return f.Dir == dir })
 	})
-	r.job, r.leftOut = &job, failed
+	r.job, r.leftOut = &job, append(r.leftOut, failed...)
 	for _, f := range failed {
 		r.log.Error("the disk of an entry of sparse_table.dirs has failed, is read-only or is not mounted; the job goes on without it, in the others, and so do later ones until that is mended", "dir", f.Dir, "error", f.Reason, "in_use", job.SparseTable.Dirs)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -232,6 +233,31 @@ func TestReadOnlyDirectory(t *testing.T) {
 			t.Errorf("left out %+v", s.LeftOut)
 		}
 		diskfault.Inject(nil)
+	}
+}
+
+// TestDiskFailsBeforeTable: a disk that fails between the beginning of a job and the making of its table, for which all data may have to be
+// read, does not end it either.
+func TestDiskFailsBeforeTable(t *testing.T) {
+	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
+		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
+		if err := os.MkdirAll(j.SparseTable.Dirs[i], 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var dead atomic.Bool
+		diskfault.Inject(func(_, path string) error {
+			if strings.HasPrefix(path, j.Output.ModelDir+"/gen-") {
+				dead.Store(true)
+			}
+			if dead.Load() && disk.Innermost(j.SparseTable.Dirs[i:i+1], path) == 0 {
+				return fault
+			}
+			return nil
+		})
+		t.Cleanup(func() { diskfault.Inject(nil) })
+		if s := train(t, j); len(s.LeftOut) != 1 || s.LeftOut[0].Dir != j.SparseTable.Dirs[i] || len(s.Recoveries) > 0 {
+			t.Errorf("left out %+v, recoveries %+v", s.LeftOut, s.Recoveries)
+		}
 	}
 }
 

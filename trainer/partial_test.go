@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/internal/testseed"
@@ -305,6 +308,7 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 	for name, set := range map[string][]string{
 		"memory": {"sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.learning_rate=0.01"},
 		"all":    {}, // directories are lost
+		"dead":   {}, // are the disks of all directories that the table has, and the job has another one now
 		"best":   {"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 3}", "optimizer.rows.learning_rate=0.3", "training.accept_diverged=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,9 +316,22 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 			want := outcome(t, left, train(t, left))
 			j := partialJob(t, append(slices.Clip(set), "snapshots.remote="+t.TempDir())...)
 			killedAfterUpload(t, j, 18)
-			lose(t, j, 0, "new disk")
-			if name == "all" {
+			switch name {
+			case "all":
 				lose(t, j, 1, "new disk")
+				fallthrough
+			default:
+				lose(t, j, 0, "new disk")
+			case "dead":
+				dirs := j.SparseTable.Dirs
+				diskfault.Inject(func(_, path string) error {
+					if disk.Innermost(dirs, path) >= 0 {
+						return syscall.EIO
+					}
+					return nil
+				})
+				t.Cleanup(func() { diskfault.Inject(nil) })
+				j.SparseTable.Dirs = append(slices.Clip(dirs), dirs[0]+"-new")
 			}
 			s, said := trainAloud(t, j)
 			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "the whole run does") {
@@ -324,6 +341,34 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 			got.compare(t, &want)
 		})
 	}
+}
+
+// TestDiskFailsInPartialRecovery: another disk fails while what lost rows go back to is restored to it. The process ends with an error, and the
+// next one does without that disk, although what is there of the recovery cannot be deleted.
+func TestDiskFailsInPartialRecovery(t *testing.T) {
+	left := partialJob(t, "snapshots.every=none")
+	want := outcome(t, left, train(t, left))
+	j := partialJob(t, "snapshots.remote="+t.TempDir())
+	killedAfterUpload(t, j, 18)
+	lose(t, j, 0, "new disk")
+	var dead atomic.Bool
+	diskfault.Inject(func(_, path string) error {
+		if disk.Innermost(j.SparseTable.Dirs[1:], path) < 0 {
+			return nil
+		}
+		if in := filepath.Base(path); strings.Contains(path, "refill-gen-") && in != "LOCK" && !strings.HasPrefix(in, "OWNER") {
+			dead.Store(true)
+		}
+		if dead.Load() {
+			return syscall.EROFS
+		}
+		return nil
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !dead.Load() {
+		t.Fatalf("it ended with %v", err)
+	}
+	goesBackWhole(t, j, &want, "cannot be deleted")
 }
 
 // TestPartialRecoveryIsDisturbed fails an operation on disk while a run recovers. The process

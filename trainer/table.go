@@ -24,6 +24,7 @@ type runTable struct {
 // newTable returns the options of the run's table, whose directories it makes.
 func (r *run) newTable() (sparsetable.Options, error) {
 	if r.table.dirs == nil {
+		r.leaveOutFailed()
 		var err error
 		if r.table.dirs, err = r.models.writer.PlaceTable(r.job.SparseTable.Dirs); err != nil {
 			return sparsetable.Options{}, fmt.Errorf("sparse_table.dirs: %w", err)

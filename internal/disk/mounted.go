@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -33,12 +32,16 @@ func unmounted(path string) string {
 	if len(points) == 0 {
 		return ""
 	}
-	i := Innermost(points, realPath(path))
+	path = realPath(path)
+	i := Innermost(points, path)
 	if i < 0 || points[i] == "/" {
 		return ""
 	}
 	mounted := mountPoints(mountinfo, 4)
-	if len(mounted) == 0 || slices.Contains(mounted, points[i]) { // without /proc nothing is known
+	if len(mounted) == 0 { // without /proc nothing is known
+		return ""
+	}
+	if at := Innermost(mounted, path); at >= 0 && len(mounted[at]) >= len(points[i]) { // there, or farther in, where only somebody's script mounts it
 		return ""
 	}
 	return points[i]
@@ -62,11 +65,21 @@ func mountPoints(table string, column int) (points []string) {
 // unescape undoes what stands for white space in these tables.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// realPath is the absolute path without symbolic links of what exists of it.
+// realPath is the absolute path without symbolic links of what exists of it. Links that lead nowhere, as where their target is on a
+// file system that is not mounted, are followed.
 func realPath(path string) string {
 	path, rest := RealDir(path), ""
-	for Gone(path) {
-		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	for range 255 { // links may lead to each other
+		if to, err := os.Readlink(path); err == nil {
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(RealDir(filepath.Dir(path)), to)
+			}
+			path = RealDir(to)
+		} else if Gone(path) {
+			path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+		} else {
+			break
+		}
 	}
 	return filepath.Join(RealDir(path), rest)
 }

@@ -27,6 +27,7 @@ UUID=5 DIR/ssd0/inner ext4 nofail
 UUID=6 none swap sw 0 0
 `,
 		mountinfo: `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+31 22 8:33 / DIR/ssd1/byhand rw,relatime shared:9 - xfs /dev/sdc1 rw
 30 22 8:17 / DIR/ssd0 rw,relatime shared:9 - xfs /dev/sdb1 rw
 `,
 	} {
@@ -42,7 +43,13 @@ UUID=6 none swap sw 0 0
 	if err := os.Symlink(filepath.Join(dir, "ssd1"), filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
+	for from, to := range map[string]string{"nowhere": filepath.Join(dir, "ssd1", "gone"), "relative": "nowhere", "loop": "loop"} {
+		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for path, want := range map[string]string{
+		"ssd1/byhand": "", "ssd1/byhand/a": "", "ssd1/byhand2": "ssd1", "nowhere": "ssd1", "relative/a": "ssd1", "loop/a": "",
 		"": "", "elsewhere/a": "", "ssd0": "", "ssd0/a/b": "", "ssd0/inner": "ssd0/inner", "ssd0/inner2": "",
 		"ssd1": "ssd1", "ssd1/a/b": "ssd1", "with space/a": "with space", "link/a/b": "ssd1", "link": "ssd1", "ssd10": "",
 	} {

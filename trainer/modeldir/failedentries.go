@@ -3,6 +3,7 @@ package modeldir
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -38,13 +39,18 @@ func entryFailed(dir string) error {
 	return nil
 }
 
-// probe fails if no file can be made and deleted in dir.
+// probe fails if no file can be made and deleted in dir. Jobs that share dir may do so at the same time: then one finds that the other has taken
+// its file away, which shows as much.
 func probe(dir string) error {
 	path := filepath.Join(dir, ".aibox-probe")
-	if err := disk.WriteFile(path, nil); err != nil {
-		return err
+	err := disk.WriteFile(path, nil)
+	if err == nil {
+		err = os.Remove(path)
 	}
-	return os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) && disk.Exists(dir) {
+		return nil
+	}
+	return err
 }
 
 // readFromDisk reads the first block of a file, and not what the page cache has of it, where the file system allows that.

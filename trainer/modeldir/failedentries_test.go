@@ -65,3 +65,21 @@ func TestFailedEntries(t *testing.T) {
 		t.Error("an entry that is missing was made")
 	}
 }
+
+// TestPlacesAreCheckedAtOnce: jobs that share an entry may look at it at the same time.
+func TestPlacesAreCheckedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	taken := false
+	disk.BeforeChange = func(operation, path string) {
+		if operation == "rename" && !taken { // another one has got so far
+			taken = true
+			if err := os.Remove(path + ".tmp"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	defer func() { disk.BeforeChange = func(string, string) {} }()
+	if err := CheckPlaces([]string{dir}); err != nil || !taken {
+		t.Error(err)
+	}
+}

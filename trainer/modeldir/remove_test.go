@@ -2,6 +2,7 @@ package modeldir
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -48,5 +49,41 @@ func TestRemove(t *testing.T) {
 	}
 	if names := entries(t, at); len(names) != 3 || !disk.Gone(dir) {
 		t.Errorf("%v", names)
+	}
+}
+
+// TestRemoveWhereNotMounted: a generation that has a part of its table on a file system that is not mounted stays until that is, so that the
+// part is deleted then, too.
+func TestRemoveWhereNotMounted(t *testing.T) {
+	at := disk.RealDir(t.TempDir())
+	dir, away := filepath.Join(at, "model"), filepath.Join(at, "away")
+	dirs := placed(t, dir, []string{filepath.Join(at, "a"), filepath.Join(at, "b")}, false) // of a run that died
+	create := func(leftovers, left int) {
+		t.Helper()
+		w, err := Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(w.Leftovers()) != leftovers {
+			t.Errorf("it could not delete %v", w.Leftovers())
+		}
+		if err := w.Close(); err != nil || len(generations(dir)) != left {
+			t.Errorf("%v; %v are left", err, generations(dir))
+		}
+	}
+	defer func(was string) { disk.Fstab = was }(disk.Fstab)
+	disk.Fstab = filepath.Join(at, "fstab")
+	if err := errors.Join(os.Rename(dirs[0], away), os.WriteFile(disk.Fstab, []byte("UUID=1 "+filepath.Dir(dirs[0])+" xfs nofail\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	create(1, 1)
+	if err := errors.Join(os.Rename(away, dirs[0]), os.Remove(disk.Fstab)); err != nil {
+		t.Fatal(err)
+	}
+	create(0, 0)
+	for _, d := range dirs {
+		if !disk.Gone(d) {
+			t.Errorf("%s is left", d)
+		}
 	}
 }

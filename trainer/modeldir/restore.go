@@ -115,10 +115,11 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 	return r.begin(id, dirs)
 }
 
-// beginBeside begins a generation of its own, or goes on with that of another process.
+// beginBeside begins a generation of its own, or goes on with that of another process, unless that has its table in other
+// places: where one of those is on a disk that has failed, the generation cannot be deleted.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
 	for _, g := range generations(r.w.dir) {
-		if restoredIn(filepath.Join(r.w.dir, g)) == id && !isComplete(r.w.dir, g) && disk.Gone(filepath.Join(r.w.dir, g, discardedName)) {
+		if at := filepath.Join(r.w.dir, g); restoredIn(at) == id && !isComplete(r.w.dir, g) && disk.Gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
 			r.w.gen = g
 		}
 	}
@@ -162,7 +163,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 			continue
 		}
 		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
-			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead)) {
+			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead) && !DiskLost(err)) { // else the next run deletes it
 				return err
 			}
 		}
@@ -398,11 +399,11 @@ func (r *Restoring) Discarded() map[string]string {
 	return out
 }
 
-// RemoveDiscarded deletes what was given up. Where a process reads it, its files stay until another
-// one uses the directory.
+// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has failed, its files stay until
+// another one uses the directory.
 func (r *Restoring) RemoveDiscarded() error {
 	for _, g := range discarded(r.w.dir) {
-		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) {
+		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) && !DiskLost(err) {
 			return err
 		}
 	}

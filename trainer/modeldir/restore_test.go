@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
 	"aibox/trainer/modelfiles"
 )
@@ -232,5 +235,77 @@ func TestKilledRestore(t *testing.T) {
 				t.Errorf("a restore changes files %d times", n)
 			}
 		}
+	}
+}
+
+// TestRestoreWithoutFailedDisk: where a disk fails on which there are files of a model that is being restored, it is restored to the other
+// entries of sparse_table.dirs alone, although what there is cannot be deleted.
+func TestRestoreWithoutFailedDisk(t *testing.T) {
+	at := t.TempDir()
+	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
+	begin := func(dirs []string) {
+		t.Helper()
+		r, err := RestoreBeside(filepath.Join(at, "model"), "id", dirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.dirs) != len(dirs) || filepath.Dir(r.dirs[0]) != dirs[0] {
+			t.Errorf("its table is in %v, want %v", r.dirs, dirs)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin(dirs)
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for _, fault := range []error{unix.EIO, unix.EROFS} {
+		diskfault.Inject(func(_, path string) error {
+			if disk.Innermost(dirs[:1], path) == 0 {
+				return fault
+			}
+			return nil
+		})
+		begin(dirs[1:])
+		begin(dirs[1:])
+	}
+	if got := generations(filepath.Join(at, "model")); len(got) != 2 {
+		t.Errorf("there are %v, want what was begun on both disks, and on one", got)
+	}
+	diskfault.Inject(nil)
+	begin(dirs[1:])
+	if got := generations(filepath.Join(at, "model")); len(got) != 1 {
+		t.Errorf("there are %v, though the disk answers again", got)
+	}
+}
+
+// TestDiscardedOnFailedDisk: what was given up since a disk of its table has failed does not keep it from being restored once more, though it cannot be
+// deleted.
+func TestDiscardedOnFailedDisk(t *testing.T) {
+	at := t.TempDir()
+	dir, dirs := filepath.Join(at, "model"), []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
+	r, err := RestoreBeside(dir, "id", dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Discard(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	diskfault.Inject(func(_, path string) error {
+		if disk.Innermost(dirs[:1], path) == 0 {
+			return unix.EIO
+		}
+		return nil
+	})
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	if err := RemoveDiscarded(dir); err != nil || len(generations(dir)) != 1 {
+		t.Errorf("%v; there are %v", err, generations(dir))
+	}
+	diskfault.Inject(nil)
+	w, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil || len(generations(dir)) != 0 || len(entries(t, dirs[0])) != 0 {
+		t.Errorf("%v; %v are left, and %v", err, generations(dir), entries(t, dirs[0]))
 	}
 }

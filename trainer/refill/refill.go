@@ -65,7 +65,9 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 		return whole("the best epoch so far has lost rows, too", r.Lost)
 	}
 	scratch := filepath.Join(r.Job.Output.ModelDir, dirName)
-	if err := modeldir.Remove(scratch); err != nil { // of a process that was killed
+	if err := modeldir.Remove(scratch); modeldir.DiskLost(err) { // of a process that was killed, or whose disk has failed
+		return whole("what an earlier recovery has left cannot be deleted", err)
+	} else if err != nil {
 		return nil, err
 	}
 	from, err := r.origin(ctx, scratch)

@@ -34,7 +34,7 @@ func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, er
 		}
 	}()
 	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%w; none of the directories can be used", r.Lost)
+		return nil, fmt.Errorf("%w: %w", errNothingLeft, r.Lost)
 	}
 	t, err := r.openLeft(ctx, w.TableDir(), dirs)
 	if err != nil {

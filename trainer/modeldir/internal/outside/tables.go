@@ -103,6 +103,9 @@ func (t *Tables) Remove(model, gen string, dirs []string) error {
 	var own []string
 	for _, dir := range dirs {
 		if disk.Gone(dir) {
+			if err := disk.CheckMounted(dir); err != nil { // it is there when that is mounted again
+				return err
+			}
 			continue
 		}
 		o, err := readOwner(dir)
