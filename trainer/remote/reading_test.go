@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"aibox/internal/testseed"
@@ -50,8 +51,8 @@ func TestReading(t *testing.T) {
 	dir := t.TempDir()
 	announced(t, Open("mem", s, quiet), m, dir)
 	before := treeOf(t, dir)
-	gone := false
-	d := Open("mem", &faultyStore{memStore: s, fail: func(int) (bool, bool) { return gone, false }}, quiet)
+	var gone atomic.Bool // what is read ahead may still ask
+	d := Open("mem", &faultyStore{memStore: s, fail: func(int) (bool, bool) { return gone.Load(), false }}, quiet)
 	r := openReading(t, d, dir)
 	r.places = 2
 	read := func(brings bool) {
@@ -97,7 +98,7 @@ func TestReading(t *testing.T) {
 		t.Errorf("%v, %v", again, err)
 	}
 	arrive(t, openArriving(t, Open("mem", s, quiet), dir))
-	gone = true
+	gone.Store(true)
 	fetches := r.Stats().Fetches
 	read(false)
 	clear(buf) // what was read before it arrived
@@ -143,8 +144,8 @@ func TestReadingDamaged(t *testing.T) {
 	wrong[5] ^= 1
 	s.files[object] = memFile{data: wrong}
 	dir := t.TempDir()
-	gone := false
-	d := Open("mem", &faultyStore{memStore: s, fail: func(int) (bool, bool) { return gone, false }}, quiet)
+	var gone atomic.Bool
+	d := Open("mem", &faultyStore{memStore: s, fail: func(int) (bool, bool) { return gone.Load(), false }}, quiet)
 	announced(t, d, m, dir)
 	r := openReading(t, d, dir)
 	buf, at := make([]byte, 100), f.Parts[0].Bytes-50 // of two parts, one of which is right
@@ -155,15 +156,17 @@ func TestReadingDamaged(t *testing.T) {
 	if again, err := r.Again("0.bucket", buf, at); again || err != nil {
 		t.Errorf("it is damaged, and said to be right: %v, %v", again, err)
 	}
+	s.mu.Lock()
 	s.files[object] = good
+	s.mu.Unlock()
 	if again, err := r.Again("0.bucket", buf, at); !again || err != nil || string(buf) != want {
 		t.Errorf("it was not fetched again: %v, %v", again, err)
 	}
-	gone = true
+	gone.Store(true)
 	if _, err := r.Again("2.bucket", buf, 7); !errors.Is(err, errFault) || !strings.Contains(err.Error(), "mem") || !strings.Contains(err.Error(), "2.bucket") || !strings.Contains(err.Error(), "aibox restore") {
 		t.Errorf("the store cannot be reached: %v", err)
 	}
-	gone = false
+	gone.Store(false)
 	clear(buf)
 	if again, err := r.Again("2.bucket", buf, 7); !again || err != nil || string(buf) != c["table/2.bucket"][7:][:100] {
 		t.Errorf("the store can be reached again: %v, %v", again, err)
