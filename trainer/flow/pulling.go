@@ -36,10 +36,12 @@ type puller struct {
 	ended    atomic.Int64  // those that were released
 	released chan struct{} // wakes pull
 	starved  chan struct{} // pull waits for memory
+	shortage shortage      // what each pass begins with
 }
 
 func newPuller(s *Stages, mode sparsetable.PullMode, yield func() bool) *puller {
-	return &puller{Stages: s, mode: mode, yield: yield, released: make(chan struct{}, 1), starved: make(chan struct{}, 1)}
+	return &puller{Stages: s, mode: mode, yield: yield, released: make(chan struct{}, 1), starved: make(chan struct{}, 1),
+		shortage: shortage{patience: memoryPatience, pause: memoryPause}}
 }
 
 // pull pins the rows of a pass. If the table's memory cannot hold all of them at the
@@ -72,10 +74,11 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 
 // pin pins the rows of a pass. While the table has no memory for them, or wants to be without
 // pinned rows for a moment, it waits for
-// earlier passes to be released; if none is left to wait for, it fails. After other errors
-// it asks for space.
+// earlier passes to be released; if none is left to wait for, it does what it can about a shortage of memory, and fails.
+// After other errors it asks for space.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 	defer p.Ranges.EndRange(p.Ranges.StartRange("pull"))
+	short := p.shortage
 	for {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
 		mode := p.mode
@@ -98,6 +101,9 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		}
 		crowded, full := errors.Is(err, sparsetable.ErrCrowded), errors.Is(err, sparsetable.ErrBudget)
 		if full && p.yield != nil && p.yield() {
+			continue
+		}
+		if full && ended == p.begun && errors.Is(err, sparsetable.ErrMemory) && short.relieve(ctx, len(pass.Batches) > 1, p.Log, err) {
 			continue
 		}
 		if !crowded && !full || ended == p.begun {

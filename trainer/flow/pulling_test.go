@@ -2,9 +2,12 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"aibox/gpu"
 	"aibox/reader"
@@ -47,5 +50,63 @@ func TestDivisiblePulls(t *testing.T) {
 	const divisible = sparsetable.PullLookup | sparsetable.PullDivisible
 	if want := []sparsetable.PullMode{divisible, divisible, divisible | sparsetable.PullPatient, sparsetable.PullLookup | sparsetable.PullPatient}; !slices.Equal(table.modes, want) {
 		t.Errorf("Pulls of modes %d, want %d", table.modes, want)
+	}
+}
+
+// shortOfMemory is a table that lacks memory for its first Pulls.
+type shortOfMemory struct {
+	sparsetable.Table
+	fails, pulls int
+}
+
+func (s *shortOfMemory) Pull(context.Context, []uint64, sparsetable.PullMode) (*sparsetable.WorkingSet, error) {
+	if s.pulls++; s.pulls <= s.fails {
+		return nil, &sparsetable.BudgetError{LackingBytes: 1, FitRows: 1}
+	}
+	return nil, nil
+}
+
+// TestShortageOfMemory: a pass that lacks memory is pulled again once garbage was given back. Then one of several mini-batches
+// is divided, and a single mini-batch waits for memory, until its patience or the job ends.
+func TestShortageOfMemory(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx                   context.Context
+		batches, fails, pulls int
+		patience              time.Duration
+		fits, warns           bool
+	}{
+		"garbage":                 {t.Context(), 1, 1, 2, 0, true, false},
+		"garbage, a pass":         {t.Context(), 2, 1, 2, time.Hour, true, false},
+		"another process":         {t.Context(), 1, 5, 6, time.Hour, true, true},
+		"another process, a pass": {t.Context(), 2, 2, 4, time.Hour, true, false}, // two parts
+		"it stays":                {t.Context(), 1, 2, 2, 0, false, false},
+		"the job ends":            {canceled, 1, 5, 2, time.Hour, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pass := &reader.Pass{}
+			for b := range c.batches {
+				pass.Keys = append(pass.Keys, uint64(b))
+				pass.Batches = append(pass.Batches, reader.Batch{N: 1, Rows: []int32{int32(b)}})
+			}
+			var log strings.Builder
+			table := &shortOfMemory{fails: c.fails}
+			p := newPuller(&Stages{Table: table, Limit: new(Limit), Log: slog.New(slog.NewTextHandler(&log, nil)), Ranges: gpu.RangerOf(nil)}, sparsetable.PullCreate, nil)
+			p.shortage = shortage{patience: c.patience, pause: time.Millisecond}
+			err := p.pull(c.ctx, pass, func(w Pulled) error {
+				p.ended.Add(1)
+				return nil
+			})
+			if fits := err == nil; fits != c.fits || !fits && !errors.Is(err, sparsetable.ErrMemory) {
+				t.Errorf("it ends with %v", err)
+			}
+			if table.pulls != c.pulls {
+				t.Errorf("%d Pulls, want %d", table.pulls, c.pulls)
+			}
+			if warns := strings.Contains(log.String(), "waits for some to become free"); warns != c.warns {
+				t.Errorf("it says:\n%s", log.String())
+			}
+		})
 	}
 }
