@@ -10,18 +10,42 @@ import (
 
 // checkLearned refuses a model that predicts worse than one that knows nothing but the share
 // of the positives, as one does that has diverged to predictions of 0 and 1: published, it would do
-// harm every hour until the next night. It is judged by the evaluation after the kept epoch or, where all data are
+// harm every hour until the next night. So would one whose many examples all have the same label. It is judged by the evaluation after the kept epoch or, where all data are
 // trained on, by the last line of the metrics of training, if that was long enough to learn anything, or is hopeless.
 func (r *run) checkLearned(k *runstate.Kept) error {
+	if r.job.Training.AcceptDiverged {
+		return nil
+	}
+	if text := r.oneLabel(); text != "" && r.state.Epochs[0].Online.Examples >= manyExamples {
+		return &worseError{errkind.Errorf(errkind.Diverged, "%s; training.accept_diverged: true commits such a model", text)}
+	}
 	where, report := r.state.OfEpoch(k.Epoch).Decisive()
 	if recent := r.state.Recent; report == nil && recent != nil && (k.Step-r.state.Engine.FirstStep >= fewSteps || recent.LogLoss > hopeless) {
 		where, report = "the last training examples, each before it was trained on,", recent
 	}
-	if report == nil || r.job.Training.AcceptDiverged || !worseThanConstant(report) {
+	if report == nil || !worseThanConstant(report) {
 		return nil
 	}
 	return &worseError{errkind.Errorf(errkind.Diverged, "the model is worse than none: on %s its normalized entropy is %.3f (log loss %.4f, mean prediction %.4g, share of positives %.4g), so the share of the positives alone would predict better; lower the learning rates, look for dense features of huge range, or train fewer epochs; training.accept_diverged: true commits such a model",
 		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))}
+}
+
+// manyExamples is a number of examples that do not all have the same label by chance: a share of positives of one in ten thousand has ten among
+// them. Where they do, clicks have not been joined to them, or only clicks were.
+const manyExamples = 100_000
+
+// oneLabel says that all training examples have the same label; "": they do not. A later epoch than the first may have been cut short.
+func (r *run) oneLabel() string {
+	if len(r.state.Epochs) == 0 {
+		return ""
+	}
+	switch e := &r.state.Epochs[0].Online; {
+	case e.Examples > 0 && e.Positives == 0:
+		return "no training example is positive, so the model has learned nothing but that; check data.label"
+	case e.Examples > 0 && e.Positives == e.WeightSum:
+		return "all training examples are positive, so the model has learned nothing but that; check data.label"
+	}
+	return ""
 }
 
 // worseError is the error of a run whose model is trained, but worse than none. A run that

@@ -143,3 +143,36 @@ func TestClassesOfAnEpochThatWasCutShort(t *testing.T) {
 		}
 	}
 }
+
+// TestOneLabel: a model of many training examples that all have one label, as where clicks were not joined, is not committed, unless a
+// setting says so. One of few examples is.
+func TestOneLabel(t *testing.T) {
+	rows := make([][2]float64, manyExamples)
+	for name, c := range map[string]struct {
+		label, first float64
+		examples     int
+		set          []string
+		refused      bool
+	}{
+		"no clicks":        {0, 0, manyExamples, nil, true},
+		"clicks only":      {1, 1, manyExamples, nil, true},
+		"one click":        {0, 1, manyExamples, nil, false},
+		"few examples":     {0, 0, manyExamples - 1, nil, false},
+		"that is accepted": {0, 0, manyExamples, []string{"training.accept_diverged=true"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range rows {
+				rows[i] = [2]float64{c.label, 1}
+			}
+			rows[0][0] = c.first
+			j := biasJob(t, "lr", rows[:c.examples], append(c.set, "training.batch_size=5000")...)
+			s, err := Train(context.Background(), j, quiet)
+			if refused := err != nil; refused != c.refused || refused && (errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "check data.label; training.accept_diverged")) {
+				t.Fatal(err)
+			}
+			if warned := err == nil && strings.Contains(strings.Join(s.Warnings, "\n"), "check data.label"); warned != (err == nil && c.label == c.first) {
+				t.Errorf("%q", s.Warnings)
+			}
+		})
+	}
+}

@@ -22,13 +22,10 @@ func warnings(r *run) []string {
 	} else if steps < fewSteps && r.job.Training.WarmStart == "" {
 		out = append(out, fmt.Sprintf("the model is the result of only %s; for so few examples a smaller training.batch_size or more training.epochs will serve better", humanize.Count(steps, "optimizer step")))
 	}
+	if text := r.oneLabel(); text != "" {
+		out = append(out, text)
+	}
 	if n := len(r.state.Epochs); n > 0 {
-		switch e := &r.state.Epochs[0].Online; { // a later one may have been cut short
-		case e.Examples > 0 && e.Positives == 0:
-			out = append(out, "no training example is positive, so the model has learned nothing but that; check data.label")
-		case e.Examples > 0 && e.Positives == e.WeightSum:
-			out = append(out, "all training examples are positive, so the model has learned nothing but that; check data.label")
-		}
 		if where, e := r.state.Epochs[n-1].Decisive(); e != nil && e.AUC.Defined() && e.AUC < 0.5 {
 			out = append(out, fmt.Sprintf("AUC on %s is %.3f, worse than chance", where, float64(e.AUC)))
 		}

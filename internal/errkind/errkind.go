@@ -31,7 +31,7 @@ const (
 	IO                      // input or output failed, or a device
 	Locked                  // another process trains the job, or uses the model directory, the table or a device
 	LostData                // more of the data is lost than the job allows
-	Diverged                // a loss or a prediction is not a finite number, or predictions are worse than a constant
+	Diverged                // a loss or a prediction is not a finite number, predictions are worse than a constant, or all labels are the same
 	Interrupted             // a signal ended the work
 )
 
@@ -47,7 +47,7 @@ var kinds = [...]struct {
 	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
 	Locked:      {6, "locked", "another process trains the job, or uses the model directory, the table or a device"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows, or more samples than recovery.max_lost_samples"},
-	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, or its predictions are worse than a constant"},
+	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, its predictions are worse than a constant, or all of its many examples have the same label"},
 	Interrupted: {130, "interrupted", "interrupted"},
 }
 
