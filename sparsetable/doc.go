@@ -386,6 +386,7 @@
 // # Where to read what of kind "ssd"
 //
 //	ssd.go                             its parts
+//	ssd_options, _index                what can be set; where the bucket of each slot lies
 //	ssd_open*, _identity, _lost        how it is opened; _restore, _outside: the rows that a
 //	                                   snapshot has outside of buckets
 //	ssd_pull, _fetch, _insert, _twins  a Pull until its Release (_sets); _pullroom: where rows do not fit

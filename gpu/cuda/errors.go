@@ -19,7 +19,6 @@ type result int
 
 const (
 	notReady       result = C.CUDA_ERROR_NOT_READY
-	alreadyEnabled result = C.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
 	outOfMemory    result = C.CUDA_ERROR_OUT_OF_MEMORY
 	deviceInUse    result = C.CUDA_ERROR_DEVICE_UNAVAILABLE
 	libraryMissing result = C.CUDA_ERROR_SHARED_OBJECT_INIT_FAILED

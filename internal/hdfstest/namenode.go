@@ -157,12 +157,6 @@ func (c *Cluster) TryActivate(i int) error {
 	return err
 }
 
-// Standby makes a NameNode standby.
-func (c *Cluster) Standby(t testing.TB, i int) {
-	t.Helper()
-	c.command(t, "standby", strconv.Itoa(i))
-}
-
 // HangNameNode hangs a NameNode process: it takes connections and answers nothing.
 func (c *Cluster) HangNameNode(t testing.TB, i int) {
 	t.Helper()

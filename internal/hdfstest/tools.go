@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"aibox/internal/filelock"
 	"aibox/internal/testtools"
 )
 
@@ -80,14 +79,11 @@ func build() (string, error) {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return "", err
 	}
-	lock, err := os.OpenFile(filepath.Join(target, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := filelock.Wait(filepath.Join(target, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return "", err
 	}
 	defer lock.Close() // releases the lock
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return "", err
-	}
 
 	hash := sha256.New()
 	for _, name := range []string{"pom.xml", "src/main/java/TestCluster.java"} {

@@ -1,14 +1,14 @@
 package source
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/internal/atomicfile"
+	"aibox/internal/filelock"
 	"aibox/reader/source/internal/fsys"
 )
 
@@ -44,22 +44,8 @@ func createTemp(path string, perm fs.FileMode) (file *atomicfile.File, lock *os.
 // lockTemp locks a temporary file. taken says that somebody else has locked or removed it. The
 // lock is nil if it is taken, or if there are no locks.
 func lockTemp(temp string) (lock *os.File, taken bool) {
-	f, err := os.OpenFile(temp, os.O_WRONLY, 0) // NFS locks only files that are open for writing
-	if err != nil {
-		return nil, os.IsNotExist(err)
-	}
-	var st unix.Stat_t
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case err == unix.EWOULDBLOCK:
-		taken = true
-	case err == nil && unix.Fstat(int(f.Fd()), &st) == nil:
-		if st.Nlink > 0 {
-			return f, false
-		}
-		taken = true
-	}
-	_ = f.Close() // nothing was written
-	return nil, taken
+	lock, err := filelock.Open(temp, os.O_WRONLY, 0, filelock.Exclusive) // NFS locks only files that are open for writing
+	return lock, errors.Is(err, filelock.ErrHeld) || errors.Is(err, fs.ErrNotExist)
 }
 
 // removeLocalLeftovers removes the temporary files of killed writers from a directory, whose names match. If

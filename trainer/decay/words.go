@@ -19,7 +19,8 @@ import (
 //
 //	after, before, first, slope
 
-// AppendWords appends the words of the timeline, up to the step that At was last called for.
+// AppendWords appends the words of the timeline, up to the step that At was last called for. They
+// change only when their number does.
 func (t *Timeline) AppendWords(w []uint64) []uint64 {
 	w = append(w, uint64(len(t.segments)), uint64(t.history.Base))
 	by := t.by
@@ -52,15 +53,6 @@ func (t *Timeline) AppendWords(w []uint64) []uint64 {
 		}
 	}
 	return w
-}
-
-// Words is how many words AppendWords appends. They change only when their number does.
-func (t *Timeline) Words() int {
-	n := 8 + 10*len(t.segments)
-	for i := range t.segments {
-		n += 4 * (len(t.segments[i].first.pieces) + len(t.segments[i].rest.pieces))
-	}
-	return n
 }
 
 func (s *sums) appendWords(w []uint64) []uint64 {

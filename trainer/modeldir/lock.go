@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/filelock"
 )
 
 // There are three kinds of locks, all on files named LOCK. The run that writes holds the
@@ -20,16 +22,12 @@ import (
 
 // lockDir takes the lock of a model directory and holds it until the file is closed.
 func lockDir(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := filelock.Open(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644, filelock.Exclusive)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("%s: %w: another process is writing it, which is `aibox train`, `aibox restore`, `aibox rollback` or `aibox table compact`; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("model directory: %w", err)
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w: another process is writing it, which is `aibox train`, `aibox restore`, `aibox rollback` or `aibox table compact`; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
-		}
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
 	return lock, nil
 }
@@ -63,15 +61,11 @@ func WaitUnlocked(ctx context.Context, dir string, deadline time.Time) error {
 // exclusively, and only for a moment.
 func lockReading(gen string) *os.File {
 	path := filepath.Join(gen, lockName)
-	lock, err := os.Open(path)
+	lock, err := filelock.Open(path, os.O_RDONLY, 0, filelock.Shared)
 	if errors.Is(err, fs.ErrNotExist) { // made by an earlier version
-		lock, err = os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644)
+		lock, err = filelock.Open(path, os.O_CREATE|os.O_RDONLY, 0o644, filelock.Shared)
 	}
 	if err != nil {
-		return nil
-	}
-	if unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
-		lock.Close()
 		return nil
 	}
 	return lock
@@ -84,22 +78,15 @@ var errRead = errors.New("another process reads the model; the next run on this 
 // it, the error is errRead. The result is nil where files cannot be locked.
 func lockRemoving(gen string) (*os.File, error) {
 	path := filepath.Join(gen, lockName)
-	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := filelock.Open(path, os.O_CREATE|os.O_RDWR, 0o644, filelock.Exclusive)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // who only asks whether it may be deleted
-		lock, err = os.Open(path)
+		lock, err = filelock.Open(path, os.O_RDONLY, 0, filelock.Exclusive)
+	}
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, errRead
 	}
 	if err != nil {
 		return nil, nil // the attempt to delete it will report what is wrong
 	}
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case err == nil:
-		return lock, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
-		err = errRead
-	default:
-		err = nil
-	}
-	lock.Close()
-	return nil, err
+	return lock, nil
 }

@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"aibox/internal/atomicfile"
 	"aibox/internal/directfile"
 	"aibox/internal/diskfault"
 	"aibox/internal/panics"
@@ -346,14 +345,4 @@ func (r *limitedReader) Read(p []byte) (int, error) {
 		return n, e
 	}
 	return n, err
-}
-
-// SyncDirs makes the names of fetched files durable.
-func SyncDirs(dirs []string) error {
-	for _, dir := range dirs {
-		if err := atomicfile.SyncDir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"golang.org/x/sys/unix"
+
+	"aibox/internal/filelock"
 )
 
 // ErrInUse says that the catalog is open already, in another process or in this one.
@@ -41,27 +42,21 @@ func LockAlone(dir string) (io.Closer, error) { return lockFile(filepath.Join(di
 
 // lockFile locks a file, shared or exclusively, until the result is closed.
 func lockFile(name string, shared bool) (io.Closer, error) {
-	flags, how := os.O_RDWR|os.O_CREATE, unix.LOCK_EX
+	flags, kind := os.O_RDWR|os.O_CREATE, filelock.Exclusive
 	if shared {
-		flags, how = os.O_RDONLY, unix.LOCK_SH
+		flags, kind = os.O_RDONLY, filelock.Shared
 	}
-	f, err := os.OpenFile(name, flags, 0o666)
-	if shared && errors.Is(err, fs.ErrNotExist) {
-		return io.NopCloser(nil), nil // nobody has written here since the file was lost
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	f, err := filelock.Open(name, flags, 0o666, kind)
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.Is(err, unix.EWOULDBLOCK) && shared:
-		err = fmt.Errorf("%w, by a process that writes it: wait until that ends", ErrInUse)
-	case errors.Is(err, unix.EWOULDBLOCK):
-		err = fmt.Errorf("%w: wait until the process that has it open ends", ErrInUse)
+	case shared && errors.Is(err, fs.ErrNotExist):
+		return io.NopCloser(nil), nil // nobody has written here since the file was lost
+	case errors.Is(err, filelock.ErrHeld) && shared:
+		return nil, fmt.Errorf("%w, by a process that writes it: wait until that ends", ErrInUse)
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, fmt.Errorf("%w: wait until the process that has it open ends", ErrInUse)
 	default:
-		err = fmt.Errorf("lock %s: %w", name, err)
+		return nil, err
 	}
-	return nil, errors.Join(err, f.Close())
 }

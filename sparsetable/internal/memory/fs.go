@@ -7,8 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"aibox/internal/filelock"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/contract"
 )
@@ -97,18 +96,14 @@ func (OSFS) MkdirAll(dir string) error { return blockio.MakeDir(dir) }
 // It returns ErrInUse where another table has the lock, in another process or in
 // this one.
 func (OSFS) Lock(dir string) (io.Closer, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o666)
+	f, err := filelock.Open(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o666, filelock.Exclusive)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, fmt.Errorf("%w: another process writes the table in %s: wait until it ends", contract.ErrInUse, dir)
+	}
 	if err != nil {
 		return nil, err
 	}
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case err == nil:
-		return f, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return nil, errors.Join(fmt.Errorf("%w: another process writes the table in %s: wait until it ends", contract.ErrInUse, dir), f.Close())
-	default:
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
-	}
+	return f, nil
 }
 
 // lockName is the file that is locked while a table in memory is open for writing.

@@ -50,15 +50,11 @@ func (a *Arena) Release() error {
 	return errors.Join(errs...)
 }
 
-// Float32s, Uint16s, Uint32s and Uint64s return b, which must be aligned, as a slice of
+// Float32s, Uint32s and Uint64s return b, which must be aligned, as a slice of
 // words in the same memory.
 
 func Float32s(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
-}
-
-func Uint16s(b []byte) []uint16 {
-	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }
 
 func Uint32s(b []byte) []uint32 {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"aibox/internal/errkind"
-	"aibox/sparsetable/internal/blockio"
 )
 
 // A table on SSD can be opened while its bucket files arrive from another machine, if
@@ -17,9 +16,6 @@ import (
 // so as long as they lack anything there is a file called ArrivingName in each of the
 // directories, in which the source keeps what it needs to know. A table with that file is
 // opened with a source or not at all: for reading, one that writes nothing will do.
-
-// Source has what bucket files lack.
-type Source = blockio.Source
 
 // ArrivingName is the name of the file that says that bucket files lack bytes.
 const ArrivingName = "ARRIVING.json"

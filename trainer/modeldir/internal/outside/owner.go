@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/internal/disk"
+	"aibox/internal/filelock"
 	"aibox/sparsetable"
 )
 
@@ -84,15 +83,13 @@ func lockOther(dirs []string) (lock *os.File, err error) {
 		if slices.ContainsFunc(dirs, func(d string) bool { return disk.RealDir(d) == disk.RealDir(dir) }) {
 			continue
 		}
-		f, err := os.Open(filepath.Join(dir, "catalog", "LOCK"))
-		if err != nil {
-			continue // the directory has no catalog, or does not exist any more
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			f.Close()
+		f, err := filelock.Open(filepath.Join(dir, "catalog", "LOCK"), os.O_RDONLY, 0, filelock.Exclusive)
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fmt.Errorf("%s: %w", dir, sparsetable.ErrInUse)
 		}
-		return f, nil
+		if err == nil {
+			return f, nil
+		} // the directory has no catalog, or does not exist any more
 	}
 	return nil, nil
 }

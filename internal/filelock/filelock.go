@@ -1,0 +1,80 @@
+// Package filelock locks files and directories, so that processes keep out of one
+// another's way.
+//
+// A lock is one of flock(2). It belongs to the open file, so it also excludes others in
+// this process, and it ends when that file is closed: the kernel closes the files of a
+// process that ends, however it ends. An exclusive lock excludes all others, and shared
+// ones only exclude exclusive ones. Locks bind only those who ask for them; who may open a
+// file for reading may lock it, though NFS wants it open for writing for an exclusive lock.
+//
+// A file that was deleted while it was locked can still be locked by those who had opened
+// it, which would exclude nobody who comes later. So the file that Open and Wait return was
+// at its path when it was locked: where it was deleted meanwhile, they open the path again.
+package filelock
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrHeld says that another open file has a lock that excludes the one that was asked for.
+var ErrHeld = errors.New("the file is locked by another process")
+
+// Kind is what a lock excludes.
+type Kind int
+
+// The kinds of locks.
+const (
+	Exclusive Kind = unix.LOCK_EX
+	Shared    Kind = unix.LOCK_SH
+)
+
+// Open opens a file as os.OpenFile does and locks it until it is closed. It does not wait:
+// the error is ErrHeld where the lock cannot be had now.
+func Open(path string, flags int, perm fs.FileMode, kind Kind) (*os.File, error) {
+	return open(path, flags, perm, int(kind)|unix.LOCK_NB)
+}
+
+// Wait opens a file as os.OpenFile does, and waits until it has its exclusive lock.
+func Wait(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	return open(path, flags, perm, unix.LOCK_EX)
+}
+
+func open(path string, flags int, perm fs.FileMode, how int) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, flags, perm)
+		if err != nil {
+			return nil, err
+		}
+		deleted, err := lock(f, how)
+		if err == nil && !deleted {
+			return f, nil
+		}
+		_ = f.Close() // nothing was written
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// lock locks a file, and reports whether the file was deleted before it was locked.
+func lock(f *os.File, how int) (deleted bool, err error) {
+	err = unix.EINTR
+	for err == unix.EINTR {
+		err = unix.Flock(int(f.Fd()), how)
+	}
+	if err == unix.EWOULDBLOCK {
+		return false, ErrHeld
+	}
+	var st unix.Stat_t
+	if err == nil {
+		err = unix.Fstat(int(f.Fd()), &st)
+	}
+	if err != nil {
+		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+	return st.Nlink == 0, nil
+}
