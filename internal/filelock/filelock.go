@@ -50,7 +50,7 @@ func open(path string, flags int, perm fs.FileMode, how int) (*os.File, error) {
 			return nil, err
 		}
 		deleted, err := lock(f, how)
-		if err == nil && !deleted {
+		if err == nil && (!deleted || isAt(path, f)) {
 			return f, nil
 		}
 		_ = f.Close() // nothing was written
@@ -60,7 +60,17 @@ func open(path string, flags int, perm fs.FileMode, how int) (*os.File, error) {
 	}
 }
 
-// lock locks a file, and reports whether the file was deleted before it was locked.
+// isAt reports whether a file is the one at a path. Some file systems in user space say of every file that it has no name.
+func isAt(path string, f *os.File) bool {
+	have, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Stat(path)
+	return err == nil && os.SameFile(have, at)
+}
+
+// lock locks a file, and reports whether the file has no name any more.
 func lock(f *os.File, how int) (deleted bool, err error) {
 	err = unix.EINTR
 	for err == unix.EINTR {
