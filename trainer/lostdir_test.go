@@ -261,6 +261,24 @@ func TestDiskFailsBeforeTable(t *testing.T) {
 	}
 }
 
+// TestFailedDiskWithoutDirectory: a disk that has failed is left out as well where the entry on it does not exist yet, as one with a date in it.
+func TestFailedDiskWithoutDirectory(t *testing.T) {
+	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
+		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
+		broken := j.SparseTable.Dirs[i]
+		if err := os.MkdirAll(broken, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		j.SparseTable.Dirs[i] = filepath.Join(broken, "2026-11-21", "table")
+		if err := fails(t, broken, fault, fault); err != nil {
+			t.Fatal(err)
+		}
+		if s := train(t, j); len(s.LeftOut) != 1 || s.LeftOut[0].Dir != j.SparseTable.Dirs[i] || len(s.Recoveries) > 0 {
+			t.Errorf("left out %+v, recoveries %+v", s.LeftOut, s.Recoveries)
+		}
+	}
+}
+
 // TestLostDirectoryCannotBeMade: where an entry of sparse_table.dirs cannot be used any more,
 // the job ends with an error that says so and goes on when the entry is left out.
 func TestLostDirectoryCannotBeMade(t *testing.T) {

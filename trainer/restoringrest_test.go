@@ -369,6 +369,45 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
+// TestRestoresWhereReportsCannotBeReplaced: where a report at the top of the model directory cannot be replaced, as where somebody else has made it, a model is
+// restored there, and completed after an interruption by a restore and by what needs all of its files, with a warning.
+func TestRestoresWhereReportsCannotBeReplaced(t *testing.T) {
+	_, uri := madeElsewhere(t, 1)
+	for _, complete := range []func(transfer.RestoreOptions) error{
+		func(o transfer.RestoreOptions) error {
+			_, err := transfer.Restore(t.Context(), o)
+			return err
+		},
+		func(o transfer.RestoreOptions) error {
+			_, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: o.To, Remote: t.TempDir() + "/other", Options: o.Options})
+			return err
+		},
+	} {
+		o := restoringTo(t, uri)
+		if err := os.MkdirAll(filepath.Join(o.To, report.SummaryName), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		said := func() {
+			t.Helper()
+			if !strings.Contains(log.String(), "the reports in "+o.To+" are not all those of this model") {
+				t.Errorf("there is no warning:\n%s", &log)
+			}
+			log.Reset()
+		}
+		interrupted(t, o)
+		said()
+		if err := complete(o); err != nil {
+			t.Fatal(err)
+		}
+		said()
+		if in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet); err != nil || len(in.Faults) > 0 || records(t, append(o.Dirs, o.To)...) > 0 {
+			t.Errorf("%+v, %v", in, err)
+		}
+	}
+}
+
 // TestArrivingModelLosesDirectory: a model whose restoring was interrupted then loses a directory of its
 // table, or files in one. The same command restores it once more, and it is whole; without the remote
 // directory that fails, and nothing changes. Publishing the model says what is wrong.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 	"aibox/internal/errkind"
 	"aibox/trainer/generations"
 	"aibox/trainer/inference"
@@ -188,6 +190,45 @@ func TestLeftStartIsRemoved(t *testing.T) {
 	m.night("2026-11-24")
 	if !disk.Exists(start) {
 		t.Error("a directory that is no model was deleted")
+	}
+}
+
+// TestLeftStartOnFailedDisk: the model that was restored for a run which was killed, or the beginning of one, keeps no night from starting from that model,
+// though a disk has failed since on which files of its table are. They are deleted when the disk answers again.
+func TestLeftStartOnFailedDisk(t *testing.T) {
+	uri := "file://" + t.TempDir()
+	set := onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.remote_keep_generations=9", "output.keep_generations=1")
+	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
+		for _, begun := range []bool{false, true} {
+			m := lostAndRestored(t, uri, set...)
+			start, dirs := m.at+"/model/start", []string{m.at + "/a", m.at + "/b"}
+			var to *modeldir.Restoring
+			var err error
+			if begun {
+				to, err = modeldir.Restore(start, 2, "id", dirs)
+				err = errors.Join(err, to.Close())
+			} else {
+				_, err = transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri + "@2", To: start, Dirs: dirs, Options: quiet.transfer()})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fails(t, dirs[i], fault, fault); err != nil {
+				t.Fatal(err)
+			}
+			if s := m.night("2026-11-23"); s.WarmStart != m.at+"/model@2" || len(s.LeftOut) != 1 {
+				t.Errorf("started from %q, left out %+v", s.WarmStart, s.LeftOut)
+			}
+			m.said("the model that was restored to start from could not be deleted")
+			diskfault.Inject(nil)
+			m.night("2026-11-24")
+			if left := entriesOf(t, start) + entriesOf(t, m.at+"/[ab]/start-*"); left != "" {
+				t.Errorf("left of the restored model: %s", left)
+			}
+			if err := os.RemoveAll(strings.TrimPrefix(uri, "file://")); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -27,11 +27,11 @@ func entryFailed(dir string) error {
 	if err := disk.CheckMounted(dir); err != nil {
 		return err
 	}
-	_, err := os.Stat(dir)
-	if err == nil {
-		err = probe(dir)
+	there := dir
+	for disk.Gone(there) { // it is to be made there, as where its path has a date in it
+		there = filepath.Dir(there)
 	}
-	for _, at := range pathErrors(err) { // what was to be cleaned up may have failed, too
+	for _, at := range pathErrors(probe(there)) { // what was to be cleaned up may have failed, too
 		if diskFailed(at) {
 			return at
 		}

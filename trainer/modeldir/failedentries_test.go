@@ -16,7 +16,8 @@ import (
 // somebody has to mend something else.
 func TestFailedEntries(t *testing.T) {
 	dir := t.TempDir()
-	entries := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "missing")}
+	broken := filepath.Join(dir, "broken")
+	entries := []string{filepath.Join(broken, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "missing"), filepath.Join(broken, "new", "2026-11-21")}
 	for _, d := range entries[:2] {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -25,7 +26,7 @@ func TestFailedEntries(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	for _, c := range []struct {
 		name   string
-		err    error // of what is done in the first entry
+		err    error // of what is done on the disk of the first and the last entry
 		failed bool
 	}{
 		{"nothing fails", nil, false},
@@ -36,13 +37,13 @@ func TestFailedEntries(t *testing.T) {
 		{"read-only", unix.EROFS, true},
 	} {
 		diskfault.Inject(func(_, path string) error {
-			if strings.HasPrefix(path, entries[0]) {
+			if strings.HasPrefix(path, broken) {
 				return c.err
 			}
 			return nil
 		})
 		failed := FailedEntries(entries)
-		if (len(failed) > 0) != c.failed || len(failed) > 1 || c.failed && failed[0].Dir != entries[0] {
+		if (len(failed) > 0) != c.failed || c.failed && (len(failed) != 2 || failed[0].Dir != entries[0] || failed[1].Dir != entries[3]) {
 			t.Errorf("%s: %+v", c.name, failed)
 		}
 		if c.failed && strings.Contains(failed[0].Reason, entries[0]) {
@@ -61,7 +62,7 @@ func TestFailedEntries(t *testing.T) {
 	if left, err := os.ReadDir(entries[1]); err != nil || len(left) > 0 {
 		t.Errorf("the probe left %v, %v", left, err)
 	}
-	if _, err := os.Stat(entries[2]); err == nil {
+	if !disk.Gone(entries[2]) || !disk.Gone(filepath.Dir(entries[3])) {
 		t.Error("an entry that is missing was made")
 	}
 }

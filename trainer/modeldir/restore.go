@@ -87,7 +87,7 @@ func ContinueArriving(dir, gen string) (*Restoring, error) {
 	r.w.gen = gen
 	if r.dirs, err = outside.Dirs(r.w.genDir()); err == nil {
 		if m, e := readManifest(dir); e == nil && m.Generation == gen {
-			err = finishPublishing(dir, m) // the process that published it may have died before it did this
+			err = r.w.finishPublishing(m) // the process that published it may have died before it did this
 		}
 		r.removeUnneeded()
 	}
@@ -341,7 +341,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 	if err := publish(r.w.dir, &m); err != nil {
 		return err
 	}
-	if err := finishPublishing(r.w.dir, &m); err != nil {
+	if err := r.w.finishPublishing(&m); err != nil {
 		return err
 	}
 	r.removeUnneeded()
@@ -373,6 +373,9 @@ func (r *Restoring) sync() error {
 	}
 	return disk.SyncDir(r.w.dir)
 }
+
+// Leftovers says which reports at the top of the directory could not be replaced, and why.
+func (r *Restoring) Leftovers() []error { return r.w.Leftovers() }
 
 // Number is the number of the generation.
 func (r *Restoring) Number() int { return r.w.Number() }

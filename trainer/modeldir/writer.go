@@ -145,11 +145,8 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := forgetResume(w.genDir()); err != nil { // the next run tries again
 		w.leftovers = append(w.leftovers, err)
 	}
-	if err := m.writeOwn(w.dir); err != nil {
+	if err := w.finishPublishing(m); err != nil {
 		return fmt.Errorf("the model is committed, but cannot be kept beside a later one: %w", err)
-	}
-	if err := publishReports(w.dir, w.gen); err != nil { // the model counts, and has them in its generation
-		w.leftovers = append(w.leftovers, fmt.Errorf("the reports in %s are not all those of this model: %w", w.dir, err))
 	}
 	all, err := Generations(w.dir)
 	if err != nil {
@@ -158,6 +155,15 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	}
 	w.leftovers = append(w.leftovers, removeGenerations(w.dir, retained(all, w.Keep))...)
 	return nil
+}
+
+// finishPublishing does what follows once m is the model. That reports at the top cannot be replaced is no error, see Leftovers: the
+// model counts, and has them in its generation.
+func (w *Writer) finishPublishing(m *Manifest) error {
+	if err := publishReports(w.dir, m.Generation); err != nil {
+		w.leftovers = append(w.leftovers, fmt.Errorf("the reports in %s are not all those of this model: %w", w.dir, err))
+	}
+	return m.writeOwn(w.dir)
 }
 
 // Committed reports whether the generation has become the model, even if not all of its

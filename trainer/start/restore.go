@@ -65,11 +65,12 @@ func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, 
 func (m *Model) restoreStart(ctx context.Context, identity string, survivors map[string]string) (*modeldir.Model, error) {
 	scratch := m.dir()
 	if _, err := modeldir.Generations(scratch); !errors.Is(err, modeldir.ErrNoModel) { // of a process that was killed
-		if err := modeldir.Remove(scratch); err != nil {
+		if err := modeldir.Remove(scratch); err != nil && !modeldir.DiskLost(err) {
 			return nil, err
 		}
 	}
 	o := m.restoringTo(scratch)
+	o.Beside = true // what is on a disk that has failed cannot be deleted
 	o.Accept, o.Survivors = func(x *modeldir.Manifest) bool { return x.Identity() == identity }, survivors
 	out, err := m.restore(ctx, o)
 	if err != nil {
@@ -96,7 +97,7 @@ func (m *Model) Remove() {
 // RemoveLeft deletes the model that was restored for a run, also for one that was killed then.
 func (m *Model) RemoveLeft() {
 	dir := m.dir()
-	if _, err := modeldir.Generations(dir); errors.Is(err, modeldir.ErrNoModel) {
+	if len(modeldir.AllTableDirs(dir)) == 0 { // it is no model directory
 		return
 	}
 	if err := modeldir.Remove(dir); err != nil {

@@ -90,6 +90,7 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	warnOfLeftovers(r, o.Logger)
 	m := said.Manifest
 	uri, number := remote.SplitURI(o.From)
 	at := fmt.Sprintf("%s@%d", strings.TrimRight(uri, "/"), m.Number)
@@ -172,6 +173,7 @@ func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, b
 		if err != nil {
 			return err
 		}
+		warnOfLeftovers(r, log)
 		a, err := Announced(m, t.Records)
 		if a != nil {
 			if lost := lostOf(ctx, m.Dir, m.Number(), log); lost != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -224,6 +225,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	if err != nil {
 		return nil, discardDamaged(r, err)
 	}
+	warnOfLeftovers(r, o.Logger)
 	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: model.OfNight(), UsableSeconds: time.Since(began).Seconds(), Fetched: brought.Fetched}
 	out.Bytes = m.Bytes()
 	rest := brought.Later
@@ -241,6 +243,13 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 
 func (o *RestoreOptions) logRestored(out *Restored, rest int64) {
 	o.Logger.Info("the model is restored", "still_fetched", humanize.Bytes(rest), "model", o.To, "generation", out.Generation, "bytes", humanize.Bytes(out.Bytes), "fetched", humanize.Bytes(out.Moved), "seconds_until_usable", out.UsableSeconds, "seconds", out.Seconds)
+}
+
+// warnOfLeftovers says which reports could not be replaced when a model was published.
+func warnOfLeftovers(r *modeldir.Restoring, log *slog.Logger) {
+	for _, err := range r.Leftovers() {
+		log.Warn("reports of an earlier model could not be replaced; the next run tries again", "error", err)
+	}
 }
 
 // discardDamaged takes back what was restored, if it failed because what the remote directory has
