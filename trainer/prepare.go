@@ -36,7 +36,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.opts.platform == nil && r.Precision == engine.BF16 && !kernel.HasBF16() {
 		r.log.Info("bf16 is somewhat slower than float32 here, since the processor has no faster instruction for it; the model is the same as elsewhere", "kernels", kernel.Level())
 	}
-	warnOfAddressSpace(r.log)
+	warnOfLimits(r.log)
 	r.log.Info("job", "name", r.job.Name, "date", r.job.Date.Format(time.DateOnly), "timezone", r.job.Timezone)
 	r.data = dataset.New(r.job, r.opts.Status, r.log)
 	r.models.Options = start.Options{

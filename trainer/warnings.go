@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/humanize"
 	"aibox/internal/process"
 )
@@ -33,11 +35,27 @@ func warnings(r *run) []string {
 	return out
 }
 
-// warnOfAddressSpace says what a limit of the address space does to a job: Go's runtime
-// then ends the program, in its own way.
-func warnOfAddressSpace(log *slog.Logger) {
+// fewThreads and fewFiles are limits below which a job may fail for want of them: with a table on SSD in two directories and snapshots elsewhere,
+// a small one had 27 threads on two cores, and 50 files; large tables have more files.
+const (
+	fewThreads = 64
+	fewFiles   = 256
+)
+
+// warnOfLimits says what limits of the process that may not suffice do to a job: those of addresses and threads make Go's runtime
+// end the program, in its own way.
+func warnOfLimits(log *slog.Logger) {
 	if limit := process.AddressSpaceLimit(); limit > 0 {
 		log.Warn("the address space is limited (ulimit -v): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary; a program needs more addresses than memory, so it is better to limit its memory, by a control group",
 			"limit_bytes", limit)
+	}
+	if free := process.FreeThreads(); free >= 0 && free < fewThreads {
+		log.Warn("the number of threads is limited (TasksMax= in a systemd unit, --pids-limit of a container, ulimit -u): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary",
+			"free_threads", free)
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < fewFiles {
+		log.Warn("the number of open files is limited (ulimit -Hn, LimitNOFILE= in a systemd unit, --ulimit nofile= of a container): if it does not suffice, snapshots fail, or the job does; each file of a table on SSD takes one",
+			"limit", files.Cur)
 	}
 }

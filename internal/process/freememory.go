@@ -3,10 +3,8 @@ package process
 import (
 	"bytes"
 	"os"
-	"path"
 	"path/filepath"
 	"strconv"
-	"strings"
 )
 
 // FreeMemory is how much more memory the process can have, by what Linux says about the
@@ -40,59 +38,21 @@ func freeMemory(root string, slowed bool) int64 {
 	if free >= 0 {
 		free <<= 10 // the file says kB, by which Linux means KiB
 	}
-	for _, g := range memoryGroups(root) {
-		limit := number(filepath.Join(g.dir, g.limit), "")
+	for _, g := range controlGroups(root, "memory") {
+		limit, used := number(filepath.Join(g.dir, "memory.max"), ""), number(filepath.Join(g.dir, "memory.stat"), "anon") // what is in use and cannot be dropped
+		if g.first {
+			limit, used = number(filepath.Join(g.dir, "memory.limit_in_bytes"), ""), number(filepath.Join(g.dir, "memory.stat"), "total_rss")
+		}
 		if slowed {
 			if high := number(filepath.Join(g.dir, "memory.high"), ""); high >= 0 && (limit < 0 || high < limit) {
 				limit = high
 			}
 		}
-		used := number(filepath.Join(g.dir, "memory.stat"), g.used)
 		if limit >= 0 && used >= 0 && (free < 0 || limit-used < free) {
 			free = max(0, limit-used)
 		}
 	}
 	return free
-}
-
-// group is a control group that may limit memory.
-type group struct {
-	dir         string
-	limit, used string // the file of the limit, and the number of memory.stat that says what is in use and cannot be dropped
-}
-
-// memoryGroups are the control groups whose limits the process is under: its own, and all
-// above it. In a container the path that Linux names may be one that only the machine around it
-// has; then the group at the root of the mounted file system is that of the container.
-func memoryGroups(root string) []group {
-	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
-	if err != nil {
-		text = []byte("0::/\n")
-	}
-	var groups []group
-	for line := range strings.Lines(string(text)) {
-		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3) // number:controllers:path
-		if len(parts) < 3 {
-			continue
-		}
-		g := group{limit: "memory.max", used: "anon"}
-		mounted := "sys/fs/cgroup"
-		switch {
-		case parts[1] == "memory": // version 1 of control groups
-			g = group{limit: "memory.limit_in_bytes", used: "total_rss"}
-			mounted = "sys/fs/cgroup/memory"
-		case parts[1] != "":
-			continue
-		}
-		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
-			g.dir = filepath.Join(root, mounted, at)
-			groups = append(groups, g)
-			if at == "/" {
-				break
-			}
-		}
-	}
-	return groups
 }
 
 // number is the number after a name at the beginning of a line of a file, or, without a

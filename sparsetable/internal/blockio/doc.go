@@ -48,8 +48,8 @@
 // Everything is safe for concurrent use, except that one Completions has one
 // goroutine at a time in Wait. Submit never waits for the device: reads beyond
 // the queue depth wait in a list. A device with io_uring owns one goroutine on
-// a thread of its own, one with pread as many goroutines as its queue is deep;
-// Close ends them after the last read.
+// a thread of its own, one with pread as many goroutines as its queue is deep, fewer where
+// the process may not have so many threads; Close ends them after the last read.
 //
 // # Faults
 //

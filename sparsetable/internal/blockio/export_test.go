@@ -2,12 +2,19 @@ package blockio
 
 import "golang.org/x/sys/unix"
 
-// RefuseRings makes the kernel refuse io_uring, as seccomp profiles of containers
+// RefuseRings makes the kernel refuse io_uring with an error, as seccomp profiles of containers
 // do, until the result is called.
-func RefuseRings() (restore func()) {
+func RefuseRings(err error) (restore func()) {
 	before := makeRing
-	makeRing = func(int) (*ring, error) { return nil, unix.EPERM }
+	makeRing = func(int) (*ring, error) { return nil, err }
 	return func() { makeRing = before }
+}
+
+// LimitThreads lets the process have so many threads more, -1 for any number, until the result is called.
+func LimitThreads(free int) (restore func()) {
+	before := freeThreads
+	freeThreads = func() int { return free }
+	return func() { freeThreads = before }
 }
 
 // RefuseDirect makes file systems refuse O_DIRECT, as tmpfs did until Linux 6.6,

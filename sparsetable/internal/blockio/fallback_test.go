@@ -3,7 +3,10 @@ package blockio_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,7 +40,7 @@ func writeAndRead(t *testing.T, d blockio.Device) {
 // TestWithoutURing: where the kernel refuses io_uring, threads read, and one
 // warning says so; who asked for io_uring gets an error.
 func TestWithoutURing(t *testing.T) {
-	defer blockio.RefuseRings()()
+	defer blockio.RefuseRings(unix.EPERM)()
 	var log bytes.Buffer
 	o := blockio.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), QueueDepth: 8}
 	d, err := blockio.Open(t.Context(), t.TempDir(), o)
@@ -63,6 +66,65 @@ func TestWithoutURing(t *testing.T) {
 		t.Errorf("threads were asked for, and there is a warning: %s", log.String())
 	}
 	must(t, d.Close())
+}
+
+// TestRingRefused: the warning says what helps against the reason for which the kernel refuses io_uring.
+func TestRingRefused(t *testing.T) {
+	for reason, want := range map[error]string{unix.EPERM: "seccomp", unix.ENOSYS: "seccomp", unix.ENOMEM: "LimitMEMLOCK", unix.EMFILE: "LimitNOFILE"} {
+		restore := blockio.RefuseRings(fmt.Errorf("io_uring_setup: %w", reason))
+		var log bytes.Buffer
+		d, err := blockio.Open(t.Context(), t.TempDir(), blockio.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), QueueDepth: 8})
+		restore()
+		must(t, err)
+		must(t, d.Close())
+		for _, advice := range []string{"seccomp", "LimitMEMLOCK", "LimitNOFILE"} {
+			if strings.Contains(log.String(), advice) != (advice == want) {
+				t.Errorf("%v: want advice about %s: %s", reason, want, log.String())
+			}
+		}
+	}
+}
+
+// TestFewThreads: where the process may have few threads, those that read leave some to the rest of the program, however many
+// devices there are; a device that is closed gives its own back.
+func TestFewThreads(t *testing.T) {
+	defer blockio.RefuseRings(unix.EPERM)()
+	open := func() (d blockio.Device, threads int) {
+		t.Helper()
+		var log bytes.Buffer
+		d, err := blockio.Open(t.Context(), t.TempDir(), blockio.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		must(t, err)
+		_, after, _ := strings.Cut(log.String(), " threads=")
+		threads, err = strconv.Atoi(strings.TrimSpace(after))
+		must(t, err)
+		return d, threads
+	}
+	for free, want := range map[int]int{-1: 128, 0: 1, 1_000_000: 128} {
+		restore := blockio.LimitThreads(free)
+		d, threads := open()
+		restore()
+		if threads != want {
+			t.Errorf("%d threads where %d are free, want %d", threads, free, want)
+		}
+		must(t, d.Close())
+	}
+	const free = 200
+	defer blockio.LimitThreads(free)()
+	for range 2 {
+		var devices []blockio.Device
+		sum, first := 0, 0
+		for range 6 {
+			d, threads := open()
+			devices, sum, first = append(devices, d), sum+threads, max(first, threads)
+			writeAndRead(t, d)
+		}
+		if rest := 16 + 2*runtime.GOMAXPROCS(0); sum > free-rest || first < (free-rest)/4-1 {
+			t.Errorf("the first device takes %d threads and six take %d of %d", first, sum, free)
+		}
+		for _, d := range devices {
+			must(t, d.Close())
+		}
+	}
 }
 
 // TestWithoutDirect: where the file system refuses O_DIRECT, files are buffered,

@@ -2,8 +2,11 @@ package blockio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+
+	"golang.org/x/sys/unix"
 
 	"aibox/internal/cores"
 )
@@ -118,12 +121,21 @@ func openEngine(d *osDevice, opts Options) (engine, error) {
 		if opts.Engine == engineURing {
 			return nil, fmt.Errorf("blockio: %s: %w", d.dir, err)
 		}
-		opts.Logger.Warn("io_uring is not available here, so reads go through blocking calls in many threads, which is slower: allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled",
-			"dir", d.dir, "cause", err)
+		pread := newPreadEngine(d, opts.QueueDepth)
+		opts.Logger.Warn("io_uring is not available here, so reads go through blocking calls in many threads, which is slower: "+allowRing(err), "dir", d.dir, "cause", err, "threads", pread.threads)
+		return pread, nil
 	}
-	return newPreadEngine(d, min(opts.QueueDepth, maxPreadThreads)), nil
+	return newPreadEngine(d, opts.QueueDepth), nil
 }
 
-// maxPreadThreads bounds the threads of the pread engine: 128 threads reach the best rate
-// that was measured on an NVMe device, and more only cost memory.
-const maxPreadThreads = 128
+// allowRing is what lets a process have a ring that it was refused for a reason.
+func allowRing(reason error) string {
+	switch {
+	case errors.Is(reason, unix.ENOMEM):
+		// Kernels before 5.12 count rings as locked memory, and so do later ones where the process may lock none. Root is not limited.
+		return "let the process lock more memory (ulimit -l, LimitMEMLOCK= in a systemd unit, --ulimit memlock= of a container)"
+	case errors.Is(reason, unix.EMFILE):
+		return "let the process have more files open (ulimit -Hn, LimitNOFILE= in a systemd unit, --ulimit nofile= of a container)"
+	}
+	return "allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled"
+}

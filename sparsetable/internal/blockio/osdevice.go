@@ -90,7 +90,7 @@ func (d *osDevice) SyncDir() error {
 	}
 	f, err := os.Open(d.dir)
 	if err != nil {
-		return err
+		return withLimit(err)
 	}
 	return errors.Join(f.Sync(), f.Close())
 }

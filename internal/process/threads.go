@@ -1,0 +1,44 @@
+package process
+
+import (
+	"math"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// FreeThreads is how many more threads the process can have, by its control groups (pids.max) and by the limit
+// of its user (`ulimit -u`), under which the user's other processes are, too; -1: unknown. Where a thread is needed
+// and cannot be had, Go's runtime ends the program.
+func FreeThreads() int {
+	free, ofUser := threadsInGroups("/"), threadsOfUser(unix.Getuid())
+	if free < 0 || ofUser >= 0 && ofUser < free {
+		return ofUser
+	}
+	return free
+}
+
+// threadsOfUser is FreeThreads by the limit of the user, which root has not.
+func threadsOfUser(user int) int {
+	var limit unix.Rlimit
+	if user == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &limit) != nil || limit.Cur > math.MaxInt32 {
+		return -1
+	}
+	has, err := Fields("status")
+	if err != nil {
+		return -1
+	}
+	return max(0, int(limit.Cur)-int(has["Threads"]))
+}
+
+// threadsInGroups is FreeThreads by the control groups under root.
+func threadsInGroups(root string) int {
+	free := -1
+	for _, g := range controlGroups(root, "pids") {
+		limit, used := number(filepath.Join(g.dir, "pids.max"), ""), number(filepath.Join(g.dir, "pids.current"), "")
+		if limit >= 0 && used >= 0 && (free < 0 || int(limit-used) < free) {
+			free = int(max(0, limit-used))
+		}
+	}
+	return free
+}
