@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"aibox/gpu"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/sparsetable"
 	"aibox/trainer"
@@ -48,6 +49,9 @@ func explain(kind errkind.Kind, err error) string {
 	}
 	if errors.Is(err, sparsetable.ErrFiles) {
 		return fmt.Sprintf("%v\nCheck that each of its directories exists and its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir.", err)
+	}
+	if left := disk.InodesLeft(err); left != "" {
+		return fmt.Sprintf("%v\nIt is probably files, not bytes, that there is no room for: %s (df -i). Delete files there.", err, left)
 	}
 	if errors.Is(err, gpu.ECC) {
 		return fmt.Sprintf("%v\nIf that happens again, the memory of the device is failing (`nvidia-smi -q -d ECC` counts its errors): let engine.devices name another one.", err)

@@ -1,0 +1,31 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// InodesLeft describes the file system that had no space for a write which failed with err, if it is probably room for files that it lacks,
+// and not for bytes; "": it is not so. By then what the write was for may have been deleted, so that some inodes are free.
+func InodesLeft(err error) string {
+	var at *fs.PathError
+	if !errors.Is(err, unix.ENOSPC) || !errors.As(err, &at) {
+		return ""
+	}
+	dir := filepath.Dir(at.Path)
+	for Gone(dir) {
+		dir = filepath.Dir(dir)
+	}
+	var st unix.Statfs_t
+	// Some file systems have no table of inodes, so that Files is 0.
+	if unix.Statfs(dir, &st) != nil || st.Files == 0 || share(st.Ffree, st.Files) >= share(st.Bavail, st.Blocks) {
+		return ""
+	}
+	return fmt.Sprintf("the file system of %s has %d of %d inodes left", dir, st.Ffree, st.Files)
+}
+
+func share(part, of uint64) float64 { return float64(part) / float64(max(of, 1)) }
