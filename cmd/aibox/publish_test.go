@@ -111,6 +111,7 @@ func TestPublishAndRestore(t *testing.T) {
 		{"restore --from far/away@9 --to x", exitIO, "it has no generation 9; it has 2, 3"},
 		{"restore --from nowhere --to x", exitIO, "it does not exist: mount its file system"},
 		{"restore --from far/away --to far/away", exitUsage, "far/away is a remote directory"},
+		{"restore --from model@1 --to x", exitUsage, "model is a model directory, and no remote directory"},
 		{"restore --from far/away --to x --name other", exitIO, `none of the job "other"`},
 		{"restore --from far/away", exitUsage, "--to"},
 		{"restore job.yaml", exitUsage, "--from"},

@@ -73,6 +73,10 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	if remote.IsLocal(o.To) {
 		return nil, errkind.Errorf(errkind.Usage, "%s is a remote directory, to which models are published; restore to another one", o.To)
 	}
+	from, _ := remote.SplitURI(o.From)
+	if _, err := modeldir.Generations(from); err == nil {
+		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, and no remote directory: commands use its model where it is, and `aibox publish` brings it to a remote directory", from)
+	}
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	if out, err := o.goOn(ctx, sources); out != nil || err != nil {
