@@ -51,7 +51,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		return nil, nil, nil, err
 	}
 	if len(reasons) > 0 {
-		r.doesNotContinue(slog.LevelWarn, "an interrupted run cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", strings.Join(reasons, "; "))
+		r.doesNotContinue(slog.LevelWarn, "an earlier run that made no model cannot be continued, since this job differs from it; training starts over, and the snapshot of that run is deleted", "differences", strings.Join(reasons, "; "))
 		return nil, nil, nil, nil
 	}
 	return data, x, id, nil
