@@ -12,26 +12,18 @@ import (
 // byte, and a run of true sets one bit of eight. Writers use that encoding in data pages of
 // version 2, so the values of such pages are decoded here.
 
-// correctBooleans writes the page's values over those that the library has decoded.
-func (s *storedPages) correctBooleans(page parquet.Page, p dataPage) error {
-	values := page.Data()
-	if values.Kind() != encoding.Boolean {
-		return nil
-	}
-	parts, err := s.parts(p)
+// decodeBooleans decodes n booleans: the length of the runs, then the runs.
+func decodeBooleans(text []byte, n int) (values encoding.Values, err error) {
+	runs, _, err := cutLength(text)
 	if err != nil {
-		return err
+		return values, err
 	}
-	runs, _, err := cutLength(parts.values)
-	if err != nil {
-		return err
-	}
-	return decodeRuns(values.Boolean(), runs, int(page.NumValues()-page.NumNulls()))
+	bits := make([]byte, (n+7)/8)
+	return encoding.BooleanValues(bits), decodeRuns(bits, runs, n)
 }
 
-// decodeRuns decodes n booleans, one bit each.
+// decodeRuns decodes n booleans, one bit each, into bits that are 0.
 func decodeRuns(bits, runs []byte, n int) error {
-	clear(bits)
 	for at := 0; at < n; {
 		head, size := binary.Uvarint(runs)
 		if size <= 0 {

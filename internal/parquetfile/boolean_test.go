@@ -108,12 +108,12 @@ func TestUnusedCategories(t *testing.T) {
 }
 
 func TestDamagedRunsOfBooleans(t *testing.T) {
-	bits := make([]byte, 2)
 	for _, runs := range [][]byte{{}, {0x80}, {5, 1}, {9 << 1}, {4 << 1, 1}} {
-		if err := decodeRuns(bits, runs, 9); !errors.Is(err, parquet.ErrCorrupted) {
+		if err := decodeRuns(make([]byte, 2), runs, 9); !errors.Is(err, parquet.ErrCorrupted) {
 			t.Errorf("%v: %v", runs, err)
 		}
 	}
+	bits := make([]byte, 2)
 	if err := decodeRuns(bits, []byte{0, 3 << 1, 1, 1 << 1, 0, 3, 0b10111}, 9); err != nil || bits[0] != 0b01110111 || bits[1] != 1 {
 		t.Errorf("%08b, %v", bits, err)
 	}

@@ -1,7 +1,6 @@
 package parquetfile
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -9,10 +8,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// CheckCodecs refuses columns that the library cannot decode, since its error would be taken
-// for damage. LZ4 is among them: the library takes every fault in such data for a lack of
-// room and doubles its buffer until the memory is used up. columns are those that will be
-// read.
+// CheckCodecs refuses columns that cannot be decoded, since the library's error would be taken
+// for damage. columns are those that will be read.
 func CheckCodecs(file *parquet.File, columns []int) error {
 	for _, g := range file.Metadata().RowGroups {
 		for _, i := range columns {
@@ -20,16 +17,19 @@ func CheckCodecs(file *parquet.File, columns []int) error {
 				continue
 			}
 			switch column := &g.Columns[i].MetaData; column.Codec {
-			case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
-				if slices.Contains(column.Encoding, format.ByteStreamSplit) && column.Type != format.Float && column.Type != format.Double {
-					return fmt.Errorf("the Parquet encoding %v is supported for float and double, not for %v: write the column in another encoding", format.ByteStreamSplit, column.Type)
+			case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw, format.Lz4:
+				if isSplit(column) && (column.Type == format.ByteArray || column.Type == format.Boolean || column.Type == format.Int96) {
+					return fmt.Errorf("the Parquet encoding %v does not exist for %v: write the column in another encoding", format.ByteStreamSplit, column.Type)
 				}
-			case format.Lz4Raw, format.Lz4:
-				return errors.New("LZ4 compression of Parquet is not supported: write it with zstd, snappy or gzip")
 			default:
 				return fmt.Errorf("%v compression of Parquet is not supported: write it with zstd, snappy or gzip", column.Codec)
 			}
 		}
 	}
 	return nil
+}
+
+// isSplit says whether pages of the column may have the bytes of their values in streams.
+func isSplit(column *format.ColumnMetaData) bool {
+	return slices.Contains(column.Encoding, format.ByteStreamSplit)
 }

@@ -9,7 +9,54 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/format"
 )
+
+// decode decodes a page without the library's reader. Its dictionary may be nil.
+func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet.Page, error) {
+	page, text, err := s.undecoded(p)
+	if err != nil {
+		return nil, err
+	}
+	of, n := s.column.Type(), page.count-int(page.NumNulls())
+	var values encoding.Values
+	switch encoded := p.encoding(); {
+	case encoded == format.RLEDictionary || encoded == plainDictionary:
+		if dictionary == nil {
+			return nil, fmt.Errorf("%w: places in a dictionary that is not there", parquet.ErrCorrupted)
+		}
+		var places []int32
+		places, err = decodePlaces(text, n)
+		of, values = dictionary.Type(), encoding.Int32Values(places)
+	case encoded == format.DeltaBinaryPacked && of.Kind() == parquet.Int32:
+		values, err = decodeInt32(text)
+	case encoded == format.RLE && of.Kind() == parquet.Boolean:
+		values, err = decodeBooleans(text, n)
+	case encoded == format.ByteStreamSplit:
+		if text, err = joinStreams(text, of); err == nil {
+			values, err = decodeBy(&parquet.Plain, of, text, n)
+		}
+	default:
+		values, err = decodeBy(parquet.LookupEncoding(encoded), of, text, n)
+	}
+	if err == nil {
+		err = checkCount(values, int64(n)) // the library takes what is in the slice behind its end
+	}
+	if err != nil {
+		return nil, err
+	}
+	page.Page = of.NewPage(s.column.Index(), n, values)
+	return page, nil
+}
+
+// decodeBy has the library decode n values.
+func decodeBy(e encoding.Encoding, of parquet.Type, text []byte, n int) (encoding.Values, error) {
+	if e.CanDecodeInPlace() {
+		return of.Decode(of.NewValues(text, nil), text, e)
+	}
+	room := make([]byte, 0, of.EstimateDecodeSize(n, text, e))
+	return of.Decode(of.NewValues(room, make([]uint32, 0, n+1)), text, e)
+}
 
 // undecoded is a page with its levels, and the text of its values, which are to be decoded here.
 func (s *storedPages) undecoded(p dataPage) (page *decodedPage, text []byte, err error) {
@@ -25,12 +72,6 @@ func (s *storedPages) undecoded(p dataPage) (page *decodedPage, text []byte, err
 		return nil, nil, err
 	}
 	return page, parts.values, nil
-}
-
-// with gives a page its values: 32-bit integers, or places in a dictionary.
-func (p *decodedPage) with(of parquet.Type, values []int32) parquet.Page {
-	p.Page = of.NewPage(p.column.Index(), len(values), encoding.Int32Values(values))
-	return p
 }
 
 // decodeLevels decodes n levels; nil where the column has none.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/delta"
 )
 
@@ -12,19 +13,15 @@ import (
 // refuses the former and makes wrong numbers of the latter. So such pages are decoded here, as if they
 // were of 64 bits; the lower 32 of these are the value, whoever has written the page.
 
-// decodeInt32 decodes a page of differences.
-func (s *storedPages) decodeInt32(p dataPage) (parquet.Page, error) {
-	page, text, err := s.undecoded(p)
-	if err != nil {
-		return nil, err
-	}
+// decodeInt32 decodes differences.
+func decodeInt32(text []byte) (values encoding.Values, err error) {
 	long, err := new(delta.BinaryPackedEncoding).DecodeInt64(nil, text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", parquet.ErrCorrupted, err)
+		return values, fmt.Errorf("%w: %w", parquet.ErrCorrupted, err)
 	}
-	values := make([]int32, len(long))
+	short := make([]int32, len(long))
 	for i, x := range long {
-		values[i] = int32(x)
+		short[i] = int32(x)
 	}
-	return page.with(s.column.Type(), values), nil
+	return encoding.Int32Values(short), nil
 }

@@ -43,22 +43,15 @@ func (m *mendedPages) ReadPage() (parquet.Page, error) {
 // mend returns a page in the place of one that the library has decoded, or has not with that error.
 func (m *mendedPages) mend(page parquet.Page, p dataPage, err error) (parquet.Page, error) {
 	switch encoded := p.encoding(); {
-	case m.kind == format.Int32 && encoded == format.DeltaBinaryPacked:
+	case m.kind == format.Int32 && encoded == format.DeltaBinaryPacked, m.kind == format.Boolean && encoded == format.RLE:
 		parquet.Release(page)
-		return m.stored.decodeInt32(p)
+		return m.stored.decode(p, nil)
 	case err != nil && (encoded == format.RLEDictionary || encoded == plainDictionary):
 		if dictionary := m.dictionary(); dictionary != nil {
-			return m.stored.decodeIndexed(p, dictionary)
-		}
-	case err == nil && m.kind == format.Boolean && encoded == format.RLE:
-		if err = m.stored.correctBooleans(page, p); err != nil {
-			parquet.Release(page)
+			return m.stored.decode(p, dictionary)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
+	return page, err
 }
 
 // decode has the library decode the next page. undecoded says that it has read a page, with a sound

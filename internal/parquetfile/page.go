@@ -23,10 +23,14 @@ func NextPage(pages parquet.Pages) (parquet.Page, error) {
 // CheckPage checks that a page holds as many values as its levels announce. The
 // library does not check that and would read a damaged page forever.
 func CheckPage(page parquet.Page) error {
-	data := page.Data()
-	bytes, offsets := data.Data()
+	return checkCount(page.Data(), page.NumValues()-page.NumNulls())
+}
+
+// checkCount checks that there are at least so many values.
+func checkCount(values encoding.Values, want int64) error {
+	bytes, offsets := values.Data()
 	var have int64
-	switch data.Kind() {
+	switch values.Kind() {
 	case encoding.Undefined: // only nulls
 	case encoding.Boolean:
 		have = 8 * int64(len(bytes))
@@ -37,13 +41,13 @@ func CheckPage(page parquet.Page) error {
 	case encoding.ByteArray:
 		have = int64(len(offsets)) - 1
 	case encoding.FixedLenByteArray:
-		if _, size := data.FixedLenByteArray(); size > 0 {
+		if _, size := values.FixedLenByteArray(); size > 0 {
 			have = int64(len(bytes) / size)
 		}
 	default:
-		return fmt.Errorf("a page holds values of an unknown kind, %v", data.Kind())
+		return fmt.Errorf("a page holds values of an unknown kind, %v", values.Kind())
 	}
-	if want := page.NumValues() - page.NumNulls(); have < want {
+	if have < want {
 		return fmt.Errorf("%w: a page has %d values where %d are announced", parquet.ErrCorrupted, have, want)
 	}
 	return nil

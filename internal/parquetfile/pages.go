@@ -29,16 +29,17 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 	if !ok {
 		return chunks[i].Pages(), nil // an empty row group
 	}
+	column := chunk.Node().(*parquet.Column)
+	stored := &storedPages{r: r, codec: meta.Codec, column: column}
 	checker := &pageChecker{
 		r: r, next: first, end: first + meta.TotalCompressedSize, values: meta.NumValues,
 		largest: max(roomyPage, min(meta.TotalUncompressedSize, maxRatio*meta.TotalCompressedSize)),
 	}
-	column, ok := chunk.Node().(*parquet.Column)
-	if !ok {
-		return chunk.PagesFrom(checker), nil
+	if !libraryReads(meta, column) {
+		return newOwnPages(io.NewSectionReader(checker, first, meta.TotalCompressedSize), stored), nil
 	}
-	checker.stored = &storedPages{r: r, codec: parquet.LookupCompressionCodec(meta.Codec), column: column}
-	return &mendedPages{FilePages: chunk.PagesFrom(checker), stored: checker.stored, kind: meta.Type}, nil
+	checker.stored = stored
+	return &mendedPages{FilePages: chunk.PagesFrom(checker), stored: stored, kind: meta.Type}, nil
 }
 
 const (

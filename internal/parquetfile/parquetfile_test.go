@@ -122,10 +122,8 @@ func forged(t *testing.T, data []byte, change func(h *format.PageHeader)) []byte
 func TestUnsupportedIsRefused(t *testing.T) {
 	data := written(t)
 	for want, change := range map[string]func(c *format.ColumnMetaData){
-		"LZ4 ":                      func(c *format.ColumnMetaData) { c.Codec = format.Lz4Raw },
-		"LZ4 compression":           func(c *format.ColumnMetaData) { c.Codec = format.Lz4 },
-		"LZO":                       func(c *format.ColumnMetaData) { c.Codec = format.LZO },
-		"not for BYTE_ARRAY: write": func(c *format.ColumnMetaData) { c.Encoding = append(c.Encoding, format.ByteStreamSplit) },
+		"LZO":                   func(c *format.ColumnMetaData) { c.Codec = format.LZO },
+		"for BYTE_ARRAY: write": func(c *format.ColumnMetaData) { c.Encoding = append(c.Encoding, format.ByteStreamSplit) },
 	} {
 		f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 		if err != nil {

@@ -11,19 +11,6 @@ import (
 // runs, and fails where it is none: fastparquet writes 8 bytes of 0 there. Older versions of it leave out
 // what the last eight places have beyond the last value.
 
-// decodeIndexed decodes a page of places in the dictionary.
-func (s *storedPages) decodeIndexed(p dataPage, dictionary parquet.Dictionary) (parquet.Page, error) {
-	page, text, err := s.undecoded(p)
-	if err != nil {
-		return nil, err
-	}
-	places, err := decodePlaces(text, page.count-int(page.NumNulls()))
-	if err != nil {
-		return nil, err
-	}
-	return page.with(dictionary.Type(), places), nil
-}
-
 // decodePlaces decodes n places: their width in bits, then runs.
 func decodePlaces(text []byte, n int) ([]int32, error) {
 	if n == 0 {

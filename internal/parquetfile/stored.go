@@ -6,15 +6,13 @@ import (
 	"io"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// storedPages are the data pages of a column as the file stores them, for those that the library
-// decodes wrongly.
+// storedPages are the data pages of a column as the file stores them, for those that are decoded here.
 type storedPages struct {
 	r      io.ReaderAt
-	codec  compress.Codec
+	codec  format.CompressionCodec
 	column *parquet.Column
 	data   []dataPage // those that next has not returned, as far as they are known
 
@@ -24,7 +22,8 @@ type storedPages struct {
 // dataPage is the place of a data page.
 type dataPage struct {
 	header *format.PageHeader
-	begin  int64 // of what follows the header
+	begin  int64  // of what follows the header
+	text   []byte // that; nil: it is yet to be read
 
 	afterDictionary bool // a dictionary comes right before it
 }
@@ -32,7 +31,7 @@ type dataPage struct {
 // note takes a page of the column, in the order of the file.
 func (s *storedPages) note(h *format.PageHeader, begin int64) {
 	if h.Type == format.DataPage && h.DataPageHeader != nil || h.Type == format.DataPageV2 && h.DataPageHeaderV2 != nil {
-		s.data = append(s.data, dataPage{h, begin, s.dictionary})
+		s.data = append(s.data, dataPage{header: h, begin: begin, afterDictionary: s.dictionary})
 	}
 	s.dictionary = h.Type == format.DictionaryPage
 }
@@ -69,9 +68,12 @@ type pageParts struct {
 
 // parts reads the parts of a page.
 func (s *storedPages) parts(p dataPage) (parts pageParts, err error) {
-	text := make([]byte, p.header.CompressedPageSize)
-	if n, err := s.r.ReadAt(text, p.begin); n < len(text) {
-		return parts, err
+	text := p.text
+	if text == nil {
+		text = make([]byte, p.header.CompressedPageSize)
+		if n, err := s.r.ReadAt(text, p.begin); n < len(text) {
+			return parts, err
+		}
 	}
 	repeated, optional := s.column.MaxRepetitionLevel() > 0, s.column.MaxDefinitionLevel() > 0
 	if h := p.header.DataPageHeaderV2; p.header.Type == format.DataPageV2 {
@@ -89,11 +91,11 @@ func (s *storedPages) parts(p dataPage) (parts pageParts, err error) {
 		}
 		parts.values = text[r+d:]
 		if h.IsCompressed == nil || *h.IsCompressed {
-			parts.values, err = s.decompress(p, parts.values)
+			parts.values, err = s.decompress(parts.values, int64(p.header.UncompressedPageSize)-r-d)
 		}
 		return parts, err
 	}
-	if parts.values, err = s.decompress(p, text); err != nil {
+	if parts.values, err = s.decompress(text, int64(p.header.UncompressedPageSize)); err != nil {
 		return parts, err
 	}
 	h := p.header.DataPageHeader
@@ -106,8 +108,17 @@ func (s *storedPages) parts(p dataPage) (parts pageParts, err error) {
 	return parts, err
 }
 
-func (s *storedPages) decompress(p dataPage, text []byte) ([]byte, error) {
-	return s.codec.Decode(make([]byte, p.header.UncompressedPageSize), text)
+// decompress decompresses so many bytes.
+func (s *storedPages) decompress(text []byte, size int64) ([]byte, error) {
+	switch {
+	case size < 0:
+		return nil, fmt.Errorf("%w: a page that is shorter than its levels", parquet.ErrCorrupted)
+	case s.codec == format.Lz4Raw:
+		return decodeLZ4(text, int(size))
+	case s.codec == format.Lz4:
+		return decodeHadoopLZ4(text, int(size))
+	}
+	return parquet.LookupCompressionCodec(s.codec).Decode(make([]byte, size), text)
 }
 
 // cutLevels cuts levels off the rest of a page of version 1.

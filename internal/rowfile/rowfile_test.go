@@ -339,22 +339,36 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestLZ4IsRefused, as it is in data: damage in it would take all memory.
-func TestLZ4IsRefused(t *testing.T) {
+// TestLZ4 is read as it is in data, and damage in it is an error.
+func TestLZ4(t *testing.T) {
 	type rowOfTable struct {
 		Key    uint64    `parquet:"key"`
 		Values []float32 `parquet:"values,list"`
 	}
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[rowOfTable](&b, parquet.Compression(&parquet.Lz4Raw))
-	if _, err := w.Write([]rowOfTable{{1, []float32{1}}}); err != nil {
-		t.Fatal(err)
+	for i := range 100 {
+		if _, err := w.Write([]rowOfTable{{uint64(i), []float32{1, 2}}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var bad *FormatError
-	if _, err := readRows(b.Bytes()); !errors.As(err, &bad) || !strings.Contains(err.Error(), "LZ4") {
+	if rows, err := readRows(b.Bytes()); err != nil || len(rows) != 100 || !strings.HasPrefix(rows[99], "99 [1 2]") {
+		t.Error(rows, err)
+	}
+	file, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := file.Metadata().RowGroups[0].Columns[0].MetaData
+	bad := b.Bytes()
+	for i := column.DataPageOffset + column.TotalCompressedSize - 8; i < column.DataPageOffset+column.TotalCompressedSize; i++ {
+		bad[i] ^= 0xff
+	}
+	var fault *FormatError
+	if _, err := readRows(bad); !errors.As(err, &fault) || !strings.Contains(err.Error(), "row 1, column key:") {
 		t.Error(err)
 	}
 }

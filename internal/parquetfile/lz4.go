@@ -1,0 +1,59 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/pierrec/lz4/v4"
+)
+
+// LZ4 in Parquet is one of two. LZ4_RAW is a block, whose decompressed size the header of the page says. The older LZ4
+// is what Hadoop makes of the page, as parquet-mr did, or the same as LZ4_RAW where the writer knew nothing
+// of that, as fastparquet's. In Hadoop's form numbers are in big endian:
+//
+//	decompressed size (4 bytes) | size (4) | block | size (4) | block | …      until that size is reached
+//	decompressed size (4 bytes) | size (4) | block | …                         until the page ends
+
+// decodeLZ4 decompresses a page of so many bytes.
+func decodeLZ4(text []byte, size int) ([]byte, error) {
+	page := make([]byte, size)
+	if n, err := lz4.UncompressBlock(text, page); err != nil || n != size {
+		return nil, fmt.Errorf("%w: LZ4 data that are not those of a page of %d bytes", parquet.ErrCorrupted, size)
+	}
+	return page, nil
+}
+
+// decodeHadoopLZ4 decompresses a page of so many bytes, in Hadoop's form or as one block.
+func decodeHadoopLZ4(text []byte, size int) ([]byte, error) {
+	if page, ok := decodeBlocks(text, size); ok {
+		return page, nil
+	}
+	return decodeLZ4(text, size)
+}
+
+// decodeBlocks decompresses a page of so many bytes in Hadoop's form.
+func decodeBlocks(text []byte, size int) (page []byte, ok bool) {
+	page = make([]byte, size)
+	at, end := 0, 0 // where the next block goes, and the one after the last that belongs together
+	for len(text) >= 4 {
+		number := binary.BigEndian.Uint32(text)
+		text = text[4:]
+		if at == end {
+			if uint64(number) > uint64(size-at) {
+				return nil, false
+			}
+			end += int(number)
+			continue
+		}
+		if uint64(number) > uint64(len(text)) {
+			return nil, false
+		}
+		n, err := lz4.UncompressBlock(text[:number], page[at:end])
+		if err != nil {
+			return nil, false
+		}
+		at, text = at+n, text[number:]
+	}
+	return page, len(text) == 0 && at == size
+}
