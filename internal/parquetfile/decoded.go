@@ -49,12 +49,13 @@ func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet
 	return page, nil
 }
 
-// decodeBy has the library decode n values.
+// decodeBy has the library decode n values. It is not asked how much room they will take: of prefixes of texts that are
+// damaged it adds up any lengths.
 func decodeBy(e encoding.Encoding, of parquet.Type, text []byte, n int) (encoding.Values, error) {
+	var room []byte
 	if e.CanDecodeInPlace() {
-		return of.Decode(of.NewValues(text, nil), text, e)
+		room = text
 	}
-	room := make([]byte, 0, of.EstimateDecodeSize(n, text, e))
 	return of.Decode(of.NewValues(room, make([]uint32, 0, n+1)), text, e)
 }
 

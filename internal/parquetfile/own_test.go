@@ -3,10 +3,12 @@ package parquetfile
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 )
 
 // The file mixed_codecs.parquet was written by fastparquet 2026.9, in six row groups of 40 rows that were appended with
@@ -59,5 +61,24 @@ func TestStreamsOfBytes(t *testing.T) {
 		if text, err := joinStreams(make([]byte, 6), of); !errors.Is(err, parquet.ErrCorrupted) {
 			t.Errorf("%v: %v, %v", of, text, err)
 		}
+	}
+}
+
+// TestDamagedPrefixes: texts whose prefixes are said to be long take no room.
+func TestDamagedPrefixes(t *testing.T) {
+	lengths := func(all ...int32) []byte {
+		text, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	text := slices.Concat(lengths(0, 1<<30), lengths(1, 0), []byte("x"))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := decodeBy(&parquet.DeltaByteArray, parquet.ByteArrayType, text, 2)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 1<<20 {
+		t.Errorf("%d bytes were taken, %v", n, err)
 	}
 }
