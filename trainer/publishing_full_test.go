@@ -10,25 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/testtools"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/transfer"
 )
-
-// smallFileSystem mounts a file system of a size in memory, until the test ends.
-func smallFileSystem(t *testing.T, bytes int) string {
-	t.Helper()
-	at := t.TempDir()
-	if err := unix.Mount("none", at, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-		t.Skipf("SKIP: a file system cannot be mounted: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return at
-}
 
 // TestRemoteDiskFull: a real file system that is full, at whatever moment of a publication,
 // costs the copy and not the model. The generation that was there can be restored, and once
@@ -83,7 +69,7 @@ func TestRemoteDiskFull(t *testing.T) {
 	full := 0
 	for i := range 6 {
 		size := least + (most-least)*i/6/page*page
-		at := smallFileSystem(t, size)
+		at := testtools.Tmpfs(t, fmt.Sprintf("size=%d", size))
 		remote := filepath.Join(at, "remote")
 		if err := publish(1, remote); err != nil {
 			// With its temporary files, the first one takes more than it does in the end.
@@ -128,7 +114,7 @@ func TestRemoteDiskFull(t *testing.T) {
 // the run are, if there are some, which may take it.
 func TestRemoteFullOfSnapshots(t *testing.T) {
 	for _, given := range []bool{true, false} {
-		at := smallFileSystem(t, 32<<10)
+		at := testtools.Tmpfs(t, "size=32k")
 		set := []string{everyPass}
 		if given {
 			set = append(set, "snapshots.remote=file://"+at+"/remote/")

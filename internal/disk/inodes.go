@@ -16,10 +16,7 @@ func InodesLeft(err error) string {
 	if !errors.Is(err, unix.ENOSPC) || !errors.As(err, &at) {
 		return ""
 	}
-	dir := filepath.Dir(at.Path)
-	for Gone(dir) {
-		dir = filepath.Dir(dir)
-	}
+	dir := Nearest(filepath.Dir(at.Path))
 	var st unix.Statfs_t
 	// Some file systems have no table of inodes, so that Files is 0.
 	if unix.Statfs(dir, &st) != nil || st.Files == 0 || share(st.Ffree, st.Files) >= share(st.Bavail, st.Blocks) {

@@ -8,16 +8,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/testtools"
 )
 
 // TestInodesLeft: of a file system that is full, files and bytes are told apart.
 func TestInodesLeft(t *testing.T) {
 	for options, want := range map[string]string{"nr_inodes=4,size=1m": "has 0 of 4 inodes left", "nr_inodes=1000,size=64k": ""} {
-		at := t.TempDir()
-		if err := unix.Mount("none", at, "tmpfs", 0, options); err != nil {
-			t.Skipf("a small file system cannot be mounted here: %v", err)
-		}
-		t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
+		at := testtools.Tmpfs(t, options)
 		var err error
 		for i := 0; err == nil; i++ {
 			err = os.WriteFile(filepath.Join(at, fmt.Sprint(i)), make([]byte, 100), 0o644)

@@ -24,6 +24,14 @@ func Gone(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
+// Nearest is path, or where nothing exists there, the nearest directory above it.
+func Nearest(path string) string {
+	for Gone(path) && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
 // RealDir is the absolute path of a directory without symbolic links.
 func RealDir(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {

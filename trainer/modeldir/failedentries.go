@@ -27,11 +27,8 @@ func entryFailed(dir string) error {
 	if err := disk.CheckMounted(dir); err != nil {
 		return err
 	}
-	there := dir
-	for disk.Gone(there) { // it is to be made there, as where its path has a date in it
-		there = filepath.Dir(there)
-	}
-	for _, at := range pathErrors(probe(there)) { // what was to be cleaned up may have failed, too
+	// A directory that is yet to be made, as where its path has a date in it, is as good as the one that it will be in.
+	for _, at := range pathErrors(probe(disk.Nearest(dir))) { // what was to be cleaned up may have failed, too
 		if diskFailed(at) {
 			return at
 		}

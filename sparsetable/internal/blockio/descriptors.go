@@ -11,6 +11,9 @@ import (
 // call. Go raises the soft limit of descriptors to the hard one when a process starts;
 // only the user can raise that one.
 
+// raiseFiles is how a process may have more files open.
+const raiseFiles = "ulimit -Hn, LimitNOFILE= in a systemd unit, --ulimit nofile= of a container"
+
 // withLimit adds to the error of an open that failed because the process has no
 // descriptor left how many it may have, and what to do.
 func withLimit(err error) error {
@@ -18,5 +21,5 @@ func withLimit(err error) error {
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return err
 	}
-	return fmt.Errorf("%w: this process may have %d files open, and each file of a table takes one; raise the limit (ulimit -Hn, LimitNOFILE= in a systemd unit, --ulimit nofile= of a container), and drop snapshots that are not needed", err, limit.Cur)
+	return fmt.Errorf("%w: this process may have %d files open, and each file of a table takes one; raise the limit (%s), and drop snapshots that are not needed", err, limit.Cur, raiseFiles)
 }

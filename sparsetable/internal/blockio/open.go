@@ -135,7 +135,7 @@ func allowRing(reason error) string {
 		// Kernels before 5.12 count rings as locked memory, and so do later ones where the process may lock none. Root is not limited.
 		return "let the process lock more memory (ulimit -l, LimitMEMLOCK= in a systemd unit, --ulimit memlock= of a container)"
 	case errors.Is(reason, unix.EMFILE):
-		return "let the process have more files open (ulimit -Hn, LimitNOFILE= in a systemd unit, --ulimit nofile= of a container)"
+		return "let the process have more files open (" + raiseFiles + ")"
 	}
 	return "allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled"
 }
