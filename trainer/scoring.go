@@ -60,6 +60,7 @@ func (r *run) counted() error {
 func (r *run) metricsLine(step, examples int64) error {
 	w, auc := r.state.Online.Line()
 	r.state.Recent = &w
+	r.checkStartRate(w.Examples, examples)
 	r.opts.Status.Metrics(float64(w.LogLoss), float64(auc))
 	return r.reports.Metrics("train", r.state.Epoch, step, examples, w)
 }
