@@ -18,18 +18,20 @@ import quality_torch
 import sets
 import zoo_torch
 
-PAGE = """# Quality against PyTorch
+# What this program writes of the page lies between the two headings.
+BEGIN, END = "## The same settings on both sides\n", "## PyTorch as people use it\n"
 
+PAGE = """
 Held-out AUC and log loss of each model of the zoo, trained by `aibox` and by a
 PyTorch implementation of the same model with the same settings: mean of {seeds}
 seeds, each seed in brackets. The settings were chosen with PyTorch on the last
-10 % of the training part. `bench/peers/README.md` says how this page is made.
+10 % of the training part. [bench/peers](../bench/peers/README.md) has the commands.
 
 PyTorch {torch}; {aibox}.
 """
 
 SET = """
-## {name}
+### {name}
 
 {train} training examples, {test} held out, {positives} of them positive; the standard
 error of one AUC is about {error:.3f}. Best model by mean AUC: {best}.
@@ -97,15 +99,12 @@ def compare_set(name, args, settings):
     return table(name, results, train_set, test_set)
 
 
-# OWN is where the page's part that this program does not write begins.
-OWN = "\n## Embeddings of 16 bits\n"
-
-
-def own_sections(page):
-    """The sections of the page, if there is one, that are written by hand."""
-    text = page.read_text(encoding="utf-8") if page.exists() else ""
-    start = text.find(OWN)
-    return text[start:] if start >= 0 else ""
+def own_parts(page):
+    """What is written by hand: the page up to BEGIN and from END on, or these headings alone."""
+    text = page.read_text(encoding="utf-8") if page.exists() else BEGIN
+    before, _, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return before + BEGIN, end and "\n" + end + after
 
 
 def main():
@@ -144,10 +143,10 @@ def main():
     page = PAGE.format(
         seeds=len(args.seeds), torch=torch.__version__, aibox=version.stdout.splitlines()[0]
     )
-    own = own_sections(args.output)
+    before, after = own_parts(args.output)
     for name in args.sets:
         page += compare_set(name, args, settings)
-        args.output.write_text(page + own, encoding="utf-8")
+        args.output.write_text(before + page + after, encoding="utf-8")
     print(page)
 
 
