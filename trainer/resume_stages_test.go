@@ -421,3 +421,23 @@ func TestMetricsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherSettingsOfTheTable: a job with its table on SSD goes on where settings differ that change its speed and its space, and not its rows.
+func TestOtherSettingsOfTheTable(t *testing.T) {
+	set := onSSD(everyPass, "pipeline.batches_per_pass=1", "sparse_table.memory_bytes=8MiB", "model.embedding_dim=32")
+	j := job(t, "fm", set...)
+	if !killedAt(t, j, 5, true) {
+		t.Fatal("not killed")
+	}
+	others := append(slices.Clip(set), "sparse_table.memory_bytes=16MiB", "sparse_table.cache_policy=lru_lfu", "sparse_table.direct_io=off", "sparse_table.queue_depth=4",
+		"sparse_table.hot_bytes=1MiB", "sparse_table.max_space_amplification=1.5", "sparse_table.dir_budget_bytes=1GiB", "data.hdfs.timeout_ms=1000", "output.model_dir="+j.Output.ModelDir)
+	now := job(t, "fm", others...)
+	s := train(t, now)
+	if len(s.Resumed) != 1 {
+		t.Fatal("training started over")
+	}
+	undisturbed := job(t, "fm", set...)
+	want := outcome(t, undisturbed, train(t, undisturbed))
+	got := outcome(t, now, s)
+	got.compare(t, &want)
+}

@@ -97,8 +97,11 @@ func mayDiffer(key string) bool {
 	switch key {
 	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
 		return false
-	case "engine.embeddings", "output.keep_generations", "sparse_table.memory_bytes", "sparse_table.dirs", "training.accept_diverged":
+	case "engine.embeddings", "training.accept_diverged",
+		"output.keep_generations", "output.remote_keep_generations", "output.remote_bytes_per_second",
+		"sparse_table.memory_bytes", "sparse_table.dirs", "sparse_table.dir_budget_bytes", "sparse_table.max_space_amplification", "sparse_table.hot_bytes",
+		"sparse_table.cache_policy", "sparse_table.lookahead_passes", "sparse_table.direct_io", "sparse_table.queue_depth":
 		return true
 	}
-	return strings.HasPrefix(key, "snapshots.") || strings.HasPrefix(key, "recovery.") || strings.HasPrefix(key, "pipeline.")
+	return slices.ContainsFunc([]string{"snapshots.", "recovery.", "pipeline.", "data.hdfs."}, func(section string) bool { return strings.HasPrefix(key, section) })
 }

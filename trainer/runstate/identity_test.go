@@ -22,7 +22,7 @@ func TestDifferences(t *testing.T) {
 		}
 		return j
 	}
-	before := job()
+	before := job("sparse_table.kind=ssd", "sparse_table.memory_bytes=64MiB")
 	id, err := IdentityOf(before, nil, &dataset.Data{})
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +35,22 @@ func TestDifferences(t *testing.T) {
 		"recovery.mode=full":                "",
 		"pipeline.read_queue=3":             "",
 		"output.keep_generations=5":         "",
+		"output.remote_keep_generations=5":  "",
+		"data.hdfs.timeout_ms=20000":        "",
+		"data.hdfs.kerberos_ccache=other":   "",
 		"training.accept_diverged=true":     "",
 		"pipeline.batches_per_pass=5":       "pipeline.batches_per_pass",
 		"training.batch_size=32":            "training.batch_size",
 		"optimizer.dense.learning_rate=0.5": "optimizer.dense.learning_rate",
 		"sparse_table.init_stddev=0.125":    "sparse_table.init_stddev",
+		"sparse_table.value_format=float16": "sparse_table.value_format",
+		"sparse_table.memory_bytes=128MiB":  "",
+		"sparse_table.cache_policy=lru_lfu": "",
+		"sparse_table.direct_io=off":        "",
+		"sparse_table.queue_depth=8":        "",
+		"sparse_table.hot_bytes=1MiB":       "",
 	} {
-		now := job(set)
+		now := job("sparse_table.kind=ssd", "sparse_table.memory_bytes=64MiB", set)
 		reasons, err := id.Differences(now, chain.New(now, testjobs.Quiet.Logger), dataset.Files{})
 		if err != nil || !slices.Equal(reasons, slices.DeleteFunc(strings.Split(want, "; "), func(s string) bool { return s == "" })) {
 			t.Errorf("%s: %q, %v; want %q", set, reasons, err, want)
