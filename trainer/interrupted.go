@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
 	"aibox/trainer/remotesnapshots"
@@ -43,7 +44,7 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		return nil, nil, nil, nil
 	}
 	if x, id, err = runstate.Decode(data); err != nil {
-		r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
+		r.otherFormat(x, err)
 		return nil, nil, nil, nil
 	}
 	reasons, err := id.Differences(r.job, r.models.Chain, r.data.Files)
@@ -55,6 +56,11 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 		return nil, nil, nil, nil
 	}
 	return data, x, id, nil
+}
+
+// otherFormat logs why a run does not go on from what another version of aibox has saved.
+func (r *run) otherFormat(x *runstate.Record, err error) {
+	r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 }
 
 // doesNotContinue has the log say why an interrupted run is not continued once its snapshot is
@@ -116,6 +122,9 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		}
 		r.lostTable(lost, x)
 		return false, nil
+	case errors.Is(err, errkind.ErrNewer):
+		r.otherFormat(x, err)
+		return false, r.giveUp()
 	case !modeldir.Damaged(err) && !errors.As(err, &gone):
 		return false, err
 	}

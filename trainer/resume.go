@@ -42,7 +42,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 		return err
 	}
 	if err := r.state.Decode(x.State); err != nil {
-		return r.models.writer.Incomplete(err)
+		return err
 	}
 	r.state.Online, r.state.Reader = x.Online, x.Reader
 	r.snapshots.saved.Record.Best = r.state.Best
@@ -68,6 +68,9 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	r.resumed = append(x.Resumed, here)
 	r.arriving.Ready()
 	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
+	if x.Version != r.opts.Version && x.Final == nil {
+		r.log.Warn("another version of aibox has saved the snapshot: where the two do not make the same bits, which CHANGELOG.md says, this model is one that neither makes alone; --fresh trains it anew", "saved_by", x.Version, "now", r.opts.Version)
+	}
 	return nil
 }
 

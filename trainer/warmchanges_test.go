@@ -40,3 +40,23 @@ func TestWarmStartSaysWhatChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestWarmStartSaysWhichDefaultsChanged: a job that takes defaults with which the earlier model was not trained, as where a newer
+// version has others, says so; what the job file has is what is wanted.
+func TestWarmStartSaysWhichDefaultsChanged(t *testing.T) {
+	dir, _ := firstNight(t, "fm", "optimizer.rows.learning_rate=0.07", "optimizer.dense.learning_rate=0.02", "data.limit=640")
+	for set, want := range map[string]string{
+		"seed=7":                            `keys="optimizer.dense.learning_rate, optimizer.rows.learning_rate"`,
+		"optimizer.rows.learning_rate=0.06": `keys=optimizer.dense.learning_rate `,
+		"optimizer={rows: {learning_rate: 0.06}, dense: {learning_rate: 0.03}}": "",
+	} {
+		var log strings.Builder
+		j := job(t, "fm", set, "data.limit=64", "training.accept_diverged=true", "training.warm_start="+dir)
+		if _, err := Train(t.Context(), j, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+			t.Fatal(set, err)
+		}
+		if said := strings.Contains(log.String(), "the defaults that this job takes"); said != (want != "") || !strings.Contains(log.String(), want) {
+			t.Errorf("%s: want %s:\n%s", set, want, log.String())
+		}
+	}
+}

@@ -87,7 +87,7 @@ func TestKindsOfErrors(t *testing.T) {
 		{&sparsetable.CorruptionError{}, errkind.IO},
 		{&modeldir.CorruptionError{}, errkind.IO},
 		{modeldir.ErrNoModel, errkind.IO},
-		{modeldir.ErrNewer, errkind.IO},
+		{errkind.ErrNewer, errkind.IO},
 		{&tablecmd.FaultsError{}, errkind.IO},
 		{tablecmd.ErrNoTable, errkind.IO},
 		{unix.ENOSPC, errkind.IO},

@@ -143,7 +143,7 @@ func madeFrom(dir string, g *generations.Generation) string {
 		return from + " (gone)"
 	case from != "":
 		return from
-	case g.State == generations.Unfinished || g.State == generations.Damaged:
+	case g.State == generations.Unfinished || g.State == generations.Damaged || g.State == generations.Newer:
 		return ""
 	}
 	return "new"

@@ -75,6 +75,10 @@ type withKind struct {
 func (e *withKind) ErrorKind() Kind { return e.kind }
 func (e *withKind) Unwrap() error   { return e.error }
 
+// ErrNewer says that a newer version of aibox has written something, in a form that this one cannot read. It is not damaged, so
+// nothing is deleted or restored for it.
+var ErrNewer = New(IO, "use a newer aibox")
+
 // New is errors.New for an error of a kind.
 func New(kind Kind, text string) error { return &withKind{errors.New(text), kind} }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"aibox/internal/errkind"
 	"aibox/trainer/metrics"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/remote"
@@ -51,6 +52,7 @@ type State string
 const (
 	Published  State = "published"  // it is the model of the directory
 	Kept       State = "kept"       // it is complete, and can be published
+	Newer      State = "newer"      // a newer version of aibox has made it, in a form that this one cannot read
 	Damaged    State = "damaged"    // its manifest cannot be read
 	Resumable  State = "resumable"  // it has a snapshot from which its run goes on after an interruption
 	Unfinished State = "unfinished" // its run goes on, or ended without a model, and has no snapshot
@@ -124,6 +126,9 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	switch {
 	case g.Fault != nil:
 		d.State, d.Fault = Damaged, g.Fault.Error()
+		if errors.Is(g.Fault, errkind.ErrNewer) {
+			d.State = Newer
+		}
 		return d
 	case g.Published:
 		d.State = Published

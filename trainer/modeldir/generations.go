@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"aibox/internal/disk"
+	"aibox/internal/errkind"
 	"aibox/trainer/modeldir/internal/faults"
 )
 
@@ -95,7 +96,7 @@ func Generations(dir string) ([]Generation, error) {
 	top, err := readManifest(dir)
 	if err != nil {
 		top = nil
-		if errors.Is(err, ErrNewer) {
+		if errors.Is(err, errkind.ErrNewer) {
 			return nil, err
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// FormatVersion is the version of the directory's layout. A directory of a newer version
-// is refused with the advice to use a newer aibox.
+// FormatVersion is the version of the directory's layout, and of its files but for those of the table, which have versions of
+// their own. A directory of a newer version is refused with the advice to use a newer aibox.
 const FormatVersion = 1
 
 const (
@@ -135,9 +135,6 @@ const secondsPerDay = 24 * 60 * 60
 // ErrNoModel says that the directory holds no committed model.
 var ErrNoModel = errkind.New(errkind.IO, "no model here")
 
-// ErrNewer says that a later version of aibox wrote the model directory.
-var ErrNewer = errkind.New(errkind.IO, "use a newer aibox")
-
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, ManifestName)
 	data, err := os.ReadFile(path)
@@ -170,7 +167,7 @@ func decodeManifest(path, dir string, data []byte) (*Manifest, error) {
 		return nil, &CorruptionError{File: path, Offset: d.InputOffset(), Reason: err.Error()}
 	}
 	if m.FormatVersion > FormatVersion {
-		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; %w: this binary reads up to %d", dir, m.FormatVersion, m.AiboxVersion, ErrNewer, FormatVersion)
+		return nil, fmt.Errorf("model directory %s has format %d, written by aibox %s; %w: this binary reads up to %d", dir, m.FormatVersion, m.AiboxVersion, errkind.ErrNewer, FormatVersion)
 	}
 	if m.FormatVersion < 1 || m.Generation == "" || m.Generation != filepath.Base(m.Generation) ||
 		m.Dense == "" || m.Dense != filepath.Base(m.Dense) {

@@ -37,7 +37,7 @@ type Model struct {
 // Open reads a model, except its table; the caller closes it. The name is a model
 // directory, whose model is read, or one of its generations, written DIR@N. If a
 // run commits another model meanwhile, Open reads that one. Errors are ErrNoModel,
-// ErrNewer and *CorruptionError.
+// errkind.ErrNewer and *CorruptionError.
 func Open(name string) (*Model, error) {
 	dir, number := SplitName(name)
 	read := func() (*Manifest, error) { return readManifest(dir) }

@@ -15,8 +15,7 @@ import (
 // SavedJob returns the job that is saved with a model, with the given changes, and the
 // job's schema.
 func SavedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, reader.Schema, error) {
-	change.Saved = true
-	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, change)
+	job, err := saved.ParseJob(change)
 	if err != nil {
 		return nil, reader.Schema{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"path/filepath"
 
 	"aibox/configs"
 	"aibox/reader"
@@ -81,7 +80,7 @@ func (t *Table) Settled(table sparsetable.Table) (sparsetable.Table, error) {
 func (t *Table) TrainedWith(set, date string) (bool, error) {
 	var shown [2]bytes.Buffer
 	for i, sets := range [][]string{nil, {set}} {
-		job, err := configs.Parse(filepath.Join(t.Model.Dir, "job.yaml"), t.Model.Job, configs.LoadOptions{Set: sets, Date: date, Saved: true})
+		job, err := t.Model.ParseJob(configs.LoadOptions{Set: sets, Date: date})
 		if err != nil {
 			return false, err
 		}

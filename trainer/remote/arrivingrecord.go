@@ -58,7 +58,7 @@ func (r *arrivingRecord) write(path string) error {
 }
 
 // readRecord returns the record at path and its manifest; nil if there is none. If it cannot be used,
-// the error is a *DamagedError.
+// the error is a *DamagedError or a *NewerError.
 func readRecord(path string) (*arrivingRecord, *Manifest, error) {
 	if err := diskfault.At("open", path); err != nil {
 		return nil, nil, err
@@ -71,6 +71,11 @@ func readRecord(path string) (*arrivingRecord, *Manifest, error) {
 		return nil, nil, err
 	}
 	r, m, err := decodeRecord(data)
+	var newer *NewerError
+	if errors.As(err, &newer) {
+		newer.URI = path
+		return nil, nil, err
+	}
 	if err != nil {
 		return nil, nil, &DamagedError{path, err.Error()}
 	}

@@ -150,7 +150,7 @@ func (*DamagedError) ErrorKind() errkind.Kind { return errkind.IO }
 type held struct {
 	pending []*found
 	of      [kinds]committed
-	faults  []error // of manifests that cannot be read
+	faults  map[string][]error // of manifests that cannot be read, by their directories
 }
 
 // committed are the manifests of a Kind that are committed.
@@ -202,15 +202,14 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := new(held)
+	h := &held{faults: make(map[string][]error)}
 	read := func(dir string, e source.Entry, id string) (*found, error) {
 		m, err := d.readManifest(ctx, path.Join(dir, e.Name), e.Size)
 		if err == nil && m.ID != id {
 			err = &DamagedError{d.uri + "/" + path.Join(dir, e.Name), "it is the manifest of " + m.ID}
 		}
-		var damaged *DamagedError
-		if errors.As(err, &damaged) {
-			h.faults = append(h.faults, err)
+		if errors.As(err, new(*DamagedError)) || errors.Is(err, errkind.ErrNewer) {
+			h.faults[dir] = append(h.faults[dir], err)
 			return nil, nil
 		}
 		if err != nil {
@@ -263,7 +262,7 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 // maxManifestBytes is far more than a manifest of a million files has.
 const maxManifestBytes = 1 << 30
 
-// readManifest reads a manifest. It is a *DamagedError if it can be read but is none.
+// readManifest reads a manifest. The error is a *DamagedError if the file can be read but is none, or a *NewerError.
 func (d *Directory) readManifest(ctx context.Context, name string, size int64) (*Manifest, error) {
 	if size > maxManifestBytes {
 		return nil, &DamagedError{d.uri + "/" + name, fmt.Sprintf("it has %d bytes", size)}
@@ -282,6 +281,12 @@ func (d *Directory) readManifest(ctx context.Context, name string, size int64) (
 		return nil, err
 	}
 	m, err := decode(b.Bytes())
+	var newer *NewerError
+	if errors.As(err, &newer) {
+		newer.URI = d.uri + "/" + name
+		newer.Number, _ = numberOf(path.Base(name))
+		return nil, err
+	}
 	if err != nil {
 		return nil, &DamagedError{d.uri + "/" + name, err.Error()}
 	}
@@ -387,6 +392,7 @@ func (d *Directory) list(ctx context.Context, of ...Kind) (all []*Manifest, faul
 		for _, f := range slices.Backward(h.of[kind].list) {
 			all = append(all, f.Manifest)
 		}
+		faults = append(faults, h.faults[kindDirs[kind]]...)
 	}
-	return all, h.faults, nil
+	return all, faults, nil
 }

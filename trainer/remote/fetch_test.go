@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aibox/internal/errkind"
 )
 
 // published returns a store with one generation.
@@ -167,7 +169,7 @@ func testManifestDamaged(t *testing.T, version int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(text); err == nil || what == "newer" != errors.Is(err, ErrNewer) {
+		if _, err := decode(text); err == nil || what == "newer" != errors.Is(err, errkind.ErrNewer) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// FormatVersion is the version of the format of manifests. A manifest of a newer version
-// is refused, and as long as there is one, no object is deleted.
+// FormatVersion is the version of the format of manifests, and of the objects. A manifest of a newer version
+// is refused, and as long as there is one, no object is deleted. Manifests of all versions have the fields of compressed.
 const FormatVersion = 2
 
 // plainVersion is the version of manifests that are not compressed.
@@ -167,11 +167,12 @@ func (m *Manifest) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// compressed is a manifest of which everything is compressed; from the first two fields, earlier versions
+// compressed is a manifest of which everything is compressed; from the other fields, earlier versions
 // of aibox learn that they cannot read it.
 type compressed struct {
 	FormatVersion int    `json:"format_version"`
 	AiboxVersion  string `json:"aibox_version"`
+	Job           string `json:"job,omitempty"`
 	Deflated      []byte `json:"deflated,omitempty"` // the manifest as JSON
 }
 
@@ -187,7 +188,7 @@ func compress(m *Manifest, data []byte) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, b.Bytes()})
+	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, m.Job, b.Bytes()})
 }
 
 // maxManifest is far more than a manifest has, so that a damaged one cannot fill the memory.
@@ -214,8 +215,20 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ErrNewer says that a later version of aibox wrote a manifest.
-var ErrNewer = errkind.New(errkind.IO, "use a newer aibox")
+// NewerError says that a newer version of aibox has written a manifest. It wraps errkind.ErrNewer.
+type NewerError struct {
+	URI          string // of the file
+	Number       int    // in its name
+	Job          string // "": it is not known
+	Format       int
+	AiboxVersion string
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("%s has format %d, written by aibox %s; %v: this binary reads up to %d", e.URI, e.Format, e.AiboxVersion, errkind.ErrNewer, FormatVersion)
+}
+
+func (*NewerError) Unwrap() error { return errkind.ErrNewer }
 
 // decode reads a manifest and checks it.
 func decode(data []byte) (*Manifest, error) {
@@ -235,7 +248,7 @@ func decode(data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	if version.FormatVersion > FormatVersion {
-		return nil, fmt.Errorf("it has format %d, written by aibox %s; %w: this binary reads up to %d", version.FormatVersion, version.AiboxVersion, ErrNewer, FormatVersion)
+		return nil, &NewerError{Job: version.Job, Format: version.FormatVersion, AiboxVersion: version.AiboxVersion}
 	}
 	if version.Deflated != nil {
 		if f.Manifest, err = decompress(version.Deflated); err != nil {

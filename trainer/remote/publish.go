@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"aibox/internal/errkind"
 	"aibox/internal/panics"
 	"aibox/reader/source"
 )
@@ -85,8 +86,14 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range h.faults {
-		d.log.Warn("a manifest of the remote directory cannot be read; until it is removed, no files are deleted there", "error", err)
+	for _, faults := range h.faults {
+		for _, err := range faults {
+			what := "a manifest of the remote directory cannot be read; until it is removed, no files are deleted there"
+			if errors.Is(err, errkind.ErrNewer) {
+				what = "a newer version of aibox uses the remote directory, too; this one deletes no files there"
+			}
+			d.log.Warn(what, "error", err)
+		}
 	}
 	for _, f := range h.of[p.Kind].list {
 		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil && !h.superseded(f, p) {

@@ -70,6 +70,10 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 		if errors.Is(err, modeldir.ErrLocked) {
 			return nil, err // another run, perhaps of the same job, goes on there
 		}
+		if errors.Is(err, errkind.ErrNewer) {
+			s.otherFormat(m, m.AiboxVersion, err)
+			continue
+		}
 		var lost *remote.DamagedError
 		if !errors.As(err, &lost) && !modeldir.Damaged(err) {
 			if before.Lost && modeldir.DiskLost(err) {
@@ -105,7 +109,7 @@ func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Mani
 		})
 	}
 	var lost *remote.DamagedError
-	if errors.As(err, &lost) || modeldir.Damaged(err) {
+	if errors.As(err, &lost) || modeldir.Damaged(err) || errors.Is(err, errkind.ErrNewer) {
 		err = errors.Join(err, to.Discard(), to.RemoveDiscarded())
 	}
 	if err != nil {

@@ -65,17 +65,24 @@ func (s *Store) usable(m *remote.Manifest) (bool, error) {
 	if m.Job != s.Job.PlainName() {
 		return false, nil
 	}
-	_, id, err := runstate.Decode(m.Model)
-	var reasons []string
+	x, id, err := runstate.Decode(m.Model)
 	if err != nil {
-		reasons = []string{err.Error()}
-	} else if reasons, err = s.Differences(id); err != nil {
+		s.otherFormat(m, x.Version, err)
+		return false, nil
+	}
+	reasons, err := s.Differences(id)
+	if err != nil {
 		return false, err
 	}
 	if len(reasons) > 0 {
 		s.Log.Info("a snapshot in snapshots.remote is not used, since this job differs from its", "snapshot", m.Number, "owner", m.Owner, "differences", strings.Join(reasons, "; "))
 	}
 	return len(reasons) == 0, nil
+}
+
+// otherFormat logs why a snapshot that another version of aibox has saved is not used.
+func (s *Store) otherFormat(m *remote.Manifest, version string, err error) {
+	s.Log.Warn("a snapshot in snapshots.remote has the format of another version of aibox, and is not used", "snapshot", m.Number, "owner", m.Owner, "version", version, "error", err)
 }
 
 // publication is a snapshot, or another part of one, that the run with an identity uploads. model is what it says of itself.

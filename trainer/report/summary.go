@@ -191,6 +191,8 @@ type Resumption struct {
 	Epoch    int       `json:"epoch"`
 	Step     int64     `json:"step"`
 	Examples int64     `json:"trained_examples"`
+
+	AiboxVersion string `json:"aibox_version,omitempty"` // that saved the snapshot
 }
 
 // Snapshots says what the snapshots of a run have cost.

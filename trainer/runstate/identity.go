@@ -66,7 +66,7 @@ func DifferencesFrom(m *modeldir.Model, job *configs.Job, files dataset.Files) (
 	if now, before := job.Night(), m.OfNight(); now != before {
 		return []string{fmt.Sprintf("the night, which is %s there", before)}, nil
 	}
-	earlier, err := configs.Parse("the job of the model", m.Job, configs.LoadOptions{Saved: true})
+	earlier, err := m.ParseJob(configs.LoadOptions{})
 	if err != nil { // a key was renamed or removed since
 		return []string{err.Error()}, nil
 	}

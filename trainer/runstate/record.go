@@ -60,7 +60,7 @@ func Decode(data []byte) (*Record, *Identity, error) {
 	x, id := new(Record), new(Identity)
 	err := json.Unmarshal(data, x)
 	if err == nil && (x.Format < oldestResume || x.Format > RecordFormat) {
-		err = fmt.Errorf("it has format %d, this version reads %d to %d", x.Format, oldestResume, RecordFormat)
+		err = fmt.Errorf("it has format %d, and this program reads %d to %d", x.Format, oldestResume, RecordFormat)
 	}
 	if err == nil {
 		err = json.Unmarshal(x.Run, id)
@@ -95,7 +95,7 @@ func (x *Record) DenseFiles() []string {
 // Place is where x goes on.
 func (x *Record) Place() report.Resumption {
 	p := x.Progress()
-	return report.Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples}
+	return report.Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples, AiboxVersion: x.Version}
 }
 
 // Same reports whether x has this state.

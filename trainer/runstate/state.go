@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"aibox/internal/errkind"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/trainer/engine"
@@ -118,13 +119,13 @@ func (s *State) Encode() ([]byte, error) {
 }
 
 // Decode reads what Encode wrote. The optimizer and the fields that s has must be those
-// of the state that was written.
+// of the state that was written. If it has something that this version does not know, the error is errkind.ErrNewer.
 func (s *State) Decode(data []byte) error {
 	read := State{Engine: engine.State{Dense: s.Engine.Dense, RowSteps: s.Engine.RowSteps}}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&read); err != nil {
-		return fmt.Errorf("state of training: %w", err)
+		return fmt.Errorf("state of training: %w: %w", err, errkind.ErrNewer) // what was saved is whole
 	}
 	*s = read
 	return nil

@@ -38,7 +38,7 @@ func (m *Model) restoreOwn(ctx context.Context, c *chain.Choice, fault error) (r
 	if p := modeldir.Unread(dir); p != nil {
 		survivors = p.Survivors()
 	}
-	out, err := m.restoreBeside(ctx, survivors, func(x *modeldir.Manifest) bool { return x.Identity() == c.Identity })
+	out, err := m.restoreBeside(ctx, survivors, c.Identity, nil)
 	if notThere(err) {
 		m.Log.Error("output.remote does not have that model as a whole", "remote", uri, "reason", err)
 		return false, nil

@@ -54,10 +54,11 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// restoreBeside restores a model from output.remote to the job's model directory.
-func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
+// restoreBeside restores a model from output.remote to the job's model directory: the one with an identity or, if that is "", the newest
+// that accept takes.
+func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, identity string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := m.restoringTo(m.Job.Output.ModelDir)
-	o.Job, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), accept, true, survivors
+	o.Job, o.Identity, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), identity, accept, true, survivors
 	return m.restore(ctx, o)
 }
 
@@ -71,7 +72,7 @@ func (m *Model) restoreStart(ctx context.Context, identity string, survivors map
 	}
 	o := m.restoringTo(scratch)
 	o.Beside = true // what is on a disk that has failed cannot be deleted
-	o.Accept, o.Survivors = func(x *modeldir.Manifest) bool { return x.Identity() == identity }, survivors
+	o.Identity, o.Survivors = identity, survivors
 	out, err := m.restore(ctx, o)
 	if err != nil {
 		return nil, err

@@ -41,10 +41,10 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 		return false, m.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", m.Job.Output.Remote, "error", lost)
-	out, err := m.restoreBeside(ctx, survivors, func(x *modeldir.Manifest) bool { return x.Identity() == identity })
+	out, err := m.restoreBeside(ctx, survivors, identity, nil)
 	if notThere(err) {
 		m.Log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", m.Job.Output.Remote, "reason", err)
-		out, err = m.restoreBeside(ctx, nil, func(x *modeldir.Manifest) bool { return x.Identity() != identity && m.Chain.MayStartFrom(x) })
+		out, err = m.restoreBeside(ctx, nil, "", func(x *modeldir.Manifest) bool { return x.Identity() != identity && m.Chain.MayStartFrom(x) })
 	}
 	return m.restored(c, lost, out, err)
 }

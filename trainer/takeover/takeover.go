@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"aibox/configs"
 	"aibox/reader"
@@ -47,6 +48,9 @@ func (t *Takeover) Begin() error {
 	t.earlier, t.old, t.oldSpec = earlier, old, spec
 	t.warnChanges()
 	t.warnNetwork()
+	if err := t.warnDefaults(); err != nil {
+		return err
+	}
 	if before, now := earlier.Engine.Precision, t.Job.Engine.Precision; before != now {
 		t.Log.Info("warm start: matrix products are computed in another precision", "earlier", before, "now", now)
 	}
@@ -59,7 +63,7 @@ func (t *Takeover) Earlier() *configs.Job { return t.earlier }
 // earlierJob returns the job of an earlier model, and its schema.
 func earlierJob(saved *modeldir.Model) (*configs.Job, reader.Schema, error) {
 	var schema reader.Schema
-	job, err := configs.Parse(filepath.Join(saved.Dir, "job.yaml"), saved.Job, configs.LoadOptions{Saved: true})
+	job, err := saved.ParseJob(configs.LoadOptions{})
 	if err == nil {
 		schema, err = jobparts.Schema(job)
 	}
@@ -88,6 +92,23 @@ func (t *Takeover) warnChanges() {
 		}
 	}
 	jobparts.ColumnChanges(earlier, t.Job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
+}
+
+// warnDefaults logs where the network and the optimizers take defaults that are not the values of the earlier model's job, as
+// where a newer version of aibox has other defaults.
+func (t *Takeover) warnDefaults() error {
+	keys, err := t.Job.Differences(t.earlier)
+	if err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		return t.Job.Given(key) || !strings.HasPrefix(key, "model.") && !strings.HasPrefix(key, "optimizer.")
+	})
+	if len(keys) > 0 {
+		t.Log.Warn("warm start: the earlier model was trained with other values than the defaults that this job takes; if these are to stay, write them into the job file",
+			"keys", strings.Join(keys, ", "), "earlier_job", filepath.Join(t.Saved.Dir, t.Saved.Generation, "job.yaml"))
+	}
+	return nil
 }
 
 // nulls are the texts that mean a missing value, beside the empty one, in order.

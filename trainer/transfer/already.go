@@ -72,7 +72,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 // verifyTable reads all of a model's table. The error is a *sparsetable.CorruptionError, of the
 // first fault, if something is wrong.
 func verifyTable(ctx context.Context, m *modeldir.Model, log *slog.Logger) error {
-	job, err := configs.Parse(filepath.Join(m.Dir, "job.yaml"), m.Job, configs.LoadOptions{Saved: true})
+	job, err := m.ParseJob(configs.LoadOptions{})
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func TestEmptiedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	job, err := jobOf(m)
+	job, err := m.ParseJob(configs.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"aibox/configs"
 	"aibox/internal/disk"
@@ -46,7 +45,7 @@ func Publish(ctx context.Context, o PublishOptions) (*remote.Published, error) {
 }
 
 func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (out *remote.Published, err error) {
-	job, err := jobOf(m)
+	job, err := m.ParseJob(configs.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -119,18 +118,13 @@ func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published
 	return out, err
 }
 
-// jobOf returns the job that is saved with a model.
-func jobOf(m *modeldir.Model) (*configs.Job, error) {
-	return configs.Parse(filepath.Join(m.Dir, "job.yaml"), m.Job, configs.LoadOptions{Saved: true})
-}
-
 // remoteOf returns output.remote of a model's job.
 func remoteOf(dir string) (string, error) {
 	m, err := modeldir.Open(dir)
 	if err != nil {
 		return "", err
 	}
-	job, err := jobOf(m)
+	job, err := m.ParseJob(configs.LoadOptions{})
 	if err := errors.Join(err, m.Close()); err != nil {
 		return "", err
 	}

@@ -29,6 +29,8 @@ type RestoreOptions struct {
 	HDFS           configs.HDFS
 	Options
 
+	// Identity says that this very model is restored; "": any.
+	Identity string
 	// Accept chooses among the generations; nil: all of them.
 	Accept func(*modeldir.Manifest) bool
 	// Beside says that To may have models.
@@ -104,6 +106,9 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 			o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
 		}
 		candidates, err := choose(uri, number, &o, all)
+		if newer := o.newer(number, candidates, faults); newer != nil {
+			return nil, newer
+		}
 		if err != nil {
 			return nil, errors.Join(append([]error{err}, faults...)...)
 		}
@@ -133,9 +138,10 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 		if number != 0 && m.Number != number {
 			continue
 		}
-		if o.Accept != nil {
+		if o.Identity != "" || o.Accept != nil {
 			var model modeldir.Manifest
-			if err := json.Unmarshal(m.Model, &model); err != nil || !o.Accept(&model) {
+			if err := json.Unmarshal(m.Model, &model); err != nil ||
+				o.Identity != "" && model.Identity() != o.Identity || o.Accept != nil && !o.Accept(&model) {
 				continue
 			}
 		}
@@ -148,7 +154,7 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 	case len(out) == 0 && number != 0 && len(numbers) > 0:
 		slices.Reverse(numbers)
 		return nil, fmt.Errorf("remote directory %s: %w: it has no generation %d; it has %s", uri, remote.ErrNone, number, strings.Join(numbers, ", "))
-	case len(out) == 0 && o.Accept != nil && len(numbers) > 0:
+	case len(out) == 0 && (o.Identity != "" || o.Accept != nil) && len(numbers) > 0:
 		return nil, fmt.Errorf("remote directory %s: %w", uri, ErrNoEarlier)
 	case len(out) == 0:
 		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", uri, remote.ErrNone, o.Job)
@@ -157,6 +163,24 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 	}
 	bestFirst(out)
 	return out, nil
+}
+
+// newer says that the generation to restore, or one that may be newer than the best of those that can be read, was published by a
+// newer version of aibox; nil: none was. An older model is not taken in its place, since the one that is made of that would be
+// the newest.
+func (o *RestoreOptions) newer(number int, candidates []*remote.Manifest, faults []error) error {
+	for _, fault := range faults {
+		var newer *remote.NewerError
+		if !errors.As(fault, &newer) || o.Job != "" && newer.Job != "" && newer.Job != o.Job {
+			continue
+		}
+		switch {
+		case number != 0 && number != newer.Number, number == 0 && len(candidates) > 0 && (o.Identity != "" || candidates[0].Number > newer.Number):
+		default:
+			return newer
+		}
+	}
+	return nil
 }
 
 // deletedMeanwhile reports whether another process has deleted one of the generations, so
@@ -205,7 +229,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 		return nil, &remote.DamagedError{URI: fmt.Sprintf("%s@%d", d.URI(), m.Number), Reason: err.Error()}
 	}
 	if model.FormatVersion > modeldir.FormatVersion {
-		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, modeldir.ErrNewer)
+		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, errkind.ErrNewer)
 	}
 	again := *o
 	if out, err := again.already(ctx, sources, d, m); out != nil || err != nil {

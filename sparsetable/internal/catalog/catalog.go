@@ -186,7 +186,10 @@ func (c *Catalog) readFormat(want Format, h *head) error {
 	if err != nil {
 		return err
 	}
-	if c.format, err = decodeFormat(b); err != nil {
+	if c.format, err = decodeFormat(b); err == nil && c.format.Version > formatVersion {
+		err = newerError(c.format.Version, formatVersion)
+	}
+	if err != nil {
 		return c.corrupt("its format", "%w", err)
 	}
 	return want.check(c.dir, c.format)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -23,6 +24,10 @@ import (
 //	record     byte string
 //	versions   n, then n times: id of the snapshot minus that of the page
 //	crc        uint32, little-endian: CRC-32C of everything before
+//
+// The version is also that of all files that a snapshot refers to, and of its stream: whoever gives one of them
+// another form raises it, so that older programs say that they are too old. What does not begin as they know it they would
+// take for damaged. So the version and the checksum stay where they are.
 const recordVersion = 3
 
 var (
@@ -82,15 +87,18 @@ func appendBytes[T string | []byte](b []byte, s T) []byte {
 }
 
 // decodeSnapshot reads what encodeSnapshot made. Nothing of the result lies in
-// b. The error is errChecksum or errRecord.
+// b. The error is errChecksum, errRecord or a newerError.
 func decodeSnapshot(b []byte) (*kept, error) {
 	if len(b) < 4 || crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
 		return nil, errChecksum
 	}
 	d := decoder{b: b[:len(b)-4]}
-	version := d.uvarint(recordVersion)
-	if version == 0 {
+	version := d.uvarint(math.MaxInt32)
+	switch {
+	case version == 0:
 		return nil, errRecord
+	case version > recordVersion:
+		return nil, newerError(int(version), recordVersion)
 	}
 	s := &kept{}
 	s.ID = d.uvarint(1<<64 - 1)

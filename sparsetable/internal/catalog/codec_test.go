@@ -8,6 +8,8 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"aibox/internal/errkind"
 )
 
 func examples() []*kept {
@@ -86,9 +88,9 @@ func TestSnapshotVersions(t *testing.T) {
 	if got, err = decodeSnapshot(encodeSnapshot(got)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("written again it is read as %+v, want %+v: %v", got, want, err)
 	}
-	for _, version := range []byte{0, recordVersion + 1} {
+	for version, want := range map[byte]error{0: errRecord, recordVersion + 1: errkind.ErrNewer} {
 		b[0] = version
-		if _, err := decodeSnapshot(sealed(b)); !errors.Is(err, errRecord) {
+		if _, err := decodeSnapshot(sealed(b)); !errors.Is(err, want) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"aibox/internal/errkind"
 )
 
 var (
@@ -55,7 +57,15 @@ func (e *CorruptionError) Error() string {
 func (e *CorruptionError) Unwrap() error { return e.Err }
 
 func (c *Catalog) corrupt(what string, format string, args ...any) error {
-	return &CorruptionError{Dir: c.dir, What: what, Err: fmt.Errorf(format, args...)}
+	return corruption(c.dir, what, fmt.Errorf(format, args...))
+}
+
+// corruption says that a part of what is in dir is damaged, unless err says that a newer program wrote it.
+func corruption(dir, what string, err error) error {
+	if errors.Is(err, errkind.ErrNewer) {
+		return fmt.Errorf("sparsetable: %s: %w", dir, err)
+	}
+	return &CorruptionError{Dir: dir, What: what, Err: err}
 }
 
 // wrap says what failed, and makes damage that Pebble found a *CorruptionError.
@@ -63,7 +73,7 @@ func (c *Catalog) wrap(err error, doing string) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrFailed), errors.As(err, new(*FormatError)):
+	case errors.Is(err, ErrFailed), errors.As(err, new(*FormatError)), errors.Is(err, errkind.ErrNewer):
 		return err
 	case errors.As(err, new(*CorruptionError)):
 		return textError{strings.ReplaceAll(err.Error(), "\n", "; "), err}

@@ -124,7 +124,7 @@ func ReadNewer(older *Stream, name string, from io.Reader) (*Stream, error) {
 	}
 	k, err := decodeSnapshot(record)
 	if err != nil {
-		return nil, s.corrupt("the record: %v", err)
+		return nil, s.corrupt("the record: %w", err)
 	}
 	s.Snapshot = k.Snapshot
 	if s.numbered {
@@ -287,5 +287,5 @@ func (s *Stream) take(n int) ([]byte, error) {
 }
 
 func (s *Stream) corrupt(format string, args ...any) error {
-	return &CorruptionError{Dir: s.name, What: fmt.Sprintf("the bytes before %d", s.off), Err: fmt.Errorf(format, args...)}
+	return corruption(s.name, fmt.Sprintf("the bytes before %d", s.off), fmt.Errorf(format, args...))
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/layout"
 )
@@ -174,8 +175,8 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 	if !checkCRC(h) {
 		return nil, r.corrupt(0, "checksum of the header does not match")
 	}
-	if version != snapshotVersion && version != version16 {
-		return nil, fmt.Errorf("sparsetable: %s has format version %d; this program reads versions %d and %d", name, version, snapshotVersion, version16)
+	if version > version16 {
+		return nil, fmt.Errorf("sparsetable: %s: it has format %d, and this program reads up to %d: %w", name, version, version16, errkind.ErrNewer)
 	}
 	l := layout.Unpacked(binary.LittleEndian.Uint32(h[12:]), binary.LittleEndian.Uint32(h[16:]))
 	if err := l.Validate(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"aibox/internal/errkind"
 	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/layout"
 )
@@ -101,6 +102,17 @@ func TestSnapshotBytes(t *testing.T) {
 	want = append(want, appendCRC(make([]byte, 12))...)
 	if !bytes.Equal(got, want) {
 		t.Errorf("got  %x\nwant %x", got, want)
+	}
+}
+
+// TestSnapshotOfANewerVersion: it is not taken for a damaged one, whatever follows its version.
+func TestSnapshotOfANewerVersion(t *testing.T) {
+	data := encodeSnapshot(t, layout.Layout{ValueDim: 3}, 1, nil, 2)
+	head := bytes.Clone(data[:headerBytes])
+	head[8], head[15] = version16+1, 0xff
+	newer := append(appendCRC(head), data[headerBytes+crcBytes:]...)
+	if _, _, err := decodeSnapshot(newer, 1); !errors.Is(err, errkind.ErrNewer) || errors.As(err, new(*contract.CorruptionError)) {
+		t.Error(err)
 	}
 }
 
