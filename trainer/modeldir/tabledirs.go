@@ -176,7 +176,7 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
