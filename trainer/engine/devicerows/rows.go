@@ -56,7 +56,7 @@ type part struct {
 type memory struct {
 	rows     gpu.Memory // of passes, of as many words each; nil: none yet
 	keys     gpu.Memory // uint64, of these rows, if values have 16 bits
-	work     gpu.Memory // of the current mini-batch: see workLayout
+	work     gpu.Memory // of the current mini-batch: see workOf
 	inputs   [2]gpu.Memory
 	overflow gpu.Memory // of each slot a word, devicememory.Align apart: see kernels.Set.UpdateRows
 	unmarked [2]bool    // the host has seen that the word of the slot names no row, and no update of rows has been enqueued since then
