@@ -119,9 +119,6 @@ func (w *Writer) ReadDense(name string) ([]tensorfile.Tensor, error) {
 	return readDenseFile(filepath.Join(w.genDir(), name))
 }
 
-// RemoveDense deletes a dense file that was superseded before the commit.
-func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), name)) }
-
 // Commit makes this generation the model. m's Generation and FormatVersion are
 // filled in. The caller must have closed the table, because processes that read
 // MODEL.json open it. Of the earlier models, as many as Keep allows stay, those first
