@@ -93,12 +93,13 @@ func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx
 	})
 }
 
-// Next returns the next item if it has arrived, and the same one when it is called again. With a patience it waits for it that long, but no
-// longer than until enough is ready, or no more items come.
+// Next returns the next item if it has arrived, and the same one when it is called again. With a patience it waits
+// for it that long, but no longer than until enough is ready, or no more items come.
 type Next[I any] func(patience time.Duration, enough <-chan struct{}) (I, bool)
 
-// SinkWithNext is Sink for a stage that prepares for an item while it works on the one before. If the run ends before fn gets an item that
-// next has returned, dropped gets it, on the goroutine of fn, in place of the function of OnDrop.
+// SinkWithNext is Sink for a stage that prepares for an item while it works on the one before. If the run ends
+// before fn gets an item that next has returned, dropped gets it, on the goroutine of fn, in place of the function
+// of OnDrop.
 func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next Next[I]) error, dropped func(I)) {
 	s := &stage{name: name}
 	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, next Next[I]) error {

@@ -98,6 +98,7 @@ func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], 
 	return announce(patience)
 }
 
-// patience is how long an engine that may be told of the next pass keeps the rows of a pass that was trained where there is none yet: if reading
-// is slower, the rows that both have stay on the devices all the same. It bounds what a snapshot may lack.
+// patience is how long an engine that may be told of the next pass keeps the rows of a pass that was trained where
+// there is none yet: if reading is slower, the rows that both have stay on the devices all the same. It bounds
+// what a snapshot may lack.
 const patience = time.Second

@@ -65,8 +65,8 @@ func (r *Rows) fit(of *pass, passes int) error {
 	return nil
 }
 
-// makeRoom makes room on a device for the n rows that it has of a pass, times so many passes, and for their copies. Rows that are there stay.
-// An error of out of memory says how many rows a pass may have.
+// makeRoom makes room on a device for the n rows that it has of a pass, times so many passes, and for their
+// copies. Rows that are there stay. An error of out of memory says how many rows a pass may have.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	err := r.tryRoom(p, n, passes, of)
 	if !errors.Is(err, gpu.OutOfMemory) {
@@ -83,8 +83,8 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	return err
 }
 
-// bytesFor is how much memory for rows a part can have of its physical device, of which so much is free, if the parts that share it have as many rows: all but
-// the last one take some to spare.
+// bytesFor is how much memory for rows a part can have of its physical device, of which so much is free, if the
+// parts that share it have as many rows: all but the last one take some to spare.
 func (r *Rows) bytesFor(p *part, free int64) int64 {
 	others := int64(-1)
 	for _, o := range r.parts {

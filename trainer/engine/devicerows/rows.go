@@ -10,8 +10,8 @@ import (
 	"aibox/trainer/program"
 )
 
-// Device is where a part of the rows lies. All work on them is enqueued in Rows. The network is computed in Compute, as what it reads is,
-// pooled bags. What both need of the host is sent in Up.
+// Device is where a part of the rows lies. All work on them is enqueued in Rows. The network is computed in
+// Compute, as what it reads is, pooled bags. What both need of the host is sent in Up.
 type Device struct {
 	gpu.Device
 	Kernels           *kernels.Set
