@@ -8,10 +8,10 @@
 // A pipeline is a line: one source, any number of maps, one sink, each run by
 // one goroutine of its own, so items leave in the order in which they entered.
 // A stage stalls when the queue behind it is full. Build the line with Source,
-// Map and Sink, then call Run, once.
-//
-// With Output.RunAhead a source runs further ahead than the queue's depth, within a number
-// of items and a number of bytes.
+// Map and Sink, then call Run, once. Expand is Map for a stage that makes any number of
+// items of one. SinkWithNext is Sink for a stage that looks at the next item while it works
+// on one. With Output.RunAhead a source runs further ahead than the queue's depth, within a
+// number of items and a number of bytes.
 //
 // # How a run ends
 //

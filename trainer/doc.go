@@ -24,22 +24,34 @@
 // What is in this package are the steps of a run, in this order, and what it does when something fails:
 //
 //	train.go       Train, and the whole of a run, whose values are in run.go
-//	prepare.go     its data (package dataset), and the model that it starts from (package start), of which package takeover decides
-//	               what goes over (warmstart.go)
-//	epochs.go      training and evaluating, until the epochs are used up
-//	snapshots.go   saving everything between two passes (image.go), and uploading it (package remotesnapshots)
-//	finish.go      the commit of the model, and its publication (publishing.go)
-//	failure.go     what a run leaves that makes no model
+//	prepare.go     its outputs (outputs.go), its data (package dataset), its devices (devices.go), its table and its engine
+//	               (table.go, runengine.go), and the model that it starts from (package start), of which package takeover
+//	               decides what goes over (warmstart.go)
+//	epochs.go      training until the epochs are used up; mini-batches are scored beside the next one (scoring.go)
+//	evaluating.go  evaluating after each epoch, and keeping the best one (best.go)
+//	snapshots.go   saving everything between two passes (image.go), as long as there is room (diskspace.go, dropping.go), and
+//	               uploading it (package remotesnapshots)
+//	finish.go      completing and committing the model (savemodel.go), unless it has learned nothing (diverged.go), and its
+//	               publication (publishing.go)
+//	describe.go    the summary, with what bounded the speed (bounds.go), the memory (memory.go) and warnings (warnings.go)
+//	closing.go     the end of a run, however it ends; failure.go is what one leaves that makes no model
 //
 // A run keeps what it is in the middle of in a runstate.State, and tells others of itself by package report.
+// What does not run a job is in check.go and bench.go.
 //
 // # Interruptions
 //
 // Between two passes, now and then, Train saves everything that the rest of the run
 // depends on (snapshots.go). If the process dies, the next Train of the same job goes on
-// from there (interrupted.go, resume.go), even if files of its table are still on their way (package arriving). When it is told to stop, it ends the present pass and saves a
-// last snapshot, within a limit of time. If the table has lost a directory with its disk, the
-// run goes back to what is whole elsewhere (recovery.go), or only the lost rows do (package refill).
+// from there (interrupted.go, resume.go), even if files of its table are still on their way
+// (package arriving). When it is told to stop, it ends the present pass and saves a
+// last snapshot, within a limit of time (stopped.go). A night whose model is there already is not
+// trained again (already.go).
+//
+// If the table has lost a directory with its disk, the run goes back to what is whole elsewhere
+// (recovery.go), or only the lost rows do (package refill). If that happens while it trains, it begins
+// again in the same process (diskfailure.go). A job does without directories whose disks have failed
+// (leftout.go).
 //
 // # What decides the model's bits
 //

@@ -9,17 +9,10 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/trainer/chain"
-	"aibox/trainer/densefile"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
-	"aibox/trainer/tensorfile"
 )
-
-// tensors are those of the dense file after step t. They share memory with the model.
-func (r *run) tensors(t int64) []tensorfile.Tensor {
-	return densefile.Trained(r.model, &r.state.Engine, r.Rows, t)
-}
 
 // finish completes the model and commits it.
 func (r *run) finish(ctx context.Context) error {
@@ -55,36 +48,13 @@ func (r *run) complete(ctx context.Context) error {
 			return fmt.Errorf("going back to epoch %d: %w", r.state.Best.Epoch, err)
 		}
 	}
-	e := r.job.SparseTable.Expiry
-	rule := sparsetable.ExpiryRule{
-		Today: r.table.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
-	}
-	expired := int64(0)
-	err := r.withSpace(func() error {
-		n, err := r.table.Expire(ctx, rule)
-		expired += n
-		return err
-	})
+	expired, err := r.expire(ctx)
 	if err != nil {
 		return err
 	}
-	statistics, err := r.data.StatisticsFile()
+	m, err := r.manifest(ctx, &state)
 	if err != nil {
 		return err
-	}
-	m := &modeldir.Manifest{
-		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.Step),
-		Epoch: state.Epoch, Step: state.Step, Examples: state.Examples,
-		Day: r.table.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
-		RowDecay: r.state.Engine.Decay.Record(),
-	}
-	r.origin(m)
-	if r.job.SparseTable.Kind != sparsetable.KindSSD { // the digest of a table on SSD would need a read of the whole table
-		table, err := sparsetable.Digest(ctx, r.table.Table)
-		if err != nil {
-			return err
-		}
-		m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, r.tensors(state.Step), m.RowDecay.Digest(table))
 	}
 	if m.TableSnapshot, err = r.saveModel(ctx, state.Step); err != nil {
 		return err
@@ -100,6 +70,44 @@ func (r *run) complete(ctx context.Context) error {
 	}
 	r.snapshots.forget(&runstate.Record{Snapshot: m.TableSnapshot, Step: m.Step})
 	return nil
+}
+
+// expire deletes the rows of the table that the job does not want to keep, and returns how many.
+func (r *run) expire(ctx context.Context) (expired int64, err error) {
+	e := r.job.SparseTable.Expiry
+	rule := sparsetable.ExpiryRule{
+		Today: r.table.day, UnseenDays: e.UnseenDays, MinShow: float32(e.MinShow), ShowDecay: float32(r.job.SparseTable.ShowDecay),
+	}
+	err = r.withSpace(func() error {
+		n, err := r.table.Expire(ctx, rule)
+		expired += n
+		return err
+	})
+	return expired, err
+}
+
+// manifest describes the model of a state, apart from the snapshot of its table.
+func (r *run) manifest(ctx context.Context, state *runstate.Kept) (*modeldir.Manifest, error) {
+	m := &modeldir.Manifest{
+		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.Step),
+		Epoch: state.Epoch, Step: state.Step, Examples: state.Examples,
+		Day: r.table.day, DayFromDate: r.job.Dated, KeptShare: r.job.Data.NegativeSampling,
+		RowDecay: r.state.Engine.Decay.Record(),
+	}
+	r.origin(m)
+	if r.job.SparseTable.Kind == sparsetable.KindSSD { // its digest would need a read of the whole table
+		return m, nil
+	}
+	statistics, err := r.data.StatisticsFile()
+	if err != nil {
+		return nil, err
+	}
+	table, err := sparsetable.Digest(ctx, r.table.Table)
+	if err != nil {
+		return nil, err
+	}
+	m.Digest = modeldir.Digest(m.Step, m.KeptShare, statistics, r.tensors(state.Step), m.RowDecay.Digest(table))
+	return m, nil
 }
 
 // origin says in a manifest what the model was made from and of which night it is.
@@ -153,87 +161,4 @@ func (r *run) commit() error {
 		r.log.Warn(w)
 	}
 	return nil
-}
-
-// restore replaces model and table by the state kept for an earlier epoch.
-func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
-	if err := r.table.Close(); err != nil {
-		return err
-	}
-	r.table.Table = nil
-	if err := r.openTable(ctx, k.Snapshot); err != nil {
-		return err
-	}
-	saved, err := r.models.writer.ReadDense(modeldir.DenseName(k.Step))
-	if err != nil {
-		return err
-	}
-	if err := densefile.Load(r.tensors(k.Step), saved); err != nil {
-		return err
-	}
-	return r.engine.Import()
-}
-
-// logLeftovers logs what was deleted of earlier runs, and which of their files could not be.
-func (r *run) logLeftovers() {
-	if says := r.models.startsOver; says != nil {
-		r.models.startsOver = nil
-		says()
-	}
-	for _, err := range r.models.writer.Leftovers() {
-		r.log.Warn("files of an earlier run could not be deleted or replaced; the next run tries again", "error", err)
-	}
-}
-
-// close frees what is still open, and returns failure, which may then be a
-// *ResumableError. After a failure it removes the generation, unless another process can
-// go on with it, and leaves reports that say why.
-func (r *run) close(ctx context.Context, failure error) error {
-	r.snapshots.wait()
-	r.snapshots.uploads.Stop()
-	status := r.opts.Status.View()
-	r.opts.Status.End()
-	if r.reports != nil {
-		_ = r.reports.Close() // after success closed already
-	}
-	if r.data.Quarantine != nil {
-		_ = r.data.Quarantine.Close() // after success closed already
-	}
-	if r.table.Table != nil {
-		r.summary.Table = r.table.Stats()
-	}
-	if err := r.arriving.Close(); err != nil {
-		r.log.Warn("closing the files that have not arrived", "error", err)
-	}
-	r.closeEngine()
-	r.closeTable()
-	if r.models.Previous != nil {
-		_ = r.models.Previous.Close() // it was only read
-		r.models.Remove()
-	}
-	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
-	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
-	if failure != nil && !made && !others {
-		failure = r.resumable(ctx, failure)
-		var again bool
-		if again, failure = r.suspended(failure); !again {
-			if err := r.reportFailure(ctx, failure, status); err != nil {
-				r.log.Warn("the summary of this run could not be written", "error", err)
-			}
-		}
-	}
-	if r.models.writer != nil {
-		if others && r.snapshots.saved != nil {
-			r.models.writer.Suspend()
-		}
-		if err := r.models.writer.Close(); err != nil {
-			r.log.Warn("closing the model directory", "error", err)
-		}
-	}
-	if r.data.Sources != nil {
-		if err := r.data.Sources.Close(); err != nil {
-			r.log.Warn("closing sources", "error", err)
-		}
-	}
-	return failure
 }

@@ -25,12 +25,12 @@ func (o *Options) transfer() transfer.Options {
 }
 
 // publishTrained publishes the model that the run has committed. That it fails does not make
-// the run fail, except if the run was told to stop. again reports whether the job begins again,
-// since files of its table cannot be read.
-func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
+// the run fail, except if the run was told to stop. If files of the table cannot be read, the job may begin again: see
+// trainsAgain.
+func (r *run) publishTrained(ctx context.Context) error {
 	uri, dir, s := r.job.Output.Remote, r.job.Output.ModelDir, &r.summary
 	if uri == "" {
-		return false, nil
+		return nil
 	}
 	r.log.Info("publishing the model", "remote", uri)
 	name := modeldir.JoinName(dir, s.Generation)
@@ -58,13 +58,12 @@ func (r *run) publishTrained(ctx context.Context) (again bool, err error) {
 	case err == nil:
 		r.log.Info("the model is published", "as", out.URI, "already", out.Already, "uploaded_bytes", out.UploadedBytes, "deleted_bytes", out.DeletedBytes, "seconds", out.Seconds)
 	case ctx.Err() != nil:
-		return false, fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` goes on with it: %w", humanize.ShellWord(name), err)
+		return fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` goes on with it: %w", humanize.ShellWord(name), err)
 	case r.trainsAgain(r.notReadable(err)):
-		return true, nil
 	default:
 		r.log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run before it publishes its own", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
 	}
-	return false, nil
+	return nil
 }
 
 // notReadable returns why a model could not be published as the loss of files of its table, if it is

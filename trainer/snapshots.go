@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ func (im *image) count(s *report.Snapshots) {
 // snapshots takes the snapshots of a run. Its methods are for the goroutine that trains,
 // except for giveSpace.
 type snapshots struct {
-	mu      sync.Mutex // held by giveSpace, and by passTrained beside which it may run
+	mu      sync.Mutex // held by giveSpace, and by passBegun and passTrained, beside which it may run
 	run     *run
 	pace    pace.Snapshots
 	summary report.Snapshots
@@ -87,6 +88,8 @@ func (s *snapshots) upload() {
 // passBegun takes note of the time that the rows of a pass took until they might be changed.
 // While a snapshot is being written, they are copied for it first.
 func (s *snapshots) passBegun(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.writing != nil {
 		s.summary.StallSeconds += took.Seconds()
 		s.writing.stall += took
@@ -138,7 +141,7 @@ func (s *snapshots) take() error {
 	im, err := s.fix()
 	if err != nil {
 		s.failed(im, err)
-		return r.grace.Err() // set if the run was told to stop, and had time for that
+		return context.Cause(r.grace) // nil unless the run was told to stop and the time for that is over
 	}
 	stall := time.Since(start)
 	s.summary.StallSeconds += stall.Seconds()

@@ -67,13 +67,12 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 		r := newRun(job, opts)
 		r.loss = failed
 		r.leaveOutFailed()
-		err = r.do(ctx)
-		if err == nil {
-			again, err := r.publishTrained(ctx)
+		if err = r.do(ctx); err == nil {
+			err = r.publishTrained(ctx)
 			if err == nil && r.summary.NotPublished == "" && r.job.Snapshots.Remote != "" && r.identity != nil {
 				r.store().Remove(ctx, r.identity)
 			}
-			if !again {
+			if r.again == nil {
 				return &r.summary, err
 			}
 		}

@@ -35,8 +35,9 @@ func warnings(r *run) []string {
 	return out
 }
 
-// fewThreads and fewFiles are limits below which a job may fail for want of them: with a table on SSD in two directories and snapshots elsewhere,
-// a small one had 27 threads on two cores, and 50 files; large tables have more files.
+// fewThreads and fewFiles are limits below which a job may fail for want of them: with a table on SSD in two
+// directories and snapshots elsewhere, a small one had 27 threads on two cores, and 50 files; large tables have
+// more files.
 const (
 	fewThreads = 64
 	fewFiles   = 256

@@ -128,18 +128,7 @@ func plainLine(v *report.View, rate float64) string {
 	if v.Phase == report.PhaseTraining {
 		parts = append(parts, metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
 	}
-	if v.BadRows > 0 {
-		parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
-	}
-	if uploadsFail(v) {
-		parts = append(parts, "uploading snapshots fails")
-	}
-	if v.LostSamples > 0 {
-		parts = append(parts, lostText(v))
-	}
-	if text := arrivalText(v); text != "" {
-		parts = append(parts, text)
-	}
+	parts = append(parts, troubles(v)...)
 	if len(v.Stages) > 0 {
 		if name := pipeline.Limiting(v.Stages); name != "" {
 			parts = append(parts, "limited by "+name)
@@ -157,13 +146,25 @@ func plainLine(v *report.View, rate float64) string {
 	return strings.Join(parts, "  ")
 }
 
+// troubles says what of the job is not as it should be, or not yet.
+func troubles(v *report.View) (parts []string) {
+	if v.BadRows > 0 {
+		parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
+	}
+	if uploadsFail(v) {
+		parts = append(parts, "uploading snapshots fails")
+	}
+	if v.LostSamples > 0 { // by partial recovery
+		parts = append(parts, fmt.Sprintf("%.2g %% of samples lost", 100*v.LostSamples))
+	}
+	if text := arrivalText(v); text != "" {
+		parts = append(parts, text)
+	}
+	return parts
+}
+
 // uploadsFail reports whether the last attempt to upload a snapshot has failed.
 func uploadsFail(v *report.View) bool { return v.Uploads != nil && v.Uploads.Error != "" }
-
-// lostText says what partial recovery has cost.
-func lostText(v *report.View) string {
-	return fmt.Sprintf("%.2g %% of samples lost", 100*v.LostSamples)
-}
 
 // arrivalText says how much of the table is there that is fetched while it is trained; "" if
 // all of it is.
@@ -230,18 +231,7 @@ func block(v *report.View, rate float64, columns int) []string {
 		if v.Phase == report.PhaseTraining {
 			parts = append(parts, fmt.Sprintf("step %d", v.Step), metric("loss", v.Loss, 5), metric("AUC", v.AUC, 4))
 		}
-		if v.BadRows > 0 {
-			parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
-		}
-		if uploadsFail(v) {
-			parts = append(parts, "uploading snapshots fails")
-		}
-		if v.LostSamples > 0 {
-			parts = append(parts, lostText(v))
-		}
-		if text := arrivalText(v); text != "" {
-			parts = append(parts, text)
-		}
+		parts = append(parts, troubles(v)...)
 		b = append(b, terminal.Flow(parts, columns)...)
 	}
 	if len(v.Stages) == 0 {

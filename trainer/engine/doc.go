@@ -1,6 +1,8 @@
 // Package engine has the boundary between training and the device that computes: stage
-// EL+JL (embedding learning and joint learning, AIBox §2). Package cpu beside it
-// is the engine that uses the processors of the host.
+// EL+JL (embedding learning and joint learning, AIBox §2). Package cpu is the engine that uses
+// the processors of the host, and package cuda the one that uses NVIDIA devices. Rows of the table
+// are worked on by package hostrows where they are in the memory of the host, and by package
+// devicerows where they are in that of devices; engines share these.
 //
 // # Who owns what
 //
@@ -8,10 +10,10 @@
 //
 //   - The pass: the pinned rows of the sparse table that its mini-batches refer to. Between
 //     Begin and End they belong to the engine, which may work on them in place or on copies in
-//     its own memory; End has put all changes back, or, where the next pass was announced, a later
-//     call does: rows that both share can stay where they are, and others are copied while the next pass
-//     is trained. Passes follow one another without a
-//     gap, and two of them may share rows: Begin of the second comes after End of the first.
+//     its own memory. End puts all changes back. Where the next pass was announced, a later call may
+//     do that: rows that both share can stay where they are, and others are copied while the next
+//     pass is trained. Two passes that follow one another may share rows: Begin of the second comes
+//     after End of the first.
 //   - The state: parameters, running statistics, optimizer state, numbers of steps. State is
 //     its image in the host's memory. Between Import and Export only the engine reads and
 //     writes what it stands for.

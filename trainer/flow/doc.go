@@ -8,7 +8,8 @@
 //
 // Each stage is one goroutine of a pipeline.Pipeline. Training and evaluation are the same Flow with
 // other modes of pulling and another Batch; what they share are their Stages, and what a run wants to
-// know or do between two passes are Hooks.
+// know or do between two passes are Hooks. flow.go has the line and stage RE, pulling.go and splitting.go
+// stage ST, learning.go stage EL+JL.
 //
 // # Who owns a pass
 //

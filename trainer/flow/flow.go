@@ -10,9 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"aibox/configs"
 	"aibox/gpu"
-	"aibox/internal/process"
 	"aibox/pipeline"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -25,9 +23,6 @@ const (
 	StageTable = "ST"
 	StageLearn = "EL+JL"
 )
-
-// maxReadAhead bounds the passes that are read ahead, however small they are.
-const maxReadAhead = 256
 
 // OpenReader opens a reader whose goroutines count as the reading stage in profiles.
 func OpenReader(ctx context.Context, o reader.Options) (r *reader.Reader, err error) {
@@ -53,8 +48,8 @@ type Stages struct {
 	Table  sparsetable.Table
 	Limit  *Limit        // of the table
 	Engine engine.Engine // that works on the rows of the passes
-	// Announces says that the engine is told of a pass during the one before, which waits a little for it before it ends, and may use rows after the end
-	// of theirs. Then Begins and Ends, which look at rows of the host, are not set.
+	// Announces says that the engine is told of a pass during the one before, which waits a little for it before it ends, and
+	// that the engine may use the rows of a pass after its end. Then Begins and Ends, which look at rows of the host, are not set.
 	Announces bool
 	Queues
 	Bytes *Gauge // of the passes between the reader and the end of their training
@@ -63,25 +58,6 @@ type Stages struct {
 	Space  func(cause error) bool
 	Ranges gpu.Ranger // what the stages do, for profilers; nil: none
 	Log    *slog.Logger
-}
-
-// Queues say how much may wait between the stages.
-type Queues struct {
-	ReadQueue, PullQueue int   // passes in front of ST, and of EL+JL
-	ReadAheadBytes       int64 // limit on the waiting passes, if the table asks for more of them than ReadQueue
-}
-
-// readAheadShare of the memory that is free, by 1, is for passes that the table looks ahead to: the rest of the job, and
-// garbage, need more.
-const readAheadShare = 8
-
-// QueuesOf are the queues that a job asks for, with passes ahead as there is memory for them now.
-func QueuesOf(job *configs.Job) Queues {
-	q := Queues{ReadQueue: job.Pipeline.ReadQueue, PullQueue: job.Pipeline.PullQueue, ReadAheadBytes: int64(job.Pipeline.ReadAheadBytes)}
-	if free := process.FreeMemory(); free >= 0 {
-		q.ReadAheadBytes = min(q.ReadAheadBytes, free/readAheadShare)
-	}
-	return q
 }
 
 // Hooks are called at certain times, each if it is set.
@@ -109,34 +85,7 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 	f.Bytes.now.Store(0)
 	var look atomic.Int64 // how many passes after the next one the table wants to be told of
 	passes := pipeline.Source(p, StageRead, func(ctx context.Context, emit func(*reader.Pass) error) error {
-		for {
-			reading := f.Ranges.StartRange("read")
-			pass, err := f.Reader.Next(ctx)
-			f.Ranges.EndRange(reading)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if n := int64(len(pass.Batches)); n <= f.Skip {
-				f.Skip -= n
-				pass.Recycle()
-				continue
-			}
-			if f.Skip > 0 {
-				pass.Batches, f.Skip = pass.Batches[f.Skip:], 0
-				pass = splitPass(pass, math.MaxInt)[0] // has no keys but those of its mini-batches
-			}
-			for _, part := range f.Limit.cut(pass, f.Log) {
-				f.Table.Announce(part.Keys)
-				look.Store(int64(f.Table.Lookahead(len(part.Keys))))
-				f.Bytes.add(part.MemoryBytes())
-				if err := emit(part); err != nil {
-					return err
-				}
-			}
-		}
+		return f.read(ctx, &look, emit)
 	})
 	if f.ReadAheadBytes > 0 {
 		passes.RunAhead(pipeline.Ahead[*reader.Pass]{
@@ -148,24 +97,7 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 	ready := pipeline.Expand(p, StageTable, passes, f.ReadQueue, rows.pull)
 	ready.OnDrop(rows.release)
 	pipeline.SinkWithNext(p, StageLearn, ready, f.PullQueue, func(ctx context.Context, w Pulled, next pipeline.Next[Pulled]) error {
-		users := 2 // this function, and the engine, which may use the pass for longer
-		left := func() {
-			if users--; users == 0 {
-				f.Bytes.add(-w.Pass.MemoryBytes())
-				w.Pass.Recycle()
-			}
-		}
-		defer left()
-		if err := f.learn(ctx, w, next, rows.starved, func() {
-			rows.release(w)
-			left()
-		}); err != nil {
-			return err
-		}
-		if f.PassDone != nil {
-			return f.PassDone(w.Pass)
-		}
-		return nil
+		return f.work(ctx, w, next, rows)
 	}, func(w Pulled) {
 		f.Engine.Withdraw()
 		rows.release(w)
@@ -178,74 +110,34 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 	return p.Stats(), err
 }
 
-// learn runs the engine over the mini-batches of a pass. release is called when its rows are not used any more; if the
-// engine is told of passes beforehand, that can be during the next one. starved is ready if a pass waits for memory of the table.
-func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], starved <-chan struct{}, release func()) (err error) {
-	name := "evaluate"
-	if f.Mode == sparsetable.PullCreate {
-		name = "train"
-	}
-	defer f.Ranges.EndRange(f.Ranges.StartRange(name))
-	pass := w.forEngine()
-	if f.Announces {
-		pass.Ended = release
-	} else {
-		defer release()
-		defer func() { // the rows are not the engine's any more, and still pinned
-			if err == nil && f.Ends != nil {
-				f.Ends(w)
+// read is stage RE. look gets how far the table looks ahead.
+func (f *Flow) read(ctx context.Context, look *atomic.Int64, emit func(*reader.Pass) error) error {
+	for {
+		reading := f.Ranges.StartRange("read")
+		pass, err := f.Reader.Next(ctx)
+		f.Ranges.EndRange(reading)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n := int64(len(pass.Batches)); n <= f.Skip {
+			f.Skip -= n
+			pass.Recycle()
+			continue
+		}
+		if f.Skip > 0 {
+			pass.Batches, f.Skip = pass.Batches[f.Skip:], 0
+			pass = splitPass(pass, math.MaxInt)[0] // has no keys but those of its mini-batches
+		}
+		for _, part := range f.Limit.cut(pass, f.Log) {
+			f.Table.Announce(part.Keys)
+			look.Store(int64(f.Table.Lookahead(len(part.Keys))))
+			f.Bytes.add(part.MemoryBytes())
+			if err := emit(part); err != nil {
+				return err
 			}
-		}()
-	}
-	start := time.Now()
-	w.Rows.Begin()
-	if f.Begun != nil {
-		f.Begun(time.Since(start))
-	}
-	if f.Begins != nil {
-		f.Begins(w)
-	}
-	if err := f.Engine.Begin(pass); err != nil {
-		if f.Announces {
-			release()
-		}
-		return err
-	}
-	// The rows are the engine's until End returns, also after an error.
-	defer func() {
-		if end := f.Engine.End(); err == nil {
-			err = end
-		}
-	}()
-	if f.Grace != nil {
-		ctx = f.Grace
-	}
-	announced := !f.Announces
-	announce := func(patience time.Duration) error {
-		if announced {
-			return nil
-		}
-		n, ok := next(patience, starved)
-		if !ok {
-			return nil
-		}
-		announced = true
-		return f.Engine.Announce(n.forEngine())
-	}
-	for i := range w.Pass.Batches {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		if err := announce(0); err != nil {
-			return err
-		}
-		if err := f.Batch(&w.Pass.Batches[i]); err != nil {
-			return err
 		}
 	}
-	return announce(patience)
 }
-
-// patience is how long an engine that may be told of the next pass keeps the rows of a pass that was trained where there is none yet: if reading
-// is slower, the rows that both have stay on the devices all the same. It bounds what a snapshot may lack.
-const patience = time.Second

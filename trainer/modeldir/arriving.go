@@ -6,8 +6,6 @@ import (
 
 	"aibox/internal/disk"
 	"aibox/sparsetable"
-	"aibox/trainer/modeldir/internal/outside"
-	"aibox/trainer/modelfiles"
 )
 
 // A generation that is restored can be published before the bucket files of its table have
@@ -46,16 +44,13 @@ func Arriving(dir string) (out []ArrivingTable) {
 
 // Arriving is the model's table, if not all of its files have arrived; nil: they have.
 func (m *Model) Arriving() *ArrivingTable {
-	return arrivingIn(filepath.Join(m.Dir, m.Generation))
+	return arrivingIn(m.genDir())
 }
 
 // arrivingIn is the table of the generation in gen. What is wrong with its directories is said
 // by who opens it.
 func arrivingIn(gen string) *ArrivingTable {
-	dirs, _ := outside.Dirs(gen)
-	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(gen, modelfiles.Table)}
-	}
+	dirs := dirsOf(gen)
 	records := ArrivingRecords(dirs)
 	if !slices.ContainsFunc(records, disk.Exists) {
 		return nil

@@ -14,6 +14,9 @@
 //	    reports/          reports of the run
 //	    RESUME.json       what a process needs to go on with the run if it is
 //	                      interrupted (resume.go); a committed model has none
+//	    RESTORE.json      which generation of elsewhere this one is to be, until
+//	                      it is complete (restore.go)
+//	    DISCARDED         it was restored, and given up (discarded.go)
 //	    LOCK              shared by those who read the model
 //	  LOCK                held by the run that writes
 //	  summary.json, metrics.jsonl, tensorboard/, quarantine.jsonl
@@ -51,5 +54,11 @@
 // # Models from elsewhere
 //
 // A generation is taken to another machine as a list of files (package modelfiles), from which it is
-// made again there (restore.go). It has RESTORE.json until it is complete.
+// made again there (restore.go), and so is a snapshot of a run (restorerun.go). It can be published
+// before all files of its table have arrived (arriving.go).
+//
+// # What is lost
+//
+// A table on several disks loses the files of one when that fails. Which they are is found out when a run
+// begins, ends or fails (lost.go), and what is left is used to bring the table back (survivors.go).
 package modeldir

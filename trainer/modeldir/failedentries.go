@@ -12,8 +12,9 @@ import (
 	"aibox/sparsetable"
 )
 
-// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed, or were made read-only after an error, or are not mounted, so
-// that no table can be made there. What a permission, space or another path would mend is no such failure.
+// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed, or were made read-only
+// after an error, or are not mounted, so that no table can be made there. What a permission, space or another path
+// would mend is no such failure.
 func FailedEntries(dirs []string) (failed []LostDir) {
 	for _, dir := range dirs {
 		if err := entryFailed(dir); err != nil {
@@ -36,8 +37,8 @@ func entryFailed(dir string) error {
 	return nil
 }
 
-// probe fails if no file can be made and deleted in dir. Jobs that share dir may do so at the same time: then one finds that the other has taken
-// its file away, which shows as much.
+// probe fails if no file can be made and deleted in dir. Jobs that share dir may do so at the same time: then one
+// finds that the other has taken its file away, which shows as much.
 func probe(dir string) error {
 	path := filepath.Join(dir, ".aibox-probe")
 	err := disk.WriteFile(path, nil)

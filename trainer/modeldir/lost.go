@@ -1,11 +1,9 @@
 package modeldir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +20,7 @@ import (
 )
 
 // A table whose directories are on several disks loses one of them with its disk. The files
-// in the others are as good as before: who brings the table back from elsewhere need not
-// fetch those (Survivors).
+// in the others are as good as before (survivors.go).
 
 // LostDir is a directory of a table that is lost: it is missing, or empty because another
 // disk is mounted there, or its disk does not answer.
@@ -240,110 +237,4 @@ func pathErrors(err error) (all []*fs.PathError) {
 		}
 	}
 	return all
-}
-
-// CheckTable fails with a *LostError if directories of the model's table outside of the
-// model directory, or files in them, are lost. It reads no rows.
-func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
-	dirs, err := outside.Dirs(filepath.Join(m.Dir, m.Generation))
-	if err != nil || len(dirs) == 0 {
-		return err
-	}
-	if err := checkDirs(dirs); err != nil {
-		return err
-	}
-	return m.CheckFiles(ctx, log)
-}
-
-// CheckFiles fails if a file of the model's table does not exist, or has lost bytes at its end: with a
-// *LostError if a disk may be the cause. It reads none, so that those which have not arrived do not matter.
-func (m *Model) CheckFiles(ctx context.Context, log *slog.Logger) error {
-	if m.Source == nil {
-		m.Source = unread{}
-		defer func() { m.Source = nil }()
-	}
-	dirs := m.TableDirs()
-	held, err := m.HoldTable(ctx, log)
-	if err != nil {
-		return TableLost(dirs, err)
-	}
-	defer held.Close() // it was only read
-	o, err := m.TableOptions(sparsetable.Options{})
-	if err == nil {
-		_, err = sparsetable.PortableFiles(o)
-	}
-	return TableLost(dirs, err)
-}
-
-// unread is the source of the bytes of files that are not read.
-type unread struct{}
-
-func (unread) Lacks(string) bool                         { return false }
-func (unread) Here(string, int64, int64) bool            { return true }
-func (unread) Await(string, int64, int64) error          { return nil }
-func (unread) Again(string, []byte, int64) (bool, error) { return false, nil }
-
-// AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
-// as they are known.
-func AllTableDirs(dir string) (all []string) {
-	for _, g := range generations(dir) {
-		all = append(all, dirsOf(filepath.Join(dir, g))...)
-	}
-	return all
-}
-
-// TableDirs are the directories of the model's table, as far as that is known.
-func (m *Model) TableDirs() []string {
-	return dirsOf(filepath.Join(m.Dir, m.Generation))
-}
-
-// dirsOf are the directories of the table of a generation, as far as that is known.
-func dirsOf(gen string) []string {
-	if dirs, _ := outside.Dirs(gen); len(dirs) > 0 {
-		return dirs
-	}
-	return []string{filepath.Join(gen, modelfiles.Table)}
-}
-
-// Survivors are the paths of the files of the model's table that are still there, by their
-// names in a list of the model's files.
-func (m *Model) Survivors() map[string]string {
-	return survivors(filepath.Join(m.Dir, m.Generation))
-}
-
-// Survivors are the paths of the files that are still there of the table of the interrupted
-// run in the model directory dir, by their names in a list of the run's files.
-func Survivors(dir string) map[string]string {
-	gen := unfinished(dir)
-	if gen == "" {
-		return nil
-	}
-	return survivors(filepath.Join(dir, gen))
-}
-
-// InterruptedTable returns o as the options of the table of the interrupted run in the model
-// directory dir.
-func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
-	gen := filepath.Join(dir, unfinished(dir))
-	dirs, err := outside.Dirs(gen)
-	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
-	return o, err
-}
-
-func survivors(gen string) map[string]string {
-	dirs, _ := outside.Dirs(gen) // what cannot be found is fetched
-	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(gen, modelfiles.Table)}
-	}
-	out := make(map[string]string)
-	for _, dir := range dirs {
-		files, err := sparsetable.FilesIn(dir)
-		if err != nil {
-			continue
-		}
-		for _, name := range files.Rows {
-			out[modelfiles.Table+"/"+name] = filepath.Join(dir, name)
-		}
-	}
-	return out
 }

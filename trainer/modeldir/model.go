@@ -77,6 +77,9 @@ func notPublished(dir string, err error) error {
 	return fmt.Errorf("%w; it has %s: `aibox rollback %s --to %d` publishes the newest that is complete", err, listed(all), humanize.ShellWord(dir), all[i].Number)
 }
 
+// genDir is the directory of the model's generation.
+func (m *Model) genDir() string { return filepath.Join(m.Dir, m.Generation) }
+
 // Unread is the model of dir as far as its manifest says what it is, for who has to replace it because other
 // files of it are missing or damaged; nil: there is none, or its manifest is damaged, too.
 func Unread(dir string) *Model {

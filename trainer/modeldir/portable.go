@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"aibox/sparsetable"
 	"aibox/trainer/modelfiles"
@@ -21,7 +20,7 @@ func (m *Model) Portable(ctx context.Context, log *slog.Logger) (*modelfiles.Hel
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	return modelfiles.OfModel(filepath.Join(m.Dir, m.Generation), m.Manifest.Dense, o, held)
+	return modelfiles.OfModel(m.genDir(), m.Manifest.Dense, o, held)
 }
 
 // TempFile returns a file in the generation that has no name, so that nothing is left of it

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"aibox/internal/disk"
 	"aibox/internal/errkind"
@@ -27,9 +24,6 @@ import (
 // deletes it, as it does the generations of runs that died.
 
 const restoreName = "RESTORE.json"
-
-// discardedName is a file in a generation that was restored and given up.
-const discardedName = "DISCARDED"
 
 type restoreFile struct {
 	ID string `json:"id"`
@@ -234,85 +228,6 @@ func (r *Restoring) placeTable(dirs []string) error {
 	return nil
 }
 
-// Place decides where the files with these names, of these sizes, are put, and makes their
-// directories. A file of the table stays where an earlier call has put it, or begun to. One for which
-// there is one at survivors is put on the same disk as that one.
-func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]string) error {
-	var tableFiles []string
-	var sizes []int64
-	for i, name := range names {
-		rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/")
-		if ofTable && !modelfiles.IsIndex(name) {
-			if rest != path.Base(rest) {
-				return faults.Damaged(name, "it is no name of a file of a table")
-			}
-			tableFiles, sizes = append(tableFiles, rest), append(sizes, bytes[i])
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755); err != nil {
-			return err
-		}
-	}
-	begun, err := r.begun()
-	if err != nil {
-		return err
-	}
-	r.place = make(map[string]int)
-	if len(r.dirs) > 0 {
-		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
-			if before, ok := begun[tableFiles[i]]; ok {
-				at = before
-			} else if beside := r.beside(survivors[modelfiles.Table+"/"+tableFiles[i]]); beside >= 0 {
-				at = beside
-			}
-			r.place[tableFiles[i]] = at
-		}
-	}
-	return nil
-}
-
-// begun are the indexes of the directories of the table that have files, by the names of these, and by their names
-// without the last suffix, which those have that are being fetched.
-func (r *Restoring) begun() (map[string]int, error) {
-	out := make(map[string]int)
-	for i, dir := range r.dirs {
-		all, err := os.ReadDir(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range all {
-			out[e.Name()], out[strings.TrimSuffix(e.Name(), path.Ext(e.Name()))] = i, i
-		}
-	}
-	return out, nil
-}
-
-// beside is the index of the directory of the table that has the same parent as the
-// directory of a file; -1: there is none.
-func (r *Restoring) beside(file string) int {
-	return slices.IndexFunc(r.dirs, func(dir string) bool { return filepath.Dir(dir) == filepath.Dir(filepath.Dir(file)) })
-}
-
-// Path is where a file that Place was told of is put.
-func (r *Restoring) Path(name string) string {
-	if rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/"); ofTable && !modelfiles.IsIndex(name) && len(r.dirs) > 0 {
-		return filepath.Join(r.dirs[r.place[rest]], rest)
-	}
-	return r.path(name)
-}
-
-// ArrivingRecords is where it is recorded that files of the table, which is on SSD, are there
-// without their bytes.
-func (r *Restoring) ArrivingRecords() []string { return ArrivingRecords(r.tableOptions().SSD.Dirs) }
-
-// path is the place of a file in the generation. The index is not a file of the table.
-func (r *Restoring) path(name string) string {
-	if modelfiles.IsIndex(name) {
-		return filepath.Join(r.w.genDir(), modelfiles.FlatName(name))
-	}
-	return filepath.Join(r.w.genDir(), filepath.FromSlash(name))
-}
-
 // Commit makes the generation, all of whose files are in place, the model of the directory.
 // m is its manifest where it comes from.
 func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
@@ -355,15 +270,6 @@ func (r *Restoring) removeUnneeded() {
 	}
 }
 
-func (r *Restoring) tableOptions() sparsetable.Options {
-	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: r.w.TableDir()}
-	o.SSD.Dirs = r.dirs
-	if len(r.dirs) == 0 {
-		o.SSD.Dirs = []string{r.w.TableDir()}
-	}
-	return o
-}
-
 // sync makes everything durable that is in place.
 func (r *Restoring) sync() error {
 	for _, dir := range append([]string{r.w.genDir()}, r.dirs...) {
@@ -379,55 +285,6 @@ func (r *Restoring) Leftovers() []error { return r.w.Leftovers() }
 
 // Number is the number of the generation.
 func (r *Restoring) Number() int { return r.w.Number() }
-
-// Discard gives up what was restored so far. If it was published, it ceases to be the model first. What
-// there is of its table stays for Discarded, until RemoveDiscarded.
-func (r *Restoring) Discard() error {
-	if err := unpublish(r.w.dir, r.w.gen); err != nil {
-		return err
-	}
-	if err := endGeneration(r.w.genDir()); err != nil {
-		return err
-	}
-	return disk.WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
-}
-
-// Discarded are the paths of what was given up of the files of tables, by their names in a list of a
-// model's files. They may be damaged.
-func (r *Restoring) Discarded() map[string]string {
-	out := make(map[string]string)
-	for _, g := range discarded(r.w.dir) {
-		maps.Copy(out, survivors(filepath.Join(r.w.dir, g)))
-	}
-	return out
-}
-
-// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has failed, its files stay until
-// another one uses the directory.
-func (r *Restoring) RemoveDiscarded() error {
-	for _, g := range discarded(r.w.dir) {
-		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) && !DiskLost(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// RemoveDiscarded deletes what was given up of what was restored to the model directory dir.
-func RemoveDiscarded(dir string) error {
-	if len(discarded(dir)) == 0 {
-		return nil
-	}
-	r, err := lockRestoring(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.RemoveDiscarded(), r.Close())
-}
-
-func discarded(dir string) []string {
-	return slices.DeleteFunc(generations(dir), func(g string) bool { return disk.Gone(filepath.Join(dir, g, discardedName)) })
-}
 
 // Close releases the locks. What was restored stays, so that another call of Restore goes
 // on with it.

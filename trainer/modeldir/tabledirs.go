@@ -66,7 +66,7 @@ func (w *Writer) Freed() []Orphan { return w.outside().Freed }
 // TableOptions says where the model's table is and how to open it: o with the
 // kind, the directories and the snapshot.
 func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error) {
-	gen := filepath.Join(m.Dir, m.Generation)
+	gen := m.genDir()
 	dirs, err := outside.Dirs(gen)
 	if err != nil {
 		return o, err
@@ -176,7 +176,7 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -184,7 +184,7 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 
 // copyAdvice are the commands that give a copied model a table of its own.
 func (m *Model) copyAdvice(dirs []string) string {
-	gen := filepath.Join(m.Dir, m.Generation)
+	gen := m.genDir()
 	var from []string
 	for _, dir := range dirs {
 		from = append(from, humanize.ShellWord(dir+"/."))

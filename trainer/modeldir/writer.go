@@ -119,14 +119,12 @@ func (w *Writer) ReadDense(name string) ([]tensorfile.Tensor, error) {
 	return readDenseFile(filepath.Join(w.genDir(), name))
 }
 
-// RemoveDense deletes a dense file that was superseded before the commit.
-func (w *Writer) RemoveDense(name string) { os.Remove(filepath.Join(w.genDir(), name)) }
-
 // Commit makes this generation the model. m's Generation and FormatVersion are
 // filled in. The caller must have closed the table, because processes that read
 // MODEL.json open it. Of the earlier models, as many as Keep allows stay, those first
 // from which this one was made; the others are deleted afterwards. If that fails, or the reports
-// at the top of the directory cannot be replaced, it is not an error, see Leftovers.
+// at the top of the directory cannot be replaced, it is not an error, see Leftovers. After an error
+// Committed tells whether the generation is the model all the same.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
@@ -139,6 +137,10 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 		return fmt.Errorf("saving the model: %w", err)
 	}
 	if err := publish(w.dir, m); err != nil {
+		if top, e := readManifest(w.dir); e == nil && top.Generation == w.gen { // nothing that either model needs may be deleted
+			w.done, w.committed = true, true
+			return fmt.Errorf("the model is committed, but after a crash of the machine the one before it may be the model again: %w", err)
+		}
 		return err
 	}
 	w.done, w.committed, w.leftovers, w.outside().Leftovers = true, true, nil, nil

@@ -47,11 +47,9 @@ type Attributes struct {
 	Activation     Activation // linear, activate
 	Pooling        Pooling    // bag pooling: PoolMean if some field is averaged
 	Sums           []bool     // bag pooling: which fields are summed, if some are and others are averaged; else nil
-	Fields         int        // bag pooling
 	TransA, TransB bool       // matrix product
 	Period, Lo, Hi int        // columns, spread
 	Dim            int        // interactions: length of a vector
-	Columns        int        // repeat: of the result
 	Probability    float64    // dropout
 	Seed           uint64     // dropout
 	Layer          int        // dropout
@@ -76,11 +74,11 @@ func (op *activateGrad) attributes() Attributes {
 }
 
 func (op *bagPool) attributes() Attributes {
-	return Attributes{Kind: KindBagPool, Pooling: op.pooling, Sums: op.sums, Fields: op.fields}
+	return Attributes{Kind: KindBagPool, Pooling: op.pooling, Sums: op.sums}
 }
 
 func (op *bagPoolGrad) attributes() Attributes {
-	return Attributes{Kind: KindBagPoolGrad, Pooling: op.pooling, Sums: op.sums, Fields: op.fields}
+	return Attributes{Kind: KindBagPoolGrad, Pooling: op.pooling, Sums: op.sums}
 }
 
 func (*batchStats) attributes() Attributes     { return Attributes{Kind: KindBatchStats} }
@@ -122,7 +120,7 @@ func (op *matmul) attributes() Attributes {
 
 func (*product) attributes() Attributes { return Attributes{Kind: KindMultiply} }
 
-func (op *repeat) attributes() Attributes { return Attributes{Kind: KindRepeat, Columns: op.cols} }
+func (op *repeat) attributes() Attributes { return Attributes{Kind: KindRepeat} }
 
 func (*rowdot) attributes() Attributes { return Attributes{Kind: KindRowDot} }
 func (*rowsum) attributes() Attributes { return Attributes{Kind: KindRowSum} }

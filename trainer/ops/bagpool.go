@@ -160,13 +160,17 @@ func bagsOf(in []gorgonia.Value) bagView {
 
 func (v bagView) len() int { return len(v.offsets) - 1 }
 
-// meanFactor is the factor by which the sum over bag b is multiplied to give its mean.
 func (v bagView) meanFactor(b int) float32 {
-	lo, hi := v.offsets[b], v.offsets[b+1]
+	return MeanFactor(v.offsets[b], v.offsets[b+1], v.weights)
+}
+
+// MeanFactor is the factor by which the sum over a bag, of the features lo to hi-1, is multiplied to give its mean. weights are
+// those of all features; nil: all are 1.
+func MeanFactor(lo, hi int32, weights []float32) float32 {
 	total := float32(hi - lo)
-	if v.weights != nil {
+	if weights != nil {
 		total = 0
-		for _, w := range v.weights[lo:hi] {
+		for _, w := range weights[lo:hi] {
 			total += w
 		}
 	}

@@ -22,15 +22,6 @@ func grow(x []float32, n int) []float32 {
 	return x[skip:][:n:n]
 }
 
-// resize returns a slice of length n, in s's memory if it is large enough. Its contents
-// are undefined.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
-}
-
 // matrix is some rows of a value.
 type matrix struct {
 	data            []float32 // begins with the first element of the first row

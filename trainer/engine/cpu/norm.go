@@ -65,7 +65,7 @@ func (e *execution) runColumns(lo, hi int) {
 	s := e.reduction
 	t := tile{e: e, lo: e.lo, n: e.hi - e.lo}
 	scratch := e.scratch.take(0, 0)
-	scratch.columns = resize(scratch.columns, 2*(hi-lo))
+	scratch.columns = engine.Resize(scratch.columns, 2*(hi-lo))
 	clear(scratch.columns)
 	if s.Kind == ops.KindBatchStats {
 		t.batchStats(t.at(s.Out[0]), t.at(s.In[0]), lo, hi, scratch.columns)
@@ -122,10 +122,8 @@ func columnGrain(n int) int { return max(lineElements, (1<<14)/max(1, n)) }
 // checkNorms reports batch statistics that are not finite: see engine.StatisticsError.
 func (e *execution) checkNorms() error {
 	for i, v := range e.prog.Stats {
-		for _, x := range e.base[v.Buffer][:2*v.Columns] {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return engine.StatisticsError(&e.net.Norms[i])
-			}
+		if !engine.Finite(e.base[v.Buffer][:2*v.Columns]) {
+			return engine.StatisticsError(&e.net.Norms[i])
 		}
 	}
 	return nil

@@ -68,7 +68,8 @@ func (l *lane) makeRoom(n int) error {
 // start begins to copy rows of a pass. REQUIRES: the lane is done.
 func (l *lane) start(of *pass, list rowList) { l.of, l.list, l.begun = of, list, 0 }
 
-// isDone tells whether all rows are copied; those to a device are on their way, and there for what follows in the stream in which it works on rows.
+// isDone tells whether all rows are copied; those to a device are on their way, and there for what follows in the
+// stream in which it works on rows.
 func (l *lane) isDone() bool { return l.begun == len(l.list.rows) && l.first == l.last }
 
 // advance does what can be done at once, and tells whether that is anything. With wait it waits until something can.

@@ -1,6 +1,9 @@
 package devicerows
 
-import "aibox/reader"
+import (
+	"aibox/reader"
+	"aibox/trainer/engine"
+)
 
 // order is the unique rows of a mini-batch by the devices that have them, and within a device in the order of the
 // mini-batch. With one device that is the mini-batch as it is.
@@ -13,7 +16,7 @@ type order struct {
 
 // set orders the rows of a mini-batch of a pass, whose rows are in the given places.
 func (o *order) set(b *reader.Batch, at []int32, devices int) {
-	o.first, o.features = resize(o.first, devices+1), resize(o.features, devices+1)
+	o.first, o.features = engine.Resize(o.first, devices+1), engine.Resize(o.features, devices+1)
 	clear(o.first)
 	clear(o.features)
 	occurrences := len(b.RowStarts) > 0 // those of training
@@ -35,7 +38,7 @@ func (o *order) set(b *reader.Batch, at []int32, devices int) {
 		o.first[d+1] += o.first[d]
 		o.features[d+1] += o.features[d]
 	}
-	o.rows, o.place = resize(o.rows, len(b.Rows)), resize(o.place, len(b.Rows))
+	o.rows, o.place = engine.Resize(o.rows, len(b.Rows)), engine.Resize(o.place, len(b.Rows))
 	for i, row := range b.Rows {
 		d := int(at[row]) % devices
 		o.place[i] = int32(o.first[d])
@@ -48,12 +51,4 @@ func (o *order) set(b *reader.Batch, at []int32, devices int) {
 
 func (o *order) bytes() int64 {
 	return 8*int64(cap(o.first)+cap(o.features)) + 4*int64(cap(o.rows)+cap(o.place))
-}
-
-// resize returns a slice of length n, in s's memory if it is large enough. Its contents are undefined.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
 }

@@ -87,16 +87,6 @@ func (r *Rows) bring(of engine.Pass) error {
 	return err
 }
 
-// MakeWay brings all rows to the host and gives back the memory that they had on the devices. REQUIRES: the current pass has
-// ended.
-func (r *Rows) MakeWay() error {
-	r.forgetNext()
-	if err := r.settle(true); err != nil {
-		return err
-	}
-	return r.freeRows()
-}
-
 // makeNext makes a pass that was not announced the next one, with room for it alone. REQUIRES: the current one has ended.
 func (r *Rows) makeNext(of engine.Pass) error {
 	if err := r.settle(true); err != nil {
@@ -117,18 +107,6 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	p.room, r.next = true, p
 	r.plan.begin(r.current, p)
 	return nil
-}
-
-// fitAlone makes room for the mini-batches of a pass, and then for its rows.
-func (r *Rows) fitAlone(of *pass) error {
-	if err := r.reserve(of.Batches); err != nil {
-		return err
-	}
-	err := r.fit(of, 2) // for the next one, too: with rows that stay, memory can only grow beside what there is
-	if errors.Is(err, gpu.OutOfMemory) {
-		err = r.fit(of, 1)
-	}
-	return err
 }
 
 // Announce says which pass is the next one, whose rows are copied to the devices during the current one as far as they are
@@ -211,40 +189,6 @@ func (r *Rows) planNext(wait bool) (done bool, err error) {
 		part.bringing.start(p, p.arriving[d])
 	}
 	return true, nil
-}
-
-// fitBeside makes room for a pass beside the current one, if there is enough, also for what its mini-batches need more
-// than others have needed so far.
-func (r *Rows) fitBeside(of *pass) (bool, error) {
-	batches := r.needsOfAll(of.Batches)
-	for _, p := range r.parts {
-		more := r.growth(p, p.share(len(of.Keys), len(r.parts))) + p.lacks(batches)
-		if more == 0 {
-			continue
-		}
-		free, _, err := p.FreeMemory()
-		if err != nil {
-			return false, err
-		}
-		if int64(more) > free {
-			return false, nil
-		}
-	}
-	err := r.fit(of, 1)
-	if errors.Is(err, gpu.OutOfMemory) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// fit makes room for a pass, or for more of its size, beside the rows that are on the devices.
-func (r *Rows) fit(of *pass, passes int) error {
-	for _, p := range r.parts {
-		if err := r.makeRoom(p, p.share(len(of.Keys), len(r.parts)), passes, len(of.Keys)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // fetch begins to copy rows of a pass, listed by devices, to the host.

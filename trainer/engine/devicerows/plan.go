@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"aibox/internal/kernel"
+	"aibox/trainer/engine"
 )
 
 // plan finds the rows that two passes share, which stay where they are, and decides where the others of the second one go. A worker of
@@ -58,7 +59,7 @@ const planGrain = 4096
 
 // match is the first part: it fills to.at for rows that stay, to.kept, missing, and from.leaving.
 func (p *plan) match() {
-	p.to.at = resize(p.to.at, len(p.to.Keys))
+	p.to.at = engine.Resize(p.to.at, len(p.to.Keys))
 	if p.from == nil {
 		for i := range p.to.at {
 			p.to.at[i] = nowhere
@@ -68,7 +69,7 @@ func (p *plan) match() {
 		for size < 2*len(p.from.Keys) {
 			size *= 2
 		}
-		p.table, p.shared = resize(p.table, size), resize(p.shared, len(p.from.Keys))
+		p.table, p.shared = engine.Resize(p.table, size), engine.Resize(p.shared, len(p.from.Keys))
 		clear(p.table)
 		clear(p.shared)
 		kernel.Parallel(len(p.from.Keys), planGrain, p.noteTask)
@@ -76,7 +77,7 @@ func (p *plan) match() {
 		p.from.leaving = listRows(p.from.leaving, len(p.parts), p.from.at, p.shared)
 	}
 	devices := len(p.parts)
-	p.to.kept = resize(p.to.kept, devices)
+	p.to.kept = engine.Resize(p.to.kept, devices)
 	clear(p.to.kept)
 	p.missing = p.missing[:0]
 	for i, at := range p.to.at {

@@ -10,8 +10,8 @@ import (
 	"aibox/trainer/program"
 )
 
-// Device is where a part of the rows lies. All work on them is enqueued in Rows. The network is computed in Compute, as what it reads is,
-// pooled bags. What both need of the host is sent in Up.
+// Device is where a part of the rows lies. All work on them is enqueued in Rows. The network is computed in
+// Compute, as what it reads is, pooled bags. What both need of the host is sent in Up.
 type Device struct {
 	gpu.Device
 	Kernels           *kernels.Set
@@ -56,7 +56,7 @@ type part struct {
 type memory struct {
 	rows     gpu.Memory // of passes, of as many words each; nil: none yet
 	keys     gpu.Memory // uint64, of these rows, if values have 16 bits
-	work     gpu.Memory // of the current mini-batch: see workLayout
+	work     gpu.Memory // of the current mini-batch: see workOf
 	inputs   [2]gpu.Memory
 	overflow gpu.Memory // of each slot a word, devicememory.Align apart: see kernels.Set.UpdateRows
 	unmarked [2]bool    // the host has seen that the word of the slot names no row, and no update of rows has been enqueued since then

@@ -3,6 +3,7 @@ package devicerows
 import (
 	"aibox/gpu/kernels"
 	"aibox/trainer/decay"
+	"aibox/trainer/engine"
 	"aibox/trainer/engine/devicememory"
 )
 
@@ -49,7 +50,7 @@ type trainingPlaces struct {
 func (r *Rows) layout(s *staging) int {
 	o, b, fields, devices := &s.order, s.batch, r.Network.Fields, len(r.parts)
 	o.set(b, r.current.at, devices)
-	s.sections = resize(s.sections, devices)
+	s.sections = engine.Resize(s.sections, devices)
 	at := 0
 	for d := range s.sections {
 		share := s.shares[d]

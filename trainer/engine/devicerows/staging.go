@@ -42,8 +42,9 @@ type feed struct {
 	worker *worker
 }
 
-// Prepare lets a worker write what the devices will need of the mini-batch that is sent next, as far as that does not depend on the
-// steps before it, and call also; begun says whether it does. REQUIRES: the host has the results of all mini-batches that were sent, but for the last two.
+// Prepare lets a worker write what the devices will need of the mini-batch that is sent next, as far as that does
+// not depend on the steps before it, and call also; begun says whether it does. REQUIRES: the host has the results
+// of all mini-batches that were sent, but for the last two.
 func (r *Rows) Prepare(b *reader.Batch, shares []Share, training bool, also func()) (begun bool, err error) {
 	f := &r.feed
 	s := &f.ring[f.turn]

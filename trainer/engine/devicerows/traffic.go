@@ -22,7 +22,8 @@ func (r *Rows) Traffic(d int) Traffic {
 	return Traffic{Uploaded: p.bringing.copied.Load(), Late: p.traffic.late.Load(), Kept: p.traffic.kept.Load(), Downloaded: p.fetching.copied.Load()}
 }
 
-// Waited is how long Begin has taken in all, which is next to nothing where rows were there before. It may be called from any goroutine.
+// Waited is how long Begin has taken in all, which is next to nothing where rows were there before. It may be
+// called from any goroutine.
 func (r *Rows) Waited() time.Duration { return time.Duration(r.waited.Load()) }
 
 // countLate notes what the devices have to wait for when the next pass begins.

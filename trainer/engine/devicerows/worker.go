@@ -8,8 +8,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// patience is how long a worker that has nothing to do, and who waits for one, looks before it sleeps, if it waits awake. A goroutine that sleeps
-// is woken on any thread of the process, and who wakes it pays for that, too.
+// patience is how long a worker that has nothing to do, and who waits for one, looks before it sleeps, if it waits
+// awake. A goroutine that sleeps is woken on any thread of the process, and who wakes it pays for that, too.
 const patience = 200 * time.Microsecond
 
 // receive receives from a channel. It is not ok if that is closed and empty.

@@ -2,6 +2,7 @@ package hostrows
 
 import (
 	"aibox/internal/kernel"
+	"aibox/trainer/engine"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -40,7 +41,7 @@ func (v *Bags) Set(in *program.Inputs) {
 	v.offsets, v.index, v.weights = in.Offsets, in.Index, in.BagWeights
 	v.rowStarts, v.rowBags, v.rowWeights = in.RowStarts, in.RowBags, in.RowWeights
 	if v.notes {
-		v.factors = resize(v.factors, len(in.Offsets)-1)
+		v.factors = engine.Resize(v.factors, len(in.Offsets)-1)
 	}
 }
 
@@ -95,26 +96,10 @@ func (v *Bags) pool(mean bool, b int, out, rows []float32) {
 		}
 	}
 	if mean && hi > lo {
-		factor = v.meanFactor(b)
+		factor = ops.MeanFactor(lo, hi, v.weights)
 		kernel.Scale(factor, out)
 	}
 	v.noteFactor(b, factor)
-}
-
-// meanFactor is the factor by which the sum over bag b is multiplied to give its mean.
-func (v *Bags) meanFactor(b int) float32 {
-	lo, hi := v.offsets[b], v.offsets[b+1]
-	total := float32(hi - lo)
-	if v.weights != nil {
-		total = 0
-		for _, w := range v.weights[lo:hi] {
-			total += w
-		}
-	}
-	if total == 0 {
-		return 0
-	}
-	return 1 / total
 }
 
 func (v *Bags) noteFactor(b int, factor float32) {
@@ -190,13 +175,4 @@ func (v *Bags) gradient(g Gradients, b int32, r int) []float32 {
 		at += int(b) / v.fields * gap
 	}
 	return g.Data[at:][:r]
-}
-
-// resize returns a slice of length n, in s's memory if it is large enough. Its contents
-// are undefined.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // A few rows of a mini-batch have most of the occurrences. So that threads share the work on each of them, the
-// occurrences of rows with several pieces (kernel.SumPiece) are gone through before the rows are: each full piece of them by itself, for
-// the statistics and again for the gradients. A row then needs only what the pieces gave, and goes itself through its last
-// piece if that is shorter.
+// occurrences of rows with several pieces (kernel.SumPiece) are gone through before the rows are: each full piece
+// of them by itself, for the statistics and again for the gradients. A row then needs only what the pieces gave,
+// and goes itself through its last piece if that is shorter.
 //
 // No list of these pieces is made. A piece has the number of its first occurrence divided by SumPiece, which no other
 // full piece has, as both have more than SumPiece-1 occurrences, all of them behind one another:

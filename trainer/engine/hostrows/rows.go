@@ -77,7 +77,7 @@ func (r *Rows) Bytes() int64 {
 // after the last step.
 func (r *Rows) Collect(b *reader.Batch) []float32 {
 	r.set(b)
-	r.clicks = resize(r.clicks, len(b.RowBags)/kernel.SumPiece)
+	r.clicks = engine.Resize(r.clicks, len(b.RowBags)/kernel.SumPiece)
 	r.onOccurrences(r.countTask, r.collectTask)
 	return r.values
 }
@@ -92,7 +92,7 @@ func (r *Rows) Gather(b *reader.Batch) []float32 {
 // set sets the mini-batch.
 func (r *Rows) set(b *reader.Batch) {
 	u := len(b.Rows)
-	r.batch, r.values, r.admitted = b, resize(r.values, u*r.Layout.ValueDim), resize(r.admitted, u)
+	r.batch, r.values, r.admitted = b, engine.Resize(r.values, u*r.Layout.ValueDim), engine.Resize(r.admitted, u)
 	r.decay.until(r.state.Step)
 }
 
@@ -100,7 +100,7 @@ func (r *Rows) set(b *reader.Batch) {
 // state, which has been counted; scale multiplies the learning rate. The error wraps
 // program.ErrNotFinite if the values of a row are no longer finite.
 func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
-	r.sums = resize(r.sums, len(r.batch.RowBags)/kernel.SumPiece*r.Layout.ValueDim)
+	r.sums = engine.Resize(r.sums, len(r.batch.RowBags)/kernel.SumPiece*r.Layout.ValueDim)
 	grads.pieces = r.sums
 	r.bags, r.grads = bags, grads
 	r.overflowed.Store(0)

@@ -1,0 +1,65 @@
+package modeldir
+
+import (
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"aibox/internal/disk"
+)
+
+// A generation that was restored can turn out never to become whole. It is given up then, and another one is restored beside
+// it, which may use files of its table.
+
+// discardedName is a file in a generation that was restored and given up.
+const discardedName = "DISCARDED"
+
+// Discard gives up what was restored so far. If it was published, it ceases to be the model first. What
+// there is of its table stays for Discarded, until RemoveDiscarded.
+func (r *Restoring) Discard() error {
+	if err := unpublish(r.w.dir, r.w.gen); err != nil {
+		return err
+	}
+	if err := endGeneration(r.w.genDir()); err != nil {
+		return err
+	}
+	return disk.WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
+}
+
+// Discarded are the paths of what was given up of the files of tables, by their names in a list of a
+// model's files. They may be damaged.
+func (r *Restoring) Discarded() map[string]string {
+	out := make(map[string]string)
+	for _, g := range discarded(r.w.dir) {
+		maps.Copy(out, survivors(filepath.Join(r.w.dir, g)))
+	}
+	return out
+}
+
+// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has failed, its files stay until
+// another one uses the directory.
+func (r *Restoring) RemoveDiscarded() error {
+	for _, g := range discarded(r.w.dir) {
+		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) && !DiskLost(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveDiscarded deletes what was given up of what was restored to the model directory dir.
+func RemoveDiscarded(dir string) error {
+	if len(discarded(dir)) == 0 {
+		return nil
+	}
+	r, err := lockRestoring(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.RemoveDiscarded(), r.Close())
+}
+
+func discarded(dir string) []string {
+	return slices.DeleteFunc(generations(dir), func(g string) bool { return disk.Gone(filepath.Join(dir, g, discardedName)) })
+}

@@ -1,0 +1,73 @@
+package modeldir
+
+import (
+	"path/filepath"
+
+	"aibox/sparsetable"
+	"aibox/trainer/modeldir/internal/outside"
+	"aibox/trainer/modelfiles"
+)
+
+// Where the tables of generations are, as far as that is known: one of the directories, or their list, may be lost. Who
+// brings a table back from elsewhere need not fetch the files that are left of it.
+
+// AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
+// as they are known.
+func AllTableDirs(dir string) (all []string) {
+	for _, g := range generations(dir) {
+		all = append(all, dirsOf(filepath.Join(dir, g))...)
+	}
+	return all
+}
+
+// TableDirs are the directories of the model's table, as far as that is known.
+func (m *Model) TableDirs() []string {
+	return dirsOf(m.genDir())
+}
+
+// dirsOf are the directories of the table of a generation, as far as that is known.
+func dirsOf(gen string) []string {
+	if dirs, _ := outside.Dirs(gen); len(dirs) > 0 {
+		return dirs
+	}
+	return []string{filepath.Join(gen, modelfiles.Table)}
+}
+
+// Survivors are the paths of the files of the model's table that are still there, by their
+// names in a list of the model's files.
+func (m *Model) Survivors() map[string]string {
+	return survivors(m.genDir())
+}
+
+// Survivors are the paths of the files that are still there of the table of the interrupted
+// run in the model directory dir, by their names in a list of the run's files.
+func Survivors(dir string) map[string]string {
+	gen := unfinished(dir)
+	if gen == "" {
+		return nil
+	}
+	return survivors(filepath.Join(dir, gen))
+}
+
+func survivors(gen string) map[string]string {
+	out := make(map[string]string)
+	for _, dir := range dirsOf(gen) {
+		files, err := sparsetable.FilesIn(dir)
+		if err != nil {
+			continue // what cannot be found is fetched
+		}
+		for _, name := range files.Rows {
+			out[modelfiles.Table+"/"+name] = filepath.Join(dir, name)
+		}
+	}
+	return out
+}
+
+// InterruptedTable returns o as the options of the table of the interrupted run in the model
+// directory dir.
+func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
+	gen := filepath.Join(dir, unfinished(dir))
+	dirs, err := outside.Dirs(gen)
+	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
+	return o, err
+}
