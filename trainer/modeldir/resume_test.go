@@ -238,3 +238,22 @@ func TestDirectoryLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestArrivingOfNothing: files of an interrupted run that has been given up and could not be deleted do not arrive any more.
+func TestArrivingOfNothing(t *testing.T) {
+	at := t.TempDir()
+	dir := filepath.Join(at, "model")
+	gen, table := interrupt(t, dir, []string{filepath.Join(at, "ssd")}, "{}")
+	if err := os.WriteFile(ArrivingRecords(table)[0], nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if all := Arriving(dir); len(all) != 1 || all[0].Generation != filepath.Base(gen) {
+		t.Errorf("of an interrupted run: %+v", all)
+	}
+	if err := endGeneration(gen); err != nil {
+		t.Fatal(err)
+	}
+	if all := Arriving(dir); len(all) != 0 {
+		t.Errorf("of one that was given up: %+v", all)
+	}
+}
