@@ -63,12 +63,17 @@ func (r *run) complete(ctx context.Context) error {
 	// Those of training are dropped now. So from here on, another process goes on with the
 	// commit. If that cannot be saved, another process goes on from the snapshot before,
 	// unless it takes the space that the model needs.
+	saved := false
 	if r.snapshots.saved != nil {
-		if err := r.snapshots.saveExisting(m.TableSnapshot, r.final); !diskFull(err) {
+		err := r.snapshots.saveExisting(m.TableSnapshot, r.final)
+		if saved = err == nil; !saved && !diskFull(err) {
 			return err
 		}
 	}
-	r.snapshots.forget(&runstate.Record{Snapshot: m.TableSnapshot, Step: m.Step})
+	if !saved {
+		r.snapshots.forget(&runstate.Record{Snapshot: m.TableSnapshot, Step: m.Step})
+	}
+	r.final.Table = r.table.Stats() // the files that only those of training had are deleted
 	return nil
 }
 

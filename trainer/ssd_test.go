@@ -190,3 +190,20 @@ func TestEndOfAJobReadsNoTable(t *testing.T) {
 		t.Errorf("all rows are in their buckets: %+v", d)
 	}
 }
+
+// TestSpaceInSummary: what the summary of a night says of the space on disk is what its model takes, without files that
+// only snapshots of training needed.
+func TestSpaceInSummary(t *testing.T) {
+	j := job(t, "fm", onSSD("training.warm_start=latest", "snapshots.every=1 passes", "sparse_table.expiry.min_show=2")...)
+	train(t, j)
+	writeBuckets(t, j)
+	s, err := Train(t.Context(), j, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := s.Table, details(t, j).Stats
+	// Compaction may have written a little since the last snapshot.
+	if float64(got.DiskBytes) > 1.2*float64(want.DiskBytes) || got.RowSpaceAmplification > 1.2*want.RowSpaceAmplification {
+		t.Errorf("%d bytes on disk, %.3f per byte of a row; the model takes %d, %.3f", got.DiskBytes, got.RowSpaceAmplification, want.DiskBytes, want.RowSpaceAmplification)
+	}
+}

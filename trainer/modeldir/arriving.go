@@ -32,9 +32,13 @@ func (t *ArrivingTable) Find(name string) string {
 	return ""
 }
 
-// Arriving returns the tables of the model directory dir whose files have not all arrived.
+// Arriving returns the tables of the model directory dir whose files have not all arrived. What is left of a generation that
+// was given up, and that could not be deleted, is none: it may have files of the same snapshot, on a disk that has failed.
 func Arriving(dir string) (out []ArrivingTable) {
 	for _, g := range generations(dir) {
+		if !tables.Needs(dir, g) {
+			continue
+		}
 		if t := arrivingIn(filepath.Join(dir, g)); t != nil {
 			out = append(out, *t)
 		}

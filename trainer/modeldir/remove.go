@@ -47,7 +47,7 @@ func removeGeneration(gen string) error {
 	if lock != nil {
 		defer lock.Close()
 	}
-	dirs, err := outside.Dirs(gen)
+	dirs, err := outside.AllDirs(gen)
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w; delete the directories of its table, named *-%s-*, by hand, and then the directory itself", gen, err, filepath.Base(gen))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,7 +178,12 @@ func (r *Restoring) begin(id string, dirs []string) error {
 			return err
 		}
 	}
-	return r.placeTable(dirs)
+	err := r.placeTable(dirs)
+	if errors.Is(err, fs.ErrNotExist) && !samePlaces(gen, dirs) { // another process has deleted one just now, as that of a killed run
+		r.w.outside().Close()
+		return r.begin(id, dirs)
+	}
+	return err
 }
 
 // restoredIn returns the id of the generation that is being restored in gen, "" if there is

@@ -309,3 +309,44 @@ func TestDiscardedOnFailedDisk(t *testing.T) {
 		t.Errorf("%v; %v are left, and %v", err, generations(dir), entries(t, dirs[0]))
 	}
 }
+
+// TestRestoreWhileOthersFree: a restore that goes on with what a killed one has left begins anew where another process
+// deletes a directory of it meanwhile, as one of a run that was killed.
+func TestRestoreWhileOthersFree(t *testing.T) {
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for first, locked := 0, false; !locked; first++ {
+		at := t.TempDir()
+		dir, dirs := filepath.Join(at, "model"), []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
+		begin := func() []string {
+			t.Helper()
+			r, err := RestoreBeside(dir, "id", dirs)
+			if err != nil {
+				t.Fatalf("after %d operations: %v", first, err)
+			}
+			if err := errors.Join(checkDirs(r.dirs), r.Close()); err != nil {
+				t.Fatal(err)
+			}
+			return r.dirs
+		}
+		killed := begin()
+		operations := 0
+		diskfault.Inject(func(operation, path string) error {
+			if locked = operation == "write" && path == filepath.Join(killed[1], lockName); locked {
+				diskfault.Inject(nil)
+			} else if operations == first {
+				diskfault.Inject(nil)
+				all, err := Orphans(dirs[1:], nil)
+				if err != nil || len(all) != 1 {
+					t.Fatal(all, err)
+				}
+				if err := all[0].Free(nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			operations++
+			return nil
+		})
+		begin()
+		diskfault.Inject(nil)
+	}
+}

@@ -192,10 +192,8 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 func (w *Writer) UnmakeTable(made []string) error { return outside.Free(made) }
 
 // KeepTableDirs leaves all directories but these out of the table's, because they cannot be
-// used and the table has no files there.
-func (w *Writer) KeepTableDirs(dirs []string) error {
-	return w.outside().Record(dirs)
-}
+// used and the table needs no files there.
+func (w *Writer) KeepTableDirs(dirs []string) error { return w.outside().Keep(dirs) }
 
 // RemoveOtherDense deletes the dense files that are not among keep, as far as it can:
 // those of snapshots that nothing refers to any more.

@@ -5,9 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 )
 
 // interrupt makes a generation in dir whose run was interrupted.
@@ -182,5 +187,73 @@ func TestRemoveOtherDense(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(w.genDir(), "dense-*"))
 	if err != nil || len(left) != 1 || filepath.Base(left[0]) != DenseName(1) {
 		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// TestDirectoryLeftOut: what is left in a directory that an interrupted run has gone on without, since its disk had failed, is
+// deleted when the disk answers again: by the next run that makes a table there, or else with the generation.
+func TestDirectoryLeftOut(t *testing.T) {
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for _, there := range []bool{true, false} { // the next run makes a table there
+		at := t.TempDir()
+		dir, ssds := filepath.Join(at, "model"), []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
+		_, table := interrupt(t, dir, ssds, "{}")
+		diskfault.Inject(func(_, path string) error {
+			if disk.Innermost(ssds[:1], path) == 0 {
+				return unix.EROFS
+			}
+			return nil
+		})
+		w, err := Continue(dir, func([]byte) (bool, error) { return true, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		usable, _, err := w.RemakeTable()
+		if err != nil || !slices.Equal(usable, table[1:]) {
+			t.Fatalf("%v can be used, want %v: %v", usable, table[1:], err)
+		}
+		if err := errors.Join(w.KeepTableDirs(usable), commit(w, &Manifest{Dense: DenseName(1), Epoch: 1, Step: 1}, 1, 1), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		diskfault.Inject(nil)
+		if found, err := Orphans(ssds, nil); err != nil || len(found) != 1 || found[0].Dir != table[0] || !found[0].MayBeFreed() || !strings.Contains(found[0].Reason, "went on without it") {
+			t.Errorf("orphans %+v, %v; want %s", found, err, table[0])
+		}
+		if w, err = Create(dir); err != nil {
+			t.Fatal(err)
+		}
+		if there {
+			if _, err := w.PlaceTable(ssds); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if disk.Gone(table[0]) != there || disk.Gone(table[1]) {
+			t.Errorf("the next run has a table there: %v; of the model before there are %v and %v", there, entries(t, ssds[0]), entries(t, ssds[1]))
+		}
+		if err := errors.Join(commit(w, &Manifest{Dense: DenseName(2), Epoch: 1, Step: 2}, 2, 1), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !disk.Gone(table[0]) || !disk.Gone(table[1]) {
+			t.Errorf("of a model that is not kept there are %v and %v", entries(t, ssds[0]), entries(t, ssds[1]))
+		}
+	}
+}
+
+// TestArrivingOfNothing: files of an interrupted run that has been given up and could not be deleted do not arrive any more.
+func TestArrivingOfNothing(t *testing.T) {
+	at := t.TempDir()
+	dir := filepath.Join(at, "model")
+	gen, table := interrupt(t, dir, []string{filepath.Join(at, "ssd")}, "{}")
+	if err := os.WriteFile(ArrivingRecords(table)[0], nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if all := Arriving(dir); len(all) != 1 || all[0].Generation != filepath.Base(gen) {
+		t.Errorf("of an interrupted run: %+v", all)
+	}
+	if err := endGeneration(gen); err != nil {
+		t.Fatal(err)
+	}
+	if all := Arriving(dir); len(all) != 0 {
+		t.Errorf("of one that was given up: %+v", all)
 	}
 }

@@ -1,9 +1,12 @@
 package remote
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"maps"
 	"path"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,7 +73,7 @@ func (s *steps) start(t *testing.T, store *memStore, o Options, p Publication) {
 // TestTwoPublishers: two machines publish the next nights of one model at the same time, and
 // each deletes what it takes for old: one of them is stopped after any number of operations
 // and goes on when the other one has made any number. At each instant all generations are
-// whole.
+// whole, and none of them takes what the other one has deleted for damaged.
 func TestTwoPublishers(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 3; i++ {
@@ -86,8 +89,9 @@ func TestTwoPublishers(t *testing.T) {
 		owner     string
 		abandoned time.Duration
 	}{{"another", time.Hour}, {"another", 1}, {"host:a", time.Hour}} {
+		var log bytes.Buffer
 		o := quiet
-		o.abandonedAfter, o.partBytes = c.abandoned, 1000
+		o.abandonedAfter, o.partBytes, o.Logger = c.abandoned, 1000, slog.New(slog.NewTextHandler(&log, nil))
 		for first, ended := 0, false; !ended; first += 1 + rng.IntN(stride) {
 			for second, done := 0, false; !done; second += 1 + rng.IntN(stride) {
 				s := &memStore{files: maps.Clone(before.files)}
@@ -116,6 +120,10 @@ func TestTwoPublishers(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.clean(t)
+				if strings.Contains(log.String(), "damaged") {
+					t.Errorf("the log is %s", &log)
+				}
+				log.Reset()
 				if t.Failed() {
 					t.Fatalf("the one is stopped after %d operations, until the other one has made %d", first, second)
 				}

@@ -63,11 +63,17 @@ type plan struct {
 
 // catalog knows which parts of files the directory has.
 type catalog struct {
-	d      *Directory
-	sizes  map[string]int64
-	files  map[string][]ownedFile // by name
-	parts  map[partKey]ownedPart
-	faulty map[string]bool // objects that were complained about
+	d       *Directory
+	sizes   map[string]int64
+	files   map[string][]ownedFile // by name
+	parts   map[partKey]ownedPart
+	lacking []lacking // of committed manifests
+}
+
+// lacking is an object of the manifest with an id that is missing or damaged.
+type lacking struct {
+	id, object string
+	err        error
 }
 
 type partKey struct {
@@ -87,7 +93,7 @@ type ownedPart struct {
 
 // newCatalog knows the objects of all manifests that are there and whole.
 func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
-	c := &catalog{d: d, sizes: sizes, files: make(map[string][]ownedFile), parts: make(map[partKey]ownedPart), faulty: make(map[string]bool)}
+	c := &catalog{d: d, sizes: sizes, files: make(map[string][]ownedFile), parts: make(map[partKey]ownedPart)}
 	for _, f := range h.all() {
 		for i := range f.Files {
 			c.add(&f.Files[i], f.ID, !slices.Contains(h.pending, f))
@@ -107,13 +113,24 @@ func (c *catalog) add(f *File, id string, committed bool) {
 			continue
 		}
 		whole = false
-		if committed && !c.faulty[p.Object] {
-			c.faulty[p.Object] = true
-			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", err)
+		if committed {
+			c.lacking = append(c.lacking, lacking{id, p.Object, err})
 		}
 	}
 	if whole {
 		c.files[f.Name] = append(c.files[f.Name], ownedFile{f, id})
+	}
+}
+
+// complain logs the objects that manifests lack. now are the manifests that were there after the objects had been listed:
+// another process may have removed one before that, with its objects.
+func (c *catalog) complain(now *held) {
+	said := make(map[string]bool)
+	for _, l := range c.lacking {
+		if !said[l.object] && now.has(l.id) {
+			said[l.object] = true
+			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", l.err)
+		}
 	}
 }
 

@@ -137,7 +137,8 @@ func (d *Directory) report(m *Manifest) *Published {
 // deletes the objects that it names, if the manifests from which it has taken those that
 // are there already have not been removed by then.
 func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
-	pl, err := d.plan(ctx, p, h, d.newCatalog(h, sizes))
+	c := d.newCatalog(h, sizes)
+	pl, err := d.plan(ctx, p, h, c)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +153,7 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 	if err != nil {
 		return nil, err
 	}
+	c.complain(now)
 	for id := range pl.sources {
 		if !now.has(id) {
 			return nil, errors.Join(errAgain, d.store.Remove(ctx, pl.manifest.pendingName()))

@@ -21,7 +21,7 @@
 // # Orphans
 //
 // What no known model names and no run is writing is an orphan (orphans.go). It is deleted by the next run if its run was
-// killed, and else if somebody says so.
+// killed, or went on without it since its disk had failed (Run.Keep), and else if somebody says so.
 //
 // What a model directory holds is asked of package modeldir (Tables).
 package outside

@@ -29,8 +29,8 @@ type Orphan struct {
 	Undecided bool `json:"undecided"`
 	// named says that the directory itself was listed, not the one that it lies in.
 	named bool
-	// killed says that its run ended before it committed a model, so that none can
-	// name it.
+	// killed says that its run ended before it committed a model, or went on without it, so that
+	// none can name it.
 	killed bool
 	tables *Tables
 }
@@ -134,8 +134,10 @@ func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	switch {
 	case disk.Gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"
-	case !lists(gen, dir): // its number may have been given again
+	case !lists(AllDirs, gen, dir): // its number may have been given again
 		o.Undecided, o.Reason = true, "the model directory does not have its model any more"
+	case t.Needs(by.ModelDir, by.Generation):
+		o.killed, o.Reason = true, "its disk had failed, and its run went on without it"
 	default:
 		o.killed, o.Reason = true, "its run ended without a model"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"aibox/trainer/modeldir/internal/faults"
 )
@@ -13,6 +14,9 @@ const PlacesName = "table-dirs.json"
 
 type places struct {
 	Dirs []string `json:"dirs"` // absolute
+	// LeftOut are directories that the table had, until its run went on without them since their disks had failed.
+	// Nothing needs what is left there.
+	LeftOut []string `json:"left_out,omitempty"`
 }
 
 // placeName is how Place names a directory: MODEL-gen-000002-1f3a9c2e.
@@ -30,21 +34,31 @@ func ModelName(name string) (model string, ok bool) {
 // Dirs returns the directories of the table of the generation in gen, nil if the
 // table is in the generation itself.
 func Dirs(gen string) ([]string, error) {
+	p, err := readPlaces(gen)
+	return p.Dirs, err
+}
+
+// AllDirs are the directories that are deleted with the generation in gen: those of its table, and those that it had before.
+func AllDirs(gen string) ([]string, error) {
+	p, err := readPlaces(gen)
+	return slices.Concat(p.Dirs, p.LeftOut), err
+}
+
+func readPlaces(gen string) (p places, err error) {
 	path := filepath.Join(gen, PlacesName)
-	var p places
 	if found, err := readJSON(path, &p); err != nil || !found {
-		return nil, err
+		return places{}, err
 	}
 	if len(p.Dirs) == 0 {
-		return nil, faults.Damaged(path, "it names no directory")
+		return places{}, faults.Damaged(path, "it names no directory")
 	}
-	for _, dir := range p.Dirs {
+	for _, dir := range slices.Concat(p.Dirs, p.LeftOut) {
 		// Only a directory that Place has named may be deleted, whatever the file
 		// says.
 		m := placeName.FindStringSubmatch(filepath.Base(dir))
 		if !filepath.IsAbs(dir) || dir != filepath.Clean(dir) || m == nil || m[1] != filepath.Base(gen) {
-			return nil, faults.Damaged(path, fmt.Sprintf("%q is not a directory of a table of this generation", dir))
+			return places{}, faults.Damaged(path, fmt.Sprintf("%q is not a directory of a table of this generation", dir))
 		}
 	}
-	return p.Dirs, nil
+	return p, nil
 }

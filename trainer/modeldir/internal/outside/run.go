@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"aibox/internal/disk"
@@ -61,7 +62,7 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 		}
 		all = append(all, filepath.Join(dir, name))
 	}
-	if err := r.Record(all); err != nil {
+	if err := r.record(places{Dirs: all}); err != nil {
 		return nil, err
 	}
 	for _, dir := range all {
@@ -99,9 +100,25 @@ func (r *Run) make(dir string, all []string) error {
 	return disk.SyncDir(beside)
 }
 
-// Record writes the list of the directories into the generation.
-func (r *Run) Record(dirs []string) error {
-	return writeJSON(filepath.Join(r.model, r.gen, PlacesName), places{dirs})
+// record writes the list of the directories into the generation.
+func (r *Run) record(p places) error {
+	return writeJSON(filepath.Join(r.model, r.gen, PlacesName), p)
+}
+
+// Keep leaves all directories but these out of the table's. What is left in the others is deleted with the generation, or by
+// the next run that makes a table beside it.
+func (r *Run) Keep(dirs []string) error {
+	p, err := readPlaces(filepath.Join(r.model, r.gen))
+	if err != nil {
+		return err
+	}
+	for _, dir := range p.Dirs {
+		if !slices.Contains(dirs, dir) {
+			p.LeftOut = append(p.LeftOut, dir)
+		}
+	}
+	p.Dirs = dirs
+	return r.record(p)
 }
 
 func (r *Run) writeOwner(dir string, all []string) error {

@@ -28,16 +28,16 @@ func (t *Tables) names(model, dir string) bool {
 		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
 	}
 	for _, gen := range candidates {
-		if t.Needs(model, gen) && lists(filepath.Join(model, gen), dir) {
+		if t.Needs(model, gen) && lists(Dirs, filepath.Join(model, gen), dir) {
 			return true
 		}
 	}
 	return false
 }
 
-// lists reports whether the generation in gen, complete or not, has dir as a directory of its table.
-func lists(gen, dir string) bool {
-	dirs, err := Dirs(gen)
+// lists reports whether the generation in gen, complete or not, has dir among its Dirs or AllDirs, which is of.
+func lists(of func(gen string) ([]string, error), gen, dir string) bool {
+	dirs, err := of(gen)
 	real := disk.RealDir(dir)
 	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
