@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,37 +42,44 @@ func (l *loader) checkPairs() {
 
 func (l *loader) checkTowers() {
 	m := &l.job.Model
-	columns := l.columnNames(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
-	var groups []string
+	meant := l.job.towerNames()
+	_, given := l.Given["model.towers"]
+	columns := map[string]bool{}
+	for _, c := range l.job.DenseColumns() {
+		columns[c.Name] = true
+	}
 	for i := range l.job.Data.Columns {
 		c := &l.job.Data.Columns[i]
 		if c.Group == "" || c.Bucketized() {
 			continue
 		}
-		if slices.Contains(columns, c.Group) {
+		if columns[c.Group] {
 			l.FaultAt(columnPath(i, "group"), "%s is also the name of a column, so a tower that names it could mean either", nearest.Quote(c.Group))
 		}
-		if !slices.Contains(groups, c.Group) {
-			groups = append(groups, c.Group)
+		if !given && badTowerName(c.Group) {
+			l.FaultAt(columnPath(i, "group"), "%s has a slash or a space, which the name of its tower may not have: give the group another name, or list model.towers", nearest.Quote(c.Group))
 		}
 	}
 	names := map[string]bool{}
 	used := map[string]bool{}
 	for i := range m.Towers {
 		t := &m.Towers[i]
+		at := fmt.Sprintf("model.towers[%d].name", i)
 		if names[t.Name] {
-			l.FaultAt(fmt.Sprintf("model.towers[%d].name", i), "there is already a tower %s", nearest.Quote(t.Name))
+			l.FaultAt(at, "there is already a tower %s", nearest.Quote(t.Name))
+		}
+		if given && badTowerName(t.Name) {
+			l.FaultAt(at, "%s: the name of a tower has at least one character, and neither slashes nor spaces", nearest.Quote(t.Name))
 		}
 		names[t.Name] = true
 		in := map[string]bool{}
 		for n, name := range t.Dense {
 			at := fmt.Sprintf("model.towers[%d].dense[%d]", i, n)
-			isColumn, isGroup := slices.Contains(columns, name), slices.Contains(groups, name)
-			if !isColumn && !isGroup {
-				l.FaultAt(at, "%s", l.notDense(name, append(slices.Clone(groups), columns...)))
+			if meant[name] == nil {
+				l.FaultAt(at, "%s", l.notDense(name, slices.Sorted(maps.Keys(meant))))
 				continue
 			}
-			for _, c := range l.job.TowerColumns(&Tower{Dense: []string{name}}) {
+			for _, c := range meant[name] {
 				if in[c] {
 					l.FaultAt(at, "column %s is in this tower already", nearest.Quote(c))
 				}
@@ -83,15 +91,18 @@ func (l *loader) checkTowers() {
 		return
 	}
 	var left []string
-	for _, c := range columns {
-		if !used[c] {
-			left = append(left, c)
+	for _, c := range l.job.DenseColumns() {
+		if !used[c.Name] {
+			left = append(left, c.Name)
 		}
 	}
 	if len(left) > 0 {
 		l.FaultKey("model.towers", "no tower takes the dense columns %s: add them to one, or give them the role ignore", strings.Join(left, ", "))
 	}
 }
+
+// badTowerName: names of parameters are made of it, whose parts slashes separate.
+func badTowerName(name string) bool { return name == "" || strings.ContainsAny(name, "/ \t\n") }
 
 // notDense says why a tower cannot take name.
 func (l *loader) notDense(name string, candidates []string) string {

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"aibox/configs/internal/schema"
@@ -24,7 +23,13 @@ func (j *Job) DenseColumns() []*Column {
 // indicated reports whether another column has the name of the feature that says where c is
 // empty.
 func (j *Job) indicated(c *Column) bool {
-	return slices.ContainsFunc(j.Data.Columns, func(o Column) bool { return o.Name == c.Name+".missing" })
+	name := c.Name + ".missing"
+	for i := range j.Data.Columns { // without copies of columns: it is asked of each
+		if j.Data.Columns[i].Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // SparseColumns returns the columns that give a sparse feature, in the order
@@ -44,18 +49,34 @@ func (j *Job) columns(pick func(c *Column) bool) []*Column {
 	return out
 }
 
-// TowerColumns returns the names of the dense columns of a tower, its groups
+// TowerColumns returns the names of the dense columns of each tower, its groups
 // replaced by their columns, in the order of the schema within a group.
-func (j *Job) TowerColumns(t *Tower) []string {
-	var out []string
-	for _, name := range t.Dense {
-		for _, c := range j.DenseColumns() {
-			if (c.Name == name || c.Group == name) && !slices.Contains(out, c.Name) {
-				out = append(out, c.Name)
+func (j *Job) TowerColumns() [][]string {
+	meant := j.towerNames()
+	towers := make([][]string, len(j.Model.Towers))
+	for i, t := range j.Model.Towers {
+		seen := map[string]bool{}
+		for _, name := range t.Dense {
+			for _, c := range meant[name] {
+				if !seen[c] {
+					seen[c], towers[i] = true, append(towers[i], c)
+				}
 			}
 		}
 	}
-	return out
+	return towers
+}
+
+// towerNames maps what towers may name, dense columns and groups of them, to the names of the columns.
+func (j *Job) towerNames() map[string][]string {
+	meant := map[string][]string{}
+	for _, c := range j.DenseColumns() {
+		meant[c.Name] = append(meant[c.Name], c.Name)
+		if c.Group != "" && c.Group != c.Name {
+			meant[c.Group] = append(meant[c.Group], c.Name)
+		}
+	}
+	return meant
 }
 
 // defaultColumns is the default of data.columns.
@@ -76,25 +97,22 @@ func defaultColumns(s schema.Scope) string {
 // dense columns without a group. Its name does not depend on how many groups there are, so that a warm start finds it
 // again where a group was added.
 func defaultTowers(s schema.Scope) string {
-	var groups []string
-	single := map[string]string{} // columns without a group
+	var towers, single []string // single: columns without a group
+	groups := map[string]bool{}
 	for _, c := range jobOf(s).DenseColumns() {
 		if c.Group == "" {
-			single[""] += ", " + yamltree.Text(c.Name)
-		} else if !slices.Contains(groups, c.Group) {
-			groups = append(groups, c.Group)
+			single = append(single, yamltree.Text(c.Name))
+		} else if !groups[c.Group] {
+			groups[c.Group] = true
+			towers = append(towers, fmt.Sprintf("{name: %s, dense: [%s]}", yamltree.Text(c.Group), yamltree.Text(c.Group)))
 		}
 	}
-	var towers []string
-	for _, g := range groups {
-		towers = append(towers, fmt.Sprintf("{name: %s, dense: [%s]}", yamltree.Text(g), yamltree.Text(g)))
-	}
-	if rest := strings.TrimPrefix(single[""], ", "); rest != "" || towers == nil {
+	if single != nil || towers == nil {
 		n := 1
-		for slices.Contains(groups, fmt.Sprintf("tower%d", n)) {
+		for groups[fmt.Sprintf("tower%d", n)] {
 			n++
 		}
-		towers = append(towers, fmt.Sprintf("{name: tower%d, dense: [%s]}", n, rest))
+		towers = append(towers, fmt.Sprintf("{name: tower%d, dense: [%s]}", n, strings.Join(single, ", ")))
 	}
 	return "[" + strings.Join(towers, ", ") + "]"
 }

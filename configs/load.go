@@ -35,6 +35,10 @@ type LoadOptions struct {
 // maxFileBytes bounds the size of a job file. Thousands of columns fit.
 const maxFileBytes = 1 << 20
 
+// maxSavedBytes bounds that of a job as models keep it, in which every column has all defaults: some ten times as
+// many bytes as it was written in.
+const maxSavedBytes = 64 << 20
+
 // Load reads the job file at path. The job that it returns is complete: defaults
 // are filled in and templates are expanded. If anything is wrong with the content
 // of the file or with the options, the error is a FaultsError that lists all of it.
@@ -131,8 +135,12 @@ func (l *loader) err() error {
 
 func (l *loader) load(data []byte) {
 	top := yamltree.Place{Line: 1, Column: 1}
-	if len(data) > maxFileBytes {
-		l.Fault(top, "", "the file is longer than a job file may be (%d bytes); does it hold data?", maxFileBytes)
+	most := maxFileBytes
+	if l.opts.Saved {
+		most = maxSavedBytes
+	}
+	if len(data) > most {
+		l.Fault(top, "", "the file is longer than a job file may be (%d bytes); does it hold data?", most)
 		return
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -106,5 +107,28 @@ func TestSavedJobOfAnEarlierVersion(t *testing.T) {
 				t.Errorf("with overrides %v, the activation of embeddings is %q, want %q (%v)", sets, j.Model.EmbeddingActivation, want, err)
 			}
 		}
+	}
+}
+
+// TestSavedJobOfManyColumns: a job file whose columns are too many for a job file once they have all defaults is saved, and read again.
+func TestSavedJobOfManyColumns(t *testing.T) {
+	var columns strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&columns, ", {name: c%d}", i)
+	}
+	j, err := Parse("job.yaml", []byte("data: {train: [x.csv], format: csv, columns: [{name: y, role: label}"+columns.String()+"]}\nmodel: {kind: lr}\noutput: {model_dir: model}\n"), LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := savedText(t, j)
+	if len(saved) <= maxFileBytes {
+		t.Fatalf("only %d bytes", len(saved))
+	}
+	again, err := Parse("job.yaml", saved, LoadOptions{Saved: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Data.Columns) != 9001 {
+		t.Errorf("%d columns", len(again.Data.Columns))
 	}
 }

@@ -2,7 +2,9 @@ package configs
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -29,5 +31,36 @@ output: {model_dir: model}
 		if !slices.Equal(names, want) {
 			t.Errorf("with the groups %q, the towers are %q, want %q", groups, names, want)
 		}
+	}
+}
+
+// TestManyDenseColumns: twice as many dense columns in a tower take twice as much to check, and not four times as much.
+func TestManyDenseColumns(t *testing.T) {
+	allocated := func(n int) uint64 {
+		var columns strings.Builder
+		for i := range n {
+			fmt.Fprintf(&columns, ", {name: c%d, role: dense}", i)
+		}
+		job := []byte(`
+data: {train: [x.csv], format: csv, columns: [{name: label, role: label}, {name: user}` + columns.String() + `]}
+model: {kind: aibox}
+output: {model_dir: model}
+`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		j, err := Parse("job.yaml", job, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if towers := j.TowerColumns(); len(towers) != 1 || len(towers[0]) != n {
+			t.Fatalf("%d towers", len(towers))
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if one, two := allocated(1000), allocated(2000); two > 3*one {
+		t.Errorf("%d bytes for 1,000 columns, %d for 2,000", one, two)
+	} else {
+		t.Logf("%d bytes for 1,000 columns, %d for 2,000", one, two)
 	}
 }

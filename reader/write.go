@@ -34,7 +34,10 @@ func CreateRows(ctx context.Context, sources *source.Sources, uri string, format
 		return nil, faults.OptionsErrorf("reader: %s: bzip2 can be read but not written; use the extension of another compression, as .gz or .zst", uri)
 	}
 	schema.Format = format
-	schema = rowschema.WithIndices(schema)
+	schema, err := rowschema.WithIndices(schema)
+	if err != nil {
+		return nil, faults.OptionsErrorf("reader: %s: %w", uri, err)
+	}
 	s := schema.WithDefaults()
 	f, err := rowwriter.Create(ctx, sources, uri, len(s.Columns), func(w io.Writer) (rowwriter.Encoder, error) {
 		if err := schema.ValidateRows(); err != nil {

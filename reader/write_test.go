@@ -90,7 +90,10 @@ func TestFormatsAgree(t *testing.T) {
 		if c.format.Indexed() {
 			schema.Header = false
 			// Weights of single values are 1 in these formats, as in the others.
-			schema = rowschema.WithIndices(schema)
+			var err error
+			if schema, err = rowschema.WithIndices(schema); err != nil {
+				t.Fatal(err)
+			}
 		}
 		path := filepath.Join(t.TempDir(), c.name)
 		o := testOptions(schema, path)

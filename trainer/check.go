@@ -11,14 +11,18 @@ import (
 	"aibox/reader/source"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
+	"aibox/trainer/model"
 )
 
 // Check reports everything in a job that training would refuse before it opens
 // any of the job's files. Package configs has reported the faults that belong to a
-// line of the job file; Check reports the others, among them outputs that would
-// overwrite local files that the job reads.
+// line of the job file; Check reports the others, among them a network that no machine could hold, and outputs
+// that would overwrite local files that the job reads.
 func Check(ctx context.Context, job *configs.Job) error {
-	_, err := jobparts.Make(job)
+	p, err := jobparts.Make(job)
+	if err == nil {
+		_, err = model.Outline(p.Spec)
+	}
 	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	local := slices.DeleteFunc(Inputs(job), func(uri string) bool { return !source.IsLocal(uri) })
 	err = errors.Join(err, sources.RefuseOverwrite(ctx, local, jobOutputs(job)), refuseOtherModels(job), sources.Close())

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"aibox/internal/kernel"
+	"aibox/internal/process"
 	"aibox/trainer/arriving"
 	"aibox/trainer/dataset"
 	"aibox/trainer/densefile"
 	"aibox/trainer/engine"
+	"aibox/trainer/forecast"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/metrics"
 	"aibox/trainer/model"
@@ -47,6 +49,9 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := r.data.List(ctx); err != nil {
+		return err
+	}
+	if err := forecast.DenseFits(r.job, r.Spec, process.FreeWithSwap()); err != nil {
 		return err
 	}
 	r.warnOfMemory(ctx)

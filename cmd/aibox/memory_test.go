@@ -144,3 +144,17 @@ func TestForecastOfDefaultBudget(t *testing.T) {
 		t.Errorf("config show of a table in memory ends with %s", text[strings.Index(text, "# Memory"):])
 	}
 }
+
+// TestNetworkTooLarge: of a network that the machine cannot hold there is a forecast, which does not take that memory, and
+// training says at once that it does not fit.
+func TestNetworkTooLarge(t *testing.T) {
+	inSmallJob(t)
+	large := []string{"job.yaml", "--set", "model.hidden_layers=[" + strings.Repeat("65536,", 32) + "1]"}
+	if text := ok(t, append([]string{"config", "show"}, large...)...); !strings.Contains(text, "make the layers of the model fewer or narrower") {
+		t.Errorf("config show ends with %s", text[strings.Index(text, "# Memory"):])
+	}
+	o := aibox(append([]string{"train"}, large...)...)
+	if o.code != exitJob || !strings.Contains(o.stderr, "make the layers of the model fewer or narrower") {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
+}

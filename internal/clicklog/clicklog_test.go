@@ -65,8 +65,12 @@ func newWriter(t *testing.T, format reader.Format, threads int) *Writer {
 // read sums up what a reader finds in a file.
 func read(t *testing.T, uri string, s reader.Schema) (examples, positives, features int64) {
 	t.Helper()
+	s, err := rowschema.WithIndices(s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r, err := reader.Open(context.Background(), reader.Options{
-		Sources: sources(t), URIs: []string{uri}, Schema: rowschema.WithIndices(s), BatchSize: 100,
+		Sources: sources(t), URIs: []string{uri}, Schema: s, BatchSize: 100,
 	})
 	if err != nil {
 		t.Fatal(err)

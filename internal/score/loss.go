@@ -75,10 +75,12 @@ func (l *Loss) NormalizedEntropy() float64 {
 // COPC is clicks over predicted clicks: above 1 the predictions are too low.
 func (l *Loss) COPC() float64 { return quotient(l.Positives(), l.predicted.Value()) }
 
-// quotient is NaN where the denominator is 0 or undefined.
+// quotient is NaN where the denominator is 0 or undefined, or so small that no float64 holds the
+// result, as clicks over a click probability of 1e-320.
 func quotient(a, b float64) float64 {
-	if !(b > 0) {
+	q := a / b
+	if !(b > 0) || math.IsInf(q, 0) {
 		return math.NaN()
 	}
-	return a / b
+	return q
 }

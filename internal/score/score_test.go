@@ -331,6 +331,18 @@ func TestGroupsSampling(t *testing.T) {
 	}
 }
 
+// TestCOPCOfTinyPredictions: a ratio that no float64 holds is undefined, as JSON has no infinity.
+func TestCOPCOfTinyPredictions(t *testing.T) {
+	var l Loss
+	l.Add(NewTerm(-740, true), 1)
+	if p := l.MeanPrediction(); p <= 0 {
+		t.Fatalf("the mean prediction is %v, want a tiny one", p)
+	}
+	if c := l.COPC(); c == c {
+		t.Errorf("COPC %v of a mean prediction of %v, want none", c, l.MeanPrediction())
+	}
+}
+
 func TestLoss(t *testing.T) {
 	var l Loss
 	for _, v := range []float64{l.LogLoss(), l.BaseRate(), l.NormalizedEntropy(), l.COPC(), l.MeanPrediction()} {

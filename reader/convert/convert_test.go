@@ -132,8 +132,12 @@ func TestConvertThroughEveryFormat(t *testing.T) {
 		{reader.FormatCSV, reader.FormatParquet, "1.csv", "2.parquet"}, {reader.FormatParquet, reader.FormatLibFFM, "2.parquet", "3.ffm"},
 		{reader.FormatLibFFM, reader.FormatLibSVM, "3.ffm", "4.svm"}, {reader.FormatLibSVM, reader.FormatCSV, "4.svm", "5.csv"},
 	} {
+		read, err := rowschema.WithIndices(mixedSchema(step.from))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := Run(context.Background(), Options{
-			From: testOptions(rowschema.WithIndices(mixedSchema(step.from)), path(step.read)), Format: step.to, Header: step.to == reader.FormatCSV,
+			From: testOptions(read, path(step.read)), Format: step.to, Header: step.to == reader.FormatCSV,
 			To: []string{path(step.file)}, Columns: columnsOf(schema),
 		}); err != nil {
 			t.Fatal(err)

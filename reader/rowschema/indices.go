@@ -1,28 +1,33 @@
 package rowschema
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // QueryColumn is the name of the group-by column of LibSVM and LibFFM. Its value is
 // the number in a line's token such as "qid:7".
 const QueryColumn = "qid"
 
 // indicesPerColumn is the length of the index range that WithIndices gives each
-// column: it is more than the cardinality of any feature, and leaves room for 2,047
-// columns.
-const indicesPerColumn = 1 << 52
+// column: it is more than the cardinality of any feature. mostIndexed is for how many columns the indices suffice.
+const (
+	indicesPerColumn = 1 << 52
+	mostIndexed      = 1 << 63 / indicesPerColumn
+)
 
 // WithIndices returns the schema with an index range for each dense and sparse
 // column where the format is LibSVM and no column has one, and with a field
 // number for each where it is LibFFM and no column has one. In LibSVM the k-th
 // of these columns gets the indices from k*2^52 on. Other schemas are returned
-// as they are. Slices of the argument are not written to.
-func WithIndices(s Schema) Schema {
+// as they are. More columns than LibSVM has indices for are an error. Slices of the argument are not written to.
+func WithIndices(s Schema) (Schema, error) {
 	isFeature := func(c Column) bool { return c.Role == RoleDense || c.Role == RoleSparse }
 	hasIndices := func(c Column) bool {
 		return (s.Format == FormatLibSVM && c.HasIndexRange) || (s.Format == FormatLibFFM && c.HasFieldNumber)
 	}
 	if !s.Format.Indexed() || slices.ContainsFunc(s.Columns, hasIndices) {
-		return s
+		return s, nil
 	}
 	s.Columns = slices.Clone(s.Columns)
 	k := 0
@@ -34,6 +39,9 @@ func WithIndices(s Schema) Schema {
 		if s.Format == FormatLibFFM {
 			c.FieldNumber, c.HasFieldNumber = k, true
 		} else {
+			if k == mostIndexed {
+				return s, fmt.Errorf("LibSVM has indices for %d dense and sparse columns, and there are more; LibFFM has field numbers for all", mostIndexed)
+			}
 			first := int64(k) * indicesPerColumn
 			c.IndexRange, c.HasIndexRange = [2]int64{first, first + indicesPerColumn - 1}, true
 			if c.Role == RoleDense {
@@ -42,5 +50,5 @@ func WithIndices(s Schema) Schema {
 		}
 		k++
 	}
-	return s
+	return s, nil
 }

@@ -213,7 +213,12 @@ func IndicatorName(column string) string { return column + ".missing" }
 
 // ColumnIndex returns the index of the column of that name, or -1.
 func (s *Schema) ColumnIndex(name string) int {
-	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
+	for i := range s.Columns { // without copies of columns: some callers ask for each of them
+		if s.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // LabelColumn is the column that the label comes from, "" where there is none.

@@ -9,7 +9,7 @@ import (
 
 // All engines say in the same words what is not finite. The errors wrap program.ErrNotFinite.
 
-const remedy = "lower the learning rate, or look for extreme dense features"
+const remedy = "lower the learning rate, or look for extreme dense features or weights"
 
 // LossError is the error of a step whose loss is not finite.
 func LossError(step int64, loss float64) error {

@@ -56,11 +56,7 @@ func forDevices(job *configs.Job, size DataSize, open func() (gpu.Platform, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := model.New(p.Spec)
-	if err != nil {
-		return nil, err
-	}
-	dense, err := jobparts.NewDense(job, m.Params())
+	m, dense, err := outline(job, p.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +141,7 @@ func (f *OnDevices) Fits() error {
 	if d.Times > 1 {
 		advice = append(advice, "name the device only once in engine.devices")
 	}
-	advice = append(advice, "make the layers of the model fewer or narrower")
+	advice = append(advice, fewerLayers)
 	if lack <= int64(d.Times)*(f.Needs.Optimizer+f.Needs.Averages) {
 		advice = append(advice, "take an optimizer.dense that keeps less per parameter")
 	}

@@ -58,6 +58,9 @@ func (m *Memory) advice(job *configs.Job) string {
 			advice = "lower pipeline.read_ahead_bytes"
 		}
 	}
+	if m.Dense > largest {
+		largest, advice = m.Dense, fewerLayers
+	}
 	if m.Table > largest {
 		advice = "set sparse_table.kind: ssd"
 		if ssd {

@@ -28,6 +28,7 @@ func TestExcess(t *testing.T) {
 		"reading":             {Memory{Reading: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "lower pipeline.chunk_bytes"},
 		"shuffling":           {Memory{Reading: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 9), "lower data.shuffle_buffer"},
 		"large mini-batches":  {Memory{Engine: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "lower training.batch_size"},
+		"a large network":     {Memory{Engine: 4, Dense: 5, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "make the layers of the model fewer or narrower"},
 		"the table unbounded": {Memory{Engine: 5, Runtime: 50 << 20, Process: 50<<20 + 11}, job("memory", 1, 0), "and for the table, which grows with the rows"},
 	} {
 		if got := c.m.Excess(c.job, programBytes); !strings.Contains(got, c.want) || !strings.Contains(got, "the job may need 40.0 MiB of memory") {

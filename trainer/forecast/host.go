@@ -1,8 +1,6 @@
 package forecast
 
 import (
-	"slices"
-
 	"aibox/configs"
 	"aibox/reader"
 	"aibox/sparsetable"
@@ -44,11 +42,7 @@ func ForHost(job *configs.Job, size DataSize) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	m, err := model.New(p.Spec)
-	if err != nil {
-		return Memory{}, err
-	}
-	dense, err := jobparts.NewDense(job, m.Params())
+	m, dense, err := outline(job, p.Spec)
 	if err != nil {
 		return Memory{}, err
 	}
@@ -66,30 +60,6 @@ func ForHost(job *configs.Job, size DataSize) (Memory, error) {
 	f.Runtime = programBytes + garbage(job, size, beside, f.Reading+f.Passes)
 	f.Process = f.Table + beside + f.Runtime
 	return f, nil
-}
-
-// DenseBytes is what dense parameters take with gradients and optimizer state.
-func DenseBytes(m *model.Model, d *optim.Dense) int64 {
-	n := int64(0)
-	for _, p := range m.Params() {
-		n += 4 * int64(len(p.Data)+len(p.Grad))
-	}
-	for _, p := range m.Buffers() {
-		n += 4 * int64(len(p.Data))
-	}
-	for _, s := range slices.Concat(d.State(), d.Unaveraged()) {
-		n += 4 * int64(len(s.Data))
-	}
-	return n
-}
-
-// savedBytes is what the copy of the dense part takes that a snapshot saves.
-func savedBytes(m *model.Model, d *optim.Dense) int64 {
-	n := DenseBytes(m, d)
-	for _, p := range m.Params() {
-		n -= 4 * int64(len(p.Grad))
-	}
-	return n
 }
 
 // tableBytes is what the table takes, or 0 if nothing bounds it. A table that starts

@@ -27,7 +27,7 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 	if err != nil {
 		return err
 	}
-	old, err := model.New(trained) // for the names of its columns
+	old, err := model.Outline(trained) // for the names of its columns
 	if err != nil {
 		return err
 	}

@@ -23,14 +23,17 @@ func ModelSpec(job *configs.Job, schema *reader.Schema) (model.Spec, error) {
 	for _, c := range job.SparseColumns() {
 		spec.Poolings = append(spec.Poolings, c.Pooling)
 	}
-	for _, t := range m.Towers {
-		tower := model.Tower{Name: t.Name, Layers: t.Layers}
-		columns := job.TowerColumns(&t)
+	place := map[string]int{}
+	for i, name := range spec.Dense {
+		place[name] = i
+	}
+	for t, columns := range job.TowerColumns() {
+		tower := model.Tower{Name: m.Towers[t].Name, Layers: m.Towers[t].Layers}
 		for _, name := range columns {
-			tower.Dense = append(tower.Dense, slices.Index(spec.Dense, name))
+			tower.Dense = append(tower.Dense, place[name])
 		}
 		for _, name := range columns {
-			if i := slices.Index(spec.Dense, rowschema.IndicatorName(name)); i >= 0 {
+			if i, has := place[rowschema.IndicatorName(name)]; has {
 				tower.Dense = append(tower.Dense, i)
 			}
 		}

@@ -76,15 +76,35 @@ func (b *builder) input(name string, of tensor.Dtype, shape ...int) *ops.Input {
 	return in
 }
 
+// mostValues is how many values a parameter may have: 4 TiB, more than any machine has memory for, and so
+// few that sums of bytes over all parameters do not overflow.
+const mostValues = 1 << 40
+
+func checkSize(name string, shape []int) error {
+	size := 1.0
+	for _, n := range shape {
+		size *= float64(n)
+	}
+	if size > mostValues {
+		return fmt.Errorf("the parameter %s of shape %v has more than %d values; take fewer columns, a smaller embedding_dim, or narrower layers", name, shape, mostValues)
+	}
+	return nil
+}
+
 // param returns the node of a trained parameter.
 func (b *builder) param(name string, init initializer, shape ...int) *gorgonia.Node {
 	if b.err != nil {
 		return nil
 	}
+	if b.err = checkSize(name, shape); b.err != nil {
+		return nil
+	}
 	p, value := b.params.declare(name, shape, init)
 	node := gorgonia.NewTensor(b.graph, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
-	if b.err = gorgonia.Let(node, value); b.err != nil {
-		return nil
+	if value != nil {
+		if b.err = gorgonia.Let(node, value); b.err != nil {
+			return nil
+		}
 	}
 	b.nodes, b.used = append(b.nodes, node), append(b.used, p)
 	return node

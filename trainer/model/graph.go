@@ -67,7 +67,7 @@ func tryCompile(spec Spec, n int, training bool, ps, buffers *params) (*compiled
 		b.err = c.differentiate()
 	}
 	if b.err != nil {
-		return nil, fmt.Errorf("model: %s for %d examples: %w", spec.Kind, n, b.err)
+		return nil, fmt.Errorf("model: %s: %w", spec.Kind, b.err)
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strconv"
 
 	"gorgonia.org/gorgonia"
 )
@@ -117,11 +118,18 @@ func (s Spec) pairNames() []string {
 	if len(s.Dense) > 0 {
 		vectors = append([]string{""}, vectors...)
 	}
-	var names []string
+	quoted := make([]string, len(vectors))
+	for i, v := range vectors {
+		quoted[i] = strconv.Quote(v)
+	}
+	names := make([]string, 0, len(vectors)*(len(vectors)-1)/2)
 	for i := range vectors {
 		for j := range i {
-			a, b := vectors[i], vectors[j]
-			names = append(names, fmt.Sprintf("%q·%q", min(a, b), max(a, b)))
+			a, b := i, j
+			if vectors[j] < vectors[i] {
+				a, b = j, i
+			}
+			names = append(names, quoted[a]+"·"+quoted[b])
 		}
 	}
 	return names

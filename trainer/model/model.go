@@ -16,11 +16,18 @@ type Model struct {
 }
 
 // New makes the model that spec describes, with initial values.
-func New(spec Spec) (*Model, error) {
+func New(spec Spec) (*Model, error) { return newModel(spec, false) }
+
+// Outline is New for who asks what a model would take, or how it names its units: its parameters have shapes, and neither
+// values nor gradients, which can take more memory than there is.
+func Outline(spec Spec) (*Model, error) { return newModel(spec, true) }
+
+func newModel(spec Spec, outline bool) (*Model, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	m := &Model{spec: spec, params: newParams(spec.Seed), buffers: newParams(spec.Seed)}
+	m.params.outline = outline
 	// Programs do not depend on the number of examples of their graph. The first graph
 	// declares parameters in their order and reports what Validate cannot see.
 	const examples = 2

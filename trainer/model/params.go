@@ -14,9 +14,10 @@ import (
 // graph declared them.
 type params struct {
 	seed    uint64
+	outline bool // parameters have shapes alone
 	list    []*optim.Param
 	byName  map[string]*optim.Param
-	tensors map[string]*tensor.Dense // over Param.Data
+	tensors map[string]*tensor.Dense // over Param.Data; none in an outline
 	axes    map[string][][]string    // see Model.Axes
 }
 
@@ -24,19 +25,20 @@ func newParams(seed uint64) *params {
 	return &params{seed: seed, byName: map[string]*optim.Param{}, tensors: map[string]*tensor.Dense{}, axes: map[string][][]string{}}
 }
 
-// declare returns the parameter of that name, made with init at the first call.
+// declare returns the parameter of that name, made with init at the first call, and a tensor of its values, nil
+// in an outline.
 func (ps *params) declare(name string, shape []int, init initializer) (*optim.Param, *tensor.Dense) {
 	if p := ps.byName[name]; p != nil {
 		return p, ps.tensors[name]
 	}
-	size := 1
-	for _, n := range shape {
-		size *= n
-	}
-	p := &optim.Param{Name: name, Shape: shape, Data: make([]float32, size), Grad: make([]float32, size)}
-	init(ps.seed, name, p.Data)
+	p := &optim.Param{Name: name, Shape: shape}
 	ps.list = append(ps.list, p)
 	ps.byName[name] = p
+	if ps.outline {
+		return p, nil
+	}
+	p.Data, p.Grad = make([]float32, p.Size()), make([]float32, p.Size())
+	init(ps.seed, name, p.Data)
 	ps.tensors[name] = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(p.Data))
 	return p, ps.tensors[name]
 }

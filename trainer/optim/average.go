@@ -26,6 +26,9 @@ func (d *Dense) initAverages() {
 	}
 }
 
+// Averages reports whether there are averages.
+func (d *Dense) Averages() bool { return d.averages != nil }
+
 // Average returns what models that are saved have as the values of a parameter: its average, or its values if
 // there are no averages. Write it to load a model.
 func (d *Dense) Average(p *Param) []float32 {

@@ -58,7 +58,8 @@ var ownSlotNames = map[string][]string{
 }
 
 // NewDense returns an optimizer for params in its initial state. It reports
-// all that is wrong with cfg, own and params. An Own without its parameter has no effect.
+// all that is wrong with cfg, own and params. An Own without its parameter has no effect. For the parameters of
+// an outline its state is an outline, too: Slots and Updates say how much of it there would be.
 func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	errs := []error{cfg.validate()}
 	seen := map[string]bool{}
@@ -71,11 +72,7 @@ func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 				errs = append(errs, err)
 			}
 		}
-		n := 1
-		for _, d := range p.Shape {
-			n *= d
-		}
-		if len(p.Data) != n || len(p.Grad) != n {
+		if n := p.Size(); (len(p.Data) != n || len(p.Grad) != n) && !p.outlined() {
 			errs = append(errs, fmt.Errorf("optim: parameter %s of shape %v has %d values and %d gradients", p.Name, p.Shape, len(p.Data), len(p.Grad)))
 		}
 		if seen[p.Name] {
@@ -90,7 +87,7 @@ func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	d.task, d.configs = d.stepValues, numberConfigs(rows)
 	d.initAverages()
 	for i, p := range params {
-		d.starts[i+1] = d.starts[i] + len(p.Data)
+		d.starts[i+1] = d.starts[i] + p.Size()
 		for s := range d.slotNames(i) {
 			d.slots[i][s] = make([]float32, len(p.Data))
 		}

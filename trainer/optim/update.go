@@ -47,7 +47,7 @@ func numberConfigs(own []*Rows) []int {
 func (d *Dense) Updates(t int64, lrScale float32) []Update {
 	d.updates = d.updates[:0]
 	for i, p := range d.params {
-		d.together(i, 0, len(p.Data), t, func(lo, hi int, steps int64) {
+		d.together(i, 0, p.Size(), t, func(lo, hi int, steps int64) {
 			d.updates = append(d.updates, Update{Param: i, Lo: lo, Hi: hi, Group: Group{d.configs[i], t - steps}, Update: d.update(i, steps, lrScale)})
 		})
 	}

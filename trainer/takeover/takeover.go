@@ -41,7 +41,7 @@ func (t *Takeover) Begin() error {
 	if err != nil {
 		return fmt.Errorf("model of the earlier model directory: %w", err)
 	}
-	old, err := model.New(spec) // for the names of its columns
+	old, err := model.Outline(spec) // for the names of its columns
 	if err != nil {
 		return err
 	}

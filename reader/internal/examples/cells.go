@@ -166,7 +166,7 @@ func (c *fieldColumn) addValue(p *Plan, l *List, cell []byte) faults.Fault {
 		if !ok || !number.Finite(float64(w)) {
 			return faults.Fault{Reason: faults.ReasonFeature, Column: c.name, Cell: cell}
 		}
-		weight = w
+		weight = bagWeight(w)
 	}
 	if len(value) == 0 {
 		return faults.Fault{}
@@ -181,6 +181,15 @@ func (c *fieldColumn) addValue(p *Plan, l *List, cell []byte) faults.Fault {
 		l.BagWeights = append(l.BagWeights, weight)
 	}
 	return faults.Fault{}
+}
+
+// bagWeight is the weight that a feature has in its bag. One below 2^-126, which float32 no longer holds with all
+// digits, is 0: the mean of a bag divides by the sum of its weights, and 1 / 1e-40 is infinite.
+func bagWeight(w float32) float32 {
+	if a := math.Abs(float64(w)); a > 0 && a < 0x1p-126 {
+		return 0
+	}
+	return w
 }
 
 // addBucket appends the feature of a bucketized dense column.

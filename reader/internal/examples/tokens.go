@@ -234,7 +234,7 @@ func (d *tokens) token(token []byte) faults.Fault {
 		}
 		c.value = rest
 	} else if c.field >= 0 {
-		d.features = append(d.features, tokenFeature{int32(c.field), value, hashes.In(d.p.fields[c.field].seed, index)})
+		d.features = append(d.features, tokenFeature{int32(c.field), bagWeight(value), hashes.In(d.p.fields[c.field].seed, index)})
 		d.counts[c.field+1]++
 	}
 	for _, i := range c.pass {

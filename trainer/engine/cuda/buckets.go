@@ -65,7 +65,7 @@ func (p *parameters) arrange(completed []int) {
 			p.buckets = append(p.buckets, bucket{params: p.order[first:k], after: completed[p.order[k-1]]})
 			first, bytes = k, 0
 		}
-		bytes += devicememory.Aligned(4 * len(p.net.Params[i].Data))
+		bytes += devicememory.Aligned(4 * p.net.Params[i].Size())
 	}
 	p.last.params = p.order[first:]
 	for _, b := range append(slices.Clone(p.buckets), p.last) {

@@ -106,7 +106,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads 
 }
 
 // size is how many numbers there are of a parameter, with those behind it.
-func (p *parameters) size(i int) int { return len(p.net.Params[i].Data) + p.pads[i] }
+func (p *parameters) size(i int) int { return p.net.Params[i].Size() + p.pads[i] }
 
 // placeState lays out the state of the optimizers.
 func (p *parameters) placeState(place func(values int) int) {
@@ -124,13 +124,7 @@ func (p *parameters) placeState(place func(values int) int) {
 }
 
 // averaged reports whether there are averages, by which the network infers.
-func (p *parameters) averaged() bool {
-	if p.dense == nil {
-		return false
-	}
-	_, has := p.dense.Averager(1)
-	return has
-}
+func (p *parameters) averaged() bool { return p.dense != nil && p.dense.Averages() }
 
 // all calls do for everything that the host has an image of, until an error.
 func (p *parameters) all(do func(at int, host []float32) error) error {
