@@ -110,19 +110,27 @@ type refill struct {
 // faster: they are hundreds of reads.
 const refillBytes = 256 << 10
 
+// newRefill begins a call of Refill, which ends with close. Close of the table waits for that.
 func (t *ssd) newRefill(ctx context.Context) (*refill, error) {
+	if err := t.door.Enter(); err != nil {
+		return nil, err
+	}
 	n := int(max(1, min(int64(refillBytes/layout.EntryBytes(t.layout)), t.fitRows.Load()/8)))
 	err := t.borrow(ctx, int64(n*layout.EntryBytes(t.layout)))
 	if errors.Is(err, errNoVictims) {
-		return nil, t.overBudget("the rows to be inserted", t.aLittleMore())
+		err = t.overBudget("the rows to be inserted", t.aLittleMore())
 	}
 	if err != nil {
+		t.door.Leave()
 		return nil, apierr.Of(err)
 	}
 	return &refill{t: t, ctx: ctx, keys: make([]uint64, 0, n), all: make([]float32, 0, n*t.layout.Words())}, nil
 }
 
-func (r *refill) close() { r.t.giveBack(int64(cap(r.keys) * layout.EntryBytes(r.t.layout))) }
+func (r *refill) close() {
+	r.t.giveBack(int64(cap(r.keys) * layout.EntryBytes(r.t.layout)))
+	r.t.door.Leave()
+}
 
 // add adds a row that may be inserted.
 func (r *refill) add(key uint64, row []float32) error {
