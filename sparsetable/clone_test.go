@@ -58,7 +58,7 @@ func TestClone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if info.Snapshot.Rows != int64(len(rows)) || info.CopiedBytes != 0 || info.LinkedBytes < info.Snapshot.Rows*int64(stressLayout.Bytes()) ||
-				info.Snapshot.Bytes == 0 || info.Snapshot.Bytes > info.LinkedBytes/10 || string(info.Snapshot.Record) != "dirty" {
+				info.Snapshot.Bytes == 0 || info.Snapshot.Bytes > info.LinkedBytes/10 || string(info.Snapshot.Record) != "dirty" || info.Snapshot.Layout != stressLayout {
 				t.Errorf("Clone says %+v of %d rows", info, len(rows))
 			}
 			shared := 0

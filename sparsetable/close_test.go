@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"aibox/sparsetable"
 )
@@ -57,11 +56,7 @@ func TestCloseDuringPull(t *testing.T) {
 			}()
 			<-ctx.waits // for the import
 			go func() { closed <- tab.Close() }()
-			ended, end := context.WithCancel(t.Context())
-			end()
-			for errors.Is(pullOf(ended, tab), context.Canceled) { // Close has not begun
-				time.Sleep(time.Millisecond)
-			}
+			untilClosed(t, tab)
 			close(src.end)
 			if err := <-pulled; !errors.Is(err, sparsetable.ErrClosed) {
 				t.Errorf("the Pull: %v", err)
@@ -73,7 +68,13 @@ func TestCloseDuringPull(t *testing.T) {
 	}
 }
 
-func pullOf(ctx context.Context, tab sparsetable.Table) error {
-	_, err := tab.Pull(ctx, nil, sparsetable.PullCreate)
-	return err
+// untilClosed waits until Close has begun, which another goroutine has called.
+func untilClosed(t *testing.T, tab sparsetable.Table) {
+	t.Helper()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	until(t, "Close", func() bool {
+		_, err := tab.Pull(ended, nil, sparsetable.PullCreate)
+		return !errors.Is(err, context.Canceled)
+	})
 }

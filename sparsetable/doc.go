@@ -211,7 +211,7 @@
 // the import is done in rounds, each of which may write every bucket anew. Open
 // deletes the spools that an interrupted import left behind.
 //
-// Scan reads bucket files from end to end and skips dead buckets. A bit for each slot
+// Scan reads bucket files from end to end and skips dead buckets (internal/scan). A bit for each slot
 // says whether it was seen. The slots whose bucket was moved in the meantime, is
 // still in a buffer, or lies in a mostly dead file are read at the end.
 //
@@ -225,7 +225,7 @@
 // blocks of the delta file that a goroutine writes. Snapshot waits for such a write
 // only where the copies need more than a thirty-second of the budget, or the cache has filled
 // its memory. Then training
-// goes on, while two goroutines write: the index pages that changed since the last
+// goes on, while goroutines of the snapshot write the index pages that changed since the last
 // snapshot, the other dirty rows (a call that is about to pin or drop one of them
 // saves it first), the clean rows used most, unless training goes on, within SSDOptions.HotBytes, and the
 // buckets that are still in buffers. When all of that is durable, one synced edit of
@@ -352,10 +352,10 @@
 // Snapshot on the training one. In kind "ssd" all threads look into the cache, too, while
 // one of them holds its mutex.
 //
-// Kind "ssd" has a background writer, one goroutine that reads ahead, two per
-// snapshot until it is written, one that restores rows after Open, and those of
-// its parts (one per directory that writes; one per directory, or a pool, that
-// reads). Close waits for all of them. The locks are listed with what holds or guards
+// Kind "ssd" has a background writer, one goroutine that reads ahead, one that writes a
+// snapshot and one for each of its delta files until it is written, one that restores rows
+// after Open, and those of its parts (one per directory that writes; one per directory, or
+// a pool, that reads). Close waits for all of them. The locks are listed with what holds or guards
 // them, in the order in which they are taken, outermost first:
 //
 //	announcing  held by calls that announce passes or withdraw them (internal/elevator)

@@ -3,7 +3,6 @@ package sparsetable
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"aibox/sparsetable/internal/apierr"
@@ -51,126 +50,55 @@ func (t *ssd) Lost() *Loss {
 
 // Refill implements LossHandler.
 func (t *ssd) Refill(ctx context.Context, src RowSource) (rows int64, err error) {
-	if t.lost == nil {
-		return 0, nil
-	}
-	r, err := t.newRefill(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer r.close()
-	for {
-		key, row, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	return t.refill(ctx, func(r *lost.Refill) error {
+		for {
+			key, row, err := src.Next()
+			if errors.Is(err, io.EOF) {
+				return r.Flush()
+			}
+			if err == nil {
+				err = r.Add(key, row)
+			}
+			if err != nil {
+				return errors.Join(err, r.Flush())
+			}
 		}
-		if err == nil {
-			err = r.add(key, row)
-		}
-		if err != nil {
-			return r.rows, errors.Join(err, r.flush())
-		}
-	}
-	err = r.flush()
-	return r.rows, err
+	})
 }
 
 // RefillFrom implements LossHandler.
 func (t *ssd) RefillFrom(ctx context.Context, from Table) (rows int64, err error) {
+	return t.refill(ctx, func(r *lost.Refill) error {
+		if have := from.Layout(); have != t.layout {
+			return &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: have}
+		}
+		if err := from.Scan(ctx, r.Add); err != nil {
+			return err
+		}
+		return r.Flush()
+	})
+}
+
+// refill calls fn, which adds rows, if any were lost. Close of the table waits for it.
+func (t *ssd) refill(ctx context.Context, fn func(*lost.Refill) error) (rows int64, err error) {
 	if t.lost == nil {
 		return 0, nil
 	}
-	if have := from.Layout(); have != t.layout {
-		return 0, &LayoutError{Dir: t.dirs.Names[0], Have: t.layout, Want: have}
-	}
-	r, err := t.newRefill(ctx)
-	if err != nil {
+	if err := t.door.Enter(); err != nil {
 		return 0, err
 	}
-	defer r.close()
-	if err := from.Scan(ctx, r.add); err != nil {
-		return r.rows, err
-	}
-	err = r.flush()
-	return r.rows, err
-}
-
-// refill is a call of Refill.
-type refill struct {
-	t    *ssd
-	ctx  context.Context
-	keys []uint64
-	all  []float32 // the rows of keys
-	rows int64     // inserted
-
-	next int // of keys, for Next
-}
-
-// refillBytes is how many bytes of rows are looked up at a time. More would not make it
-// faster: they are hundreds of reads.
-const refillBytes = 256 << 10
-
-func (t *ssd) newRefill(ctx context.Context) (*refill, error) {
-	n := int(max(1, min(int64(refillBytes/layout.EntryBytes(t.layout)), t.fitRows.Load()/8)))
-	err := t.borrow(ctx, int64(n*layout.EntryBytes(t.layout)))
+	defer t.door.Leave()
+	n := lost.RefillRows(t.layout, t.fitRows.Load())
+	bytes := int64(n * layout.EntryBytes(t.layout))
+	err = t.borrow(ctx, bytes)
 	if errors.Is(err, errNoVictims) {
-		return nil, t.overBudget("the rows to be inserted", t.aLittleMore())
+		err = t.overBudget("the rows to be inserted", t.aLittleMore())
 	}
 	if err != nil {
-		return nil, apierr.Of(err)
+		return 0, apierr.Of(err)
 	}
-	return &refill{t: t, ctx: ctx, keys: make([]uint64, 0, n), all: make([]float32, 0, n*t.layout.Words())}, nil
-}
-
-func (r *refill) close() { r.t.giveBack(int64(cap(r.keys) * layout.EntryBytes(r.t.layout))) }
-
-// add adds a row that may be inserted.
-func (r *refill) add(key uint64, row []float32) error {
-	t := r.t
-	if len(row) != t.layout.Words() {
-		return fmt.Errorf("sparsetable: refill key %d: a row of %d words, want %d", key, len(row), t.layout.Words())
-	}
-	if !t.lost.Row(t.hash.Of(key)) || !t.trained(row) {
-		return nil
-	}
-	r.keys, r.all = append(r.keys, key), append(r.all, row...)
-	if len(r.keys) == cap(r.keys) {
-		return r.flush()
-	}
-	return nil
-}
-
-// flush inserts those of the rows whose key the table does not have.
-func (r *refill) flush() error {
-	if len(r.keys) == 0 {
-		return nil
-	}
-	ws, err := r.t.Pull(r.ctx, r.keys, PullLookup)
-	if err != nil {
-		return err
-	}
-	words, n := r.t.layout.Words(), 0
-	for i, key := range r.keys {
-		if !ws.Found(i) {
-			r.keys[n] = key
-			copy(r.all[n*words:], r.all[i*words:(i+1)*words])
-			n++
-		}
-	}
-	ws.Release()
-	r.keys, r.next = r.keys[:n], 0
-	rows, err := r.t.Import(r.ctx, r)
-	r.rows += rows
-	r.keys, r.all = r.keys[:0], r.all[:0]
-	return err
-}
-
-// Next implements RowSource, for flush.
-func (r *refill) Next() (uint64, []float32, error) {
-	if r.next == len(r.keys) {
-		return 0, nil, io.EOF
-	}
-	i, words := r.next, r.t.layout.Words()
-	r.next++
-	return r.keys[i], r.all[i*words : (i+1)*words], nil
+	defer t.giveBack(bytes)
+	r := lost.NewRefill(ctx, t, t.lost, t.hash, t.layout, n)
+	err = fn(r)
+	return r.Inserted(), err
 }

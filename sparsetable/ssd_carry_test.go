@@ -21,7 +21,13 @@ func outgrown(t *testing.T, budget int64) sparsetable.Table { return outgrownBy(
 // outgrownBy is outgrown with a cache policy.
 func outgrownBy(t *testing.T, policy string, budget int64) sparsetable.Table {
 	t.Helper()
-	tab, err := ssdKindWith(sparsetable.SSDOptions{Dirs: []string{"/ssd0"}, CachePolicy: policy}).Open(t.Context(), sparsetable.Options{Layout: carryLayout, FS: newSSDDisk(1), MemoryBytes: budget})
+	return outgrownOn(t, newSSDDisk(1), policy, budget)
+}
+
+// outgrownOn is outgrownBy on a disk.
+func outgrownOn(t *testing.T, disk *ssdDisk, policy string, budget int64) sparsetable.Table {
+	t.Helper()
+	tab, err := ssdKindWith(sparsetable.SSDOptions{Dirs: []string{"/ssd0"}, CachePolicy: policy}).Open(t.Context(), sparsetable.Options{Layout: carryLayout, FS: disk, MemoryBytes: budget})
 	if err != nil {
 		t.Fatal(err)
 	}

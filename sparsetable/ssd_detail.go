@@ -23,7 +23,8 @@ func (t *ssd) Details(ctx context.Context) (*Details, error) {
 		return nil, err
 	}
 	defer t.door.Leave()
-	d := &Details{Stats: t.Stats(), Lifetime: t.lifetime()}
+	st := t.openStats()
+	d := &Details{Stats: st, Lifetime: t.lifetime(st)}
 	x := details.Index{Slots: t.index, Mutex: &t.indexMu, Unit: t.files.Unit(), Words: t.layout.Words()}
 	if err := x.Count(ctx, d, t.tableID); err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 		if dropped != condemned {
 			t.Fatalf("seed %d, operation %d: %d rows dropped in the end, want %d", seed, n, dropped, condemned)
 		}
-		if err := f.table.Close(); err != nil {
+		if err := f.table.Close(); err != nil && !errors.Is(err, syscall.EIO) { // what the background met may come up only now
 			t.Fatalf("seed %d, operation %d: %v", seed, n, err)
 		}
 		if !hit.Load() {

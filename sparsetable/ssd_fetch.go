@@ -136,15 +136,38 @@ func (t *ssd) takeFetched(ctx context.Context, keys []uint64, refs []uint32, use
 			t.elevator.MarkIfLeaving(r.Slot)
 		}
 	}
+	if p.tookAlong {
+		t.useCached(refs)
+	}
 	if len(p.Keys) > 0 {
 		if err := t.insert(ctx, &p.Incoming, refs, true); err != nil {
 			return err
 		}
 	}
 	if use && t.elevator.Marking() {
+		p.tookAlong = true
 		t.elevator.TakeAlong(ctx, p.done) // half of these buckets have rows that later passes need
 	}
 	return nil
+}
+
+// useCached takes those of the wanted rows that are in the cache by now from there. Where slots were split
+// or merged since the Pull looked for its keys, it may read a bucket again that has more of its rows, and announced
+// passes may need these, too, so that they came into the cache with the first read.
+func (t *ssd) useCached(refs []uint32) {
+	p := &t.pull
+	cached := p.Refs()
+	t.cache.Find(-1, p.Keys, p.Hashes, cached)
+	n := 0
+	for i, ref := range cached {
+		if ref != 0 {
+			refs[p.At[i]] = ref
+			continue
+		}
+		p.Move(n, i)
+		n++
+	}
+	p.Cut(n)
 }
 
 // match adds the rows of a bucket that are wanted to the batch.

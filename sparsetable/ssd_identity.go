@@ -26,12 +26,8 @@ var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) 
 // identify takes what the catalog in catalogPath, of a table whose first directory is dir, says.
 func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err error) {
 	d.unit = f.UnitBytes
-	d.layout = Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
-	if d.layout.Format, err = ParseValueFormat(f.RowFormat); err != nil {
+	if d.layout, err = tabledirs.LayoutOf(f); err != nil {
 		return fmt.Errorf("the table in %s: %w", dir, err)
-	}
-	if err := d.layout.Validate(); err != nil {
-		return err
 	}
 	if d.tableID, err = tabledirs.TableNumber(f); err != nil {
 		return err

@@ -26,8 +26,10 @@ type pullState struct {
 
 	rowcache.Incoming // the rows of a step, which go into the cache together
 	pullWants
-	carry  *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
-	counts pullCounts
+	carry *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
+	// tookAlong says that the present Pull has brought rows for announced passes.
+	tookAlong bool
+	counts    pullCounts
 
 	windowPause int // Pulls until the window of announced passes may have memory again
 }
@@ -111,7 +113,7 @@ func (t *ssd) pullKeys(ctx context.Context, keys []uint64, mode PullMode) (*pinn
 		return nil, err
 	}
 	p := &t.pull
-	p.counts, p.reading, p.twins = pullCounts{}, mode == PullLookup, p.twins[:0]
+	p.counts, p.reading, p.twins, p.tookAlong = pullCounts{}, mode == PullLookup, p.twins[:0], false
 	p.hashes = p.hashes[:len(keys)]
 	t.hashKeys(p.hashes, keys)
 	t.elevator.Settle(ctx)

@@ -18,10 +18,11 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// gate is a device in memory that asks before it reads or writes delta files.
+// gate is a device in memory that asks before it reads, writes or removes delta files.
 type gate struct {
 	*blocktest.Device
 	read, write func(offset int64) error // nil: go on
+	remove      func()                   // is called before it removes one; nil: not
 }
 
 func isDelta(name string) bool { return strings.HasSuffix(name, ".delta") }
@@ -33,6 +34,13 @@ func (g *gate) Submit(c *blockio.Completions, reads []*blockio.Read) {
 		}
 	}
 	g.Device.Submit(c, reads)
+}
+
+func (g *gate) Remove(name string) error {
+	if remove := g.remove; isDelta(name) && remove != nil {
+		remove()
+	}
+	return g.Device.Remove(name)
 }
 
 func (g *gate) Create(name string) (blockio.File, error) {

@@ -150,6 +150,6 @@ func (t snapshotted) GiveRoom() error {
 
 // PutCounters implements checkpoint.Table.
 func (t snapshotted) PutCounters(counters map[string]int64) {
-	life := t.lifetime()
+	life := t.lifetime(t.openStats())
 	life.PutLife(counters)
 }

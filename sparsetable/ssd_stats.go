@@ -5,8 +5,17 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// Stats implements Table.
+// Stats implements Table. Of a table that is closed, it has only what calls and passes have counted.
 func (t *ssd) Stats() Stats {
+	if t.door.Enter() != nil {
+		return t.callStats()
+	}
+	defer t.door.Leave()
+	return t.openStats()
+}
+
+// callStats are the statistics that need nothing of the memory that Close frees.
+func (t *ssd) callStats() Stats {
 	t.sets.Lock()
 	st := t.sets.stats
 	st.Kind, st.BudgetBytes, st.PinnedSets = KindSSD, t.opts.MemoryBytes, int64(len(t.sets.live))
@@ -19,10 +28,12 @@ func (t *ssd) Stats() Stats {
 	st.RestoredRows = t.restorer.Restored()
 	saved := t.checkpoints.Counts()
 	st.Snapshots, st.SavedEarly, st.SnapshotBytes = saved.Snapshots, saved.SavedEarly, saved.WrittenBytes
-	if t.door.Enter() != nil {
-		return st
-	}
-	defer t.door.Leave()
+	return st
+}
+
+// openStats is Stats for callers that Close waits for, even if it has begun.
+func (t *ssd) openStats() Stats {
+	st := t.callStats()
 	t.rewrite.Lock()
 	c := t.cache.Stats() // under the lock, as writers make rows stored
 	stored := t.rewrite.stored
@@ -60,5 +71,5 @@ func (t *ssd) Stats() Stats {
 	return st
 }
 
-// lifetime returns the counters over the table's life.
-func (t *ssd) lifetime() Stats { return contract.Lifetime(t.opened.Counters, t.Stats(), t.layout) }
+// lifetime returns the counters over the table's life, of which now are those since it was opened.
+func (t *ssd) lifetime(now Stats) Stats { return contract.Lifetime(t.opened.Counters, now, t.layout) }

@@ -143,6 +143,18 @@ func testPullModes(t *testing.T, k Kind) {
 	if st := tab.Stats(); st.Rows != 100+100<<len(flags) {
 		t.Errorf("%d rows", st.Rows)
 	}
+	// Nor does what is added to PullLookup make a row be found that was never trained.
+	keys := append(sequence(2000, 1, 3), 1<<40)
+	mustPull(t, tab, keys[3:], sparsetable.PullCreate).Release()
+	for _, flag := range append(flags, 0) {
+		ws := mustPull(t, tab, keys, sparsetable.PullLookup|flag)
+		for i := range keys {
+			if ws.Found(i) != (i < 3) {
+				t.Errorf("with %d added to a lookup, key %d is found: %v", flag, keys[i], ws.Found(i))
+			}
+		}
+		ws.Release()
+	}
 }
 
 // testPullTrained looks rows up that another goroutine updates meanwhile, which the race

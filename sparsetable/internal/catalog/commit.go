@@ -88,6 +88,9 @@ func (c *Catalog) takeGarbageLocked() []pageVersion {
 // ID is the id of the new snapshot. Ids ascend and are never used twice.
 func (w *Commit) ID() uint64 { return w.id }
 
+// PageBytes is how many bytes the pages have that were put so far.
+func (w *Commit) PageBytes() int64 { return w.pageBytes }
+
 // PutPage writes a page of the index. Pages come in ascending order. data is
 // not retained.
 func (w *Commit) PutPage(page uint32, data []byte) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -189,12 +190,14 @@ func (r *room) content() (map[uint64]float32, error) {
 			return nil, err
 		}
 	}
-	r.cache.ForEach(func(e rowcache.Entry) rowcache.Change {
-		if e.Row[1] != 0 {
-			rows[e.Key] = e.Row[0]
-		}
-		return rowcache.Change{}
-	})
+	for at, end := uint32(0), false; !end; {
+		at, end = r.cache.VisitFrom(at, rowcache.Pick{}, math.MaxInt, func(e rowcache.Entry) rowcache.Change {
+			if e.Row[1] != 0 {
+				rows[e.Key] = e.Row[0]
+			}
+			return rowcache.Change{}
+		})
+	}
 	return rows, nil
 }
 

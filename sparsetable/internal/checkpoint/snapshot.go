@@ -224,16 +224,13 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 		s.unknown = errors.Is(err, catalog.ErrFailed)
 		return none, err
 	}
+	record.ID, record.PageBytes = s.commit.ID(), s.commit.PageBytes() // it may be dropped already
 	c.Copies.Update()
 	c.rebase(record.Deltas)
-	committed, err := c.Catalog.Snapshot(s.commit.ID())
-	if err != nil {
-		return none, err
-	}
 	if err := d.removeEmpty(); err != nil {
 		c.Logger.Warn("sparsetable: the empty file of a snapshot could not be removed", "error", err)
 	}
-	return committed, nil
+	return record, nil
 }
 
 // catalogRecord is what the catalog is to know of the snapshot.

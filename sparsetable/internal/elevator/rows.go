@@ -35,9 +35,12 @@ func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 	p := e.Incoming
 	p.Clear()
 	e.from = e.from[:0]
-	for _, r := range done {
+	for i, r := range done {
 		if r.Err != nil {
 			continue // a Pull that needs its rows reads it again and returns the error
+		}
+		if slices.ContainsFunc(done[:i], func(o *bucketfile.Request) bool { return o.Err == nil && o.Location == r.Location }) {
+			continue // slots were split or merged while a Pull looked for its keys
 		}
 		e.hashes = e.hashes[:0]
 		for i := range r.Bucket.Len() {

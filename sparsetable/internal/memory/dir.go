@@ -102,12 +102,20 @@ func (d snapshotDir) infos() ([]contract.SnapshotInfo, error) {
 	return infos, errors.Join(errs...)
 }
 
+// missing is the error for a snapshot that there is not.
+func (d snapshotDir) missing(id uint64) error {
+	if d.path == "" {
+		return fmt.Errorf("%w: %d, because the table has no directory", contract.ErrNoSnapshot, id)
+	}
+	return fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, d.path)
+}
+
 // open opens a snapshot for reading; the caller closes the reader's file.
 func (d snapshotDir) open(id uint64) (*snapshotReader, error) {
 	name := d.file(id)
 	f, err := d.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, d.path)
+		return nil, d.missing(id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sparsetable: open snapshot: %w", err)
@@ -169,9 +177,12 @@ func (d snapshotDir) create(id uint64, l layout.Layout, record []byte, fill func
 
 // drop deletes a snapshot durably.
 func (d snapshotDir) drop(id uint64) error {
+	if d.path == "" {
+		return d.missing(id)
+	}
 	err := d.fs.Remove(d.file(id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, d.path)
+		return d.missing(id)
 	}
 	if err == nil {
 		err = d.fs.SyncDir(d.path)

@@ -20,9 +20,11 @@ var errNoRoom = errors.New("sparsetable: the memory budget has no room for copie
 
 // Pull implements Table.
 func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {
-	// There are no filters, snapshots copy pinned rows as they come, and these do not keep memory from the index.
-	counts := mode == contract.PullLookup // and not with PullTrained
+	// Other flags make no difference: there are no filters, snapshots copy pinned rows as they come, and these do not
+	// keep memory from the index.
+	trained := mode&contract.PullTrained != 0
 	mode = mode.Kind()
+	counts := mode == contract.PullLookup && !trained
 	if t.readOnly && mode == contract.PullCreate {
 		return nil, contract.ErrReadOnly
 	}

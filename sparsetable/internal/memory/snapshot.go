@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -249,9 +248,12 @@ func (t *Table) HoldFile(id uint64) (*os.File, error) {
 		return nil, err
 	}
 	defer t.door.Leave()
+	if t.dir.path == "" {
+		return nil, t.dir.missing(id)
+	}
 	f, err := os.Open(t.dir.file(id))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %d in %s", contract.ErrNoSnapshot, id, t.dir.path)
+		return nil, t.dir.missing(id)
 	}
 	return f, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"sync"
 	"testing"
 
@@ -134,16 +135,18 @@ func (t *table) write(tt *testing.T, number uint64, kind deltafile.Kind, first, 
 // rows are the rows of the table, by key. Those in the cache must be of one kind.
 func (t *table) rows(tt *testing.T, dirty bool) map[uint64]float32 {
 	all := maps.Clone(t.left)
-	t.Cache.ForEach(func(e rowcache.Entry) rowcache.Change {
-		if _, left := t.left[e.Key]; left {
-			tt.Errorf("key %d has left the cache and is there again", e.Key)
-		}
-		if e.Pins != 0 || (e.Flags&rowcache.Dirty != 0) != dirty {
-			tt.Errorf("key %d has %d pins and flags %x", e.Key, e.Pins, e.Flags)
-		}
-		all[e.Key] = e.Row[0]
-		return rowcache.Change{}
-	})
+	for at, end := uint32(0), false; !end; {
+		at, end = t.Cache.VisitFrom(at, rowcache.Pick{}, math.MaxInt, func(e rowcache.Entry) rowcache.Change {
+			if _, left := t.left[e.Key]; left {
+				tt.Errorf("key %d has left the cache and is there again", e.Key)
+			}
+			if e.Pins != 0 || (e.Flags&rowcache.Dirty != 0) != dirty {
+				tt.Errorf("key %d has %d pins and flags %x", e.Key, e.Pins, e.Flags)
+			}
+			all[e.Key] = e.Row[0]
+			return rowcache.Change{}
+		})
+	}
 	return all
 }
 

@@ -130,7 +130,7 @@
 // times the number of threads. With the policy lookahead, the first Find of a pass
 // also reads the window's table once, 1.5 bytes per key of all announced passes. The
 // words of a row belong to whoever has it pinned; the words of idle and taken rows
-// may be read in ForEachOfSlot and ForEach. Two goroutines must not insert the same
+// may be read in ForEachOfSlot and VisitFrom. Two goroutines must not insert the same
 // key, so pulls come one after the other. Insert makes a row visible to others before
 // the caller has filled its words, but the row becomes idle only after Release.
 //

@@ -1,6 +1,15 @@
 package rowcache
 
+import "math"
+
 // What tests alone need of a cache.
+
+// ForEach calls fn for every row.
+func (c *Cache) ForEach(fn func(Entry) Change) {
+	for at, end := uint32(0), false; !end; {
+		at, end = c.VisitFrom(at, Pick{}, math.MaxInt, fn)
+	}
+}
 
 // Look returns what is known of ref, which must be pinned or taken.
 func (c *Cache) Look(ref uint32) Entry {

@@ -81,26 +81,6 @@ func (c *Cache) visitChain(chain uint32, slot, mask uint64, fn func(Entry) Chang
 	}
 }
 
-// ForEach calls fn for every row that is cached throughout, in order of
-// reference; rows that come or go meanwhile may be missed. fn is called under
-// the mutex, which is given back now and then: it must be quick and not call
-// the cache.
-func (c *Cache) ForEach(fn func(Entry) Change) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := 0; i < len(c.mu.slabs); i++ {
-		for in := uint32(0); c.mu.slabs[i].memory != nil && in < c.mu.slabs[i].fresh; in++ {
-			ref := uint32(i)<<c.shift | in
-			if m := c.meta(ref); m.state&uint32(Live) != 0 {
-				c.visit(ref, m, fn)
-			}
-			if in%lockKeys == lockKeys-1 {
-				c.letOthersLocked()
-			}
-		}
-	}
-}
-
 // Change changes the flags of refs. It skips references that are 0.
 func (c *Cache) Change(refs []uint32, ch Change) {
 	c.mu.Lock()

@@ -14,6 +14,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/catalog"
 	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
 )
 
 // CatalogName is the name of the catalog's directory in the first of a table's
@@ -146,6 +147,16 @@ func (d Lost) String() string {
 		return fmt.Sprintf("%s (%v)", d.Dir, d.Err)
 	}
 	return d.Dir + " (empty)"
+}
+
+// LayoutOf is the layout of the rows of a table.
+func LayoutOf(f catalog.Format) (layout.Layout, error) {
+	l := layout.Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
+	var err error
+	if l.Format, err = layout.ParseValueFormat(f.RowFormat); err == nil {
+		err = l.Validate()
+	}
+	return l, err
 }
 
 // TableNumber is the number of a table, which is part of the names of its files.

@@ -233,6 +233,10 @@ type loadedSnapshot struct {
 // newCatalog makes the catalog of a table whose files are in the directories of o, with
 // these snapshots, in ascending order of their numbers; 0 stands for a new number.
 func newCatalog(ctx context.Context, o *tabledirs.Set, f catalog.Format, snapshots []loadedSnapshot) (infos []contract.SnapshotInfo, err error) {
+	layout, err := tabledirs.LayoutOf(f)
+	if err != nil {
+		return nil, err
+	}
 	made, err := catalog.Open(catalog.Options{Dir: filepath.Join(o.Names[0], tabledirs.CatalogName), Format: f, Logger: o.Logger})
 	if err != nil {
 		return nil, err
@@ -243,6 +247,7 @@ func newCatalog(ctx context.Context, o *tabledirs.Set, f catalog.Format, snapsho
 		if err != nil {
 			return nil, err
 		}
+		info.Layout = layout
 		infos = append(infos, info)
 	}
 	catalogcopy.Open(made, nil, o.Names[1:], o.Logger)
