@@ -145,8 +145,9 @@ type takenRows struct {
 	keys     []uint64
 	hashes   []uint64
 	wanted   []bool
-	from     []*bucketfile.Request // the request that each key of the batch comes from
-	passesOf []int64               // the pass that each key of the batch is for; -1: none
+	seen     map[bucketfile.Location]struct{} // the buckets of the batch
+	from     []*bucketfile.Request            // the request that each key of the batch comes from
+	passesOf []int64                          // the pass that each key of the batch is for; -1: none
 	refs     []uint32
 }
 
@@ -175,7 +176,7 @@ func New(o Options) *Elevator {
 	e.most = e.limit / 4
 	e.queue.MergeWithin(rideGapBytes, e.most)
 	e.stops = make([]stop, 0, e.Stops)
-	e.onWay = map[uint32]struct{}{}
+	e.onWay, e.seen = map[uint32]struct{}{}, map[bucketfile.Location]struct{}{}
 	return e
 }
 

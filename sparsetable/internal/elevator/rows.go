@@ -35,13 +35,15 @@ func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 	p := e.Incoming
 	p.Clear()
 	e.from = e.from[:0]
-	for i, r := range done {
+	clear(e.seen)
+	for _, r := range done {
 		if r.Err != nil {
 			continue // a Pull that needs its rows reads it again and returns the error
 		}
-		if slices.ContainsFunc(done[:i], func(o *bucketfile.Request) bool { return o.Err == nil && o.Location == r.Location }) {
+		if _, again := e.seen[r.Location]; again {
 			continue // slots were split or merged while a Pull looked for its keys
 		}
+		e.seen[r.Location] = struct{}{}
 		e.hashes = e.hashes[:0]
 		for i := range r.Bucket.Len() {
 			e.hashes = append(e.hashes, e.Hash.Of(r.Bucket.Key(i)))
