@@ -182,18 +182,21 @@ func (h *held) has(id string) bool {
 	return slices.ContainsFunc(h.all(), func(f *found) bool { return f.ID == id })
 }
 
+// scanPatience is how long a manifest may be listed that is not there: a client of NFS remembers names for a minute.
+const scanPatience = time.Minute
+
 // scan reads all manifests. Pending ones are listed first: one that is committed
 // meanwhile is among the committed ones then.
 func (d *Directory) scan(ctx context.Context) (*held, error) {
-	for {
+	for pause := time.Millisecond; ; pause *= 2 {
 		h, err := d.scanOnce(ctx)
-		if !errors.Is(err, source.ErrNotFound) {
+		if !errors.Is(err, source.ErrNotFound) || pause > scanPatience {
 			return h, err
 		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 		// A manifest was committed or removed after it was listed.
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -259,9 +262,6 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 	})
 	return h, nil
 }
-
-// maxManifestBytes is far more than a manifest of a million files has.
-const maxManifestBytes = 1 << 30
 
 // readManifest reads a manifest. It is a *DamagedError if it can be read but is none.
 func (d *Directory) readManifest(ctx context.Context, name string, size int64) (*Manifest, error) {

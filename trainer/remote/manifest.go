@@ -190,11 +190,11 @@ func compress(m *Manifest, data []byte) ([]byte, error) {
 	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, b.Bytes()})
 }
 
-// maxManifest is far more than a manifest has, so that a damaged one cannot fill the memory.
-const maxManifest = 1 << 30
+// maxManifestBytes is far more than a manifest of a million files has, so that a damaged one cannot fill the memory.
+const maxManifestBytes = 1 << 30
 
 func decompress(deflated []byte) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(deflated)), maxManifest))
+	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(deflated)), maxManifestBytes))
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be decompressed: %w", err)
 	}
@@ -262,7 +262,7 @@ func (m *Manifest) validate() error {
 		}
 		sum := int64(0)
 		for _, p := range f.Parts {
-			if idOf(p.Object) == "" || p.Bytes < 0 {
+			if !objectName.MatchString(p.Object) || p.Bytes < 0 || p.Bytes > f.Bytes-sum {
 				return fmt.Errorf("%s: %q is no name of an object, or its size %d is out of range", f.Name, p.Object, p.Bytes)
 			}
 			sum += p.Bytes
