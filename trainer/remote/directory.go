@@ -163,6 +163,15 @@ type committed struct {
 type found struct {
 	*Manifest
 	modTime time.Time
+	pending bool
+}
+
+// name is that of its file.
+func (f *found) name() string {
+	if f.pending {
+		return f.pendingName()
+	}
+	return f.committedName()
 }
 
 // all are the manifests, pending ones included.
@@ -175,6 +184,20 @@ func (h *held) committed() []*found {
 		all = append(all, c.list...)
 	}
 	return all
+}
+
+// vouchers are, by object, the id of a manifest as long as which is there, the object stays. A pending manifest vouches only for
+// what its process uploads: whether its other objects stay, that process may not have looked yet.
+func (h *held) vouchers() map[string]string {
+	ids := make(map[string]string)
+	for _, f := range h.all() {
+		f.objects(func(p *Part) {
+			if !f.pending || idOf(p.Object) == f.ID {
+				ids[p.Object] = f.ID
+			}
+		})
+	}
+	return ids
 }
 
 // has reports whether there is a manifest with the id.
@@ -219,7 +242,7 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &found{m, e.ModTime}, nil
+		return &found{m, e.ModTime, dir == pendingDir}, nil
 	}
 	for _, e := range pending {
 		id, ok := strings.CutSuffix(e.Name, ".json")

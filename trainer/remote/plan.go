@@ -53,21 +53,14 @@ type Publication struct {
 	Keep  int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
 }
 
-// plan is what a publication uploads.
-type plan struct {
-	manifest *Manifest
-	// sources are the ids of the manifests that have the objects which are not uploaded.
-	sources map[string]bool
-	shared  int64 // bytes of those
-}
-
 // catalog knows which parts of files the directory has.
 type catalog struct {
-	d      *Directory
-	sizes  map[string]int64
-	files  map[string][]ownedFile // by name
-	parts  map[partKey]ownedPart
-	faulty map[string]bool // objects that were complained about
+	d        *Directory
+	sizes    map[string]int64
+	vouchers map[string]string
+	files    map[string][]*File // by name
+	parts    map[partKey]Part
+	faulty   map[string]bool // objects that were complained about
 }
 
 type partKey struct {
@@ -75,53 +68,43 @@ type partKey struct {
 	bytes  int64
 }
 
-type ownedFile struct {
-	*File
-	id string
-}
-
-type ownedPart struct {
-	Part
-	id string
-}
-
 // newCatalog knows the objects of all manifests that are there and whole.
 func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
-	c := &catalog{d: d, sizes: sizes, files: make(map[string][]ownedFile), parts: make(map[partKey]ownedPart), faulty: make(map[string]bool)}
+	c := &catalog{d: d, sizes: sizes, vouchers: h.vouchers(), files: make(map[string][]*File), parts: make(map[partKey]Part), faulty: make(map[string]bool)}
 	for _, f := range h.all() {
 		for i := range f.Files {
-			c.add(&f.Files[i], f.ID, !slices.Contains(h.pending, f))
+			c.add(f, &f.Files[i])
 		}
 	}
 	return c
 }
 
-// add adds a file of the manifest with an id. Of pending ones, not all objects are there
+// add adds a file of a manifest. Of pending ones, not all objects are there
 // yet.
-func (c *catalog) add(f *File, id string, committed bool) {
+func (c *catalog) add(of *found, f *File) {
 	whole := true
 	for _, p := range f.Parts {
 		err := c.d.lacksObject(&p, c.sizes)
-		if err == nil {
-			c.parts[partKey{p.SHA256, p.Bytes}] = ownedPart{p, id}
+		if err == nil && c.vouchers[p.Object] != "" {
+			c.parts[partKey{p.SHA256, p.Bytes}] = p
 			continue
 		}
 		whole = false
-		if committed && !c.faulty[p.Object] {
+		if !of.pending && !c.faulty[p.Object] {
 			c.faulty[p.Object] = true
 			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", err)
 		}
 	}
 	if whole {
-		c.files[f.Name] = append(c.files[f.Name], ownedFile{f, id})
+		c.files[f.Name] = append(c.files[f.Name], f)
 	}
 }
 
-// begun returns the parts of a unique file that the directory has, from its first byte on,
-// how many bytes they are, and the id of their manifest.
-func (c *catalog) begun(l *Local) (parts []Part, bytes int64, id string) {
+// begun returns the parts of a unique file that the directory has, from its first byte on, and
+// how many bytes they are.
+func (c *catalog) begun(l *Local) (parts []Part, bytes int64) {
 	if !l.Unique {
-		return nil, 0, ""
+		return nil, 0
 	}
 	for _, f := range c.files[l.Name] {
 		if !f.Unique {
@@ -132,11 +115,11 @@ func (c *catalog) begun(l *Local) (parts []Part, bytes int64, id string) {
 			sum += f.Parts[n].Bytes
 			n++
 		}
-		if sum > bytes || id == "" && sum == l.Bytes {
-			parts, bytes, id = f.Parts[:n], sum, f.id
+		if sum > bytes {
+			parts, bytes = f.Parts[:n], sum
 		}
 	}
-	return slices.Clone(parts), bytes, id
+	return slices.Clone(parts), bytes
 }
 
 // maxGrown is how many parts a file has that is not unique and grows, as a report does. Then the
@@ -170,9 +153,9 @@ func (c *catalog) has(p Part) bool {
 	return ok
 }
 
-// plan decides what is uploaded.
-func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (*plan, error) {
-	m := &Manifest{
+// plan decides what is uploaded. sources are the ids of the manifests that have the objects which are not.
+func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (m *Manifest, sources map[string]bool, err error) {
+	m = &Manifest{
 		FormatVersion: FormatVersion, ID: newID(), Number: p.Number, AiboxVersion: p.AiboxVersion,
 		PublishedAt: time.Now().UTC().Format(time.RFC3339), Job: p.Job, Owner: p.Owner, Identity: p.Identity, Model: p.Model,
 		Snapshot: p.Kind == Snapshot, Priority: p.Kind == PrioritySave, Run: p.Run, Step: p.Step,
@@ -188,36 +171,33 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 			m.Parent = &Parent{f.ID, f.Number}
 		}
 	}
-	pl := &plan{manifest: m, sources: make(map[string]bool)}
 	next := 0
 	for _, l := range p.Files {
-		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique, Private: l.Private}
-		begun, from, id := c.begun(&l)
-		if id != "" {
-			f.Parts = begun
-			pl.sources[id] = true
-			pl.shared += from
-		}
+		begun, from := c.begun(&l)
+		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique, Private: l.Private, Parts: begun}
 		sums, err := d.sums(ctx, &l, from, c.cuts(&l), c.has)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, part := range sums {
 			if known, ok := c.parts[partKey{part.SHA256, part.Bytes}]; ok {
-				part = known.Part
-				pl.sources[known.id] = true
-				pl.shared += part.Bytes
+				part = known
 			} else {
 				next++
 				part.Object = objectOf(m.ID, next)
-				c.parts[partKey{part.SHA256, part.Bytes}] = ownedPart{part, m.ID}
+				c.parts[partKey{part.SHA256, part.Bytes}] = part
 			}
 			f.Parts = append(f.Parts, part)
 		}
 		m.Files = append(m.Files, f)
 	}
-	delete(pl.sources, m.ID)
-	return pl, nil
+	sources = make(map[string]bool)
+	m.objects(func(part *Part) {
+		if idOf(part.Object) != m.ID {
+			sources[c.vouchers[part.Object]] = true
+		}
+	})
+	return m, sources, nil
 }
 
 // sums computes the checksums of a file's parts from a byte on. The first parts have the sizes
@@ -272,9 +252,9 @@ func (r *contextReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// continued returns the plan of an earlier attempt to publish the same model, if it can be
+// continued returns the manifest of an earlier attempt to publish the same model, if it can be
 // carried out: its process was killed, or goes on. Both come to the same end then.
-func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
+func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*Manifest, error) {
 	last := h.of[p.Kind].last
 	for _, f := range h.pending {
 		if f.Identity != p.Identity || f.Job != p.Job || f.Kind() != p.Kind || f.Number <= last || len(f.Files) != len(p.Files) {
@@ -286,24 +266,12 @@ func (d *Directory) continued(ctx context.Context, p *Publication, h *held, size
 			}
 			continue
 		}
-		pl := &plan{manifest: f.Manifest, sources: make(map[string]bool)}
-		owners := make(map[string]string) // of objects
-		for _, other := range h.all() {
-			if other != f {
-				other.objects(func(part *Part) { owners[part.Object] = other.ID })
-			}
-		}
-		usable := true
+		vouchers, usable := h.vouchers(), true
 		f.objects(func(part *Part) {
-			if idOf(part.Object) == f.ID {
-				return
-			}
-			pl.sources[owners[part.Object]] = true
-			pl.shared += part.Bytes
-			usable = usable && owners[part.Object] != "" && d.lacksObject(part, sizes) == nil
+			usable = usable && (idOf(part.Object) == f.ID || vouchers[part.Object] != "" && d.lacksObject(part, sizes) == nil)
 		})
 		if usable {
-			return pl, nil
+			return f.Manifest, nil
 		}
 	}
 	return nil, nil
