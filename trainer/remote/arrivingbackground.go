@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"aibox/internal/directfile"
 	"aibox/internal/panics"
@@ -132,12 +131,6 @@ func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 		sum.Write(b)
 	}
 	return a.d.matches(p.Part, sum)
-}
-
-// removed reports whether no directory has the file any more.
-func (f *arrivingFile) removed() bool {
-	var s unix.Stat_t
-	return unix.Fstat(int(f.out.Fd()), &s) == nil && s.Nlink == 0
 }
 
 // part fetches what a part lacks and verifies it, again if it does not match its checksum.

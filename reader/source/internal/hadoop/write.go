@@ -52,7 +52,7 @@ func (c *Cluster) Create(ctx context.Context, p string) (fsys.Writer, error) {
 	return w, nil
 }
 
-// put writes size bytes of data, which are read several times if DataNodes fail.
+// Put writes size bytes of data, which are read several times if DataNodes fail.
 func (c *Cluster) Put(ctx context.Context, p string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	w, err := c.newWriter(ctx, p)
 	if err != nil {

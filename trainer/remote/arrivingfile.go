@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"aibox/internal/directfile"
+	"aibox/internal/diskfault"
+)
+
+// chunkBytes is how much is fetched at once for a reader who waits: a disk or a DataNode
+// sends it in a few milliseconds, most of which it takes to find it.
+const chunkBytes = 1 << 20
+
+// chunkState says whether the bytes of a chunk are there.
+type chunkState uint8
+
+const (
+	absent chunkState = iota
+	coming            // somebody fetches it
+	here
+)
+
+// arrivingFile is a file that lacks bytes.
+type arrivingFile struct {
+	*File
+	out   *directfile.File // nil: it is only read, see Reading
+	parts []arrivingPart
+	whole atomic.Bool // nothing is lacking, and all was verified
+}
+
+type arrivingPart struct {
+	*Part
+	offset int64        // in the file
+	chunks []chunkState // under Arriving.mu
+}
+
+// newArrivingFile returns a file of which nothing is there.
+func newArrivingFile(file *File) *arrivingFile {
+	f := &arrivingFile{File: file}
+	for i, offset := 0, int64(0); i < len(file.Parts); i++ {
+		p := &file.Parts[i]
+		f.parts = append(f.parts, arrivingPart{Part: p, offset: offset, chunks: make([]chunkState, (p.Bytes+chunkBytes-1)/chunkBytes)})
+		offset += p.Bytes
+	}
+	return f
+}
+
+// each calls fn with the chunks that have the bytes [from, to) until it returns false.
+func (f *arrivingFile) each(from, to int64, fn func(p *arrivingPart, i int) bool) bool {
+	for i := range f.parts {
+		p := &f.parts[i]
+		first, last := max(from, p.offset)-p.offset, min(to, p.offset+p.Bytes)-p.offset
+		for at := first &^ (chunkBytes - 1); first < last && at < last; at += chunkBytes {
+			if !fn(p, int(at/chunkBytes)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// chunk is the size of a chunk.
+func (p *arrivingPart) chunk(i int) int64 { return min(chunkBytes, p.Bytes-int64(i)*chunkBytes) }
+
+func (f *arrivingFile) write(b []byte, offset int64) error {
+	if err := diskfault.At("write", f.out.Name()); err != nil {
+		return err
+	}
+	_, err := f.out.WriteAt(b, offset)
+	return err
+}
+
+func (f *arrivingFile) sync() error {
+	if err := diskfault.At("sync", f.out.Name()); err != nil {
+		return err
+	}
+	return f.out.Sync()
+}
+
+// removed reports whether no directory has the file any more.
+func (f *arrivingFile) removed() bool {
+	var s unix.Stat_t
+	return unix.Fstat(int(f.out.Fd()), &s) == nil && s.Nlink == 0
+}
