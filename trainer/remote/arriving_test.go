@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
 )
@@ -348,6 +350,30 @@ func TestArrivingRemoved(t *testing.T) {
 	}
 	arrive(t, openArriving(t, d, dir))
 	wantArrived(t, dir, nil)
+}
+
+// TestArrivingNameless: on a file system that says of every file that it has no name, files arrive all the same. Files in memory are such files.
+func TestArrivingNameless(t *testing.T) {
+	s, m, c := late(t, testseed.Rand(t))
+	d := Open("mem", s, quiet)
+	dir := t.TempDir()
+	announced(t, d, m, dir)
+	for name, text := range c {
+		path := filepath.Join(dir, filepath.Base(name))
+		if !strings.HasSuffix(name, ".bucket") {
+			continue
+		}
+		fd, err := unix.MemfdCreate("bucket", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if err := errors.Join(unix.Ftruncate(fd, int64(len(text))), os.Remove(path), os.Symlink(fmt.Sprintf("/proc/self/fd/%d", fd), path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrive(t, openArriving(t, d, dir))
+	wantArrived(t, dir, c)
 }
 
 // arrive waits until all files are there.

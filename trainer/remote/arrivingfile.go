@@ -3,9 +3,8 @@ package remote
 import (
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"aibox/internal/directfile"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 )
 
@@ -80,7 +79,4 @@ func (f *arrivingFile) sync() error {
 }
 
 // removed reports whether no directory has the file any more.
-func (f *arrivingFile) removed() bool {
-	var s unix.Stat_t
-	return unix.Fstat(int(f.out.Fd()), &s) == nil && s.Nlink == 0
-}
+func (f *arrivingFile) removed() bool { return disk.Deleted(f.out.File) }
