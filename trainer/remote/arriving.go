@@ -266,16 +266,20 @@ func (a *Arriving) Stats() ArrivingStats {
 // Distrust says that the files do not have the right bytes, also to the next process.
 func (a *Arriving) Distrust(err error) { a.fail(err) }
 
-// fail says that the files cannot become whole, also to the next process.
-func (a *Arriving) fail(err error) {
+// end says that the files cannot become whole in this process, and reports whether that was not known yet.
+func (a *Arriving) end(err error) (first bool) {
 	a.mu.Lock()
-	first := a.err == nil
-	if first {
+	defer a.mu.Unlock()
+	if first = a.err == nil; first {
 		a.err = err
 	}
 	a.cond.Broadcast()
-	a.mu.Unlock()
-	if !first {
+	return first
+}
+
+// fail says that the files cannot become whole, also to the next process.
+func (a *Arriving) fail(err error) {
+	if !a.end(err) {
 		return
 	}
 	if e := a.note(func(r *arrivingRecord) bool {

@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 
@@ -231,6 +233,49 @@ func TestArrivingDiskFaults(t *testing.T) {
 			arrive(t, openArriving(t, d, dir))
 		}
 		wantArrived(t, dir, c)
+	}
+}
+
+// TestArrivingDeadDisk: where the disk fails to which files arrive, who waits for them learns that, and the next process goes on. A disk that is full is
+// waited for.
+func TestArrivingDeadDisk(t *testing.T) {
+	s, m, c := late(t, testseed.Rand(t))
+	d := Open("mem", s, quiet)
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for _, operation := range []string{"write", "sync", "remove"} { // the last one is of the record
+		for _, fault := range []error{unix.EIO, unix.ENOSPC} {
+			dir := t.TempDir()
+			announced(t, d, m, dir)
+			attempts := 0
+			var mu sync.Mutex
+			inject := func(op, path string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if op != operation || fault == unix.ENOSPC && attempts > 20 {
+					return nil
+				}
+				attempts++
+				return fault
+			}
+			var waited error
+			synctest.Test(t, func(t *testing.T) {
+				a := openArriving(t, d, dir)
+				diskfault.Inject(inject)
+				a.Start()
+				waited = a.Wait(t.Context())
+				if err := a.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			diskfault.Inject(nil)
+			if fault == unix.EIO && !errors.Is(waited, fault) || fault == unix.ENOSPC && waited != nil {
+				t.Errorf("%s fails with %v: %v", operation, fault, waited)
+			}
+			if waited != nil {
+				arrive(t, openArriving(t, d, dir))
+			}
+			wantArrived(t, dir, c)
+		}
 	}
 }
 

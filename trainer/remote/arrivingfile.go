@@ -6,6 +6,7 @@ import (
 	"aibox/internal/directfile"
 	"aibox/internal/disk"
 	"aibox/internal/diskfault"
+	"aibox/reader/source"
 )
 
 // chunkBytes is how much is fetched at once for a reader who waits: a disk or a DataNode
@@ -64,18 +65,32 @@ func (f *arrivingFile) each(from, to int64, fn func(p *arrivingPart, i int) bool
 func (p *arrivingPart) chunk(i int) int64 { return min(chunkBytes, p.Bytes-int64(i)*chunkBytes) }
 
 func (f *arrivingFile) write(b []byte, offset int64) error {
-	if err := diskfault.At("write", f.out.Name()); err != nil {
-		return err
+	err := diskfault.At("write", f.out.Name())
+	if err == nil {
+		_, err = f.out.WriteAt(b, offset)
 	}
-	_, err := f.out.WriteAt(b, offset)
-	return err
+	return onDisk(err)
 }
 
 func (f *arrivingFile) sync() error {
-	if err := diskfault.At("sync", f.out.Name()); err != nil {
+	err := diskfault.At("sync", f.out.Name())
+	if err == nil {
+		err = f.out.Sync()
+	}
+	return onDisk(err)
+}
+
+// diskError is a failure of the disk to which files arrive, and not of the remote directory.
+type diskError struct{ error }
+
+func (e *diskError) Unwrap() error { return e.error }
+
+// onDisk says of an error that the disk has it to which files arrive, unless that is only full.
+func onDisk(err error) error {
+	if err == nil || source.Full(err) {
 		return err
 	}
-	return f.out.Sync()
+	return &diskError{err}
 }
 
 // removed reports whether no directory has the file any more.

@@ -168,10 +168,10 @@ func (a *Arriving) note(change func(*arrivingRecord) bool) error {
 		done = done && f.whole.Load()
 	}
 	if changed := change(a.records.arrivingRecord); done {
-		return removeRecords(a.records.paths)
+		return onDisk(removeRecords(a.records.paths))
 	} else if changed || a.records.stale {
 		a.records.stale = true // until all are written
-		return a.records.write()
+		return onDisk(a.records.write())
 	}
 	return nil
 }
