@@ -27,9 +27,9 @@ type upload struct {
 	data     io.ReaderAt
 	size     int64
 	excluded []wire.Message // DatanodeInfoProto
-	// trusting says that the DataNodes that failed in earlier uploads are tried again,
-	// since the NameNode has no others left.
-	trusting bool
+	// trusting says that DataNodes that failed in earlier uploads are tried. again says that
+	// all are, since the NameNode had no others left.
+	trusting, again bool
 }
 
 const (
@@ -67,16 +67,15 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 	c := u.c
 	var failed error
 	for attempt := range pipelineAttempts {
-		if attempt == pipelineAttempts/2 && failed == nil {
-			// So many DataNodes have failed lately that it may have been the network, and none was asked yet.
-			u.excluded, u.trusting = nil, true
+		if attempt == pipelineAttempts/2 {
+			u.trusting = true // so many have failed lately that it may have been the network
 		}
 		b, err := u.addBlock(previous)
 		if err != nil {
-			if len(u.excluded) == 0 || u.trusting || !isNameNodeAnswer(err) {
+			if len(u.excluded) == 0 || u.again || !isNameNodeAnswer(err) {
 				return nil, after(failed, err)
 			}
-			u.excluded, u.trusting = nil, true
+			u.excluded, u.trusting, u.again = nil, true, true
 			continue
 		}
 		var bad []int // in the block's list
