@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,25 +267,21 @@ func (a *Arriving) Stats() ArrivingStats {
 // Distrust says that the files do not have the right bytes, also to the next process.
 func (a *Arriving) Distrust(err error) { a.fail(err) }
 
-// end says that the files cannot become whole in this process, and reports whether that was not known yet.
-func (a *Arriving) end(err error) (first bool) {
+// end says that the files cannot become whole in this process.
+func (a *Arriving) end(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if first = a.err == nil; first {
-		a.err = err
-	}
+	a.err = cmp.Or(a.err, err)
 	a.cond.Broadcast()
-	return first
 }
 
 // fail says that the files cannot become whole, also to the next process.
 func (a *Arriving) fail(err error) {
-	if !a.end(err) {
-		return
-	}
+	a.end(err)
 	if e := a.note(func(r *arrivingRecord) bool {
-		r.Damaged = err.Error()
-		return true
+		known := r.Damaged
+		r.Damaged = cmp.Or(known, err.Error())
+		return known == ""
 	}); e != nil {
 		a.d.log.Warn("the record of files that have not arrived could not be written", "error", e)
 	}
