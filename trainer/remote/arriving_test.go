@@ -412,7 +412,7 @@ func TestArrivingNameless(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer unix.Close(fd)
+		t.Cleanup(func() { _ = unix.Close(fd) })
 		if err := errors.Join(unix.Ftruncate(fd, int64(len(text))), os.Remove(path), os.Symlink(fmt.Sprintf("/proc/self/fd/%d", fd), path)); err != nil {
 			t.Fatal(err)
 		}
