@@ -17,6 +17,7 @@ import (
 	"aibox/internal/diskfault"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/refill"
+	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
 
@@ -71,7 +72,8 @@ func (s *nightStep) run(ctx context.Context, disk *faultyDisk, log *slog.Logger)
 			_, err = transfer.PublishAgain(ctx, s.Model, o.transfer())
 		}
 	case "restore":
-		_, err = transfer.Restore(ctx, transfer.RestoreOptions{From: s.From, To: s.Model, Dirs: s.Dirs, Options: o.transfer()})
+		from, number := remote.SplitURI(s.From)
+		_, err = transfer.Restore(ctx, transfer.RestoreOptions{From: from, Number: number, To: s.Model, Dirs: s.Dirs, Options: o.transfer()})
 	default:
 		err = fmt.Errorf("nothing to do is called %q", s.Do)
 	}

@@ -13,6 +13,7 @@ import (
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
+	"aibox/trainer/remote"
 	"aibox/trainer/report"
 	"aibox/trainer/transfer"
 )
@@ -184,7 +185,8 @@ func TestRestoreOlder(t *testing.T) {
 		log.Reset()
 		at := t.TempDir()
 		to, dirs := filepath.Join(at, "m"), []string{filepath.Join(at, "x"), filepath.Join(at, "y")}
-		out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: from, To: to, Dirs: dirs, Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
+		uri, number := remote.SplitURI(from)
+		out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, Number: number, To: to, Dirs: dirs, Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
 		if err != nil {
 			return nil, "", err
 		}

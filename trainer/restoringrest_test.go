@@ -46,7 +46,8 @@ func madeElsewhere(t *testing.T, nights int) (j *configs.Job, uri string) {
 func restoringTo(t *testing.T, from string) transfer.RestoreOptions {
 	t.Helper()
 	at := t.TempDir()
-	return transfer.RestoreOptions{From: from, To: filepath.Join(at, "m"), Dirs: []string{filepath.Join(at, "x"), filepath.Join(at, "y"), filepath.Join(at, "z")}, Options: quiet.transfer()}
+	uri, number := remote.SplitURI(from)
+	return transfer.RestoreOptions{From: uri, Number: number, To: filepath.Join(at, "m"), Dirs: []string{filepath.Join(at, "x"), filepath.Join(at, "y"), filepath.Join(at, "z")}, Options: quiet.transfer()}
 }
 
 // usableHandler is a log that calls a function when it says that a model is usable, while files of it
@@ -330,7 +331,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 	for _, other := range []string{uri + "@7", uri + "-other"} {
 		o := o
-		o.From = other
+		o.From, o.Number = remote.SplitURI(other)
 		if _, err := transfer.Restore(t.Context(), o); err == nil {
 			t.Errorf("a model of %s is restored where there is one", other)
 		}
@@ -346,7 +347,7 @@ func TestRestoreGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := o
-	named.From += "@1"
+	named.Number = 1
 	out, err := transfer.Restore(t.Context(), named)
 	if err != nil || out.UsableSeconds != 0 || out.Seconds <= 0 || out.Moved == 0 || out.Generation != 1 || out.From != uri+"@1" {
 		t.Fatalf("%+v, %v", out, err)
@@ -357,7 +358,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 	for _, from := range []string{uri, uri + "@1"} {
 		o := o
-		o.From = from
+		o.From, o.Number = remote.SplitURI(from)
 		if out, err := transfer.Restore(t.Context(), o); err != nil || !out.Already || out.Moved != 0 || out.Generation != 1 {
 			t.Errorf("the same command again: %+v, %v", out, err)
 		}
@@ -535,7 +536,7 @@ func TestRestoreTakenBack(t *testing.T) {
 		tables := 1
 		switch c {
 		case "by number":
-			o.From, tables = uri+"@2", 0
+			o.Number, tables = 2, 0
 		case "read":
 			tables = 2 // they stay as long as they are read
 			whenUsable(&o, func() { load(t, o.To) })

@@ -208,7 +208,7 @@ func TestLeftStartOnFailedDisk(t *testing.T) {
 				to, err = modeldir.Restore(start, 2, "id", dirs)
 				err = errors.Join(err, to.Close())
 			} else {
-				_, err = transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri + "@2", To: start, Dirs: dirs, Options: quiet.transfer()})
+				_, err = transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, Number: 2, To: start, Dirs: dirs, Options: quiet.transfer()})
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
+	"aibox/trainer/remote"
 	"aibox/trainer/transfer"
 )
 
@@ -110,6 +111,9 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 				return nil, err
 			}
 		}
+	}
+	if c.IsSet("from") {
+		o.From, o.Number = remote.SplitURI(o.From)
 	}
 	if c.IsSet("dirs") {
 		if o.Dirs, err = cmdline.PathFlags(c, dated, "dirs"); err != nil {

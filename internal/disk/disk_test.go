@@ -2,10 +2,13 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestWrite: a file has all of its new contents, or its old ones if writing them has failed.
@@ -62,5 +65,43 @@ func TestPaths(t *testing.T) {
 	}
 	if Gone(dangling) || Exists(dangling) || !Gone(filepath.Join(dir, "nothing")) {
 		t.Error("a link that leads nowhere is there, and does not exist")
+	}
+}
+
+// TestDeleted: a file is deleted when its last name is gone, and not where a file system never says that there is one, as that of files in memory.
+func TestDeleted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := errors.Join(WriteFile(path, nil), os.Link(path, path+"2")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range []string{path, path + "2"} {
+		if Deleted(f) {
+			t.Errorf("it counts as deleted before %s is", name)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !Deleted(f) {
+		t.Error("it does not count as deleted")
+	}
+	fd, err := unix.MemfdCreate("a", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := os.NewFile(uintptr(fd), "a")
+	defer memory.Close()
+	nameless, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nameless.Close()
+	if Deleted(nameless) {
+		t.Error("a file at its path counts as deleted")
 	}
 }

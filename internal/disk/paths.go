@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,20 @@ func Exists(path string) bool {
 func Gone(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+}
+
+// Deleted reports whether an open file has no name any more. Some file systems in user space say that of every file, so the path at which it
+// was opened is looked at, too.
+func Deleted(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink > 0 {
+		return false
+	}
+	at, err := os.Stat(f.Name())
+	return err != nil || !os.SameFile(info, at)
 }
 
 // Nearest is path, or where nothing exists there, the nearest directory above it.

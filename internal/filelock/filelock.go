@@ -18,6 +18,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/disk"
 )
 
 // ErrHeld says that another open file has a lock that excludes the one that was asked for.
@@ -49,8 +51,7 @@ func open(path string, flags int, perm fs.FileMode, how int) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		deleted, err := lock(f, how)
-		if err == nil && (!deleted || isAt(path, f)) {
+		if err = lock(f, how); err == nil && !disk.Deleted(f) {
 			return f, nil
 		}
 		_ = f.Close() // nothing was written
@@ -60,31 +61,17 @@ func open(path string, flags int, perm fs.FileMode, how int) (*os.File, error) {
 	}
 }
 
-// isAt reports whether a file is the one at a path. Some file systems in user space say of every file that it has no name.
-func isAt(path string, f *os.File) bool {
-	have, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	at, err := os.Stat(path)
-	return err == nil && os.SameFile(have, at)
-}
-
-// lock locks a file, and reports whether the file has no name any more.
-func lock(f *os.File, how int) (deleted bool, err error) {
-	err = unix.EINTR
+// lock locks a file.
+func lock(f *os.File, how int) error {
+	err := error(unix.EINTR)
 	for err == unix.EINTR {
 		err = unix.Flock(int(f.Fd()), how)
 	}
 	if err == unix.EWOULDBLOCK {
-		return false, ErrHeld
-	}
-	var st unix.Stat_t
-	if err == nil {
-		err = unix.Fstat(int(f.Fd()), &st)
+		return ErrHeld
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+		return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
-	return st.Nlink == 0, nil
+	return nil
 }

@@ -61,9 +61,6 @@ func CompressionOf(name string) Compression {
 	return NoCompression
 }
 
-// Splittable says whether a reader may start in the middle of the file.
-func (c Compression) Splittable() bool { return c == NoCompression }
-
 // inputBufferBytes is how much a decompressor reads from the file at a time.
 const inputBufferBytes = 256 << 10
 

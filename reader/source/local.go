@@ -82,7 +82,7 @@ func leadsBack(link, dir string) bool {
 	return onlyFile(realPath(localFS{}, dir) + "/x").below(realPath(localFS{}, to))
 }
 
-// check opens every file, so that a missing permission is found now and not in the
+// Check opens every file, so that a missing permission is found now and not in the
 // middle of the job.
 func (localFS) Check(ctx context.Context, files []fsys.Entry) error {
 	for _, e := range files {

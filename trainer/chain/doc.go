@@ -8,5 +8,5 @@
 // so a night that is trained again starts from the model that it started from before, and
 // no data are trained twice. A job without a date starts from the published model.
 //
-// The package reads manifests alone. Package trainer opens the models, and restores those that are gone from this machine.
+// The package reads manifests alone. Package start opens the models, and restores those that are gone from this machine.
 package chain

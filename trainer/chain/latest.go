@@ -67,7 +67,7 @@ func (ch *Chain) Latest() (*Choice, error) {
 }
 
 // latestIn chooses a model of the directory dir. If it has models, but none that the job
-// may start from, blocked is a *startGoneError; it is nil if the first of them began as a new
+// may start from, blocked is a *GoneError; it is nil if the first of them began as a new
 // model, so that the job may do so, too.
 func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	all, err := modeldir.Generations(dir)
@@ -116,7 +116,7 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 func (ch *Chain) MayStartFrom(m *modeldir.Manifest) bool {
 	night := m.OfNight()
 	if !ch.job.Dated || night == "" {
-		return true // jobDay compares how days are counted
+		return true // package start compares how days are counted
 	}
 	if modeldir.LaterNight(night, ch.job.Night()) {
 		return false

@@ -80,7 +80,7 @@ func (s *Start) same(other *Start) bool {
 	return s.Identity == other.Identity
 }
 
-// exists reports whether the model that s is still exists.
+// has reports whether the model that s is still exists.
 func (ch *Chain) has(s *Start) bool {
 	for _, dir := range []string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir} {
 		all, _ := modeldir.Generations(dir) // it may be gone

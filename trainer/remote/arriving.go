@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"aibox/internal/directfile"
@@ -60,33 +60,6 @@ type ArrivingStats struct {
 	FetchedBytes int64   // that were brought
 	Again        int     // how often something was damaged, and was fetched once more
 	WholeSeconds float64 // that it took until all was there; 0: it is not yet
-}
-
-// chunkBytes is how much is fetched at once for a reader who waits: a disk or a DataNode
-// sends it in a few milliseconds, most of which it takes to find it.
-const chunkBytes = 1 << 20
-
-// chunkState says whether the bytes of a chunk are there.
-type chunkState uint8
-
-const (
-	absent chunkState = iota
-	coming            // somebody fetches it
-	here
-)
-
-// arrivingFile is a file that lacks bytes.
-type arrivingFile struct {
-	*File
-	out   *directfile.File // nil: it is only read, see Reading
-	parts []arrivingPart
-	whole atomic.Bool // nothing is lacking, and all was verified
-}
-
-type arrivingPart struct {
-	*Part
-	offset int64        // in the file
-	chunks []chunkState // under Arriving.mu
 }
 
 // OpenArriving opens the files that the record with copies at these paths says lack bytes, in
@@ -142,17 +115,6 @@ func (a *Arriving) add(file *File, find func(base string) string) error {
 	return nil
 }
 
-// newArrivingFile returns a file of which nothing is there.
-func newArrivingFile(file *File) *arrivingFile {
-	f := &arrivingFile{File: file}
-	for i, offset := 0, int64(0); i < len(file.Parts); i++ {
-		p := &file.Parts[i]
-		f.parts = append(f.parts, arrivingPart{Part: p, offset: offset, chunks: make([]chunkState, (p.Bytes+chunkBytes-1)/chunkBytes)})
-		offset += p.Bytes
-	}
-	return f
-}
-
 func (a *Arriving) closeFiles() error {
 	var errs []error
 	for _, f := range a.files {
@@ -179,20 +141,6 @@ func (a *Arriving) Here(name string, from, to int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return f.each(from, to, func(p *arrivingPart, i int) bool { return p.chunks[i] == here })
-}
-
-// each calls fn with the chunks that have the bytes [from, to) until it returns false.
-func (f *arrivingFile) each(from, to int64, fn func(p *arrivingPart, i int) bool) bool {
-	for i := range f.parts {
-		p := &f.parts[i]
-		first, last := max(from, p.offset)-p.offset, min(to, p.offset+p.Bytes)-p.offset
-		for at := first &^ (chunkBytes - 1); first < last && at < last; at += chunkBytes {
-			if !fn(p, int(at/chunkBytes)) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // Await implements sparsetable.Source.
@@ -270,9 +218,6 @@ func (a *Arriving) leave(p *arrivingPart, i int, err error) {
 	a.cond.Broadcast()
 }
 
-// chunk is the size of a chunk.
-func (p *arrivingPart) chunk(i int) int64 { return min(chunkBytes, p.Bytes-int64(i)*chunkBytes) }
-
 // Again implements sparsetable.Source.
 func (a *Arriving) Again(name string, buf []byte, offset int64) (bool, error) {
 	f := a.files[name]
@@ -322,21 +267,21 @@ func (a *Arriving) Stats() ArrivingStats {
 // Distrust says that the files do not have the right bytes, also to the next process.
 func (a *Arriving) Distrust(err error) { a.fail(err) }
 
+// end says that the files cannot become whole in this process.
+func (a *Arriving) end(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = cmp.Or(a.err, err)
+	a.cond.Broadcast()
+}
+
 // fail says that the files cannot become whole, also to the next process.
 func (a *Arriving) fail(err error) {
-	a.mu.Lock()
-	first := a.err == nil
-	if first {
-		a.err = err
-	}
-	a.cond.Broadcast()
-	a.mu.Unlock()
-	if !first {
-		return
-	}
+	a.end(err)
 	if e := a.note(func(r *arrivingRecord) bool {
-		r.Damaged = err.Error()
-		return true
+		known := r.Damaged
+		r.Damaged = cmp.Or(known, err.Error())
+		return known == ""
 	}); e != nil {
 		a.d.log.Warn("the record of files that have not arrived could not be written", "error", e)
 	}

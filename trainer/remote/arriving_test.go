@@ -11,8 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+
+	"golang.org/x/sys/unix"
 
 	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
@@ -232,6 +236,49 @@ func TestArrivingDiskFaults(t *testing.T) {
 	}
 }
 
+// TestArrivingDeadDisk: where the disk fails to which files arrive, who waits for them learns that, and the next process goes on. A disk that is full is
+// waited for.
+func TestArrivingDeadDisk(t *testing.T) {
+	s, m, c := late(t, testseed.Rand(t))
+	d := Open("mem", s, quiet)
+	t.Cleanup(func() { diskfault.Inject(nil) })
+	for _, operation := range []string{"write", "sync", "remove"} { // the last one is of the record
+		for _, fault := range []error{unix.EIO, unix.ENOSPC} {
+			dir := t.TempDir()
+			announced(t, d, m, dir)
+			attempts := 0
+			var mu sync.Mutex
+			inject := func(op, path string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if op != operation || fault == unix.ENOSPC && attempts > 20 {
+					return nil
+				}
+				attempts++
+				return fault
+			}
+			var waited error
+			synctest.Test(t, func(t *testing.T) {
+				a := openArriving(t, d, dir)
+				diskfault.Inject(inject)
+				a.Start()
+				waited = a.Wait(t.Context())
+				if err := a.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			diskfault.Inject(nil)
+			if fault == unix.EIO && !errors.Is(waited, fault) || fault == unix.ENOSPC && waited != nil {
+				t.Errorf("%s fails with %v: %v", operation, fault, waited)
+			}
+			if waited != nil {
+				arrive(t, openArriving(t, d, dir))
+			}
+			wantArrived(t, dir, c)
+		}
+	}
+}
+
 // TestArrivingDamaged: a part that is damaged is fetched again. If it stays so, the files
 // cannot be completed, which the record says, too.
 func TestArrivingDamaged(t *testing.T) {
@@ -348,6 +395,30 @@ func TestArrivingRemoved(t *testing.T) {
 	}
 	arrive(t, openArriving(t, d, dir))
 	wantArrived(t, dir, nil)
+}
+
+// TestArrivingNameless: on a file system that says of every file that it has no name, files arrive all the same. Files in memory are such files.
+func TestArrivingNameless(t *testing.T) {
+	s, m, c := late(t, testseed.Rand(t))
+	d := Open("mem", s, quiet)
+	dir := t.TempDir()
+	announced(t, d, m, dir)
+	for name, text := range c {
+		path := filepath.Join(dir, filepath.Base(name))
+		if !strings.HasSuffix(name, ".bucket") {
+			continue
+		}
+		fd, err := unix.MemfdCreate("bucket", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		if err := errors.Join(unix.Ftruncate(fd, int64(len(text))), os.Remove(path), os.Symlink(fmt.Sprintf("/proc/self/fd/%d", fd), path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arrive(t, openArriving(t, d, dir))
+	wantArrived(t, dir, c)
 }
 
 // arrive waits until all files are there.

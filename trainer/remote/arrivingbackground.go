@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"aibox/internal/directfile"
 	"aibox/internal/panics"
@@ -27,9 +26,16 @@ func (a *Arriving) Start() {
 	go func() {
 		defer panics.Exit("fetching files in the background")
 		defer close(a.work.ended)
+		onDisk := 0 // attempts in a row that have failed there
 		for pause := firstPause; ; pause = min(2*pause, longestPause) {
 			err := a.fetchAll()
 			if err == nil || a.work.ctx.Err() != nil || a.Err() != nil {
+				return
+			}
+			if onDisk++; !errors.As(err, new(*diskError)) {
+				onDisk = 0
+			} else if onDisk == diskAttempts {
+				a.end(err)
 				return
 			}
 			a.d.log.Warn("files cannot be fetched from the remote directory now; it is tried again", "remote", a.d.uri, "seconds", pause.Seconds(), "error", err)
@@ -37,6 +43,9 @@ func (a *Arriving) Start() {
 		}
 	}()
 }
+
+// diskAttempts is how often the disk to which files arrive may fail in a row. Unlike a remote directory, it does not come back by itself.
+const diskAttempts = 3
 
 // Pauses after a fetch in the background has failed.
 const firstPause, longestPause = time.Second, time.Minute
@@ -120,6 +129,7 @@ func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 			return err
 		case have:
 			_, err = f.out.ReadAt(b, p.offset+at)
+			err = onDisk(err)
 		default:
 			if err = s.read(at, b); err == nil {
 				err = f.write(b, p.offset+at)
@@ -132,12 +142,6 @@ func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 		sum.Write(b)
 	}
 	return a.d.matches(p.Part, sum)
-}
-
-// removed reports whether no directory has the file any more.
-func (f *arrivingFile) removed() bool {
-	var s unix.Stat_t
-	return unix.Fstat(int(f.out.Fd()), &s) == nil && s.Nlink == 0
 }
 
 // part fetches what a part lacks and verifies it, again if it does not match its checksum.

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"aibox/internal/directfile"
-	"aibox/internal/diskfault"
 )
 
 // chunkOrAgain fetches one chunk, and again if its object is missing or has another size: what
@@ -28,21 +27,6 @@ func (a *Arriving) chunk(f *arrivingFile, p *arrivingPart, i int) error {
 		err = f.write(buf, p.offset+int64(i)*chunkBytes)
 	}
 	return errors.Join(err, s.close())
-}
-
-func (f *arrivingFile) write(b []byte, offset int64) error {
-	if err := diskfault.At("write", f.out.Name()); err != nil {
-		return err
-	}
-	_, err := f.out.WriteAt(b, offset)
-	return err
-}
-
-func (f *arrivingFile) sync() error {
-	if err := diskfault.At("sync", f.out.Name()); err != nil {
-		return err
-	}
-	return f.out.Sync()
 }
 
 // partStream reads an object, in ascending order of offsets.

@@ -151,11 +151,7 @@ func (d *Directory) RemoveSnapshots(ctx context.Context, job string, unneeded fu
 		if f.Kind() == Generation || f.Job != job || !unneeded(f.Manifest) {
 			continue
 		}
-		name := f.committedName()
-		if slices.Contains(h.pending, f) {
-			name = f.pendingName()
-		}
-		if err := d.store.Remove(ctx, name); err != nil {
+		if err := d.store.Remove(ctx, f.name()); err != nil {
 			return 0, err
 		}
 	}

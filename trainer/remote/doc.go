@@ -41,7 +41,8 @@
 // it: either the manifest was written before its listing; or it was written after, and
 // shares an object whose earlier manifest has been removed, which its process notices when
 // it looks again. That earlier manifest may also be removed by a third process after that, and before the committed
-// ones are listed: so all manifests are read once more, and then the new one is seen.
+// ones are listed: so all manifests are read once more, and then the new one is seen. Of a pending manifest, others take
+// only the objects that its own process uploads: whether the rest stays, that process may not have looked yet.
 //
 // A process that was killed leaves a pending manifest, with the objects that it had
 // uploaded. The next publication of the same model goes on with it, that of a later night

@@ -325,24 +325,3 @@ func tooShort(at string, err error) error {
 	}
 	return err
 }
-
-// limitedReader reads no faster than the limiter allows.
-type limitedReader struct {
-	ctx   context.Context
-	limit *limiter
-	r     io.Reader
-}
-
-func (r *limitedReader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	if r.limit.perSecond > 0 {
-		p = p[:min(len(p), limitedStep)]
-	}
-	n, err := r.r.Read(p)
-	if e := r.limit.wait(r.ctx, n); e != nil {
-		return n, e
-	}
-	return n, err
-}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -158,7 +159,13 @@ func testManifestDamaged(t *testing.T, version int) {
 		"absolute":      func(m *Manifest) { m.Files[0].Name = "/x" },
 		"inside itself": func(m *Manifest) { m.Files[0].Name = "a/../b" },
 		"no object":     func(m *Manifest) { m.Files[0].Parts[0].Object = "../../x" },
+		"hidden object": func(m *Manifest) { m.Files[0].Parts[0].Object = "." + objectOf(m.ID, 1) + "./../../x.tmp" },
 		"other size":    func(m *Manifest) { m.Files[0].Bytes++ },
+		"overflow": func(m *Manifest) {
+			f := &m.Files[0]
+			f.Bytes, f.Parts = -2, []Part{f.Parts[0], f.Parts[0]}
+			f.Parts[0].Bytes, f.Parts[1].Bytes = math.MaxInt64, math.MaxInt64
+		},
 	} {
 		wrong, err := decode(data)
 		if err != nil {

@@ -81,7 +81,7 @@ func TestGrowingReportContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := d.begin(t.Context(), &p, h, sizes)
+	m, err := d.begin(t.Context(), &p, h, sizes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +89,8 @@ func TestGrowingReportContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, _, err := d.Snapshots(t.Context())
-	if err != nil || all[0].ID != pl.manifest.ID {
-		t.Fatalf("another plan was made: %v", err)
+	if err != nil || all[0].ID != m.ID {
+		t.Fatalf("another manifest was made: %v", err)
 	}
 	dir := t.TempDir()
 	if _, err := fetch(t, d, all[0], dir); err != nil {

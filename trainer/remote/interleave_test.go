@@ -163,3 +163,42 @@ func TestThreePublishers(t *testing.T) {
 		}
 	}
 }
+
+// TestSharesWithWhoHasNotLooked: while a process deletes a generation and its objects, a second one has just said that it will use them, and has not looked
+// yet whether they stay; a third one, which shares files with both, does not rely on that. At each instant all generations are whole.
+func TestSharesWithWhoHasNotLooked(t *testing.T) {
+	before := newMemStore()
+	if _, err := Open("mem", before, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	says := func(s *memStore) *steps {
+		says := newSteps()
+		says.start(t, s, quiet, night("a", 2).publication("b", 2))
+		return says
+	}
+	alone := &memStore{files: maps.Clone(before.files)}
+	one, said := says(alone), 0 // operations until it has said so
+	for len(alone.names(pendingDir)) == 0 {
+		said++
+		one.run(said)
+	}
+	one.run(-1)
+	for first, ended := 0, false; !ended; first++ {
+		s := &memStore{files: maps.Clone(before.files)}
+		s.after = func() { s.wholeLocked(t) }
+		one, deletes, shares := says(s), newSteps(), newSteps()
+		one.run(said - 1)
+		other := night("c", 1).publication("a", 2)
+		other.Keep = 1
+		deletes.start(t, s, quiet, other)
+		ended = deletes.run(first)
+		one.run(said)
+		shares.start(t, s, quiet, night("a", 3).publication("d", 3))
+		shares.run(-1)
+		deletes.run(-1)
+		one.run(-1)
+		if t.Failed() {
+			t.Fatalf("who deletes is stopped after %d operations", first)
+		}
+	}
+}

@@ -1,21 +1,15 @@
 package remote
 
 import (
-	"bytes"
-	"compress/flate"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
-
-	"aibox/internal/errkind"
 )
 
 // FormatVersion is the version of the format of manifests, and of the objects. A manifest of a newer version
@@ -142,126 +136,6 @@ func (m *Manifest) committedName() string {
 // pendingName is the file that stands for the generation while it is published.
 func (m *Manifest) pendingName() string { return path.Join(pendingDir, m.ID+".json") }
 
-// manifestFile is the file of a manifest.
-type manifestFile struct {
-	SHA256   string          `json:"sha256"` // of Manifest without white space between its tokens
-	Manifest json.RawMessage `json:"manifest"`
-}
-
-// encode returns the manifest as a file. That of a generation is for people to read, too. What a run
-// uploads again and again is compressed: a manifest with the state of a run would otherwise
-// take more than the rows that change in a minute.
-func (m *Manifest) encode() ([]byte, error) {
-	data, err := json.Marshal(m)
-	if err == nil && m.FormatVersion > plainVersion {
-		data, err = compress(m, data)
-	}
-	if err != nil {
-		return nil, err
-	}
-	sum, err := compactSum(data)
-	if err != nil {
-		return nil, err
-	}
-	data, err = json.MarshalIndent(manifestFile{sum, data}, "", " ")
-	return append(data, '\n'), err
-}
-
-// compressed is a manifest of which everything is compressed; from the other fields, earlier versions
-// of aibox learn that they cannot read it.
-type compressed struct {
-	FormatVersion int    `json:"format_version"`
-	AiboxVersion  string `json:"aibox_version"`
-	Job           string `json:"job,omitempty"`
-	Deflated      []byte `json:"deflated,omitempty"` // the manifest as JSON
-}
-
-func compress(m *Manifest, data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, m.Job, b.Bytes()})
-}
-
-// maxManifest is far more than a manifest has, so that a damaged one cannot fill the memory.
-const maxManifest = 1 << 30
-
-func decompress(deflated []byte) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(deflated)), maxManifest))
-	if err != nil {
-		return nil, fmt.Errorf("it cannot be decompressed: %w", err)
-	}
-	return data, nil
-}
-
-func compactSum(data []byte) (string, error) {
-	var b bytes.Buffer
-	if err := json.Compact(&b, data); err != nil {
-		return "", err
-	}
-	return sumOf(b.Bytes()), nil
-}
-
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// NewerError says that a newer version of aibox has written a manifest. It wraps errkind.ErrNewer.
-type NewerError struct {
-	URI          string // of the file
-	Number       int    // in its name
-	Job          string // "": it is not known
-	Format       int
-	AiboxVersion string
-}
-
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("%s has format %d, written by aibox %s; %v: this binary reads up to %d", e.URI, e.Format, e.AiboxVersion, errkind.ErrNewer, FormatVersion)
-}
-
-func (*NewerError) Unwrap() error { return errkind.ErrNewer }
-
-// decode reads a manifest and checks it.
-func decode(data []byte) (*Manifest, error) {
-	var f manifestFile
-	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, err
-	}
-	sum, err := compactSum(f.Manifest)
-	if err != nil {
-		return nil, err
-	}
-	if sum != f.SHA256 {
-		return nil, fmt.Errorf("its SHA-256 is %s, but %s was recorded", sum, f.SHA256)
-	}
-	var version compressed
-	if err := json.Unmarshal(f.Manifest, &version); err != nil {
-		return nil, err
-	}
-	if version.FormatVersion > FormatVersion {
-		return nil, &NewerError{Job: version.Job, Format: version.FormatVersion, AiboxVersion: version.AiboxVersion}
-	}
-	if version.Deflated != nil {
-		if f.Manifest, err = decompress(version.Deflated); err != nil {
-			return nil, err
-		}
-	}
-	m := new(Manifest)
-	if err := json.Unmarshal(f.Manifest, m); err != nil {
-		return nil, err
-	}
-	return m, m.validate()
-}
-
 // validate makes sure that a manifest cannot make a reader write outside of its
 // directories, or read what is none of its objects.
 func (m *Manifest) validate() error {
@@ -275,7 +149,7 @@ func (m *Manifest) validate() error {
 		}
 		sum := int64(0)
 		for _, p := range f.Parts {
-			if idOf(p.Object) == "" || p.Bytes < 0 {
+			if !objectName.MatchString(p.Object) || p.Bytes < 0 || p.Bytes > f.Bytes-sum {
 				return fmt.Errorf("%s: %q is no name of an object, or its size %d is out of range", f.Name, p.Object, p.Bytes)
 			}
 			sum += p.Bytes

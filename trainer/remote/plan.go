@@ -53,143 +53,9 @@ type Publication struct {
 	Keep  int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
 }
 
-// plan is what a publication uploads.
-type plan struct {
-	manifest *Manifest
-	// sources are the ids of the manifests that have the objects which are not uploaded.
-	sources map[string]bool
-	shared  int64 // bytes of those
-}
-
-// catalog knows which parts of files the directory has.
-type catalog struct {
-	d       *Directory
-	sizes   map[string]int64
-	files   map[string][]ownedFile // by name
-	parts   map[partKey]ownedPart
-	lacking []lacking // of committed manifests
-}
-
-// lacking is an object of the manifest with an id that is missing or damaged.
-type lacking struct {
-	id, object string
-	err        error
-}
-
-type partKey struct {
-	sha256 string
-	bytes  int64
-}
-
-type ownedFile struct {
-	*File
-	id string
-}
-
-type ownedPart struct {
-	Part
-	id string
-}
-
-// newCatalog knows the objects of all manifests that are there and whole.
-func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
-	c := &catalog{d: d, sizes: sizes, files: make(map[string][]ownedFile), parts: make(map[partKey]ownedPart)}
-	for _, f := range h.all() {
-		for i := range f.Files {
-			c.add(&f.Files[i], f.ID, !slices.Contains(h.pending, f))
-		}
-	}
-	return c
-}
-
-// add adds a file of the manifest with an id. Of pending ones, not all objects are there
-// yet.
-func (c *catalog) add(f *File, id string, committed bool) {
-	whole := true
-	for _, p := range f.Parts {
-		err := c.d.lacksObject(&p, c.sizes)
-		if err == nil {
-			c.parts[partKey{p.SHA256, p.Bytes}] = ownedPart{p, id}
-			continue
-		}
-		whole = false
-		if committed {
-			c.lacking = append(c.lacking, lacking{id, p.Object, err})
-		}
-	}
-	if whole {
-		c.files[f.Name] = append(c.files[f.Name], ownedFile{f, id})
-	}
-}
-
-// complain logs the objects that manifests lack. now are the manifests that were there after the objects had been listed:
-// another process may have removed one before that, with its objects.
-func (c *catalog) complain(now *held) {
-	said := make(map[string]bool)
-	for _, l := range c.lacking {
-		if !said[l.object] && now.has(l.id) {
-			said[l.object] = true
-			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", l.err)
-		}
-	}
-}
-
-// begun returns the parts of a unique file that the directory has, from its first byte on,
-// how many bytes they are, and the id of their manifest.
-func (c *catalog) begun(l *Local) (parts []Part, bytes int64, id string) {
-	if !l.Unique {
-		return nil, 0, ""
-	}
-	for _, f := range c.files[l.Name] {
-		if !f.Unique {
-			continue
-		}
-		n, sum := 0, int64(0)
-		for n < len(f.Parts) && sum+f.Parts[n].Bytes <= l.Bytes {
-			sum += f.Parts[n].Bytes
-			n++
-		}
-		if sum > bytes || id == "" && sum == l.Bytes {
-			parts, bytes, id = f.Parts[:n], sum, f.id
-		}
-	}
-	return slices.Clone(parts), bytes, id
-}
-
-// maxGrown is how many parts a file has that is not unique and grows, as a report does. Then the
-// last ones are uploaded again as one, as far as each is not longer than what follows it.
-const maxGrown = 16
-
-// cuts returns the sizes of the parts with which a file that is not unique may begin, because it has grown
-// since the directory got them.
-func (c *catalog) cuts(l *Local) (sizes []int64) {
-	longest := int64(0)
-	for _, f := range c.files[l.Name] {
-		if l.Unique || f.Bytes > l.Bytes || f.Bytes <= longest {
-			continue
-		}
-		longest, sizes = f.Bytes, sizes[:0]
-		for _, p := range f.Parts {
-			sizes = append(sizes, p.Bytes)
-		}
-	}
-	if n := len(sizes); n >= maxGrown && longest < l.Bytes {
-		for rest := l.Bytes - longest; n > 0 && sizes[n-1] <= rest; n-- {
-			rest += sizes[n-1]
-		}
-		sizes = sizes[:n]
-	}
-	return sizes
-}
-
-func (c *catalog) has(p Part) bool {
-	_, ok := c.parts[partKey{p.SHA256, p.Bytes}]
-	return ok
-}
-
-// plan decides what is uploaded.
-func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (*plan, error) {
-	m := &Manifest{
+// plan decides what is uploaded. sources are the ids of the manifests that have the objects which are not.
+func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (m *Manifest, sources map[string]bool, err error) {
+	m = &Manifest{
 		FormatVersion: FormatVersion, ID: newID(), Number: p.Number, AiboxVersion: p.AiboxVersion,
 		PublishedAt: time.Now().UTC().Format(time.RFC3339), Job: p.Job, Owner: p.Owner, Identity: p.Identity, Model: p.Model,
 		Snapshot: p.Kind == Snapshot, Priority: p.Kind == PrioritySave, Run: p.Run, Step: p.Step,
@@ -205,36 +71,33 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 			m.Parent = &Parent{f.ID, f.Number}
 		}
 	}
-	pl := &plan{manifest: m, sources: make(map[string]bool)}
 	next := 0
 	for _, l := range p.Files {
-		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique, Private: l.Private}
-		begun, from, id := c.begun(&l)
-		if id != "" {
-			f.Parts = begun
-			pl.sources[id] = true
-			pl.shared += from
-		}
+		begun, from := c.begun(&l)
+		f := File{Name: l.Name, Bytes: l.Bytes, Unique: l.Unique, Private: l.Private, Parts: begun}
 		sums, err := d.sums(ctx, &l, from, c.cuts(&l), c.has)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, part := range sums {
 			if known, ok := c.parts[partKey{part.SHA256, part.Bytes}]; ok {
-				part = known.Part
-				pl.sources[known.id] = true
-				pl.shared += part.Bytes
+				part = known
 			} else {
 				next++
 				part.Object = objectOf(m.ID, next)
-				c.parts[partKey{part.SHA256, part.Bytes}] = ownedPart{part, m.ID}
+				c.parts[partKey{part.SHA256, part.Bytes}] = part
 			}
 			f.Parts = append(f.Parts, part)
 		}
 		m.Files = append(m.Files, f)
 	}
-	delete(pl.sources, m.ID)
-	return pl, nil
+	sources = make(map[string]bool)
+	m.objects(func(part *Part) {
+		if idOf(part.Object) != m.ID {
+			sources[c.vouchers[part.Object]] = true
+		}
+	})
+	return m, sources, nil
 }
 
 // sums computes the checksums of a file's parts from a byte on. The first parts have the sizes
@@ -289,9 +152,9 @@ func (r *contextReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// continued returns the plan of an earlier attempt to publish the same model, if it can be
+// continued returns the manifest of an earlier attempt to publish the same model, if it can be
 // carried out: its process was killed, or goes on. Both come to the same end then.
-func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
+func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*Manifest, error) {
 	last := h.of[p.Kind].last
 	for _, f := range h.pending {
 		if f.Identity != p.Identity || f.Job != p.Job || f.Kind() != p.Kind || f.Number <= last || len(f.Files) != len(p.Files) {
@@ -303,24 +166,12 @@ func (d *Directory) continued(ctx context.Context, p *Publication, h *held, size
 			}
 			continue
 		}
-		pl := &plan{manifest: f.Manifest, sources: make(map[string]bool)}
-		owners := make(map[string]string) // of objects
-		for _, other := range h.all() {
-			if other != f {
-				other.objects(func(part *Part) { owners[part.Object] = other.ID })
-			}
-		}
-		usable := true
+		vouchers, usable := h.vouchers(), true
 		f.objects(func(part *Part) {
-			if idOf(part.Object) == f.ID {
-				return
-			}
-			pl.sources[owners[part.Object]] = true
-			pl.shared += part.Bytes
-			usable = usable && owners[part.Object] != "" && d.lacksObject(part, sizes) == nil
+			usable = usable && (idOf(part.Object) == f.ID || vouchers[part.Object] != "" && d.lacksObject(part, sizes) == nil)
 		})
 		if usable {
-			return pl, nil
+			return f.Manifest, nil
 		}
 	}
 	return nil, nil

@@ -103,29 +103,29 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 			return out, nil
 		}
 	}
-	pl, err := d.continued(ctx, p, h, sizes)
+	m, err := d.continued(ctx, p, h, sizes)
 	if err != nil {
 		return nil, err
 	}
-	if pl == nil {
-		if pl, err = d.begin(ctx, p, h, sizes); err != nil {
+	if m == nil {
+		if m, err = d.begin(ctx, p, h, sizes); err != nil {
 			return nil, err
 		}
 	}
-	out := d.report(pl.manifest)
-	if out.UploadedBytes, err = d.upload(ctx, p, pl.manifest, sizes); err != nil {
-		if errors.Is(err, source.ErrNotFound) && d.gone(ctx, pl.manifest) {
+	out := d.report(m)
+	if out.UploadedBytes, err = d.upload(ctx, p, m, sizes); err != nil {
+		if errors.Is(err, source.ErrNotFound) && d.gone(ctx, m) {
 			return nil, errors.Join(errAgain, err)
 		}
-		if freed := d.cleanFailed(ctx, p, pl.manifest, h, err); freed > 0 && p.Kind == Generation {
+		if freed := d.cleanFailed(ctx, p, m, h, err); freed > 0 && p.Kind == Generation {
 			return nil, fmt.Errorf("%w: %w", errFreed, err)
 		}
 		return nil, err
 	}
-	if err := d.commit(ctx, pl.manifest); err != nil {
+	if err := d.commit(ctx, m); err != nil {
 		return nil, err
 	}
-	out.DeletedBytes = d.clean(ctx, p, pl.manifest)
+	out.DeletedBytes = d.clean(ctx, p, m)
 	return out, nil
 }
 
@@ -133,20 +133,20 @@ func (d *Directory) report(m *Manifest) *Published {
 	return &Published{URI: fmt.Sprintf("%s@%d", d.uri, m.Number), Generation: m.Number, Bytes: m.Bytes()}
 }
 
-// begin makes a plan and writes its manifest among the pending ones. From then on, nobody
+// begin plans the publication and writes its manifest among the pending ones. From then on, nobody
 // deletes the objects that it names, if the manifests from which it has taken those that
 // are there already have not been removed by then.
-func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*plan, error) {
+func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*Manifest, error) {
 	c := d.newCatalog(h, sizes)
-	pl, err := d.plan(ctx, p, h, c)
+	m, sources, err := d.plan(ctx, p, h, c)
 	if err != nil {
 		return nil, err
 	}
-	data, err := pl.manifest.encode()
+	data, err := m.encode()
 	if err != nil {
 		return nil, err
 	}
-	if err := d.store.Put(ctx, pl.manifest.pendingName(), bytes.NewReader(data), int64(len(data)), perm(false)); err != nil {
+	if err := d.store.Put(ctx, m.pendingName(), bytes.NewReader(data), int64(len(data)), perm(false)); err != nil {
 		return nil, err
 	}
 	now, err := d.scan(ctx)
@@ -154,12 +154,12 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 		return nil, err
 	}
 	c.complain(now)
-	for id := range pl.sources {
+	for id := range sources {
 		if !now.has(id) {
-			return nil, errors.Join(errAgain, d.store.Remove(ctx, pl.manifest.pendingName()))
+			return nil, errors.Join(errAgain, d.store.Remove(ctx, m.pendingName()))
 		}
 	}
-	return pl, nil
+	return m, nil
 }
 
 // gone says whether somebody has removed a pending manifest, because he took its process for dead, or

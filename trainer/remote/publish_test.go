@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"aibox/reader/source"
@@ -300,6 +301,38 @@ func (s *hangingStore) Open(ctx context.Context, name string, size, offset int64
 		return nil, context.Cause(ctx)
 	}
 	return s.memStore.Open(ctx, name, size, offset)
+}
+
+// ghostStore lists a manifest that is not there.
+type ghostStore struct {
+	*memStore
+	asked int
+}
+
+func (s *ghostStore) List(ctx context.Context, dir string) ([]source.Entry, error) {
+	all, err := s.memStore.List(ctx, dir)
+	if dir == pendingDir {
+		all = append(all, source.Entry{Name: newID() + ".json", Size: 1})
+	}
+	return all, err
+}
+
+func (s *ghostStore) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
+	if s.asked++; s.asked > 1000 {
+		return nil, errors.New("it is asked for again and again")
+	}
+	return s.memStore.Open(ctx, name, size, offset)
+}
+
+// TestGhost: a manifest that is listed, and not there, is looked for as long as a client of NFS may remember it, and not for ever.
+func TestGhost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		_, _, err := Open("far", &ghostStore{memStore: newMemStore()}, quiet).Generations(t.Context())
+		if !errors.Is(err, source.ErrNotFound) || time.Since(begin) < scanPatience {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+	})
 }
 
 // TestPublishDoesNotWait: a publication that is done does not wait as long as the store tries

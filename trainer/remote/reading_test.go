@@ -54,7 +54,7 @@ func TestReading(t *testing.T) {
 	var gone atomic.Bool // what is read ahead may still ask
 	d := Open("mem", &faultyStore{memStore: s, fail: func(int) (bool, bool) { return gone.Load(), false }}, quiet)
 	r := openReading(t, d, dir)
-	r.places = 2
+	r.cache.places = 2
 	read := func(brings bool) {
 		t.Helper()
 		var group sync.WaitGroup
@@ -172,7 +172,7 @@ func TestReadingDamaged(t *testing.T) {
 		t.Errorf("the store can be reached again: %v, %v", again, err)
 	}
 	delete(s.files, object)
-	r.forget(r.files["0.bucket"], at, at+100)
+	r.cache.forget(r.files["0.bucket"], at, at+100)
 	var damaged *DamagedError
 	if _, err := r.Again("0.bucket", buf, at); !errors.As(err, &damaged) || !strings.Contains(damaged.URI, object) {
 		t.Errorf("an object is missing: %v", err)

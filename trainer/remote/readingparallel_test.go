@@ -79,7 +79,7 @@ func TestReadingFetchesSeveralAtOnce(t *testing.T) {
 
 				// Many readers, each of a chunk of its own.
 				r := openReading(t, Open("mem", gate, quiet), dir)
-				r.places = c.places
+				r.cache.places = c.places
 				chunks := 0
 				for i := range m.Files {
 					f := &m.Files[i]
@@ -106,7 +106,7 @@ func TestReadingFetchesSeveralAtOnce(t *testing.T) {
 				// One who goes through a file.
 				r.Close()
 				r = openReading(t, Open("mem", gate, quiet), dir)
-				r.places, gate.most, gate.total = c.places, 0, 0
+				r.cache.places, gate.most, gate.total = c.places, 0, 0
 				size := len(data["table/0.bucket"])
 				done := make(chan struct{})
 				go func() {

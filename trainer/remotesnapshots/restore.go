@@ -144,16 +144,9 @@ type Restored struct {
 
 // RestoreUntil restores the newest whole snapshot of the run that is not newer than a step to the directory dir; nil: there is none.
 func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, survivors map[string]string) (*Restored, error) {
-	d, err := s.openPresent("restoring a snapshot")
+	d, all, err := s.list(ctx)
 	if err != nil {
 		return nil, err
-	}
-	all, faults, err := d.Snapshots(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, fault := range faults {
-		s.Log.Warn("a snapshot in snapshots.remote cannot be read", "error", fault)
 	}
 	for _, m := range all {
 		if ok, err := s.usable(m); err != nil {

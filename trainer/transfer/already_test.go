@@ -16,7 +16,7 @@ import (
 // directory has another model. A model that has lost its table is restored once more, and stays as it is where
 // that cannot be done.
 func TestRestoreAgain(t *testing.T) {
-	far, home, to := filepath.Join(t.TempDir(), "far"), model(t), model(t)
+	far, home, to := filepath.Join(t.TempDir(), "far@7"), model(t), model(t) // its name ends as that of a generation does
 	o := RestoreOptions{From: far, To: to, Options: quiet}
 	publishNext := func() {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestRestoreAgain(t *testing.T) {
 	restore(home, true)
 	publishNext()
 	refuse(o, errkind.Usage, modeldir.ErrHasModel.Error())
-	o.From += "@1"
+	o.Number = 1
 	restore(to, true)
 	other := o
 	other.To = model(t)
@@ -65,10 +65,10 @@ func TestRestoreAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore(to, true)
-	o.From = far
+	o.Number = 0
 	restore(home, true)
 	loseTable(to)
-	o.From += "@1"
+	o.Number = 1
 	refuse(o, errkind.IO, "objects")
 	if m, err := modeldir.Open(to); err != nil {
 		t.Errorf("what is left is gone: %v", err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"aibox/internal/disk"
+	"aibox/internal/filelock"
 	"aibox/trainer/remote"
 )
 
@@ -26,8 +27,12 @@ type Report struct {
 }
 
 // UpdateReport changes the report in a model directory by a function that reports whether it did.
-// If there is none, or if it cannot be read, it begins empty.
+// If there is none, or if it cannot be read, it begins empty. Who publishes does not hold the lock of the model directory, so the
+// directory itself is locked meanwhile.
 func UpdateReport(dir string, change func(*Report) bool) error {
+	if lock, err := filelock.Wait(dir, os.O_RDONLY, 0); err == nil { // else its file system has no locks
+		defer func() { _ = lock.Close() }() // nothing was written
+	}
 	r := readReport(dir)
 	if !change(&r) {
 		return nil

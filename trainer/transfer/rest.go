@@ -42,8 +42,7 @@ func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources,
 
 // bringRest fetches all that files in the model directory dir lack of a generation of a remote
 // directory, by its id, and verifies it. The caller has locked the model directory.
-func bringRest(ctx context.Context, sources *source.Sources, from, id, dir string, bytesPerSecond int64, log *slog.Logger) (s remote.ArrivingStats, err error) {
-	uri, _ := remote.SplitURI(from)
+func bringRest(ctx context.Context, sources *source.Sources, uri, id, dir string, bytesPerSecond int64, log *slog.Logger) (s remote.ArrivingStats, err error) {
 	records, places := RecordsOf(dir, id)
 	if len(records) == 0 {
 		return s, nil
@@ -64,7 +63,6 @@ func bringRest(ctx context.Context, sources *source.Sources, from, id, dir strin
 // that was killed, and whose files have not all arrived. It returns nil if there is none. If such a
 // model is known never to become whole, it is taken back.
 func (o *RestoreOptions) goOn(ctx context.Context, sources *source.Sources) (out *Restored, err error) {
-	uri, number := remote.SplitURI(o.From)
 	all, _ := modeldir.Generations(o.To) // who restores says what is wrong
 	for _, t := range modeldir.Arriving(o.To) {
 		i := slices.IndexFunc(all, func(g modeldir.Generation) bool { return g.Name == t.Generation })
@@ -75,7 +73,7 @@ func (o *RestoreOptions) goOn(ctx context.Context, sources *source.Sources) (out
 		if err != nil {
 			return nil, fmt.Errorf("the model in %s has not all arrived, and the record of what lacks cannot be read: %w; delete %[1]s and restore the model again", o.To, err)
 		}
-		if said == nil || said.URI != remote.Place(uri) || number != 0 && number != said.Manifest.Number || o.Job != "" && o.Job != said.Manifest.Job {
+		if said == nil || said.URI != remote.Place(o.From) || o.Number != 0 && o.Number != said.Manifest.Number || o.Job != "" && o.Job != said.Manifest.Job {
 			continue
 		}
 		return o.goOnWith(ctx, sources, &all[i], said)
@@ -92,8 +90,7 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	defer func() { err = errors.Join(err, r.Close()) }()
 	warnOfLeftovers(r, o.Logger)
 	m := said.Manifest
-	uri, number := remote.SplitURI(o.From)
-	at := fmt.Sprintf("%s@%d", strings.TrimRight(uri, "/"), m.Number)
+	at := fmt.Sprintf("%s@%d", strings.TrimRight(o.From, "/"), m.Number)
 	if fault := said.Fault(); fault != nil {
 		o.Logger.Error("what an earlier process has restored is damaged; it is taken back", "model", o.To, "generation", g.Number, "error", fault)
 		return nil, r.Discard()
@@ -105,7 +102,7 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: g.Manifest.OfNight(), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
 	err = o.fetchRest(ctx, sources, r, m, out)
 	var damaged *remote.DamagedError
-	if errors.As(err, &damaged) && number == 0 && ctx.Err() == nil {
+	if errors.As(err, &damaged) && o.Number == 0 && ctx.Err() == nil {
 		return nil, nil // it was taken back: the newest that is whole is restored
 	}
 	if err != nil {
@@ -133,8 +130,7 @@ func (o *RestoreOptions) giveUpLost(ctx context.Context, sources *source.Sources
 	if !errors.As(lost, &files) {
 		return lost
 	}
-	uri, _ := remote.SplitURI(o.From)
-	d, err := OpenPresent(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	d, err := OpenPresent(sources, o.From, o.BytesPerSecond, "restoring", o.Logger)
 	if err == nil {
 		err = d.Whole(ctx, m)
 	}

@@ -21,7 +21,8 @@ import (
 
 // RestoreOptions say what Restore does.
 type RestoreOptions struct {
-	From           string   // URI of a remote directory, or of one of its generations, as URI@N
+	From           string   // URI of a remote directory
+	Number         int      // of the generation there; 0: the newest one
 	Job            string   // only generations of the job of this name; "": of the only one
 	To             string   // model directory
 	Dirs           []string // for the table; nil: it is in the model directory
@@ -66,7 +67,7 @@ type Restored struct {
 // Restore brings a generation of a remote directory into a model directory without a
 // model, which need not exist. The model is published as soon as everything but the bucket files
 // of its table is there; Restore returns when these are, too, and verified. If the newest
-// generation is damaged, it takes the newest older one that is whole, unless the name says
+// generation is damaged, it takes the newest older one that is whole, unless Number says
 // which one it is to be: also if that is found out when it is published, which is taken back then.
 // After an interruption, another call with the same options goes on where it ended. After success, it
 // finds the model there and verifies it, until the remote directory has a newer one.
@@ -75,9 +76,8 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	if remote.IsLocal(o.To) {
 		return nil, errkind.Errorf(errkind.Usage, "%s is a remote directory, to which models are published; restore to another one", o.To)
 	}
-	from, _ := remote.SplitURI(o.From)
-	if _, err := modeldir.Generations(from); err == nil {
-		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, and no remote directory: commands use its model where it is, and `aibox publish` brings it to a remote directory", from)
+	if _, err := modeldir.Generations(o.From); err == nil {
+		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, and no remote directory: commands use its model where it is, and `aibox publish` brings it to a remote directory", o.From)
 	}
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
@@ -92,8 +92,7 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions) (_ *Restored, err error) {
 	o.ensureDefaults()
 	defer func() { err = errors.Join(err, modeldir.RemoveDiscarded(o.To)) }()
-	uri, number := remote.SplitURI(o.From)
-	d, err := OpenPresent(sources, uri, o.BytesPerSecond, "restoring", o.Logger)
+	d, err := OpenPresent(sources, o.From, o.BytesPerSecond, "restoring", o.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +102,10 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 			return nil, err
 		}
 		for _, fault := range faults {
-			o.Logger.Warn("a generation of the remote directory cannot be read", "remote", uri, "error", fault)
+			o.Logger.Warn("a generation of the remote directory cannot be read", "remote", o.From, "error", fault)
 		}
-		candidates, err := choose(uri, number, &o, all)
-		if newer := o.newer(number, candidates, faults); newer != nil {
+		candidates, err := choose(&o, all)
+		if newer := o.newer(candidates, faults); newer != nil {
 			return nil, newer
 		}
 		if err != nil {
@@ -116,7 +115,7 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 		if err == nil || !deletedMeanwhile(ctx, d, candidates, err) {
 			return out, err
 		}
-		o.Logger.Info("the generation was deleted while it was restored; a newer one is taken", "remote", uri)
+		o.Logger.Info("the generation was deleted while it was restored; a newer one is taken", "remote", o.From)
 	}
 }
 
@@ -124,9 +123,9 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 var ErrNoEarlier = fmt.Errorf("%w of an earlier night", remote.ErrNone)
 
 // choose returns the generations that may be restored, the best first.
-func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, error) {
+func choose(o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, error) {
 	if len(all) == 0 {
-		return nil, fmt.Errorf("remote directory %s: %w: it has no generation", uri, remote.ErrNone)
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation", o.From, remote.ErrNone)
 	}
 	var jobs, numbers []string
 	var out []*remote.Manifest
@@ -135,7 +134,7 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 			continue
 		}
 		numbers = append(numbers, fmt.Sprint(m.Number))
-		if number != 0 && m.Number != number {
+		if o.Number != 0 && m.Number != o.Number {
 			continue
 		}
 		if o.Identity != "" || o.Accept != nil {
@@ -151,15 +150,15 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 		out = append(out, m)
 	}
 	switch {
-	case len(out) == 0 && number != 0 && len(numbers) > 0:
+	case len(out) == 0 && o.Number != 0 && len(numbers) > 0:
 		slices.Reverse(numbers)
-		return nil, fmt.Errorf("remote directory %s: %w: it has no generation %d; it has %s", uri, remote.ErrNone, number, strings.Join(numbers, ", "))
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation %d; it has %s", o.From, remote.ErrNone, o.Number, strings.Join(numbers, ", "))
 	case len(out) == 0 && (o.Identity != "" || o.Accept != nil) && len(numbers) > 0:
-		return nil, fmt.Errorf("remote directory %s: %w", uri, ErrNoEarlier)
+		return nil, fmt.Errorf("remote directory %s: %w", o.From, ErrNoEarlier)
 	case len(out) == 0:
-		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", uri, remote.ErrNone, o.Job)
+		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", o.From, remote.ErrNone, o.Job)
 	case len(jobs) > 1:
-		return nil, errkind.Errorf(errkind.Usage, "remote directory %s holds the models of several jobs; name one of them: %s", uri, strings.Join(jobs, ", "))
+		return nil, errkind.Errorf(errkind.Usage, "remote directory %s holds the models of several jobs; name one of them: %s", o.From, strings.Join(jobs, ", "))
 	}
 	bestFirst(out)
 	return out, nil
@@ -168,14 +167,14 @@ func choose(uri string, number int, o *RestoreOptions, all []*remote.Manifest) (
 // newer says that the generation to restore, or one that may be newer than the best of those that can be read, was published by a
 // newer version of aibox; nil: none was. An older model is not taken in its place, since the one that is made of that would be
 // the newest.
-func (o *RestoreOptions) newer(number int, candidates []*remote.Manifest, faults []error) error {
+func (o *RestoreOptions) newer(candidates []*remote.Manifest, faults []error) error {
 	for _, fault := range faults {
 		var newer *remote.NewerError
 		if !errors.As(fault, &newer) || o.Job != "" && newer.Job != "" && newer.Job != o.Job {
 			continue
 		}
 		switch {
-		case number != 0 && number != newer.Number, number == 0 && len(candidates) > 0 && (o.Identity != "" || candidates[0].Number > newer.Number):
+		case o.Number != 0 && o.Number != newer.Number, o.Number == 0 && len(candidates) > 0 && (o.Identity != "" || candidates[0].Number > newer.Number):
 		default:
 			return newer
 		}
@@ -197,7 +196,6 @@ func deletedMeanwhile(ctx context.Context, d *remote.Directory, candidates []*re
 // restoreNewest restores the first of the generations that is whole.
 func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Directory, candidates []*remote.Manifest, o *RestoreOptions) (*Restored, error) {
 	var faults []error
-	_, number := remote.SplitURI(o.From)
 	for i, m := range candidates {
 		out, err := restoreOne(ctx, sources, d, m, o)
 		if err == nil {
@@ -209,14 +207,14 @@ func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Direc
 			return nil, err
 		}
 		faults = append(faults, err)
-		if number != 0 {
+		if o.Number != 0 {
 			break
 		}
 		if i+1 < len(candidates) {
 			o.Logger.Error("a generation of the remote directory is damaged; the newest older one is taken: what was trained since is lost", "remote", d.URI(), "generation", m.Number, "instead", candidates[i+1].Number, "error", err)
 		}
 	}
-	if number != 0 {
+	if o.Number != 0 {
 		return nil, fmt.Errorf("%w; no other one is taken, since this one is asked for by its number: `aibox generations %s` lists them", faults[0], d.URI())
 	}
 	return nil, fmt.Errorf("remote directory %s: none of its models that may be restored is whole (%d were tried): a new one has to be trained, unless a machine still has one: %w", d.URI(), len(faults), errors.Join(faults...))

@@ -33,6 +33,6 @@ func WhileServerAway(ctx context.Context, patience time.Duration, log *slog.Logg
 // serverAway reports whether a mounted file system says that its server does not answer, which
 // may be over in a moment.
 func serverAway(err error) bool {
-	away := []error{unix.EIO, unix.ESTALE, unix.ENOTCONN, unix.EREMOTEIO, unix.EHOSTDOWN}
+	away := []error{unix.EIO, unix.ETIMEDOUT, unix.ESTALE, unix.ENOTCONN, unix.EREMOTEIO, unix.EHOSTDOWN} // the second one is NFS's with softerr
 	return slices.ContainsFunc(away, func(target error) bool { return errors.Is(err, target) })
 }

@@ -22,6 +22,7 @@ func TestWhileServerAway(t *testing.T) {
 		want     error
 	}{
 		"it answers":    {[]error{nil}, time.Hour, 1, nil},
+		"softerr":       {[]error{unix.ETIMEDOUT, nil}, time.Hour, 2, nil},
 		"it comes back": {[]error{away, away, nil}, time.Hour, 3, nil},
 		"a wrong path":  {[]error{away, unix.ENOTDIR}, time.Hour, 2, unix.ENOTDIR},
 		"no patience":   {[]error{away}, 0, 1, unix.ESTALE},

@@ -123,13 +123,13 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
 		return nil, err
 	}
-	key, err := s.c.keys.get(s)
+	key, err := s.c.keys.get(s.execute)
 	if err != nil {
 		return nil, err
 	}
 	var blocks []*block
 	for _, located := range resp.In("locations").List("blocks") {
-		b := s.newBlock(located, key)
+		b := s.c.newBlock(located, key)
 		b.wanted = replicationOf(info)
 		blocks = append(blocks, b)
 	}
@@ -137,7 +137,7 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 }
 
 // newBlock makes a block from a LocatedBlockProto.
-func (s *session) newBlock(located wire.Message, key *dataKey) *block {
+func (c *Cluster) newBlock(located wire.Message, key *dataKey) *block {
 	id := located.In("b")
 	b := &block{
 		name:     fmt.Sprintf("blk_%d_%d", id.Int("blockId"), id.Int("generationStamp")),
@@ -148,7 +148,7 @@ func (s *session) newBlock(located wire.Message, key *dataKey) *block {
 		identity: located.Value("b"),
 	}
 	host := "ipAddr"
-	if s.c.conf.base.UseDatanodeHostname {
+	if c.conf.base.UseDatanodeHostname {
 		host = "hostName"
 	}
 	for i, node := range located.List("locs") {
@@ -197,7 +197,7 @@ type dataKeys struct {
 // again.
 const dataKeyLife = time.Hour
 
-func (k *dataKeys) get(s *session) (*dataKey, error) {
+func (k *dataKeys) get(call nameNodeCall) (*dataKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
@@ -205,7 +205,7 @@ func (k *dataKeys) get(s *session) (*dataKey, error) {
 		return k.key, nil
 	}
 	req, resp := wire.New("GetDataEncryptionKeyRequestProto"), wire.New("GetDataEncryptionKeyResponseProto")
-	if err := s.execute("getDataEncryptionKey", req.Interface(), resp.Interface()); err != nil {
+	if err := call("getDataEncryptionKey", req.Interface(), resp.Interface()); err != nil {
 		return nil, err
 	}
 	k.key, k.until = nil, now.Add(dataKeyLife)

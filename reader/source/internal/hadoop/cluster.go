@@ -241,7 +241,7 @@ func (c *Cluster) readable(p string, info os.FileInfo) error {
 // answers one in about 0.3 ms.
 const checkParallel = 8
 
-// check asks for the locations of every file: it reports files without read
+// Check asks for the locations of every file: it reports files without read
 // permission and files that are still being written.
 func (c *Cluster) Check(ctx context.Context, files []fsys.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)

@@ -39,7 +39,7 @@
 // limit; it accepts a replica without checksums; it hands out bytes whose checksum is
 // wrong, unless the caller asks for less than a checksum chunk at a time; and a caller
 // cannot say which replica to avoid or how long to wait. 400 lines of workarounds around
-// its 1,500 could not cure the first two of these faults. Our reader has 1,200 lines,
+// its 1,500 could not cure the first two of these faults. Our reader has 1,000 lines,
 // and 370 for the handshake of secured DataNodes. It handles each fault in one place,
 // tests drive each case without a cluster (stream_test.go), and it supports
 // integrity protection and RC4, with which the library cannot read. The library still
@@ -69,7 +69,7 @@
 // abandoned and written again from the local copy without that DataNode, and further
 // files avoid it for a while. The client library cannot do that: its writer does not
 // tell the NameNode which DataNodes to exclude. So there is a writer of our own, of
-// about 400 lines (upload.go, pipeline.go), which uses the handshake and the
+// about 500 lines (upload.go, pipeline.go), which uses the handshake and the
 // messages that reading needs anyway. It stays simple because a block that fails is
 // written again as a whole, so that it does not need Hadoop's pipeline recovery.
 //

@@ -156,6 +156,7 @@ func TestHDFS(t *testing.T) {
 	t.Run("WriteDataNodeHung", h.writeDataNodeHung)
 	t.Run("WriteRefused", h.writeRefused)
 	t.Run("WriteInterrupted", h.writeInterrupted)
+	t.Run("WriteTempGone", h.writeTempGone)
 	t.Run("WriteLeftover", h.writeLeftover)
 	t.Run("Throughput", h.throughput)
 	t.Logf("%.1f s", time.Since(begin).Seconds())

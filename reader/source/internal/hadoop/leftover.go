@@ -18,7 +18,7 @@ import (
 // file were removed by mistake, its writer would get an error and upload it again.
 
 // leftoverAge is how old a complete temporary file must be before it is removed: its
-// writer, if alive, renames it at once.
+// writer, if alive, renames it at once, but for one that prepares many files first.
 const leftoverAge = time.Minute
 
 // removeLeftovers removes the temporary files of killed uploads to a directory. If that

@@ -39,7 +39,10 @@ func (s *session) blockState(path string) (blockState, error) {
 	return st, nil
 }
 
-// execute calls a NameNode method.
+// nameNodeCall calls a method of a NameNode.
+type nameNodeCall func(method string, req, resp proto.Message) error
+
+// execute is a nameNodeCall of the session's NameNode.
 func (s *session) execute(method string, req, resp proto.Message) error {
 	// client.namenode.Execute(method, req, resp)
 	field := reflect.ValueOf(s.client).Elem().FieldByName("namenode")

@@ -19,15 +19,17 @@ import (
 // upload writes one file, block by block. If a DataNode fails, the block is abandoned
 // and written again without that DataNode.
 type upload struct {
-	s        *session
+	c        *Cluster
 	ctx      context.Context // the session's
-	temp     string          // its path
+	call     nameNodeCall
+	holder   string // the name of the client that has the file's lease
+	temp     string // its path
 	data     io.ReaderAt
 	size     int64
 	excluded []wire.Message // DatanodeInfoProto
-	// trusting says that the DataNodes that failed in earlier uploads are tried again,
-	// since the NameNode has no others left.
-	trusting bool
+	// trusting says that DataNodes that failed in earlier uploads are tried. again says that
+	// all are, since the NameNode had no others left.
+	trusting, again bool
 }
 
 const (
@@ -50,7 +52,7 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 	if _, err := s.client.CreateFile(temp, defaults.Replication, defaults.BlockSize, perm); err != nil {
 		return err
 	}
-	u := &upload{s: s, ctx: s.ctx, temp: temp, data: data, size: size}
+	u := &upload{c: s.c, ctx: s.ctx, call: s.execute, holder: s.client.Name(), temp: temp, data: data, size: size}
 	var last *wire.Message // the last block that was written
 	for offset := int64(0); offset < size; offset += defaults.BlockSize {
 		if last, err = u.block(last, offset, min(defaults.BlockSize, size-offset)); err != nil {
@@ -62,15 +64,18 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 
 // block writes the block after previous.
 func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Message, error) {
-	c := u.s.c
+	c := u.c
 	var failed error
-	for range pipelineAttempts {
+	for attempt := range pipelineAttempts {
+		if attempt == pipelineAttempts/2 {
+			u.trusting = true // so many have failed lately that it may have been the network
+		}
 		b, err := u.addBlock(previous)
 		if err != nil {
-			if len(u.excluded) == 0 || u.trusting || !isNameNodeAnswer(err) {
+			if len(u.excluded) == 0 || u.again || !isNameNodeAnswer(err) {
 				return nil, after(failed, err)
 			}
-			u.excluded, u.trusting = nil, true
+			u.excluded, u.trusting, u.again = nil, true, true
 			continue
 		}
 		var bad []int // in the block's list
@@ -80,7 +85,7 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 			}
 		}
 		if len(bad) == 0 {
-			err = c.writeBlock(u.ctx, b, u.s.client.Name(), io.NewSectionReader(u.data, offset, length), length)
+			err = c.writeBlock(u.ctx, b, u.holder, io.NewSectionReader(u.data, offset, length), length)
 			if err == nil {
 				for _, r := range b.replicas {
 					c.nodes.forgive(r.node)
@@ -126,7 +131,7 @@ func (u *upload) silent(b *block) []int {
 	for i, r := range b.replicas {
 		wg.Go(func() {
 			defer panics.Exit("asking for DataNodes that do not answer")
-			stream, err := u.s.c.openBlock(u.ctx, b, r, 0, u.s.c.timeout/2, true)
+			stream, err := u.c.openBlock(u.ctx, b, r, 0, u.c.timeout/2, true)
 			var fault *replicaError
 			if silent[i] = errors.As(err, &fault) && fault.kind == unreachable; err == nil {
 				stream.close()
@@ -145,12 +150,12 @@ func (u *upload) silent(b *block) []int {
 
 // addBlock asks the NameNode for the block after previous.
 func (u *upload) addBlock(previous *wire.Message) (*block, error) {
-	key, err := u.s.c.keys.get(u.s)
+	key, err := u.c.keys.get(u.call)
 	if err != nil {
 		return nil, err
 	}
 	req, resp := wire.New("AddBlockRequestProto"), wire.New("AddBlockResponseProto")
-	req.Set("src", u.temp).Set("clientName", u.s.client.Name())
+	req.Set("src", u.temp).Set("clientName", u.holder)
 	if previous != nil {
 		req.Set("previous", *previous)
 	}
@@ -159,7 +164,7 @@ func (u *upload) addBlock(previous *wire.Message) (*block, error) {
 		exclude.Append(protoreflect.ValueOfMessage(node.Message))
 	}
 	err = u.patiently(func() (bool, error) {
-		err := u.s.execute("addBlock", req.Interface(), resp.Interface())
+		err := u.call("addBlock", req.Interface(), resp.Interface())
 		var remote hdfs.Error
 		if errors.As(err, &remote) && remote.Exception() == "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException" {
 			return false, nil
@@ -169,7 +174,7 @@ func (u *upload) addBlock(previous *wire.Message) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := u.s.newBlock(resp.In("block"), key)
+	b := u.c.newBlock(resp.In("block"), key)
 	if len(b.replicas) == 0 {
 		return nil, errNoPipeline
 	}
@@ -178,19 +183,19 @@ func (u *upload) addBlock(previous *wire.Message) (*block, error) {
 
 func (u *upload) abandon(b *block) error {
 	req, resp := wire.New("AbandonBlockRequestProto"), wire.New("AbandonBlockResponseProto")
-	req.Set("b", b.identity.Interface()).Set("src", u.temp).Set("holder", u.s.client.Name())
-	return u.s.execute("abandonBlock", req.Interface(), resp.Interface())
+	req.Set("b", b.identity.Interface()).Set("src", u.temp).Set("holder", u.holder)
+	return u.call("abandonBlock", req.Interface(), resp.Interface())
 }
 
 // complete closes the file, once the NameNode has heard of its last block.
 func (u *upload) complete(last *wire.Message) error {
 	req, resp := wire.New("CompleteRequestProto"), wire.New("CompleteResponseProto")
-	req.Set("src", u.temp).Set("clientName", u.s.client.Name())
+	req.Set("src", u.temp).Set("clientName", u.holder)
 	if last != nil {
 		req.Set("last", *last)
 	}
 	return u.patiently(func() (bool, error) {
-		err := u.s.execute("complete", req.Interface(), resp.Interface())
+		err := u.call("complete", req.Interface(), resp.Interface())
 		return resp.Value("result").Bool(), err
 	})
 }

@@ -30,8 +30,10 @@ type writer struct {
 	temp  string // the path of the uploaded file; "": there is none yet
 	err   error  // first failure
 	done  bool
-	left  []string // temporary files, of attempts that failed, that may still be there
-	old   bool     // the file existed before
+	// renames counts the attempts to give the file its name.
+	renames int
+	left    []string // temporary files, of attempts that failed, that may still be there
+	old     bool     // the file existed before
 }
 
 func (c *Cluster) Create(ctx context.Context, p string) (fsys.Writer, error) {
@@ -52,7 +54,7 @@ func (c *Cluster) Create(ctx context.Context, p string) (fsys.Writer, error) {
 	return w, nil
 }
 
-// put writes size bytes of data, which are read several times if DataNodes fail.
+// Put writes size bytes of data, which are read several times if DataNodes fail.
 func (c *Cluster) Put(ctx context.Context, p string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	w, err := c.newWriter(ctx, p)
 	if err != nil {
@@ -135,9 +137,10 @@ func (w *writer) Close() error {
 	if w.done {
 		return nil
 	}
-	err := w.Prepare()
-	if err == nil {
-		err = w.c.do(w.ctx, "write", w.path, w.rename)
+	err := w.publish()
+	if errors.Is(err, fsys.ErrNotFound) { // it was taken for what a killed upload has left, as where many files were prepared before this one gets its name
+		w.temp, w.renames = "", 0
+		err = w.publish()
 	}
 	if err != nil {
 		return errors.Join(err, w.Abort())
@@ -151,6 +154,14 @@ func (w *writer) Close() error {
 		return fsys.OSError("write", w.spool.Name(), err)
 	}
 	return nil
+}
+
+// publish uploads the file, unless that is done, and gives it its name.
+func (w *writer) publish() error {
+	if err := w.Prepare(); err != nil {
+		return err
+	}
+	return w.c.do(w.ctx, "write", w.path, w.rename)
 }
 
 // Withdraw implements Writer.
@@ -181,7 +192,7 @@ func (w *writer) Abort() error {
 // have succeeded although its answer was lost.
 func (w *writer) rename(s *session) error {
 	err := s.client.Rename(w.temp, w.path)
-	if errors.Is(err, os.ErrNotExist) {
+	if w.renames++; w.renames > 1 && errors.Is(err, os.ErrNotExist) {
 		if info, statErr := s.client.Stat(w.path); statErr == nil && !info.IsDir() && info.Size() == w.size {
 			return nil
 		}

@@ -152,6 +152,32 @@ func (h *hdfsTest) writeInterrupted(t *testing.T) {
 	h.wantFiles(t, "/interrupted")
 }
 
+// A file whose temporary file was taken for that of a killed upload, before it got its name, is uploaded again; an older file of the same size is not
+// taken for it.
+func (h *hdfsTest) writeTempGone(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	for _, text := range []string{"old", "new"} {
+		w, err := s.Create(context.Background(), h.c.URI("/gone/f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if left := w.(*writer).c.discard(context.Background(), []string{w.(*writer).temp}); len(left) > 0 {
+			t.Fatalf("%q are still there", left)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, s, mustExpand(t, s, h.c.URI("/gone/f"))[0], 0, []byte(text))
+	}
+	h.wantFiles(t, "/gone", "f")
+}
+
 // What killed runs left in the same directory is removed, unless somebody may be
 // writing it.
 func (h *hdfsTest) writeLeftover(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// Lister is what expand needs of a fsys.FileSystem.
+// Lister is what Expand needs of a fsys.FileSystem.
 type Lister interface {
 	Stat(ctx context.Context, path string) (fsys.Entry, error)
 	List(ctx context.Context, dir string) ([]fsys.Entry, error)

@@ -1,0 +1,120 @@
+package remote
+
+import "slices"
+
+// catalog knows which parts of files the directory has.
+type catalog struct {
+	d        *Directory
+	sizes    map[string]int64
+	vouchers map[string]string
+	files    map[string][]*File // by name
+	parts    map[partKey]Part
+	lacking  []lacking // of committed manifests
+}
+
+// lacking is an object of the manifest with an id that is missing or damaged.
+type lacking struct {
+	id, object string
+	err        error
+}
+
+type partKey struct {
+	sha256 string
+	bytes  int64
+}
+
+// newCatalog knows the objects of all manifests that are there and whole.
+func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
+	c := &catalog{d: d, sizes: sizes, vouchers: h.vouchers(), files: make(map[string][]*File), parts: make(map[partKey]Part)}
+	for _, f := range h.all() {
+		for i := range f.Files {
+			c.add(f, &f.Files[i])
+		}
+	}
+	return c
+}
+
+// add adds a file of a manifest. Of pending ones, not all objects are there
+// yet.
+func (c *catalog) add(of *found, f *File) {
+	whole := true
+	for _, p := range f.Parts {
+		err := c.d.lacksObject(&p, c.sizes)
+		if err == nil && c.vouchers[p.Object] != "" {
+			c.parts[partKey{p.SHA256, p.Bytes}] = p
+			continue
+		}
+		whole = false
+		if !of.pending {
+			c.lacking = append(c.lacking, lacking{of.ID, p.Object, err})
+		}
+	}
+	if whole {
+		c.files[f.Name] = append(c.files[f.Name], f)
+	}
+}
+
+// complain logs the objects that manifests lack. now are the manifests that were there after the objects had been listed:
+// another process may have removed one before that, with its objects.
+func (c *catalog) complain(now *held) {
+	said := make(map[string]bool)
+	for _, l := range c.lacking {
+		if !said[l.object] && now.has(l.id) {
+			said[l.object] = true
+			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", l.err)
+		}
+	}
+}
+
+// begun returns the parts of a unique file that the directory has, from its first byte on, and
+// how many bytes they are.
+func (c *catalog) begun(l *Local) (parts []Part, bytes int64) {
+	if !l.Unique {
+		return nil, 0
+	}
+	for _, f := range c.files[l.Name] {
+		if !f.Unique {
+			continue
+		}
+		n, sum := 0, int64(0)
+		for n < len(f.Parts) && sum+f.Parts[n].Bytes <= l.Bytes {
+			sum += f.Parts[n].Bytes
+			n++
+		}
+		if sum > bytes {
+			parts, bytes = f.Parts[:n], sum
+		}
+	}
+	return slices.Clone(parts), bytes
+}
+
+// maxGrown is how many parts a file has that is not unique and grows, as a report does. Then the
+// last ones are uploaded again as one, as far as each is not longer than what follows it.
+const maxGrown = 16
+
+// cuts returns the sizes of the parts with which a file that is not unique may begin, because it has grown
+// since the directory got them.
+func (c *catalog) cuts(l *Local) (sizes []int64) {
+	longest := int64(0)
+	for _, f := range c.files[l.Name] {
+		if l.Unique || f.Bytes > l.Bytes || f.Bytes <= longest {
+			continue
+		}
+		longest, sizes = f.Bytes, sizes[:0]
+		for _, p := range f.Parts {
+			sizes = append(sizes, p.Bytes)
+		}
+	}
+	if n := len(sizes); n >= maxGrown && longest < l.Bytes {
+		for rest := l.Bytes - longest; n > 0 && sizes[n-1] <= rest; n-- {
+			rest += sizes[n-1]
+		}
+		sizes = sizes[:n]
+	}
+	return sizes
+}
+
+func (c *catalog) has(p Part) bool {
+	_, ok := c.parts[partKey{p.SHA256, p.Bytes}]
+	return ok
+}
