@@ -27,7 +27,8 @@
 //	prepare.go     its outputs (outputs.go), its data (package dataset), its devices (devices.go), its table and its engine
 //	               (table.go, runengine.go), and the model that it starts from (package start), of which package takeover
 //	               decides what goes over (warmstart.go)
-//	epochs.go      training until the epochs are used up; mini-batches are scored beside the next one (scoring.go)
+//	epochs.go      training until the epochs are used up; mini-batches are scored beside the next one (scoring.go), and the first
+//	               ones compared with what an earlier model predicts (startrate.go)
 //	evaluating.go  evaluating after each epoch, and keeping the best one (best.go)
 //	snapshots.go   saving everything between two passes (image.go), as long as there is room (diskspace.go, dropping.go), and
 //	               uploading it (package remotesnapshots)
