@@ -12,8 +12,8 @@ import (
 const farOff = 2.0
 
 // startRateWarning says that the share of positives among the first examples of a run, each of which the model scored before it was trained on it, is
-// far from what a model predicts that goes on from an earlier one; "": it is not, or chance may be the reason. A night for which half of the clicks have not
-// arrived looks like that. The model learns the new share within hours, and its AUC shows nothing.
+// far from what a model predicts that goes on from an earlier one; "": it is not, or chance may be the reason. A night for which most of the clicks have not
+// arrived looks like that. The model learns the new share within some hundred steps, and its AUC shows nothing.
 func startRateWarning(first metrics.Report) string {
 	predicted := float64(first.MeanPrediction) * first.WeightSum
 	ratio := first.Positives / predicted

@@ -56,7 +56,7 @@ func warnOfLimits(log *slog.Logger) {
 	}
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < fewFiles {
-		log.Warn("the number of open files is limited (ulimit -Hn, LimitNOFILE= in a systemd unit, --ulimit nofile= of a container): if it does not suffice, snapshots fail, or the job does; each file of a table on SSD takes one",
+		log.Warn("the number of open files is limited ("+process.RaiseFiles+"): if it does not suffice, snapshots fail, or the job does; each file of a table on SSD takes one",
 			"limit", files.Cur)
 	}
 }

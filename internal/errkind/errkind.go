@@ -79,6 +79,11 @@ func (e *withKind) Unwrap() error   { return e.error }
 // nothing is deleted or restored for it.
 var ErrNewer = New(IO, "use a newer aibox")
 
+// Newer is an ErrNewer for what has the version have of its format, where this program reads versions up to known.
+func Newer(have, known int) error {
+	return fmt.Errorf("it has format %d, and this program reads up to %d: %w", have, known, ErrNewer)
+}
+
 // New is errors.New for an error of a kind.
 func New(kind Kind, text string) error { return &withKind{errors.New(text), kind} }
 

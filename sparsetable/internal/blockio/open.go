@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/cores"
+	"aibox/internal/process"
 )
 
 // Mode says whether files bypass the page cache.
@@ -135,7 +136,7 @@ func allowRing(reason error) string {
 		// Kernels before 5.12 count rings as locked memory, and so do later ones where the process may lock none. Root is not limited.
 		return "let the process lock more memory (ulimit -l, LimitMEMLOCK= in a systemd unit, --ulimit memlock= of a container)"
 	case errors.Is(reason, unix.EMFILE):
-		return "let the process have more files open (" + raiseFiles + ")"
+		return "let the process have more files open (" + process.RaiseFiles + ")"
 	}
 	return "allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled"
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"aibox/internal/diskfault"
+	"aibox/internal/errkind"
 )
 
 // Options say which catalog to open.
@@ -187,7 +188,7 @@ func (c *Catalog) readFormat(want Format, h *head) error {
 		return err
 	}
 	if c.format, err = decodeFormat(b); err == nil && c.format.Version > formatVersion {
-		err = newerError(c.format.Version, formatVersion)
+		err = errkind.Newer(c.format.Version, formatVersion)
 	}
 	if err != nil {
 		return c.corrupt("its format", "%w", err)

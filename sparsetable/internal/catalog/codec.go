@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"aibox/internal/errkind"
 )
 
 // A snapshot's record is a sequence of unsigned varints (LEB128) and of byte
@@ -87,7 +89,7 @@ func appendBytes[T string | []byte](b []byte, s T) []byte {
 }
 
 // decodeSnapshot reads what encodeSnapshot made. Nothing of the result lies in
-// b. The error is errChecksum, errRecord or a newerError.
+// b. The error is errChecksum, errRecord or an errkind.ErrNewer.
 func decodeSnapshot(b []byte) (*kept, error) {
 	if len(b) < 4 || crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
 		return nil, errChecksum
@@ -98,7 +100,7 @@ func decodeSnapshot(b []byte) (*kept, error) {
 	case version == 0:
 		return nil, errRecord
 	case version > recordVersion:
-		return nil, newerError(int(version), recordVersion)
+		return nil, errkind.Newer(int(version), recordVersion)
 	}
 	s := &kept{}
 	s.ID = d.uvarint(1<<64 - 1)

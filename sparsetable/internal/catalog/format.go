@@ -3,8 +3,6 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
-
-	"aibox/internal/errkind"
 )
 
 // formatVersion is the version of the format of keys and pages. A catalog of
@@ -64,10 +62,4 @@ func (f Format) encode() ([]byte, error) { return json.Marshal(f) }
 
 func decodeFormat(b []byte) (f Format, err error) {
 	return f, json.Unmarshal(b, &f)
-}
-
-// newerError says that a newer version of this program wrote what has the version have, where this one reads versions up to
-// known.
-func newerError(have, known int) error {
-	return fmt.Errorf("it has format %d, and this program reads up to %d: %w", have, known, errkind.ErrNewer)
 }

@@ -176,7 +176,7 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 		return nil, r.corrupt(0, "checksum of the header does not match")
 	}
 	if version > version16 {
-		return nil, fmt.Errorf("sparsetable: %s: it has format %d, and this program reads up to %d: %w", name, version, version16, errkind.ErrNewer)
+		return nil, fmt.Errorf("sparsetable: %s: %w", name, errkind.Newer(int(version), version16))
 	}
 	l := layout.Unpacked(binary.LittleEndian.Uint32(h[12:]), binary.LittleEndian.Uint32(h[16:]))
 	if err := l.Validate(); err != nil {
