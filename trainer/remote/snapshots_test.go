@@ -196,7 +196,7 @@ func TestSnapshotFaults(t *testing.T) {
 // TestFullDirectoryIsNotFilledUp: of snapshots that cannot be uploaded one after the other, only
 // the last has left files, and the next one that is uploaded deletes these.
 func TestFullDirectoryIsNotFilledUp(t *testing.T) {
-	store := &fullStore{newMemStore(), 1 << 40}
+	store := &fullStore{memStore: newMemStore(), capacity: 1 << 40}
 	d := Open("mem://", store, Options{partBytes: 256})
 	first, p := snapshot("run", 1)
 	if _, err := d.Publish(t.Context(), p); err != nil {
@@ -230,7 +230,7 @@ func TestFullDirectoryIsNotFilledUp(t *testing.T) {
 // TestModelTakesTheRoomOfDeletedSnapshots: where snapshots have filled the directory, and somebody deletes them, the model is
 // published in their place. What was uploaded of a snapshot before there was no room is in nobody's way either.
 func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
-	store := &fullStore{newMemStore(), 1 << 40}
+	store := &fullStore{memStore: newMemStore(), capacity: 1 << 40}
 	d := Open("mem://", store, Options{partBytes: 256})
 	for n := 1; n <= 2; n++ {
 		if _, p := snapshot("job", n*10); n == 1 {
@@ -266,7 +266,7 @@ func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 // TestOthersTakeTheRoom: a model for which there is no room, since another process takes all that is deleted, is not published, and
 // the error says so.
 func TestOthersTakeTheRoom(t *testing.T) {
-	store := &fullStore{newMemStore(), 0}
+	store := &fullStore{memStore: newMemStore(), capacity: 0}
 	store.after = func() {
 		store.files[path.Join(objectsDir, objectOf(newID(), 1))] = memFile{data: []byte("of another process")}
 	}

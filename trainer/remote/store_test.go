@@ -218,6 +218,7 @@ func (s *faultyStore) Remove(ctx context.Context, name string) error {
 type fullStore struct {
 	*memStore
 	capacity int64
+	putting  sync.Mutex // of several objects that are put at once, each sees the room that those before it have left
 }
 
 func (s *fullStore) used() (bytes int64) {
@@ -232,6 +233,8 @@ func (s *fullStore) used() (bytes int64) {
 }
 
 func (s *fullStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
+	s.putting.Lock()
+	defer s.putting.Unlock()
 	if strings.HasPrefix(name, objectsDir) && s.used()+size > s.capacity {
 		return &source.Error{Op: "write", URI: name, Kind: source.ErrFailed, Err: syscall.ENOSPC}
 	}
