@@ -105,7 +105,7 @@ func (h *hdfsTest) serving(t *testing.T, r io.Reader) int {
 }
 
 func (h *hdfsTest) cancel(t *testing.T) {
-	s, _ := hdfsSources(t, Options{})
+	s, log := hdfsSources(t, Options{})
 	f := mustExpand(t, s, h.big(t))[0]
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := s.OpenRange(ctx, f, 0)
@@ -127,6 +127,9 @@ func (h *hdfsTest) cancel(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
+	}
+	if text := log.String(); text != "" {
+		t.Errorf("DataNodes that did nothing wrong were blamed:\n%s", text)
 	}
 }
 

@@ -152,7 +152,12 @@ func (r *reader) blame(fault *replicaError) {
 	r.note(fault)
 }
 
+// note records the fault of a replica, unless the end of the context closed the stream,
+// which says nothing about the DataNode.
 func (r *reader) note(fault *replicaError) {
+	if r.ctx.Err() != nil {
+		return
+	}
 	r.faults = append(r.faults, fault)
 	msg, subject := "HDFS: a replica is bad; another one is used if there is one", r.b.name+fault.rep.node
 	switch fault.kind {
