@@ -58,7 +58,11 @@ func PrintSummary(w io.Writer, s *report.Summary) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "\nstages of the last epoch (AIBox, Table 1); limited by %s\n%s\n", s.Limiting, s.StageTable())
+	if table := s.StageTable(); table != "" {
+		fmt.Fprintf(&b, "\nstages of the last epoch (AIBox, Table 1); limited by %s\n%s\n", s.Limiting, table)
+	} else { // this process has only ended the job
+		fmt.Fprintf(&b, "\nthe last epoch, which an earlier process trained, was limited by %s\n\n", s.Limiting)
+	}
 	if err := deviceTable(&b, s.Devices); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/pipeline"
 	"aibox/trainer/metrics"
 	"aibox/trainer/report"
 )
@@ -43,7 +44,7 @@ dlrm trained on 2000 examples in 1.2 s (4000 examples/s while training); kept: e
        epoch 2 online      1000  0.78543   0.40123     0.81235  1.0123    0.20000
          epoch 2 eval        50        -   0.40123     0.81235  1.0123    0.20000
 
-stages of the last epoch (AIBox, Table 1); limited by RE
+the last epoch, which an earlier process trained, was limited by RE
 
 bounded by    reading: do this
 train rows    1000 good, 3 bad (label 1, wrong column count 2), 7 negatives left out by sampling
@@ -57,12 +58,16 @@ model         m
 summary       m/summary.json
 `)
 	first = measured(50, 0.61234, 5)
+	s.Epochs[1].Measured = []pipeline.StageStats{{Name: "RE", Items: 4}}
 	out.Reset()
 	if err := PrintSummary(&out, s); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(out.Bytes(), []byte("group AUC")) || !bytes.Contains(out.Bytes(), []byte("0.61234")) {
 		t.Errorf("no group AUC:\n%s", out.String())
+	}
+	if !bytes.Contains(out.Bytes(), []byte("stages of the last epoch (AIBox, Table 1); limited by RE\n  stage  items")) {
+		t.Errorf("no table of stages:\n%s", out.String())
 	}
 }
 
