@@ -70,6 +70,13 @@ func TestHDFSHA(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 
+	// That the NameNode listed first is on standby is no reason for a warning.
+	fresh, log := hdfsSources(t, Options{ConfDir: c.ConfDir()})
+	wantBytes(t, fresh, f, 23<<20, bigText())
+	if text := log.String(); !strings.Contains(text, "another NameNode is used") || strings.Contains(text, "level=WARN") {
+		t.Errorf("logged:\n%s", text)
+	}
+
 	// The active NameNode dies; nobody is active for a while.
 	r, head = startRead(t, s, f)
 	c.StopNameNode(t, 1)

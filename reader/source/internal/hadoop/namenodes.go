@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -156,9 +157,12 @@ func (c *Cluster) newSession(ctx context.Context, failing time.Time) (*session, 
 			s, err = c.connect(ctx, i)
 			switch {
 			case err == nil:
-				c.reached.Store(true)
+				level := slog.LevelWarn
+				if !c.reached.Swap(true) && failed.all(isStandby) {
+					level = slog.LevelInfo // nothing failed: the active NameNode is not the first of the list
+				}
 				if c.nameNodes.answered(i) && len(failed.errs) > 0 {
-					c.log.Warn("HDFS: another NameNode is used from now on", "namenode", address, "reason", failed.reasons())
+					c.log.Log(ctx, level, "HDFS: another NameNode is used from now on", "namenode", address, "reason", failed.reasons())
 				}
 				return s, nil
 			case ctx.Err() != nil:
