@@ -53,6 +53,7 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 		var budget *sparsetable.BudgetError
 		switch {
 		case err == nil:
+			p.Limit.fits()
 			if err := emit(w); err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 		case len(part.Batches) == 1:
 			return fmt.Errorf("a mini-batch with %d unique keys: %w; %s, or decrease training.batch_size", len(part.Keys), err, moreMemory(err))
 		default:
-			p.Limit.lower(part, budget.FitRows, p.Log)
+			p.Limit.lower(part, budget, p.Log)
 			parts = append(p.Limit.cut(part, p.Log), parts[1:]...)
 		}
 	}

@@ -5,17 +5,34 @@ import (
 	"sync/atomic"
 
 	"aibox/reader"
+	"aibox/sparsetable"
 )
 
 // Limit is how many unique keys a pass may have so that the memory of the table, and that of
-// devices if rows are there, can hold its rows. That of the table is found when a pass does not fit, and stays as long as the table is
-// open. The model does not depend on how passes are divided.
+// devices if rows are there, can hold its rows. That of the table is found when a pass does not
+// fit, and stays as long as the table is open; where memory was lacking that others took, it is
+// raised again (see fits). The model does not depend on how passes are divided.
 type Limit struct {
 	keys        atomic.Int64 // 0: none so far
 	told        atomic.Bool
+	passing     shrunk
 	Devices     func([]reader.Batch) int64 // of a pass with these mini-batches; nil: none. It does not change while passes are cut
 	toldDevices atomic.Bool
 }
+
+// shrunk is why a limit is lower than the budget of the table: the process could not have as much memory at that time.
+// Stage ST alone uses it.
+type shrunk struct {
+	whole int64 // unique keys of the pass that did not fit; 0: the budget itself is too small, or nothing is
+	every int   // so many passes that fit raise the limit
+	fit   int   // passes that fitted since the limit changed
+}
+
+// A limit is raised after as many passes that fit as leastFits, and after twice as many each time that this was in vain.
+const (
+	leastFits = 16
+	mostFits  = 1024
+)
 
 // cut divides pass into parts that do not exceed the limits.
 func (l *Limit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
@@ -36,15 +53,39 @@ func (l *Limit) cut(pass *reader.Pass, log *slog.Logger) []*reader.Pass {
 	return []*reader.Pass{pass}
 }
 
-// lower sets the limit after a pass did not fit; fit is how many keys would have.
-func (l *Limit) lower(pass *reader.Pass, fit int, log *slog.Logger) {
-	keys := int64(min(fit, len(pass.Keys)-1))
+// lower sets the limit after a pass did not fit.
+func (l *Limit) lower(pass *reader.Pass, cause *sparsetable.BudgetError, log *slog.Logger) {
+	keys := int64(min(cause.FitRows, len(pass.Keys)-1))
 	if now := l.keys.Load(); now == 0 || keys < now {
 		l.keys.Store(keys)
+	}
+	if x := &l.passing; cause.LackingBytes > 0 {
+		*x = shrunk{whole: max(x.whole, int64(len(pass.Keys))), every: min(max(leastFits, 2*x.every), mostFits)}
+	} else {
+		*x = shrunk{}
 	}
 	if !l.told.Swap(true) {
 		log.Info("the table's memory cannot hold the rows of a whole pass: passes are trained in parts, which does not change the model; a smaller pipeline.batches_per_pass or a larger sparse_table.memory_bytes avoids that",
 			"mini_batches", len(pass.Batches), "unique_keys", len(pass.Keys), "keys_that_fit", keys)
+	}
+}
+
+// fits notes that the rows of a pass have fitted. Memory that was lacking may be there again, so now and then the limit
+// is doubled, until it is as high as the pass that did not fit, and then taken away.
+func (l *Limit) fits() {
+	x := &l.passing
+	if x.whole == 0 {
+		return
+	}
+	if x.fit++; x.fit < x.every {
+		return
+	}
+	x.fit = 0
+	if keys := 2 * l.keys.Load(); keys < x.whole {
+		l.keys.Store(keys)
+	} else {
+		l.keys.Store(0)
+		x.whole = 0
 	}
 }
 

@@ -1,12 +1,16 @@
 package flow
 
 import (
+	"context"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"aibox/gpu"
 	"aibox/internal/testseed"
 	"aibox/reader"
+	"aibox/sparsetable"
 )
 
 // TestSplitPass: the parts have the mini-batches of the pass in their order, each
@@ -72,6 +76,71 @@ func TestSplitPass(t *testing.T) {
 			if !slices.Equal(b.Rows, before[i]) {
 				t.Fatal("the pass was changed")
 			}
+		}
+	}
+}
+
+// holding is a table that holds the rows of so many keys.
+type holding struct {
+	sparsetable.Table
+	keys    int
+	lacking int64
+	pulls   int
+}
+
+func (h *holding) Pull(_ context.Context, keys []uint64, _ sparsetable.PullMode) (*sparsetable.WorkingSet, error) {
+	if h.pulls++; len(keys) > h.keys {
+		return nil, &sparsetable.BudgetError{FitRows: h.keys, LackingBytes: h.lacking}
+	}
+	return nil, nil
+}
+
+// TestLimitIsRaised: where others took memory for a while, passes are whole again once they have given it back, and that is
+// tried less and less often in vain. Where the budget is too small, passes stay divided.
+func TestLimitIsRaised(t *testing.T) {
+	table := &holding{keys: 10, lacking: 1}
+	p := newPuller(&Stages{Table: table, Limit: new(Limit), Log: slog.New(slog.DiscardHandler), Ranges: gpu.RangerOf(nil)}, sparsetable.PullLookup, nil)
+	// pulls says how many Pulls a pass of 8 mini-batches of 10 keys each takes.
+	pulls := func() int {
+		pass := &reader.Pass{}
+		for range 8 {
+			var b reader.Batch
+			for range 10 {
+				b.Rows = append(b.Rows, int32(len(pass.Keys)))
+				pass.Keys = append(pass.Keys, uint64(len(pass.Keys)))
+			}
+			pass.Batches = append(pass.Batches, b)
+		}
+		table.pulls = 0
+		if err := p.pull(t.Context(), pass, func(Pulled) error { p.ended.Add(1); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return table.pulls
+	}
+	vain := 0
+	for range 1000 {
+		if n := pulls(); n < 8 {
+			t.Fatalf("a pass of 80 keys takes %d Pulls of 10", n)
+		} else if n > 8 {
+			vain++
+		}
+	}
+	if vain < 3 || vain > 20 {
+		t.Errorf("larger Pulls were tried in vain in %d of 1000 passes", vain)
+	}
+	table.keys = 80
+	for range 2 * mostFits {
+		pulls()
+	}
+	if n := pulls(); n != 1 {
+		t.Errorf("once there is memory again, a pass takes %d Pulls", n)
+	}
+	table.keys, table.lacking = 10, 0
+	pulls()
+	table.keys = 80
+	for range 2 * mostFits {
+		if n := pulls(); n != 8 {
+			t.Fatalf("where the budget is too small, a pass takes %d Pulls", n)
 		}
 	}
 }
