@@ -32,13 +32,16 @@ build: ## build bin/aibox, without cgo: one static file that runs on any Linux
 # The compiler says that its PTX has its own version of the language, 7.8, which only drivers of
 # CUDA 11.8 and later read; the kernels use nothing that 7.0 (CUDA 11.0) has not.
 NVCC ?= nvcc
+MAKE_PTX = $(NVCC) -std=c++17 -O3 -fmad=false -arch=compute_70 -ptx
+OLD_PTX := s/^\.version 7\.8$$/.version 7.0/
+
 kernels: ## compile gpu/kernels/*.cu to aibox.ptx, for CUDA devices; needs nvcc (CUDA 11.8)
 	@mkdir -p $(BIN)
 	cd gpu/kernels && export LC_ALL=C && \
 	for f in *.cu; do echo "#include \"$$f\""; done > $(CURDIR)/$(BIN)/aibox.cu && \
-	$(NVCC) -std=c++17 -O3 -fmad=false -arch=compute_70 -ptx -I. -o $(CURDIR)/$(BIN)/aibox.ptx $(CURDIR)/$(BIN)/aibox.cu && \
+	$(MAKE_PTX) -I. -o $(CURDIR)/$(BIN)/aibox.ptx $(CURDIR)/$(BIN)/aibox.cu && \
 	{ echo "// sources $$(cat *.h *.cu | sha256sum | cut -d' ' -f1)" && \
-	sed 's/^\.version 7\.8$$/.version 7.0/' $(CURDIR)/$(BIN)/aibox.ptx; } > aibox.ptx
+	sed '$(OLD_PTX)' $(CURDIR)/$(BIN)/aibox.ptx; } > aibox.ptx
 
 demo: build ## generate a click log, train on it, evaluate
 	@rm -rf demo
@@ -123,12 +126,11 @@ test-check: ## run gpu/check.sh on the CPU, with small sizes and without PyTorch
 	cp gpu/check.sh $(BIN)/check
 	$(BIN)/check/check.sh --engine cpu --quick --no-torch
 
-# The compiler names its own version of PTX, which older drivers do not read; the kernels need no more than 7.0.
-gputest-kernels: ## compile the kernels of package gputest, and the one of package cuda, with nvcc
+gputest-kernels: ## compile the kernels of package gputest, and the one of package cuda, as those of gpu/kernels
 	@set -e; for kernels in gpu/gputest/kernels gpu/cuda/sum; do \
 		echo "nvcc $$kernels.cu"; \
-		nvcc -ptx -fmad=false -arch=compute_70 -o $$kernels.ptx $$kernels.cu; \
-		sed -i -e 's/^\.version .*/.version 7.0/' -e "1i // sources $$(sha256sum < $$kernels.cu | cut -d' ' -f1)" $$kernels.ptx; \
+		$(MAKE_PTX) -o $$kernels.ptx $$kernels.cu; \
+		sed -i -e '$(OLD_PTX)' -e "1i // sources $$(sha256sum < $$kernels.cu | cut -d' ' -f1)" $$kernels.ptx; \
 	done
 
 lint-cuda: tools ## go vet, staticcheck, errcheck and unparam of what is built with the tag nvidia

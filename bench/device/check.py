@@ -73,7 +73,7 @@ def parse():
     add("--python", default=sys.executable, help="the Python that has PyTorch (default: this one)")
     add("--no-torch", action="store_true", help="without PyTorch beside it")
     add("--dir", type=pathlib.Path, help="for logs and models (default: a temporary one)")
-    add("--programs", type=pathlib.Path, default=pathlib.Path.cwd(), help="directory of the programs (default: %(default)s)")
+    add("--programs", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2], help="directory of the programs (default: %(default)s)")
     add("--child", choices=PARTS, help=argparse.SUPPRESS)
     add("--seconds", type=float, help=argparse.SUPPRESS)  # of the child
     options = parser.parse_args()
@@ -138,12 +138,14 @@ class Running:
             result = RESULTS.get(self.child.wait(max(0, self.begin + self.limit - time.monotonic())), "FAILED")
         except subprocess.TimeoutExpired:
             result = f"FAILED: it took longer than {self.limit:.0f} s"
-        finally:
-            stop(self.child)
-        seconds = time.monotonic() - self.begin
+        self.stop()
+        return result, time.monotonic() - self.begin
+
+    def stop(self):
+        """Ends what is left of it, and prints what it has printed."""
+        stop(self.child)
         self.printed.seek(0)
         print(f"#### {self.part}\n\n{self.printed.read().decode(errors='replace')}", flush=True)
-        return result, seconds
 
 
 def stop(child):
@@ -158,10 +160,6 @@ def stop(child):
 
 def child(options):
     """One part, in its own process."""
-    def end(*_):
-        sys.exit("stopped")
-
-    signal.signal(signal.SIGTERM, end)
     part = Part(options.seconds)
     try:
         PARTS[options.child][0](options, part)
@@ -169,6 +167,8 @@ def child(options):
         part.fail(f"{type(e).__name__}: {e}")
     except SystemExit as e:
         part.fail(str(e))
+    except KeyboardInterrupt:
+        part.fail("stopped")
     finally:
         part.end()
     tests.stop()
@@ -193,7 +193,7 @@ def run_all(options):
         try:
             log_of(options, steps.Size(options.quick).examples)
             print(f"The log was made in {time.monotonic() - begin:.0f} s.\n", flush=True)
-        except SystemExit as e:  # the parts that need it will fail
+        except (Exception, SystemExit) as e:  # the parts that need it will fail
             print(f"The log could not be made: {e}\n", flush=True)
     for i, (group, weight) in enumerate(found):
         share = weight / sum(other for _, other in found[i:])
@@ -201,11 +201,12 @@ def run_all(options):
         try:
             for part in group:
                 running.append(Running(part, max(GRACE, share * (until - time.monotonic()))))
-            for each in running:
-                results[each.part] = each.end()
+            while running:
+                results[running[0].part] = running[0].end()
+                running.pop(0)
         finally:
-            for each in running:
-                stop(each.child)  # also those that nobody has waited for, where the check is stopped
+            for each in running:  # where the check is stopped
+                each.stop()
     return results
 
 
@@ -234,5 +235,9 @@ def main():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    sys.exit(main())
+    # As Ctrl-C, which nothing takes for the SystemExit of something that has failed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped")

@@ -119,10 +119,8 @@ func (d *device) close() error {
 	if d.closed {
 		return gpu.Invalid("the device was closed before")
 	}
-	for _, s := range d.streams {
-		if s.capture != nil {
-			return gpu.Invalid("stream %q is being captured", s.name)
-		}
+	if err := d.uncaptured(); err != nil {
+		return err
 	}
 	if d.broken == nil {
 		_ = d.finish()

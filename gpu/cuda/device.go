@@ -234,12 +234,20 @@ func (d *device) Synchronize() error {
 	return complete(err, d.number, "Synchronize")
 }
 
-// finish waits for all streams.
-func (d *device) finish() error {
+// uncaptured is an error if a stream is being captured.
+func (d *device) uncaptured() error {
 	for _, s := range d.streams {
 		if s.capture != nil {
 			return gpu.Invalid("stream %q is being captured", s.name)
 		}
+	}
+	return nil
+}
+
+// finish waits for all streams.
+func (d *device) finish() error {
+	if err := d.uncaptured(); err != nil {
+		return err
 	}
 	for _, s := range d.streams {
 		if err := d.wait(s.handle, nil); err != nil {

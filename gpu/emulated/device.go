@@ -108,14 +108,24 @@ func (d *device) Synchronize() error {
 	return d.p.do(d, "Synchronize", d.finish)
 }
 
-// finish runs all operations of d.
-func (d *device) finish() error {
-	var last []*operation
-	var known clock
+// uncaptured is an error if a stream is being captured.
+func (d *device) uncaptured() error {
 	for _, s := range d.streams {
 		if s.capture != nil {
 			return gpu.Invalid("stream %q is being captured", s.name)
 		}
+	}
+	return nil
+}
+
+// finish runs all operations of d.
+func (d *device) finish() error {
+	if err := d.uncaptured(); err != nil {
+		return err
+	}
+	var last []*operation
+	var known clock
+	for _, s := range d.streams {
 		last = append(last, s.last...)
 		known.join(s.clock)
 	}
@@ -127,6 +137,9 @@ func (d *device) Close() error {
 	return d.p.doAnyway(d, "Close", func() error {
 		if d.closed {
 			return gpu.Invalid("the device was closed before")
+		}
+		if err := d.uncaptured(); err != nil {
+			return err
 		}
 		err := d.finish()
 		if _, ok := err.(*gpu.Error); ok {

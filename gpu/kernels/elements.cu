@@ -1,4 +1,4 @@
-#include "aibox.h"
+#include "mix.h"
 
 KERNEL add(float *y, int ldy, const float *x, int ldx, int rows, int columns) {
 	Element e(rows, columns);
@@ -66,13 +66,8 @@ KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v,
 	at(y, ldy, e.i, e.j) = at(x, ldx, e.i, e.j / dim) * at(v, ldv, e.i, e.j);
 }
 
-// The step of SplitMix64: see ops.Mix.
-DEVICE unsigned long long mix(unsigned long long x) {
-	x += 0x9e3779b97f4a7c15ull;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
+// ops.Mix
+DEVICE word64 mix(word64 x) { return mix_bits(x + GOLDEN_GAMMA); }
 
 // layer is the hash of seed and layer, first the number of the first element of x in the
 // whole mini-batch. A hash drops its element when its upper 32 bits are below the threshold.
@@ -82,8 +77,8 @@ KERNEL dropout(float *y, int ldy, const float *x, int ldx, const long long *step
 	if (e.outside) {
 		return;
 	}
-	unsigned long long number = (unsigned long long)first + thread_number();
-	unsigned long long hash = mix(mix((unsigned long long)layer + (unsigned long long)*step) + number);
-	bool dropped = hash >> 32 < (unsigned long long)threshold;
+	word64 number = (word64)first + thread_number();
+	word64 hash = mix(mix((word64)layer + (word64)*step) + number);
+	bool dropped = hash >> 32 < (word64)threshold;
 	at(y, ldy, e.i, e.j) = dropped ? 0 : at(x, ldx, e.i, e.j) * scale;
 }

@@ -25,6 +25,8 @@ func TestUpdatesThatDoNotFit(t *testing.T) {
 		"another state":               update(&kernels.Table{Values: 4, State: 4}, kernels.RowUpdate{Rest: kernel.FormulaAdam}),
 		"no clock":                    update(&kernels.Table{Values: 4, State: 1, Decays: true}, kernels.RowUpdate{Rest: kernel.FormulaRowwiseAdagrad}),
 		"another state if split":      update(&kernels.Table{Values: 4, State: 8}, kernels.RowUpdate{First: kernel.FormulaSGD, Rest: kernel.FormulaAdam, Split: true}),
+		"momentum":                    update(&kernels.Table{Values: 4, State: 4}, kernels.RowUpdate{Rest: kernel.FormulaMomentum}),
+		"momentum of the first value": update(&kernels.Table{Values: 4, State: 1}, kernels.RowUpdate{First: kernel.FormulaMomentum, Split: true}),
 		"no keys":                     update(&kernels.Table{Values: 4, Format: kernels.BFloat16}, kernels.RowUpdate{}),
 		"no room for means":           k.Pool(s, vector(0), &kernels.Bags{Fields: 1, Offsets: part(1), Index: part(2), Averaged: part(3)}, part(4), 16, 1),
 		"clocks of rows without":      k.Settle(s, &kernels.Table{Rows: part(3), Values: 4}, &rows, part(4), part(5), part(6)),

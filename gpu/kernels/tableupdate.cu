@@ -1,7 +1,6 @@
+#include "mix.h"
 #include "optim.h"
 #include "table.h"
-
-typedef unsigned long long word64;
 
 // What the update of rows depends on besides constants: AppendRowStep.
 struct RowStep {
@@ -59,8 +58,6 @@ DEVICE float stepped(int formula, const Update &u, float w, float g, float *stat
 	switch (formula) {
 	case SGD:
 		return step_sgd(u, w, g);
-	case MOMENTUM:
-		return step_momentum(u, w, g, state[0]);
 	case ADAGRAD:
 		return step_adagrad(u, w, g, state[0]);
 	case ROWWISE_ADAGRAD: // table_sums has added the gradient
@@ -69,13 +66,6 @@ DEVICE float stepped(int formula, const Update &u, float w, float g, float *stat
 		return step_adam(u, w, g, state[0], state[distance]);
 	}
 	return step_ftrl(u, w, g, state[0], state[distance]);
-}
-
-// half.mix
-DEVICE word64 mix_bits(word64 h) {
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ull;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebull;
-	return h ^ h >> 31;
 }
 
 DEVICE unsigned at_most(unsigned x, unsigned most) { return x < most ? x : most; }
@@ -162,8 +152,7 @@ KERNEL table_update(const int *flag, float *rows, unsigned *overflowed, const wo
 		row[e.j] = v[0];
 		return;
 	}
-	const word64 golden = 0x9e3779b97f4a7c15ull;
-	word64 random = mix_bits(mix_bits(keys[index[e.i]] ^ step->rounding) + (e.j + 1) * golden);
+	word64 random = mix_bits(mix_bits(keys[index[e.i]] ^ step->rounding) + (e.j + 1) * GOLDEN_GAMMA);
 	unsigned lo = (unsigned)random, hi = (unsigned)(random >> 32), bits;
 	if (format == FLOAT16) {
 		bits = to_float16(v[0], lo) | (count > 1 ? to_float16(v[1], hi) << 16 : 0);

@@ -50,6 +50,9 @@ func (u *RowUpdate) state(t *Table) int {
 	return n + u.Rest.Slots()*values
 }
 
+// has tells whether some values are updated by a formula.
+func (u *RowUpdate) has(f kernel.Formula) bool { return u.Rest == f || u.Split && u.First == f }
+
 // NoRow is what the word overflowed of UpdateRows has where all values are finite.
 const NoRow = math.MaxUint32
 
@@ -64,6 +67,9 @@ func (k *Set) UpdateRows(s gpu.Stream, flag, overflowed gpu.Region, t *Table, b 
 	if n := u.state(t); n != t.State {
 		return gpu.Invalid("an update of rows with %d words of state: the table has %d", n, t.State)
 	}
+	if u.has(kernel.FormulaMomentum) {
+		return gpu.Invalid("an update of rows by momentum, which dense parameters alone have")
+	}
 	if t.Format != Float32 && u.Keys.Memory == nil {
 		return gpu.Invalid("values of 16 bits, and no keys for their rounding")
 	}
@@ -76,7 +82,7 @@ func (k *Set) UpdateRows(s gpu.Stream, flag, overflowed gpu.Region, t *Table, b 
 		k.perhapsRegion(u.Groups, b.Starts).add(gpu.Read(u.Constants), gpu.Read(u.Step))
 		k.ints(b.Rows, b.Fields, t.Words(), t.Values, int(t.Format), t.State, flagOf(t.Decays), flagOf(u.Split), int(u.First), int(u.Rest))
 	}
-	if u.Rest == kernel.FormulaRowwiseAdagrad || u.Split && u.First == kernel.FormulaRowwiseAdagrad {
+	if u.has(kernel.FormulaRowwiseAdagrad) {
 		// The sums of whole rows come first, since a thread of the update has one word of values.
 		k.with().add(gpu.Read(flag), gpu.Update(t.Rows))
 		arguments()

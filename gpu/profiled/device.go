@@ -6,6 +6,7 @@ import "aibox/gpu"
 type device struct {
 	gpu.Device
 	times   *Times
+	streams []*stream
 	pending []*mark // operations whose time was not read yet, in their order
 	spare   []*mark
 }
@@ -26,7 +27,9 @@ func (d *device) NewStream(name string) (gpu.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{Stream: s, dev: d}, nil
+	mine := &stream{Stream: s, dev: d}
+	d.streams = append(d.streams, mine)
+	return mine, nil
 }
 
 // begin marks the beginning of an operation in a stream of the measured device.
@@ -86,8 +89,21 @@ func (d *device) read() error {
 	return nil
 }
 
+// free is an error if a stream is being captured.
+func (d *device) free() error {
+	for _, s := range d.streams {
+		if err := s.free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Synchronize implements gpu.Device.
 func (d *device) Synchronize() error {
+	if err := d.free(); err != nil {
+		return err
+	}
 	if err := d.Device.Synchronize(); err != nil {
 		return err
 	}
@@ -96,6 +112,9 @@ func (d *device) Synchronize() error {
 
 // Close implements gpu.Device. Of a device that is broken, the times that were not read are lost.
 func (d *device) Close() error {
+	if err := d.free(); err != nil {
+		return err
+	}
 	_ = d.Synchronize()
 	return d.Device.Close()
 }
