@@ -30,9 +30,6 @@ var precisions = []string{"float32", "bf16", "tf32"}
 
 func (p Precision) String() string { return precisions[p] }
 
-// Precisions returns the names of all precisions.
-func Precisions() []string { return slices.Clone(precisions) }
-
 // ParsePrecision is the inverse of String.
 func ParsePrecision(name string) (Precision, error) {
 	i := slices.Index(precisions, name)

@@ -42,6 +42,7 @@ func Examples() map[string]Spec {
 		"dcn":                 with(KindDCN, cross),
 		"dcn stacked":         with(KindDCN, cross, func(s *Spec) { s.Structure = Stacked }),
 		"dcn alone":           with(KindDCN, cross, func(s *Spec) { s.HiddenLayers = nil }),
+		"dcn one column":      with(KindDCN, cross, noDense, func(s *Spec) { s.Fields, s.EmbeddingDim = fields[:1], 1 }),
 		"dcn_v2":              with(KindDCNv2, cross),
 		"dcn_v2 rank stacked": with(KindDCNv2, cross, func(s *Spec) { s.CrossRank = 2; s.Structure = Stacked }),
 		"dcn_v2 no dense":     with(KindDCNv2, cross, noDense),

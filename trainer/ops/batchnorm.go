@@ -94,9 +94,9 @@ func (op *batchNorm) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	return x.Clone(), nil
 }
 
-// inverseDeviation is 1/√(variance + ε). Square root and division are exactly
+// InverseDeviation is 1/√(variance + 1e-5). Square root and division are exactly
 // rounded everywhere.
-func inverseDeviation(variance float32) float32 {
+func InverseDeviation(variance float32) float32 {
 	return float32(1 / math.Sqrt(float64(variance)+normEpsilon))
 }
 
@@ -108,7 +108,7 @@ func (op *batchNorm) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	parallel(n, rowGrain(c), func(lo, hi int) {
 		scale := make([]float32, c)
 		for j := range scale {
-			scale[j] = inverseDeviation(stats[c+j])
+			scale[j] = InverseDeviation(stats[c+j])
 		}
 		for i := lo; i < hi; i++ {
 			row, out := x[i*c:(i+1)*c], ydata[i*c:(i+1)*c]
@@ -156,7 +156,7 @@ func (op *batchNormGamma) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 		acc := make([]float32, hi-lo)
 		scale := make([]float32, hi-lo)
 		for j := range scale {
-			scale[j] = inverseDeviation(stats[c+lo+j])
+			scale[j] = InverseDeviation(stats[c+lo+j])
 		}
 		for i := range n {
 			row, grad := x[i*c+lo:i*c+hi], dy[i*c+lo:i*c+hi]
@@ -191,7 +191,7 @@ func (op *batchNormInput) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	parallel(n, rowGrain(c), func(lo, hi int) {
 		scale, meanGrad, slope := make([]float32, c), make([]float32, c), make([]float32, c)
 		for j := range scale {
-			scale[j] = inverseDeviation(stats[c+j])
+			scale[j] = InverseDeviation(stats[c+j])
 			meanGrad[j] = dbeta[j] / count
 			slope[j] = dgamma[j] / count
 		}

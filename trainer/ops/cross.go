@@ -26,7 +26,19 @@ func CrossVector(x0, xl, w, b *gorgonia.Node) (*gorgonia.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cross(x0, z, xl, b)
+	if xl.Shape()[1] > 1 {
+		return cross(x0, z, xl, b)
+	}
+	// A single column is z of version 2 as well, beside which there is no bias.
+	y, err := cross(x0, z, xl, nil)
+	if err != nil {
+		return nil, err
+	}
+	biases, err := Bias(xl.Shape()[0], b)
+	if err != nil {
+		return nil, err
+	}
+	return Sum(y, biases)
 }
 
 // CrossMatrix returns x0 ⊙ (xl·w + b) + xl: x0, xl (N, C), w (C, C), b (C).
@@ -70,8 +82,8 @@ func (op *crossOp) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	if x0 != xl || z[0] != x0[0] || (z[1] != x0[1] && z[1] != 1) {
 		return nil, fmt.Errorf("x0 is %v, z %v, xl %v", x0, z, xl)
 	}
-	if len(ds) == 4 && !sameShape(shapeOf(ds[3]), []int{x0[1]}) {
-		return nil, fmt.Errorf("x0 is %v, bias %v", x0, ds[3])
+	if len(ds) == 4 && (z[1] == x0[1] || !sameShape(shapeOf(ds[3]), []int{x0[1]})) {
+		return nil, fmt.Errorf("x0 is %v, z %v, bias %v", x0, z, ds[3])
 	}
 	return tensor.Shape{x0[0], x0[1]}, nil
 }

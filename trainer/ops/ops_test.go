@@ -194,7 +194,7 @@ func fmCase(rng *rand.Rand) opCase {
 }
 
 func crossVectorCase(rng *rand.Rand) opCase {
-	n, c := dim(rng, 1, 4), dim(rng, 2, 5)
+	n, c := dim(rng, 1, 4), dim(rng, 1, 5)
 	return opCase{
 		shapes: [][]int{{n, c}, {n, c}, {c, 1}, {c}},
 		ours:   func(in []*gorgonia.Node) (*gorgonia.Node, error) { return CrossVector(in[0], in[1], in[2], in[3]) },
@@ -206,7 +206,7 @@ func crossVectorCase(rng *rand.Rand) opCase {
 }
 
 func crossMatrixCase(rng *rand.Rand) opCase {
-	n, c := dim(rng, 1, 4), dim(rng, 2, 5)
+	n, c := dim(rng, 1, 4), dim(rng, 1, 5)
 	return opCase{
 		shapes: [][]int{{n, c}, {n, c}, {c, c}, {c}},
 		ours:   func(in []*gorgonia.Node) (*gorgonia.Node, error) { return CrossMatrix(in[0], in[1], in[2], in[3]) },
@@ -218,7 +218,7 @@ func crossMatrixCase(rng *rand.Rand) opCase {
 }
 
 func crossLowRankCase(rng *rand.Rand) opCase {
-	n, c, r := dim(rng, 1, 4), dim(rng, 2, 5), dim(rng, 1, 3)
+	n, c, r := dim(rng, 1, 4), dim(rng, 1, 5), dim(rng, 1, 3)
 	return opCase{
 		shapes: [][]int{{n, c}, {n, c}, {c, r}, {r, c}, {c}},
 		ours: func(in []*gorgonia.Node) (*gorgonia.Node, error) {

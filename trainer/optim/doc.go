@@ -4,8 +4,8 @@
 // The formulas are PyTorch's (torch.optim; SparseAdam for rows), so settings
 // carry over. Below, w is a parameter, g its gradient, lr the learning rate
 // times the schedule's multiplier, t the number of the step, 1 for the first that
-// w takes with its present state (see steps.go). L2 comes first, for every kind,
-// and for biases as for weights:
+// w takes with its present state (see steps.go). L2 comes first, but behind weight decay,
+// for every kind, and for biases as for weights:
 //
 //	g += l2 w
 //

@@ -38,12 +38,10 @@ type Accumulators struct {
 // Accumulators are those of the first value of a row and those of the others; of neither if its kind is not adagrad or
 // rowwise_adagrad. The first value is the linear weight of models that have one, whose gradients are far larger.
 func (r *Rows) Accumulators() (first, rest Accumulators) {
-	start := 0
 	if r.linear != nil {
 		first, _ = r.linear.Accumulators()
-		start = r.linear.StateDim()
 	}
-	c := &r.cfg
+	start, c := r.words, &r.cfg
 	switch c.Kind {
 	case "rowwise_adagrad":
 		rest = Accumulators{start, start + 1, c.Epsilon}

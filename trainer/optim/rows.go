@@ -13,6 +13,7 @@ type Rows struct {
 	cfg      RowConfig
 	valueDim int   // of the values that cfg is for: all, or all but the first
 	linear   *Rows // of the first value, the linear weight, if that has an optimizer of its own; else nil
+	words    int   // of the state of linear
 }
 
 // NewRows returns an optimizer for rows of valueDim values. It reports all
@@ -41,7 +42,7 @@ func NewLinearRows(linear, cfg RowConfig, valueDim int) (*Rows, error) {
 	if linear.WeightDecay > 0 && cfg.TableL2 > 0 || linear.TableL2 > 0 && cfg.WeightDecay > 0 {
 		return nil, fmt.Errorf("optim: weight_decay of one optimizer of rows and table_l2 of the other: want the same of both")
 	}
-	r.linear = first
+	r.linear, r.words = first, first.StateDim()
 	return r, nil
 }
 
@@ -99,9 +100,8 @@ func (r *Rows) Parts() []Part {
 // Init fills the state of a new row whose values are set.
 func (r *Rows) Init(values, state []float32) {
 	if r.linear != nil {
-		n := r.linear.StateDim()
-		r.linear.Init(values[:1], state[:n])
-		values, state = values[1:], state[n:]
+		r.linear.Init(values[:1], state[:r.words])
+		values, state = values[1:], state[r.words:]
 	}
 	n := min(len(values), len(state))
 	r.initSlots(values, [2][]float32{state[:n], state[n:]})
@@ -152,7 +152,7 @@ func (r *Rows) Settled(steps int64) bool {
 func (r *Rows) Step(t int64, lrScale float32) RowStep {
 	s := RowStep{Rest: r.step(t, lrScale)}
 	if r.linear != nil {
-		s.First, s.Split, s.FirstWords = r.linear.step(t, lrScale), true, r.linear.StateDim()
+		s.First, s.Split, s.FirstWords = r.linear.step(t, lrScale), true, r.words
 	}
 	return s
 }

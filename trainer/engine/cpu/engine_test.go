@@ -245,16 +245,22 @@ func TestCheck(t *testing.T) {
 func TestNoGarbage(t *testing.T) {
 	for _, precision := range []engine.Precision{engine.Float32, engine.BF16} {
 		b := newBenchIn(t, precision, testseed.Of(t), spec(true))
-		if garbage := testing.AllocsPerRun(10, func() {
-			if err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[0]}, nothing); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.engine.Infer(engine.Batch{Batch: &b.pass.Batches[1]}, nothing); err != nil {
-				t.Fatal(err)
-			}
-		}); garbage > 0 && !raceEnabled {
-			t.Errorf("%v: %v allocations in a step", precision, garbage)
-		}
+		b.wantNoGarbage(t, precision.String())
 		b.end(t)
+	}
+	newDecayBench(t, "adam", true, false, 1).decayed.wantNoGarbage(t, "linear weights of their own")
+}
+
+func (b *bench) wantNoGarbage(t *testing.T, what string) {
+	t.Helper()
+	if garbage := testing.AllocsPerRun(10, func() {
+		if err := b.engine.Train(engine.Batch{Batch: &b.pass.Batches[0]}, nothing); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.engine.Infer(engine.Batch{Batch: &b.pass.Batches[1]}, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}); garbage > 0 && !raceEnabled {
+		t.Errorf("%s: %v allocations in a step", what, garbage)
 	}
 }

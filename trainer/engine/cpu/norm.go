@@ -1,32 +1,20 @@
 package cpu
 
 import (
-	"math"
-
 	"aibox/trainer/engine"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
 
-const (
-	// normEpsilon is added to variances before the square root; it is PyTorch's default.
-	normEpsilon = 1e-5
-	// normMomentum is the share of a mini-batch in the running statistics; PyTorch's default.
-	normMomentum = 0.1
-)
-
-// inverseDeviation is 1/√(variance + ε). Square root and division are exactly rounded
-// everywhere.
-func inverseDeviation(variance float32) float32 {
-	return float32(1 / math.Sqrt(float64(variance)+normEpsilon))
-}
+// normMomentum is the share of a mini-batch in the running statistics; PyTorch's default.
+const normMomentum = 0.1
 
 func (t *tile) normalize(y, x matrix, gamma, beta []float32, stats matrix) {
 	c := y.columns
 	scale := t.scratch.extra[:c]
 	mean, variance := stats.row(0), stats.row(1)
 	for j := range scale {
-		scale[j] = inverseDeviation(variance[j])
+		scale[j] = ops.InverseDeviation(variance[j])
 	}
 	for i := range t.n {
 		row, out := x.row(i), y.row(i)
@@ -46,7 +34,7 @@ func (t *tile) normalizeGrad(s *program.Step, dx matrix) {
 	scale, meanGrad, slope := t.scratch.extra[:c], t.scratch.extra[c:2*c], t.scratch.extra[2*c:3*c]
 	count := float32(t.e.n)
 	for j := range scale {
-		scale[j] = inverseDeviation(variance[j])
+		scale[j] = ops.InverseDeviation(variance[j])
 		meanGrad[j] = dbeta[j] / count
 		slope[j] = dgamma[j] / count
 	}
@@ -104,7 +92,7 @@ func (t *tile) batchStats(stats, x matrix, lo, hi int, acc []float64) {
 func (t *tile) gammaGrad(dgamma []float32, x, stats, dy matrix, lo, hi int, scale []float64) {
 	mean, variance := stats.row(0), stats.row(1)
 	for j := range hi - lo {
-		scale[j] = float64(inverseDeviation(variance[lo+j])) // exact
+		scale[j] = float64(ops.InverseDeviation(variance[lo+j])) // exact
 	}
 	acc := dgamma[lo:hi]
 	clear(acc)

@@ -30,11 +30,15 @@ func randomSpec(rng *rand.Rand) model.Spec {
 		Structure: draw(rng, model.Parallel, model.Stacked), Activation: draw(rng, "relu", "relu", "leaky_relu", "tanh", "sigmoid", "identity"),
 		Dropout: draw(rng, 0, 0, 0.3), BatchNorm: rng.IntN(4) == 0, Pooling: draw(rng, "sum", "mean"), Seed: rng.Uint64(),
 	}
-	for i := range 2 + rng.IntN(4) {
-		s.Fields, s.Poolings = append(s.Fields, fmt.Sprint("field ", i)), append(s.Poolings, draw(rng, "", "sum", "mean"))
-	}
 	for i := range draw(rng, 0, 1, 3, 9) {
 		s.Dense = append(s.Dense, fmt.Sprint("dense ", i))
+	}
+	fields := 1 + rng.IntN(5)
+	if s.Kind == model.KindFM || s.Kind == model.KindDLRM && len(s.Dense) == 0 { // which are made of pairs
+		fields++
+	}
+	for i := range fields {
+		s.Fields, s.Poolings = append(s.Fields, fmt.Sprint("field ", i)), append(s.Poolings, draw(rng, "", "sum", "mean"))
 	}
 	s.BottomLayers = append(layers(rng.IntN(3)), s.EmbeddingDim)
 	switch s.Kind {
@@ -80,7 +84,7 @@ func randomBags(rng *rand.Rand, b *reader.Batch, most int) {
 		for range rng.IntN(most + 1) {
 			b.Index = append(b.Index, int32(rng.IntN(len(b.Rows))))
 			if weighted {
-				b.BagWeights = append(b.BagWeights, draw(rng, 0, 1, rng.Float32()))
+				b.BagWeights = append(b.BagWeights, draw(rng, 0, 1, rng.Float32(), -0.2*rng.Float32()))
 			}
 		}
 		b.Offsets = append(b.Offsets, int32(len(b.Index)))
