@@ -50,6 +50,10 @@ func (t *Table) walkBelow(root any, path, pattern string, v reflect.Value, visit
 func (d *Decoder) Complete() {
 	d.table.walk(d.root, func(s Scope, k *Key, v reflect.Value) {
 		_, given := d.Given[s.Path]
+		if given && k.EmptyIsDefault && v.String() == "" && !d.bad[s.Path] {
+			delete(d.Given, s.Path)
+			given = false
+		}
 		if given {
 			why, cause := d.useless(s, k)
 			switch {

@@ -39,6 +39,8 @@ type Key struct {
 	// WithUnit marks text such as 10m, of which the application checks what it means: to write a number
 	// without a unit as text would not mend it.
 	WithUnit bool
+	// EmptyIsDefault says that an empty text stands for the default.
+	EmptyIsDefault bool
 	// Refused are words that one may take for allowed, each with the reason why it is not.
 	Refused map[string]string
 	// MinItems is the smallest length of a list that is given.
