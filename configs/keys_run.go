@@ -32,7 +32,7 @@ var lookingAhead = []schema.When{onSSD[0], {Path: "sparse_table.cache_policy", I
 // prioritized is the condition of keys that only partial recovery from snapshots.remote uses.
 var prioritized = []schema.When{
 	onSSD[0], {Path: "recovery.mode", In: []string{RecoveryPartial}},
-	{Note: "snapshots.remote is given", Only: func(s schema.Scope) string {
+	{Note: "snapshots.remote is given", Needs: "snapshots.remote", Only: func(s schema.Scope) string {
 		if jobOf(s).Snapshots.Remote == "" {
 			return "snapshots.remote is not given"
 		}

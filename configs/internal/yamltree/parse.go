@@ -39,15 +39,22 @@ func Parse(text string, origin Place) (root *Node, faults []Fault) {
 				at.Line, at.Column = t.Position.Line, t.Position.Column
 			}
 		}
-		if lines := strings.Split(text, "\n"); at.Line <= len(lines) && strings.Contains(lines[max(at.Line, 1)-1], "{{") {
+		line := ""
+		if lines := strings.Split(text, "\n"); at.Line <= len(lines) {
+			line = lines[max(at.Line, 1)-1]
+		}
+		switch {
+		case strings.Contains(line, "{{"):
 			message += "; a text that begins with {{ needs quotation marks, as does one with {{ in a [list] or a {mapping}"
+		case strings.HasPrefix(strings.TrimLeft(line, " "), "\t"):
+			message += "; the line is indented with a tab, where YAML allows spaces alone"
 		}
 		b.fault(at, "this is not YAML: "+message)
 		return nil, b.faults
 	}
 	var body ast.Node
 	for _, d := range f.Docs {
-		if d.Body == nil || d.Body.Type() == ast.CommentType {
+		if d.Body == nil || d.Body.Type() == ast.CommentType || d.Body.Type() == ast.DirectiveType { // such as %YAML 1.2
 			continue
 		}
 		if body != nil {
@@ -210,8 +217,11 @@ func (b *builder) alias(n *ast.AliasNode) *Node {
 
 // name is the text of a key, an anchor or an alias.
 func name(n ast.Node) string {
-	if s, ok := n.(*ast.StringNode); ok {
-		return s.Value
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.MappingKeyNode: // ? key
+		return name(n.Value)
 	}
 	if t := n.GetToken(); t != nil {
 		return strings.TrimSpace(t.Value)
