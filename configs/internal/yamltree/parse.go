@@ -11,17 +11,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNodes bounds the number of nodes, which aliases of aliases multiply.
-const maxNodes = 1 << 17
+// maxAliased bounds the number of nodes that aliases stand for, which aliases of aliases multiply. That of others is
+// bounded by the length of the text.
+const maxAliased = 1 << 17
 
 // builder turns the library's syntax tree into nodes.
 type builder struct {
 	origin  Place // set and order of every node
 	anchors map[string]ast.Node
 	open    map[string]bool // anchors being resolved: an alias inside is a loop
-	nodes   int
+	aliased int             // nodes that aliases stand for
 	faults  []Fault
-	full    bool // maxNodes reached and reported
+	full    bool // maxAliased reached and reported
 }
 
 // Parse parses one YAML document, all of whose nodes get the override of origin. The root is
@@ -104,17 +105,19 @@ func (b *builder) at(n ast.Node) Place {
 }
 
 func (b *builder) node(n ast.Node) *Node {
-	b.nodes++
+	if len(b.open) > 0 {
+		b.aliased++
+	}
 	out := &Node{}
 	if n == nil {
 		out.Place = b.origin
 		return out
 	}
 	out.Place = b.at(n)
-	if b.nodes > maxNodes {
+	if b.aliased > maxAliased {
 		if !b.full {
 			b.full = true
-			b.fault(out.Place, fmt.Sprintf("there are more than %d values, including those of aliases", maxNodes))
+			b.fault(out.Place, fmt.Sprintf("aliases stand for more than %d values", maxAliased))
 		}
 		return out
 	}
