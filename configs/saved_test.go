@@ -113,6 +113,9 @@ func TestSavedJobOfAnEarlierVersion(t *testing.T) {
 // TestManyColumns: what a model keeps of a job of very many columns, with all their defaults, is read again, and so is what
 // config show prints.
 func TestManyColumns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	const columns = 23000
 	var list strings.Builder
 	for i := range columns {
