@@ -21,7 +21,7 @@ func OneArgument(c *cli.Context, what string) (string, error) {
 // NoArguments fails if arguments were given to a command that takes none.
 func NoArguments(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return Errorf("%s: unexpected argument %q: its input is named by flags; see `%[1]s --help`", CommandPath(c), c.Args().First())
+		return Errorf("%s: unexpected argument %q: it takes flags alone; see `%[1]s --help`", CommandPath(c), c.Args().First())
 	}
 	return nil
 }
