@@ -164,7 +164,8 @@ func (k *Key) Type() string { return typeName(k.typ) }
 // are.
 func (k *Key) Allowed() string {
 	if k.typ == numberOrWordType {
-		return "a number, " + strings.Join(k.Values, ", ")
+		number := strings.TrimSpace("a number " + k.rng.format(yamltree.FormatFloat))
+		return number + ", " + strings.Join(k.Values, ", ")
 	}
 	if len(k.Values) > 0 {
 		return strings.Join(k.Values, ", ")

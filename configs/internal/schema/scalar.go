@@ -104,7 +104,7 @@ func (d *Decoder) integer(path, want string, k *Key, n *yamltree.Node, v reflect
 		i, err = int64(x), nil
 	}
 	if err != nil || v.OverflowInt(i) {
-		d.WrongType(path, want, n)
+		d.Fault(n.Place, path, "%s is out of range; the largest integer is %d", n.Text, int64(math.MaxInt64))
 		return
 	}
 	v.SetInt(i)
