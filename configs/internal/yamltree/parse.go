@@ -186,14 +186,22 @@ func (b *builder) entries(out *Node, values []*ast.MappingValueNode) {
 		}
 		out.Entries = append(out.Entries, e)
 	}
+	if merged == nil {
+		return
+	}
 	// A merged key does not override one that is written in the mapping itself.
+	has := map[string]bool{}
+	for _, e := range out.Entries {
+		has[e.Key] = true
+	}
 	for _, m := range merged {
 		if m.Kind != Mapping {
 			b.fault(m.Place, "<< merges mappings, but this is "+m.Describe())
 			continue
 		}
 		for _, e := range m.Entries {
-			if out.Find(e.Key) == nil {
+			if !has[e.Key] {
+				has[e.Key] = true
 				out.Entries = append(out.Entries, e)
 			}
 		}
