@@ -204,13 +204,10 @@ func (l *loader) checkLabel() {
 		return
 	}
 	_, given := l.Given["data.label"]
-	var rule LabelRule
-	if given {
-		var err error
-		if rule, err = ParseLabel(d.Label); err != nil {
-			l.FaultAt("data.label", "%s", err.Error())
-			return
-		}
+	rule, err := d.LabelRule()
+	if given && err != nil {
+		l.FaultAt("data.label", "%s", err.Error())
+		return
 	}
 	if !l.columnsKnown() {
 		return

@@ -23,13 +23,15 @@ func (j *Job) DenseColumns() []*Column {
 // indicated reports whether another column has the name of the feature that says where c is
 // empty.
 func (j *Job) indicated(c *Column) bool {
-	name := c.Name + ".missing"
-	for i := range j.Data.Columns { // without copies of columns: it is asked of each
-		if j.Data.Columns[i].Name == name {
-			return true
-		}
+	return j.columnNames[c.Name+".missing"]
+}
+
+// nameColumns notes the names of all columns, until they are checked.
+func (j *Job) nameColumns() {
+	j.columnNames = make(map[string]bool, len(j.Data.Columns))
+	for i := range j.Data.Columns {
+		j.columnNames[j.Data.Columns[i].Name] = true
 	}
-	return false
 }
 
 // SparseColumns returns the columns that give a sparse feature, in the order

@@ -16,7 +16,8 @@ func TestFaults(t *testing.T) {
 	datadriven.Walk(t, "testdata/faults", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			opts := LoadOptions{Date: "2026-11-20", Env: func(name string) (string, bool) {
-				return map[string]string{"SET": "value", "EMPTY": "", "BRACES": "{{date}}"}[name], name == "SET" || name == "EMPTY" || name == "BRACES"
+				value, set := map[string]string{"SET": "value", "EMPTY": "", "BRACES": "{{date}}", "LATIN": "caf\xe9"}[name]
+				return value, set
 			}}
 			text := ""
 			switch d.Cmd {

@@ -12,7 +12,7 @@ import (
 
 // checkParse asserts what must hold of any input: faults with positions, or a
 // job that config show prints so that it loads again.
-func checkParse(t *testing.T, text []byte, sets ...string) {
+func checkParse(t rapid.TB, text []byte, sets ...string) {
 	t.Helper()
 	j, err := Parse("job.yaml", text, LoadOptions{Date: "2026-11-20", Env: noEnv, Set: sets})
 	if err == nil {

@@ -34,14 +34,15 @@ type Job struct {
 	// template of the job file uses it.
 	Dated bool `yaml:"-"`
 
-	zone      string          // name of Date's time zone, even if Timezone is faulty
-	file      string          // the job file
-	plainName string          // Name as it was written
-	modelDir  jobdate.Text    // Output.ModelDir; nil if there is no date in it
-	hourly    bool            // the job is not the same at all hours of Date
-	given     map[string]bool // paths that were in the job file or the overrides
-	notes     []string        // see Notes
-	warnings  []string        // see Warnings
+	columnNames map[string]bool // while the job is loaded
+	zone        string          // name of Date's time zone, even if Timezone is faulty
+	file        string          // the job file
+	plainName   string          // Name as it was written
+	modelDir    jobdate.Text    // Output.ModelDir; nil if there is no date in it
+	hourly      bool            // the job is not the same at all hours of Date
+	given       map[string]bool // paths that were in the job file or the overrides
+	notes       []string        // see Notes
+	warnings    []string        // see Warnings
 }
 
 // Given reports whether the job file or an override gives a key, such as model.towers.

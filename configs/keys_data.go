@@ -14,7 +14,7 @@ var (
 )
 
 var topKeys = []Key{
-	{Path: "name", Meaning: "The name of the job in logs and summaries.", Template: true, Surroundings: true,
+	{Path: "name", Meaning: "The name of the job in logs and summaries.", Template: true, Surroundings: true, EmptyIsDefault: true,
 		DefaultFrom: func(s schema.Scope) string {
 			return yamltree.Text(strings.TrimSuffix(filepath.Base(jobOf(s).file), filepath.Ext(jobOf(s).file)))
 		}, DefaultNote: "the job file's name without its ending"},
@@ -153,7 +153,7 @@ var columnKeys = []Key{
 		Meaning: "Text that separates several values in a cell, such as \"|\". Empty means one value per cell. Lists in Parquet need none."},
 	{Path: "data.columns[].weight_separator", Default: `""`, When: []schema.When{{Path: ".role", In: []string{"sparse"}}, {Path: "data.format", In: tableFormats}},
 		Meaning: "Text between a value and its weight: with \":\", action:0.5 is the value action with weight 0.5. Empty means that there are no weights."},
-	{Path: "data.columns[].space", When: []schema.When{{Only: usesSpace, Note: "role sparse, or dense with bucketize"}},
+	{Path: "data.columns[].space", EmptyIsDefault: true, When: []schema.When{{Only: usesSpace, Needs: ".transform", Note: "role sparse, or dense with bucketize"}},
 		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(columnOf(s).Name) }, DefaultNote: "the column's name",
 		Meaning: "Embedding space. In columns of the same space, equal values share one embedding."},
 	{Path: "data.columns[].pooling", Values: []string{"sum", "mean"}, DefaultNote: "that of model.pooling", When: []schema.When{{Path: ".role", In: []string{"sparse"}}},

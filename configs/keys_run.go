@@ -32,7 +32,7 @@ var lookingAhead = []schema.When{onSSD[0], {Path: "sparse_table.cache_policy", I
 // prioritized is the condition of keys that only partial recovery from snapshots.remote uses.
 var prioritized = []schema.When{
 	onSSD[0], {Path: "recovery.mode", In: []string{RecoveryPartial}},
-	{Note: "snapshots.remote is given", Only: func(s schema.Scope) string {
+	{Note: "snapshots.remote is given", Needs: "snapshots.remote", Only: func(s schema.Scope) string {
 		if jobOf(s).Snapshots.Remote == "" {
 			return "snapshots.remote is not given"
 		}
@@ -143,10 +143,10 @@ var runKeys = []Key{
 		Meaning: "Directory that the model, metrics and summary are written to. It must be a local path."},
 	{Path: "output.keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
 		Meaning: "How many models stay in model_dir: the last one, and those before it, to which `aibox rollback` goes back and which are read as DIR@N. Each takes the space of a whole model, except that tables on SSD share the files of rows that did not change; while a job trains there is one more."},
-	{Path: "output.metrics", Template: true, Tuning: true,
+	{Path: "output.metrics", Template: true, Tuning: true, EmptyIsDefault: true,
 		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(inModelDir(jobOf(s), "metrics.jsonl")) }, DefaultNote: "metrics.jsonl in model_dir",
 		Meaning: "File that metrics are written to as JSON lines. Outside of model_dir, each run appends to it, also one that starts over; with a date in its name each night has its own."},
-	{Path: "output.tensorboard", Template: true, Tuning: true,
+	{Path: "output.tensorboard", Template: true, Tuning: true, EmptyIsDefault: true,
 		DefaultFrom: func(s schema.Scope) string { return yamltree.Text(inModelDir(jobOf(s), "tensorboard")) }, DefaultNote: "tensorboard in model_dir",
 		Meaning: "Directory of TensorBoard event files. Outside of model_dir, each run adds a file to it. With none they are not written."},
 	{Path: "output.log_every", Default: "100", Range: "[1,inf)", Tuning: true,

@@ -3,6 +3,7 @@ package configs
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"aibox/configs/internal/yamltree"
@@ -24,9 +25,17 @@ var wrongComparison = regexp.MustCompile(`[^<>=!\s]\s*(=>|=<|<>|=)\s*[^<>=!\s]`)
 
 var meantComparison = map[string]string{"=>": ">=", "=<": "<=", "<>": "!=", "=": "=="}
 
-// ParseLabel reads data.label: a column, or a column with a threshold such as
-// "rating >= 4".
-func ParseLabel(text string) (LabelRule, error) {
+// LabelRule is the rule of data.label. The name of the column of role label stands for that column as it is, also
+// if it looks like a comparison or has spaces at its ends: it is the default.
+func (d *Data) LabelRule() (LabelRule, error) {
+	if slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Role == "label" && c.Name == d.Label }) {
+		return LabelRule{Column: d.Label}, nil
+	}
+	return parseLabel(d.Label)
+}
+
+// parseLabel reads a column, or a column with a threshold such as "rating >= 4".
+func parseLabel(text string) (LabelRule, error) {
 	text = strings.TrimSpace(text)
 	if m := wrongComparison.FindStringSubmatch(text); m != nil {
 		return LabelRule{}, fmt.Errorf("%s is not a label: %s is not a comparison, did you mean %s?", nearest.Quote(text), m[1], meantComparison[m[1]])

@@ -32,12 +32,12 @@ type LoadOptions struct {
 	Now func() time.Time
 }
 
-// maxFileBytes bounds the size of a job file. Thousands of columns fit.
-const maxFileBytes = 1 << 20
+// maxFileBytes bounds the size of a job file. Tens of thousands of columns fit, also with all their defaults, as config
+// show prints them: some ten times as many bytes as they were written in.
+const maxFileBytes = 16 << 20
 
-// maxSavedBytes bounds that of a job as models keep it, in which every column has all defaults: some ten times as
-// many bytes as it was written in.
-const maxSavedBytes = 64 << 20
+// maxSavedBytes bounds that of a job as models keep it, in which every column has all defaults.
+const maxSavedBytes = 16 * maxFileBytes
 
 // Load reads the job file at path. The job that it returns is complete: defaults
 // are filled in and templates are expanded. If anything is wrong with the content
@@ -175,8 +175,10 @@ func (l *loader) load(data []byte) {
 	if criteo {
 		l.job.Data.Columns = appendCriteo(l.job.Data.Columns)
 	}
+	l.job.nameColumns()
 	l.Complete()
 	l.check()
+	l.job.columnNames = nil
 	if criteo && len(l.Faults) == 0 {
 		l.orderCriteo()
 	}

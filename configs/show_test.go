@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // checkRoundTrip shows j, loads what was shown and compares.
-func checkRoundTrip(t *testing.T, j *Job) {
+func checkRoundTrip(t rapid.TB, j *Job) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := j.Show(&b); err != nil {
@@ -29,7 +31,7 @@ func checkRoundTrip(t *testing.T, j *Job) {
 	a, z := *j, *again
 	a.given, z.given, a.file, z.file, z.DateGiven, z.Dated = nil, nil, "", "", a.DateGiven, a.Dated
 	z.plainName, z.modelDir, z.hourly = a.plainName, a.modelDir, a.hourly // templates are not shown
-	z.warnings = a.warnings                                               // what is shown has a timezone
+	z.notes, z.warnings = a.notes, a.warnings                             // what is shown has a timezone, and no key without effect
 	if !reflect.DeepEqual(a, z) {
 		t.Errorf("round trip:\n%+v\n%+v\n%s", a, z, b.String())
 	}
@@ -46,6 +48,7 @@ func TestShowRoundTrip(t *testing.T) {
 		"optimizer.dense.kind=adamw", "optimizer.schedule={decay: cosine, decay_steps: 1e6}", "data.columns[1].missing=-1e-7",
 		"training={epochs: 2}", `name="null"`, `name="{x"`, `data.columns[2].separator="\u0001"`, `data.columns[2].separator="\u00e9\n"`,
 		"data.columns[1].transform=[{standardize: {mean: 1, std: 2}}, standardize, {bucketize: {boundaries: [1,2.5]}}]",
+		`name=""`, `data.columns[2].space=""`, `output.metrics=""`, `output.tensorboard=""`, `data.columns[0].name="click "`, `data.columns[0].name="x > 2"`,
 		`data.columns[2].name="12"`, `data.train=["hdfs://ns/a:b", "x:80/y", "-", "true", "...", "*", "a,b", "..", "Null", "no", "0x1F"]`,
 	} {
 		checkRoundTrip(t, mustParse(t, smallJob, set))

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,9 +28,8 @@ func ParseSnapshotInterval(text string) (SnapshotInterval, error) {
 	}
 	fault := fmt.Errorf("%s is not an interval: write auto, none, a duration such as 10m, or a number such as \"1000000 examples\" or \"50 passes\"", nearest.Quote(text))
 	if words := strings.Fields(text); len(words) == 2 {
-		x, err := yamltree.ParseFloat(words[0])
-		n := int64(x)
-		if err != nil || n < 1 || float64(n) != x || x > 1e18 {
+		n, ok := count(words[0])
+		if !ok {
 			return SnapshotInterval{}, fault
 		}
 		switch words[1] {
@@ -47,6 +45,13 @@ func ParseSnapshotInterval(text string) (SnapshotInterval, error) {
 		return SnapshotInterval{}, fault
 	}
 	return SnapshotInterval{Time: d}, nil
+}
+
+// count reads how many of something there are, written as integers of job files are: 1000000, 1_000_000 or 1e6.
+func count(text string) (n int64, ok bool) {
+	x, err := yamltree.ParseFloat(text)
+	n = int64(x)
+	return n, err == nil && n >= 1 && float64(n) == x && x <= 1e18
 }
 
 // Interval is the parsed value of Every, which was checked when the job was loaded.
@@ -69,8 +74,8 @@ func ParseRemoteInterval(text string) (RemoteInterval, error) {
 	}
 	fault := fmt.Errorf("%s is not an interval: write auto, a duration such as 1h, or a number such as \"1 snapshot\" or \"10 snapshots\"", nearest.Quote(text))
 	if words := strings.Fields(text); len(words) == 2 {
-		n, err := strconv.ParseInt(words[0], 10, 64)
-		if err != nil || n < 1 || words[1] != "snapshot" && words[1] != "snapshots" {
+		n, ok := count(words[0])
+		if !ok || words[1] != "snapshot" && words[1] != "snapshots" {
 			return RemoteInterval{}, fault
 		}
 		return RemoteInterval{Snapshots: n}, nil

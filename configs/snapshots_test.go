@@ -25,7 +25,7 @@ func TestSnapshotInterval(t *testing.T) {
 
 func TestRemoteInterval(t *testing.T) {
 	for text, want := range map[string]RemoteInterval{
-		"auto": {Auto: true}, "1h": {Time: time.Hour}, "1 snapshot": {Snapshots: 1}, " 20 snapshots ": {Snapshots: 20},
+		"auto": {Auto: true}, "1h": {Time: time.Hour}, "1 snapshot": {Snapshots: 1}, " 20 snapshots ": {Snapshots: 20}, "1e1 snapshots": {Snapshots: 10},
 	} {
 		if have, err := ParseRemoteInterval(text); err != nil || have != want {
 			t.Errorf("%s: %+v, %v; want %+v", text, have, err, want)

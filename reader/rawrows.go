@@ -58,8 +58,9 @@ func OpenRaw(ctx context.Context, o Options, names []string) (*RawReader, error)
 		return nil, AsInputError(ctx, err)
 	}
 	r := &RawReader{rows: rows, names: names, cells: make([][]byte, len(names)), bags: make([]*Column, len(names))}
+	indices := s.ColumnIndices()
 	for i, name := range names {
-		if at := s.ColumnIndex(name); at >= 0 && s.Format.Separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
+		if at, listed := indices[name]; listed && s.Format.Separated() && s.Columns[at].Separator+s.Columns[at].WeightSeparator != "" {
 			r.bags[i] = &s.Columns[at]
 		}
 	}

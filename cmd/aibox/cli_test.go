@@ -63,7 +63,7 @@ func TestUsage(t *testing.T) {
 		{"config init --format cvs", exitUsage, "", "Did you mean csv?"},
 		{"config init x", exitUsage, "", "unexpected argument"},
 		{"eval", exitUsage, "", "--model-dir and --data are missing"},
-		{"eval --data= --model-dir m", exitUsage, "", "--data is missing"},
+		{"eval --data= --model-dir m", exitUsage, "", "--data is empty"},
 		{"eval model --data x", exitUsage, "", `unexpected argument "model"`},
 		{"eval --model-dir nosuch --data x", exitIO, "", "no model here"},
 		{"predict --model-dir m --data x", exitUsage, "", "--output is missing"},
@@ -119,6 +119,19 @@ func TestUsage(t *testing.T) {
 	}
 	wantOnly(t, ".", "binary.yaml", "empty.yaml", "job.yaml", "model", "typo.yaml")
 	wantOnly(t, "model", "LOCK", "summary-failed.json") // of the training without data
+}
+
+// TestEmptyTexts: an argument or a flag that a script made of a variable that is not set is a mistake on the command line.
+func TestEmptyTexts(t *testing.T) {
+	for _, args := range [][]string{
+		{"train", ""}, {"config", "check", ""}, {"inspect", ""}, {"rollback", ""}, {"diff", "a", ""}, {"completion", ""}, {"table", "stats", ""},
+		{"table", "get", "", "1"}, {"table", "get", "model", ""}, {"table", "orphans", ""}, {"train", "job.yaml", "--date", ""}, {"train", "job.yaml", "--set", ""},
+		{"eval", "--model-dir", "model", "--data", ""}, {"eval", "--model-dir", "", "--data", "x"}, {"table", "orphans", "d", "--model", ""}, {"restore", "--from", "r", "--to", "m", "--dirs", ""},
+	} {
+		if o := aibox(args...); o.code != exitUsage || !strings.Contains(o.stderr, " is empty; ") || o.stdout != "" {
+			t.Errorf("%q: exit %d: %s", args, o.code, o.stderr)
+		}
+	}
 }
 
 // TestHelp: every command says what it does, with examples that its own parser

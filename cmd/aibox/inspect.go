@@ -82,8 +82,8 @@ func printInspection(w io.Writer, in *inference.Inspection) error {
 	if m.KeptShare != 1 {
 		row("calibration", "trained on a share of %g of the negatives; predictions are corrected for it", m.KeptShare)
 	}
-	row("fields", "%s", countAndNames(in.Fields))
-	row("dense features", "%s", countAndNames(in.Dense))
+	countAndNames(row, "fields", in.Fields)
+	countAndNames(row, "dense features", in.Dense)
 	row("table rows", "%d, %s in memory, %d seen once", in.Rows.Count, humanize.Bytes(in.Rows.MemoryBytes), in.Rows.SeenOnce)
 	row("row", "%d %v values, %d of %s state, show, click, last seen, count: %d bytes", in.Layout.ValueDim, in.Layout.Format, in.Layout.StateDim, in.RowOptimizer, in.Layout.Bytes())
 	row("last seen", "%s to %s", jobview.DayText(in.Rows.OldestDay, m.DayFromDate), jobview.DayText(in.Rows.NewestDay, m.DayFromDate))
@@ -102,9 +102,19 @@ func printInspection(w io.Writer, in *inference.Inspection) error {
 	return err
 }
 
-func countAndNames(names []string) string {
+// countAndNames prints the number of names, and the names in lines of about 60 columns.
+func countAndNames(row func(name, format string, args ...any), what string, names []string) {
 	if len(names) == 0 {
-		return "none"
+		row(what, "none")
+		return
 	}
-	return fmt.Sprintf("%d: %s", len(names), strings.Join(names, " "))
+	line := fmt.Sprintf("%d:", len(names))
+	for _, name := range names {
+		if len(line)+1+len(name) > 60 {
+			row(what, "%s", line)
+			what, line = "", " "
+		}
+		line += " " + name
+	}
+	row(what, "%s", line)
 }

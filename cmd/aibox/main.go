@@ -125,7 +125,7 @@ Exit codes:
 
 // finishCommand gives c and its subcommands what all commands share.
 func finishCommand(c *cli.Command) {
-	c.Before = func(c *cli.Context) error { return cmp.Or(cmdline.CheckLogFlags(c), cliargs.NoEmptyFlags(c)) }
+	c.Before = func(c *cli.Context) error { return cmp.Or(cmdline.CheckLogFlags(c), cliargs.NoEmptyTexts(c)) }
 	c.OnUsageError = cliargs.OnUsageError
 	c.HideHelpCommand = true
 	c.Flags = append(c.Flags, cmdline.LogFlags()...)

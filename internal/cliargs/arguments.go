@@ -21,20 +21,16 @@ func OneArgument(c *cli.Context, what string) (string, error) {
 // NoArguments fails if arguments were given to a command that takes none.
 func NoArguments(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return Errorf("%s: unexpected argument %q: its input is named by flags; see `%[1]s --help`", CommandPath(c), c.Args().First())
+		return Errorf("%s: unexpected argument %q: it takes flags alone; see `%[1]s --help`", CommandPath(c), c.Args().First())
 	}
 	return nil
 }
 
-// NeedFlags fails if one of the named flags was not given a value.
+// NeedFlags fails if one of the named flags was not given.
 func NeedFlags(c *cli.Context, names ...string) error {
 	var missing []string
 	for _, name := range names {
-		values := []string{c.String(name)}
-		if _, many := c.Value(name).(cli.StringSlice); many {
-			values = c.StringSlice(name)
-		}
-		if !c.IsSet(name) || slices.Contains(values, "") {
+		if !c.IsSet(name) {
 			missing = append(missing, "--"+name)
 		}
 	}
@@ -48,13 +44,23 @@ func NeedFlags(c *cli.Context, names ...string) error {
 	return nil
 }
 
-// NoEmptyFlags fails if a flag of the command was given an empty text, as by --date "$DAY" in a script
-// where DAY is not set. Without that, the command would do what it does without the flag.
-func NoEmptyFlags(c *cli.Context) error {
+// NoEmptyTexts fails if a flag of the command was given an empty text, as by --date "$DAY" in a script where DAY is not
+// set, or if an argument is empty. Without that, the command would do what it does without the flag.
+func NoEmptyTexts(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
-		if s, ok := f.(*cli.StringFlag); ok && c.IsSet(s.Name) && c.String(s.Name) == "" {
-			return Errorf("%s: --%s is empty; give it a value, or leave it out", CommandPath(c), s.Name)
+		name, empty := f.Names()[0], false
+		switch f.(type) {
+		case *cli.StringFlag:
+			empty = c.String(name) == ""
+		case *cli.StringSliceFlag:
+			empty = slices.Contains(c.StringSlice(name), "")
 		}
+		if empty && c.IsSet(name) {
+			return Errorf("%s: --%s is empty; give it a value, or leave it out", CommandPath(c), name)
+		}
+	}
+	if len(c.Command.Subcommands) == 0 && slices.Contains(c.Args().Slice(), "") {
+		return Errorf("%s: an argument is empty; see `%[1]s --help`", CommandPath(c))
 	}
 	return nil
 }

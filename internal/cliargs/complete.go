@@ -56,6 +56,14 @@ func Complete(out io.Writer, app *cli.App, words []string, values func(name stri
 			}
 		}
 	}
+	if flag, _, found := strings.Cut(current, "="); found && strings.HasPrefix(flag, "-") { // zsh and fish do not split words there
+		if f := findFlag(flags, strings.TrimLeft(flag, "-")); f != nil {
+			for _, value := range values(f.Names()[0]) {
+				candidates(out, current, []string{flag + "=" + value})
+			}
+		}
+		return
+	}
 	var lines []string
 	if strings.HasPrefix(current, "-") {
 		if findFlag(flags, "help") == nil { // the flags of the app have it already

@@ -50,6 +50,8 @@ func TestComplete(t *testing.T) {
 		{"eval --model-dir ", ""},
 		{"config init --model dc", "dcn dcn_v2"},
 		{"config init --model = dc", "dcn dcn_v2"},
+		{"config init --model=dc", "--model=dcn --model=dcn_v2"},
+		{"eval --model-dir=m", ""}, // files
 		{"config init --model =", "aibox dlrm dcn dcn_v2"},
 		{"convert --from a.csv --to-format p", "parquet"},
 		{"--log-format j", "json"},

@@ -37,6 +37,9 @@ func Permute(app *cli.App, args []string) ([]string, error) {
 	if help {
 		return append(out, "--help"), nil
 	}
+	if len(w.rest) > 0 { // the parser takes "--" away before the first argument alone
+		out, w.rest = append(out, w.rest[0]), w.rest[1:]
+	}
 	return append(append(out, w.arguments...), w.rest...), nil
 }
 

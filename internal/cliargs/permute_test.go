@@ -53,6 +53,7 @@ func TestPermute(t *testing.T) {
 		{"train -set a=b job.yaml", "train -set a=b job.yaml"},
 		{"train --date 2026-11-20 -- --odd.yaml --set", "train --date 2026-11-20 -- --odd.yaml --set"},
 		{"train -", "train -"},
+		{"train a --set b -- --odd.yaml", "train --set b -- a --odd.yaml"},
 		{"train help", "train help"}, // an argument
 		{"train job.yaml --help", "train --help"},
 		{"train -h job.yaml --date 2026-11-20", "train --date 2026-11-20 --help"},

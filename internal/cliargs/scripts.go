@@ -18,6 +18,7 @@ _aibox() {
   local -a lines
   lines=("${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ -z "${lines[1]}" ]]; then
+    [[ $PREFIX == -*=* ]] && compset -P '*='
     _files
     return
   fi
@@ -38,7 +39,10 @@ function __aibox_complete
     if set -q found[1]
         printf '%s\n' $found
     else
-        __fish_complete_path (commandline -ct)
+        set -l flag (string match -r -- '^-[^=]*=' $words[-1])
+        for path in (__fish_complete_path (string replace -r -- '^-[^=]*=' '' $words[-1]))
+            printf "%s\n" "$flag$path"
+        end
     end
 end
 complete -c aibox -f -a '(__aibox_complete)'

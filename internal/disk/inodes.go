@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +17,14 @@ func InodesLeft(err error) string {
 	if !errors.Is(err, unix.ENOSPC) || !errors.As(err, &at) {
 		return ""
 	}
-	dir := Nearest(filepath.Dir(at.Path))
+	path := at.Path
+	if real, err := filepath.EvalSymlinks(path); err == nil { // standard output is /dev/stdout, a link to a file elsewhere
+		path = real
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeDevice != 0 { // such as /dev/full
+		return ""
+	}
+	dir := Nearest(filepath.Dir(path))
 	var st unix.Statfs_t
 	// Some file systems have no table of inodes, so that Files is 0.
 	if unix.Statfs(dir, &st) != nil || st.Files == 0 || share(st.Ffree, st.Files) >= share(st.Bavail, st.Blocks) {

@@ -23,8 +23,17 @@ func TestInodesLeft(t *testing.T) {
 		if got := InodesLeft(fmt.Errorf("made: %w", err)); want != "" && !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %v: %q", options, err, got)
 		}
+		link := filepath.Join(t.TempDir(), "stdout")
+		if err := os.Symlink(filepath.Join(at, "0"), link); err != nil {
+			t.Fatal(err)
+		}
+		if got := InodesLeft(&os.PathError{Op: "write", Path: link, Err: unix.ENOSPC}); want != "" && !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s, by a link: %q", options, got)
+		}
 	}
-	if got := InodesLeft(&os.PathError{Op: "open", Path: "/", Err: unix.EIO}); got != "" {
-		t.Error(got)
+	for _, err := range []error{&os.PathError{Op: "open", Path: "/", Err: unix.EIO}, &os.PathError{Op: "write", Path: "/dev/full", Err: unix.ENOSPC}} {
+		if got := InodesLeft(err); got != "" {
+			t.Errorf("%v: %s", err, got)
+		}
 	}
 }

@@ -211,14 +211,25 @@ func (s *Schema) DenseNames() []string {
 // IndicatorName is the name of the feature that says where a dense column is empty.
 func IndicatorName(column string) string { return column + ".missing" }
 
-// ColumnIndex returns the index of the column of that name, or -1.
+// ColumnIndex returns the index of the column of that name, or -1. Who looks for many asks for ColumnIndices.
 func (s *Schema) ColumnIndex(name string) int {
-	for i := range s.Columns { // without copies of columns: some callers ask for each of them
+	for i := range s.Columns { // without copies of columns
 		if s.Columns[i].Name == name {
 			return i
 		}
 	}
 	return -1
+}
+
+// ColumnIndices are the indices of all columns by name: the first one's, where a name occurs twice.
+func (s *Schema) ColumnIndices() map[string]int {
+	indices := make(map[string]int, len(s.Columns))
+	for i := range s.Columns {
+		if _, twice := indices[s.Columns[i].Name]; !twice {
+			indices[s.Columns[i].Name] = i
+		}
+	}
+	return indices
 }
 
 // LabelColumn is the column that the label comes from, "" where there is none.

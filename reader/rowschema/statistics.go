@@ -36,9 +36,10 @@ func (s *Statistics) Apply(schema *Schema) error {
 	}
 	filled := *schema
 	filled.Columns = columns
+	indices := filled.ColumnIndices()
 	for _, c := range s.Columns {
-		i := filled.ColumnIndex(c.Column)
-		if i < 0 || c.Step < 0 || c.Step >= len(columns[i].Transforms) || columns[i].Transforms[c.Step].Kind != TransformStandardize {
+		i, found := indices[c.Column]
+		if !found || c.Step < 0 || c.Step >= len(columns[i].Transforms) || columns[i].Transforms[c.Step].Kind != TransformStandardize {
 			return fmt.Errorf("reader: the statistics of column %q are for its transform %d, which is not a standardize step in the schema", c.Column, c.Step+1)
 		}
 		t := &columns[i].Transforms[c.Step]

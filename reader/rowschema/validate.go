@@ -37,16 +37,15 @@ func (s *Schema) check() []error {
 	if err := d.Label.check(); err != nil {
 		report("%w", err)
 	}
-	seen := map[string]bool{}
+	indices := d.ColumnIndices()
 	labels, weights := 0, 0
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		if c.Name == "" {
 			report("column %d has no name", i+1)
-		} else if seen[c.Name] {
+		} else if indices[c.Name] != i {
 			report("column %q occurs twice", c.Name)
 		}
-		seen[c.Name] = true
 		switch c.Role {
 		case RoleLabel:
 			labels++
@@ -59,7 +58,8 @@ func (s *Schema) check() []error {
 		for _, err := range c.check(d.Format) {
 			report("column %q: %w", c.Name, err)
 		}
-		if name := IndicatorName(c.Name); c.Indicator && c.Role == RoleDense && !c.Bucketized() && s.ColumnIndex(name) >= 0 {
+		name := IndicatorName(c.Name)
+		if _, taken := indices[name]; taken && c.Indicator && c.Role == RoleDense && !c.Bucketized() {
 			report("column %q: there is a column %q, which is the name of the feature that says where this one is empty", c.Name, name)
 		}
 	}

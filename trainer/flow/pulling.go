@@ -61,21 +61,14 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 		case !errors.As(err, &budget) || budget.FitRows == 0:
 			return fmt.Errorf("pass %d with %d unique keys: %w", part.Seq, len(part.Keys), err)
 		case len(part.Batches) == 1:
-			return fmt.Errorf("a mini-batch with %d unique keys: %w; %s, or decrease training.batch_size", len(part.Keys), err, moreMemory(err))
+			// What else can be done depends on the error, and cmd/aibox says it.
+			return fmt.Errorf("a mini-batch with %d unique keys: %w; a smaller training.batch_size needs less", len(part.Keys), err)
 		default:
 			p.Limit.lower(part, budget, p.Log)
 			parts = append(p.Limit.cut(part, p.Log), parts[1:]...)
 		}
 	}
 	return nil
-}
-
-// moreMemory says how to mend a lack of memory by having more.
-func moreMemory(err error) string {
-	if errors.Is(err, sparsetable.ErrMemory) {
-		return "let the job have more memory"
-	}
-	return "increase sparse_table.memory_bytes"
 }
 
 // pin pins the rows of a pass. While the table has no memory for them, or wants to be without
@@ -117,7 +110,11 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		}
 		if full && !p.warned {
 			p.warned = true
-			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; "+moreMemory(err)+", or decrease pipeline.batches_per_pass or pipeline.pull_queue",
+			more := "increase sparse_table.memory_bytes"
+			if errors.Is(err, sparsetable.ErrMemory) {
+				more = "let the job have more memory"
+			}
+			p.Log.Warn("the table's memory cannot hold the rows of all passes in the queue, so passes wait for memory; "+more+", or decrease pipeline.batches_per_pass or pipeline.pull_queue",
 				"passes", p.begun-ended, "error", err)
 		}
 		select {

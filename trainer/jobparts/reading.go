@@ -39,7 +39,7 @@ func Schema(job *configs.Job) (reader.Schema, error) {
 	}
 	s.NullValues = job.Data.NullValues
 	if job.Data.Label != "" {
-		rule, err := configs.ParseLabel(job.Data.Label)
+		rule, err := job.Data.LabelRule()
 		if err != nil {
 			return s, fmt.Errorf("data.label: %w", err)
 		}

@@ -31,3 +31,23 @@ output: {model_dir: model}
 		}
 	}
 }
+
+// TestLabelNamedLikeAComparison: the default of data.label is the column, whatever its name looks like.
+func TestLabelNamedLikeAComparison(t *testing.T) {
+	for _, name := range []string{"clicks > 0", "click ", "="} {
+		job, err := configs.Parse("job.yaml", []byte(`
+data:
+  train: [log.csv]
+  format: csv
+  columns: [{name: "`+name+`", role: label}, {name: item}]
+model: {kind: lr}
+output: {model_dir: model}
+`), configs.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Schema(job); err != nil || s.Label != (reader.LabelRule{Column: name}) {
+			t.Errorf("%q: %+v, %v", name, s.Label, err)
+		}
+	}
+}

@@ -13,10 +13,16 @@ const (
 	Hour = "2006-01-02T15"
 )
 
+// firstDay is day 1, which comes after day 0, that of rows that were never seen.
+var firstDay = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)
+
 // Parse reads --date: a day, or a day and an hour.
 func Parse(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{Day, Hour} {
 		if t, err := time.Parse(layout, s); err == nil {
+			if t.Before(firstDay) {
+				return time.Time{}, fmt.Errorf("%s is too early: the first day that a job can have is %s", nearest.Quote(s), firstDay.Format(Day))
+			}
 			return OnClock(t, zone), nil
 		}
 	}

@@ -43,7 +43,7 @@ func ParseBytes(text string) (Bytes, error) {
 		return Bytes(whole * int64(unit)), nil
 	}
 	part, err := strconv.ParseFloat(number, 64)
-	if err != nil || !ok || math.Abs(part*unit) >= math.MaxInt64 {
+	if err != nil || !ok || math.Abs(part*unit) >= math.MaxInt64 || part != 0 && math.Abs(part*unit) < 1 { // 0.5 would be 0, which may mean no limit
 		return 0, fmt.Errorf("%q is not a size: write a number and a unit, such as 8GiB, 512MiB or 64k", text)
 	}
 	return Bytes(part * unit), nil

@@ -24,14 +24,15 @@ type Decoder struct {
 	Given  map[string]yamltree.Place // where each given path was written: the value's place
 	Keys   map[string]yamltree.Place // where the key of each given path was written
 
-	table *Table
-	root  any             // pointer to the struct of the whole file
-	bad   map[string]bool // paths whose value is faulty, or required and missing
+	table   *Table
+	root    any             // pointer to the struct of the whole file
+	bad     map[string]bool // paths whose value is faulty, or required and missing
+	unsound map[string]bool // those, and the paths of what they are in
 }
 
 // NewDecoder returns a decoder of a file into a struct, to which root points.
 func (t *Table) NewDecoder(root any) *Decoder {
-	return &Decoder{table: t, root: root, Given: map[string]yamltree.Place{}, Keys: map[string]yamltree.Place{}, bad: map[string]bool{}}
+	return &Decoder{table: t, root: root, Given: map[string]yamltree.Place{}, Keys: map[string]yamltree.Place{}, bad: map[string]bool{}, unsound: map[string]bool{}}
 }
 
 // Decode decodes a mapping into the struct of the whole file.
@@ -47,7 +48,7 @@ func (d *Decoder) Mapping(path, pattern string, n *yamltree.Node, v reflect.Valu
 			continue // a place for anchors
 		}
 		i := slices.Index(names, e.Key)
-		if i < 0 {
+		if i < 0 || e.Key == "" { // no key is empty, but fields that are not keys have no name
 			d.unknown(e, p, pattern, names)
 			continue
 		}

@@ -50,8 +50,12 @@ func (t *Table) walkBelow(root any, path, pattern string, v reflect.Value, visit
 func (d *Decoder) Complete() {
 	d.table.walk(d.root, func(s Scope, k *Key, v reflect.Value) {
 		_, given := d.Given[s.Path]
+		if given && k.EmptyIsDefault && v.String() == "" && !d.bad[s.Path] {
+			delete(d.Given, s.Path)
+			given = false
+		}
 		if given {
-			why, cause := d.useless(s, k)
+			why, cause := useless(s, k, d)
 			switch {
 			case why == "":
 				return
@@ -65,21 +69,22 @@ func (d *Decoder) Complete() {
 			delete(d.Given, s.Path)
 			return
 		}
-		if why, _ := d.useless(s, k); why != "" || !v.IsZero() {
+		if why, _ := useless(s, k, d); why != "" || !v.IsZero() {
 			return // it was set by the default of the list around it, or it has no effect
 		}
 		if k.Later && d.Saved {
 			return
 		}
 		if k.Required {
-			if !d.bad[s.Path] {
-				d.bad[s.Path] = true
+			missing := !d.bad[s.Path] && !d.bad[parentPath(s.Path)] // else that, or what it is missing from, was reported
+			d.markBad(s.Path)
+			if missing {
 				d.FaultAt(s.Path, "is missing; expected %s%s", article(typeName(k.typ)), missingHint(k))
 			}
 			return
 		}
 		if k.DefaultNeeds != "" && !d.Sound(k.DefaultNeeds) {
-			d.bad[s.Path] = true
+			d.markBad(s.Path)
 		}
 		if text := k.defaultIn(s); text != "" {
 			d.setDefault(s.Path, k, text, v)
@@ -116,32 +121,28 @@ func (d *Decoder) setDefault(path string, k *Key, text string, v reflect.Value) 
 	}
 }
 
-// useless says why the key has no effect in this job, or "", and which key is the cause, if a
-// single one is.
-func (d *Decoder) useless(s Scope, k *Key) (why, cause string) { return useless(s, k, d.bad) }
-
-// useless is that of a loader with these faulty values. Conditions on them count as met.
-func useless(s Scope, k *Key, bad map[string]bool) (why, cause string) {
+// useless says why the key has no effect in this job, or "", and which key is the cause, if a single one is. Conditions
+// on values that are faulty, by the decoder, count as met; nil: none is.
+func useless(s Scope, k *Key, d *Decoder) (why, cause string) {
 	for _, w := range k.When {
 		if w.Only != nil {
+			if w.Needs != "" && d != nil && !d.Sound(s.pathOf(w.Needs)) {
+				continue
+			}
 			if why := w.Only(s); why != "" {
 				return "has no effect: " + why, ""
 			}
 			continue
 		}
-		var actual, condition string
-		if name, ok := strings.CutPrefix(w.Path, "."); ok {
-			condition, cause = name, join(s.Path[:strings.LastIndexByte(s.Path, '.')], name)
-			if bad[cause] {
-				continue
-			}
-			actual = fieldByTag(s.Parent, name).String()
+		condition, cause := strings.TrimPrefix(w.Path, "."), s.pathOf(w.Path)
+		if d != nil && d.bad[cause] {
+			continue
+		}
+		actual := ""
+		if condition != w.Path {
+			actual = fieldByTag(s.Parent, condition).String()
 		} else {
-			condition, cause = w.Path, w.Path
-			if bad[cause] {
-				continue
-			}
-			actual = valueAt(s.Root, w.Path)
+			actual = valueAt(s.Root, condition)
 		}
 		if actual != "" && !slices.Contains(w.In, actual) {
 			return fmt.Sprintf("has no effect with %s: %s, only with %s", condition, actual, strings.Join(w.In, ", ")), cause

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"aibox/configs/internal/yamltree"
@@ -10,7 +11,15 @@ import (
 // Fault reports a fault of path at p.
 func (d *Decoder) Fault(p yamltree.Place, path, format string, args ...any) {
 	d.Faults = append(d.Faults, yamltree.Fault{Place: p, Path: path, Message: fmt.Sprintf(format, args...)})
+	d.markBad(path)
+}
+
+// markBad says that a path has no value to go by, so that nothing more is said of what follows from it.
+func (d *Decoder) markBad(path string) {
 	d.bad[path] = true
+	for p := path; p != "" && !d.unsound[p]; p = parentPath(p) {
+		d.unsound[p] = true
+	}
 }
 
 // FaultAt reports a fault at the value of path or, where it was not given, at
@@ -55,14 +64,7 @@ func (d *Decoder) FaultKey(path, format string, args ...any) {
 
 // Sound reports whether no fault was found in the paths, or in anything below them.
 func (d *Decoder) Sound(paths ...string) bool {
-	for bad := range d.bad {
-		for _, p := range paths {
-			if bad == p || strings.HasPrefix(bad, p+".") || strings.HasPrefix(bad, p+"[") {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(paths, func(p string) bool { return d.unsound[p] })
 }
 
 // Bad reports whether a fault was found in the path itself, or in an item of it.

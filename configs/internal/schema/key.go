@@ -39,6 +39,8 @@ type Key struct {
 	// WithUnit marks text such as 10m, of which the application checks what it means: to write a number
 	// without a unit as text would not mend it.
 	WithUnit bool
+	// EmptyIsDefault says that an empty text stands for the default.
+	EmptyIsDefault bool
 	// Refused are words that one may take for allowed, each with the reason why it is not.
 	Refused map[string]string
 	// MinItems is the smallest length of a list that is given.
@@ -69,10 +71,11 @@ type Key struct {
 // key of the same mapping. Or the function Only must return the empty string;
 // otherwise the string that it returns says why the key has no effect.
 type When struct {
-	Path string
-	In   []string
-	Only func(s Scope) string
-	Note string // what Only requires, for the documentation
+	Path  string
+	In    []string
+	Only  func(s Scope) string
+	Needs string // what Only looks at, written as Path is; unless all of it is sound, the condition counts as met
+	Note  string // what Only requires, for the documentation
 }
 
 // Scope is what defaults and conditions may look at.
@@ -80,6 +83,14 @@ type Scope struct {
 	Root   any           // the struct of the whole file
 	Parent reflect.Value // the struct that holds the key
 	Path   string        // of the key, with indices
+}
+
+// pathOf is the path of a condition: that of a key of the same mapping, where it begins with a dot.
+func (s Scope) pathOf(condition string) string {
+	if name, ok := strings.CutPrefix(condition, "."); ok {
+		return join(parentPath(s.Path), name)
+	}
+	return condition
 }
 
 // Index is the last list index in the path.
@@ -153,7 +164,8 @@ func (k *Key) Type() string { return typeName(k.typ) }
 // are.
 func (k *Key) Allowed() string {
 	if k.typ == numberOrWordType {
-		return "a number, " + strings.Join(k.Values, ", ")
+		number := strings.TrimSpace("a number " + k.rng.format(yamltree.FormatFloat))
+		return number + ", " + strings.Join(k.Values, ", ")
 	}
 	if len(k.Values) > 0 {
 		return strings.Join(k.Values, ", ")

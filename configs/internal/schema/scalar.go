@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"aibox/configs/internal/yamltree"
 	"aibox/internal/nearest"
@@ -103,7 +104,7 @@ func (d *Decoder) integer(path, want string, k *Key, n *yamltree.Node, v reflect
 		i, err = int64(x), nil
 	}
 	if err != nil || v.OverflowInt(i) {
-		d.WrongType(path, want, n)
+		d.Fault(n.Place, path, "%s is out of range; the largest integer is %d", n.Text, int64(math.MaxInt64))
 		return
 	}
 	v.SetInt(i)
@@ -140,6 +141,10 @@ func (d *Decoder) text(path string, k *Key, n *yamltree.Node, v reflect.Value) {
 		if s, ok = d.Expand(path, n); !ok {
 			return
 		}
+	}
+	if !utf8.ValidString(s) { // as a variable or an override may be; a job file could not hold it
+		d.Fault(n.Place, path, "%s is not UTF-8 text", strconv.Quote(s))
+		return
 	}
 	if k.Required && strings.TrimSpace(s) == "" {
 		d.Fault(n.Place, path, "must not be empty")

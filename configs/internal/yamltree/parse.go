@@ -11,17 +11,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxNodes bounds the number of nodes, which aliases of aliases multiply.
-const maxNodes = 1 << 17
+// maxAliased bounds the number of nodes that aliases stand for, which aliases of aliases multiply. That of others is
+// bounded by the length of the text.
+const maxAliased = 1 << 17
 
 // builder turns the library's syntax tree into nodes.
 type builder struct {
 	origin  Place // set and order of every node
 	anchors map[string]ast.Node
 	open    map[string]bool // anchors being resolved: an alias inside is a loop
-	nodes   int
+	aliased int             // nodes that aliases stand for
 	faults  []Fault
-	full    bool // maxNodes reached and reported
+	full    bool // maxAliased reached and reported
 }
 
 // Parse parses one YAML document, all of whose nodes get the override of origin. The root is
@@ -39,15 +40,22 @@ func Parse(text string, origin Place) (root *Node, faults []Fault) {
 				at.Line, at.Column = t.Position.Line, t.Position.Column
 			}
 		}
-		if lines := strings.Split(text, "\n"); at.Line <= len(lines) && strings.Contains(lines[max(at.Line, 1)-1], "{{") {
+		line := ""
+		if lines := strings.Split(text, "\n"); at.Line <= len(lines) {
+			line = lines[max(at.Line, 1)-1]
+		}
+		switch {
+		case strings.Contains(line, "{{"):
 			message += "; a text that begins with {{ needs quotation marks, as does one with {{ in a [list] or a {mapping}"
+		case strings.HasPrefix(strings.TrimLeft(line, " "), "\t"):
+			message += "; the line is indented with a tab, where YAML allows spaces alone"
 		}
 		b.fault(at, "this is not YAML: "+message)
 		return nil, b.faults
 	}
 	var body ast.Node
 	for _, d := range f.Docs {
-		if d.Body == nil || d.Body.Type() == ast.CommentType {
+		if d.Body == nil || d.Body.Type() == ast.CommentType || d.Body.Type() == ast.DirectiveType { // such as %YAML 1.2
 			continue
 		}
 		if body != nil {
@@ -97,17 +105,19 @@ func (b *builder) at(n ast.Node) Place {
 }
 
 func (b *builder) node(n ast.Node) *Node {
-	b.nodes++
+	if len(b.open) > 0 {
+		b.aliased++
+	}
 	out := &Node{}
 	if n == nil {
 		out.Place = b.origin
 		return out
 	}
 	out.Place = b.at(n)
-	if b.nodes > maxNodes {
+	if b.aliased > maxAliased {
 		if !b.full {
 			b.full = true
-			b.fault(out.Place, fmt.Sprintf("there are more than %d values, including those of aliases", maxNodes))
+			b.fault(out.Place, fmt.Sprintf("aliases stand for more than %d values", maxAliased))
 		}
 		return out
 	}
@@ -176,14 +186,22 @@ func (b *builder) entries(out *Node, values []*ast.MappingValueNode) {
 		}
 		out.Entries = append(out.Entries, e)
 	}
+	if merged == nil {
+		return
+	}
 	// A merged key does not override one that is written in the mapping itself.
+	has := map[string]bool{}
+	for _, e := range out.Entries {
+		has[e.Key] = true
+	}
 	for _, m := range merged {
 		if m.Kind != Mapping {
 			b.fault(m.Place, "<< merges mappings, but this is "+m.Describe())
 			continue
 		}
 		for _, e := range m.Entries {
-			if out.Find(e.Key) == nil {
+			if !has[e.Key] {
+				has[e.Key] = true
 				out.Entries = append(out.Entries, e)
 			}
 		}
@@ -210,8 +228,11 @@ func (b *builder) alias(n *ast.AliasNode) *Node {
 
 // name is the text of a key, an anchor or an alias.
 func name(n ast.Node) string {
-	if s, ok := n.(*ast.StringNode); ok {
-		return s.Value
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value
+	case *ast.MappingKeyNode: // ? key
+		return name(n.Value)
 	}
 	if t := n.GetToken(); t != nil {
 		return strings.TrimSpace(t.Value)

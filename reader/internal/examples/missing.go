@@ -74,12 +74,9 @@ func (p *Plan) noOthers(names []string) error {
 	if !p.whole {
 		return nil
 	}
-	known := make(map[string]bool, len(p.Schema.Columns))
-	for i := range p.Schema.Columns {
-		known[p.Schema.Columns[i].Name] = true
-	}
+	known := p.Schema.ColumnIndices()
 	for _, name := range names {
-		if !known[name] {
+		if _, listed := known[name]; !listed {
 			return fmt.Errorf("column %s is not in the files before, whose columns are %s: say by --columns (of a side table, by --add) which are wanted",
 				rowtext.Shown([]byte(name)), quoteSome(p.Schema.ColumnNames(), maxListed))
 		}
@@ -89,8 +86,9 @@ func (p *Plan) noOthers(names []string) error {
 
 // schemaOrder sorts names as the schema lists them, with other names after them.
 func (p *Plan) schemaOrder(names []string) []string {
+	indices := p.Schema.ColumnIndices()
 	place := func(name string) int {
-		if i := p.Schema.ColumnIndex(name); i >= 0 {
+		if i, listed := indices[name]; listed {
 			return i
 		}
 		return len(p.Schema.Columns)

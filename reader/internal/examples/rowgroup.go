@@ -40,8 +40,9 @@ func NewRowGroup(p *Plan, file *parquetcolumn.File, group int, leaves *Leaves) (
 		return c
 	})
 	r.simplify()
+	indices := p.Schema.ColumnIndices()
 	for i, name := range p.pass {
-		if at := p.Schema.ColumnIndex(name); at >= 0 && p.Raw && !p.keepLists && r.pass[i] != nil {
+		if at, listed := indices[name]; listed && p.Raw && !p.keepLists && r.pass[i] != nil {
 			role := p.Schema.Columns[at].Role
 			r.pass[i].Digits = role == rowschema.RoleLabel || role == rowschema.RoleDense || role == rowschema.RoleWeight
 		}

@@ -52,7 +52,7 @@ var ErrNoTable = errkind.New(errkind.IO, "there is no table here")
 // tableArgument returns the command's first argument, which names the table, and the
 // other arguments.
 func tableArgument(c *cli.Context) (string, []string, error) {
-	if c.NArg() == 0 || c.Args().First() == "" {
+	if c.NArg() == 0 {
 		return "", nil, cliargs.Errorf("%s: name the table: a model directory, a job file or the table's own directory; see `%[1]s --help`", cliargs.CommandPath(c))
 	}
 	return c.Args().First(), c.Args().Tail(), nil
