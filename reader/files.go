@@ -96,7 +96,7 @@ func openFiles(ctx context.Context, o *Options, p *examples.Plan) (files []*inpu
 		needed = files[at.File:]
 		needed[0].from = at.Unit
 	}
-	shared := examples.NewSharedLeaves()
+	shared := examples.NewShared(p)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)
 	for _, f := range needed {
@@ -191,13 +191,13 @@ func (f *inputFile) orDamage(ctx context.Context, o *Options, fault error) error
 }
 
 // check finds the plan's columns in the file.
-func (f *inputFile) check(ctx context.Context, o *Options, p *examples.Plan, shared *examples.SharedLeaves) error {
+func (f *inputFile) check(ctx context.Context, o *Options, p *examples.Plan, shared *examples.Shared) error {
 	switch {
 	case p.Schema.Format == FormatParquet:
 		if f.Compression != source.NoCompression {
 			return fmt.Errorf("%s: a Parquet file compressed as a whole (%v) cannot be read; decompress it", f.URI, f.Compression)
 		}
-		file, err := checkParquet(ctx, o.Sources, f.File, p, shared)
+		file, err := checkParquet(ctx, o.Sources, f.File, shared)
 		if err != nil {
 			return f.unreadable(err)
 		}
@@ -217,7 +217,7 @@ func (f *inputFile) check(ctx context.Context, o *Options, p *examples.Plan, sha
 			return f.unreadable(f.orDamage(ctx, o, err))
 		}
 	}
-	cells, err := p.MapCells(f.URI, names)
+	cells, err := shared.MapCells(f.URI, names)
 	switch {
 	case err != nil && p.Schema.Header:
 		return f.unreadable(f.orDamage(ctx, o, err))

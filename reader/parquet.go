@@ -36,7 +36,7 @@ func openParquet(ctx context.Context, s *source.Sources, f source.File) (*parque
 // checkParquet reads the footer and finds the plan's columns.
 //
 // A file without rows may have any columns, or none.
-func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *examples.Plan, shared *examples.SharedLeaves) (*parquetFile, error) {
+func checkParquet(ctx context.Context, s *source.Sources, f source.File, shared *examples.Shared) (*parquetFile, error) {
 	open, err := openParquet(ctx, s, f)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func checkParquet(ctx context.Context, s *source.Sources, f source.File, p *exam
 		if err != nil || file.rows == 0 {
 			return err
 		}
-		file.leaves, err = shared.Find(open, p)
+		file.leaves, err = shared.Find(open)
 		return err
 	})
 	return file, errors.Join(err, open.Close())

@@ -27,8 +27,9 @@ func convertCommand() *cli.Command {
 names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
-separated. It also gives the format of input whose name does not say it, and
-whether input of the job's format has a header. Without a job file, columns are text,
+separated. It also gives the format of input whose name does not say it,
+whether input of the job's format has a header, and how long a line may be
+(data.max_line_bytes). Without a job file, columns are text,
 named by the header; to write LibSVM or LibFFM, it has to say which are features. From
 Parquet to Parquet, columns keep their types. In text formats the values of a list are
 separated by the column's separator, or by "|" if it has none. CSV and TSV are written
@@ -211,7 +212,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	o := convert.Options{
 		From: reader.Options{
 			URIs: inputs, Limit: c.Int64("limit"), MaxBadRows: c.Int64("max-bad-rows"), MaxBadFraction: -1,
-			MaxLostFraction: c.Float64("max-lost-fraction"),
+			MaxLostFraction: c.Float64("max-lost-fraction"), MaxLineBytes: int(job.Data.MaxLineBytes),
 		},
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},

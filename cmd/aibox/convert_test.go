@@ -77,3 +77,31 @@ output: {model_dir: model}
 		t.Errorf("%s", out)
 	}
 }
+
+// TestConvertReadsLinesAsLongAsTheJobs: a file that the job reads, convert reads as well.
+func TestConvertReadsLinesAsLongAsTheJobs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	long := "y,query\n1," + strings.Repeat("x", 1<<20) + "\n"
+	for name, text := range map[string]string{
+		"long.csv": long,
+		"job.yaml": `data:
+  train: [long.csv]
+  format: csv
+  max_line_bytes: 2MiB
+  columns: [{name: y, role: label}, {name: query}]
+model: {kind: lr}
+output: {model_dir: model}
+`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(t, "convert", "--job", "job.yaml", "--from", "long.csv", "--to", "out.csv")
+	if read(t, "out.csv") != long {
+		t.Error("the row is another one")
+	}
+	if o := aibox("convert", "--from", "long.csv", "--to", "out.csv"); o.code != exitData || !strings.Contains(o.stderr, "data.max_line_bytes") {
+		t.Errorf("%+v; it should say how to read the file", o)
+	}
+}

@@ -53,17 +53,12 @@ func (o *ownPages) ReadPage() (parquet.Page, error) {
 		if sum := crc32.ChecksumIEEE(text); h.CRC != 0 && sum != uint32(h.CRC) {
 			return nil, fmt.Errorf("%w: a page has the checksum %08x where %08x is announced", parquet.ErrCorrupted, sum, uint32(h.CRC))
 		}
-		switch {
-		case h.Type == format.DictionaryPage && h.DictionaryPageHeader != nil:
+		if h.Type == format.DictionaryPage {
 			if err := o.readDictionary(h, text); err != nil {
 				return nil, err
 			}
-		case h.Type == format.DataPage && h.DataPageHeader != nil, h.Type == format.DataPageV2 && h.DataPageHeaderV2 != nil:
-			if p := (dataPage{header: h, text: text}); p.count() > 0 {
-				return o.stored.decode(p, o.dictionary)
-			}
-		default:
-			return nil, fmt.Errorf("%w: a page of the type %v", parquet.ErrCorrupted, h.Type)
+		} else if p := (dataPage{header: h, text: text}); p.count() > 0 {
+			return o.stored.decode(p, o.dictionary)
 		}
 	}
 }

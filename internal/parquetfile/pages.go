@@ -59,7 +59,7 @@ type pageChecker struct {
 	header  []byte // the last one, with its statistics hidden
 	begin   int64  // where it begins
 	end     int64  // of the column
-	values  int64  // of the column
+	values  int64  // of the column that the pages so far do not have
 	largest int64  // bytes of a page
 
 	stored *storedPages // gets the headers; nil: nobody needs them
@@ -133,16 +133,18 @@ func isCut(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 
 // checkHeader compares a page that begins there with what the footer says.
 func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
-	values, most := int64(0), c.values
+	values, most, data := int64(0), c.values, true
 	switch {
-	case h.DataPageHeader != nil:
+	case h.Type == format.DataPage && h.DataPageHeader != nil:
 		values = int64(h.DataPageHeader.NumValues)
-	case h.DataPageHeaderV2 != nil:
+	case h.Type == format.DataPageV2 && h.DataPageHeaderV2 != nil:
 		values = int64(h.DataPageHeaderV2.NumValues)
-	case h.DictionaryPageHeader != nil:
+	case h.Type == format.DictionaryPage && h.DictionaryPageHeader != nil:
 		// A dictionary may have entries that no row group's values use, or not this one's,
 		// as those of Arrow's categories. Each takes a byte at least.
-		values, most = int64(h.DictionaryPageHeader.NumValues), int64(h.UncompressedPageSize)
+		values, most, data = int64(h.DictionaryPageHeader.NumValues), int64(h.UncompressedPageSize), false
+	default:
+		return fmt.Errorf("%w: a page of the type %v without what its header should have", parquet.ErrCorrupted, h.Type)
 	}
 	stored, raw := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	switch {
@@ -152,6 +154,9 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 		return fmt.Errorf("%w: a page of %d bytes that takes %d when it is decompressed", parquet.ErrCorrupted, stored, raw)
 	case values < 0 || values > most:
 		return fmt.Errorf("%w: a page of %d values where %d are the most", parquet.ErrCorrupted, values, most)
+	}
+	if data {
+		c.values -= values
 	}
 	return nil
 }

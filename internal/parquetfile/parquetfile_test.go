@@ -80,6 +80,7 @@ func TestForgedHeaders(t *testing.T) {
 		"left":              func(h *format.PageHeader) { h.CompressedPageSize = math.MaxInt32 },
 		"-1 bytes":          func(h *format.PageHeader) { h.CompressedPageSize = -1 },
 		"2147483647 values": func(h *format.PageHeader) { h.DataPageHeaderV2.NumValues = math.MaxInt32 },
+		"type DATA_PAGE":    func(h *format.PageHeader) { h.Type = format.DataPage },
 	} {
 		bad := forged(t, data, change)
 		var before, after runtime.MemStats
@@ -92,6 +93,27 @@ func TestForgedHeaders(t *testing.T) {
 		if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
 			t.Errorf("%s: %d bytes were taken", want, n)
 		}
+	}
+}
+
+// TestPagesOfMoreValues: the pages of a column do not have more values than the footer says, which would
+// shift the values behind them into other rows.
+func TestPagesOfMoreValues(t *testing.T) {
+	data := written(t)
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Metadata().RowGroups[0].Columns[0].MetaData.NumValues--
+	pages, err := Pages(f, bytes.NewReader(data), 0, 0)
+	for err == nil {
+		var page parquet.Page
+		if page, err = pages.ReadPage(); err == nil {
+			parquet.Release(page)
+		}
+	}
+	if !errors.Is(err, parquet.ErrCorrupted) {
+		t.Error(err)
 	}
 }
 

@@ -30,10 +30,11 @@ type dataPage struct {
 
 // note takes a page of the column, in the order of the file.
 func (s *storedPages) note(h *format.PageHeader, begin int64) {
-	if h.Type == format.DataPage && h.DataPageHeader != nil || h.Type == format.DataPageV2 && h.DataPageHeaderV2 != nil {
+	dictionary := h.Type == format.DictionaryPage
+	if !dictionary {
 		s.data = append(s.data, dataPage{header: h, begin: begin, afterDictionary: s.dictionary})
 	}
-	s.dictionary = h.Type == format.DictionaryPage
+	s.dictionary = dictionary
 }
 
 // next is the page that the library has read last.

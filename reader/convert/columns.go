@@ -86,7 +86,7 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 		if i < 0 {
 			faults = append(faults, fmt.Errorf("convert: there is no column %q to write; the columns are %s", from, quoteAll(known)))
 		}
-		if indexOf(schema.Columns, column.Column.Name) >= 0 {
+		if schema.ColumnIndex(column.Column.Name) >= 0 {
 			faults = append(faults, fmt.Errorf("convert: column %q would be written twice; name it once, or give it another name", column.Column.Name))
 		}
 		c.take = append(c.take, i)
@@ -154,7 +154,7 @@ func (c *converter) inputColumn(name string) reader.Column {
 		schemas = append(schemas, c.options.Joins[i].Table.Schema)
 	}
 	for _, s := range schemas {
-		i := indexOf(s.Columns, name)
+		i := s.ColumnIndex(name)
 		if i < 0 {
 			continue
 		}
@@ -171,11 +171,6 @@ func (c *converter) inputColumn(name string) reader.Column {
 		return reader.Column{Name: name, Role: reader.RoleLabel}
 	}
 	return reader.Column{Name: name}
-}
-
-// indexOf returns the index of the column of that name, or -1.
-func indexOf(columns []reader.Column, name string) int {
-	return slices.IndexFunc(columns, func(c reader.Column) bool { return c.Name == name })
 }
 
 // quoteAll lists names for an error.

@@ -17,7 +17,7 @@ func (c *converter) orderCriteo(s *reader.Schema) error {
 	columns, take := make([]reader.Column, 0, len(want)), make([]int, 0, len(want))
 	var missing, excess []string
 	for i := range want {
-		if at := indexOf(s.Columns, want[i].Name); at < 0 {
+		if at := s.ColumnIndex(want[i].Name); at < 0 {
 			missing = append(missing, want[i].Name)
 		} else {
 			columns, take = append(columns, s.Columns[at]), append(take, c.take[at])

@@ -4,7 +4,7 @@
 //
 //	names of a header, directories --MapCells--> CellMap --NewDecoder--> Decoder --Decode(line)--v
 //	                                  lines of LibSVM, LibFFM            Decoder --Decode(line)--> List
-//	footer --SharedLeaves.Find--> Leaves --NewRowGroup--> RowGroup --Many(rows), Decode(row)-----^
+//	footer --Shared.Find--> Leaves --NewRowGroup--> RowGroup --Many(rows), Decode(row)-----^
 //
 // A Plan is compiled of a schema, and shared by all workers. For each file it says where the
 // columns are that it wants: in which cell of a line, in which leaf of Parquet, or in the name of which

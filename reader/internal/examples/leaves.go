@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 
 	"aibox/reader/internal/parquetcolumn"
 )
@@ -31,41 +29,6 @@ func (p *Plan) Units(l *Leaves, of func(column, unit string)) {
 			of(leaf.Name, leaf.Unit())
 		}
 	}
-}
-
-// SharedLeaves keeps one copy of the leaves that many files have in common: thousands
-// of files mostly have the same columns, and a leaf keeps a part of the footer that it
-// comes from in memory.
-type SharedLeaves struct {
-	mu        sync.Mutex
-	byColumns map[string]*Leaves
-}
-
-// NewSharedLeaves returns one that has no leaves yet.
-func NewSharedLeaves() *SharedLeaves { return &SharedLeaves{byColumns: map[string]*Leaves{}} }
-
-// Find finds the plan's columns in the file.
-func (s *SharedLeaves) Find(file *parquetcolumn.File, p *Plan) (*Leaves, error) {
-	found, err := findLeaves(file, p, PartitionsOf(file.URI()))
-	return s.of(&found), errors.Join(err, file.Check(found.all()))
-}
-
-// of returns the shared leaves that equal these ones.
-func (s *SharedLeaves) of(l *Leaves) *Leaves {
-	var key strings.Builder
-	for _, leaf := range l.all() {
-		if leaf != nil {
-			key.WriteString(leaf.Key())
-		}
-		key.WriteByte('\n')
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if same := s.byColumns[key.String()]; same != nil {
-		return same
-	}
-	s.byColumns[key.String()] = l
-	return l
 }
 
 // findLeaves looks the plan's columns up in the file's schema.

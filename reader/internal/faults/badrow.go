@@ -43,7 +43,10 @@ type ReasonCount struct {
 // String describes the count for an error about the most frequent reason.
 func (c ReasonCount) String() string {
 	what := fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
-	if c.Reason == ReasonLabel {
+	switch c.Reason {
+	case ReasonTooLong:
+		what += "; data.max_line_bytes says how long a line may be"
+	case ReasonLabel:
 		what += "; where the column holds other numbers, data.label says which of them mean 1, as in \"clicks > 0\""
 	}
 	return what

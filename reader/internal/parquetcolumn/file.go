@@ -120,6 +120,11 @@ func Open(ctx context.Context, s *source.Sources, f source.File) (*File, error) 
 		case err != nil:
 			return damaged("%w", err)
 		}
+		for _, e := range open.file.Metadata().Schema {
+			if r := e.RepetitionType; r != nil && (*r < format.Required || *r > format.Repeated) {
+				return damaged("column %q repeats in a way that does not exist, %v", e.Name, *r)
+			}
+		}
 		open.elements = leafElements(open.file.Metadata())
 		open.columns, open.named = map[string]*parquet.Column{}, map[string]int{}
 		for _, c := range open.file.Root().Columns() {
@@ -169,13 +174,18 @@ func (f *File) Guard(do func() error) (err error) {
 
 // Groups are the numbers of rows of the file's row groups.
 func (f *File) Groups() (rows []int64, err error) {
+	all := int64(0)
 	for _, g := range f.file.RowGroups() {
 		if g.NumRows() < 0 {
-			err = damaged("a row group with a negative number of rows")
+			return nil, damaged("a row group with a negative number of rows")
 		}
 		rows = append(rows, g.NumRows())
+		all += g.NumRows()
 	}
-	return rows, err
+	if want := f.file.NumRows(); all != want {
+		return nil, damaged("its row groups have %d rows, but the file %d", all, want)
+	}
+	return rows, nil
 }
 
 // LeastValues is how many values the column of a row group has that has the fewest.

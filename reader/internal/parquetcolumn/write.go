@@ -11,9 +11,12 @@ import (
 	"aibox/reader/number"
 )
 
-// rowGroupRows is how many rows a written row group has at most: a reader decodes row
-// groups in parallel, and the writer holds one in memory.
-const rowGroupRows = 1 << 16
+// A written row group has so many rows at most, or of very many columns as many as have so many cells: a
+// reader decodes row groups in parallel, and the writer holds one in memory.
+const (
+	rowGroupRows  = 1 << 16
+	rowGroupCells = 1 << 24
+)
 
 // Writer writes rows of text as Parquet (zstd inside). Numbers are optional doubles, texts
 // optional strings, and lists are lists of strings, unless the column has another type.
@@ -30,9 +33,10 @@ type Writer struct {
 	rows    [1]parquet.Row
 }
 
-// So many rows wait, or so many bytes of text if these come first.
+// So many rows wait, or so many cells or bytes of text if these come first.
 const (
 	firstRows  = 4096
+	firstCells = 1 << 20
 	firstBytes = 4 << 20
 )
 
@@ -89,32 +93,44 @@ func (p *Writer) add(at int, cell []byte) error {
 
 // begin writes the rows that wait.
 func (p *Writer) begin() error {
-	columns := group{Group: parquet.Group{}}
+	columns, repeat := group{Group: parquet.Group{}}, p.repeating()
 	for i := range p.columns {
-		column := field{Node: p.columns[i].node(p.repeats(i)), name: p.columns[i].Name}
+		column := field{Node: p.columns[i].node(repeat[i]), name: p.columns[i].Name}
 		columns.Group[column.name] = column.Node
 		columns.fields = append(columns.fields, column)
 	}
 	p.w = parquet.NewGenericWriter[any](p.out, parquet.NewSchema("aibox", columns), parquet.Compression(&parquet.Zstd),
-		parquet.MaxRowsPerRowGroup(rowGroupRows), parquet.CreatedBy("aibox", "", ""))
+		parquet.MaxRowsPerRowGroup(int64(p.rowsOf(rowGroupCells, rowGroupRows))), parquet.CreatedBy("aibox", "", ""))
 	_, err := p.w.WriteRows(p.first)
 	p.first = nil
 	return err
 }
 
-// repeats says whether a column mostly has values that it has had before. In the first rows it
+// rowsOf is how many rows have so many cells: at least one, and at most so many.
+func (p *Writer) rowsOf(cells, most int) int {
+	return min(max(cells/max(len(p.columns), 1), 1), most)
+}
+
+// repeating says which columns mostly have values that they have had before. In the first rows a column
 // may have a new one in up to three of four: later there are fewer new ones.
-func (p *Writer) repeats(column int) bool {
-	values, all := map[string]struct{}{}, 0
+func (p *Writer) repeating() []bool {
+	values, all := make([]map[string]struct{}, len(p.columns)), make([]int, len(p.columns))
+	for i := range values {
+		values[i] = map[string]struct{}{}
+	}
 	for _, row := range p.first {
 		for _, v := range row {
-			if v.Column() == column && !v.IsNull() {
-				values[string(v.Bytes())] = struct{}{}
-				all++
+			if i := v.Column(); !v.IsNull() {
+				values[i][string(v.Bytes())] = struct{}{}
+				all[i]++
 			}
 		}
 	}
-	return 4*len(values) <= 3*all
+	repeat := make([]bool, len(p.columns))
+	for i := range repeat {
+		repeat[i] = 4*len(values[i]) <= 3*all[i]
+	}
+	return repeat
 }
 
 // group is a group of columns that keeps their order; that of the library
@@ -148,7 +164,7 @@ func (p *Writer) Commit() error {
 				p.waiting += len(v.ByteArray())
 			}
 		}
-		if len(p.first) < firstRows && p.waiting < firstBytes {
+		if len(p.first) < p.rowsOf(firstCells, firstRows) && p.waiting < firstBytes {
 			return nil
 		}
 		return p.begin()
