@@ -6,19 +6,21 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
-// vanishingStore deletes an object while it is being read.
+// vanishingStore deletes an object while it is being read for the first time.
 type vanishingStore struct {
 	*memStore
 	name string
 	gone func() // nil: nothing else is deleted then
+	once atomic.Bool
 }
 
 func (s *vanishingStore) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	r, err := s.memStore.Open(ctx, name, size, offset)
-	if err != nil || name != s.name {
+	if err != nil || name != s.name || s.once.Swap(true) {
 		return r, err
 	}
 	if err := s.Remove(ctx, name); err != nil {
