@@ -16,7 +16,7 @@ import (
 
 // Verified says what Verify has found.
 type Verified struct {
-	All     []*Manifest // of which the objects were verified, as All of Directory has them
+	All     []*Manifest // of the directory, as Directory.All has them
 	Objects int         // that were read, or are missing
 	Bytes   int64       // of them
 	Faults  []Fault     // of objects
@@ -55,12 +55,10 @@ func (d *Directory) verify(ctx context.Context, number int) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verified{}
-	for _, m := range h.manifests(Generation, Snapshot, PrioritySave) {
-		if number == 0 || m.Kind() == Generation && m.Number == number {
-			v.All = append(v.All, m)
-		}
-	}
+	v := &Verified{All: h.manifests(Generation, Snapshot, PrioritySave)}
+	chosen := slices.DeleteFunc(slices.Clone(v.All), func(m *Manifest) bool {
+		return number != 0 && (m.Kind() != Generation || m.Number != number)
+	})
 	for _, dir := range append(kindDirs[:], pendingDir) {
 		for _, err := range h.faults[dir] {
 			if number == 0 || dir == generationsDir && numberOfFault(err) == number {
@@ -68,10 +66,10 @@ func (d *Directory) verify(ctx context.Context, number int) (*Verified, error) {
 			}
 		}
 	}
-	if number != 0 && len(v.All) == 0 && len(v.Manifests) == 0 {
+	if number != 0 && len(chosen) == 0 && len(v.Manifests) == 0 {
 		return nil, fmt.Errorf("%w: it has no generation %d", ErrNone, number)
 	}
-	objects := objectsOf(v.All)
+	objects := objectsOf(chosen)
 	v.Objects = len(objects)
 	for _, p := range objects {
 		v.Bytes += p.Bytes

@@ -141,7 +141,7 @@ func TestVerifyOne(t *testing.T) {
 		}
 	}
 	v, err := d.Verify(t.Context(), m.Number)
-	if err != nil || len(v.All) != 1 || len(v.Faults)+len(v.Manifests) > 0 {
+	if err != nil || v.Objects != len(objectsOf([]*Manifest{m})) || len(v.Faults)+len(v.Manifests) > 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if v, err := d.Verify(t.Context(), 1); m.Number == 1 || err != nil || len(v.Manifests) != 1 {
