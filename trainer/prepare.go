@@ -90,6 +90,9 @@ func (r *run) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.models.Later != "" {
+		r.state.Warnings = append(r.state.Warnings, r.models.Later)
+	}
 	if err := r.checkFirstRemote(ctx); err != nil {
 		return err
 	}

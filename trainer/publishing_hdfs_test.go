@@ -99,6 +99,7 @@ func TestPublishToHDFS(t *testing.T) {
 			t.Errorf("an empty directory: %v, %v", all, err)
 		}
 	})
+	t.Run("verified", func(t *testing.T) { verifyOnHDFS(t, cluster, "/verified", append(ssd, limits...)) })
 	t.Run("unreachable", func(t *testing.T) {
 		// The model is there all the same, and the next night has it published.
 		m := newMachine(t, cluster.URI("/unreachable"), append(ssd, hasty...)...)

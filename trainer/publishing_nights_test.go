@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,33 @@ func TestNightAgainAlone(t *testing.T) {
 		t.Errorf("started from %s", s.WarmStart)
 	}
 	fresh.said("none of an earlier night")
+}
+
+// TestLaterNightRemotely: a machine is lost while an earlier night is trained again, and the next one has the model of that night
+// alone: when it starts from that, the log and the summary say that the remote directory has a later one. They do not where
+// it has none that is later.
+func TestLaterNightRemotely(t *testing.T) {
+	const says = "output.remote has that of a later night, 2026-11-23,"
+	for _, dir := range []string{"{{date}}", `{{date "2006-01"}}`} {
+		uri := t.TempDir() + "/remote"
+		set := []string{"output.model_dir=AT/models/" + dir, "output.remote_keep_generations=5"}
+		lost := newMachine(t, uri, set...)
+		for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
+			lost.night(date)
+		}
+		other := newMachine(t, uri, set...)
+		other.night("2026-11-22")
+		s := other.night("2026-11-24")
+		if !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, says) }) {
+			t.Errorf("%s: the warnings are %q", dir, s.Warnings)
+		}
+		other.said(says)
+		for _, date := range []string{"2026-11-25", "2026-11-27"} {
+			if s := other.night(date); strings.Contains(other.log.String(), "later night") {
+				t.Errorf("%s: %s: the warnings are %q", dir, date, s.Warnings)
+			}
+		}
+	}
 }
 
 // TestNightAgainInMonth: in a directory that has the models of several nights, the one that was trained

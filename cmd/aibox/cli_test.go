@@ -69,7 +69,7 @@ func TestUsage(t *testing.T) {
 		{"predict --model-dir m --data x", exitUsage, "", "--output is missing"},
 		{"inspect", exitUsage, "", "name the model directory"},
 		{"inspect nosuch", exitIO, "", "no model here"},
-		{"inspect hdfs://nn/models@3", exitIO, "", "`aibox restore --from hdfs://nn/models --to DIR`"},
+		{"eval --model-dir hdfs://nn/models@3 --data x", exitIO, "", "`aibox restore --from hdfs://nn/models --to DIR`"},
 		{"train job.yaml --wait 2", exitUsage, "", "--wait 2: want a duration, such as 90m"},
 		{"inspect job.yaml", exitIO, "", "not a directory"},
 		{"generate job.yaml --rows 1e6", exitUsage, "", "--rows 1e6: want a whole number"},

@@ -41,10 +41,14 @@ func printRemoteGenerations(w io.Writer, all []generations.Remote, total int64) 
 		if g.StartedFrom != "" {
 			from = g.StartedFrom
 		}
+		state := string(g.State)
+		if g.Damaged {
+			state += ", damaged"
+		}
 		if g.State == generations.PriorityRows {
 			rows = fmt.Sprint(g.Rows)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", number, g.State, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, rows, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), run, g.Owner)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", number, state, g.Job, g.Night, savedText(g.SavedAt), from, g.Steps, rows, humanize.Bytes(g.Bytes), humanize.Bytes(g.OwnBytes), run, g.Owner)
 	}
 	if err := t.Flush(); err != nil {
 		return err

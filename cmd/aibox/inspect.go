@@ -19,19 +19,26 @@ import (
 func inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "show what is in a model directory",
-		ArgsUsage: "DIR",
+		Usage:     "show and verify a model, or those of a remote directory",
+		ArgsUsage: "DIR|URI",
 		Description: `Reads the whole model, verifies it and prints what is in it. The table is verified
 as by "aibox table verify". A table on SSD also has copies of rows that only make the
 next start faster: if nothing but these is damaged, the model is printed along with
 the faults, and the exit code is 4. Models with equal digests are equal bit for bit.
 With --digest, only what the digest is computed from is read.
 
+Of a remote directory (hdfs://, file:// or a path), the models and snapshots are listed as
+by "aibox generations", and every file there is read and verified, or those of URI@N
+alone. Each file that is missing, damaged or cannot be read is named with the models that
+need it, and the exit code is 4. Models may be published meanwhile. "aibox publish
+--verify" mends what it has found.
+
 Examples:
 
   aibox inspect model
   aibox inspect model@3
-  aibox inspect --digest model`,
+  aibox inspect --digest model
+  aibox inspect hdfs://nameservice/models/ctr`,
 		Flags: append(cmdline.DateFlags(),
 			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
@@ -40,6 +47,9 @@ Examples:
 			dir, _, err := cmdline.ModelArgument(c)
 			if err != nil {
 				return err
+			}
+			if uri, number, ok := remoteModels(dir); ok {
+				return inspectRemote(c, uri, number)
 			}
 			in, err := inference.Inspect(c.Context, dir, !c.Bool("digest"), inference.Options{Logger: cmdline.NewLogger(c)})
 			if err != nil {

@@ -29,13 +29,19 @@ DIR becomes the newest one there again. Of the job's models there, as
 many stay as output.remote_keep_generations of the model's job allows: the newest or, with a
 date in output.model_dir, those of the latest nights, beside the one that is published.
 
+With --verify, all that the remote directory has of the model is read, and what is
+missing or damaged is uploaded again in its place. It stays what and where it was for
+all models that share it. "aibox inspect URI" says what is damaged there.
+
 Examples:
 
   aibox publish models/ctr
+  aibox publish --verify models/ctr@41
   aibox train nightly.yaml && aibox publish models/ctr
   aibox publish models/ctr@41 --to hdfs://nameservice/models/ctr --limit 200MiB`,
 		Flags: append(cmdline.DateFlags(),
 			&cli.StringFlag{Name: "to", Usage: "`URI` of the remote directory (default: output.remote of the model's job)"},
+			&cli.BoolFlag{Name: "verify", Usage: "read all that is there of the model, and mend it"},
 			limitFlag(), cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
@@ -52,7 +58,7 @@ Examples:
 				return err
 			}
 			out, err := transfer.Publish(c.Context, transfer.PublishOptions{
-				Model: dir, Remote: to, BytesPerSecond: limit, Options: transfer.Options{Logger: cmdline.NewLogger(c), Version: version},
+				Model: dir, Remote: to, BytesPerSecond: limit, Verify: c.Bool("verify"), Options: transfer.Options{Logger: cmdline.NewLogger(c), Version: version},
 			})
 			if err != nil {
 				return err
@@ -71,10 +77,14 @@ Examples:
 }
 
 func publishedText(p *remote.Published) string {
-	if p.Already {
-		return fmt.Sprintf("%s has the model already", p.URI)
+	text := fmt.Sprintf("%s has the model already", p.URI)
+	if !p.Already {
+		text = fmt.Sprintf("published as %s: %s, of which %s were uploaded, in %.1f s", p.URI, humanize.Bytes(p.Bytes), humanize.Bytes(p.UploadedBytes), p.Seconds)
 	}
-	return fmt.Sprintf("published as %s: %s, of which %s were uploaded, in %.1f s", p.URI, humanize.Bytes(p.Bytes), humanize.Bytes(p.UploadedBytes), p.Seconds)
+	if p.MendedBytes > 0 {
+		text += fmt.Sprintf("; %s were missing or damaged there, and are uploaded again", humanize.Bytes(p.MendedBytes))
+	}
+	return text
 }
 
 func limitFlag() cli.Flag {

@@ -32,6 +32,10 @@ type Remote struct {
 	Digest      string `json:"digest,omitempty"`
 	Bytes       int64  `json:"bytes"`     // of its files, those included that others share
 	OwnBytes    int64  `json:"own_bytes"` // of those that no other generation shares
+	// Damaged says that VerifyRemote has found files of it missing, damaged or unreadable.
+	Damaged bool `json:"damaged,omitempty"`
+
+	id string // of its manifest
 }
 
 // ListRemote describes the generations of a remote directory, the newest first, and
@@ -39,7 +43,7 @@ type Remote struct {
 func ListRemote(ctx context.Context, uri string, log *slog.Logger) (out []Remote, total int64, err error) {
 	sources := jobsource.New(new(configs.Job), log)
 	defer func() { err = errors.Join(err, sources.Close()) }()
-	d, err := transfer.OpenExisting(ctx, sources, uri, log)
+	d, err := transfer.OpenExisting(ctx, sources, uri, "", log)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -47,6 +51,19 @@ func ListRemote(ctx context.Context, uri string, log *slog.Logger) (out []Remote
 	if err != nil {
 		return nil, 0, err
 	}
+	out, total = describeRemote(uri, all, log)
+	warnOf(uri, faults, log)
+	return out, total, nil
+}
+
+func warnOf(uri string, faults []error, log *slog.Logger) {
+	for _, fault := range faults {
+		log.Warn("a generation, a snapshot or saved rows of the remote directory cannot be read", "remote", uri, "error", fault)
+	}
+}
+
+// describeRemote describes manifests of a remote directory, and logs which of them this program cannot read.
+func describeRemote(uri string, all []*remote.Manifest, log *slog.Logger) (out []Remote, total int64) {
 	own, total := remote.OwnBytes(all)
 	out = []Remote{}
 	for i, m := range all {
@@ -59,17 +76,14 @@ func ListRemote(ctx context.Context, uri string, log *slog.Logger) (out []Remote
 		}
 		g, err := describe(m)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("number %d of %s: %w", m.Number, uri, err))
+			warnOf(uri, []error{fmt.Errorf("number %d of %s: %w", m.Number, uri, err)}, log)
 			continue
 		}
 		g.Job, g.Owner, g.PublishedAt, g.Bytes, g.OwnBytes = m.Job, m.Owner, m.PublishedAt, m.Bytes(), own[i]
-		g.Run = m.Run
+		g.Run, g.id = m.Run, m.ID
 		out = append(out, g)
 	}
-	for _, fault := range faults {
-		log.Warn("a generation, a snapshot or saved rows of the remote directory cannot be read", "remote", uri, "error", fault)
-	}
-	return out, total, nil
+	return out, total
 }
 
 func describePublished(m *remote.Manifest) (g Remote, err error) {

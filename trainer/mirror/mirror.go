@@ -174,6 +174,15 @@ func (u *Uploader) take() *Snapshot {
 	return s
 }
 
+// Failed takes note of an attempt to upload a snapshot, or to offer it, that has failed.
+func (u *Uploader) Failed(step int64, err error) {
+	u.mu.Lock()
+	u.summary.Failed++
+	u.summary.Error = err.Error()
+	u.mu.Unlock()
+	u.log.Warn(u.what+" could not be uploaded; training goes on, and uploading is tried again", "step", step, "error", err)
+}
+
 // upload uploads a snapshot and reports whether it is there.
 func (u *Uploader) upload(s *Snapshot) bool {
 	start := time.Now()
@@ -183,18 +192,18 @@ func (u *Uploader) upload(s *Snapshot) bool {
 		return err
 	})
 	seconds := time.Since(start).Seconds()
-	if u.ctx.Err() != nil && err != nil {
-		return false
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		u.release(s) // before Finish returns
+	case u.ctx.Err() != nil:
+		return false
+	default:
+		u.Failed(s.Step, err)
 	}
 	u.mu.Lock()
 	u.summary.Seconds += seconds
 	if err != nil {
 		u.failing = u.waiting == nil
-		u.summary.Failed++
-		u.summary.Error = err.Error()
 	} else {
 		if done != nil {
 			u.summary.Uploaded++
@@ -206,12 +215,8 @@ func (u *Uploader) upload(s *Snapshot) bool {
 	close(u.changed)
 	u.changed = make(chan struct{})
 	u.mu.Unlock()
-	if err != nil {
-		u.log.Warn(u.what+" could not be uploaded; training goes on, and uploading is tried again", "step", s.Step, "error", err)
-		return false
-	}
 	if done == nil {
-		return true
+		return err == nil
 	}
 	u.log.Info(u.what+" was uploaded", "step", s.Step, "as", done.URI, "bytes", done.UploadedBytes, "seconds", seconds)
 	return true

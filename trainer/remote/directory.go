@@ -201,10 +201,7 @@ func (d *Directory) list(ctx context.Context, of ...Kind) (all []*Manifest, faul
 		return nil, nil, fmt.Errorf("the remote directory %s: %w", d.uri, err)
 	}
 	for _, kind := range of {
-		for _, f := range slices.Backward(h.of[kind].list) {
-			all = append(all, f.Manifest)
-		}
 		faults = append(faults, h.faults[kindDirs[kind]]...)
 	}
-	return all, faults, nil
+	return h.manifests(of...), faults, nil
 }

@@ -7,7 +7,7 @@
 //	  snapshots/000007-77e1….json     a snapshot of a run that goes on
 //	  priority/000003-01ab….json      rows of that run which were saved after it
 //	  pending/9f3a….json              one that is being published
-//	  objects/5d0c…-000007            a file, or a part of 256 MiB of one; never written again
+//	  objects/5d0c…-000007            a file, or a part of 256 MiB of one; never written with other bytes
 //
 // A manifest holds everything: the model's own manifest, and of each file its name, size,
 // and objects with their SHA-256; it has a checksum of its own. Objects are shared: a
@@ -63,6 +63,16 @@
 // all. A file appears under its name when it is whole; of one that was begun, parts that are
 // there are verified and kept. A reader takes no lock: if the generation that it fetches is
 // deleted, it finds objects missing, and the caller takes a newer one.
+//
+// # Verifying and mending
+//
+// Verify reads every object once, also where many manifests share it. It takes no lock either: at the end it reads the manifests
+// again, and what only those needed that are gone by then is no fault.
+//
+// A publication that verifies (Publication.Verify) uploads again what is missing or damaged of its own generation. It does so in
+// place: the manifests say which bytes an object has, so nothing else can come there, whoever else does the same, or reads, or was wrong
+// when he took it for damaged; and all generations that share the object are whole again. If nobody needs it any more by then, it
+// is deleted with the next objects that nothing names.
 //
 // # Files that are used while they arrive
 //

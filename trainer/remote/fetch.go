@@ -257,16 +257,29 @@ func (d *Directory) attempts(file string, fetch func() error, failed func()) err
 
 // fetch makes one attempt. What it writes may be wrong if it fails.
 func (fe *fetching) fetch(ctx context.Context, p *Part, out *directfile.File, offset int64) error {
-	r, err := fe.d.openObject(ctx, p, 0)
+	return fe.d.readObject(ctx, p, func(b []byte) error {
+		_, err := out.WriteAt(b, offset)
+		offset += int64(len(b))
+		return err
+	})
+}
+
+// readObject reads an object as a whole, hands over what it has read, and fails if that is not what was published. Files that are
+// written at the offsets at which objects begin are written past the page cache as far as they are whole blocks there.
+func (d *Directory) readObject(ctx context.Context, p *Part, have func([]byte) error) error {
+	r, err := d.openObject(ctx, p, 0)
 	if err != nil {
 		return err
 	}
 	sum := sha256.New()
-	err = copyBlocks(out, offset, &limitedReader{ctx, fe.d.limit, r}, p.Bytes, sum)
+	err = readBlocks(&limitedReader{ctx, d.limit, r}, p.Bytes, func(b []byte) error {
+		sum.Write(b)
+		return have(b)
+	})
 	if err = errors.Join(err, r.Close()); err != nil {
-		return tooShort(fe.d.objectURI(p), err)
+		return damage(d.objectURI(p), err)
 	}
-	return fe.d.matches(p, sum)
+	return d.matches(p, sum)
 }
 
 func (d *Directory) objectURI(p *Part) string { return d.uri + "/" + path.Join(objectsDir, p.Object) }
@@ -274,13 +287,7 @@ func (d *Directory) objectURI(p *Part) string { return d.uri + "/" + path.Join(o
 // openObject opens an object at an offset.
 func (d *Directory) openObject(ctx context.Context, p *Part, offset int64) (io.ReadCloser, error) {
 	r, err := d.store.Open(ctx, path.Join(objectsDir, p.Object), p.Bytes, offset)
-	if errors.Is(err, source.ErrNotFound) {
-		return nil, &DamagedError{d.objectURI(p), "it is missing"}
-	}
-	if err != nil {
-		return nil, tooShort(d.objectURI(p), err)
-	}
-	return r, nil
+	return r, damage(d.objectURI(p), err)
 }
 
 // matches fails if the checksum of what was fetched is not that of the object.
@@ -294,18 +301,15 @@ func (d *Directory) matches(p *Part, sum hash.Hash) error {
 // copyBytes is how much is read, added to the checksum and written at a time.
 const copyBytes = 4 << 20
 
-// copyBlocks writes what r has, some size bytes, to a file, from an offset on, past the page
-// cache as far as it is whole blocks there.
-func copyBlocks(out *directfile.File, offset int64, r io.Reader, size int64, sum hash.Hash) error {
+// readBlocks hands over what r has, some size bytes, in large pieces.
+func readBlocks(r io.Reader, size int64, have func([]byte) error) error {
 	buf := directfile.Memory(int(min(size+1, copyBytes))) // one more finds the end
 	for {
 		n, err := io.ReadFull(r, buf)
 		if n > 0 {
-			sum.Write(buf[:n])
-			if _, err := out.WriteAt(buf[:n], offset); err != nil {
+			if err := have(buf[:n]); err != nil {
 				return err
 			}
-			offset += int64(n)
 		}
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			return nil
@@ -316,11 +320,14 @@ func copyBlocks(out *directfile.File, offset int64, r io.Reader, size int64, sum
 	}
 }
 
-// tooShort turns errors about an object that has other bytes than it should into a
-// *DamagedError.
-func tooShort(at string, err error) error {
+// damage turns errors about an object that is missing, or has other bytes than it should, into a
+// *DamagedError. A store may notice only while it reads an object that this was deleted.
+func damage(at string, err error) error {
 	var corrupt *source.CorruptError
-	if errors.Is(err, source.ErrChanged) || errors.As(err, &corrupt) {
+	switch {
+	case errors.Is(err, source.ErrNotFound):
+		return &DamagedError{at, "it is missing"}
+	case errors.Is(err, source.ErrChanged) || errors.As(err, &corrupt):
 		return &DamagedError{at, err.Error()}
 	}
 	return err

@@ -55,14 +55,28 @@ func (s *steps) run(n int) (ended bool) {
 	return s.ended
 }
 
+// at is run for who needs to know only where it was stopped.
+func (s *steps) at(n int) int {
+	s.run(n)
+	return n
+}
+
 // start runs a publication whose operations are those of the steps.
 func (s *steps) start(t *testing.T, store *memStore, o Options, p Publication) {
 	d := Open("mem", &faultyStore{memStore: store, steps: s}, o)
-	go func() {
+	s.begin(func() error {
 		_, err := d.Publish(t.Context(), p)
 		if err != nil && !errors.Is(err, errAgain) {
 			t.Error(err)
 		}
+		return err
+	})
+}
+
+// begin runs what makes operations.
+func (s *steps) begin(do func() error) {
+	go func() {
+		err := do()
 		s.mu.Lock()
 		s.ended, s.err = true, err
 		s.cond.Broadcast()

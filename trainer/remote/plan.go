@@ -50,7 +50,9 @@ type Publication struct {
 	// Night says of which night a generation of the job is, for a job that has a model directory a
 	// night: see ByNight. nil: the job has one for all nights.
 	Night func(*Manifest) string
-	Keep  int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
+	// Verify says that all that the directory has of the generation is read, and what is missing or damaged is uploaded again.
+	Verify bool
+	Keep   int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
 }
 
 // plan decides what is uploaded. sources are the ids of the manifests that have the objects which are not.
@@ -117,16 +119,10 @@ func (d *Directory) sums(ctx context.Context, l *Local, from int64, cuts []int64
 		if len(cuts) > 0 {
 			n = cuts[0]
 		}
-		sum := sha256.New()
-		r := &contextReader{ctx, io.NewSectionReader(f, at, n)}
-		got, err := io.CopyBuffer(struct{ io.Writer }{sum}, r, buf)
-		if err == nil && got < n {
-			err = fmt.Errorf("%s ends at byte %d of %d: %w", l.Name, at+got, l.Bytes, io.ErrUnexpectedEOF)
-		}
+		part, err := sumPart(ctx, l, f, at, n, buf)
 		if err != nil {
 			return nil, err
 		}
-		part := Part{Bytes: n, SHA256: hex.EncodeToString(sum.Sum(nil))}
 		if len(cuts) > 0 {
 			if cuts = cuts[1:]; !has(part) { // the file has changed from here on
 				cuts = nil
@@ -137,6 +133,16 @@ func (d *Directory) sums(ctx context.Context, l *Local, from int64, cuts []int64
 		at += n
 	}
 	return parts, nil
+}
+
+// sumPart computes the checksum of n bytes of a file.
+func sumPart(ctx context.Context, l *Local, f io.ReaderAt, at, n int64, buf []byte) (part Part, err error) {
+	h := sha256.New()
+	got, err := io.CopyBuffer(struct{ io.Writer }{h}, &contextReader{ctx, io.NewSectionReader(f, at, n)}, buf)
+	if err == nil && got < n {
+		err = fmt.Errorf("%s ends at byte %d of %d: %w", l.Name, at+got, l.Bytes, io.ErrUnexpectedEOF)
+	}
+	return Part{Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
 // contextReader reads until its context ends.

@@ -24,7 +24,8 @@ type Published struct {
 	Already       bool    `json:"already"` // it was there before
 	Bytes         int64   `json:"bytes"`   // of all its files
 	UploadedBytes int64   `json:"uploaded_bytes"`
-	DeletedBytes  int64   `json:"deleted_bytes"` // of files that nothing needs any more
+	MendedBytes   int64   `json:"mended_bytes,omitempty"` // of files that were missing or damaged there, and are uploaded again
+	DeletedBytes  int64   `json:"deleted_bytes"`          // of files that nothing needs any more
 	Seconds       float64 `json:"seconds"`
 	// Earlier are the models of earlier nights that were published before this one, since
 	// the directory lacked them.
@@ -42,8 +43,8 @@ const attempts = 10
 
 // Publish makes a generation part of the directory and then deletes what nothing needs any
 // more. If the directory has a generation of the same Identity that is whole, nothing is
-// uploaded; if another one is newer, and this one is to be the newest, it gets a new number. After an error, the generation is not there; another call goes on where this
-// one ended. That old generations could not be deleted is no error: it is logged, and the
+// uploaded; if another one is newer, and this one is to be the newest, it gets a new number. After an error, the generation is not
+// there, or could not be verified; another call goes on where this one ended. That old generations could not be deleted is no error: it is logged, and the
 // next publication tries again.
 func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, error) {
 	begin := time.Now()
@@ -96,8 +97,14 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 		}
 	}
 	for _, f := range h.of[p.Kind].list {
-		if f.Identity == p.Identity && f.Job == p.Job && d.lacking(f.Manifest, sizes) == nil && !h.superseded(f, p) {
-			out := d.report(f.Manifest)
+		if f.Identity != p.Identity || f.Job != p.Job || h.superseded(f, p) {
+			continue
+		}
+		out := d.report(f.Manifest)
+		if sizes, err = d.mend(ctx, p, f.Manifest, out, sizes); err != nil {
+			return nil, err
+		}
+		if d.lacking(f.Manifest, sizes) == nil {
 			out.Already = true
 			out.DeletedBytes = d.clean(ctx, p, f.Manifest)
 			return out, nil
@@ -124,6 +131,12 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	}
 	if err := d.commit(ctx, m); err != nil {
 		return nil, err
+	}
+	if sizes, err = d.mend(ctx, p, m, out, sizes); err == nil && p.Verify {
+		err = d.lacking(m, sizes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the model is there, but could not be verified: %w", err)
 	}
 	out.DeletedBytes = d.clean(ctx, p, m)
 	return out, nil
@@ -192,25 +205,47 @@ func (d *Directory) commit(ctx context.Context, m *Manifest) error {
 // upload uploads the objects of the manifest that are the publication's own and are not
 // there yet.
 func (d *Directory) upload(ctx context.Context, p *Publication, m *Manifest, sizes map[string]int64) (int64, error) {
-	type piece struct {
-		file   int
-		part   *Part
-		offset int64
+	return d.uploadPieces(ctx, m.pieces(p.Files, func(part *Part) bool {
+		return idOf(part.Object) == m.ID && d.lacksObject(part, sizes) != nil
+	}))
+}
+
+// piece is a part of a file on this machine that is to be an object.
+type piece struct {
+	local  *Local
+	part   *Part
+	offset int64
+}
+
+// pieces are the wanted parts of the files that are on this machine, by their names. Of parts that are one object, there is one.
+func (m *Manifest) pieces(locals []Local, wanted func(*Part) bool) (out []piece) {
+	here := make(map[string]*Local)
+	for i := range locals {
+		here[locals[i].Name] = &locals[i]
 	}
-	var todo []piece
-	total := int64(0)
 	seen := make(map[string]bool)
 	for i := range m.Files {
+		local := here[m.Files[i].Name]
+		if local == nil {
+			continue
+		}
 		offset := int64(0)
 		for j := range m.Files[i].Parts {
 			part := &m.Files[i].Parts[j]
-			if idOf(part.Object) == m.ID && !seen[part.Object] && d.lacksObject(part, sizes) != nil {
-				todo = append(todo, piece{i, part, offset})
-				total += part.Bytes
+			if !seen[part.Object] && wanted(part) {
+				seen[part.Object] = true
+				out = append(out, piece{local, part, offset})
 			}
-			seen[part.Object] = true
 			offset += part.Bytes
 		}
+	}
+	return out
+}
+
+func (d *Directory) uploadPieces(ctx context.Context, todo []piece) (int64, error) {
+	total := int64(0)
+	for _, t := range todo {
+		total += t.part.Bytes
 	}
 	var done atomic.Int64
 	d.opts.Progress(0, total)
@@ -218,11 +253,11 @@ func (d *Directory) upload(ctx context.Context, p *Publication, m *Manifest, siz
 	g.SetLimit(parallel)
 	for _, t := range todo {
 		g.Go(func() error {
-			return panics.Do("publishing "+m.Files[t.file].Name, func() error {
+			return panics.Do("publishing "+t.local.Name, func() error {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if err := d.put(ctx, &p.Files[t.file], t.part, t.offset); err != nil {
+				if err := d.put(ctx, &t); err != nil {
 					return err
 				}
 				d.opts.Progress(done.Add(t.part.Bytes), total)
@@ -235,7 +270,8 @@ func (d *Directory) upload(ctx context.Context, p *Publication, m *Manifest, siz
 }
 
 // put uploads a part of a file.
-func (d *Directory) put(ctx context.Context, l *Local, part *Part, offset int64) (err error) {
+func (d *Directory) put(ctx context.Context, t *piece) (err error) {
+	l, part := t.local, t.part
 	f, err := l.Open()
 	if err != nil {
 		return err
@@ -243,7 +279,7 @@ func (d *Directory) put(ctx context.Context, l *Local, part *Part, offset int64)
 	defer func() { err = errors.Join(err, f.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	data := &watchedReaderAt{data: limitedReaderAt{ctx, d.limit, f}, offset: offset, bytes: part.Bytes, failed: func(err error) {
+	data := &watchedReaderAt{data: limitedReaderAt{ctx, d.limit, f}, offset: t.offset, bytes: part.Bytes, failed: func(err error) {
 		cancel(fmt.Errorf("reading %s: %w", l.Name, err)) // no attempt can succeed
 	}}
 	return d.store.Put(ctx, path.Join(objectsDir, part.Object), data, part.Bytes, perm(l.Private))

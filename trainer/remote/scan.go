@@ -55,6 +55,16 @@ func (h *held) committed() []*found {
 	return all
 }
 
+// manifests are the committed ones of some kinds, one kind after the other, the newest first.
+func (h *held) manifests(of ...Kind) (all []*Manifest) {
+	for _, kind := range of {
+		for _, f := range slices.Backward(h.of[kind].list) {
+			all = append(all, f.Manifest)
+		}
+	}
+	return all
+}
+
 // vouchers are, by object, the id of a manifest as long as which is there, the object stays. A pending manifest vouches only for
 // what its process uploads: whether its other objects stay, that process may not have looked yet.
 func (h *held) vouchers() map[string]string {

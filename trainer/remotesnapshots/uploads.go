@@ -41,7 +41,7 @@ type Uploads struct {
 	indexes *modelfiles.Indexes
 	pace    pace.Uploads
 	full    bool  // full recovery pays, although the job asks for partial recovery
-	latest  int64 // step of the last snapshot that was handed over
+	latest  int64 // step of the last snapshot that was handed over, with its files
 	// turn has room for whoever uploads, since the limit on bytes in a second is one.
 	turn  chan struct{}
 	disks unreadable
@@ -117,12 +117,10 @@ func (u *Uploads) Last(ctx context.Context, last *Snapshot) {
 		return
 	}
 	u.Priority.Stop() // the last snapshot has all rows
-	if last != nil && last.Record.Step != u.latest {
-		u.handOver(last)
-	}
+	held := last == nil || last.Record.Step == u.latest || u.handOver(last)
 	log, uri := u.store.Log, u.store.Job.Snapshots.Remote
 	log.Info("waiting until the last snapshot is uploaded", "remote", uri)
-	if !u.Finish(ctx) {
+	if done := u.Finish(ctx); !held || !done {
 		log.Warn("the last snapshot could not be uploaded; it is on this machine alone", "remote", uri)
 	}
 }
@@ -173,15 +171,17 @@ func (u *Uploads) Complete(x *Snapshot) {
 	}
 }
 
-func (u *Uploads) handOver(s *Snapshot) {
+// handOver hands over a snapshot, and reports whether it did: otherwise its files could not be opened, and the next snapshot
+// is uploaded, or this one if it is the last.
+func (u *Uploads) handOver(s *Snapshot) bool {
 	x := &s.Record
-	u.pace.Began(time.Now())
-	u.latest = x.Step
 	files, err := u.source.Writer.HoldRun(x.DenseFiles(), u.source.Table, x.TableSnapshots(), u.reportFiles(s))
 	if err != nil {
-		u.store.Log.Warn("a snapshot cannot be uploaded; training goes on", "step", x.Step, "error", err)
-		return
+		u.Failed(x.Step, err)
+		return false
 	}
+	u.pace.Began(time.Now())
+	u.latest = x.Step
 	step, data := x.Step, s.Data
 	u.Offer(&mirror.Snapshot{
 		Step: step,
@@ -199,6 +199,7 @@ func (u *Uploads) handOver(s *Snapshot) {
 		},
 		Release: files.Close,
 	})
+	return true
 }
 
 // reportFiles are the reports of the run, as long as they were when a snapshot was fixed.

@@ -31,7 +31,7 @@ type State struct {
 	Epochs   []report.Epoch `json:"epochs,omitempty"`
 
 	InitialBias *float64 `json:"initial_bias,omitempty"` // where the output bias started; nil: it is that of an earlier model
-	Warnings    []string `json:"warnings,omitempty"`     // of the first look at the data, and of the first examples of a warm start
+	Warnings    []string `json:"warnings,omitempty"`     // of the model to start from, the first look at the data, and the first examples of a warm start
 
 	Recent *metrics.Report `json:"recent,omitempty"` // online, of the last line of metrics
 

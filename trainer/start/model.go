@@ -30,6 +30,7 @@ type Model struct {
 	Start    *chain.Start        // the model; nil: the run makes a new one
 	Previous *modeldir.Model     // the model, as it is opened; nil without
 	Lost     *modeldir.LostError // what its table had lost, before it was restored; nil: nothing
+	Later    string              // a warning: output.remote has the model of a later night; "": it has not, as far as is known
 
 	gone *chain.GoneError // why Previous was restored for this run alone; nil: it was not for that
 }

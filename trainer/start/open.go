@@ -54,6 +54,9 @@ func (m *Model) Open(ctx context.Context) error {
 			}
 		}
 		m.Log.Info("training.warm_start: latest", attrs...)
+		if m.Later = m.later(ctx, c); m.Later != "" {
+			m.Log.Warn(m.Later)
+		}
 	}
 	if name == "" {
 		return nil

@@ -113,7 +113,8 @@ func publishGeneration(ctx context.Context, d *remote.Directory, name string, o 
 
 // publishing is how models are published.
 type publishing struct {
-	job *configs.Job // of the model that was named
+	job    *configs.Job // of the model that was named
+	verify bool         // what is there of the models is read, and mended
 	Options
 }
 

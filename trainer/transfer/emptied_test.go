@@ -147,7 +147,7 @@ func TestEmptiedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	o := &publishing{job, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	o := &publishing{job: job, Options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 	if err := o.checkEmptied(t.Context(), openStore("hdfs://localhost:1/far/", store), sources, m); err != nil || !strings.Contains(log.String(), "has lost the models") {
 		t.Errorf("%v\n%s", err, &log)
 	}

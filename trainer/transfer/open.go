@@ -56,9 +56,9 @@ func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doin
 	return Open(sources, uri, bytesPerSecond, doing, log)
 }
 
-// OpenExisting is OpenPresent for who lists what is there: a directory of HDFS has to exist, too.
-func OpenExisting(ctx context.Context, sources *source.Sources, uri string, log *slog.Logger) (*remote.Directory, error) {
-	d, err := OpenPresent(sources, uri, 0, "", log)
+// OpenExisting is OpenPresent for who only looks at what is there: a directory of HDFS has to exist, too.
+func OpenExisting(ctx context.Context, sources *source.Sources, uri, doing string, log *slog.Logger) (*remote.Directory, error) {
+	d, err := OpenPresent(sources, uri, 0, doing, log)
 	if err != nil {
 		return nil, err
 	}

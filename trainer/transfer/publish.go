@@ -28,6 +28,7 @@ type PublishOptions struct {
 	Model          string // model directory, or one of its generations
 	Remote         string // URI; "": output.remote of the model's job
 	BytesPerSecond int64  // 0: that of the model's job
+	Verify         bool   // what is there of the model is read, and mended
 	Options
 }
 
@@ -66,7 +67,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	if err != nil {
 		return nil, err
 	}
-	of := &publishing{job, o.Options}
+	of := &publishing{job: job, Options: o.Options}
 	if err := of.checkEmptied(ctx, d, sources, m); err != nil {
 		return nil, err
 	}
@@ -82,6 +83,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 			return nil, err
 		}
 	}
+	of.verify = o.Verify
 	if out, err = publishOne(ctx, d, m, newest, of); err != nil {
 		return nil, err
 	}
@@ -142,7 +144,7 @@ func publishOne(ctx context.Context, d *remote.Directory, m *modeldir.Model, new
 	if err != nil {
 		return nil, err
 	}
-	p.Newest = newest
+	p.Newest, p.Verify = newest, o.verify
 	return d.Publish(ctx, *p)
 }
 

@@ -164,6 +164,15 @@ func choose(o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, erro
 	return out, nil
 }
 
+// Newest is the generation that would be restored of the job with a name, among those that accept takes; nil: there is none.
+func Newest(all []*remote.Manifest, job string, accept func(*modeldir.Manifest) bool) *remote.Manifest {
+	candidates, err := choose(&RestoreOptions{Job: job, Accept: accept}, all)
+	if err != nil {
+		return nil
+	}
+	return candidates[0]
+}
+
 // newer says that the generation to restore, or one that may be newer than the best of those that can be read, was published by a
 // newer version of aibox; nil: none was. An older model is not taken in its place, since the one that is made of that would be
 // the newest.

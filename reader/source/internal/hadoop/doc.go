@@ -65,7 +65,8 @@
 // run that was killed is removed by the next upload to the same directory, once the
 // NameNode has not heard from its writer for a minute.
 //
-// A DataNode that is dead or hangs costs at most its time limit: the block is
+// A DataNode that gets its bytes slowly is waited for as long as they move, since several uploads may
+// share a slow line, or a limit. One that is dead or hangs costs about its time limit: the block is
 // abandoned and written again from the local copy without that DataNode, and further
 // files avoid it for a while. The client library cannot do that: its writer does not
 // tell the NameNode which DataNodes to exclude. So there is a writer of our own, of

@@ -11,7 +11,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -32,11 +31,10 @@ import (
 //
 // and a PipelineAckProto comes back for each, with the status of every DataNode.
 type pipeline struct {
-	b       *block
-	conn    net.Conn
-	r       *bufio.Reader
-	seal    func([]byte) []byte
-	timeout time.Duration
+	b    *block
+	conn *patientConn
+	r    *bufio.Reader
+	seal func([]byte) []byte
 }
 
 const (
@@ -60,13 +58,13 @@ func (e *pipelineError) Unwrap() error { return e.err }
 // writeBlock writes length bytes of data as block b. Its errors are of type
 // *pipelineError, except those of reading data.
 func (c *Cluster) writeBlock(ctx context.Context, b *block, holder string, data io.Reader, length int64) error {
-	p := &pipeline{b: b, timeout: c.timeout}
 	first := b.replicas[0].node
 	d := net.Dialer{Timeout: c.timeout}
-	var err error
-	if p.conn, err = d.DialContext(ctx, "tcp", first); err != nil {
+	raw, err := d.DialContext(ctx, "tcp", first)
+	if err != nil {
 		return &pipelineError{err: err}
 	}
+	p := &pipeline{b: b, conn: &patientConn{TCPConn: raw.(*net.TCPConn), timeout: c.timeout}}
 	defer func() { _ = p.conn.Close() }() // everything was acknowledged, or the block is abandoned
 	defer context.AfterFunc(ctx, func() { _ = p.conn.Close() })()
 	if err := p.open(c, holder); err != nil {
@@ -101,9 +99,7 @@ func (c *Cluster) writeBlock(ctx context.Context, b *block, holder string, data 
 // open makes the handshake and asks all DataNodes for the block.
 func (p *pipeline) open(c *Cluster, holder string) error {
 	fail := func(err error) error { return &pipelineError{err: noAnswer(err)} }
-	if err := p.conn.SetDeadline(time.Now().Add(p.timeout)); err != nil {
-		return fail(err)
-	}
+	p.conn.unanswered.Add(1)
 	secured, err := c.secure(p.conn, p.b, p.b.replicas[0].port())
 	if err != nil {
 		return &pipelineError{stale: errors.Is(err, sasl.ErrUnknownKey), err: noAnswer(err)}
@@ -124,7 +120,8 @@ func (p *pipeline) open(c *Cluster, holder string) error {
 	}
 	status := resp.Enum("status")
 	if status == "SUCCESS" {
-		return p.conn.SetDeadline(time.Time{})
+		p.conn.unanswered.Add(-1)
+		return nil
 	}
 	err = fmt.Errorf("%s: %s", status, resp.Text("message"))
 	bad := slices.IndexFunc(p.b.replicas, func(r replica) bool { return r.transfer == resp.Text("firstBadLink") })
@@ -186,12 +183,10 @@ func (p *pipeline) send(data io.Reader, length int64) error {
 			chunk := bytes[i*writeChunkBytes : min((i+1)*writeChunkBytes, n)]
 			binary.BigEndian.PutUint32(packet[sums+4*i:], crc32.Checksum(chunk, castagnoli))
 		}
+		p.conn.unanswered.Add(1)
 		for len(packet) > 0 {
 			part := packet[:min(maxSealBytes, len(packet))]
 			packet = packet[len(part):]
-			if err := p.conn.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil {
-				return &pipelineError{err: err}
-			}
 			if _, err := p.conn.Write(p.seal(part)); err != nil {
 				return &pipelineError{err: err}
 			}
@@ -212,13 +207,10 @@ func appendPacketHeader(b []byte, offset, seqno int64, last bool, length int) []
 }
 
 // acknowledge waits until every packet was acknowledged by every DataNode. If no
-// acknowledgement comes in time, the first DataNode is assumed to hang, since it is the
+// acknowledgement comes in time, and nothing moves, the first DataNode is assumed to hang, since it is the
 // only one that is connected to us.
 func (p *pipeline) acknowledge(packets int64) error {
 	for seqno := int64(0); seqno < packets; {
-		if err := p.conn.SetReadDeadline(time.Now().Add(p.timeout)); err != nil {
-			return &pipelineError{err: err}
-		}
 		ack := wire.New("PipelineAckProto")
 		if err := wire.ReadDelimited(p.r, ack); err != nil {
 			return &pipelineError{err: noAnswer(err)}
@@ -233,6 +225,7 @@ func (p *pipeline) acknowledge(packets int64) error {
 			return &pipelineError{err: fmt.Errorf("packet %d was acknowledged where packet %d was expected", got, seqno)}
 		}
 		seqno++
+		p.conn.unanswered.Add(-1)
 	}
 	return nil
 }
