@@ -28,36 +28,40 @@ func exitCodes() string {
 
 // explain returns the message about an error that ends the program.
 func explain(kind errkind.Kind, err error) string {
-	var again *trainer.ResumableError
-	switch kind {
-	case errkind.Interrupted:
+	if kind == errkind.Interrupted {
+		var again *trainer.ResumableError
 		if errors.As(err, &again) {
 			return "interrupted; " + again.Advice()
 		}
 		return "interrupted"
-	case errkind.Internal:
-		return fmt.Sprintf("%v\nThis looks like a fault of aibox itself; please report it with the job file and the log.", err)
 	}
-	if errors.Is(err, sparsetable.ErrBudget) && errors.Is(err, sparsetable.ErrMemory) {
-		return fmt.Sprintf("%v\nLet aibox have more memory.", err)
-	}
-	if errors.Is(err, sparsetable.ErrBudget) {
-		return fmt.Sprintf("%v\nGive the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\".", err)
-	}
-	if errors.Is(err, sparsetable.ErrMemory) {
-		return fmt.Sprintf("%v\nSet sparse_table.kind: ssd in the job file, which keeps the table within sparse_table.memory_bytes, or let aibox have more memory.", err)
-	}
-	if errors.Is(err, sparsetable.ErrFiles) {
-		return fmt.Sprintf("%v\nCheck that each of its directories exists and its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir.", err)
-	}
-	if left := disk.InodesLeft(err); left != "" {
-		return fmt.Sprintf("%v\nIt is probably files, not bytes, that there is no room for: %s (df -i). Delete files there.", err, left)
-	}
-	if errors.Is(err, gpu.ECC) {
-		return fmt.Sprintf("%v\nIf that happens again, the memory of the device is failing (`nvidia-smi -q -d ECC` counts its errors): let engine.devices name another one.", err)
-	}
-	if errors.Is(err, gpu.DeviceLost) {
-		return fmt.Sprintf("%v\nThe log of the system says why (`dmesg | grep Xid`). The device needs a reset (`nvidia-smi --gpu-reset`), or the machine a restart, or engine.devices has to name another one.", err)
+	if text := advice(kind, err); text != "" {
+		return err.Error() + "\n" + text
 	}
 	return err.Error()
+}
+
+// advice says what to do about an error where that is not a part of the error; "": it is.
+func advice(kind errkind.Kind, err error) string {
+	budget, memory := errors.Is(err, sparsetable.ErrBudget), errors.Is(err, sparsetable.ErrMemory)
+	left := disk.InodesLeft(err)
+	switch {
+	case kind == errkind.Internal:
+		return "This looks like a fault of aibox itself; please report it with the job file and the log."
+	case budget && memory:
+		return "Let aibox have more memory."
+	case budget:
+		return "Give the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\"."
+	case memory:
+		return "Set sparse_table.kind: ssd in the job file, which keeps the table within sparse_table.memory_bytes, or let aibox have more memory."
+	case errors.Is(err, sparsetable.ErrFiles):
+		return "Check that each of its directories exists and its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir."
+	case left != "":
+		return fmt.Sprintf("It is probably files, not bytes, that there is no room for: %s (df -i). Delete files there.", left)
+	case errors.Is(err, gpu.ECC):
+		return "If that happens again, the memory of the device is failing (`nvidia-smi -q -d ECC` counts its errors): let engine.devices name another one."
+	case errors.Is(err, gpu.DeviceLost):
+		return "The log of the system says why (`dmesg | grep Xid`). The device needs a reset (`nvidia-smi --gpu-reset`), or the machine a restart, or engine.devices has to name another one."
+	}
+	return ""
 }

@@ -29,8 +29,8 @@ var version = "development"
 const panicPatience = 30 * time.Second
 
 func main() {
-	panics.ExitAfter(panicPatience)
 	con := terminal.New(os.Stderr, cmdline.WantsJSON(os.Args))
+	panics.ExitAfter(panicPatience, func(err *panics.Error) { failPanic(con, err) })
 	ctx, stop := withSignals(context.Background(), con)
 	process.LimitGarbage(ctx)
 	code := run(ctx, os.Args, os.Stdout, con)
@@ -43,8 +43,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Console) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
-			code = errkind.Internal.ExitCode()
-			con.Fail(code, explain(errkind.Internal, panics.New("the command", v)))
+			code = failPanic(con, panics.New("the command", v))
 		}
 	}()
 	leaveLinks()
@@ -70,6 +69,12 @@ func run(ctx context.Context, args []string, stdout io.Writer, con *terminal.Con
 	kind := errkind.Of(ctx, err)
 	con.Fail(kind.ExitCode(), explain(kind, err))
 	return kind.ExitCode()
+}
+
+// failPanic reports a panic that ends the process, and returns the exit code.
+func failPanic(con *terminal.Console, err *panics.Error) int {
+	con.Fail(errkind.Internal.ExitCode(), explain(errkind.Internal, err))
+	return errkind.Internal.ExitCode()
 }
 
 func newApp(stdout io.Writer, con *terminal.Console) *cli.App {

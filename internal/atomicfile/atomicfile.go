@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/diskfault"
 )
 
@@ -80,7 +82,8 @@ func (f *File) Abort() error {
 	return nil
 }
 
-// SyncDir makes what was created, renamed or removed in a directory durable.
+// SyncDir makes what was created, renamed or removed in a directory durable, as far as its file system can: those of
+// VirtualBox's shared folders and of some other emulations do not sync directories.
 func SyncDir(dir string) error {
 	if err := diskfault.At("sync directory", dir); err != nil {
 		return err
@@ -89,5 +92,9 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, unix.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

@@ -61,6 +61,7 @@ func (w *words) read(args []string) (*cli.Command, error) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
+		case a == "--" && len(w.commands) > 0: // what follows is a command all the same
 		case a == "--":
 			w.rest = args[i:]
 			return nil, nil

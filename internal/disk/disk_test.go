@@ -27,6 +27,16 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestSyncDir: a file system that does not sync directories, as that of processes, is no failure.
+func TestSyncDir(t *testing.T) {
+	if err := SyncDir("/proc/self"); err != nil {
+		t.Error(err)
+	}
+	if err := SyncDir(filepath.Join(t.TempDir(), "nothing")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // TestLinkTree: what is at the place is replaced by the same files, and stays if it is these already.
 func TestLinkTree(t *testing.T) {
 	dir := t.TempDir()

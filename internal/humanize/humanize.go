@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Bytes prints n in the largest binary unit of which it is at least one.
+// Bytes prints n in the largest binary unit of which it is, when it is rounded to what is printed, at least one.
 func Bytes(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	x, u := float64(n), 0
-	for x >= 1024 && u < len(units)-1 {
+	for math.Round(10*math.Abs(x)) >= 10*1024 {
 		x /= 1024
 		u++
 	}

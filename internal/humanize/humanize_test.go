@@ -7,7 +7,8 @@ import (
 )
 
 func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8192.0 PiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 40: "5.0 TiB", math.MaxInt64: "8.0 EiB",
+		1<<20 - 52: "1023.9 KiB", 1<<20 - 51: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 1<<40 - 1: "1.0 TiB", -1: "-1 B", -1536: "-1.5 KiB", math.MinInt64: "-8.0 EiB"} {
 		if have := Bytes(n); have != want {
 			t.Errorf("%d: %s, want %s", n, have, want)
 		}

@@ -136,7 +136,7 @@ func TestRoundBF16(t *testing.T) {
 
 // Bits of a product in bfloat16 that must be the same on every machine and for ever.
 func TestGemmBF16KeepsItsBits(t *testing.T) {
-	r := seeded(t, 6)
+	r := rand.New(rand.NewPCG(6, 0))  // the digest is of these numbers
 	h := uint64(14695981039346656037) // FNV-1a
 	for transposed := range 4 {
 		p := newProblem(r, transposed, 37, 45, 401, 0, func(r *rand.Rand, x []float32) []float32 {

@@ -4,13 +4,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"aibox/internal/testseed"
 )
 
-// seeded returns a generator and logs the seed with the test.
-func seeded(t testing.TB, seed uint64) *rand.Rand {
+// seeded returns one of the generators that the seed of a test gives.
+func seeded(t testing.TB, which uint64) *rand.Rand {
 	t.Helper()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return rand.New(rand.NewPCG(testseed.Of(t), which))
 }
 
 // specials are values at which float32 arithmetic has its corners.

@@ -10,9 +10,12 @@ import (
 
 // exit ends the process; tests replace it.
 var exit = func(err *Error) {
-	fmt.Fprintf(os.Stderr, "aibox: %v\nThis looks like a fault of aibox itself; please report it with the job file and the log.\n", err)
+	report(err)
 	os.Exit(errkind.Internal.ExitCode())
 }
+
+// report says why the process ends.
+var report = func(err *Error) { fmt.Fprintf(os.Stderr, "aibox: %v\n", err) }
 
 // Exit, deferred, ends the process with exit code 1 when the function panics. It
 // is for goroutines on which others wait, or which hold locks, so that nobody
@@ -34,9 +37,10 @@ func Go(where string, f func()) {
 
 // ExitAfter makes every panic that is caught from now on end the process with
 // exit code 1 if it is still there after the given time: the panic may have left
-// a lock behind for which the orderly end waits. The program calls it once, when
-// it starts.
-func ExitAfter(patience time.Duration) {
+// a lock behind for which the orderly end waits. say reports a panic that ends the
+// process. The program calls it once, when it starts.
+func ExitAfter(patience time.Duration, say func(*Error)) {
+	report = say
 	caught = func(err *Error) { time.AfterFunc(patience, func() { exit(err) }) }
 }
 

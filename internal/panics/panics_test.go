@@ -2,11 +2,16 @@ package panics
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"aibox/internal/errkind"
 )
 
 func explode() { panic("index out of cheese") }
@@ -49,15 +54,30 @@ func TestExit(t *testing.T) {
 	}
 }
 
+// TestExitSays: what ExitAfter was given reports the panic that ends the process.
+func TestExitSays(t *testing.T) {
+	if os.Getenv("AIBOX_TEST_PANIC") != "" {
+		ExitAfter(time.Hour, func(err *Error) { fmt.Println("said:", err.Where) })
+		Go("the writer", explode)
+		time.Sleep(time.Minute)
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestExitSays$")
+	c.Env = append(os.Environ(), "AIBOX_TEST_PANIC=1")
+	out, err := c.CombinedOutput()
+	if c.ProcessState.ExitCode() != errkind.Internal.ExitCode() || string(out) != "said: the writer\n" {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
 // TestExitAfter: a panic that was caught ends the process if that does not end
 // by itself, with the panic that came first.
 func TestExitAfter(t *testing.T) {
-	exitBefore, caughtBefore := exit, caught
-	defer func() { exit, caught = exitBefore, caughtBefore }()
+	exitBefore, caughtBefore, reportBefore := exit, caught, report
+	defer func() { exit, caught, report = exitBefore, caughtBefore, reportBefore }()
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan *Error, 1)
 		exit = func(err *Error) { ended <- err }
-		ExitAfter(time.Minute)
+		ExitAfter(time.Minute, nil)
 		start := time.Now()
 		err := Do("the reader", func() error { explode(); return nil })
 		if got := <-ended; error(got) != err || time.Since(start) != time.Minute {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,7 +20,17 @@ func freeWithSwap(root string) int64 {
 	if free < 0 {
 		return free
 	}
-	return free + max(0, number(filepath.Join(root, "proc/meminfo"), "SwapFree:"))<<10
+	swap, most := max(0, number(filepath.Join(root, "proc/meminfo"), "SwapFree:"))<<10, int64(math.MaxInt64)
+	for _, g := range controlGroups(root, "memory") {
+		if g.first { // the limit is one of memory and swap together
+			if limit := g.number("memory.memsw.limit_in_bytes", ""); limit >= 0 {
+				most = min(most, max(0, limit-g.used()-g.count("total_swap")))
+			}
+		} else if limit := g.number("memory.swap.max", ""); limit >= 0 {
+			swap = min(swap, max(0, limit-max(0, g.number("memory.swap.current", ""))))
+		}
+	}
+	return min(free+swap, most)
 }
 
 // MostMemory is how much memory the process can have as things are: what it has, and what is free; -1: unknown.
@@ -39,12 +50,12 @@ func freeMemory(root string, slowed bool) int64 {
 		free <<= 10 // the file says kB, by which Linux means KiB
 	}
 	for _, g := range controlGroups(root, "memory") {
-		limit, used := number(filepath.Join(g.dir, "memory.max"), ""), number(filepath.Join(g.dir, "memory.stat"), "anon") // what is in use and cannot be dropped
+		limit, used := g.number("memory.max", ""), g.used()
 		if g.first {
-			limit, used = number(filepath.Join(g.dir, "memory.limit_in_bytes"), ""), number(filepath.Join(g.dir, "memory.stat"), "total_rss")
+			limit = g.number("memory.limit_in_bytes", "")
 		}
 		if slowed {
-			if high := number(filepath.Join(g.dir, "memory.high"), ""); high >= 0 && (limit < 0 || high < limit) {
+			if high := g.number("memory.high", ""); high >= 0 && (limit < 0 || high < limit) {
 				limit = high
 			}
 		}
@@ -53,6 +64,23 @@ func freeMemory(root string, slowed bool) int64 {
 		}
 	}
 	return free
+}
+
+// used is the memory that the processes of a group have and that cannot be dropped: their own, and files in memory, as in
+// /dev/shm; -1: unknown.
+func (g *controlGroup) used() int64 {
+	if g.first {
+		return g.number("memory.stat", "total_rss") + g.count("total_shmem")
+	}
+	return g.number("memory.stat", "anon") + g.count("shmem")
+}
+
+// count is a figure of a group's memory, 0 if it has none of that name.
+func (g *controlGroup) count(name string) int64 { return max(0, g.number("memory.stat", name)) }
+
+// number is that of a file of a group.
+func (g *controlGroup) number(file, name string) int64 {
+	return number(filepath.Join(g.dir, file), name)
 }
 
 // number is the number after a name at the beginning of a line of a file, or, without a

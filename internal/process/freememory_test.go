@@ -75,12 +75,36 @@ func TestFreeMemoryOfGroups(t *testing.T) {
 	}
 }
 
-// TestFreeWithSwapInGroups: what only slows a process down does not end its memory.
+// TestFreeWithSwapInGroups: what only slows a process down does not end its memory, and a group may have no swap, or less than the machine.
 func TestFreeWithSwapInGroups(t *testing.T) {
-	root := rootWith(t, map[string]string{"proc/meminfo": "MemAvailable: 2000 kB\nSwapFree: 0 kB\n",
-		"sys/fs/cgroup/memory.max": "1000000\n", "sys/fs/cgroup/memory.high": "400000\n", "sys/fs/cgroup/memory.stat": "anon 300000\n"})
-	if got := freeWithSwap(root); got != 700_000 {
-		t.Errorf("%d, want 700,000", got)
+	const v2, v1 = "sys/fs/cgroup/", "sys/fs/cgroup/memory/"
+	second := func(swap, current string) map[string]string {
+		return map[string]string{v2 + "memory.max": "1000000\n", v2 + "memory.high": "400000\n", v2 + "memory.stat": "anon 200000\nshmem 100000\n",
+			v2 + "memory.swap.max": swap, v2 + "memory.swap.current": current}
+	}
+	first := func(limit string) map[string]string {
+		return map[string]string{"proc/self/cgroup": "3:memory:/\n", v1 + "memory.limit_in_bytes": "1000000\n", v1 + "memory.memsw.limit_in_bytes": limit,
+			v1 + "memory.stat": "rss 1\nswap 1\ntotal_rss 250000\ntotal_shmem 50000\ntotal_swap 10000\n"}
+	}
+	for name, c := range map[string]struct {
+		swapFree string // kB
+		files    map[string]string
+		want     int64
+	}{
+		"slowed down":                   {"0", second("", ""), 700_000},
+		"swap without a limit":          {"1000", second("max\n", "0\n"), 700_000 + 1000<<10},
+		"no swap for the group":         {"1000", second("0\n", "0\n"), 700_000},
+		"some swap for the group":       {"1000", second("500000\n", "100000\n"), 1_100_000},
+		"more than the machine has":     {"100", second("500000\n", "100000\n"), 700_000 + 100<<10},
+		"version 1":                     {"1000", first(""), 700_000 + 1000<<10},
+		"version 1, without a limit":    {"1000", first("9223372036854771712\n"), 700_000 + 1000<<10},
+		"version 1, no swap":            {"1000", first("1000000\n"), 690_000},
+		"version 1, less than there is": {"1000", first("1100000\n"), 790_000},
+	} {
+		c.files["proc/meminfo"] = "MemAvailable: 2000 kB\nSwapFree: " + c.swapFree + " kB\n"
+		if got := freeWithSwap(rootWith(t, c.files)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -127,7 +128,7 @@ func (c *Console) Notice(text string) {
 		c.Logger(slog.LevelInfo).Warn(text)
 		return
 	}
-	fmt.Fprintf(c, "aibox: %s\n", text)
+	fmt.Fprintf(c, "aibox: %s\n", shown(text))
 }
 
 // Fail reports why the program ends, and with which exit code.
@@ -139,7 +140,25 @@ func (c *Console) Fail(code int, reason string) {
 	if !strings.HasPrefix(reason, "aibox ") { // mistakes on the command line begin with the command
 		reason = "aibox: " + reason
 	}
-	fmt.Fprintf(c, "%s\n", reason)
+	fmt.Fprintf(c, "%s\n", shown(reason))
+}
+
+// shown is a text with escapes for control characters other than white space: the name of a file may have some
+// that a terminal would obey.
+func shown(text string) string {
+	obeyed := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if !strings.ContainsFunc(text, obeyed) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if obeyed(r) {
+			fmt.Fprintf(&out, `\x%02x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
 }
 
 // Leave clears the block before the process ends at once. It does not wait for a

@@ -161,6 +161,17 @@ func TestJSONConsole(t *testing.T) {
 	}
 }
 
+// TestControlCharacters: the name of a file does not command the terminal.
+func TestControlCharacters(t *testing.T) {
+	var out bytes.Buffer
+	c := New(&out, false)
+	c.Fail(4, "open a\x1b[31m\r\u009bé\tb:\nno such file")
+	c.Notice("a\x1b]0;b\ac")
+	if want := "aibox: open a\\x1b[31m\\x0d\\x9bé\tb:\nno such file\naibox: a\\x1b]0;b\\x07c\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // wantJSONLines fails unless every line of text is a JSON object.
 func wantJSONLines(t *testing.T, text string) {
 	t.Helper()

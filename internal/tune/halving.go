@@ -154,7 +154,7 @@ func (s *Search) Do(ctx context.Context) (*Best, error) {
 }
 
 func (s *Search) one(ctx context.Context, t Trial, round int, examples int64) (*Result, error) {
-	if r := s.Journal.find(t.ID, round); r != nil {
+	if r := s.Journal.find(t, round); r != nil {
 		return r, nil
 	}
 	r, err := s.Run(ctx, t, round, examples)

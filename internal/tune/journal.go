@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // JournalName is the name of the journal in the directory of a search.
@@ -89,12 +90,13 @@ func different(a, b map[string]string) string {
 // Results is how many results the journal has.
 func (j *Journal) Results() int { return len(j.results) }
 
-func (j *Journal) find(trial, round int) *Result {
+// find is the result of a trial. Another version of aibox may have drawn other settings for its number: that was another trial.
+func (j *Journal) find(t Trial, round int) *Result {
 	if j == nil {
 		return nil
 	}
 	for _, r := range j.results {
-		if r.Trial == trial && r.Round == round {
+		if r.Trial == t.ID && r.Round == round && slices.Equal(r.Settings, t.Settings) {
 			return r
 		}
 	}

@@ -238,6 +238,34 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// A result counts for the settings that it was achieved with: another version may draw others for the same number.
+func TestSearchByAnotherVersion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, c := range []struct {
+		settings string
+		runs     int
+	}{{"1", 2}, {"3", 1}, {"3", 0}, {"1", 0}} {
+		journal, err := OpenJournal(dir, map[string]string{"seed": "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := 0
+		search := &Search{Trials: []Trial{{}, {ID: 1, Settings: []Setting{{"a", c.settings}}}}, Rounds: []Round{{Trials: 1}}, Metric: LogLoss, Journal: journal,
+			Run: func(_ context.Context, trial Trial, _ int, examples int64) (*Result, error) {
+				runs++
+				return lossOf(trial, examples), nil
+			}}
+		best, err := search.Do(t.Context())
+		if err := errors.Join(err, journal.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if better := c.settings == "3"; runs != c.runs || (best.Trial.ID == 1) != better {
+			t.Errorf("search %d: %d trials ran, the best is %+v", i, runs, best.Trial)
+		}
+	}
+}
+
 // The job as it is takes part in every round, however bad it is, and a search in which nothing
 // makes a model fails.
 func TestSearchWithoutModels(t *testing.T) {

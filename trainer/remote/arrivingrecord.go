@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"aibox/internal/atomicfile"
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 )
 
@@ -41,17 +41,7 @@ func (r *arrivingRecord) write(path string) error {
 	if data, err = json.Marshal(arrivingRecordFile{sum, data}); err != nil {
 		return err
 	}
-	f, err := atomicfile.Create(path, path+".tmp", os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Commit()
-	}
-	if err != nil {
-		return errors.Join(err, f.Abort())
-	}
-	return nil
+	return disk.WriteFile(path, data)
 }
 
 // readRecord returns the record at path and its manifest; nil if there is none. If it cannot be used,
@@ -193,7 +183,7 @@ func removeRecords(paths []string) error {
 			continue
 		}
 		if err == nil {
-			err = atomicfile.SyncDir(filepath.Dir(path))
+			err = disk.SyncDir(filepath.Dir(path))
 		}
 		if err != nil {
 			return err
