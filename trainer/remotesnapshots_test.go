@@ -273,6 +273,29 @@ func TestRemoteSnapshotsFail(t *testing.T) {
 	}
 }
 
+// TestLastSnapshotStaysHere: a run that is told to stop and cannot upload its last snapshot says so, and why.
+func TestLastSnapshotStaysHere(t *testing.T) {
+	dir := mounted(t)
+	j := job(t, "fm", everyPass, "snapshots.remote="+dir+"/remote")
+	var log bytes.Buffer
+	opts := quiet
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, stop := context.WithCancel(t.Context())
+	opts.afterPass = func(ctx context.Context, r *run) error {
+		r.snapshots.uploads.Finish(ctx)
+		blocked(t, dir)
+		stop()
+		return nil
+	}
+	if _, err := Train(ctx, j, opts); err == nil {
+		t.Fatal("it was not stopped")
+	}
+	_, after, said := strings.Cut(log.String(), "it is on this machine alone")
+	if reason := strings.SplitAfter(after, "\n")[0]; !said || !strings.Contains(reason, dir) || !strings.Contains(reason, "reason=\"") {
+		t.Errorf("it says:\n%s", log.String())
+	}
+}
+
 // TestRemoteSnapshotOfAnotherJob: a snapshot of a job that differs, or of other data, is not
 // used and not removed, and --fresh uses none.
 func TestRemoteSnapshotOfAnotherJob(t *testing.T) {

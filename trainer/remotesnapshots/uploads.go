@@ -121,7 +121,11 @@ func (u *Uploads) Last(ctx context.Context, last *Snapshot) {
 	log, uri := u.store.Log, u.store.Job.Snapshots.Remote
 	log.Info("waiting until the last snapshot is uploaded", "remote", uri)
 	if done := u.Finish(ctx); !held || !done {
-		log.Warn("the last snapshot could not be uploaded; it is on this machine alone", "remote", uri)
+		reason := u.Summary().Error
+		if ctx.Err() != nil {
+			reason = "the time of snapshots.on_stop_seconds is over"
+		}
+		log.Warn("the last snapshot could not be uploaded; it is on this machine alone", "remote", uri, "reason", reason)
 	}
 }
 
