@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/internal/humanize"
 	"aibox/internal/process"
 	"aibox/sparsetable"
@@ -19,15 +20,6 @@ const spareBytes = 256 << 20
 // diskFull reports whether an error says that there is no space on disk.
 func diskFull(err error) bool {
 	return errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
-}
-
-// freeBytes is the free space of the file system that holds a directory.
-func freeBytes(dir string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, fmt.Errorf("free space of %s: %w", dir, err)
-	}
-	return int64(st.Bavail) * st.Bsize, nil
 }
 
 // snapshotBytes is what a snapshot of the present state takes on disk beside those before
@@ -64,9 +56,9 @@ func (s *snapshots) room() error {
 	need := table + forecast.DenseBytes(r.model, r.state.Engine.Dense)
 	dirs := append([]string{r.models.writer.TableDir()}, r.table.dirs...)
 	for _, dir := range dirs {
-		free, err := freeBytes(dir)
+		free, err := disk.Free(dir)
 		if err != nil {
-			return err
+			return fmt.Errorf("free space: %w", err)
 		}
 		if r.opts.freeBytes != nil {
 			free = r.opts.freeBytes(dir)

@@ -76,10 +76,6 @@ func (d *faultyDisk) Rename(from, to string) error {
 	return errors.Join(d.ask("rename", to), d.OSFS.Rename(from, to))
 }
 
-func (d *faultyDisk) SyncDir(dir string) error {
-	return errors.Join(d.ask("sync directory", dir), d.OSFS.SyncDir(dir))
-}
-
 func (d *faultyDisk) Remove(name string) error {
 	if err := d.ask("remove", name); err != nil {
 		return err

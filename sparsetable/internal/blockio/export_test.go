@@ -17,6 +17,18 @@ func LimitThreads(free int) (restore func()) {
 	return func() { freeThreads = before }
 }
 
+// FillDisk lets direct writes of the probe find a full disk, until the result is called.
+func FillDisk() (restore func()) {
+	before := openDirect
+	openDirect = func(path string, flags int) (int, error) {
+		if flags&unix.O_RDWR != 0 {
+			return openRetry("/dev/full", flags)
+		}
+		return before(path, flags)
+	}
+	return func() { openDirect = before }
+}
+
 // RefuseDirect makes file systems refuse O_DIRECT, as tmpfs did until Linux 6.6,
 // until the result is called.
 func RefuseDirect() (restore func()) {

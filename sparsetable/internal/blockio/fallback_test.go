@@ -176,3 +176,32 @@ func TestWithoutDirect(t *testing.T) {
 		must(t, d.Close())
 	}
 }
+
+// TestFullDisk: on a full disk, where the files of a table are to be read, and to be deleted, too, direct I/O works as it did before.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	o := blockio.Options{Direct: blockio.On, QueueDepth: 8}
+	d, err := blockio.Open(t.Context(), dir, o)
+	if err != nil {
+		t.Skipf("direct I/O does not work here: %v", err)
+	}
+	writeAndRead(t, d)
+	must(t, d.Close())
+	defer blockio.FillDisk()()
+	if _, err := blockio.Open(t.Context(), t.TempDir(), o); !blockio.IsFull(err) {
+		t.Errorf("direct I/O was asked for in a directory without a file: %v", err)
+	}
+	full, err := blockio.Open(t.Context(), dir, o)
+	must(t, err)
+	if !full.Direct() || full.Unit() != d.Unit() {
+		t.Errorf("direct %v with a unit of %d, want %d as before", full.Direct(), full.Unit(), d.Unit())
+	}
+	must(t, full.Close())
+}
+
+// TestDirectoriesNotSynced: a file system that does not sync directories, as that of processes, is no failure.
+func TestDirectoriesNotSynced(t *testing.T) {
+	d, err := blockio.Open(t.Context(), "/proc/self", blockio.Options{Direct: blockio.Off, QueueDepth: 8, ReadOnly: true})
+	must(t, err)
+	must(t, errors.Join(d.SyncDir(), d.Close()))
+}

@@ -1,9 +1,10 @@
 package blockio
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
+
+	"aibox/internal/disk"
 )
 
 // MakeDir makes dir and those of its parents that are missing, and makes their names
@@ -20,11 +21,7 @@ func MakeDir(dir string) error {
 		return err
 	}
 	for _, name := range made {
-		parent, err := os.Open(filepath.Dir(name))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(parent.Sync(), parent.Close()); err != nil {
+		if err := disk.SyncDir(filepath.Dir(name)); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package blockio
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aibox/internal/disk"
 	"aibox/internal/diskfault"
 )
 
@@ -84,29 +84,9 @@ func (d *osDevice) List() ([]string, error) {
 	return names, nil
 }
 
-func (d *osDevice) SyncDir() error {
-	if err := diskfault.At("sync directory", d.dir); err != nil {
-		return err
-	}
-	f, err := os.Open(d.dir)
-	if err != nil {
-		return withLimit(err)
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+func (d *osDevice) SyncDir() error { return withLimit(disk.SyncDir(d.dir)) }
 
-func (d *osDevice) Free() (int64, error) {
-	var st unix.Statfs_t
-	for {
-		err := unix.Statfs(d.dir, &st)
-		if err == nil {
-			return int64(st.Bavail) * st.Bsize, nil
-		}
-		if err != unix.EINTR {
-			return 0, &os.PathError{Op: "statfs", Path: d.dir, Err: err}
-		}
-	}
-}
+func (d *osDevice) Free() (int64, error) { return disk.Free(d.dir) }
 
 func (d *osDevice) Submit(c *Completions, reads []*Read) {
 	if len(reads) == 0 {

@@ -61,7 +61,7 @@ func NewPool(unit int, limitBytes int64) *Pool {
 	p := &Pool{unit: unit, limit: limitBytes, slab: slabBytes}
 	if limitBytes > 0 {
 		// A class that holds few buffers must not take the room of the others.
-		p.slab = int(min(slabBytes, max(limitBytes/slabsPerLimit, maxUnit)))
+		p.slab = int(min(slabBytes, inPages(max(1, limitBytes/slabsPerLimit))))
 	}
 	return p
 }
@@ -128,7 +128,7 @@ func (p *Pool) GetBeyond(n int) ([]byte, error) {
 	class, size := p.class(n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.mapLocked(class, size, size); err != nil {
+	if err := p.mapLocked(class, size, fewest(size)); err != nil {
 		return nil, err
 	}
 	return p.takeLocked(class, size)[:n], nil
@@ -155,21 +155,24 @@ func (p *Pool) classBytes(class int) int {
 
 // growLocked maps memory for buffers of size bytes. REQUIRES: mu is held.
 func (p *Pool) growLocked(class, size int) error {
-	bytes := size
-	if size < p.slab {
-		bytes = p.slab / size * size
-	}
-	if p.limit > 0 && p.mu.mapped+int64(bytes) > p.limit {
+	bytes := size * max(1, p.slab/size)
+	if p.limit > 0 && p.mu.mapped+inPages(int64(bytes)) > p.limit {
 		p.reclaimLocked()
 	}
-	if p.limit > 0 && p.mu.mapped+int64(bytes) > p.limit {
-		// Close to the limit a small pool takes a single buffer.
-		if bytes = size; p.mu.mapped+int64(bytes) > p.limit {
+	if p.limit > 0 && p.mu.mapped+inPages(int64(bytes)) > p.limit {
+		// Close to the limit a small pool takes a single buffer, or a page of small ones.
+		if bytes = fewest(size); p.mu.mapped+inPages(int64(bytes)) > p.limit {
 			return fmt.Errorf("%w: %d bytes mapped, %d more needed, limit %d", ErrPoolLimit, p.mu.mapped, bytes, p.limit)
 		}
 	}
 	return p.mapLocked(class, size, bytes)
 }
+
+// inPages is how much memory a mapping of so many bytes takes: whole pages.
+func inPages(bytes int64) int64 { return (bytes + maxUnit - 1) &^ (maxUnit - 1) }
+
+// fewest is the size of the smallest mapping for buffers of that many bytes.
+func fewest(size int) int { return size * max(1, maxUnit/size) }
 
 // mapLocked maps that many bytes for buffers of a class. REQUIRES: mu is held.
 func (p *Pool) mapLocked(class, size, bytes int) error {
@@ -178,7 +181,7 @@ func (p *Pool) mapLocked(class, size, bytes int) error {
 		return err
 	}
 	p.mu.slabs = append(p.mu.slabs, poolSlab{m, class, size})
-	p.mu.mapped += int64(bytes)
+	p.mu.mapped += inPages(int64(bytes))
 	c := &p.mu.classes[class]
 	for at := bytes - size; at >= 0; at -= size {
 		c.free = append(c.free, unsafe.Pointer(&m[at]))
@@ -206,7 +209,7 @@ func (p *Pool) reclaimLocked() {
 			continue
 		}
 		c.free = slices.DeleteFunc(c.free, inside)
-		p.mu.mapped -= int64(len(s.memory))
+		p.mu.mapped -= inPages(int64(len(s.memory)))
 		unmapMemory(s.memory)
 	}
 	clear(p.mu.slabs[len(kept):])

@@ -132,6 +132,27 @@ func TestPoolReclaims(t *testing.T) {
 	}
 }
 
+// Memory is mapped in pages, so the limit is one on pages.
+func TestPoolCountsPages(t *testing.T) {
+	const limit, page = 800 << 10, 4096
+	for _, size := range []int{512, 1024, 1536, 3072, 6144} {
+		p, pages := NewPool(512, limit), int64(0)
+		for {
+			if _, err := p.Get(size); errors.Is(err, ErrPoolLimit) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, s := range p.mu.slabs {
+			pages += (int64(len(s.memory)) + page - 1) / page
+		}
+		if pages*page > limit || p.Bytes() != pages*page || p.InUse() < limit*3/4-limit/slabsPerLimit {
+			t.Errorf("buffers of %d bytes: %d are in use in %d pages, which count as %d bytes, limit %d", size, p.InUse(), pages, p.Bytes(), limit)
+		}
+	}
+}
+
 // What was taken beyond the limit is given back when it is returned.
 func TestPoolBeyondLimit(t *testing.T) {
 	const limit = 64 << 10

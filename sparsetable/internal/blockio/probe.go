@@ -40,6 +40,11 @@ func probe(dir string, opts Options) (capabilities, error) {
 			break
 		}
 	}
+	if IsFull(cause) { // there may be space later, and files that are there can be read now
+		if found, err := probeReading(dir, opts); err == nil && found.direct {
+			return found, nil
+		}
+	}
 	return withoutDirect(dir, opts, first, cause)
 }
 

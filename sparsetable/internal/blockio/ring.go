@@ -20,6 +20,8 @@ const (
 
 	featSingleMmap = 1 << 0 // IORING_FEAT_SINGLE_MMAP, Linux 5.4
 	featNoDrop     = 1 << 1 // IORING_FEAT_NODROP, Linux 5.5
+	featRWCurPos   = 1 << 3 // IORING_FEAT_RW_CUR_POS, Linux 5.6, as IORING_OP_READ
+	featNeeded     = featSingleMmap | featNoDrop | featRWCurPos
 
 	enterGetEvents = 1 // IORING_ENTER_GETEVENTS
 
@@ -107,9 +109,9 @@ func newRing(depth int) (*ring, error) {
 	}
 	unix.CloseOnExec(int(fd))
 	r := &ring{fd: int(fd)}
-	if p.features&featSingleMmap == 0 || p.features&featNoDrop == 0 {
+	if p.features&featNeeded != featNeeded {
 		r.close()
-		return nil, fmt.Errorf("the kernel's io_uring has the features %#x, but those of Linux 5.5 are needed", p.features)
+		return nil, fmt.Errorf("the kernel's io_uring has the features %#x, but those of Linux 5.6 are needed", p.features)
 	}
 	size := max(uintptr(p.sq.array)+4*uintptr(p.sqEntries), uintptr(p.cq.cqes)+16*uintptr(p.cqEntries))
 	var err error

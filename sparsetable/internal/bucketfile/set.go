@@ -211,6 +211,12 @@ func alignOf(devices []blockio.Device) int {
 // UrgentBytes returns the part of each budget that is for urgent appends.
 func (s *Set) UrgentBytes() int64 { return s.opts.UrgentBytes }
 
+// EmptyingBytes is how much space emptying a file of a directory may take: the part for urgent
+// appends, or the size of the files of a large directory without a budget.
+func (s *Set) EmptyingBytes(directory int) int64 {
+	return max(s.opts.UrgentBytes, s.dirs[directory].fileLimit())
+}
+
 // Unit returns the bytes of one unit of a Location.
 func (s *Set) Unit() int { return s.unit }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"golang.org/x/sys/unix"
 
 	"aibox/internal/diskfault"
 )
@@ -14,7 +15,8 @@ import (
 // ways, one of which is in lock.go.
 //
 // Pebble panics when it cannot sync a directory, even in goroutines of its own. Here
-// such an error makes the database unusable instead (see logger.Fatalf).
+// such an error makes the database unusable instead (see logger.Fatalf), unless the file
+// system cannot sync directories at all.
 //
 // Pebble names its current manifest by a marker file: it creates the manifest and the
 // new marker, removes the old marker, and only then syncs the directory. A file system
@@ -98,7 +100,7 @@ type directory struct {
 }
 
 func (d directory) Sync() error {
-	if err := d.File.Sync(); err != nil {
+	if err := d.File.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // as in atomicfile.SyncDir
 		d.log.Fatalf("sync directory: %v", err)
 	}
 	return nil

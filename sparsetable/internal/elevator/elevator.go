@@ -42,7 +42,7 @@ const (
 	// gives them to the background writer.
 	rideChunks = 2
 	// Where fewer passes are announced than before, each pass shortens the round by
-	// one part in windowDecay.
+	// one part in windowDecay, and by one pass at least.
 	windowDecay = 32
 )
 
@@ -213,7 +213,7 @@ func (e *Elevator) noteNeed(rows int) {
 // setPace determines how far the elevator has to go for each pass, and whether it
 // pays.
 func (e *Elevator) setPace() {
-	e.window = max(e.passes.number(), e.window-e.window/windowDecay, 1)
+	e.window = max(e.passes.number(), e.window-(e.window+windowDecay-1)/windowDecay, 1)
 	e.pace = 0
 	if e.marks() {
 		e.pace = payingPace(wayRound(e.Files.LiveFiles()), e.window, e.need.Load())

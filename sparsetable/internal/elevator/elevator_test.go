@@ -1,10 +1,13 @@
 package elevator
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
 
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/blockio/blocktest"
 	"aibox/sparsetable/internal/bucketfile"
 	"aibox/sparsetable/internal/carry"
 	"aibox/sparsetable/internal/slots"
@@ -142,6 +145,70 @@ func TestWayBetween(t *testing.T) {
 		if got := wayBetween(files, c.from, c.end, unit); got != c.units*unit {
 			t.Errorf("from %v to %v: %d bytes, want %d units", c.from, c.end, got, c.units)
 		}
+	}
+}
+
+// A round has as many passes as are announced, soon after these have become fewer, too.
+func TestWindow(t *testing.T) {
+	e := Elevator{Options: Options{ReadOnly: true}}
+	for range 64 {
+		e.passes.add(&announcement{})
+	}
+	if e.setPace(); e.window != 64 {
+		t.Errorf("a round has %d passes, and 64 are announced", e.window)
+	}
+	e.passes.list = e.passes.list[:3]
+	for range 100 {
+		e.setPace()
+	}
+	if e.window != 3 {
+		t.Errorf("a round has %d passes, and 3 have been announced for 100 passes", e.window)
+	}
+}
+
+// Where nothing is to be read, the elevator looks for it in one round, and is no more ahead of its
+// schedule than it may be: what is announced next would have to wait until the schedule has caught up.
+func TestEmptyRound(t *testing.T) {
+	const buffer, buckets, words = 8 << 10, 2000, 24
+	files, err := bucketfile.Open(t.Context(), bucketfile.State{}, nil, bucketfile.Options{
+		Table: 1, RowWords: words, Devices: []blockio.Device{blocktest.New(blocktest.Options{Dir: "dir"})}, BufferBytes: buffer, FileBytes: buffer,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for slot := range uint32(buckets) {
+		a, err := files.Begin(slot, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Put(uint64(slot), make([]float32, words))
+		if _, err := a.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := slots.New(slots.Options{TargetRows: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := files.LiveFiles()
+	round := wayRound(live)
+	if len(live) < 4*rideStretches {
+		t.Fatalf("only %d files", len(live))
+	}
+	for _, pace := range []int64{round, round / 10} {
+		for _, from := range []bucketfile.Location{0, at(live[len(live)/3].File, 9)} {
+			e := Elevator{Options: Options{Files: files, Index: x, IndexMu: new(sync.RWMutex)}}
+			e.at, e.pace = from, pace
+			if e.planStretch() {
+				t.Error("there is a stretch with stops, and no slot is marked")
+			}
+			if ahead := min(round, rideLead*pace); -e.due < ahead || -e.due > ahead+ahead/8 {
+				t.Errorf("it is %d bytes ahead of its schedule at a pace of %d, want %d, where a round is %d", -e.due, pace, ahead, round)
+			}
+		}
+	}
+	if err := errors.Join(x.Close(), files.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,8 +12,7 @@ func (e *Elevator) marks() bool {
 	if e.ReadOnly {
 		return false
 	}
-	space, _ := e.Files.Space()
-	on := space.LiveBytes > e.Table.FitRows()/4*3*int64(layout.EntryBytes(e.Layout)) && e.Cache.NotesMissing()
+	on := e.Files.LiveBytes() > e.Table.FitRows()/4*3*int64(layout.EntryBytes(e.Layout)) && e.Cache.NotesMissing()
 	e.marking.Store(on)
 	return on
 }

@@ -7,11 +7,14 @@ import (
 )
 
 // planStretch finds the stops of the next stretch that has any. It returns false if
-// there is none in the whole round.
+// there is none in the whole round. The elevator is not ahead of its schedule by that round,
+// since stops of passes that are announced next may be anywhere on it.
 func (e *Elevator) planStretch() bool {
 	files := e.Files.LiveFiles()
 	total, unit := wayRound(files), int64(e.Files.Unit())
-	for left := len(files) + 1; left > 0; left-- {
+	// A stretch has a file or more, or a part of a round. Two are shorter, at the ends of the
+	// way, and the step from the last file to the first counts, too.
+	for left := min(len(files)+1, rideStretches+3); left > 0; left-- {
 		first := slices.IndexFunc(files, func(f bucketfile.Candidate) bool { return bucketfile.FileStart(f.File+1) > e.at })
 		if first < 0 {
 			e.at = 0
@@ -32,6 +35,7 @@ func (e *Elevator) planStretch() bool {
 		}
 		e.due -= bytes
 	}
+	e.due = max(e.due, -rideLead*e.pace)
 	return false
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"aibox/internal/disk"
 	"aibox/internal/filelock"
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/contract"
@@ -110,10 +111,4 @@ func (OSFS) Lock(dir string) (io.Closer, error) {
 const lockName = "LOCK"
 
 // SyncDir implements FS.
-func (OSFS) SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func (OSFS) SyncDir(dir string) error { return disk.SyncDir(dir) }

@@ -26,8 +26,8 @@ const maxLiveShare = 0.9
 // the dead bytes are in files then that cannot be emptied.
 const fullShare = 0.97
 
-// FullFiles: a directory counts as nearly full when it has less left than that many times the
-// room for urgent appends: that room itself, and as much again for what a step
+// FullFiles: a directory counts as nearly full when it has less left than that many times
+// what emptying a file takes: that room itself, and as much again for what a step
 // writes, for the moved buckets of a file, and for emptied files that reads in
 // flight still hold.
 const FullFiles = 2
@@ -118,7 +118,7 @@ func (p *Policy) target(live, step int64) int64 {
 // nearlyFull reports whether a directory's budget, or its file system, has no more
 // left than what the appends need that make room.
 func (p *Policy) nearlyFull(directory int, sp bucketfile.Space) bool {
-	keep := FullFiles * p.Files.UrgentBytes()
+	keep := FullFiles * p.Files.EmptyingBytes(directory)
 	if sp.BudgetBytes > 0 && sp.TotalBytes+sp.OtherBytes-sp.DyingBytes > sp.BudgetBytes-keep {
 		return true
 	}
