@@ -213,6 +213,6 @@ func (c *Store) Drop(id uint64) error {
 	if err != nil {
 		return err
 	}
-	c.Copies.Update()
+	c.Copies.Update(true)
 	return errors.Join(c.files.Unhold(id), c.deleteUnused(s.Deltas))
 }
