@@ -303,6 +303,9 @@ func (c *Catalog) usableLocked() error {
 	return nil
 }
 
+// Dir is the catalog's directory.
+func (c *Catalog) Dir() string { return c.dir }
+
 // Format returns the format of the table.
 func (c *Catalog) Format() Format { return c.format }
 
