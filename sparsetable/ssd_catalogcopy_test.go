@@ -161,3 +161,29 @@ func TestVerifyCatalogs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSSDCopyBesideCatalog: the directory that gets the catalog has no copy of it any more, which
+// nothing would keep up to date.
+func TestSSDCopyBesideCatalog(t *testing.T) {
+	at := t.TempDir()
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{
+		Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")},
+	}}
+	trainInto(t, o, map[uint64]float32{}, 0, 1000)
+	o.SSD.AllowLost = true
+	if err := os.RemoveAll(o.SSD.Dirs[0]); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := sparsetable.Open(t.Context(), o)
+	if err == nil {
+		err = tab.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]int{"b": 0, "c": 1} {
+		if copies, err := filepath.Glob(filepath.Join(at, dir, "*.catalog")); err != nil || len(copies) != want {
+			t.Errorf("%s has %v, %v, want %d copies", dir, copies, err, want)
+		}
+	}
+}

@@ -135,6 +135,12 @@ func (f *Found) Restore(dir string) error {
 	return syncDir(fs, fs.PathDir(dir))
 }
 
+// RemoveBeside deletes the copy in the directory that has the catalog now: only the others are kept
+// up to date.
+func (f *Found) RemoveBeside(catalog string) error {
+	return f.fs.RemoveAll(f.fs.PathJoin(f.fs.PathDir(catalog), DirName(f.Table)))
+}
+
 // FS is a file system in which Dir is a catalog that can be read. It writes nothing.
 func (f *Found) FS() (vfs.FS, error) {
 	mem := vfs.NewMem()
