@@ -63,7 +63,7 @@
 // pinned at that moment, and until the snapshot is written, Pull copies each
 // row that it pins for the first time. The background writer reads all other rows
 // in place. Training waits only while the pinned rows are copied. When the memory
-// budget has no room for the copies that Snapshot makes, Snapshot writes everything
+// budget, or the machine, has no room for the copies that Snapshot makes, Snapshot writes everything
 // before it returns; when it has no room for those that Pull makes, Pull waits until
 // the snapshot is written.
 //

@@ -140,14 +140,14 @@ func (t *ssd) free() error {
 		errs = append(errs, t.cache.Close())
 	}
 	errs = append(errs, t.closeIndex())
+	if t.checkpoints != nil {
+		t.checkpoints.Close()
+	}
 	if t.catalog != nil {
 		errs = append(errs, apierr.Of(t.catalog.Close()))
 	}
 	if t.pool != nil {
 		t.pool.Close()
-	}
-	if t.checkpoints != nil {
-		t.checkpoints.Close()
 	}
 	return errors.Join(append(errs, t.dirs.CloseDevices())...)
 }

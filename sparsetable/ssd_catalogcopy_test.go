@@ -117,3 +117,73 @@ func TestSSDRemoveUnfinishedCatalog(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyCatalogs: Verify finds damage of the catalog, although a copy of it is used then, and of
+// its copies, although nothing needs them.
+func TestVerifyCatalogs(t *testing.T) {
+	at := t.TempDir()
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{
+		Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")},
+	}}
+	trainInto(t, o, map[uint64]float32{}, 0, 3000)
+	one := func(pattern string) string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(at, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		return found[0]
+	}
+	for _, c := range []struct{ file, named string }{
+		{"b/*.catalog/COPY", "b/*.catalog"},
+		{"c/*.catalog/*.sst", "c/*.catalog"},
+		{"a/catalog/HEAD", "a/catalog"},
+		{"a/catalog/*.sst", "a/catalog"},
+	} {
+		path := one(c.file)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := flipByte(path, int64(len(whole)/3)); err != nil {
+			t.Fatal(err)
+		}
+		var faults []sparsetable.Fault
+		_, err = sparsetable.Verify(t.Context(), o, func(f sparsetable.Fault) { faults = append(faults, f) }, nil)
+		if err != nil || len(faults) != 1 || faults[0].File != one(c.named) {
+			t.Errorf("damaged %s: %v, %v", c.file, faults, err)
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := sparsetable.Verify(t.Context(), o, func(f sparsetable.Fault) { t.Error(f) }, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSSDCopyBesideCatalog: the directory that gets the catalog has no copy of it any more, which
+// nothing would keep up to date.
+func TestSSDCopyBesideCatalog(t *testing.T) {
+	at := t.TempDir()
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{
+		Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")},
+	}}
+	trainInto(t, o, map[uint64]float32{}, 0, 1000)
+	o.SSD.AllowLost = true
+	if err := os.RemoveAll(o.SSD.Dirs[0]); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := sparsetable.Open(t.Context(), o)
+	if err == nil {
+		err = tab.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]int{"b": 0, "c": 1} {
+		if copies, err := filepath.Glob(filepath.Join(at, dir, "*.catalog")); err != nil || len(copies) != want {
+			t.Errorf("%s has %v, %v, want %d copies", dir, copies, err, want)
+		}
+	}
+}

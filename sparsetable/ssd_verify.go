@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalogcopy"
 	"aibox/sparsetable/internal/verify"
 )
 
@@ -31,6 +34,11 @@ func (v *verifier) ssdSnapshots(ctx context.Context) (ids []uint64, err error) {
 	}
 	for _, s := range all {
 		ids = append(ids, s.ID)
+	}
+	v.catalog(t)
+	bad := catalogcopy.Damaged(t.dirs.Names[1:], t.catalog.Format().TableID)
+	for _, dir := range slices.Sorted(maps.Keys(bad)) {
+		v.Found(Fault{File: dir, Offset: -1, Slot: -1, Reason: fmt.Sprintf("the copy of the table's catalog is damaged: delete it, and the table makes another one when it is next opened for writing: %v", bad[dir])})
 	}
 	return ids, v.Files(t.dirs.Devices, t.dirs.Names, t.tableID, all, t.opts.Logger)
 }
@@ -59,8 +67,17 @@ func (v *verifier) ssdSnapshot(ctx context.Context, o Options) (err error) {
 	return v.table(ctx, t)
 }
 
+// catalog reports, once, that the catalog cannot be used, and was read from its copy.
+func (v *verifier) catalog(t *ssd) {
+	if path, at := t.dirs.CatalogPath(), t.catalog.Dir(); at != path && !v.copied {
+		v.copied = true
+		v.Found(Fault{File: path, Offset: -1, Slot: -1, Reason: "the table's catalog is lost or damaged: the table makes it anew, of its copy in " + at + ", when it is next opened for writing"})
+	}
+}
+
 // table verifies a table just opened.
 func (v *verifier) table(ctx context.Context, t *ssd) error {
+	v.catalog(t)
 	open := verify.Table{
 		Files: t.files, Index: t.index, Outside: t.outside, Checkpoints: t.checkpoints, Opened: t.opened, Stored: t.rewrite.stored,
 		Hash: t.hash, ReadBytes: t.plan.ReadBytes, CatalogPath: t.dirs.CatalogPath(),

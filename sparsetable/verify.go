@@ -22,7 +22,7 @@ type Verification = verify.Verification
 // filter has its keys; that the snapshot counts as many rows as there are; that
 // buckets do not overlap; that the live bytes counted for files are those that the
 // index refers to; that the delta file says correctly which of its rows buckets
-// have, too; and that the files of each snapshot exist.
+// have, too; that the files of each snapshot exist; and that the catalog and its copies are whole.
 //
 // progress, unless it is nil, is called now and then. The table must not be open
 // for writing. Verify returns an error only where it could not go on; faults that
@@ -33,7 +33,7 @@ func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Ver
 		return Verification{}, err
 	}
 	o.ensureDefaults()
-	v := &verifier{verify.NewReport(o.Kind, fault, progress), o}
+	v := &verifier{Report: verify.NewReport(o.Kind, fault, progress), opts: o}
 	ids, err := v.snapshots(ctx)
 	if err != nil {
 		return v.Done, err
@@ -50,7 +50,8 @@ func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Ver
 // verifier is the state of one call of Verify.
 type verifier struct {
 	*verify.Report
-	opts Options
+	opts   Options
+	copied bool // it was reported that the catalog is lost or damaged, and its copy used
 }
 
 // snapshots lists those to be verified.

@@ -101,11 +101,11 @@ func Open(o Options) (*Catalog, error) {
 	default:
 		err = c.log.do(func() error {
 			if h != nil && !c.readOnly {
-				if err := c.verify(o.Format, h); err != nil {
+				if err := c.verify(o.Format); err != nil {
 					return err
 				}
 			}
-			return c.open(o.Format, h)
+			return c.open(o.Format)
 		})
 	}
 	if err != nil {
@@ -119,8 +119,8 @@ func Open(o Options) (*Catalog, error) {
 
 // verify compares the database with HEAD before the database is opened for writing,
 // because Pebble then deletes all files that a damaged manifest does not mention.
-func (c *Catalog) verify(want Format, h *head) error {
-	_, err := c.openDatabase(pebbleOptions(c.fs, true, c.log), want, h)
+func (c *Catalog) verify(want Format) error {
+	_, _, err := c.openDatabase(pebbleOptions(c.fs, true, c.log), want)
 	if c.mu.db != nil {
 		err = errors.Join(err, c.mu.db.Close())
 	}
@@ -131,28 +131,33 @@ func (c *Catalog) verify(want Format, h *head) error {
 // openDatabase opens the database, reads what is always in memory and compares it with
 // HEAD. dropped lists the snapshots whose drop was interrupted. After an error the
 // caller must close c.mu.db, unless it is nil.
-func (c *Catalog) openDatabase(o *pebble.Options, want Format, h *head) (dropped []uint64, err error) {
+func (c *Catalog) openDatabase(o *pebble.Options, want Format) (h *head, dropped []uint64, err error) {
 	db, err := pebble.Open(c.dir, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.mu.db = db
+	// Until the database was locked, another process may have changed both.
+	if h, err = c.readHead(); err != nil {
+		return nil, nil, err
+	}
 	if err := c.readFormat(want, h); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := c.readSnapshots(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c.checkHead(h)
+	dropped, err = c.checkHead(h)
+	return h, dropped, err
 }
 
-func (c *Catalog) open(want Format, h *head) (err error) {
+func (c *Catalog) open(want Format) (err error) {
 	defer func() {
 		if err != nil && c.mu.db != nil {
 			err = errors.Join(err, c.mu.db.Close())
 		}
 	}()
-	dropped, err := c.openDatabase(c.opts, want, h)
+	h, dropped, err := c.openDatabase(c.opts, want)
 	if err != nil {
 		return err
 	}
@@ -297,6 +302,9 @@ func (c *Catalog) usableLocked() error {
 	}
 	return nil
 }
+
+// Dir is the catalog's directory.
+func (c *Catalog) Dir() string { return c.dir }
 
 // Format returns the format of the table.
 func (c *Catalog) Format() Format { return c.format }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -534,5 +535,37 @@ func flip(t *testing.T, fs vfs.FS, name string, off int64) {
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestManifest: the manifest does not grow from commit to commit without end.
+func TestManifest(t *testing.T) {
+	c := open(t, vfs.NewMem())
+	defer shut(t, c)
+	largest := 0
+	for i := range uint64(300) {
+		w, err := c.Begin()
+		if err == nil {
+			err = errors.Join(w.PutPage(0, []byte("page")), w.Commit(Snapshot{Slots: 1}))
+		}
+		if err == nil && i > 0 {
+			err = c.Drop(i) // the one before
+		}
+		if err == nil {
+			err = c.WithContents(func(all Contents) error {
+				for name, b := range all.Small {
+					if strings.HasPrefix(name, "MANIFEST-") {
+						largest = max(largest, len(b))
+					}
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := manifestBytes * 5 / 4; largest < manifestBytes/2 || largest > most {
+		t.Errorf("the manifest had up to %d bytes, want no more than %d", largest, most)
 	}
 }

@@ -257,3 +257,43 @@ func idsOf(list []modelSnapshot) (ids []uint64) {
 	}
 	return ids
 }
+
+// lockHook calls before when a file is locked for the first time.
+type lockHook struct {
+	vfs.FS
+	before func()
+}
+
+func (l *lockHook) Unwrap() vfs.FS { return l.FS }
+
+func (l *lockHook) Lock(name string) (io.Closer, error) {
+	if before := l.before; before != nil {
+		l.before = nil
+		before()
+	}
+	return l.FS.Lock(name)
+}
+
+// TestChangedBeforeLock: another process drops a snapshot and ends, just before the database is
+// locked. That is no damage.
+func TestChangedBeforeLock(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		fs, m := trainedCatalog(t, 6)
+		hook := &lockHook{FS: fs, before: func() {
+			c := open(t, fs)
+			if err := m.drop(c, 0); err != nil {
+				t.Fatal(err)
+			}
+			shut(t, c)
+		}}
+		c, err := Open(Options{Dir: "cat", Format: testFormat, FS: hook, ReadOnly: readOnly})
+		if err != nil {
+			t.Errorf("for reading only: %v: %v", readOnly, err)
+			continue
+		}
+		if err := m.differs(c); err != nil {
+			t.Error(err)
+		}
+		shut(t, c)
+	}
+}

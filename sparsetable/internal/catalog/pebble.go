@@ -30,6 +30,10 @@ const (
 	// A table is written by one pass over the pages and read by one; many
 	// files would only cost opens.
 	targetFileBytes = 64 << 20
+	// Every commit and drop adds some 80 bytes to Pebble's manifest, and each Update of the
+	// catalog's copies writes all of it (package catalogcopy). A manifest of this size is
+	// followed by a new one.
+	manifestBytes = 32 << 10
 )
 
 // pebbleOptions returns the options of a database into which tables are only ingested.
@@ -44,6 +48,7 @@ func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
 		DisableAutomaticCompactions: true,
 		DisableTableStats:           true,
 		MaxOpenFiles:                64,
+		MaxManifestFileSize:         manifestBytes,
 		FormatMajorVersion:          pebble.FormatColumnarBlocks,
 		EventListener: &pebble.EventListener{
 			BackgroundError: log.backgroundError,

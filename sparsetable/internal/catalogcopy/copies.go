@@ -55,7 +55,7 @@ func Open(c *catalog.Catalog, fs vfs.FS, dirs []string, log *slog.Logger) *Copie
 		}
 		x.all = append(x.all, one)
 	}
-	x.Update()
+	x.Update(true)
 	return x
 }
 
@@ -78,9 +78,10 @@ func (x *Copies) WrittenBytes() int64 {
 	return x.written.Load()
 }
 
-// Update brings the copies up to date. The caller does not delete files before that the
-// catalog needed until now.
-func (x *Copies) Update() {
+// Update brings the copies up to date. dropped says that the caller is about to delete files
+// that the catalog needed until now: a copy that cannot be brought up to date becomes invalid
+// then. Otherwise it stays as it was.
+func (x *Copies) Update(dropped bool) {
 	if x == nil {
 		return
 	}
@@ -96,7 +97,7 @@ func (x *Copies) Update() {
 		for _, one := range x.all {
 			done.Go(func() {
 				defer panics.Exit("copying the catalog of the table")
-				x.update(one, c, f)
+				x.ended(one, one.bringUpToDate(c, f, &x.written), dropped)
 			})
 		}
 		done.Wait()
@@ -104,7 +105,7 @@ func (x *Copies) Update() {
 	})
 	if err != nil {
 		for _, one := range x.all {
-			x.fail(one, err)
+			x.ended(one, err, dropped)
 		}
 	}
 }
@@ -129,25 +130,19 @@ func (x *Copies) describe(c catalog.Contents) (*copyFile, error) {
 	return f, nil
 }
 
-func (x *Copies) update(one *oneCopy, c catalog.Contents, f *copyFile) {
-	if err := one.bringUpToDate(c, f, &x.written); err != nil {
-		x.fail(one, err)
-		return
-	}
-	if one.failed {
+// ended notes how the Update of a copy ended.
+func (x *Copies) ended(one *oneCopy, err error, dropped bool) {
+	switch {
+	case err == nil && one.failed:
 		x.log.Info("the copy of the table's catalog is up to date again", "dir", one.dir)
+	case err != nil && !one.failed:
+		x.log.Warn("a copy of the table's catalog could not be written: as long as that is so, the loss of the directory with the catalog may be the loss of the newest snapshot, or of the table", "dir", one.dir, "error", err)
 	}
-	one.failed = false
-}
-
-// fail notes that a copy is not up to date.
-func (x *Copies) fail(one *oneCopy, err error) {
-	removed := one.fs.Remove(one.fs.PathJoin(one.dir, copyName))
-	if !one.failed {
-		x.log.Warn("a copy of the table's catalog could not be written: as long as that is so, the loss of the directory with the catalog may be the loss of the table", "dir", one.dir, "error", err, "invalidated", removed == nil)
+	one.failed = err != nil
+	if err != nil && dropped {
+		_ = one.fs.Remove(one.fs.PathJoin(one.dir, copyName)) // that disk may have failed
+		clear(one.tables)
 	}
-	one.failed = true
-	clear(one.tables)
 }
 
 func (one *oneCopy) bringUpToDate(c catalog.Contents, f *copyFile, written *atomic.Int64) error {

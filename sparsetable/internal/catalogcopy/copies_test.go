@@ -102,8 +102,9 @@ func inCopy(fs vfs.FS, dirs ...string) (string, error) {
 }
 
 // history commits, drops and reopens. It calls after with what the catalog has: after a
-// change with a question mark behind it, and after the Update.
-func history(fs vfs.FS, rng *rand.Rand, after func(now string)) error {
+// change with a question mark behind it, and after the Update; dropped says that the change was
+// a drop.
+func history(fs vfs.FS, rng *rand.Rand, after func(now string, dropped bool)) error {
 	for range 3 {
 		c, err := openCatalog(fs, "a/catalog")
 		if err != nil {
@@ -111,7 +112,9 @@ func history(fs vfs.FS, rng *rand.Rand, after func(now string)) error {
 		}
 		x := Open(c, fs, copyDirs, quiet)
 		for range 6 {
-			if all := c.Snapshots(); len(all) > 2 {
+			all := c.Snapshots()
+			dropped := len(all) > 2
+			if dropped {
 				err = c.Drop(all[rng.IntN(len(all))].ID)
 			} else {
 				err = commit(c, rng, 1+rng.IntN(6))
@@ -123,9 +126,9 @@ func history(fs vfs.FS, rng *rand.Rand, after func(now string)) error {
 			if err != nil {
 				return errors.Join(err, c.Close())
 			}
-			after(now + "?") // it may be in the copies from now on
-			x.Update()
-			after(now)
+			after(now+"?", dropped) // it may be in the copies from now on
+			x.Update(dropped)
+			after(now, dropped)
 		}
 		if err := c.Close(); err != nil {
 			return err
@@ -166,7 +169,7 @@ func TestCrash(t *testing.T) {
 			}
 			return nil
 		}))
-		set := func(s string) {
+		set := func(s string, _ bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			if strings.HasSuffix(s, "?") {
@@ -186,7 +189,8 @@ func TestCrash(t *testing.T) {
 }
 
 // TestFailures lets any operation on one copy fail. The catalog and the other copy are as
-// without the failure, that copy is invalid or right, and the next Update makes it right.
+// without the failure, that copy is right, or as it was before the commit, or invalid, and the
+// next Update makes it right.
 func TestFailures(t *testing.T) {
 	for n := 0; ; n++ {
 		mem := vfs.NewMem()
@@ -204,8 +208,8 @@ func TestFailures(t *testing.T) {
 			failed = true
 			return fmt.Errorf("%w: operation %d, %v %s", errorfs.ErrInjected, n, o.Kind, o.Path)
 		}))
-		updates := 0
-		err := history(fs, rand.New(rand.NewPCG(7, 0)), func(now string) {
+		updates, before := 0, ""
+		err := history(fs, rand.New(rand.NewPCG(7, 0)), func(now string, dropped bool) {
 			if strings.HasSuffix(now, "?") {
 				return
 			}
@@ -213,9 +217,9 @@ func TestFailures(t *testing.T) {
 			if got, err := inCopy(mem, "c"); err != nil || got != now {
 				t.Errorf("operation %d fails: the other copy has %q, want %q: %v", n, got, now, err)
 			}
-			if got, err := inCopy(mem, "b"); err != nil || got != now && (got != "" || !failed) {
+			if got, err := inCopy(mem, "b"); err != nil || got != now && (!failed || got != "" && (got != before || dropped)) {
 				t.Errorf("operation %d fails: the copy has %q, want %q: %v", n, got, now, err)
-			} else if got == now {
+			} else if before = got; got == now {
 				mu.Lock()
 				failed = false // it must not be invalid again
 				mu.Unlock()
@@ -234,10 +238,65 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestUnreadableCatalog: where the catalog cannot be read, the copies stay as they were before a
+// commit, and become invalid after a drop.
+func TestUnreadableCatalog(t *testing.T) {
+	mem, failing := vfs.NewMem(), false
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
+		if failing && strings.HasPrefix(o.Path, "a/") && o.Kind != errorfs.OpFileClose {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	c, err := openCatalog(fs, "a/catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	x, rng := Open(c, fs, copyDirs, quiet), rand.New(rand.NewPCG(5, 0))
+	update := func(dropped bool) {
+		failing = true
+		x.Update(dropped)
+		failing = false
+	}
+	check := func(when, want string) {
+		t.Helper()
+		for _, dir := range copyDirs {
+			if got, err := inCopy(mem, dir); got != want || err != nil {
+				t.Errorf("%s: the copy in %s has %q, want %q: %v", when, dir, got, want, err)
+			}
+		}
+	}
+	if err := commit(c, rng, 3); err != nil {
+		t.Fatal(err)
+	}
+	x.Update(false)
+	first, err := contents(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := commit(c, rng, 3); err != nil {
+		t.Fatal(err)
+	}
+	update(false)
+	check("after a commit", first)
+	if err := c.Drop(1); err != nil {
+		t.Fatal(err)
+	}
+	update(true)
+	check("after a drop", "")
+	x.Update(false)
+	last, err := contents(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("in the end", last)
+}
+
 // TestDamage changes a bit of each file of the copy, and cuts it off. The copy is not used.
 func TestDamage(t *testing.T) {
 	mem := vfs.NewMem()
-	if err := history(mem, rand.New(rand.NewPCG(3, 0)), func(string) {}); err != nil {
+	if err := history(mem, rand.New(rand.NewPCG(3, 0)), func(string, bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	dir := "b/" + DirName(testTable)

@@ -19,7 +19,8 @@
 // number that grows with each Update, so that the newest of several copies is known, and
 // the checksums of the sorted tables. A copy is used only when all checksums match.
 //
-// A copy that cannot be written does not stop the table. Where that disk still works, COPY is
-// deleted, so that the copy does not speak of files that were deleted since. Each Update
-// tries again.
+// A copy that cannot be written, or made because the catalog cannot be read, does not stop the
+// table. After a commit it stays as it was: the catalog still has all snapshots that it has.
+// After a drop, where that disk still works, COPY is deleted, so that the copy does not speak
+// of files that were deleted since. Each Update tries again.
 package catalogcopy

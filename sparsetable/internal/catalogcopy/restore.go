@@ -40,10 +40,7 @@ func Find(fs vfs.FS, dirs []string, log *slog.Logger) (found []Found) {
 				continue
 			}
 			f := Found{Dir: fs.PathJoin(dir, name), Table: name[:16], fs: fs}
-			if f.file, err = readCopy(fs, f.Dir); err == nil {
-				err = f.verify()
-			}
-			if err != nil {
+			if err := f.read(); err != nil {
 				log.Warn("a copy of the table's catalog cannot be used", "dir", f.Dir, "error", err)
 				continue
 			}
@@ -68,8 +65,27 @@ func Newest(fs vfs.FS, dirs []string, table string) (dir string, head []byte) {
 	return dir, head
 }
 
-// verify compares the tables with their checksums.
-func (f *Found) verify() error {
+// Damaged is for each copy of a table's catalog in directories that is not whole what is wrong
+// with it, by the directory of the copy. A directory may have none.
+func Damaged(dirs []string, table string) map[string]error {
+	fs, bad := withFaults(nil), map[string]error{}
+	for _, dir := range dirs {
+		f := Found{Dir: fs.PathJoin(dir, DirName(table)), Table: table, fs: fs}
+		if _, err := fs.Stat(fs.PathJoin(f.Dir, copyName)); errors.Is(err, iofs.ErrNotExist) {
+			continue
+		}
+		if err := f.read(); err != nil {
+			bad[f.Dir] = err
+		}
+	}
+	return bad
+}
+
+// read reads the copy, and compares its tables with their checksums.
+func (f *Found) read() (err error) {
+	if f.file, err = readCopy(f.fs, f.Dir); err != nil {
+		return err
+	}
 	for _, t := range f.file.Tables {
 		path := f.fs.PathJoin(f.Dir, t.Name)
 		sum, bytes, err := checksum(f.fs, path, io.Discard)
@@ -117,6 +133,12 @@ func (f *Found) Restore(dir string) error {
 		return err
 	}
 	return syncDir(fs, fs.PathDir(dir))
+}
+
+// RemoveBeside deletes the copy in the directory that has the catalog now: only the others are kept
+// up to date.
+func (f *Found) RemoveBeside(catalog string) error {
+	return f.fs.RemoveAll(f.fs.PathJoin(f.fs.PathDir(catalog), DirName(f.Table)))
 }
 
 // FS is a file system in which Dir is a catalog that can be read. It writes nothing.

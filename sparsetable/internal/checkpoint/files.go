@@ -24,6 +24,8 @@ type deltaLists struct {
 	base  []catalog.Delta
 	files map[string]keptDelta // the table's, by name
 	kept  map[string]int       // how often a file is part of a snapshot that is kept (Keep)
+
+	closed bool
 }
 
 // keptDelta is one of the table's delta files.
@@ -151,6 +153,9 @@ func (c *Store) takeUnused(list []catalog.Delta) (unused map[string]keptDelta) {
 	f := &c.lists
 	f.Lock()
 	defer f.Unlock()
+	if f.closed {
+		return nil
+	}
 	unused = map[string]keptDelta{}
 	used := map[string]bool{}
 	for _, d := range f.base {
@@ -213,6 +218,6 @@ func (c *Store) Drop(id uint64) error {
 	if err != nil {
 		return err
 	}
-	c.Copies.Update()
+	c.Copies.Update(true)
 	return errors.Join(c.files.Unhold(id), c.deleteUnused(s.Deltas))
 }

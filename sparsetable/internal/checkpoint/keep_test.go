@@ -56,6 +56,25 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestReleaseAfterClose: a snapshot that is released after the table was closed deletes no file: they
+// may be those of a table that was restored meanwhile.
+func TestReleaseAfterClose(t *testing.T) {
+	r := mustOpen(t, newDisk(t, 1))
+	r.must(r.train(1, keysFrom(0, 40)...))
+	s := r.mustSnapshot("first")
+	k, err := r.store.Keep(s.ID)
+	r.must(err)
+	r.must(r.train(2, keysFrom(0, 40)...))
+	r.mustSnapshot("second")
+	r.must(r.store.Drop(s.ID))
+	r.close()
+	before := r.disk.names(t, ".delta")
+	r.must(k.Release())
+	if after := r.disk.names(t, ".delta"); !slices.Equal(after, before) || !slices.Contains(before, s.Deltas[0].Name) {
+		t.Errorf("%v, before Release %v", after, before)
+	}
+}
+
 // TestKeptSnapshot: what is kept can be copied without the clean rows in its delta files, whose
 // index is the one of its instant.
 func TestKeptSnapshot(t *testing.T) {

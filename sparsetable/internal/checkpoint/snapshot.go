@@ -225,7 +225,7 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 		return none, err
 	}
 	record.ID, record.PageBytes = s.commit.ID(), s.commit.PageBytes() // it may be dropped already
-	c.Copies.Update()
+	c.Copies.Update(false)
 	c.rebase(record.Deltas)
 	if err := d.removeEmpty(); err != nil {
 		c.Logger.Warn("sparsetable: the empty file of a snapshot could not be removed", "error", err)

@@ -91,8 +91,14 @@ func (c *Store) Open(files *bucketfile.Set, opened catalog.Snapshot) error {
 	return c.openLists(opened)
 }
 
-// Close frees the Store's memory. No snapshot is being written.
-func (c *Store) Close() { c.Deltas.Blocks.Close() }
+// Close frees the Store's memory. No snapshot is being written. From then on no file is deleted, because
+// the files belong to whoever opens the table next.
+func (c *Store) Close() {
+	c.lists.Lock()
+	c.lists.closed = true
+	c.lists.Unlock()
+	c.Deltas.Blocks.Close()
+}
 
 // Running is the dump of the snapshot that is being written; nil if there is none.
 func (c *Store) Running() *Dump { return c.running.Load() }

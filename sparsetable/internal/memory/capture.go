@@ -46,7 +46,8 @@ func (c *capture) copied(mark uint32, words int) []float32 {
 }
 
 // secure copies the rows of refs for the snapshot, where that still needs them, so that they
-// may be updated. It returns errNoRoom when the budget has no room for a copy.
+// may be updated. It returns errNoRoom when the budget has no room for a copy, or the process
+// cannot have the memory.
 func (c *capture) secure(t *Table, refs []uint32) error {
 	if c.inline || c.finished {
 		return nil
@@ -75,6 +76,9 @@ func (c *capture) secureRow(t *Table, ref uint32) error {
 	if c.copies == uint32(len(c.saved))*c.perChunk {
 		size := int(c.perChunk) * t.layout.Bytes()
 		if t.budget > 0 && t.presentLocked()+int64(size) > t.budget {
+			return errNoRoom
+		}
+		if t.mu.room.take(int64(size), "copying rows") != nil {
 			return errNoRoom
 		}
 		b, err := offheap.Map(size)

@@ -82,7 +82,7 @@ func (d snapshotDir) list() (ids []uint64, leftovers []string, err error) {
 	return ids, leftovers, nil
 }
 
-// infos reads header and footer of every snapshot.
+// infos reads header and footer of every snapshot. One that is dropped meanwhile is left out.
 func (d snapshotDir) infos() ([]contract.SnapshotInfo, error) {
 	ids, _, err := d.list()
 	if err != nil {
@@ -92,6 +92,9 @@ func (d snapshotDir) infos() ([]contract.SnapshotInfo, error) {
 	var errs []error
 	for _, id := range ids {
 		r, err := d.open(id)
+		if errors.Is(err, contract.ErrNoSnapshot) {
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue

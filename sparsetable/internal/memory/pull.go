@@ -15,8 +15,8 @@ import (
 // Snapshot may have to wait.
 const pullChunk = 1024
 
-// errNoRoom: the budget has no room to copy a row for the snapshot being written.
-var errNoRoom = errors.New("sparsetable: the memory budget has no room for copies of rows")
+// errNoRoom: there is no room to copy a row for the snapshot being written.
+var errNoRoom = errors.New("sparsetable: there is no room in memory for copies of rows")
 
 // Pull implements Table.
 func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 
 	"aibox/sparsetable/internal/contract"
@@ -54,5 +55,43 @@ func TestPullWithoutMemory(t *testing.T) {
 	free = -1 // unknown
 	if err := pull(rows, rows+1_000_000); err != nil {
 		t.Errorf("where the system does not say what is free: %v", err)
+	}
+}
+
+// TestSnapshotWithoutMemory: where the process has no memory for copies of the pinned rows, none is
+// made: the snapshot is written before training goes on.
+func TestSnapshotWithoutMemory(t *testing.T) {
+	table, err := Open(t.Context(), Options{Dir: t.TempDir(), FS: OSFS{}, Logger: slog.New(slog.DiscardHandler), Layout: layout.Layout{ValueDim: 16}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, err := table.Pull(t.Context(), []uint64{1, 2, 3}, contract.PullCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range ws.Len() {
+		row := ws.Row(i)
+		row[len(row)-1] = 1 // it is trained
+	}
+	for _, free := range []int64{1 << 30, leastFreeBytes} {
+		table.mu.Lock()
+		table.mu.room = room{free: func() int64 { return free }}
+		c := newCapture(table.mu.slabs)
+		err := c.securePinned(table)
+		table.mu.Unlock()
+		if enough := free > leastFreeBytes; err != nil || c.inline == enough || (c.copies > 0) != enough {
+			t.Errorf("with %d bytes free: %d copies, inline %v, %v", free, c.copies, c.inline, err)
+		}
+		if err := c.close(table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pending, err := table.Snapshot(t.Context(), nil)
+	if err == nil {
+		_, err = pending.Wait()
+	}
+	ws.Release()
+	if err := errors.Join(err, table.Close()); err != nil {
+		t.Error(err)
 	}
 }

@@ -96,7 +96,13 @@ func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 		return nil, fmt.Errorf("sparsetable: make a catalog in %s of its copy in %s: %w", o.Dir, best.Dir, err)
 	}
 	o.MustExist = true
-	return catalog.Open(o)
+	if c, err = catalog.Open(o); err != nil {
+		return nil, err
+	}
+	if err := best.RemoveBeside(o.Dir); err != nil {
+		d.Logger.Warn("sparsetable: the copy of the catalog beside the catalog, which is not used any more, cannot be deleted", "error", err)
+	}
+	return c, nil
 }
 
 // filesMissing is how many files of the snapshot to open are in none of the directories.
