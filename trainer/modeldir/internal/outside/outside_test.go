@@ -68,6 +68,29 @@ func TestCopyBecomesOwner(t *testing.T) {
 	}
 }
 
+// TestCopyOfMovedModelStays: a copy that was opened keeps the table, also where the model was moved since, which makes it the owner
+// where it is now, and is deleted there.
+func TestCopyOfMovedModelStays(t *testing.T) {
+	at := t.TempDir()
+	first, copied, moved := filepath.Join(at, "a", "model"), filepath.Join(at, "b", "model"), filepath.Join(at, "c", "model")
+	r, dir := place(t, first, filepath.Join(at, "ssd"))
+	r.Close()
+	if err := os.CopyFS(copied, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	models.CopyOf(copied, filepath.Join(copied, "gen-000001"), []string{dir})
+	if err := os.Rename(filepath.Dir(first), filepath.Dir(moved)); err != nil {
+		t.Fatal(err)
+	}
+	gen := filepath.Join(moved, "gen-000001")
+	if of := models.CopyOf(moved, gen, []string{dir}); of != "" {
+		t.Errorf("the moved model is a copy of %s", of)
+	}
+	if err := errors.Join(os.RemoveAll(gen), models.Remove(moved, gen, []string{dir})); err != nil || disk.Gone(dir) {
+		t.Errorf("the table of a copy is gone: %v, %v", disk.Gone(dir), err)
+	}
+}
+
 // TestOrphans: a table is one when its run does not write it any more, and its model is gone. It is freed only if
 // it was named itself, since the model may be elsewhere.
 func TestOrphans(t *testing.T) {

@@ -76,19 +76,21 @@ func (t *Tables) CopyOf(model string, gen string, dirs []string) (original strin
 	model = disk.RealDir(model)
 	for _, dir := range dirs {
 		o, err := readOwner(dir)
-		switch {
-		case err != nil:
+		if err != nil || o != nil && o.ModelDir == model {
 			continue
-		case o == nil, o.ModelDir != model && !t.names(o.ModelDir, dir):
-			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs}
-		case o.ModelDir == model:
-			continue
-		default:
+		}
+		if o == nil {
+			o = new(owner)
+		}
+		others := slices.DeleteFunc(slices.Clone(o.Copies), func(c string) bool { return c == model || !t.names(c, dir) })
+		if o.ModelDir == "" || !t.names(o.ModelDir, dir) {
+			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs, Copies: others}
+		} else {
 			original = o.ModelDir
 			if slices.Contains(o.Copies, model) {
 				continue
 			}
-			o.Copies = append(slices.DeleteFunc(o.Copies, func(c string) bool { return !t.names(c, dir) }), model)
+			o.Copies = append(others, model)
 		}
 		_ = o.write(dir)
 	}
