@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"aibox/internal/disk"
@@ -88,6 +89,26 @@ func TestCopyOfMovedModelStays(t *testing.T) {
 	}
 	if err := errors.Join(os.RemoveAll(gen), models.Remove(moved, gen, []string{dir})); err != nil || disk.Gone(dir) {
 		t.Errorf("the table of a copy is gone: %v, %v", disk.Gone(dir), err)
+	}
+}
+
+// TestTablesOfManyNights: where each night has a model directory of its own, and all have their tables on one disk, looking for
+// orphans there, as each night does, asks each model about its own table alone.
+func TestTablesOfManyNights(t *testing.T) {
+	at := t.TempDir()
+	asked := 0
+	counting := *models
+	counting.Needs = func(model, gen string) bool {
+		asked++
+		return models.Needs(model, gen)
+	}
+	const nights = 20
+	for n := range nights {
+		r, _ := place(t, filepath.Join(at, "models", strconv.Itoa(n)), filepath.Join(at, "ssd"))
+		r.Close()
+	}
+	if all, err := counting.Orphans([]string{filepath.Join(at, "ssd")}, nil); err != nil || len(all) > 0 || asked != nights {
+		t.Errorf("%d models were asked %d times; %+v, %v", nights, asked, all, err)
 	}
 }
 

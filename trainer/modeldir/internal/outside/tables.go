@@ -2,6 +2,7 @@ package outside
 
 import (
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,31 +43,38 @@ func lists(of func(gen string) ([]string, error), gen, dir string) bool {
 	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
 
-// naming returns the model directories that are known to name dir. It looks at the
-// owner, if there is one, the copies, each of further, and all directories beside
-// these.
-func (t *Tables) naming(dir string, o *owner, further ...string) []string {
-	known := slices.Clone(further)
+// naming yields the model directories that are known to name dir, each once. It looks at the owner, if there is one, the copies, each
+// of further, and then all directories beside these, which may be thousands: those of other nights.
+func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq[string] {
+	known := further
 	if o != nil {
-		known = append(append(known, o.ModelDir), o.Copies...)
+		known = slices.Concat([]string{o.ModelDir}, o.Copies, further)
 	}
-	var models []string
-	add := func(model string) {
-		if model = disk.RealDir(model); !slices.Contains(models, model) && t.names(model, dir) {
-			models = append(models, model)
+	return func(yield func(string) bool) {
+		seen := make(map[string]bool)
+		next := func(model string) bool { // yields it if it names dir
+			model = disk.RealDir(model)
+			if seen[model] {
+				return true
+			}
+			seen[model] = true
+			return !t.names(model, dir) || yield(model)
 		}
-	}
-	for _, model := range known {
-		add(model)
-		beside := filepath.Dir(disk.RealDir(model))
-		entries, _ := os.ReadDir(beside) // it may be gone
-		for _, e := range entries {
-			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
-				add(filepath.Join(beside, e.Name()))
+		for _, model := range known {
+			if !next(model) {
+				return
+			}
+		}
+		for _, model := range known {
+			beside := filepath.Dir(disk.RealDir(model))
+			entries, _ := os.ReadDir(beside) // it may be gone
+			for _, e := range entries {
+				if (e.IsDir() || e.Type()&fs.ModeSymlink != 0) && !next(filepath.Join(beside, e.Name())) {
+					return
+				}
 			}
 		}
 	}
-	return models
 }
 
 // CopyOf returns the model directory that owns the table of the model in the directory
@@ -114,7 +122,7 @@ func (t *Tables) Remove(model, gen string, dirs []string) error {
 		if err != nil {
 			return err
 		}
-		others := t.naming(dir, o, model)
+		others := slices.Collect(t.naming(dir, o, model))
 		if len(others) == 0 {
 			own = append(own, dir)
 			continue
