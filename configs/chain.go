@@ -33,6 +33,15 @@ func (j *Job) nightOf(date time.Time) string {
 // have other model directories.
 func (j *Job) ModelDirHasDate() bool { return j.modelDir != nil }
 
+// SharesModelDir reports whether output.model_dir is also that of the night before.
+func (j *Job) SharesModelDir() bool {
+	before := jobdate.AddDays(j.Date, -1)
+	if j.hourly {
+		before = j.Date.Add(-time.Hour)
+	}
+	return j.modelDir == nil || followUpward(j.modelDir.At(before)) == j.Output.ModelDir
+}
+
 // EarlierModelDirs yields the directories other than output.model_dir that it names at
 // earlier dates, back to 1970, each with the latest night at which it does. The latest
 // night comes first. The directories need not exist.

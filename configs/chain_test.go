@@ -8,19 +8,20 @@ import (
 )
 
 // TestEarlierModelDirs: each directory that the template gives at an earlier date, newest
-// first, with the night.
+// first, with the night. That of the night before may be the same one.
 func TestEarlierModelDirs(t *testing.T) {
 	for _, c := range []struct {
 		dir, date, want string
+		shares          bool // the directory of the night before
 	}{
-		{"m", "2026-03-02", ""},
-		{"m/{{date}}", "2026-03-02", "m/2026-03-01 of 2026-03-01, m/2026-02-28 of 2026-02-28, m/2026-02-27 of 2026-02-27"},
-		{`m/{{date -1d \"20060102\"}}/x`, "2026-03-02T07", "m/20260228/x of 2026-03-01T07, m/20260227/x of 2026-02-28T07, m/20260226/x of 2026-02-27T07"},
-		{`${ROOT}/{{date \"2006\"}}/{{date \"01\"}}`, "2026-03-02", "/models/2026/02 of 2026-02-28, /models/2026/01 of 2026-01-31, /models/2025/12 of 2025-12-31"},
-		{`m/{{date \"2006-01-02-15\"}}`, "2026-03-02T01", "m/2026-03-02-00 of 2026-03-02T00, m/2026-03-01-23 of 2026-03-01T23, m/2026-03-01-22 of 2026-03-01T22"},
-		{"m-{{date}}~/x", "2026-03-02", "m-2026-03-01~/x of 2026-03-01, m-2026-02-28~/x of 2026-02-28, m-2026-02-27~/x of 2026-02-27"},
-		{"m/{{date -6h}}", "2026-03-02T07", "m/2026-03-01 of 2026-03-02T05, m/2026-02-28 of 2026-03-01T05, m/2026-02-27 of 2026-02-28T05"},
-		{`m/{{date \"Mon\"}}`, "2026-03-02", "m/Sun of 2026-03-01, m/Sat of 2026-02-28, m/Fri of 2026-02-27"},
+		{"m", "2026-03-02", "", true},
+		{"m/{{date}}", "2026-03-02", "m/2026-03-01 of 2026-03-01, m/2026-02-28 of 2026-02-28, m/2026-02-27 of 2026-02-27", false},
+		{`m/{{date -1d \"20060102\"}}/x`, "2026-03-02T07", "m/20260228/x of 2026-03-01T07, m/20260227/x of 2026-02-28T07, m/20260226/x of 2026-02-27T07", true},
+		{`${ROOT}/{{date \"2006\"}}/{{date \"01\"}}`, "2026-03-02", "/models/2026/02 of 2026-02-28, /models/2026/01 of 2026-01-31, /models/2025/12 of 2025-12-31", true},
+		{`m/{{date \"2006-01-02-15\"}}`, "2026-03-02T01", "m/2026-03-02-00 of 2026-03-02T00, m/2026-03-01-23 of 2026-03-01T23, m/2026-03-01-22 of 2026-03-01T22", false},
+		{"m-{{date}}~/x", "2026-03-02", "m-2026-03-01~/x of 2026-03-01, m-2026-02-28~/x of 2026-02-28, m-2026-02-27~/x of 2026-02-27", false},
+		{"m/{{date -6h}}", "2026-03-02T07", "m/2026-03-01 of 2026-03-02T05, m/2026-02-28 of 2026-03-01T05, m/2026-02-27 of 2026-02-28T05", true},
+		{`m/{{date \"Mon\"}}`, "2026-03-02", "m/Sun of 2026-03-01, m/Sat of 2026-02-28, m/Fri of 2026-02-27", false},
 	} {
 		j, err := Parse("a.yaml", []byte(smallJob), LoadOptions{Date: c.date, Set: []string{`output.model_dir="` + c.dir + `"`, "timezone=America/Havana"},
 			Env: func(name string) (string, bool) { return "/models", name == "ROOT" }})
@@ -33,8 +34,8 @@ func TestEarlierModelDirs(t *testing.T) {
 				break
 			}
 		}
-		if got := strings.Join(have, ", "); got != c.want || j.ModelDirHasDate() != (c.want != "") {
-			t.Errorf("%s at %s:\n%s, want\n%s", c.dir, c.date, got, c.want)
+		if got := strings.Join(have, ", "); got != c.want || j.ModelDirHasDate() != (c.want != "") || j.SharesModelDir() != c.shares {
+			t.Errorf("%s at %s:\n%s, want\n%s; it is that of the night before: %v", c.dir, c.date, got, c.want, !c.shares)
 		}
 	}
 	// It ends.

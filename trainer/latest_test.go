@@ -229,6 +229,15 @@ func TestLatestInOtherDirectories(t *testing.T) {
 	c.starts("2026-11-02", at+"/2026-11@1")
 	c.starts("2026-11-01", at+"/2026-10@2")
 
+	// Of a night that has another one before it in its directory, the model to start from is not in the directory before.
+	c.starts("2026-11-02", at+"/2026-11@3")
+	c.starts("2026-11-03", at+"/2026-11@4")
+	c.starts("2026-11-04", at+"/2026-11@5")
+	if _, err := c.night("2026-11-03"); err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "2026-11/gen-000004, from which it was made, is not there any more") {
+		t.Errorf("the model of the night before is gone: %v; %s", err, c.log.String())
+	}
+	c.starts("2026-11-01", at+"/2026-10@2")
+
 	c, at = newChain(t, `AT/{{date \"Mon\"}}`)
 	c.starts("2026-11-14", "") // a Saturday
 	c.starts("2026-11-15", at+"/Sat@1")

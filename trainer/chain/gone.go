@@ -32,6 +32,11 @@ func (e *GoneError) Error() string {
 		filepath.Join(e.Dir, e.First.Generation), e.First.OfNight(), e.job, origin, e.why)
 }
 
+// wasHere reports whether the model that is gone was in the same directory.
+func (e *GoneError) wasHere() bool {
+	return e.First.StartedFrom.ModelDir == "" && e.First.StartedFrom != (modeldir.Origin{})
+}
+
 // And is e with more of the reason.
 func (e *GoneError) And(why string) error {
 	return &GoneError{e.Dir, e.First, e.job, ", " + why}

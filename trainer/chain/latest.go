@@ -39,6 +39,10 @@ func (ch *Chain) Latest() (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
+	var gone *GoneError
+	if errors.As(blocked, &gone) && gone.wasHere() && ch.job.SharesModelDir() {
+		return nil, blocked // models in the directories before are older than what was here
+	}
 	there := make(listings)
 	tried := make(map[string]bool)
 	for dir, night := range ch.job.EarlierModelDirs() {

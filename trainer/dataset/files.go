@@ -45,10 +45,17 @@ func (f Files) Differences(earlier Files) (reasons []string) {
 	return reasons
 }
 
-// Hash identifies the files: their names, lengths and times.
+// Hash identifies the files: their names, lengths and times. It does not depend on the time zone of the process, which cron and a
+// shell may set differently.
 func (f Files) Hash() string {
-	all := f.each()
-	data, err := json.Marshal([2][]source.File{all[0].files, all[1].files})
+	var files [2][]source.File
+	for i, l := range f.each() {
+		files[i] = slices.Clone(l.files)
+		for k := range files[i] {
+			files[i][k].ModTime = files[i][k].ModTime.UTC()
+		}
+	}
+	data, err := json.Marshal(files)
 	if err != nil {
 		panic(err) // plain fields
 	}

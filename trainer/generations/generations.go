@@ -80,7 +80,7 @@ func List(dir string) ([]Generation, error) {
 		return nil, fmt.Errorf("%s: %w: it has neither a model that a job has made, nor one that was published to it", dir, modeldir.ErrNoModel)
 	}
 	var out []Generation
-	arriving := modeldir.Arriving(dir)
+	arriving, parents := modeldir.Arriving(dir), make(modeldir.Parents)
 	add := func(g Generation, name string) {
 		var err error
 		g.Arriving = arrivingOf(arriving, name)
@@ -95,10 +95,10 @@ func List(dir string) ([]Generation, error) {
 		out = append(out, g)
 	}
 	for _, g := range all {
-		add(describe(dir, &g), g.Name)
+		add(describe(dir, &g, parents), g.Name)
 	}
 	for _, g := range unfinished {
-		add(describeUnfinished(dir, &g), g.Name)
+		add(describeUnfinished(dir, &g, parents), g.Name)
 	}
 	slices.SortFunc(out, func(a, b Generation) int { return b.Generation - a.Generation })
 	return out, nil
@@ -121,7 +121,7 @@ func arrivingOf(tables []modeldir.ArrivingTable, gen string) *ArrivingFiles {
 }
 
 // describe describes a complete generation.
-func describe(dir string, g *modeldir.Generation) Generation {
+func describe(dir string, g *modeldir.Generation, parents modeldir.Parents) Generation {
 	d := Generation{Generation: g.Number, State: Kept}
 	switch {
 	case g.Fault != nil:
@@ -136,7 +136,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 	m := &g.Manifest
 	d.Night, d.Day, d.DayFromDate, d.SavedAt = m.OfNight(), m.Day, m.DayFromDate, m.SavedAt
 	d.Steps, d.Examples, d.Digest = m.Step, m.Examples, m.Digest
-	d.StartedFrom, d.StartedFromGone = startOf(dir, m)
+	d.StartedFrom, d.StartedFromGone = startOf(dir, m, parents)
 	// The summary is a report, which may be missing.
 	if data, err := os.ReadFile(modeldir.ReportOf(dir, g.Name, report.SummaryName)); err == nil {
 		var s report.Summary
@@ -150,7 +150,7 @@ func describe(dir string, g *modeldir.Generation) Generation {
 }
 
 // describeUnfinished describes a generation that is not complete.
-func describeUnfinished(dir string, g *modeldir.Incomplete) Generation {
+func describeUnfinished(dir string, g *modeldir.Incomplete, parents modeldir.Parents) Generation {
 	m := modeldir.Manifest{Generation: g.Name}
 	d := Generation{Generation: m.Number(), State: Unfinished}
 	if g.Fault != nil {
@@ -166,18 +166,18 @@ func describeUnfinished(dir string, g *modeldir.Incomplete) Generation {
 	at := x.Place()
 	d.State, d.Night, d.Day, d.DayFromDate, d.Steps, d.Examples = Resumable, id.Night, x.Day, id.Night != "", at.Step, at.Examples
 	if id.Start != nil {
-		d.StartedFrom, d.StartedFromGone = startOf(dir, &modeldir.Manifest{StartedFrom: id.Start.Origin, Step: at.Step})
+		d.StartedFrom, d.StartedFromGone = startOf(dir, &modeldir.Manifest{StartedFrom: id.Start.Origin, Step: at.Step}, parents)
 	}
 	return d
 }
 
 // startOf names the model from which child, which is in dir, was made, as DIR@N: where it is or, if it
 // is gone, where it was.
-func startOf(dir string, child *modeldir.Manifest) (name string, gone bool) {
+func startOf(dir string, child *modeldir.Manifest, parents modeldir.Parents) (name string, gone bool) {
 	if child.StartedFrom == (modeldir.Origin{}) {
 		return "", false
 	}
-	if at, from, ok := modeldir.Parent(dir, child); ok {
+	if at, from, ok := parents.Of(dir, child); ok {
 		return modeldir.JoinName(at, from.Number), false
 	}
 	return child.StartedFrom.Name(dir), true

@@ -8,11 +8,12 @@ import (
 	"aibox/trainer/jobparts"
 	"aibox/trainer/model"
 	"aibox/trainer/modeltable"
+	"aibox/trainer/optim"
 )
 
 // checkOverrides fails if overrides of a model's job make another network of it that has parameters of the same
 // sizes, since the model would predict nonsense: with its columns in another order, say, which a file without
-// a header may have; or if other rows would count. A column may have another name, as in data whose header calls it so, in its place. Where a
+// a header may have, or without some of its layers; or if other rows would count. A column may have another name, as in data whose header calls it so, in its place. Where a
 // column is read in another way, a warning says so.
 func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error {
 	if len(change.Set) == 0 {
@@ -45,6 +46,11 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 	} {
 		if !s.same {
 			return l.mismatch([]string{s.name}, fmt.Errorf("%s is not what it was trained with", s.name))
+		}
+	}
+	for _, p := range old.Params() {
+		if !slices.ContainsFunc(l.Network.Params(), func(now *optim.Param) bool { return now.Name == p.Name }) {
+			return l.mismatch([]string{"model"}, fmt.Errorf("the network has no %s, which is a part of what was trained", p.Name))
 		}
 	}
 	jobparts.ColumnChanges(job, l.Job, func(column, what, before, now string) {

@@ -19,13 +19,14 @@ func TestOverridesOfTheNetwork(t *testing.T) {
 		label = "{name: label, role: label}, "
 		dense = "{name: D1, role: dense, transform: [log1p], group: a}, {name: D2, role: dense, transform: [log1p, standardize], group: a}, {name: D3, role: dense, transform: [log1p], group: b}, "
 	)
-	j := testjobs.Job(t, "deepfm", "data.limit=640")
+	j := testjobs.Job(t, "deepfm", "data.limit=640", "model.dense_vectors=true")
 	s := train(t, j)
 	for set, want := range map[string]string{
-		"seed=8":                "",
-		"model.dropout=0.1":     "",
-		"model.pooling=mean":    "pooling is not what it was trained with",
-		"model.activation=tanh": "model.activation is not",
+		"seed=8":                                   "",
+		"model.dropout=0.1":                        "",
+		"model.pooling=mean":                       "pooling is not what it was trained with",
+		"model.activation=tanh":                    "model.activation is not",
+		"model.dense_vectors=false":                "the network has no dense_vectors",
 		"sparse_table.admission.min_occurrences=2": "sparse_table.admission.min_occurrences is not",
 		"data.columns=[" + label + dense + "{name: user}, {name: item}, {name: tags, separator: \"|\"}, {name: region}]":                       "",
 		"data.columns=[{name: user}, {name: item}, {name: tags, separator: \"|\"}, " + dense + "{name: region}, " + label[:len(label)-2] + "]": "",

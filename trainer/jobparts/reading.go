@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"strings"
 
 	"aibox/configs"
 	"aibox/internal/cores"
@@ -147,15 +146,10 @@ func Compressed(job *configs.Job) bool {
 	if job.Data.Format == "parquet" {
 		return false
 	}
-	if c := job.Data.Compression; c != "" && c != "auto" && c != "none" {
-		return true
+	if c := job.Data.Compression; c != "" && c != "auto" {
+		return c != "none"
 	}
-	for _, uri := range append(job.Data.Train, job.Data.Eval...) {
-		for _, end := range []string{".gz", ".zst", ".bz2", ".snappy", ".sz"} {
-			if strings.HasSuffix(uri, end) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(job.Data.Train, job.Data.Eval), func(uri string) bool {
+		return source.CompressionOf(uri) != source.NoCompression
+	})
 }

@@ -51,3 +51,25 @@ output: {model_dir: model}
 		}
 	}
 }
+
+// TestCompressed: names tell whether text is compressed, unless the job file says it.
+func TestCompressed(t *testing.T) {
+	for _, c := range []struct {
+		uri, compression, format string
+		want                     bool
+	}{
+		{"a/*.csv", "auto", "csv", false},
+		{"a/*.csv.GZ", "auto", "csv", true},
+		{"a/*.csv.zstd", "", "csv", true},
+		{"a/*.csv.gzip", "none", "csv", false},
+		{"a/*.csv", "gzip", "csv", true},
+		{"a/*.gz", "auto", "parquet", false},
+	} {
+		for key, data := range map[string]configs.Data{"train": {Train: []string{c.uri}}, "eval": {Eval: []string{c.uri}}} {
+			data.Compression, data.Format = c.compression, c.format
+			if got := Compressed(&configs.Job{Data: data}); got != c.want {
+				t.Errorf("%+v of data.%s: %v", c, key, got)
+			}
+		}
+	}
+}

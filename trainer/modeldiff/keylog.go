@@ -182,8 +182,10 @@ func (k *keyLog) values(field, cell string) []string {
 	list, weight := columns[at].ListSeparators()
 	values := []string{cell}
 	for value := range strings.SplitSeq(cell, list) {
-		bare, _, _ := strings.Cut(value, weight)
-		values = append(values, value, bare)
+		values = append(values, value)
+		if i := strings.LastIndex(value, weight); i >= 0 { // a value may have the separator in it
+			values = append(values, value[:i])
+		}
 	}
 	return values
 }

@@ -31,15 +31,23 @@ func parent(all []Generation, child *Manifest, here bool) int {
 	return found
 }
 
-// Parent returns the model that child, which is in dir, was made from, and the directory that has
+// Parents finds the models that models were made from. It has what it has read of model directories, by their names: they may have
+// hundreds of models, for each of which it is asked.
+type Parents map[string][]Generation
+
+// Of returns the model that child, which is in dir, was made from, and the directory that has
 // it: dir, or the one that child names. ok is false if neither does.
-func Parent(dir string, child *Manifest) (at string, g Generation, ok bool) {
+func (p Parents) Of(dir string, child *Manifest) (at string, g Generation, ok bool) {
 	from := child.StartedFrom
 	for _, at := range slices.Compact([]string{dir, from.ModelDir}) {
 		if at == "" {
 			continue
 		}
-		all, _ := Generations(at) // it may be gone
+		all, known := p[at]
+		if !known {
+			all, _ = Generations(at) // it may be gone
+			p[at] = all
+		}
 		if i := parent(all, child, at == from.ModelDir || from.ModelDir == ""); i >= 0 {
 			return at, all[i], true
 		}
@@ -51,8 +59,9 @@ func Parent(dir string, child *Manifest) (at string, g Generation, ok bool) {
 // that have them, as far as they are on this machine.
 func MadeFrom(dir string, m *Manifest) iter.Seq2[string, Generation] {
 	return func(yield func(string, Generation) bool) {
+		parents := make(Parents)
 		for seen := make(map[string]bool); ; {
-			at, g, ok := Parent(dir, m)
+			at, g, ok := parents.Of(dir, m)
 			name := JoinName(at, g.Number)
 			if !ok || seen[name] || !yield(at, g) { // else manifests that say nonsense could have no end
 				return

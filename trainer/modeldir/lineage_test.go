@@ -1,7 +1,10 @@
 package modeldir
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,6 +60,24 @@ func TestLineage(t *testing.T) {
 		}
 		if have := strings.Join(got, " "); have != c.want {
 			t.Errorf("%q: the chain is %s, want %s", c.all, have, c.want)
+		}
+	}
+}
+
+// TestParentsReadOnce: who asks for the parents of many models reads their directory once.
+func TestParentsReadOnce(t *testing.T) {
+	dir, parents := t.TempDir(), make(Parents)
+	m := Manifest{FormatVersion: FormatVersion, Generation: nameOf(1), ID: "a", Dense: DenseName(1)}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, nameOf(1)), 0o755), m.writeOwn(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		child := &Manifest{StartedFrom: Origin{Generation: nameOf(1), Identity: "a"}}
+		if at, g, ok := parents.Of(dir, child); !ok || at != dir || g.Number != 1 {
+			t.Errorf("%s, %+v, %v", at, g, ok)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, nameOf(1))); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -38,7 +38,12 @@ func (r *Run) origin(ctx context.Context, scratch string) (*origin, error) {
 	name := r.Start.Name
 	m, err := modeldir.Open(name)
 	if err == nil {
-		if err = m.CheckTable(ctx, r.Store.Log); err == nil && m.Arriving() != nil {
+		err = m.CheckTable(ctx, r.Store.Log)
+		switch {
+		case err != nil:
+		case r.Start.Identity != "" && m.Identity() != r.Start.Identity: // its directory was made anew, say, and numbers begin at 1 there
+			err = errors.New("another model has that name now")
+		case m.Arriving() != nil:
 			err = sparsetable.ErrArriving
 		}
 		err = errors.Join(err, m.Close())

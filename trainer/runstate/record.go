@@ -138,10 +138,11 @@ func (x *Record) TotalExamples(job *configs.Job) int64 {
 	case len(p.Epochs) > 0:
 		each = p.Epochs[0].Examples
 	case c != nil && c.Counts.BytesRead > 0 && c.Counts.Examples > 0:
-		each = int64(float64(c.Counts.Examples) * float64(c.Counts.BytesTotal) / float64(c.Counts.BytesRead))
-	}
-	if limit := job.Data.Limit; limit > 0 {
-		each = min(each, limit)
+		all := float64(c.Counts.Examples) * float64(c.Counts.BytesTotal) / float64(c.Counts.BytesRead)
+		if limit := float64(job.Data.Limit); limit > 0 {
+			all = min(all, limit)
+		}
+		each = int64(all * (1 - job.Data.ValidationFraction)) // the bytes are also those of what is held out
 	}
 	total := each * int64(job.Training.Epochs)
 	if most := job.Training.MaxExamples; most > 0 {

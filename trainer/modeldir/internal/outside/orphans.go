@@ -113,7 +113,7 @@ func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	if running, err := isRunning(dir); running || err != nil {
 		return nil, err
 	}
-	if len(t.naming(dir, by, models...)) > 0 {
+	for range t.naming(dir, by, models...) {
 		return nil, nil
 	}
 	o := &Orphan{Dir: dir, tables: t}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"aibox/internal/disk"
@@ -65,6 +66,49 @@ func TestCopyBecomesOwner(t *testing.T) {
 		if disk.Gone(dir) != (i == 1) {
 			t.Errorf("after %d models are deleted, the table is gone: %v", i+1, disk.Gone(dir))
 		}
+	}
+}
+
+// TestCopyOfMovedModelStays: a copy that was opened keeps the table, also where the model was moved since, which makes it the owner
+// where it is now, and is deleted there.
+func TestCopyOfMovedModelStays(t *testing.T) {
+	at := t.TempDir()
+	first, copied, moved := filepath.Join(at, "a", "model"), filepath.Join(at, "b", "model"), filepath.Join(at, "c", "model")
+	r, dir := place(t, first, filepath.Join(at, "ssd"))
+	r.Close()
+	if err := os.CopyFS(copied, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	models.CopyOf(copied, filepath.Join(copied, "gen-000001"), []string{dir})
+	if err := os.Rename(filepath.Dir(first), filepath.Dir(moved)); err != nil {
+		t.Fatal(err)
+	}
+	gen := filepath.Join(moved, "gen-000001")
+	if of := models.CopyOf(moved, gen, []string{dir}); of != "" {
+		t.Errorf("the moved model is a copy of %s", of)
+	}
+	if err := errors.Join(os.RemoveAll(gen), models.Remove(moved, gen, []string{dir})); err != nil || disk.Gone(dir) {
+		t.Errorf("the table of a copy is gone: %v, %v", disk.Gone(dir), err)
+	}
+}
+
+// TestTablesOfManyNights: where each night has a model directory of its own, and all have their tables on one disk, looking for
+// orphans there, as each night does, asks each model about its own table alone.
+func TestTablesOfManyNights(t *testing.T) {
+	at := t.TempDir()
+	asked := 0
+	counting := *models
+	counting.Needs = func(model, gen string) bool {
+		asked++
+		return models.Needs(model, gen)
+	}
+	const nights = 20
+	for n := range nights {
+		r, _ := place(t, filepath.Join(at, "models", strconv.Itoa(n)), filepath.Join(at, "ssd"))
+		r.Close()
+	}
+	if all, err := counting.Orphans([]string{filepath.Join(at, "ssd")}, nil); err != nil || len(all) > 0 || asked != nights {
+		t.Errorf("%d models were asked %d times; %+v, %v", nights, asked, all, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,31 +43,38 @@ func lists(of func(gen string) ([]string, error), gen, dir string) bool {
 	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
 
-// naming returns the model directories that are known to name dir. It looks at the
-// owner, if there is one, the copies, each of further, and all directories beside
-// these.
-func (t *Tables) naming(dir string, o *owner, further ...string) []string {
-	known := slices.Clone(further)
+// naming yields the model directories that are known to name dir, each once. It looks at the owner, if there is one, the copies, each
+// of further, and then all directories beside these, which may be thousands: those of other nights.
+func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq[string] {
+	known := further
 	if o != nil {
-		known = append(append(known, o.ModelDir), o.Copies...)
+		known = slices.Concat([]string{o.ModelDir}, o.Copies, further)
 	}
-	var models []string
-	add := func(model string) {
-		if model = disk.RealDir(model); !slices.Contains(models, model) && t.names(model, dir) {
-			models = append(models, model)
+	return func(yield func(string) bool) {
+		seen := make(map[string]bool)
+		next := func(model string) bool { // yields it if it names dir
+			model = disk.RealDir(model)
+			if seen[model] {
+				return true
+			}
+			seen[model] = true
+			return !t.names(model, dir) || yield(model)
 		}
-	}
-	for _, model := range known {
-		add(model)
-		beside := filepath.Dir(disk.RealDir(model))
-		entries, _ := os.ReadDir(beside) // it may be gone
-		for _, e := range entries {
-			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 {
-				add(filepath.Join(beside, e.Name()))
+		for _, model := range known {
+			if !next(model) {
+				return
+			}
+		}
+		for _, model := range known {
+			beside := filepath.Dir(disk.RealDir(model))
+			entries, _ := os.ReadDir(beside) // it may be gone
+			for _, e := range entries {
+				if (e.IsDir() || e.Type()&fs.ModeSymlink != 0) && !next(filepath.Join(beside, e.Name())) {
+					return
+				}
 			}
 		}
 	}
-	return models
 }
 
 // CopyOf returns the model directory that owns the table of the model in the directory
@@ -76,19 +84,21 @@ func (t *Tables) CopyOf(model string, gen string, dirs []string) (original strin
 	model = disk.RealDir(model)
 	for _, dir := range dirs {
 		o, err := readOwner(dir)
-		switch {
-		case err != nil:
+		if err != nil || o != nil && o.ModelDir == model {
 			continue
-		case o == nil, o.ModelDir != model && !t.names(o.ModelDir, dir):
-			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs}
-		case o.ModelDir == model:
-			continue
-		default:
+		}
+		if o == nil {
+			o = new(owner)
+		}
+		others := slices.DeleteFunc(slices.Clone(o.Copies), func(c string) bool { return c == model || !t.names(c, dir) })
+		if o.ModelDir == "" || !t.names(o.ModelDir, dir) {
+			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs, Copies: others}
+		} else {
 			original = o.ModelDir
 			if slices.Contains(o.Copies, model) {
 				continue
 			}
-			o.Copies = append(slices.DeleteFunc(o.Copies, func(c string) bool { return !t.names(c, dir) }), model)
+			o.Copies = append(others, model)
 		}
 		_ = o.write(dir)
 	}
@@ -112,7 +122,7 @@ func (t *Tables) Remove(model, gen string, dirs []string) error {
 		if err != nil {
 			return err
 		}
-		others := t.naming(dir, o, model)
+		others := slices.Collect(t.naming(dir, o, model))
 		if len(others) == 0 {
 			own = append(own, dir)
 			continue
