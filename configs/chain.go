@@ -35,11 +35,15 @@ func (j *Job) ModelDirHasDate() bool { return j.modelDir != nil }
 
 // SharesModelDir reports whether output.model_dir is also that of the night before.
 func (j *Job) SharesModelDir() bool {
-	before := jobdate.AddDays(j.Date, -1)
-	if j.hourly {
-		before = j.Date.Add(-time.Hour)
+	return j.modelDir == nil || followUpward(j.modelDir.At(nightBefore(j.Date, j.hourly))) == j.Output.ModelDir
+}
+
+// nightBefore is the day before, or the hour before.
+func nightBefore(date time.Time, hourly bool) time.Time {
+	if hourly {
+		return date.Add(-time.Hour)
 	}
-	return j.modelDir == nil || followUpward(j.modelDir.At(before)) == j.Output.ModelDir
+	return jobdate.AddDays(date, -1)
 }
 
 // EarlierModelDirs yields the directories other than output.model_dir that it names at
@@ -50,12 +54,9 @@ func (j *Job) EarlierModelDirs() iter.Seq2[string, string] {
 		if j.modelDir == nil {
 			return
 		}
-		step := func(t time.Time) time.Time { return jobdate.AddDays(t, -1) }
-		if j.modelDir.ChangesWithin(j.Date) {
-			step = func(t time.Time) time.Time { return t.Add(-time.Hour) }
-		}
+		hourly := j.modelDir.ChangesWithin(j.Date)
 		last := ""
-		for date := step(j.Date); date.Year() >= 1970; date = step(date) {
+		for date := nightBefore(j.Date, hourly); date.Year() >= 1970; date = nightBefore(date, hourly) {
 			dir := followUpward(j.modelDir.At(date))
 			if dir == last || dir == j.Output.ModelDir {
 				continue

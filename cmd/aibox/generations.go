@@ -16,7 +16,6 @@ import (
 	"aibox/internal/jobview"
 	"aibox/trainer/generations"
 	"aibox/trainer/modeldir"
-	"aibox/trainer/remote"
 )
 
 func generationsCommand() *cli.Command {
@@ -52,7 +51,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if strings.Contains(dir, "://") || remote.IsLocal(dir) {
+			if isRemote(dir) {
 				return remoteGenerations(c, dir)
 			}
 			all, err := generations.List(dir)

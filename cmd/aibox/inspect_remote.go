@@ -19,8 +19,11 @@ func remoteModels(name string) (uri string, number int, ok bool) {
 		return name, 0, true
 	}
 	uri, number = remote.SplitURI(name)
-	return uri, number, strings.Contains(uri, "://") || remote.IsLocal(uri)
+	return uri, number, isRemote(uri)
 }
+
+// isRemote reports whether a name is that of a remote directory, and not of a model directory.
+func isRemote(name string) bool { return strings.Contains(name, "://") || remote.IsLocal(name) }
 
 // inspectRemote lists the models of a remote directory, or one of them, and verifies every file of them.
 func inspectRemote(c *cli.Context, uri string, number int) error {

@@ -34,7 +34,7 @@ func threadsOfUser(user int) int {
 func threadsInGroups(root string) int {
 	free := -1
 	for _, g := range controlGroups(root, "pids") {
-		limit, used := number(g.dir+"/pids.max", ""), number(g.dir+"/pids.current", "")
+		limit, used := g.number("pids.max", ""), g.number("pids.current", "")
 		if limit >= 0 && used >= 0 && (free < 0 || int(limit-used) < free) {
 			free = int(max(0, limit-used))
 		}

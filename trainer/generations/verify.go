@@ -1,7 +1,6 @@
 package generations
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,13 +98,14 @@ func faultOf(uri string, err error) Fault {
 }
 
 func (f *Fault) String() string {
-	text := f.URI + ": " + f.Reason
-	for i, n := range f.NeededBy {
+	text, join := f.URI+": "+f.Reason, "; needed as"
+	for _, n := range f.NeededBy {
 		of := fmt.Sprintf("generation %d", n.Generation)
 		if n.Generation == 0 {
 			of = fmt.Sprintf("what the run %s has saved at step %d", n.Run, n.Steps)
 		}
-		text += fmt.Sprintf("%s %s of %s", cmp.Or([]string{"; needed as", ","}[min(i, 1)]), n.File, of)
+		text += fmt.Sprintf("%s %s of %s", join, n.File, of)
+		join = ","
 	}
 	return text
 }
