@@ -52,6 +52,9 @@ func (id *Identity) Differences(job *configs.Job, c *chain.Chain, files dataset.
 	if night := job.Night(); night != id.Night {
 		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
 	}
+	if id.Start == nil && job.Training.WarmStart == configs.WarmStartLatest && job.Output.Remote != earlier.Output.Remote {
+		reasons = append(reasons, "output.remote") // which may have a model to start from
+	}
 	if len(reasons) > 0 {
 		return reasons, nil // other data follow from that
 	}
@@ -98,7 +101,7 @@ func mayDiffer(key string) bool {
 	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
 		return false
 	case "engine.embeddings", "training.accept_diverged",
-		"output.keep_generations", "output.remote_keep_generations", "output.remote_bytes_per_second",
+		"output.remote", "output.keep_generations", "output.remote_keep_generations", "output.remote_bytes_per_second",
 		"sparse_table.memory_bytes", "sparse_table.dirs", "sparse_table.dir_budget_bytes", "sparse_table.max_space_amplification", "sparse_table.hot_bytes",
 		"sparse_table.cache_policy", "sparse_table.lookahead_passes", "sparse_table.direct_io", "sparse_table.queue_depth":
 		return true

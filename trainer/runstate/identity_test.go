@@ -11,17 +11,21 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
+// jobIn is a job with its models in a directory.
+func jobIn(t *testing.T, dir string, set ...string) *configs.Job {
+	t.Helper()
+	j, err := testjobs.Parse("lr", append([]string{"data.train=[log.tsv]", "output.model_dir=" + dir}, set...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
 // TestDifferences: a run goes on with what another one has left unless what the model depends on is another, which is named; the
 // key of its snapshots depends on the job and its night.
 func TestDifferences(t *testing.T) {
 	dir := t.TempDir()
-	job := func(set ...string) *configs.Job {
-		j, err := testjobs.Parse("lr", append([]string{"data.train=[log.tsv]", "output.model_dir=" + dir}, set...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return j
-	}
+	job := func(set ...string) *configs.Job { return jobIn(t, dir, set...) }
 	before := job("sparse_table.kind=ssd", "sparse_table.memory_bytes=64MiB")
 	id, err := IdentityOf(before, nil, &dataset.Data{})
 	if err != nil {
@@ -31,6 +35,7 @@ func TestDifferences(t *testing.T) {
 		t.Errorf("the same job has another key, %v", err)
 	}
 	for set, want := range map[string]string{
+		"output.remote=/models":             "",
 		"snapshots.every=1 pass":            "",
 		"recovery.mode=full":                "",
 		"pipeline.read_queue=3":             "",
@@ -54,6 +59,28 @@ func TestDifferences(t *testing.T) {
 		reasons, err := id.Differences(now, chain.New(now, testjobs.Quiet.Logger), dataset.Files{})
 		if err != nil || !slices.Equal(reasons, slices.DeleteFunc(strings.Split(want, "; "), func(s string) bool { return s == "" })) {
 			t.Errorf("%s: %q, %v; want %q", set, reasons, err, want)
+		}
+	}
+}
+
+// TestOtherRemote: where models are published may differ, unless the other directory may have the model to start from.
+func TestOtherRemote(t *testing.T) {
+	dir := t.TempDir()
+	job := func(set ...string) *configs.Job { return jobIn(t, dir, set...) }
+	start := &chain.Start{Name: "another"}
+	for _, c := range []struct {
+		warm  string
+		start *chain.Start
+		want  []string
+	}{{"latest", nil, []string{"output.remote"}}, {"latest", start, nil}, {dir + "/another", start, nil}} {
+		id, err := IdentityOf(job("training.warm_start="+c.warm, "output.remote=/one"), c.start, &dataset.Data{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := job("training.warm_start="+c.warm, "output.remote=/two")
+		reasons, err := id.Differences(now, chain.New(now, testjobs.Quiet.Logger), dataset.Files{})
+		if err != nil || !slices.Equal(reasons, c.want) {
+			t.Errorf("warm start %s, started from %v: %q, %v; want %q", c.warm, c.start, reasons, err, c.want)
 		}
 	}
 }
