@@ -68,7 +68,8 @@ func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums, leftoverAge: leftoverAge}
 	c.nameNodes.init(conf.addresses)
 	if conf.kerberos {
-		c.krb = login.New(login.Options{Principal: opts.KerberosPrincipal, Keytab: opts.KerberosKeytab, CCache: opts.KerberosCCache, Krb5Conf: opts.Krb5Conf})
+		c.krb = login.New(login.Options{Principal: opts.KerberosPrincipal, Keytab: opts.KerberosKeytab, CCache: opts.KerberosCCache,
+			Krb5Conf: opts.Krb5Conf, Realm: conf.realm})
 	}
 	return c, nil
 }

@@ -25,6 +25,7 @@ type clusterConf struct {
 	authority string   // as in URIs; the default file system's for ""
 	addresses []string // of the NameNodes, host:port
 	kerberos  bool
+	realm     string // of the NameNodes' principals; "": it is not named
 	// protection is the weakest level that dfs.data.transfer.protection allows.
 	protection string
 	base       hdfs.ClientOptions
@@ -99,9 +100,9 @@ func loadClusterConf(authority string, opts *Options) (*clusterConf, error) {
 	if !c.kerberos {
 		c.base.User = hdfsUser(opts)
 	} else {
-		// The library finds out the realm. Nearly every cluster uses the other name if
-		// hdfs-site.xml does not name the principal.
-		name, _, _ := strings.Cut(conf["dfs.namenode.kerberos.principal"], "@")
+		var name string
+		name, c.realm, _ = strings.Cut(conf["dfs.namenode.kerberos.principal"], "@")
+		// Nearly every cluster uses this one if hdfs-site.xml does not name it.
 		c.base.KerberosServicePrincipleName = cmp.Or(name, "hdfs/_HOST")
 	}
 	c.protection = protection(conf)

@@ -241,7 +241,7 @@ func (r *retrier) judgeLogin(err error) (verdict, bool) {
 		return verdict{}, false
 	case errors.Is(err, login.ErrKDC):
 		return verdict{kind: fsys.ErrUnavailable, hint: "is the KDC of krb5.conf running?"}, true
-	case errors.Is(err, login.ErrTicketExpired) && r.c.reached.Load():
+	case r.c.reached.Load() && (errors.Is(err, login.ErrNoTicket) || errors.Is(err, os.ErrNotExist)):
 		return verdict{kind: fsys.ErrPermission}, true // kinit may be about to renew it
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: fsys.ErrConfig, attempts: 1}, true
@@ -257,9 +257,9 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	case strings.Contains(text, "kerberos authentication not supported by namenode"):
 		return verdict{kind: fsys.ErrConfig, attempts: 1,
 			hint: "the cluster does not use Kerberos: remove the kerberos settings"}, true
-	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
-		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the KDC does not know the NameNode's principal " +
-			r.c.conf.base.KerberosServicePrincipleName + ": set dfs.namenode.kerberos.principal in hdfs-site.xml and name NameNodes by host name"}, true
+	case errors.Is(err, login.ErrUnknownService):
+		return verdict{kind: fsys.ErrConfig, attempts: 1,
+			hint: "set dfs.namenode.kerberos.principal in hdfs-site.xml as on the cluster, and name NameNodes by their full host names"}, true
 	case r.c.krb == nil && strings.Contains(text, "unexpected sequence number") && !r.c.reached.Load():
 		// The NameNode answers a connection without Kerberos with an error that belongs
 		// to none of the calls.

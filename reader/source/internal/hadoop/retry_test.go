@@ -50,7 +50,7 @@ func TestRetrierKinds(t *testing.T) {
 		{fmt.Errorf("no available namenodes: %w", io.EOF), fsys.ErrUnavailable, true},
 		{errors.New("no available datanodes"), fsys.ErrUnavailable, true},
 		{&fsys.Error{Op: "open", URI: "x", Kind: fsys.ErrChanged}, fsys.ErrChanged, false},
-		{&loginError{login.ErrTicketExpired}, fsys.ErrPermission, false},
+		{&loginError{login.ErrNoTicket}, fsys.ErrPermission, false},
 		{&loginError{fmt.Errorf("%w: x", login.ErrKDC)}, fsys.ErrUnavailable, true},
 	} {
 		r := testRetrier(t, 30*time.Millisecond)

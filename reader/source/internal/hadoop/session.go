@@ -2,10 +2,16 @@ package hadoop
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/colinmarc/hdfs/v2"
+	"github.com/jcmturner/gokrb5/v8/client"
+
+	"aibox/reader/source/internal/hadoop/internal/login"
 )
 
 // session is one client of the library with its connections. It is used by one
@@ -45,9 +51,9 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	opts.NamenodeDialFunc = s.dial
 	var err error
 	if c.krb != nil {
-		if opts.KerberosClient, err = c.krb.Get(); err != nil {
+		if opts.KerberosClient, opts.KerberosServicePrincipleName, err = c.login(ctx, opts.Addresses[0]); err != nil {
 			s.abort()
-			return nil, &loginError{err}
+			return nil, err
 		}
 	}
 	if s.client, err = hdfs.NewClient(opts); err != nil {
@@ -60,6 +66,40 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 		return nil, s.explain(err)
 	}
 	return s, nil
+}
+
+// login returns a client that has a ticket for the NameNode at an address, and its
+// principal, without the realm. As in Hadoop, the host name in it is in lower case, and
+// that of the address (DNS) where the configuration has an IP address or a short name.
+func (c *Cluster) login(ctx context.Context, address string) (*client.Client, string, error) {
+	host, _, _ := net.SplitHostPort(address) // withPort made it
+	service := strings.Replace(c.conf.base.KerberosServicePrincipleName, "_HOST", strings.ToLower(host), 1)
+	krb, err := c.krb.Get(service)
+	if errors.Is(err, login.ErrUnknownService) {
+		if name := canonicalName(ctx, c.timeout, host); name != "" && name != host {
+			service = strings.Replace(c.conf.base.KerberosServicePrincipleName, "_HOST", name, 1)
+			krb, err = c.krb.Get(service)
+		}
+	}
+	if err != nil && !errors.Is(err, login.ErrUnknownService) { // another NameNode has another principal
+		err = &loginError{err}
+	}
+	return krb, service, err
+}
+
+// canonicalName is the name of the address of a host; "": it has none.
+func canonicalName(ctx context.Context, timeout time.Duration, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return ""
+	}
+	names, err := net.DefaultResolver.LookupAddr(ctx, addresses[0])
+	if err != nil || len(names) == 0 {
+		return ""
+	}
+	return strings.ToLower(strings.TrimSuffix(names[0], "."))
 }
 
 // explain adds the cause to the library's error "no available namenodes", which holds
