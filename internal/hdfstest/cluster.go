@@ -377,6 +377,30 @@ func (c *Cluster) OpenForWriting(t testing.TB, remote string, n int) {
 	c.command(t, "open", remote, strconv.Itoa(n))
 }
 
+// OpenForAppending is OpenForWriting for a file that exists.
+func (c *Cluster) OpenForAppending(t testing.TB, remote string, n int) {
+	t.Helper()
+	c.command(t, "append", remote, strconv.Itoa(n))
+}
+
+// Shell runs `hdfs dfs` with these arguments, as the user of the cluster.
+func (c *Cluster) Shell(t testing.TB, args ...string) {
+	t.Helper()
+	c.command(t, append([]string{"shell"}, args...)...)
+}
+
+// AllowSnapshots lets snapshots be made of a directory.
+func (c *Cluster) AllowSnapshots(t testing.TB, remote string) {
+	t.Helper()
+	c.command(t, "allow-snapshots", remote)
+}
+
+// Symlink makes a symbolic link, which only FileContext and WebHDFS of Hadoop can do.
+func (c *Cluster) Symlink(t testing.TB, target, link string) {
+	t.Helper()
+	c.command(t, "symlink", target, link)
+}
+
 // CloseFile closes a file opened by OpenForWriting.
 func (c *Cluster) CloseFile(t testing.TB, remote string) {
 	t.Helper()

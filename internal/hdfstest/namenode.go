@@ -150,6 +150,18 @@ func (c *Cluster) Activate(t testing.TB, i int) {
 	c.command(t, "activate", strconv.Itoa(i))
 }
 
+// SafeMode makes the NameNode enter or leave its safe mode, in which nothing can be written.
+func (c *Cluster) SafeMode(t testing.TB, enter bool) {
+	t.Helper()
+	c.command(t, "safemode", map[bool]string{true: "enter", false: "leave"}[enter])
+}
+
+// Observe makes a standby NameNode an observer, which answers only clients that say how much they have seen.
+func (c *Cluster) Observe(t testing.TB, i int) {
+	t.Helper()
+	c.command(t, "observer", strconv.Itoa(i))
+}
+
 // TryActivate is Activate that returns its error: a NameNode that was just
 // started refuses for a while.
 func (c *Cluster) TryActivate(i int) error {

@@ -133,7 +133,8 @@ func TestHDFS(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true,
-		Conf: map[string]string{"dfs.blocksize": "1048576"}}) // of files that we write
+		Conf: map[string]string{"dfs.blocksize": "1048576", // of files that we write
+			"dfs.ls.limit": "7"}}) // entries of a directory in an answer
 	h := &hdfsTest{c: c}
 	t.Run("Read", h.read)
 	t.Run("Glob", h.glob)
@@ -144,6 +145,9 @@ func TestHDFS(t *testing.T) {
 	t.Run("Permission", h.permission)
 	t.Run("BeingWritten", h.beingWritten)
 	t.Run("Changed", h.changed)
+	t.Run("Unreadable", h.unreadable)
+	t.Run("Snapshots", h.snapshots)
+	t.Run("Names", h.names)
 	t.Run("Cancel", h.cancel)
 	t.Run("OneReplicaCorrupted", h.oneReplicaCorrupted)
 	t.Run("AllReplicasCorrupted", h.allReplicasCorrupted)
@@ -224,6 +228,28 @@ func (h *hdfsTest) glob(t *testing.T) {
 		begin := time.Now()
 		_, err := s.Expand(context.Background(), []string{h.c.URI(pattern)})
 		wantError(t, err, fsys.ErrNotFound, atOnce, begin, h.c.URI(pattern))
+	}
+}
+
+// Whatever a name in HDFS may be, it is written, listed and read, and a directory has all of its files.
+func (h *hdfsTest) names(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	names := []string{"a b", "a%20b", "a#b", "a?b", "a\nb", "\u00e4\u65e5\U0001d11e", "a&b;c=d,e'f\"", "[x]", "{y", "a\\b", "a*b", "~", "x" + strings.Repeat("y", 230)}
+	for _, name := range names {
+		w, err := s.Create(context.Background(), h.c.URI("/names/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, name); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, s, mustExpand(t, s, h.c.URI("/names/"+name))[0], 0, []byte(name))
+	}
+	if files := mustExpand(t, s, h.c.URI("/names")); len(files) != len(names) {
+		t.Errorf("%d files, want %d", len(files), len(names))
 	}
 }
 
@@ -399,6 +425,7 @@ func TestRPCReflection(t *testing.T) {
 		"AddBlockRequestProto", "AddBlockResponseProto", "AbandonBlockRequestProto", "AbandonBlockResponseProto",
 		"CompleteRequestProto", "CompleteResponseProto", "OpWriteBlockProto", "ChecksumProto", "PipelineAckProto",
 		"GetListingRequestProto", "GetListingResponseProto", "CreateRequestProto", "CreateResponseProto", "FsPermissionProto",
+		"RpcResponseHeaderProto",
 	} {
 		if _, err := wire.Find(name); err != nil {
 			t.Error(err)

@@ -154,17 +154,43 @@ type verdict struct {
 
 // exceptionKinds lists Java exceptions of the NameNode after which a retry is useless.
 var exceptionKinds = map[string]error{
-	"java.io.FileNotFoundException":                               fsys.ErrNotFound,
-	"org.apache.hadoop.fs.ParentNotDirectoryException":            fsys.ErrNotFound,
-	"org.apache.hadoop.fs.PathIsNotDirectoryException":            fsys.ErrNotFound,
-	"org.apache.hadoop.fs.UnresolvedLinkException":                fsys.ErrUnsupported,
-	"org.apache.hadoop.security.AccessControlException":           fsys.ErrPermission,
-	"org.apache.hadoop.fs.permission.AccessControlException":      fsys.ErrPermission,
-	"org.apache.hadoop.security.authorize.AuthorizationException": fsys.ErrPermission,
-	"org.apache.hadoop.fs.InvalidPathException":                   fsys.ErrNotFound,
-	"org.apache.hadoop.hdfs.protocol.QuotaExceededException":      fsys.ErrUnavailable,
-	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":    fsys.ErrUnavailable,
-	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":    fsys.ErrUnavailable,
+	"java.io.FileNotFoundException":                                       fsys.ErrNotFound,
+	"java.lang.UnsupportedOperationException":                             fsys.ErrUnsupported,
+	"org.apache.hadoop.fs.InvalidPathException":                           fsys.ErrNotFound,
+	"org.apache.hadoop.fs.ParentNotDirectoryException":                    fsys.ErrNotFound,
+	"org.apache.hadoop.fs.PathIsNotDirectoryException":                    fsys.ErrNotFound,
+	"org.apache.hadoop.fs.permission.AccessControlException":              fsys.ErrPermission,
+	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":            fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":            fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException": fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.QuotaExceededException":              fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException":      fsys.ErrFailed,
+	"org.apache.hadoop.hdfs.protocol.UnresolvedPathException":             fsys.ErrUnsupported,
+	"org.apache.hadoop.ipc.RpcNoSuchMethodException":                      fsys.ErrUnsupported,
+	"org.apache.hadoop.ipc.RpcNoSuchProtocolException":                    fsys.ErrUnsupported,
+	"org.apache.hadoop.security.AccessControlException":                   fsys.ErrPermission,
+	"org.apache.hadoop.security.authorize.AuthorizationException":         fsys.ErrPermission,
+}
+
+// judgeException classifies the exceptions of a NameNode.
+func (r *retrier) judgeException(exception, message string) verdict {
+	kind, ok := exceptionKinds[exception]
+	switch {
+	case strings.Contains(message, "authentication is not enabled"):
+		return verdict{kind: fsys.ErrPermission, attempts: 1,
+			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}
+	case kind == fsys.ErrPermission:
+		return verdict{kind: kind, attempts: 1, hint: r.whoMayNot()}
+	case strings.HasSuffix(exception, ".UnresolvedPathException"):
+		return verdict{kind: kind, attempts: 1, hint: "the path leads through a symbolic link, which Hadoop does not follow either: name what it leads to"}
+	case ok:
+		return verdict{kind: kind, attempts: 1}
+	case strings.HasPrefix(exception, "org.apache.hadoop.fs."), strings.HasPrefix(exception, "org.apache.hadoop.hdfs.protocol.FSLimitException"):
+		return verdict{kind: fsys.ErrFailed, attempts: 1} // what was asked for cannot be done
+	case strings.Contains(strings.ToLower(message), "safe mode"):
+		return verdict{kind: fsys.ErrUnavailable, hint: "the NameNode starts, lacks blocks or space, or is being maintained; `hdfs dfsadmin -safemode get` shows whether it still is in safe mode"}
+	}
+	return verdict{kind: fsys.ErrUnavailable}
 }
 
 func (r *retrier) judge(err error) verdict {
@@ -179,23 +205,17 @@ func (r *retrier) judge(err error) verdict {
 	if v, ok := r.judgeLogin(err); ok {
 		return v
 	}
-	permission := verdict{kind: fsys.ErrPermission, attempts: 1, hint: r.whoMayNot()}
-
 	var remote hdfs.Error
 	if errors.As(err, &remote) {
-		if kind, ok := exceptionKinds[remote.Exception()]; ok {
-			if kind == fsys.ErrPermission {
-				return permission
-			}
-			return verdict{kind: kind, attempts: 1}
-		}
-		return verdict{kind: fsys.ErrUnavailable}
+		return r.judgeException(remote.Exception(), remote.Message())
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: fsys.ErrNotFound, attempts: 1}
 	case errors.Is(err, os.ErrPermission):
-		return permission
+		return verdict{kind: fsys.ErrPermission, attempts: 1, hint: r.whoMayNot()}
+	case errors.Is(err, os.ErrExist), errors.Is(err, os.ErrInvalid), errors.Is(err, syscall.ENOTEMPTY):
+		return verdict{kind: fsys.ErrFailed, attempts: 1}
 	case errors.Is(err, wire.ErrLibraryChanged):
 		return verdict{kind: fsys.ErrUnsupported, attempts: 1}
 	}
@@ -210,7 +230,10 @@ func (r *retrier) judge(err error) verdict {
 		if len(none.errs) > 1 {
 			v.hint = "is HDFS running, and are these the addresses of its NameNodes?"
 		}
-		if none.all(isUnknownHost) && !r.c.reached.Load() {
+		if none.all(func(err error) bool { return errors.Is(err, errNoNameNode) }) {
+			v.hint = "is this the port of the NameNode for clients (dfs.namenode.rpc-address, usually 8020 or 9000), and not that of its web pages?"
+			v.attempts = 1
+		} else if none.all(isUnknownHost) && !r.c.reached.Load() {
 			v.attempts = 1
 			v.hint = "there is no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
 		} else if none.all(isStandby) {
@@ -260,11 +283,6 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	case errors.Is(err, login.ErrUnknownService):
 		return verdict{kind: fsys.ErrConfig, attempts: 1,
 			hint: "set dfs.namenode.kerberos.principal in hdfs-site.xml as on the cluster, and name NameNodes by their full host names"}, true
-	case r.c.krb == nil && strings.Contains(text, "unexpected sequence number") && !r.c.reached.Load():
-		// The NameNode answers a connection without Kerberos with an error that belongs
-		// to none of the calls.
-		return verdict{kind: fsys.ErrPermission, attempts: 2,
-			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}, true
 	case strings.Contains(text, "SASL handshake"):
 		v := verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
 		if r.c.reached.Load() || strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset") {

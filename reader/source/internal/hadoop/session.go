@@ -1,6 +1,7 @@
 package hadoop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -32,7 +33,7 @@ type session struct {
 	mu struct {
 		sync.Mutex
 		conns       map[*nodeConn]struct{}
-		nameNodeErr error // last failed operation on the NameNode's connection
+		nameNodeErr error // first failed operation on the NameNode's connection
 	}
 }
 
@@ -102,12 +103,12 @@ func canonicalName(ctx context.Context, timeout time.Duration, host string) stri
 	return strings.ToLower(strings.TrimSuffix(names[0], "."))
 }
 
-// explain adds the cause to the library's error "no available namenodes", which holds
-// the cause only as text.
+// explain returns the cause of the library's error "no available namenodes", which holds
+// it only as text, or does not hold it.
 func (s *session) explain(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") {
+	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") || errors.As(s.mu.nameNodeErr, new(*fatalAnswer)) {
 		return s.mu.nameNodeErr
 	}
 	return err
@@ -116,7 +117,7 @@ func (s *session) explain(err error) error {
 // nameNodeFault notes that an operation on the NameNode's connection failed.
 func (s *session) nameNodeFault(err error) {
 	s.mu.Lock()
-	s.mu.nameNodeErr = err
+	s.mu.nameNodeErr = cmp.Or(s.mu.nameNodeErr, err) // what comes later follows from it
 	s.mu.Unlock()
 	s.c.nameNodes.failed(s.nameNode, err)
 }

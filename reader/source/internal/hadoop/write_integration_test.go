@@ -123,6 +123,16 @@ func (h *hdfsTest) writeRefused(t *testing.T) {
 		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, h.c.URI(path), "erasure", "-replicate")
 	}
 	h.wantFiles(t, "/coded")
+	h.c.ErasureCode(t, "/coded/replicated", "REPLICATION")
+	writeBack(t, s, h.c.URI("/coded/replicated/f"), []byte("x"))
+
+	// What cannot be done is not tried again and again.
+	h.put(t, nil, "/refused/file", hdfstest.PutOptions{})
+	for _, path := range []string{"/refused/file/below", "/refused/" + strings.Repeat("x", 256)} {
+		begin := time.Now()
+		_, err := s.Create(context.Background(), h.c.URI(path))
+		wantError(t, err, fsys.ErrFailed, atOnce, begin, h.c.URI(path))
+	}
 }
 
 // An interrupted upload leaves nothing behind.
