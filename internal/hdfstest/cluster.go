@@ -33,6 +33,8 @@ type Config struct {
 	Proxied bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
+	// Keys makes encryption zones possible, with one NameNode.
+	Keys bool
 	// Conf holds further keys of the servers' configuration.
 	Conf map[string]string
 	// DataNodeConf holds keys for single DataNodes; not with Separate.

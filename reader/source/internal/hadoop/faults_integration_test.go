@@ -61,6 +61,9 @@ func (h *hdfsTest) unreadable(t *testing.T) {
 	h.c.ErasureCode(t, "/coded-files", "XOR-2-1-1024k")
 	h.c.Shell(t, "-touchz", "/coded-files/x")
 	h.c.Shell(t, "-mv", "/coded-files/x", "/unreadable/coded")
+	h.c.Encrypt(t, "/unreadable-zone")
+	h.c.Shell(t, "-mkdir", "/unreadable-zone/sub")
+	h.c.Shell(t, "-touchz", "/unreadable-zone/sub/x")
 	h.c.Symlink(t, "/unreadable/a", "/unreadable/link")
 	h.c.Symlink(t, "/unreadable", "/unreadable-link")
 	for path, words := range map[string][]string{
@@ -69,12 +72,18 @@ func (h *hdfsTest) unreadable(t *testing.T) {
 		"/unreadable/link":   {"/unreadable/link", "symbolic link"},
 		"/unreadable-link/a": {"/unreadable-link/a", "symbolic link"},
 		"/unreadable":        {"/unreadable/coded"},
+		"/unreadable-zone":   {"/unreadable-zone/sub/x", "encryption zone"},
 	} {
 		begin := time.Now()
 		_, err := s.Expand(context.Background(), []string{h.c.URI(path)})
 		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, words...)
 	}
 	wantBytes(t, s, mustExpand(t, s, h.c.URI("/unreadable/a*"))[0], 0, text)
+	for _, path := range []string{"/unreadable-zone/y", "/unreadable-zone/sub/y"} {
+		begin := time.Now()
+		_, err := s.Create(context.Background(), h.c.URI(path))
+		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, "encryption zone")
+	}
 }
 
 // A snapshot has the file as it was, and the bytes of the file as it is are never taken for those that were listed.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -132,7 +134,7 @@ var bigText = sync.OnceValue(func() []byte {
 func TestHDFS(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
-	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true,
+	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true, Keys: true,
 		Conf: map[string]string{"dfs.blocksize": "1048576", // of files that we write
 			"dfs.ls.limit": "7"}}) // entries of a directory in an answer
 	h := &hdfsTest{c: c}
@@ -159,6 +161,7 @@ func TestHDFS(t *testing.T) {
 	t.Run("WriteDataNodeDies", h.writeDataNodeDies)
 	t.Run("WriteDataNodeHung", h.writeDataNodeHung)
 	t.Run("WriteRefused", h.writeRefused)
+	t.Run("SafeMode", h.safeMode)
 	t.Run("WriteInterrupted", h.writeInterrupted)
 	t.Run("WriteTempGone", h.writeTempGone)
 	t.Run("WriteLeftover", h.writeLeftover)
@@ -316,6 +319,24 @@ func (h *hdfsTest) oddChecksums(t *testing.T) {
 	if strings.Contains(log.String(), "level=ERROR") {
 		t.Error(log)
 	}
+	local := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(local, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put := func(kind string) fsys.File {
+		h.c.Shell(t, "-D", "fs.hdfs.impl.disable.cache=true", "-D", "dfs.checksum.type="+kind, "-put", local, "/chunks/"+kind)
+		return mustExpand(t, s, h.c.URI("/chunks/"+kind))[0]
+	}
+	wantBytes(t, s, put("CRC32"), 0, text)
+	none := put("NULL")
+	begin := time.Now()
+	_, err := readRange(context.Background(), s, none, 0)
+	var corrupt *fsys.CorruptError
+	if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "allow_missing_checksums") || time.Since(begin) > atOnce {
+		t.Errorf("without checksums: %v", err)
+	}
+	unchecked, _ := hdfsSources(t, Options{AllowMissingChecksums: true})
+	wantBytes(t, unchecked, none, 70_001, text)
 }
 
 func (h *hdfsTest) write(t *testing.T) {

@@ -160,6 +160,7 @@ var exceptionKinds = map[string]error{
 	"org.apache.hadoop.fs.ParentNotDirectoryException":                    fsys.ErrNotFound,
 	"org.apache.hadoop.fs.PathIsNotDirectoryException":                    fsys.ErrNotFound,
 	"org.apache.hadoop.fs.permission.AccessControlException":              fsys.ErrPermission,
+	"org.apache.hadoop.hdfs.UnknownCryptoProtocolVersionException":        fsys.ErrUnsupported,
 	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":            fsys.ErrUnavailable,
 	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":            fsys.ErrUnavailable,
 	"org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException": fsys.ErrUnavailable,
@@ -183,6 +184,8 @@ func (r *retrier) judgeException(exception, message string) verdict {
 		return verdict{kind: kind, attempts: 1, hint: r.whoMayNot()}
 	case strings.HasSuffix(exception, ".UnresolvedPathException"):
 		return verdict{kind: kind, attempts: 1, hint: "the path leads through a symbolic link, which Hadoop does not follow either: name what it leads to"}
+	case strings.HasSuffix(exception, ".UnknownCryptoProtocolVersionException"):
+		return verdict{kind: kind, attempts: 1, hint: "it lies in an encryption zone, whose files are encrypted by who writes them: write to another directory, and copy the file into the zone with hdfs dfs -cp"}
 	case ok:
 		return verdict{kind: kind, attempts: 1}
 	case strings.HasPrefix(exception, "org.apache.hadoop.fs."), strings.HasPrefix(exception, "org.apache.hadoop.hdfs.protocol.FSLimitException"):

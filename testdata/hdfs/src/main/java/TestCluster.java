@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.crypto.key.KeyProvider;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -259,6 +260,15 @@ public final class TestCluster {
         return hold(a[1], fs.append(new Path(a[1])), Integer.parseInt(a[2]));
       case "observer": // namenode
         cluster.transitionToObserver(Integer.parseInt(a[1]));
+        return "";
+      case "encrypt": // directory
+        KeyProvider keys = cluster.getNamesystem().getProvider();
+        if (keys.getMetadata("key") == null) {
+          keys.createKey("key", KeyProvider.options(conf));
+          keys.flush();
+        }
+        fs.mkdirs(new Path(a[1]));
+        fs.createEncryptionZone(new Path(a[1]), "key");
         return "";
       case "quota": // directory names bytes; -1: no limit
         fs.mkdirs(new Path(a[1]));
