@@ -39,6 +39,10 @@ type Kerberos struct {
 	conf    *krb5Conf
 	expires time.Time // of the ticket cache
 	modTime time.Time // of the ticket cache's file
+	silent  struct {  // when no KDC answered last
+		at  time.Time
+		err error
+	}
 }
 
 // ErrNoTicket says that the ticket cache holds no valid ticket; kinit renews it.
@@ -64,19 +68,32 @@ func (k *Kerberos) Who() string { return cmp.Or(k.o.Principal, "the ticket cache
 // from several goroutines at a time, for which gokrb5 is not safe, and it would return
 // errors as text alone.
 func (k *Kerberos) Get(service string) (*client.Client, error) {
+	begin := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.silent.at.After(begin) {
+		return nil, k.silent.err // so that not all who wait find out one after the other that no KDC answers
+	}
+	err := k.getLocked(service)
+	if errors.Is(err, ErrKDC) {
+		k.silent.at, k.silent.err = time.Now(), err
+	}
+	return k.client, err
+}
+
+// getLocked gets what Get returns into k.client. REQUIRES: k.mu.
+func (k *Kerberos) getLocked(service string) error {
 	login := k.cacheLocked
 	if k.o.Keytab != "" {
 		login = k.keytabLocked
 	}
 	if err := login(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := k.ticketLocked(service); err != nil {
-		return nil, fmt.Errorf("ticket for %s: %w", service, explained(err))
+		return fmt.Errorf("ticket for %s: %w", service, explained(err))
 	}
-	return k.client, nil
+	return nil
 }
 
 // ticketLocked fetches the ticket for a service, unless there is one. REQUIRES: k.mu.
