@@ -55,7 +55,8 @@ func TestHDFSKerberos(t *testing.T) {
 	k.put(t, "/secure/a", nodeAuthentication)
 	t.Run("in parallel", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
-			"KeytabExpires":  k.keytabExpires,
+			"KeytabExpires":  func(t *testing.T) { k.keytabExpires(t, "shortlived", false) },
+			"KeytabRotated":  func(t *testing.T) { k.keytabExpires(t, "rotated", true) },
 			"CacheExpires":   k.cacheExpires,
 			"HalfCache":      k.halfCache,
 			"FewKeys":        k.fewKeys,
@@ -115,12 +116,12 @@ func reconnect(s *testSources) {
 // clockSkew of the test KDC's krb5.conf: so much longer do tickets work.
 const clockSkew = 3 * time.Second
 
-// A key table's tickets are renewed while the job runs.
-func (k *kerberosTest) keytabExpires(t *testing.T) {
+// A key table's tickets are renewed while the job runs, also if it has got a new key meanwhile.
+func (k *kerberosTest) keytabExpires(t *testing.T, user string, rotate bool) {
 	const life = 15 * time.Second
 	opts := k.alice()
-	opts.KerberosPrincipal = "shortlived" // in the default realm
-	opts.KerberosKeytab = k.c.KDC().Keytab(t, "shortlived", life)
+	opts.KerberosPrincipal = user // in the default realm
+	opts.KerberosKeytab = k.c.KDC().Keytab(t, user, life)
 	s, _ := hdfsSources(t, opts)
 	f := mustExpand(t, s, k.c.URI("/secure/a"))[0]
 	r, err := s.OpenRange(context.Background(), f, 0)
@@ -130,6 +131,11 @@ func (k *kerberosTest) keytabExpires(t *testing.T) {
 	head := make([]byte, 1000)
 	if _, err := io.ReadFull(r, head); err != nil {
 		t.Fatal(err)
+	}
+	if rotate {
+		if err := os.Rename(k.c.KDC().Keytab(t, user, life), opts.KerberosKeytab); err != nil {
+			t.Fatal(err)
+		}
 	}
 	time.Sleep(life + clockSkew + time.Second)
 	reconnect(s)

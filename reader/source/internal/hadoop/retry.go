@@ -180,6 +180,8 @@ func (r *retrier) judgeException(exception, message string) verdict {
 	case strings.Contains(message, "authentication is not enabled"):
 		return verdict{kind: fsys.ErrPermission, attempts: 1,
 			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}
+	case strings.HasSuffix(exception, ".SaslException"):
+		return r.loginRefused(false)
 	case kind == fsys.ErrPermission:
 		return verdict{kind: kind, attempts: 1, hint: r.whoMayNot()}
 	case strings.HasSuffix(exception, ".UnresolvedPathException"):
@@ -287,13 +289,18 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 		return verdict{kind: fsys.ErrConfig, attempts: 1,
 			hint: "set dfs.namenode.kerberos.principal in hdfs-site.xml as on the cluster, and name NameNodes by their full host names"}, true
 	case strings.Contains(text, "SASL handshake"):
-		v := verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
-		if r.c.reached.Load() || strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset") {
-			v.kind, v.attempts = fsys.ErrUnavailable, 0 // a NameNode that is going down
-		}
-		return v, true
+		return r.loginRefused(strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset")), true
 	}
 	return verdict{}, false
+}
+
+// loginRefused judges a failed login at a NameNode, which may be going down. New tickets may help, as after the
+// NameNode has got a new key.
+func (r *retrier) loginRefused(goingDown bool) verdict {
+	if goingDown || r.c.reached.Load() {
+		return verdict{kind: fsys.ErrUnavailable, login: true, hint: "the NameNode refused the Kerberos login"}
+	}
+	return verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
 }
 
 // judgeBlock classifies errors that mean that no replica of a block could be read, or

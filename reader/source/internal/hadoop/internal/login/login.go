@@ -87,13 +87,20 @@ func (k *Kerberos) getLocked(service string) error {
 	if k.o.Keytab != "" {
 		login = k.keytabLocked
 	}
+	old := k.client
 	if err := login(); err != nil {
 		return err
 	}
-	if err := k.ticketLocked(service); err != nil {
-		return fmt.Errorf("ticket for %s: %w", service, explained(err))
+	err := k.ticketLocked(service)
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("ticket for %s: %w", service, explained(err))
+	if k.client == old && !errors.Is(err, ErrKDC) && !errors.Is(err, ErrUnknownService) {
+		k.forgetLocked() // the key table may have a new key, and the cache a new ticket
+		return k.getLocked(service)
+	}
+	return err
 }
 
 // ticketLocked fetches the ticket for a service, unless there is one. REQUIRES: k.mu.
@@ -113,6 +120,11 @@ func (k *Kerberos) ticketLocked(service string) error {
 func (k *Kerberos) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.forgetLocked()
+}
+
+// forgetLocked is Forget. REQUIRES: k.mu.
+func (k *Kerberos) forgetLocked() {
 	if k.client != nil {
 		k.client.Destroy()
 		k.client = nil
