@@ -134,7 +134,7 @@ func (k *KDC) keytab(principal string, maxLife time.Duration) (string, error) {
 	}
 	life := fmt.Sprintf("%d seconds", int(maxLife.Seconds()))
 	// addprinc reports an existing principal only in its output, not as an error.
-	if err := k.run("kadmin.local", "-q", fmt.Sprintf(`addprinc -randkey -maxlife "%s" %s`, life, principal)); err != nil {
+	if err := k.run("kadmin.local", "-q", fmt.Sprintf(`addprinc -randkey -maxlife "%[1]s" -maxrenewlife "%[1]s" %[2]s`, life, principal)); err != nil {
 		return "", err
 	}
 	if err := k.run("kadmin.local", "-q", fmt.Sprintf("ktadd -k %s %s", path, principal)); err != nil {
