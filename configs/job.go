@@ -132,7 +132,7 @@ type HDFS struct {
 	User              string `yaml:"user"`     // default: $HADOOP_USER_NAME, the process's user
 	KerberosPrincipal string `yaml:"kerberos_principal"`
 	KerberosKeytab    string `yaml:"kerberos_keytab"`
-	KerberosCCache    string `yaml:"kerberos_ccache"` // default: $KRB5CCNAME, /tmp/krb5cc_UID
+	KerberosCCache    string `yaml:"kerberos_ccache"` // default: $KRB5CCNAME, krb5.conf's, /tmp/krb5cc_UID
 	Krb5Conf          string `yaml:"krb5_conf"`       // default: $KRB5_CONFIG, /etc/krb5.conf
 	TimeoutMs         int    `yaml:"timeout_ms"`      // of one network operation
 	RetryMs           int    `yaml:"retry_ms"`        // total time spent on retries of one operation

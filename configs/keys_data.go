@@ -113,7 +113,7 @@ var dataKeys = []Key{
 	{Path: "data.hdfs.user", Default: `""`, Template: true, Meaning: "User name where there is no Kerberos. Empty means $HADOOP_USER_NAME, otherwise the user of the process."},
 	{Path: "data.hdfs.kerberos_principal", Default: `""`, Template: true, Meaning: "Principal to log in as with the keytab, such as etl@EXAMPLE.COM."},
 	{Path: "data.hdfs.kerberos_keytab", Default: `""`, Template: true, Meaning: "Keytab to log in with. Tickets are renewed from it during the job."},
-	{Path: "data.hdfs.kerberos_ccache", Default: `""`, Template: true, Meaning: "Ticket cache to log in with where there is no keytab. Empty means $KRB5CCNAME, otherwise /tmp/krb5cc_UID."},
+	{Path: "data.hdfs.kerberos_ccache", Default: `""`, Template: true, Meaning: "Ticket cache to log in with where there is no keytab. Empty means $KRB5CCNAME, otherwise the one that krb5.conf names, otherwise /tmp/krb5cc_UID."},
 	{Path: "data.hdfs.krb5_conf", Default: `""`, Template: true, Meaning: "Kerberos configuration file. Empty means $KRB5_CONFIG, otherwise /etc/krb5.conf."},
 	{Path: "data.hdfs.timeout_ms", Default: "10000", Range: "[1,3600000]", Meaning: "Time limit of one network operation, in milliseconds."},
 	{Path: "data.hdfs.retry_ms", Default: "30000", Range: "[0,86400000]", Meaning: "Total time for retries of one operation, in milliseconds, with growing pauses between them. It also holds if the cluster has never answered. With 0 nothing is retried, but another NameNode or another replica is still tried."},

@@ -33,6 +33,8 @@ type Config struct {
 	Proxied bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
+	// Keys makes encryption zones possible, with one NameNode.
+	Keys bool
 	// Conf holds further keys of the servers' configuration.
 	Conf map[string]string
 	// DataNodeConf holds keys for single DataNodes; not with Separate.
@@ -375,6 +377,30 @@ func (c *Cluster) PutBytes(t testing.TB, data []byte, remote string, o PutOption
 func (c *Cluster) OpenForWriting(t testing.TB, remote string, n int) {
 	t.Helper()
 	c.command(t, "open", remote, strconv.Itoa(n))
+}
+
+// OpenForAppending is OpenForWriting for a file that exists.
+func (c *Cluster) OpenForAppending(t testing.TB, remote string, n int) {
+	t.Helper()
+	c.command(t, "append", remote, strconv.Itoa(n))
+}
+
+// Shell runs `hdfs dfs` with these arguments, as the user of the cluster.
+func (c *Cluster) Shell(t testing.TB, args ...string) {
+	t.Helper()
+	c.command(t, append([]string{"shell"}, args...)...)
+}
+
+// AllowSnapshots lets snapshots be made of a directory.
+func (c *Cluster) AllowSnapshots(t testing.TB, remote string) {
+	t.Helper()
+	c.command(t, "allow-snapshots", remote)
+}
+
+// Symlink makes a symbolic link, which only FileContext and WebHDFS of Hadoop can do.
+func (c *Cluster) Symlink(t testing.TB, target, link string) {
+	t.Helper()
+	c.command(t, "symlink", target, link)
 }
 
 // CloseFile closes a file opened by OpenForWriting.

@@ -52,6 +52,9 @@ func (c *Cluster) serverConf() map[string]string {
 			conf[k] = v
 		}
 	}
+	if c.cfg.Keys {
+		conf["hadoop.security.key.provider.path"] = "jceks://file" + filepath.Join(c.dir, "keys.jceks")
+	}
 	maps.Copy(conf, c.cfg.Conf)
 	return conf
 }

@@ -37,9 +37,7 @@ func startKDC(dir string, port int) (*KDC, error) {
   rdns = false
   clockskew = 3
   udp_preference_limit = 1
-  default_tkt_enctypes = aes256-cts-hmac-sha1-96
-  default_tgs_enctypes = aes256-cts-hmac-sha1-96
-  permitted_enctypes = aes256-cts-hmac-sha1-96
+  permitted_enctypes = aes256-cts-hmac-sha1-96 aes128-cts-hmac-sha1-96
 [realms]
   %[1]s = {
     kdc = 127.0.0.1:%[2]d
@@ -57,7 +55,7 @@ func startKDC(dir string, port int) (*KDC, error) {
     acl_file = %[2]s/kadm5.acl
     max_life = 1h
     max_renewable_life = 1h
-    supported_enctypes = aes256-cts-hmac-sha1-96:normal
+    supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
   }
 `, Realm, dir, port)
 	for name, text := range map[string]string{"krb5.conf": krb5Conf, "kdc.conf": kdcConf, "kadm5.acl": ""} {
@@ -136,7 +134,7 @@ func (k *KDC) keytab(principal string, maxLife time.Duration) (string, error) {
 	}
 	life := fmt.Sprintf("%d seconds", int(maxLife.Seconds()))
 	// addprinc reports an existing principal only in its output, not as an error.
-	if err := k.run("kadmin.local", "-q", fmt.Sprintf(`addprinc -randkey -maxlife "%s" %s`, life, principal)); err != nil {
+	if err := k.run("kadmin.local", "-q", fmt.Sprintf(`addprinc -randkey -maxlife "%[1]s" -maxrenewlife "%[1]s" %[2]s`, life, principal)); err != nil {
 		return "", err
 	}
 	if err := k.run("kadmin.local", "-q", fmt.Sprintf("ktadd -k %s %s", path, principal)); err != nil {

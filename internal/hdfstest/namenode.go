@@ -150,6 +150,19 @@ func (c *Cluster) Activate(t testing.TB, i int) {
 	c.command(t, "activate", strconv.Itoa(i))
 }
 
+// SafeMode makes the NameNode enter or leave its safe mode, in which nothing can be written.
+func (c *Cluster) SafeMode(t testing.TB, enter bool) {
+	t.Helper()
+	c.command(t, "safemode", map[bool]string{true: "enter", false: "leave"}[enter])
+}
+
+// Observe makes a standby NameNode an observer, which answers only clients that say how much
+// they have seen, or a standby again.
+func (c *Cluster) Observe(t testing.TB, i int, observer bool) {
+	t.Helper()
+	c.command(t, map[bool]string{true: "observer", false: "standby"}[observer], strconv.Itoa(i))
+}
+
 // TryActivate is Activate that returns its error: a NameNode that was just
 // started refuses for a while.
 func (c *Cluster) TryActivate(i int) error {
@@ -192,6 +205,12 @@ func (c *Cluster) List(t testing.TB, remote string) []string {
 func (c *Cluster) SetQuota(t testing.TB, remote string, names, bytes int64) {
 	t.Helper()
 	c.command(t, "quota", remote, fmt.Sprint(names), fmt.Sprint(bytes))
+}
+
+// Encrypt makes a directory an encryption zone, with Config.Keys.
+func (c *Cluster) Encrypt(t testing.TB, remote string) {
+	t.Helper()
+	c.command(t, "encrypt", remote)
 }
 
 // ErasureCode makes a directory whose files are erasure coded with a policy of

@@ -68,7 +68,8 @@ func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 		warnings: limitedLog{log: log}, allowUnchecked: opts.AllowMissingChecksums, leftoverAge: leftoverAge}
 	c.nameNodes.init(conf.addresses)
 	if conf.kerberos {
-		c.krb = login.New(login.Options{Principal: opts.KerberosPrincipal, Keytab: opts.KerberosKeytab, CCache: opts.KerberosCCache, Krb5Conf: opts.Krb5Conf})
+		c.krb = login.New(login.Options{Principal: opts.KerberosPrincipal, Keytab: opts.KerberosKeytab, CCache: opts.KerberosCCache,
+			Krb5Conf: opts.Krb5Conf, Realm: conf.realm})
 	}
 	return c, nil
 }
@@ -208,11 +209,9 @@ func (c *Cluster) List(ctx context.Context, dir string) (entries []fsys.Entry, e
 			return err
 		}
 		for _, info := range infos {
-			p := fsys.Join(dir, info.Name())
-			if err := c.readable(p, info); err != nil {
-				return err
-			}
-			entries = append(entries, entryOf(p, info))
+			e := entryOf(fsys.Join(dir, info.Name()), info)
+			e.Fault = c.readable(e.Path, info)
+			entries = append(entries, e)
 		}
 		return nil
 	})
@@ -221,12 +220,15 @@ func (c *Cluster) List(ctx context.Context, dir string) (entries []fsys.Entry, e
 }
 
 // readable refuses files whose stored bytes differ from what the user wrote, because
-// they are encrypted or erasure coded.
+// they are encrypted or erasure coded, and symbolic links, which only a directory yields.
 func (c *Cluster) readable(p string, info os.FileInfo) error {
 	st, ok := info.Sys().(*hdfs.FileStatus)
 	switch {
 	case !ok || info.IsDir():
 		return nil
+	case st.GetFileType().String() == "IS_SYMLINK":
+		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
+			Err: fmt.Errorf("it is a symbolic link to %s", st.GetSymlink()), Hint: "Hadoop does not follow it either: name what it leads to"}
 	case st.GetFileEncryptionInfo() != nil:
 		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
 			Err: errors.New("it lies in an encryption zone"), Hint: "copy it out of the zone"}

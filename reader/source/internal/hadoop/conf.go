@@ -1,18 +1,18 @@
 package hadoop
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/colinmarc/hdfs/v2"
-	"github.com/colinmarc/hdfs/v2/hadoopconf"
 
 	"aibox/reader/source/internal/fsys"
 )
@@ -25,6 +25,7 @@ type clusterConf struct {
 	authority string   // as in URIs; the default file system's for ""
 	addresses []string // of the NameNodes, host:port
 	kerberos  bool
+	realm     string // of the NameNodes' principals; "": it is not named
 	// protection is the weakest level that dfs.data.transfer.protection allows.
 	protection string
 	base       hdfs.ClientOptions
@@ -67,27 +68,23 @@ func loadClusterConf(authority string, opts *Options) (*clusterConf, error) {
 	if err != nil {
 		return fail(fsys.ErrConfig, err, "")
 	}
-	var conf hadoopconf.HadoopConf
+	conf := siteConf{}
 	if dir != "" {
-		if conf, err = hadoopconf.Load(dir); err != nil {
+		found, err := loadSite(dir)
+		if err != nil {
 			return fail(fsys.ErrConfig, err, "")
 		}
-		if conf == nil && opts.ConfDir != "" {
+		if found == nil && opts.ConfDir != "" {
 			return fail(fsys.ErrConfig, fmt.Errorf("%s holds neither core-site.xml nor hdfs-site.xml", dir), "check data.hdfs.conf_dir")
 		}
+		if found != nil {
+			conf = found
+		}
 	}
-	if conf == nil {
-		conf = hadoopconf.HadoopConf{}
-	}
-	substitute(conf)
 
 	c := &clusterConf{authority: authority}
 	if c.authority == "" {
-		name := conf["fs.defaultFS"]
-		if name == "" {
-			name = conf["fs.default.name"]
-		}
-		scheme, rest, _ := strings.Cut(name, "://")
+		scheme, rest, _ := strings.Cut(conf["fs.defaultFS"], "://")
 		if c.authority = strings.TrimRight(rest, "/"); !strings.EqualFold(scheme, "hdfs") || c.authority == "" {
 			return fail(fsys.ErrConfig, errors.New("the URI names no NameNode, and core-site.xml has no fs.defaultFS that begins with hdfs://"),
 				"write hdfs://namenode:port/path, or set data.hdfs.conf_dir")
@@ -97,30 +94,29 @@ func loadClusterConf(authority string, opts *Options) (*clusterConf, error) {
 		return fail(fsys.ErrConfig, err, "")
 	}
 
-	c.base = hdfs.ClientOptionsFromConf(conf)
-	c.base.Addresses = c.addresses
-	c.kerberos = c.base.KerberosClient != nil ||
+	c.kerberos = conf.is("hadoop.security.authentication", "kerberos") ||
 		opts.KerberosPrincipal != "" || opts.KerberosKeytab != "" || opts.KerberosCCache != ""
-	c.base.KerberosClient = nil
+	c.base = hdfs.ClientOptions{UseDatanodeHostname: conf.is("dfs.client.use.datanode.hostname", "true")}
 	if !c.kerberos {
 		c.base.User = hdfsUser(opts)
-	} else if c.base.KerberosServicePrincipleName == "" {
-		// hdfs-site.xml does not name the principal; nearly every cluster uses this one.
-		c.base.KerberosServicePrincipleName = "hdfs/_HOST"
+	} else {
+		var name string
+		name, c.realm, _ = strings.Cut(conf["dfs.namenode.kerberos.principal"], "@")
+		// Nearly every cluster uses this one if hdfs-site.xml does not name it.
+		c.base.KerberosServicePrincipleName = cmp.Or(name, "hdfs/_HOST")
 	}
 	c.protection = protection(conf)
-	c.base.DataTransferProtection = c.protection
 	return c, nil
 }
 
 // protection is the weakest level of dfs.data.transfer.protection, which is a
 // list: the DataNode chooses among those that are no weaker.
-func protection(conf hadoopconf.HadoopConf) string {
-	if strings.EqualFold(strings.TrimSpace(conf["dfs.encrypt.data.transfer"]), "true") {
+func protection(conf siteConf) string {
+	if conf.is("dfs.encrypt.data.transfer", "true") {
 		return hdfs.DataTransferProtectionPrivacy
 	}
 	levels := strings.FieldsFunc(strings.ToLower(conf["dfs.data.transfer.protection"]),
-		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+		func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	for _, level := range []string{hdfs.DataTransferProtectionAuthentication, hdfs.DataTransferProtectionIntegrity, hdfs.DataTransferProtectionPrivacy} {
 		if slices.Contains(levels, level) {
 			return level
@@ -131,13 +127,13 @@ func protection(conf hadoopconf.HadoopConf) string {
 
 // nameNodeAddresses resolves an authority: a name service of hdfs-site.xml, or
 // host[:port].
-func nameNodeAddresses(authority string, conf hadoopconf.HadoopConf, dir string) ([]string, error) {
+func nameNodeAddresses(authority string, conf siteConf, dir string) ([]string, error) {
 	const rpc = "dfs.namenode.rpc-address."
-	if ids := conf["dfs.ha.namenodes."+authority]; ids != "" {
+	if ids := conf.list("dfs.ha.namenodes." + authority); len(ids) > 0 {
 		var addresses []string
-		for _, id := range strings.Split(ids, ",") {
-			key := rpc + authority + "." + strings.TrimSpace(id)
-			address := strings.TrimSpace(conf[key])
+		for _, id := range ids {
+			key := rpc + authority + "." + id
+			address := conf[key]
 			if address == "" {
 				return nil, fmt.Errorf("name service %s: hdfs-site.xml in %s has no %s", authority, dir, key)
 			}
@@ -145,13 +141,11 @@ func nameNodeAddresses(authority string, conf hadoopconf.HadoopConf, dir string)
 		}
 		return addresses, nil
 	}
-	if address := strings.TrimSpace(conf[rpc+authority]); address != "" {
+	if address := conf[rpc+authority]; address != "" {
 		return []string{withPort(address)}, nil
 	}
-	for _, ns := range strings.Split(conf["dfs.nameservices"], ",") {
-		if strings.TrimSpace(ns) == authority {
-			return nil, fmt.Errorf("name service %s: hdfs-site.xml in %s has neither dfs.ha.namenodes.%[1]s nor %s%[1]s", authority, dir, rpc)
-		}
+	if slices.Contains(conf.list("dfs.nameservices"), authority) {
+		return nil, fmt.Errorf("name service %s: hdfs-site.xml in %s has neither dfs.ha.namenodes.%[1]s nor %s%[1]s", authority, dir, rpc)
 	}
 	return []string{withPort(authority)}, nil
 }
@@ -161,33 +155,6 @@ func withPort(address string) string {
 		return address
 	}
 	return net.JoinHostPort(strings.Trim(address, "[]"), defaultNameNodePort)
-}
-
-var confVariable = regexp.MustCompile(`\$\{([^{}$\s]+)\}`)
-
-// substitute replaces ${key} and ${env.NAME} in values, as Hadoop does.
-func substitute(conf hadoopconf.HadoopConf) {
-	const maxDepth = 20 // as in Hadoop
-	for key, value := range conf {
-		value = strings.TrimSpace(value)
-		for range maxDepth {
-			next := confVariable.ReplaceAllStringFunc(value, func(v string) string {
-				name := v[2 : len(v)-1]
-				if env, ok := strings.CutPrefix(name, "env."); ok {
-					return os.Getenv(env)
-				}
-				if s, ok := conf[name]; ok {
-					return strings.TrimSpace(s)
-				}
-				return v
-			})
-			if next == value {
-				break
-			}
-			value = next
-		}
-		conf[key] = value
-	}
 }
 
 // hdfsUser is the user name that is sent to HDFS without Kerberos.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/colinmarc/hdfs/v2/hadoopconf"
-
 	"aibox/reader/source/internal/fsys"
 )
 
@@ -105,14 +103,14 @@ func TestProtection(t *testing.T) {
 		"authentication":                     "authentication",
 		"privacy, integrity, authentication": "authentication",
 		"integrity,privacy":                  "integrity",
-		" Privacy ":                          "privacy",
+		"Privacy,\u00a0":                     "privacy",
 		"integrity":                          "integrity",
 	} {
-		if got := protection(hadoopconf.HadoopConf{"dfs.data.transfer.protection": conf}); got != want {
+		if got := protection(siteConf{"dfs.data.transfer.protection": conf}); got != want {
 			t.Errorf("%q: %q, want %q", conf, got, want)
 		}
 	}
-	got := protection(hadoopconf.HadoopConf{"dfs.data.transfer.protection": "authentication", "dfs.encrypt.data.transfer": "true"})
+	got := protection(siteConf{"dfs.data.transfer.protection": "authentication", "dfs.encrypt.data.transfer": "true"})
 	if got != "privacy" {
 		t.Errorf("dfs.encrypt.data.transfer: %q", got)
 	}

@@ -12,7 +12,8 @@ import (
 // nodeConn is a connection of one session to its NameNode.
 type nodeConn struct {
 	net.Conn
-	s *session
+	s    *session
+	seen answers
 }
 
 // dial connects to the NameNode. The library calls it with context.Background().
@@ -43,6 +44,11 @@ func (c *nodeConn) Read(p []byte) (int, error) {
 		return 0, c.fault(err)
 	}
 	n, err := c.Conn.Read(p)
+	if err == nil {
+		if err = c.seen.saw(p[:n]); err != nil {
+			n = 0 // whoever got bytes with an error might take the bytes alone
+		}
+	}
 	if err != nil {
 		err = c.fault(err)
 	}

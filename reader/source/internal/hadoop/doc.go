@@ -2,10 +2,11 @@
 //
 // # Faults
 //
-// After a transient fault (a NameNode that restarts or fails over, a DataNode that
-// died or hangs, an expired block token), the read is retried at the current offset,
-// with back-off, for Options.RetryMs, from the first contact on. Permanent faults
-// (no such file, no permission, wrong keytab) are reported at once.
+// After a transient fault (a NameNode that restarts or fails over or is in safe mode, a
+// DataNode that died or hangs, an expired block token), the read is retried at the
+// current offset, with back-off, for Options.RetryMs, from the first contact on.
+// Permanent faults (no such file, no permission, wrong keytab, what HDFS cannot do) are
+// reported at once; retry.go has the exceptions of NameNodes that are such faults.
 //
 // If there are several NameNodes, the one that served last is asked first, and the
 // next one if it fails or does not answer within the time limit; this does not count
@@ -29,7 +30,8 @@
 // out to be worse, a DataNode that was left so early is asked again and gets the whole
 // time limit. When all replicas have failed, this counts as one failed attempt, and the
 // NameNode is asked again where the block is; attempts without progress end after
-// RetryMs. So every loop ends: each turn uses up a replica, receives bytes, or uses up
+// RetryMs. If a DataNode does not accept a block's token, the NameNode is asked for a new
+// one; if it does not accept that either, it counts as one that failed. So every loop ends: each turn uses up a replica, receives bytes, or uses up
 // time.
 //
 // The blocks are read by a reader of our own (read.go, replicas.go,
@@ -43,14 +45,43 @@
 // and 370 for the handshake of secured DataNodes. It handles each fault in one place,
 // tests drive each case without a cluster (stream_test.go), and it supports
 // integrity protection and RC4, with which the library cannot read. The library still
-// provides configuration, Kerberos (internal/login), calls of NameNodes and the message types (internal/wire);
-// rpc.go uses one of its private fields to make calls that it does not offer.
+// provides calls of NameNodes and the message types (internal/wire); rpc.go uses one of its
+// private fields to make calls that it does not offer, and answers.go finds in a
+// NameNode's answers what it overlooks.
+//
+// # Configuration
+//
+// core-site.xml and hdfs-site.xml are read as Hadoop reads them (sitexml.go). Of their keys,
+// these count: fs.defaultFS, dfs.nameservices, dfs.ha.namenodes.*,
+// dfs.namenode.rpc-address.*, dfs.client.use.datanode.hostname,
+// hadoop.security.authentication, dfs.namenode.kerberos.principal,
+// dfs.data.transfer.protection and dfs.encrypt.data.transfer. What else they say of clients
+// (proxy providers, time limits, hedged and short-circuit reads) does not: this package has
+// its own answers.
+//
+// Kerberos is that of gokrb5 (internal/login), for which krb5.conf is combined and completed so
+// that it means what it means to MIT's library: files included, realms and defaults joined,
+// KDCs looked up in DNS. A key table may have keys of several types and versions. _HOST in
+// the principal of NameNodes is the host name of their addresses, in lower case, or, if the
+// KDC does not know that one, the name that DNS has for the IP address, as in Hadoop. If
+// krb5.conf has no realm for a host, that of the principal in hdfs-site.xml counts.
 //
 // # Limits
 //
 //   - Erasure-coded files are refused, and so are files in encryption zones (whose
-//     keys are in a KMS).
-//   - A ticket cache must be a file: KCM: and KEYRING: are refused with a hint.
+//     keys are in a KMS), and symbolic links. In a directory they matter only to who
+//     means them.
+//   - A file written with dfs.checksum.type=NULL has no checksums:
+//     Options.AllowMissingChecksums reads it.
+//   - Observers are passed over as standby NameNodes are, since their answers may be old. They
+//     must not be configured without dfs.namenode.state.context.enabled, with which they
+//     refuse clients that do not say what they have seen.
+//   - viewfs:// and webhdfs:// are not known; the HDFS behind a mount point has an hdfs:// URI.
+//   - Ticket caches are read of the kinds FILE: and DIR:; KCM: and KEYRING: are refused with a hint.
+//   - With hadoop.rpc.protection=privacy, what a NameNode answers is encrypted, but not
+//     what it is asked: the client library sends names of files in the clear.
+//   - Two files of the same length and modification time, to a millisecond, are taken for
+//     one another if one replaces the other between listing and reading.
 //   - DataNodes are read over TCP even if they are on the same machine: there are no
 //     short-circuit reads.
 //   - Data transfer protection works at all levels: authentication, integrity,

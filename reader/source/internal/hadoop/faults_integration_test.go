@@ -53,6 +53,62 @@ func (h *hdfsTest) changed(t *testing.T) {
 	wantError(t, err, fsys.ErrChanged, atOnce, begin, uri)
 }
 
+// What cannot be read is an error for who means it, at once, and for nobody else.
+func (h *hdfsTest) unreadable(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	text := logText(100)
+	h.put(t, text, "/unreadable/a", hdfstest.PutOptions{})
+	h.c.ErasureCode(t, "/coded-files", "XOR-2-1-1024k")
+	h.c.Shell(t, "-touchz", "/coded-files/x")
+	h.c.Shell(t, "-mv", "/coded-files/x", "/unreadable/coded")
+	h.c.Encrypt(t, "/unreadable-zone")
+	h.c.Shell(t, "-mkdir", "/unreadable-zone/sub")
+	h.c.Shell(t, "-touchz", "/unreadable-zone/sub/x")
+	h.c.Symlink(t, "/unreadable/a", "/unreadable/link")
+	h.c.Symlink(t, "/unreadable", "/unreadable-link")
+	for path, words := range map[string][]string{
+		"/unreadable/c*":     {"/unreadable/coded", "erasure coded"},
+		"/unreadable/l*":     {"/unreadable/link", "symbolic link to /unreadable/a"},
+		"/unreadable/link":   {"/unreadable/link", "symbolic link"},
+		"/unreadable-link/a": {"/unreadable-link/a", "symbolic link"},
+		"/unreadable":        {"/unreadable/coded"},
+		"/unreadable-zone":   {"/unreadable-zone/sub/x", "encryption zone"},
+	} {
+		begin := time.Now()
+		_, err := s.Expand(context.Background(), []string{h.c.URI(path)})
+		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, words...)
+	}
+	wantBytes(t, s, mustExpand(t, s, h.c.URI("/unreadable/a*"))[0], 0, text)
+	for _, path := range []string{"/unreadable-zone/y", "/unreadable-zone/sub/y"} {
+		begin := time.Now()
+		_, err := s.Create(context.Background(), h.c.URI(path))
+		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, "encryption zone")
+	}
+}
+
+// A snapshot has the file as it was, and the bytes of the file as it is are never taken for those that were listed.
+func (h *hdfsTest) snapshots(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	text := logText(1000)
+	uri := h.put(t, text, "/snapshots/a", hdfstest.PutOptions{})
+	listed := mustExpand(t, s, uri)[0]
+	h.c.AllowSnapshots(t, "/snapshots")
+	h.c.Shell(t, "-createSnapshot", "/snapshots", "s1")
+	h.c.OpenForAppending(t, "/snapshots/a", 500)
+	begin := time.Now()
+	_, err := readRange(context.Background(), s, listed, 0)
+	wantError(t, err, fsys.ErrChanged, atOnce, begin, uri)
+	_, err = s.Expand(context.Background(), []string{uri})
+	wantError(t, err, fsys.ErrBeingWritten, atOnce, begin, uri)
+	h.c.CloseFile(t, "/snapshots/a")
+	wantBytes(t, s, mustExpand(t, s, uri)[0], 0, append(bytes.Clone(text), make([]byte, 500)...))
+	for _, path := range []string{"/snapshots/.snapshot/s1/a", "/snapshots/.snapshot/s*/a", "/snapshots/.snapshot/s1"} {
+		wantBytes(t, s, mustExpand(t, s, h.c.URI(path))[0], 0, text)
+	}
+	_, err = s.Create(context.Background(), h.c.URI("/snapshots/.snapshot/s1/b"))
+	wantError(t, err, fsys.ErrFailed, atOnce, begin, "read-only snapshot")
+}
+
 // big stores bigText once, in blocks larger than all buffers between a
 // DataNode and a reader, so that a fault in mid-block is felt.
 func (h *hdfsTest) big(t *testing.T) (uri string) {

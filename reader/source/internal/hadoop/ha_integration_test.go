@@ -20,6 +20,7 @@ func TestHDFSHA(t *testing.T) {
 	c := hdfstest.Shared(t, "ha", hdfstest.Config{DataNodes: 1, HA: true, Conf: map[string]string{
 		"dfs.block.access.token.enable":           "true",
 		"dfs.encrypt.data.transfer":               "true",
+		"dfs.namenode.state.context.enabled":      "true", // as where observers are used
 		"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
 	}})
 	s, _ := hdfsSources(t, Options{ConfDir: c.ConfDir()})
@@ -31,6 +32,12 @@ func TestHDFSHA(t *testing.T) {
 	}
 	f := mustExpand(t, s, c.URI("/ha/a"))[0]
 	writeBack(t, s, c.URI("/ha/written"), bigText()[:3<<20+1])
+
+	// An observer is no NameNode for us.
+	c.Observe(t, 1, true)
+	observed, _ := hdfsSources(t, Options{ConfDir: c.ConfDirWith(t, map[string]string{"dfs.ha.namenodes." + hdfstest.Nameservice: "nn2, nn1,"})})
+	wantBytes(t, observed, f, 23<<20, bigText())
+	c.Observe(t, 1, false)
 
 	rest := func(from int64) chan error {
 		done := make(chan error, 1)

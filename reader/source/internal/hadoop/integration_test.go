@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -132,8 +134,9 @@ var bigText = sync.OnceValue(func() []byte {
 func TestHDFS(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
-	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true,
-		Conf: map[string]string{"dfs.blocksize": "1048576"}}) // of files that we write
+	c := hdfstest.Shared(t, "plain", hdfstest.Config{DataNodes: 2, Separate: true, Keys: true,
+		Conf: map[string]string{"dfs.blocksize": "1048576", // of files that we write
+			"dfs.ls.limit": "7"}}) // entries of a directory in an answer
 	h := &hdfsTest{c: c}
 	t.Run("Read", h.read)
 	t.Run("Glob", h.glob)
@@ -144,6 +147,9 @@ func TestHDFS(t *testing.T) {
 	t.Run("Permission", h.permission)
 	t.Run("BeingWritten", h.beingWritten)
 	t.Run("Changed", h.changed)
+	t.Run("Unreadable", h.unreadable)
+	t.Run("Snapshots", h.snapshots)
+	t.Run("Names", h.names)
 	t.Run("Cancel", h.cancel)
 	t.Run("OneReplicaCorrupted", h.oneReplicaCorrupted)
 	t.Run("AllReplicasCorrupted", h.allReplicasCorrupted)
@@ -155,6 +161,7 @@ func TestHDFS(t *testing.T) {
 	t.Run("WriteDataNodeDies", h.writeDataNodeDies)
 	t.Run("WriteDataNodeHung", h.writeDataNodeHung)
 	t.Run("WriteRefused", h.writeRefused)
+	t.Run("SafeMode", h.safeMode)
 	t.Run("WriteInterrupted", h.writeInterrupted)
 	t.Run("WriteTempGone", h.writeTempGone)
 	t.Run("WriteLeftover", h.writeLeftover)
@@ -227,6 +234,28 @@ func (h *hdfsTest) glob(t *testing.T) {
 	}
 }
 
+// Whatever a name in HDFS may be, it is written, listed and read, and a directory has all of its files.
+func (h *hdfsTest) names(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	names := []string{"a b", "a%20b", "a#b", "a?b", "a\nb", "\u00e4\u65e5\U0001d11e", "a&b;c=d,e'f\"", "[x]", "{y", "a\\b", "a*b", "~", "x" + strings.Repeat("y", 230)}
+	for _, name := range names {
+		w, err := s.Create(context.Background(), h.c.URI("/names/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, name); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantBytes(t, s, mustExpand(t, s, h.c.URI("/names/"+name))[0], 0, []byte(name))
+	}
+	if files := mustExpand(t, s, h.c.URI("/names")); len(files) != len(names) {
+		t.Errorf("%d files, want %d", len(files), len(names))
+	}
+}
+
 func (h *hdfsTest) readAt(t *testing.T) {
 	s, _ := hdfsSources(t, Options{})
 	text := logText(70_000)
@@ -290,6 +319,24 @@ func (h *hdfsTest) oddChecksums(t *testing.T) {
 	if strings.Contains(log.String(), "level=ERROR") {
 		t.Error(log)
 	}
+	local := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(local, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put := func(kind string) fsys.File {
+		h.c.Shell(t, "-D", "fs.hdfs.impl.disable.cache=true", "-D", "dfs.checksum.type="+kind, "-put", local, "/chunks/"+kind)
+		return mustExpand(t, s, h.c.URI("/chunks/"+kind))[0]
+	}
+	wantBytes(t, s, put("CRC32"), 0, text)
+	none := put("NULL")
+	begin := time.Now()
+	_, err := readRange(context.Background(), s, none, 0)
+	var corrupt *fsys.CorruptError
+	if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "allow_missing_checksums") || time.Since(begin) > atOnce {
+		t.Errorf("without checksums: %v", err)
+	}
+	unchecked, _ := hdfsSources(t, Options{AllowMissingChecksums: true})
+	wantBytes(t, unchecked, none, 70_001, text)
 }
 
 func (h *hdfsTest) write(t *testing.T) {
@@ -399,6 +446,7 @@ func TestRPCReflection(t *testing.T) {
 		"AddBlockRequestProto", "AddBlockResponseProto", "AbandonBlockRequestProto", "AbandonBlockResponseProto",
 		"CompleteRequestProto", "CompleteResponseProto", "OpWriteBlockProto", "ChecksumProto", "PipelineAckProto",
 		"GetListingRequestProto", "GetListingResponseProto", "CreateRequestProto", "CreateResponseProto", "FsPermissionProto",
+		"RpcResponseHeaderProto",
 	} {
 		if _, err := wire.Find(name); err != nil {
 			t.Error(err)

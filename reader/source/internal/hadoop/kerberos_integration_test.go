@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
+	"github.com/jcmturner/gokrb5/v8/keytab"
 
 	"aibox/internal/hdfstest"
 	"aibox/reader/source/internal/fsys"
@@ -50,8 +55,14 @@ func TestHDFSKerberos(t *testing.T) {
 	k.put(t, "/secure/a", nodeAuthentication)
 	t.Run("in parallel", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
-			"KeytabExpires":  k.keytabExpires,
+			"KeytabExpires":  func(t *testing.T) { k.keytabExpires(t, "shortlived", false) },
+			"KeytabRotated":  func(t *testing.T) { k.keytabExpires(t, "rotated", true) },
 			"CacheExpires":   k.cacheExpires,
+			"HalfCache":      k.halfCache,
+			"FewKeys":        k.fewKeys,
+			"KeysCopied":     k.keysCopied,
+			"NoKDC":          k.noKDC,
+			"HostNames":      k.hostNames,
 			"WrongKeytab":    k.wrongKeytab,
 			"NoCache":        k.noCache,
 			"NoKerberos":     k.noKerberos,
@@ -105,12 +116,12 @@ func reconnect(s *testSources) {
 // clockSkew of the test KDC's krb5.conf: so much longer do tickets work.
 const clockSkew = 3 * time.Second
 
-// A key table's tickets are renewed while the job runs.
-func (k *kerberosTest) keytabExpires(t *testing.T) {
+// A key table's tickets are renewed while the job runs, also if it has got a new key meanwhile.
+func (k *kerberosTest) keytabExpires(t *testing.T, user string, rotate bool) {
 	const life = 15 * time.Second
 	opts := k.alice()
-	opts.KerberosPrincipal = "shortlived" // in the default realm
-	opts.KerberosKeytab = k.c.KDC().Keytab(t, "shortlived", life)
+	opts.KerberosPrincipal = user // in the default realm
+	opts.KerberosKeytab = k.c.KDC().Keytab(t, user, life)
 	s, _ := hdfsSources(t, opts)
 	f := mustExpand(t, s, k.c.URI("/secure/a"))[0]
 	r, err := s.OpenRange(context.Background(), f, 0)
@@ -120,6 +131,11 @@ func (k *kerberosTest) keytabExpires(t *testing.T) {
 	head := make([]byte, 1000)
 	if _, err := io.ReadFull(r, head); err != nil {
 		t.Fatal(err)
+	}
+	if rotate {
+		if err := os.Rename(k.c.KDC().Keytab(t, user, life), opts.KerberosKeytab); err != nil {
+			t.Fatal(err)
+		}
 	}
 	time.Sleep(life + clockSkew + time.Second)
 	reconnect(s)
@@ -193,6 +209,131 @@ func (k *kerberosTest) cacheExpires(t *testing.T) {
 	begin = time.Now()
 	_, err = fresh.Expand(context.Background(), []string{k.c.URI("/secure/a")})
 	wantError(t, err, fsys.ErrPermission, atOnce, begin, "expired", cache, "kinit")
+}
+
+// A cache of which a part is missing, as while kinit writes it, is read again.
+func (k *kerberosTest) halfCache(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "cache")
+	k.c.KDC().Kinit(t, "alice", k.keytab, cache, time.Hour)
+	whole, err := os.ReadFile(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{ConfDir: k.c.ConfDir(), KerberosCCache: cache, Krb5Conf: k.c.KDC().Krb5Conf(), RetryMs: 1}
+	s, _ := hdfsSources(t, opts)
+	f := mustExpand(t, s, k.c.URI("/secure/a"))[0]
+	for n := 0; n < len(whole); n += 1 + n/4 {
+		if err := os.WriteFile(cache, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reconnect(s)
+		begin := time.Now()
+		_, err := readRange(context.Background(), s, f, 0)
+		wantError(t, err, fsys.ErrPermission, atOnce, begin, cache, "kinit")
+	}
+	opts.RetryMs = longRetryMs
+	later, _ := hdfsSources(t, opts)
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		_ = os.WriteFile(cache, whole, 0o600) // if it fails, the test does
+	}()
+	c, _, err := later.resolve(f.URI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.reached.Store(true)
+	wantBytes(t, later, f, 0, k.text)
+}
+
+// editKeys writes a key table with other entries.
+func editKeys(t *testing.T, from string, edit func(*keytab.Keytab)) string {
+	t.Helper()
+	keys, err := keytab.Load(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(keys)
+	data, err := keys.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "edited.keytab")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A key table need not have a key of the type that the KDC prefers.
+func (k *kerberosTest) fewKeys(t *testing.T) {
+	opts := k.alice()
+	opts.KerberosKeytab = editKeys(t, k.keytab, func(keys *keytab.Keytab) {
+		all := keys.Entries
+		keys.Entries = all[:0]
+		for _, e := range all {
+			if e.Key.KeyType == etypeID.AES128_CTS_HMAC_SHA1_96 {
+				keys.Entries = append(keys.Entries, e)
+			}
+		}
+	})
+	k.reads(t, "/secure/a", opts)
+}
+
+// Of an old and a new key, the one with the higher version counts, also where both were copied at the same time.
+func (k *kerberosTest) keysCopied(t *testing.T) {
+	old, err := keytab.Load(k.c.KDC().Keytab(t, "carol", time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := k.alice()
+	opts.KerberosPrincipal = "carol"
+	opts.KerberosKeytab = editKeys(t, k.c.KDC().Keytab(t, "carol", time.Hour), func(keys *keytab.Keytab) {
+		keys.Entries = append(old.Entries, keys.Entries...)
+		for i := range keys.Entries {
+			keys.Entries[i].Timestamp = time.Now()
+		}
+	})
+	k.reads(t, "/secure/a", opts)
+}
+
+// A KDC that does not answer is named, also where the cache has a valid ticket, but none for the NameNode.
+func (k *kerberosTest) noKDC(t *testing.T) {
+	dir := t.TempDir()
+	cache, conf := filepath.Join(dir, "cache"), filepath.Join(dir, "krb5.conf")
+	k.c.KDC().Kinit(t, "alice", k.keytab, cache, time.Hour)
+	realm := hdfstest.Realm
+	text := "[libdefaults]\n default_realm = " + realm + "\n[realms]\n " + realm + " = {\n  kdc = " + refusing(t) + "\n }\n"
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, opts := range []Options{
+		{ConfDir: k.c.ConfDir(), KerberosCCache: cache, Krb5Conf: conf, RetryMs: 10},
+		{ConfDir: k.c.ConfDir(), KerberosPrincipal: "alice", KerberosKeytab: k.keytab, Krb5Conf: conf, RetryMs: 10},
+	} {
+		s, _ := hdfsSources(t, opts)
+		begin := time.Now()
+		_, err := s.Expand(context.Background(), []string{k.c.URI("/secure/a")})
+		wantError(t, err, fsys.ErrUnavailable, atOnce, begin, "KDC unreachable", "is the KDC of krb5.conf running?")
+	}
+}
+
+// The NameNode's principal has the name of its address, in lower case.
+func (k *kerberosTest) hostNames(t *testing.T) {
+	_, port, err := net.SplitHostPort(k.c.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"127.0.0.1", "LocalHost"} {
+		s, _ := hdfsSources(t, k.alice())
+		uri := "hdfs://" + net.JoinHostPort(host, port) + "/secure/a"
+		wantBytes(t, s, mustExpand(t, s, uri)[0], 0, k.text)
+	}
+	opts := k.alice()
+	opts.ConfDir = k.c.ConfDirWith(t, map[string]string{"dfs.namenode.kerberos.principal": "nn/_HOST@" + hdfstest.Realm})
+	s, _ := hdfsSources(t, opts)
+	begin := time.Now()
+	_, err = s.Expand(context.Background(), []string{k.c.URI("/secure/a")})
+	wantError(t, err, fsys.ErrConfig, atOnce, begin, "nn/localhost", "dfs.namenode.kerberos.principal")
 }
 
 func (k *kerberosTest) wrongKeytab(t *testing.T) {

@@ -17,7 +17,7 @@ type Options struct {
 	// KerberosCCache asks for Kerberos.
 	KerberosPrincipal string
 	KerberosKeytab    string
-	KerberosCCache    string // default: $KRB5CCNAME, then /tmp/krb5cc_<uid>
+	KerberosCCache    string // default: $KRB5CCNAME, then krb5.conf's, then /tmp/krb5cc_<uid>
 	Krb5Conf          string // default: $KRB5_CONFIG, then /etc/krb5.conf
 	// TimeoutMs is the time limit of one network operation; a node that takes longer
 	// counts as hung. Default 10,000, which is longer than a full garbage collection

@@ -43,7 +43,7 @@ type reader struct {
 
 	retry     retrier
 	fresh     bool  // the NameNode is to be asked, even if the block is known
-	renewed   bool  // stale tokens were replaced since the last progress
+	renewed   bool  // stale tokens were replaced since the last progress: who refuses the new ones is left out
 	allBroken int   // attempts in a row at which every replica was bad
 	err       error // the final error, which every later read returns
 }
@@ -144,7 +144,7 @@ func (r *reader) advance() error {
 			return nil
 		}
 		fault, one := err.(*replicaError) // errors.As would also find those inside a *blockError
-		if !one || fault.kind == stale {
+		if !one || fault.kind == stale && !r.renewed {
 			return err
 		}
 		r.blame(fault)

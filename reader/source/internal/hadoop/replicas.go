@@ -161,9 +161,12 @@ func (r *reader) note(fault *replicaError) {
 	r.faults = append(r.faults, fault)
 	msg, subject := "HDFS: a replica is bad; another one is used if there is one", r.b.name+fault.rep.node
 	switch fault.kind {
-	case unreachable:
+	case unreachable, stale:
 		msg, subject = "HDFS: a DataNode failed", fault.rep.node
 		r.c.nodes.mark(fault.rep.node)
+		if fault.kind == stale {
+			r.c.keys.forget()
+		}
 	case refused:
 		msg = "HDFS: a DataNode refused a replica"
 	}

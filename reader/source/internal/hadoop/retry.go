@@ -154,17 +154,48 @@ type verdict struct {
 
 // exceptionKinds lists Java exceptions of the NameNode after which a retry is useless.
 var exceptionKinds = map[string]error{
-	"java.io.FileNotFoundException":                               fsys.ErrNotFound,
-	"org.apache.hadoop.fs.ParentNotDirectoryException":            fsys.ErrNotFound,
-	"org.apache.hadoop.fs.PathIsNotDirectoryException":            fsys.ErrNotFound,
-	"org.apache.hadoop.fs.UnresolvedLinkException":                fsys.ErrUnsupported,
-	"org.apache.hadoop.security.AccessControlException":           fsys.ErrPermission,
-	"org.apache.hadoop.fs.permission.AccessControlException":      fsys.ErrPermission,
-	"org.apache.hadoop.security.authorize.AuthorizationException": fsys.ErrPermission,
-	"org.apache.hadoop.fs.InvalidPathException":                   fsys.ErrNotFound,
-	"org.apache.hadoop.hdfs.protocol.QuotaExceededException":      fsys.ErrUnavailable,
-	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":    fsys.ErrUnavailable,
-	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":    fsys.ErrUnavailable,
+	"java.io.FileNotFoundException":                                       fsys.ErrNotFound,
+	"java.lang.UnsupportedOperationException":                             fsys.ErrUnsupported,
+	"org.apache.hadoop.fs.InvalidPathException":                           fsys.ErrNotFound,
+	"org.apache.hadoop.fs.ParentNotDirectoryException":                    fsys.ErrNotFound,
+	"org.apache.hadoop.fs.PathIsNotDirectoryException":                    fsys.ErrNotFound,
+	"org.apache.hadoop.fs.permission.AccessControlException":              fsys.ErrPermission,
+	"org.apache.hadoop.hdfs.UnknownCryptoProtocolVersionException":        fsys.ErrUnsupported,
+	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException":            fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException":            fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException": fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.QuotaExceededException":              fsys.ErrUnavailable,
+	"org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException":      fsys.ErrFailed,
+	"org.apache.hadoop.hdfs.protocol.UnresolvedPathException":             fsys.ErrUnsupported,
+	"org.apache.hadoop.ipc.RpcNoSuchMethodException":                      fsys.ErrUnsupported,
+	"org.apache.hadoop.ipc.RpcNoSuchProtocolException":                    fsys.ErrUnsupported,
+	"org.apache.hadoop.security.AccessControlException":                   fsys.ErrPermission,
+	"org.apache.hadoop.security.authorize.AuthorizationException":         fsys.ErrPermission,
+}
+
+// judgeException classifies the exceptions of a NameNode.
+func (r *retrier) judgeException(exception, message string) verdict {
+	kind, ok := exceptionKinds[exception]
+	switch {
+	case strings.Contains(message, "authentication is not enabled"):
+		return verdict{kind: fsys.ErrPermission, attempts: 1,
+			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}
+	case strings.HasSuffix(exception, ".SaslException"):
+		return r.loginRefused(false)
+	case kind == fsys.ErrPermission:
+		return verdict{kind: kind, attempts: 1, hint: r.whoMayNot()}
+	case strings.HasSuffix(exception, ".UnresolvedPathException"):
+		return verdict{kind: kind, attempts: 1, hint: "the path leads through a symbolic link, which Hadoop does not follow either: name what it leads to"}
+	case strings.HasSuffix(exception, ".UnknownCryptoProtocolVersionException"):
+		return verdict{kind: kind, attempts: 1, hint: "it lies in an encryption zone, whose files are encrypted by who writes them: write to another directory, and copy the file into the zone with hdfs dfs -cp"}
+	case ok:
+		return verdict{kind: kind, attempts: 1}
+	case strings.HasPrefix(exception, "org.apache.hadoop.fs."), strings.HasPrefix(exception, "org.apache.hadoop.hdfs.protocol.FSLimitException"):
+		return verdict{kind: fsys.ErrFailed, attempts: 1} // what was asked for cannot be done
+	case strings.Contains(strings.ToLower(message), "safe mode"):
+		return verdict{kind: fsys.ErrUnavailable, hint: "the NameNode starts, lacks blocks or space, or is being maintained; `hdfs dfsadmin -safemode get` shows whether it still is in safe mode"}
+	}
+	return verdict{kind: fsys.ErrUnavailable}
 }
 
 func (r *retrier) judge(err error) verdict {
@@ -179,23 +210,17 @@ func (r *retrier) judge(err error) verdict {
 	if v, ok := r.judgeLogin(err); ok {
 		return v
 	}
-	permission := verdict{kind: fsys.ErrPermission, attempts: 1, hint: r.whoMayNot()}
-
 	var remote hdfs.Error
 	if errors.As(err, &remote) {
-		if kind, ok := exceptionKinds[remote.Exception()]; ok {
-			if kind == fsys.ErrPermission {
-				return permission
-			}
-			return verdict{kind: kind, attempts: 1}
-		}
-		return verdict{kind: fsys.ErrUnavailable}
+		return r.judgeException(remote.Exception(), remote.Message())
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: fsys.ErrNotFound, attempts: 1}
 	case errors.Is(err, os.ErrPermission):
-		return permission
+		return verdict{kind: fsys.ErrPermission, attempts: 1, hint: r.whoMayNot()}
+	case errors.Is(err, os.ErrExist), errors.Is(err, os.ErrInvalid), errors.Is(err, syscall.ENOTEMPTY):
+		return verdict{kind: fsys.ErrFailed, attempts: 1}
 	case errors.Is(err, wire.ErrLibraryChanged):
 		return verdict{kind: fsys.ErrUnsupported, attempts: 1}
 	}
@@ -210,7 +235,10 @@ func (r *retrier) judge(err error) verdict {
 		if len(none.errs) > 1 {
 			v.hint = "is HDFS running, and are these the addresses of its NameNodes?"
 		}
-		if none.all(isUnknownHost) && !r.c.reached.Load() {
+		if none.all(func(err error) bool { return errors.Is(err, errNoNameNode) }) {
+			v.hint = "is this the port of the NameNode for clients (dfs.namenode.rpc-address, usually 8020 or 9000), and not that of its web pages?"
+			v.attempts = 1
+		} else if none.all(isUnknownHost) && !r.c.reached.Load() {
 			v.attempts = 1
 			v.hint = "there is no such host; a name service needs data.hdfs.conf_dir with its hdfs-site.xml"
 		} else if none.all(isStandby) {
@@ -241,7 +269,7 @@ func (r *retrier) judgeLogin(err error) (verdict, bool) {
 		return verdict{}, false
 	case errors.Is(err, login.ErrKDC):
 		return verdict{kind: fsys.ErrUnavailable, hint: "is the KDC of krb5.conf running?"}, true
-	case errors.Is(err, login.ErrTicketExpired) && r.c.reached.Load():
+	case r.c.reached.Load() && (errors.Is(err, login.ErrNoTicket) || errors.Is(err, os.ErrNotExist)):
 		return verdict{kind: fsys.ErrPermission}, true // kinit may be about to renew it
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: fsys.ErrConfig, attempts: 1}, true
@@ -257,22 +285,22 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	case strings.Contains(text, "kerberos authentication not supported by namenode"):
 		return verdict{kind: fsys.ErrConfig, attempts: 1,
 			hint: "the cluster does not use Kerberos: remove the kerberos settings"}, true
-	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
-		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the KDC does not know the NameNode's principal " +
-			r.c.conf.base.KerberosServicePrincipleName + ": set dfs.namenode.kerberos.principal in hdfs-site.xml and name NameNodes by host name"}, true
-	case r.c.krb == nil && strings.Contains(text, "unexpected sequence number") && !r.c.reached.Load():
-		// The NameNode answers a connection without Kerberos with an error that belongs
-		// to none of the calls.
-		return verdict{kind: fsys.ErrPermission, attempts: 2,
-			hint: "does the cluster require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}, true
+	case errors.Is(err, login.ErrUnknownService):
+		return verdict{kind: fsys.ErrConfig, attempts: 1,
+			hint: "set dfs.namenode.kerberos.principal in hdfs-site.xml as on the cluster, and name NameNodes by their full host names"}, true
 	case strings.Contains(text, "SASL handshake"):
-		v := verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
-		if r.c.reached.Load() || strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset") {
-			v.kind, v.attempts = fsys.ErrUnavailable, 0 // a NameNode that is going down
-		}
-		return v, true
+		return r.loginRefused(strings.Contains(text, "EOF") || strings.Contains(text, "timeout") || strings.Contains(text, "reset")), true
 	}
 	return verdict{}, false
+}
+
+// loginRefused judges a failed login at a NameNode, which may be going down. New tickets may help, as after the
+// NameNode has got a new key.
+func (r *retrier) loginRefused(goingDown bool) verdict {
+	if goingDown || r.c.reached.Load() {
+		return verdict{kind: fsys.ErrUnavailable, login: true, hint: "the NameNode refused the Kerberos login"}
+	}
+	return verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
 }
 
 // judgeBlock classifies errors that mean that no replica of a block could be read, or

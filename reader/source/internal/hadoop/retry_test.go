@@ -46,11 +46,20 @@ func TestRetrierKinds(t *testing.T) {
 		{remoteError{"org.apache.hadoop.security.AccessControlException", "no\n\tat Java"}, fsys.ErrPermission, false},
 		{remoteError{"org.apache.hadoop.ipc.StandbyException", "standby"}, fsys.ErrUnavailable, true},
 		{remoteError{"org.apache.hadoop.hdfs.server.namenode.SafeModeException", "safe"}, fsys.ErrUnavailable, true},
+		{remoteError{"org.apache.hadoop.ipc.RetriableException", "later"}, fsys.ErrUnavailable, true},
+		{remoteError{"java.io.IOException", "could only be written to 0 of the 1 minReplication nodes"}, fsys.ErrUnavailable, true},
+		{remoteError{"org.apache.hadoop.hdfs.protocol.UnresolvedPathException", "/b"}, fsys.ErrUnsupported, false},
+		{remoteError{"org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException", "SSD"}, fsys.ErrUnavailable, false},
+		{remoteError{"org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException", "full"}, fsys.ErrFailed, false},
+		{remoteError{"org.apache.hadoop.fs.PathExistsException", "there"}, fsys.ErrFailed, false},
+		{&os.PathError{Op: "mkdir", Path: "/a", Err: os.ErrExist}, fsys.ErrFailed, false},
+		{&fatalAnswer{"javax.security.sasl.SaslException", "GSS initiate failed"}, fsys.ErrPermission, true},
+		{&fatalAnswer{"org.apache.hadoop.security.AccessControlException", "SIMPLE authentication is not enabled."}, fsys.ErrPermission, false},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, fsys.ErrUnavailable, true},
 		{fmt.Errorf("no available namenodes: %w", io.EOF), fsys.ErrUnavailable, true},
 		{errors.New("no available datanodes"), fsys.ErrUnavailable, true},
 		{&fsys.Error{Op: "open", URI: "x", Kind: fsys.ErrChanged}, fsys.ErrChanged, false},
-		{&loginError{login.ErrTicketExpired}, fsys.ErrPermission, false},
+		{&loginError{login.ErrNoTicket}, fsys.ErrPermission, false},
 		{&loginError{fmt.Errorf("%w: x", login.ErrKDC)}, fsys.ErrUnavailable, true},
 	} {
 		r := testRetrier(t, 30*time.Millisecond)
@@ -68,6 +77,17 @@ func TestRetrierKinds(t *testing.T) {
 		}
 		if strings.Contains(final.Error(), "at Java") {
 			t.Errorf("%v holds a stack trace", final)
+		}
+	}
+}
+
+// A NameNode that has got a new key accepts a new ticket.
+func TestRetrierLogin(t *testing.T) {
+	for _, reached := range []bool{false, true} {
+		r := testRetrier(t, time.Minute)
+		r.c.reached.Store(reached)
+		if v := r.judge(&fatalAnswer{"javax.security.sasl.SaslException", "GSS initiate failed"}); !v.login {
+			t.Errorf("served before: %v: %+v", reached, v)
 		}
 	}
 }

@@ -1,11 +1,18 @@
 package hadoop
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/colinmarc/hdfs/v2"
+	"github.com/jcmturner/gokrb5/v8/client"
+
+	"aibox/reader/source/internal/hadoop/internal/login"
 )
 
 // session is one client of the library with its connections. It is used by one
@@ -26,7 +33,7 @@ type session struct {
 	mu struct {
 		sync.Mutex
 		conns       map[*nodeConn]struct{}
-		nameNodeErr error // last failed operation on the NameNode's connection
+		nameNodeErr error // first failed operation on the NameNode's connection
 	}
 }
 
@@ -45,9 +52,9 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	opts.NamenodeDialFunc = s.dial
 	var err error
 	if c.krb != nil {
-		if opts.KerberosClient, err = c.krb.Get(); err != nil {
+		if opts.KerberosClient, opts.KerberosServicePrincipleName, err = c.login(ctx, opts.Addresses[0]); err != nil {
 			s.abort()
-			return nil, &loginError{err}
+			return nil, err
 		}
 	}
 	if s.client, err = hdfs.NewClient(opts); err != nil {
@@ -62,12 +69,46 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	return s, nil
 }
 
-// explain adds the cause to the library's error "no available namenodes", which holds
-// the cause only as text.
+// login returns a client that has a ticket for the NameNode at an address, and its
+// principal, without the realm. As in Hadoop, the host name in it is in lower case, and
+// that of the address (DNS) where the configuration has an IP address or a short name.
+func (c *Cluster) login(ctx context.Context, address string) (*client.Client, string, error) {
+	host, _, _ := net.SplitHostPort(address) // withPort made it
+	service := strings.Replace(c.conf.base.KerberosServicePrincipleName, "_HOST", strings.ToLower(host), 1)
+	krb, err := c.krb.Get(service)
+	if errors.Is(err, login.ErrUnknownService) {
+		if name := canonicalName(ctx, c.timeout, host); name != "" && name != host {
+			service = strings.Replace(c.conf.base.KerberosServicePrincipleName, "_HOST", name, 1)
+			krb, err = c.krb.Get(service)
+		}
+	}
+	if err != nil && !errors.Is(err, login.ErrUnknownService) { // another NameNode has another principal
+		err = &loginError{err}
+	}
+	return krb, service, err
+}
+
+// canonicalName is the name of the address of a host; "": it has none.
+func canonicalName(ctx context.Context, timeout time.Duration, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return ""
+	}
+	names, err := net.DefaultResolver.LookupAddr(ctx, addresses[0])
+	if err != nil || len(names) == 0 {
+		return ""
+	}
+	return strings.ToLower(strings.TrimSuffix(names[0], "."))
+}
+
+// explain returns the cause of the library's error "no available namenodes", which holds
+// it only as text, or does not hold it.
 func (s *session) explain(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") {
+	if s.mu.nameNodeErr != nil && strings.Contains(err.Error(), "no available namenodes") || errors.As(s.mu.nameNodeErr, new(*fatalAnswer)) {
 		return s.mu.nameNodeErr
 	}
 	return err
@@ -76,7 +117,7 @@ func (s *session) explain(err error) error {
 // nameNodeFault notes that an operation on the NameNode's connection failed.
 func (s *session) nameNodeFault(err error) {
 	s.mu.Lock()
-	s.mu.nameNodeErr = err
+	s.mu.nameNodeErr = cmp.Or(s.mu.nameNodeErr, err) // what comes later follows from it
 	s.mu.Unlock()
 	s.c.nameNodes.failed(s.nameNode, err)
 }

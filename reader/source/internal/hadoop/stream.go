@@ -67,14 +67,14 @@ const (
 	unreachable faultKind = iota
 	// refused: the DataNode answers, but does not serve this replica.
 	refused
+	// stale: the DataNode does not accept the block token, or the encryption key.
+	stale
 	// brokenOff: the DataNode began to serve the replica and hung up.
 	brokenOff
 	// unverified: the DataNode has lost the checksums of the replica.
 	unverified
 	// bad: the replica is not what was written.
 	bad
-	// stale: the block token, or the encryption key, is no longer valid.
-	stale
 )
 
 // replicaError says why a replica could not be read.

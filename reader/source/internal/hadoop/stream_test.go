@@ -275,6 +275,32 @@ func TestReaderRedials(t *testing.T) {
 	}
 }
 
+// A DataNode that refuses even new tokens, as one whose clock is wrong does, is left for another one, and nobody is told
+// that its replica is bad.
+func TestReaderTokenRefused(t *testing.T) {
+	data := logText(20_000)
+	refuses := startFakeDataNode(t, func(conn net.Conn, _ int64) {
+		b, err := wire.AppendDelimited(nil, wire.New("BlockOpResponseProto").SetEnum("status", "ERROR_ACCESS_TOKEN"))
+		if err != nil {
+			panic(err)
+		}
+		_, _ = conn.Write(b) // the test sees what is missing
+	})
+	d := startFakeDataNode(t, serve(data, 2, 512, 64<<10))
+	nameNode, asked := blackHole(t)
+	c, log := testCluster(t, Options{TimeoutMs: 1000, RetryMs: NoRetry})
+	c.nameNodes.init([]string{nameNode})
+	r := testReader(c, testBlock(len(data), refuses, d))
+	r.renewed = true
+	got, err := io.ReadAll(r)
+	if err != nil || !bytes.Equal(got, data) || c.nodes.failedAt(refuses.listener.Addr().String()).IsZero() {
+		t.Errorf("%d bytes, %v\n%s", len(got), err, log)
+	}
+	if asked.Load() > 0 {
+		t.Errorf("the replica was reported as bad:\n%s", log)
+	}
+}
+
 // A DataNode that was left because it did not answer soon is asked again, without any
 // retry, when the other replica turns out to be bad.
 func TestReaderReconsiders(t *testing.T) {

@@ -66,6 +66,7 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Message, error) {
 	c := u.c
 	var failed error
+	renewed := false // the keys
 	for attempt := range pipelineAttempts {
 		if attempt == pipelineAttempts/2 {
 			u.trusting = true // so many have failed lately that it may have been the network
@@ -99,8 +100,9 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 				return nil, err
 			}
 			failed = fmt.Errorf("%w: DataNode %s: %w", errNoPipeline, b.replicas[fault.node].node, err)
-			if fault.stale {
+			if fault.stale && !renewed {
 				c.keys.forget()
+				renewed = true
 			} else if bad = []int{fault.node}; isTimeout(err) {
 				if silent := u.silent(b); len(silent) > 0 {
 					bad = silent

@@ -60,3 +60,22 @@ func TestUploadAfterManyFailures(t *testing.T) {
 		t.Errorf("a block was to be written to %q", f.given)
 	}
 }
+
+// TestUploadTokenRefused: a DataNode that does not accept a new token either is left out.
+func TestUploadTokenRefused(t *testing.T) {
+	answer, err := wire.AppendDelimited(nil, wire.New("BlockOpResponseProto").SetEnum("status", "ERROR_ACCESS_TOKEN"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := testCluster(t, Options{})
+	refuses, other := answering(t, answer), refusing(t)
+	f := &fakeBlocks{nodes: []string{refuses, other}}
+	data := []byte("text")
+	u := &upload{c: c, ctx: t.Context(), call: f.call, holder: "aibox", temp: "/d/.f.tmp", data: bytes.NewReader(data), size: int64(len(data))}
+	if _, err := u.block(nil, 0, u.size); !errors.Is(err, errNoPipeline) {
+		t.Error(err)
+	}
+	if want := []string{refuses, refuses, other}; !slices.Equal(f.given, want) {
+		t.Errorf("a block was to be written to %q, want %q", f.given, want)
+	}
+}

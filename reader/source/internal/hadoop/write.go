@@ -237,8 +237,8 @@ func (c *Cluster) discard(ctx context.Context, temps []string) (left []string) {
 	return left
 }
 
-// writable refuses directories to which aibox cannot write files. It looks at the
-// nearest directory above p that exists.
+// writable refuses directories whose files are erasure coded. It looks at the nearest
+// directory above p that exists. (In an encryption zone the NameNode refuses the file.)
 func (s *session) writable(p string) error {
 	dir := path.Dir(p)
 	info, err := s.client.Stat(dir)
@@ -249,17 +249,9 @@ func (s *session) writable(p string) error {
 	if err != nil {
 		return err
 	}
-	refuse := func(what, hint string) error {
-		return &fsys.Error{Op: "create", URI: s.c.URI(p), Kind: fsys.ErrUnsupported, Err: fmt.Errorf("files in %s are %s", dir, what), Hint: hint}
-	}
-	st, ok := info.Sys().(*hdfs.FileStatus)
-	switch {
-	case !ok:
-		return nil
-	case st.GetFileEncryptionInfo() != nil:
-		return refuse("encrypted", "write to a directory outside of the encryption zone, and copy the file into it with hdfs dfs -cp")
-	case st.GetEcPolicy() != nil:
-		return refuse("erasure coded", "write to a directory with the replication policy: hdfs ec -setPolicy -replicate -path DIR")
+	if st, ok := info.Sys().(*hdfs.FileStatus); ok && st.GetEcPolicy() != nil {
+		return &fsys.Error{Op: "create", URI: s.c.URI(p), Kind: fsys.ErrUnsupported, Err: fmt.Errorf("files in %s are erasure coded", dir),
+			Hint: "write to a directory with the replication policy: hdfs ec -setPolicy -replicate -path DIR"}
 	}
 	return nil
 }

@@ -123,6 +123,36 @@ func (h *hdfsTest) writeRefused(t *testing.T) {
 		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, h.c.URI(path), "erasure", "-replicate")
 	}
 	h.wantFiles(t, "/coded")
+	h.c.ErasureCode(t, "/coded/replicated", "REPLICATION")
+	writeBack(t, s, h.c.URI("/coded/replicated/f"), []byte("x"))
+
+	// What cannot be done is not tried again and again.
+	h.put(t, nil, "/refused/file", hdfstest.PutOptions{})
+	for _, path := range []string{"/refused/file/below", "/refused/" + strings.Repeat("x", 256)} {
+		begin := time.Now()
+		_, err := s.Create(context.Background(), h.c.URI(path))
+		wantError(t, err, fsys.ErrFailed, atOnce, begin, h.c.URI(path))
+	}
+}
+
+// In safe mode files can be read; what is to be written waits for its end.
+func (h *hdfsTest) safeMode(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	hasty, _ := hdfsSources(t, Options{RetryMs: 1})
+	uri := h.put(t, []byte("x"), "/safe/a", hdfstest.PutOptions{})
+	h.c.SafeMode(t, true)
+	wantBytes(t, s, mustExpand(t, s, uri)[0], 0, []byte("x"))
+	begin := time.Now()
+	_, err := hasty.Create(context.Background(), h.c.URI("/safe/b"))
+	wantError(t, err, fsys.ErrUnavailable, atOnce, begin, "safe mode", "dfsadmin -safemode get")
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		writeBack(t, s, h.c.URI("/safe/b"), []byte("y"))
+	}()
+	time.Sleep(100 * time.Millisecond)
+	h.c.SafeMode(t, false)
+	<-written
 }
 
 // An interrupted upload leaves nothing behind.

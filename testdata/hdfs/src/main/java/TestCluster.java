@@ -3,17 +3,21 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.crypto.key.KeyProvider;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -29,6 +33,7 @@ import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.tools.NNHAServiceTarget;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.util.ToolRunner;
 
 /**
  * A real HDFS for tests: NameNodes, and DataNodes if wanted, in this process,
@@ -124,6 +129,16 @@ public final class TestCluster {
     connect(0);
   }
 
+  /** Writes so many bytes, flushes them to the DataNodes and keeps the file open. */
+  private String hold(String name, FSDataOutputStream out, int bytes) throws IOException {
+    if (bytes > 0) {
+      out.write(new byte[bytes]);
+      out.hflush();
+    }
+    open.put(name, out);
+    return "";
+  }
+
   private HAServiceProtocol nameNode(int i) throws IOException {
     String id = "nn" + (i + 1);
     return new NNHAServiceTarget(conf, props.getProperty("test.nameservice"), id).getProxy(conf, 300000);
@@ -168,14 +183,7 @@ public final class TestCluster {
         fs.concat(new Path(a[1]), new Path[] {new Path(a[2])});
         return "";
       case "open": // remote bytes: write so many, flush them to the DataNodes, keep the file open
-        FSDataOutputStream out = fs.create(new Path(a[1]));
-        byte[] zeros = new byte[Integer.parseInt(a[2])];
-        if (zeros.length > 0) {
-          out.write(zeros);
-          out.hflush();
-        }
-        open.put(a[1], out);
-        return "";
+        return hold(a[1], fs.create(new Path(a[1])), Integer.parseInt(a[2]));
       case "close": // remote
         open.remove(a[1]).close();
         return "";
@@ -229,9 +237,38 @@ public final class TestCluster {
         }
         return names.toString();
       case "ec": // directory policy
-        fs.enableErasureCodingPolicy(a[2]);
+        if (!a[2].equals("REPLICATION")) { // which always is
+          fs.enableErasureCodingPolicy(a[2]);
+        }
         fs.mkdirs(new Path(a[1]));
         fs.setErasureCodingPolicy(new Path(a[1]), a[2]);
+        return "";
+      case "shell": // arguments of `hdfs dfs`
+        int rc = ToolRunner.run(fs.getConf(), new FsShell(), Arrays.copyOfRange(a, 1, a.length));
+        if (rc != 0) {
+          throw new IOException(String.join(" ", a) + ": exit status " + rc);
+        }
+        return "";
+      case "allow-snapshots": // directory
+        fs.allowSnapshot(new Path(a[1]));
+        return "";
+      case "symlink": // target link
+        FileSystem.enableSymlinks();
+        fs.createSymlink(new Path(a[1]), new Path(a[2]), true);
+        return "";
+      case "append": // remote bytes: as "open" does, to a file that exists
+        return hold(a[1], fs.append(new Path(a[1])), Integer.parseInt(a[2]));
+      case "observer": // namenode
+        cluster.transitionToObserver(Integer.parseInt(a[1]));
+        return "";
+      case "encrypt": // directory
+        KeyProvider keys = cluster.getNamesystem().getProvider();
+        if (keys.getMetadata("key") == null) {
+          keys.createKey("key", KeyProvider.options(conf));
+          keys.flush();
+        }
+        fs.mkdirs(new Path(a[1]));
+        fs.createEncryptionZone(new Path(a[1]), "key");
         return "";
       case "quota": // directory names bytes; -1: no limit
         fs.mkdirs(new Path(a[1]));
@@ -324,6 +361,8 @@ public final class TestCluster {
     try (InputStream in = new FileInputStream(args[0])) {
       props.load(in);
     }
+    PrintStream answers = System.out;
+    System.setOut(System.err); // for whatever else prints something
     TestCluster t = null;
     try {
       t = new TestCluster(props);
@@ -331,14 +370,14 @@ public final class TestCluster {
       e.printStackTrace();
       Runtime.getRuntime().halt(1); // although threads of servers that have started still run
     }
-    System.out.println("ready");
+    answers.println("ready");
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     for (String line; (line = in.readLine()) != null; ) {
       try {
-        System.out.println("ok " + t.run(line.split("\t")));
+        answers.println("ok " + t.run(line.split("\t")));
       } catch (Throwable e) {
         e.printStackTrace();
-        System.out.println("error " + e.toString().lines().findFirst().orElse(""));
+        answers.println("error " + e.toString().lines().findFirst().orElse(""));
       }
     }
     Runtime.getRuntime().halt(0); // at once: nothing of the cluster is kept

@@ -1,44 +1,88 @@
 package login
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jcmturner/gokrb5/v8/config"
 )
 
+// krb5Conf is a krb5.conf as gokrb5 understands it, and the cache that it names for tickets.
+type krb5Conf struct {
+	*config.Config
+	cache string // default_ccache_name; "": none is named
+}
+
 // loadConf reads krb5.conf. paths may be a list separated by colons, as in
-// $KRB5_CONFIG. gokrb5 does not support include directives, of which the files of Red
-// Hat and of many sites consist, and keeps only the last of several sections with the
-// same name; so the files are first combined into one.
-func loadConf(paths string) (*config.Config, error) {
-	m := merger{sections: make(map[string][]string)}
+// $KRB5_CONFIG, of which some may be missing. gokrb5 does not support include directives,
+// of which the files of Red Hat and of many sites consist; it keeps only the last of
+// several sections or realms with the same name, and the last of several values, where
+// MIT's library joins the former and keeps the first of the latter; and some of its
+// defaults are others. So the files are first combined into one.
+func loadConf(paths string) (*krb5Conf, error) {
+	m := merger{sections: make(map[string][]string), realms: make(map[string][]string), values: make(map[string]string)}
+	var missing error
+	found := false
 	for _, path := range strings.Split(paths, ":") {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			missing = err
+			continue
+		}
+		found = true
 		if err := m.file(path, 0); err != nil {
 			return nil, fmt.Errorf("krb5.conf: %w", err)
 		}
 	}
-	var b strings.Builder
-	for _, name := range m.order {
-		fmt.Fprintf(&b, "[%s]\n%s\n", name, strings.Join(m.sections[name], "\n"))
+	if !found {
+		return nil, fmt.Errorf("krb5.conf: %w", missing)
 	}
-	conf, err := config.NewFromString(b.String())
+	conf, err := config.NewFromString(m.text())
 	if errors.As(err, new(config.UnsupportedDirective)) && conf != nil {
 		err = nil // the file has Kerberos 4 settings, which are not needed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("krb5.conf %s: %w", paths, err)
 	}
-	return conf, nil
+	return &krb5Conf{conf, m.values["libdefaults default_ccache_name"]}, nil
 }
 
+// merger combines files.
 type merger struct {
-	order    []string
-	sections map[string][]string
+	sections map[string][]string // the lines of each; "realms" has those of realms
+	realms   map[string][]string // the lines of each, by "NAME = {"
+	order    []string            // of the realms
+	values   map[string]string   // by section and name, of those that count only once
+
+	section, realm string // where the reading is
+	depth          int    // of the braces in the realm
+}
+
+// defaultTypes are the types of keys that gokrb5 supports, in the order of MIT's library.
+const defaultTypes = "aes256-cts-hmac-sha1-96 aes128-cts-hmac-sha1-96 aes256-cts-hmac-sha384-192 aes128-cts-hmac-sha256-128 des3-cbc-sha1 arcfour-hmac"
+
+func (m *merger) text() string {
+	var b strings.Builder
+	b.WriteString("[libdefaults]\n")
+	if m.values["libdefaults dns_lookup_kdc"] == "" {
+		b.WriteString("dns_lookup_kdc = true\n")
+	}
+	for _, name := range []string{"default_tkt_enctypes", "default_tgs_enctypes"} {
+		if m.values["libdefaults "+name] == "" {
+			fmt.Fprintf(&b, "%s = %s\n", name, cmp.Or(m.values["libdefaults permitted_enctypes"], defaultTypes))
+		}
+	}
+	fmt.Fprintf(&b, "%s\n[domain_realm]\n%s\n[realms]\n", strings.Join(m.sections["libdefaults"], "\n"), strings.Join(m.sections["domain_realm"], "\n"))
+	for _, realm := range m.order {
+		fmt.Fprintf(&b, "%s\n%s\n}\n", realm, strings.Join(m.realms[realm], "\n"))
+	}
+	return b.String()
 }
 
 // maxIncludeDepth is how deep includes may be nested. It stops files that include one
@@ -57,30 +101,76 @@ func (m *merger) file(path string, depth int) error {
 	if err != nil {
 		return err
 	}
-	section := ""
+	m.section = ""
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
-		switch word, arg, _ := strings.Cut(line, " "); {
+		switch words := strings.Fields(line); {
 		case line == "" || line[0] == '#' || line[0] == ';':
-		case word == "include":
-			if err := m.file(strings.TrimSpace(arg), depth+1); err != nil {
-				return err
-			}
-		case word == "includedir":
-			if err := m.dir(strings.TrimSpace(arg), depth+1); err != nil {
-				return err
-			}
+		case words[0] == "include" && len(words) == 2:
+			err = m.file(words[1], depth+1)
+		case words[0] == "includedir" && len(words) == 2:
+			err = m.dir(words[1], depth+1)
 		case line[0] == '[':
-			section, _, _ = strings.Cut(line[1:], "]")
-			if _, ok := m.sections[section]; !ok {
-				m.order = append(m.order, section)
-				m.sections[section] = nil
-			}
-		case section != "":
-			m.sections[section] = append(m.sections[section], line)
+			m.section, _, _ = strings.Cut(line[1:], "]")
+			m.realm, m.depth = "", 0
+		default:
+			m.line(line)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	m.section = ""
 	return nil
+}
+
+// line takes a line of a section.
+func (m *merger) line(line string) {
+	name, value, _ := strings.Cut(line, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if m.section == "realms" {
+		switch {
+		case m.depth == 0 && strings.HasPrefix(value, "{"):
+			m.realm = name + " = {"
+			if !slices.Contains(m.order, m.realm) {
+				m.order = append(m.order, m.realm)
+			}
+			m.depth = 1
+			return
+		case strings.Contains(line, "{"):
+			m.depth++
+		case strings.Contains(line, "}"):
+			m.depth--
+		}
+		if m.depth > 0 {
+			m.realms[m.realm] = append(m.realms[m.realm], line)
+		}
+		return
+	}
+	if key := m.section + " " + name; m.values[key] == "" {
+		if strings.HasSuffix(name, "_enctypes") {
+			value = typesOf(value)
+		}
+		m.values[key] = value
+		m.sections[m.section] = append(m.sections[m.section], name+" = "+value)
+	}
+}
+
+// families are the names of several types of keys, and short names that gokrb5 does not know.
+var families = map[string]string{
+	"aes":     "aes256-cts-hmac-sha1-96 aes128-cts-hmac-sha1-96 aes256-cts-hmac-sha384-192 aes128-cts-hmac-sha256-128",
+	"des3":    "des3-cbc-sha1",
+	"rc4":     "arcfour-hmac",
+	"DEFAULT": defaultTypes,
+}
+
+// typesOf is a list of types of keys, in which commas may separate them, as gokrb5 understands it.
+func typesOf(list string) string {
+	types := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	for i, t := range types {
+		types[i] = cmp.Or(families[t], t)
+	}
+	return strings.Join(types, " ")
 }
 
 func (m *merger) dir(path string, depth int) error {

@@ -3,6 +3,7 @@ package login
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -19,18 +20,31 @@ func TestKrb5ConfIncludes(t *testing.T) {
 		return p
 	}
 	write("d/realm-a.conf", "[realms]\n A.TEST = {\n  kdc = a.test:88\n }\n[domain_realm]\n .a.test = A.TEST\n")
-	write("d/realm-b", "[realms]\n B.TEST = {\n  kdc = b.test:88\n }\n")
+	write("d/realm-b", "[realms]\n B.TEST = {\n  kdc = b.test:88\n }\n C.TEST = {\n  auth_to_local = RULE:[1:$1]\n }\n[libdefaults]\n permitted_enctypes = aes128-cts, aes256-sha2 rc4\n")
 	write("d/ignored.rpmsave", "[libdefaults]\n default_realm = OLD.TEST\n")
-	main := write("krb5.conf", "# site\nincludedir "+dir+"/d\n\n[libdefaults]\n default_realm = A.TEST\n clockskew = 7\n"+
+	main := write("krb5.conf", "# site\nincludedir\t"+dir+"/d\n\n[libdefaults]\n default_realm = A.TEST\n clockskew = 7\n"+
 		"[logging]\n default = FILE:/dev/null\n[realms]\n C.TEST = {\n  kdc = c.test\n  v4_instance_convert = {\n  }\n }\n")
-	second := write("second", "[libdefaults]\n udp_preference_limit = 1\n")
+	second := write("second", "[libdefaults]\n udp_preference_limit = 1\n default_realm = B.TEST\n default_ccache_name = KEYRING:persistent:%{uid}\n"+
+		"[realms]\n C.TEST = {\n  admin_server = c.test\n }\n")
 
-	conf, err := loadConf(main + ":" + second)
+	conf, err := loadConf(main + ":/nonexistent:" + second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if conf.LibDefaults.DefaultRealm != "A.TEST" || conf.LibDefaults.UDPPreferenceLimit != 1 || conf.LibDefaults.Clockskew.Seconds() != 7 {
 		t.Errorf("libdefaults %+v", conf.LibDefaults)
+	}
+	if types := conf.LibDefaults.DefaultTktEnctypeIDs; !slices.Equal(types, []int32{17, 20, 23}) {
+		t.Errorf("types of keys %d", types)
+	}
+	if !conf.LibDefaults.DNSLookupKDC {
+		t.Error("the KDC is not looked up in DNS")
+	}
+	if conf.cache != "KEYRING:persistent:%{uid}" {
+		t.Errorf("ticket cache %q", conf.cache)
+	}
+	if n, kdcs, err := conf.GetKDCs("C.TEST", true); n != 1 || kdcs[1] != "c.test:88" {
+		t.Errorf("KDCs of C.TEST: %v, %v", kdcs, err)
 	}
 	var realms []string
 	for _, r := range conf.Realms {
@@ -43,7 +57,7 @@ func TestKrb5ConfIncludes(t *testing.T) {
 		t.Errorf("nn.a.test is in %q", got)
 	}
 
-	loop := write("loop", "include "+dir+"/loop\n")
+	loop := write("loop", "include\t"+dir+"/loop\n")
 	for _, bad := range []string{loop, filepath.Join(dir, "none"), write("bad", "include "+dir+"/none\n")} {
 		if _, err := loadConf(bad); err == nil {
 			t.Errorf("%s: no error", bad)

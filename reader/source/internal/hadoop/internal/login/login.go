@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +22,9 @@ import (
 // Options say who logs in, and where that is known.
 type Options struct {
 	Principal, Keytab string // user@REALM or user/host@REALM, and the file of its key; without them a ticket cache is used
-	CCache            string // default: $KRB5CCNAME, then /tmp/krb5cc_<uid>
+	CCache            string // default: $KRB5CCNAME, then what krb5.conf names, then /tmp/krb5cc_<uid>
 	Krb5Conf          string // default: $KRB5_CONFIG, then /etc/krb5.conf
+	Realm             string // of services of which krb5.conf does not tell it; default: that of the user
 }
 
 // Kerberos is the identity of one user. With a key table the library
@@ -29,138 +34,239 @@ type Options struct {
 type Kerberos struct {
 	o Options
 
-	mu      sync.Mutex // guards the fields below; held during a login
+	mu      sync.Mutex // guards the fields below; held during a login and while a ticket is fetched
 	client  *client.Client
+	conf    *krb5Conf
 	expires time.Time // of the ticket cache
 	modTime time.Time // of the ticket cache's file
+	silent  struct {  // when no KDC answered last
+		at  time.Time
+		err error
+	}
 }
 
-// ErrTicketExpired says that the ticket in the cache has expired; kinit renews it.
-var ErrTicketExpired = errors.New("ticket expired")
+// ErrNoTicket says that the ticket cache holds no valid ticket; kinit renews it.
+var ErrNoTicket = errors.New("no valid ticket")
 
 // ErrKDC says that a KDC does not answer, as opposed to refusing the login.
 var ErrKDC = errors.New("KDC unreachable")
 
+// ErrUnknownService says that the KDC does not know the principal of a service.
+var ErrUnknownService = errors.New("the KDC does not know the principal of the service")
+
 // New logs nobody in yet.
 func New(o Options) *Kerberos {
-	if o.Krb5Conf == "" {
-		o.Krb5Conf = cmp.Or(os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
-	}
-	if o.Keytab == "" && o.CCache == "" {
-		o.CCache = cmp.Or(os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid()))
-	}
+	o.Krb5Conf = cmp.Or(o.Krb5Conf, os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
 	return &Kerberos{o: o}
 }
 
 // Who is the principal, or says where it is written.
 func (k *Kerberos) Who() string { return cmp.Or(k.o.Principal, "the ticket cache's principal") }
 
-// Get returns a client with a valid ticket, logging in if need be.
-func (k *Kerberos) Get() (*client.Client, error) {
+// Get returns a client with valid tickets, also for a service such as hdfs/host, logging
+// in if need be. The library that uses the client would fetch the latter ticket, too, but
+// from several goroutines at a time, for which gokrb5 is not safe, and it would return
+// errors as text alone.
+func (k *Kerberos) Get(service string) (*client.Client, error) {
+	begin := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.silent.at.After(begin) {
+		return nil, k.silent.err // so that not all who wait find out one after the other that no KDC answers
+	}
+	err := k.getLocked(service)
+	if errors.Is(err, ErrKDC) {
+		k.silent.at, k.silent.err = time.Now(), err
+	}
+	return k.client, err
+}
+
+// getLocked gets what Get returns into k.client. REQUIRES: k.mu.
+func (k *Kerberos) getLocked(service string) error {
+	login := k.cacheLocked
 	if k.o.Keytab != "" {
-		if k.client != nil {
-			return k.client, nil
-		}
-		return k.loginLocked()
+		login = k.keytabLocked
 	}
-	path, err := k.cachePath()
-	if err != nil {
-		return nil, err
+	old := k.client
+	if err := login(); err != nil {
+		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("no Kerberos ticket cache: %w (run kinit, or set data.hdfs.kerberos_principal and kerberos_keytab)", err)
+	err := k.ticketLocked(service)
+	if err == nil {
+		return nil
 	}
-	if k.client != nil && info.ModTime().Equal(k.modTime) && time.Now().Before(k.expires) {
-		return k.client, nil
+	err = fmt.Errorf("ticket for %s: %w", service, explained(err))
+	if k.client == old && !errors.Is(err, ErrKDC) && !errors.Is(err, ErrUnknownService) {
+		k.forgetLocked() // the key table may have a new key, and the cache a new ticket
+		return k.getLocked(service)
 	}
-	return k.loadCacheLocked(path, info.ModTime())
+	return err
+}
+
+// ticketLocked fetches the ticket for a service, unless there is one. REQUIRES: k.mu.
+func (k *Kerberos) ticketLocked(service string) error {
+	if _, _, ok := k.client.GetCachedTicket(service); ok {
+		return nil
+	}
+	_, host, _ := strings.Cut(service, "/")
+	if k.o.Realm != "" && k.conf.ResolveRealm(host) == "" {
+		k.conf.DomainRealm[host] = k.o.Realm
+	}
+	_, _, err := k.client.GetServiceTicket(service)
+	return err
 }
 
 // Forget makes the next Get log in anew.
 func (k *Kerberos) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.forgetLocked()
+}
+
+// forgetLocked is Forget. REQUIRES: k.mu.
+func (k *Kerberos) forgetLocked() {
 	if k.client != nil {
 		k.client.Destroy()
 		k.client = nil
 	}
 }
 
-// loginLocked logs in with the key table. REQUIRES: k.mu.
-func (k *Kerberos) loginLocked() (*client.Client, error) {
+// keytabLocked logs in with the key table. REQUIRES: k.mu.
+func (k *Kerberos) keytabLocked() error {
+	if k.client != nil {
+		return nil
+	}
 	conf, err := loadConf(k.o.Krb5Conf)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	name, realm, _ := strings.Cut(k.o.Principal, "@")
 	if name == "" {
-		return nil, errors.New("a key table needs data.hdfs.kerberos_principal (user@REALM)")
+		return errors.New("a key table needs data.hdfs.kerberos_principal (user@REALM)")
 	}
-	if realm == "" {
-		realm = conf.LibDefaults.DefaultRealm
-	}
+	realm = cmp.Or(realm, conf.LibDefaults.DefaultRealm)
 	keys, err := keytab.Load(k.o.Keytab)
 	if err != nil {
-		return nil, fmt.Errorf("key table %s: %w", k.o.Keytab, err)
+		return fmt.Errorf("key table %s: %w", k.o.Keytab, err)
 	}
-	cl := client.NewWithKeytab(name, realm, keys, conf, client.DisablePAFXFAST(true))
+	for i := range keys.Entries {
+		// gokrb5 takes the newest key, but if one key table was copied into another one, the times are those of the copy.
+		keys.Entries[i].Timestamp = time.Unix(int64(keys.Entries[i].KVNO), 0)
+	}
+	cl := client.NewWithKeytab(name, realm, keys, conf.Config, client.DisablePAFXFAST(true))
+	// The KDC may have keys of types that are not in the table, so it is asked only for those that are.
+	isMissing := func(kind int32) bool {
+		_, _, err := keys.GetEncryptionKey(cl.Credentials.CName(), realm, 0, kind)
+		return err != nil
+	}
+	if kinds := slices.DeleteFunc(slices.Clone(conf.LibDefaults.DefaultTktEnctypeIDs), isMissing); len(kinds) > 0 {
+		conf.LibDefaults.DefaultTktEnctypeIDs = kinds
+	}
 	if err := cl.Login(); err != nil {
-		// gokrb5's errors have no types, so their text is searched.
-		text := err.Error()
-		switch {
-		case strings.Contains(text, "communicat"): // "communication error with KDC", "failed to communicate with KDC"
-			return nil, fmt.Errorf("%w: login of %s@%s: %w", ErrKDC, name, realm, err)
-		case strings.Contains(text, "matching key not found"):
-			text = "the key table holds no key of this principal; `klist -k -e` lists its keys"
-		case strings.Contains(text, "PREAUTH_FAILED"), strings.Contains(text, "Decrypting_Error"):
-			text = "the key in the key table is not, or no longer, that of the principal: export it again with ktadd"
-		case strings.Contains(text, "C_PRINCIPAL_UNKNOWN"):
-			text = "the KDC does not know this principal"
-		}
-		return nil, fmt.Errorf("login of %s@%s with key table %s refused: %s", name, realm, k.o.Keytab, text)
+		return fmt.Errorf("login of %s@%s with key table %s: %w", name, realm, k.o.Keytab, explained(err))
 	}
-	k.client = cl
-	return cl, nil
+	k.client, k.conf = cl, conf
+	return nil
 }
 
-// loadCacheLocked reads the ticket cache. REQUIRES: k.mu.
-func (k *Kerberos) loadCacheLocked(path string, modTime time.Time) (*client.Client, error) {
-	conf, err := loadConf(k.o.Krb5Conf)
-	if err != nil {
-		return nil, err
+// explained says what an error of gokrb5 means. They have no types, so their text is searched.
+func explained(err error) error {
+	text := err.Error()
+	for _, e := range []struct{ word, means string }{
+		{"matching key not found", "refused: the key table holds no key of this principal; `klist -k -e` lists its keys"},
+		{"PREAUTH_FAILED", "refused: the key in the key table is not, or no longer, that of the principal: export it again with ktadd"},
+		{"Decrypting_Error", "refused: the key in the key table is not, or no longer, that of the principal: export it again with ktadd"},
+		{"C_PRINCIPAL_UNKNOWN", "refused: the KDC does not know this principal"},
+		{"ETYPE_NOSUPP", "refused: the KDC supports none of the encryption types that krb5.conf and the key table allow"},
+		{"SKEW", "refused: the clocks of this machine and of the KDC differ too much"},
+		{"clock skew", "refused: the clocks of this machine and of the KDC differ too much"},
+	} {
+		if strings.Contains(text, e.word) {
+			return errors.New(e.means)
+		}
 	}
+	switch {
+	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
+		return ErrUnknownService
+	case strings.Contains(text, "communicat"), strings.Contains(text, "Networking_Error"):
+		// "communication error with KDC", "failed to communicate with KDC"
+		return fmt.Errorf("%w: %w", ErrKDC, err)
+	}
+	return fmt.Errorf("refused: %s", text)
+}
+
+// cacheLocked reads the ticket cache, unless what was read is valid. REQUIRES: k.mu.
+func (k *Kerberos) cacheLocked() error {
+	conf, err := loadConf(k.o.Krb5Conf) // it is small
+	if err != nil {
+		return err
+	}
+	path, err := cachePath(cmp.Or(k.o.CCache, os.Getenv("KRB5CCNAME"), conf.cache, "/tmp/krb5cc_%{uid}"))
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("no Kerberos ticket cache: %w (run kinit, or set data.hdfs.kerberos_principal and kerberos_keytab)", err)
+	}
+	if k.client != nil && info.ModTime().Equal(k.modTime) && time.Now().Before(k.expires) {
+		return nil
+	}
+	cl, end, err := readCache(path, conf)
+	if err != nil {
+		return fmt.Errorf("%w: ticket cache %s: %w: run kinit", ErrNoTicket, path, err)
+	}
+	if !time.Now().Before(end) {
+		return fmt.Errorf("%w: the one in ticket cache %s has expired at %s: run kinit (with a key table, data.hdfs.kerberos_keytab, aibox renews tickets by itself)",
+			ErrNoTicket, path, end.Local().Format(time.DateTime))
+	}
+	k.client, k.conf, k.expires, k.modTime = cl, conf, end, info.ModTime()
+	return nil
+}
+
+// readCache reads a ticket cache, and until when its ticket-granting ticket is valid. gokrb5 panics if the file ends early, as it does while kinit writes it.
+func readCache(path string, conf *krb5Conf) (cl *client.Client, end time.Time, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it is damaged, or is just being written")
+		}
+	}()
 	cache, err := credentials.LoadCCache(path)
 	if err != nil {
-		return nil, fmt.Errorf("ticket cache %s: %w", path, err)
+		return nil, end, err
 	}
 	realm := cache.DefaultPrincipal.Realm
 	tgt, ok := cache.GetEntry(types.PrincipalName{NameString: []string{"krbtgt", realm}})
 	if !ok {
-		return nil, fmt.Errorf("ticket cache %s has no ticket-granting ticket for %s: run kinit", path, realm)
+		return nil, end, errors.New("it has no ticket-granting ticket for " + realm)
 	}
-	if !time.Now().Before(tgt.EndTime) {
-		return nil, fmt.Errorf("%w: the one in ticket cache %s at %s: run kinit (with a key table, data.hdfs.kerberos_keytab, aibox renews tickets by itself)",
-			ErrTicketExpired, path, tgt.EndTime.Local().Format(time.DateTime))
-	}
-	cl, err := client.NewFromCCache(cache, conf, client.DisablePAFXFAST(true))
-	if err != nil {
-		return nil, fmt.Errorf("ticket cache %s: %w", path, err)
-	}
-	k.client, k.expires, k.modTime = cl, tgt.EndTime, modTime
-	return cl, nil
+	cl, err = client.NewFromCCache(cache, conf.Config, client.DisablePAFXFAST(true))
+	return cl, tgt.EndTime, err
 }
 
-// cachePath is the file of a cache name such as FILE:/tmp/krb5cc_0.
-func (k *Kerberos) cachePath() (string, error) {
-	kind, path, ok := strings.Cut(k.o.CCache, ":")
+// cachePath is the file of a cache name such as FILE:/tmp/krb5cc_0 or DIR:/run/user/0/krb5cc.
+func cachePath(name string) (string, error) {
+	uid := strconv.Itoa(os.Getuid())
+	who := uid
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	name = strings.NewReplacer("%{uid}", uid, "%{euid}", strconv.Itoa(os.Geteuid()), "%{USERID}", uid,
+		"%{username}", who, "%{TEMP}", os.TempDir(), "%{null}", "").Replace(name)
+	kind, path, ok := strings.Cut(name, ":")
 	switch {
 	case !ok:
-		return k.o.CCache, nil
+		return name, nil
 	case kind == "FILE":
 		return path, nil
+	case kind == "DIR" && strings.HasPrefix(path, ":"): // one of the directory's caches
+		return path[1:], nil
+	case kind == "DIR":
+		primary, err := os.ReadFile(filepath.Join(path, "primary"))
+		if err != nil {
+			primary = []byte("tkt")
+		}
+		return filepath.Join(path, strings.TrimSpace(string(primary))), nil
 	}
-	return "", fmt.Errorf("ticket cache %s is of kind %s; only FILE: can be read: use `kinit -c FILE:path`", k.o.CCache, kind)
+	return "", fmt.Errorf("ticket cache %s is of kind %s; only FILE: and DIR: can be read: use `kinit -c FILE:path`, and set KRB5CCNAME or data.hdfs.kerberos_ccache", name, kind)
 }

@@ -94,8 +94,9 @@ func (l *layer) open(frame []byte) ([]byte, error) {
 type reader struct {
 	r     *bufio.Reader
 	layer *layer
-	frame []byte
-	have  int // bytes of frame, or of its length, read so far
+	frame []byte // nil: its length is read
+	room  []byte // for frames
+	have  int    // bytes of frame, or of its length, read so far
 	head  [4]byte
 	msg   []byte // the part of the last frame's message that has not been returned yet
 }
@@ -112,7 +113,10 @@ func (s *reader) Read(p []byte) (int, error) {
 				if size > maxFrameBytes {
 					return 0, fmt.Errorf("a SASL frame says that it has %d bytes, which is not a valid length", size)
 				}
-				s.frame, s.have = make([]byte, size), 0
+				if s.room == nil || int(size) > len(s.room) {
+					s.room = make([]byte, max(size, 64<<10))
+				}
+				s.frame, s.have = s.room[:size], 0
 			}
 		}
 		for s.have < len(s.frame) {

@@ -20,9 +20,12 @@ var ErrLibraryChanged = errors.New("the HDFS client library is not the version t
 // Message is a protocol message of HDFS whose fields are accessed by name.
 type Message struct{ protoreflect.Message }
 
-// Find makes a message of package hadoop.hdfs, or fails with ErrLibraryChanged.
+// Find makes a message of HDFS or of Hadoop's RPC, or fails with ErrLibraryChanged.
 func Find(name string) (Message, error) {
 	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName("hadoop.hdfs." + name))
+	if err != nil {
+		t, err = protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName("hadoop.common." + name))
+	}
 	if err != nil {
 		return Message{}, fmt.Errorf("%w: %w", ErrLibraryChanged, err)
 	}

@@ -1,0 +1,86 @@
+package hadoop
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"aibox/reader/source/internal/hadoop/internal/wire"
+)
+
+// answers looks at what a NameNode sends before the library does. A NameNode that refuses
+// the connection itself, such as that of a user who may not use it, says why in an answer
+// that belongs to none of the calls; the library reports only that. And where something
+// else than a NameNode listens, it takes the first bytes for the length of an answer.
+//
+// An answer is
+//
+//	length of the rest, 4 bytes | RpcResponseHeaderProto, after its length | message, after its length
+type answers struct {
+	length []byte // what is known of it
+	left   int    // bytes of the answer that are still to come
+	begin  []byte // of the answer, as far as its header may be in it
+}
+
+const (
+	// maxAnswerBytes is Hadoop's own limit (ipc.maximum.response.length).
+	maxAnswerBytes = 128 << 20
+	// maxHeaderBytes is how much of an answer is kept: a refusal is a header, with the trace of a stack, and no more.
+	maxHeaderBytes = 64 << 10
+)
+
+var errNoNameNode = errors.New("what answers is no NameNode")
+
+// saw takes the next bytes; an error means that nothing after them can be understood.
+func (a *answers) saw(b []byte) error {
+	for len(b) > 0 {
+		if a.left == 0 {
+			n := min(4-len(a.length), len(b))
+			a.length, b = append(a.length, b[:n]...), b[n:]
+			if len(a.length) < 4 {
+				return nil
+			}
+			size := binary.BigEndian.Uint32(a.length)
+			if size > maxAnswerBytes {
+				return fmt.Errorf("%w: it says %q", errNoNameNode, a.length)
+			}
+			a.left, a.length, a.begin = int(size), a.length[:0], a.begin[:0]
+			continue
+		}
+		n := min(a.left, len(b))
+		a.begin = append(a.begin, b[:min(n, maxHeaderBytes-len(a.begin))]...)
+		a.left, b = a.left-n, b[n:]
+		if a.left == 0 {
+			if err := refusal(a.begin); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refusal is the error in an answer that belongs to no call, nil if there is none.
+func refusal(answer []byte) error {
+	size, n := binary.Uvarint(answer)
+	if n <= 0 || size > uint64(len(answer)-n) {
+		return nil // the library says so
+	}
+	header := wire.New("RpcResponseHeaderProto")
+	if proto.Unmarshal(answer[n:n+int(size)], header.Interface()) != nil || header.Enum("status") != "FATAL" {
+		return nil
+	}
+	return &fatalAnswer{exception: header.Text("exceptionClassName"), message: header.Text("errorMsg")}
+}
+
+// fatalAnswer is a Java exception with which a NameNode refuses a connection.
+type fatalAnswer struct{ exception, message string }
+
+func (e *fatalAnswer) Error() string {
+	return "the NameNode refuses the connection (" + e.exception + ")"
+}
+func (e *fatalAnswer) Method() string    { return "" }
+func (e *fatalAnswer) Desc() string      { return "FATAL" }
+func (e *fatalAnswer) Exception() string { return e.exception }
+func (e *fatalAnswer) Message() string   { return e.message }
