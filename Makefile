@@ -58,7 +58,7 @@ invariants: ## test the sparse table with its expensive checks compiled in
 	$(GO) test -short -tags invariants -timeout $(TEST_TIMEOUT) ./sparsetable/...
 
 stress: ## test tables with SEEDS random sequences (3000), a failure of every operation, also of devices, and KILLS kills by SIGKILL (200), also of the program; kill CRASHES random jobs (1000), and run as many random sequences of nights
-	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDRandomArriving|TestSSDRandomLoss|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash|TestSSDDeltas)$$' -v -timeout 3h ./sparsetable
+	AIBOX_TEST_SEED=random AIBOX_TEST_FAULTS=every AIBOX_TEST_KILLS=$(KILLS) AIBOX_TEST_SEEDS=$(SEEDS) $(GO) test -count=1 -run '^(TestKill|TestMemory|TestSSDRandom|TestSSDRandomArriving|TestSSDRandomLoss|TestSSDFaults|TestSSDStress|TestFlips|TestSSDRestoreRaces|TestSSDImportFails|TestSSDImportCrash|TestSSDDeltas)$$' -v -timeout 3h ./sparsetable ./sparsetable/internal/ssd
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestKill$$' -v -timeout 3h ./cmd/aibox
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(KILLS) $(GO) test -count=1 -run '^TestOperationsOnSSD' -v -timeout 3h ./trainer
 	AIBOX_TEST_SEED=random AIBOX_TEST_KILLS=$(CRASHES) $(GO) test -count=1 -run '^(TestCrash|TestNightsModel|TestPrioritySavesAreKilled)$$' -v -timeout 12h ./trainer

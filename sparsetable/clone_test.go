@@ -11,36 +11,9 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/internal/transfer"
+	"aibox/sparsetable/tabletest"
 )
-
-// cloneOptions are those of a table in n new directories.
-func cloneOptions(t *testing.T, n int) sparsetable.Options {
-	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout}
-	at := t.TempDir()
-	for i := range n {
-		o.SSD.Dirs = append(o.SSD.Dirs, filepath.Join(at, fmt.Sprint("ssd", i)))
-	}
-	return o
-}
-
-// trainDirty trains n rows and takes a snapshot while they are only in the cache, so that
-// the snapshot has a delta file.
-func trainDirty(t *testing.T, o sparsetable.Options, rows map[uint64]float32, from, n int) {
-	t.Helper()
-	tab, err := sparsetable.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tab.Close()
-	countRows(t, tab, rows, from, n)
-	p, err := tab.Snapshot(t.Context(), []byte("dirty"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Wait(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestClone: a clone has the rows of the snapshot; it takes no space for those of its
 // files that are shared; and what happens to either table afterwards has no effect on the
@@ -48,17 +21,17 @@ func trainDirty(t *testing.T, o sparsetable.Options, rows map[uint64]float32, fr
 func TestClone(t *testing.T) {
 	for _, dirs := range [][]int{{1, 1}, {3, 3}, {2, 1}, {1, 3}} {
 		t.Run(fmt.Sprint(dirs), func(t *testing.T) {
-			from, to, third := cloneOptions(t, dirs[0]), cloneOptions(t, dirs[1]), cloneOptions(t, dirs[1])
+			from, to, third := tabletest.InDirectories(t, dirs[0]), tabletest.InDirectories(t, dirs[1]), tabletest.InDirectories(t, dirs[1])
 			rows := map[uint64]float32{}
-			trainInto(t, from, rows, 0, 5000)
-			trainInto(t, from, rows, 1000, 3000)
-			trainDirty(t, from, rows, 500, 700)
+			tabletest.CountInto(t, from, rows, 0, 5000)
+			tabletest.CountInto(t, from, rows, 1000, 3000)
+			tabletest.CountDirty(t, from, rows, 500, 700)
 			info, err := sparsetable.Clone(t.Context(), from, to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if info.Snapshot.Rows != int64(len(rows)) || info.CopiedBytes != 0 || info.LinkedBytes < info.Snapshot.Rows*int64(stressLayout.Bytes()) ||
-				info.Snapshot.Bytes == 0 || info.Snapshot.Bytes > info.LinkedBytes/10 || string(info.Snapshot.Record) != "dirty" || info.Snapshot.Layout != stressLayout {
+			if info.Snapshot.Rows != int64(len(rows)) || info.CopiedBytes != 0 || info.LinkedBytes < info.Snapshot.Rows*int64(tabletest.CountLayout.Bytes()) ||
+				info.Snapshot.Bytes == 0 || info.Snapshot.Bytes > info.LinkedBytes/10 || string(info.Snapshot.Record) != "dirty" || info.Snapshot.Layout != tabletest.CountLayout {
 				t.Errorf("Clone says %+v of %d rows", info, len(rows))
 			}
 			shared := 0
@@ -77,8 +50,8 @@ func TestClone(t *testing.T) {
 				t.Error("the tables share no file")
 			}
 			theirs := maps.Clone(rows)
-			trainInto(t, to, theirs, 3000, 4000) // compares all rows with theirs first
-			trainInto(t, from, rows, 0, 2000)
+			tabletest.CountInto(t, to, theirs, 3000, 4000) // compares all rows with theirs first
+			tabletest.CountInto(t, from, rows, 0, 2000)
 			last := maps.Clone(theirs)
 			if _, err := sparsetable.Clone(t.Context(), to, third); err != nil {
 				t.Fatal(err)
@@ -86,37 +59,29 @@ func TestClone(t *testing.T) {
 			if err := sparsetable.Remove(to.SSD.Dirs, false); err != nil {
 				t.Fatal(err)
 			}
-			trainInto(t, third, last, 0, 100)
-			trainInto(t, from, rows, 0, 100)
-			verify(t, from)
-			verify(t, third)
+			tabletest.CountInto(t, third, last, 0, 100)
+			tabletest.CountInto(t, from, rows, 0, 100)
+			tabletest.Verify(t, from)
+			tabletest.Verify(t, third)
 		})
-	}
-}
-
-// verify reads every file of a table.
-func verify(t *testing.T, o sparsetable.Options) {
-	t.Helper()
-	if _, err := sparsetable.Verify(t.Context(), o, func(f sparsetable.Fault) { t.Errorf("verify: %v", f) }, nil); err != nil {
-		t.Fatal(err)
 	}
 }
 
 // TestCloneOfASnapshot: an earlier snapshot can be cloned, too.
 func TestCloneOfASnapshot(t *testing.T) {
-	from := cloneOptions(t, 2)
+	from := tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}
-	trainInto(t, from, rows, 0, 2000)
+	tabletest.CountInto(t, from, rows, 0, 2000)
 	before := maps.Clone(rows)
-	trainInto(t, from, rows, 1000, 2000)
+	tabletest.CountInto(t, from, rows, 1000, 2000)
 	from.SnapshotID = 1
-	to := cloneOptions(t, 2)
+	to := tabletest.InDirectories(t, 2)
 	if _, err := sparsetable.Clone(t.Context(), from, to); err != nil {
 		t.Fatal(err)
 	}
-	trainInto(t, to, before, 0, 10)
+	tabletest.CountInto(t, to, before, 0, 10)
 	from.SnapshotID = 7
-	if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 2)); !errors.Is(err, sparsetable.ErrNoSnapshot) {
+	if _, err := sparsetable.Clone(t.Context(), from, tabletest.InDirectories(t, 2)); !errors.Is(err, sparsetable.ErrNoSnapshot) {
 		t.Errorf("a snapshot that is not there: %v", err)
 	}
 }
@@ -125,35 +90,35 @@ func TestCloneOfASnapshot(t *testing.T) {
 func TestCloneCopies(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EXDEV, syscall.EPERM, syscall.EOPNOTSUPP, syscall.EMLINK} {
 		n := 0
-		restore := sparsetable.SetLinkFile(func(from, to string) error {
+		restore := transfer.LinkWith(func(from, to string) error {
 			if n++; n%3 == 0 { // some can be linked
 				return os.Link(from, to)
 			}
 			return &os.LinkError{Op: "link", Old: from, New: to, Err: errno}
 		})
-		from, to := cloneOptions(t, 2), cloneOptions(t, 2)
+		from, to := tabletest.InDirectories(t, 2), tabletest.InDirectories(t, 2)
 		rows := map[uint64]float32{}
-		trainInto(t, from, rows, 0, 3000)
-		trainDirty(t, from, rows, 0, 700)
+		tabletest.CountInto(t, from, rows, 0, 3000)
+		tabletest.CountDirty(t, from, rows, 0, 700)
 		info, err := sparsetable.Clone(t.Context(), from, to)
 		restore()
 		if err != nil || info.CopiedBytes == 0 || info.LinkedBytes == 0 {
 			t.Errorf("%v: %+v, %v", errno, info, err)
 		}
 		theirs := maps.Clone(rows)
-		trainInto(t, to, theirs, 0, 1000)
-		trainInto(t, from, rows, 500, 1000)
+		tabletest.CountInto(t, to, theirs, 0, 1000)
+		tabletest.CountInto(t, from, rows, 500, 1000)
 	}
 }
 
 // TestCloneLinksWhereItCan: a table of one directory goes to the file system that it is on,
 // wherever that is among the new directories; only its delta files must be in the first.
 func TestCloneLinksWhereItCan(t *testing.T) {
-	from, to := cloneOptions(t, 1), cloneOptions(t, 2)
+	from, to := tabletest.InDirectories(t, 1), tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}
-	trainInto(t, from, rows, 0, 3000)
-	trainDirty(t, from, rows, 0, 700)
-	defer sparsetable.SetLinkFile(func(a, b string) error {
+	tabletest.CountInto(t, from, rows, 0, 3000)
+	tabletest.CountDirty(t, from, rows, 0, 700)
+	defer transfer.LinkWith(func(a, b string) error {
 		if filepath.Dir(b) == to.SSD.Dirs[0] {
 			return &os.LinkError{Op: "link", Old: a, New: b, Err: syscall.EXDEV}
 		}
@@ -167,21 +132,21 @@ func TestCloneLinksWhereItCan(t *testing.T) {
 			t.Errorf("%s has %v, %v", dir, files, err)
 		}
 	}
-	trainInto(t, to, rows, 0, 100)
+	tabletest.CountInto(t, to, rows, 0, 100)
 }
 
 // TestCloneFails: whichever operation fails, there is no table afterwards, and the
 // earlier one is as it was.
 func TestCloneFails(t *testing.T) {
-	from := cloneOptions(t, 2)
+	from := tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}
-	trainInto(t, from, rows, 0, 3000)
-	trainDirty(t, from, rows, 0, 700)
+	tabletest.CountInto(t, from, rows, 0, 3000)
+	tabletest.CountDirty(t, from, rows, 0, 700)
 	failed := errors.New("failed")
 	for n := 0; ; n++ {
 		left := n
 		ctx, cancel := context.WithCancel(t.Context())
-		restore := sparsetable.SetLinkFile(func(a, b string) error {
+		restore := transfer.LinkWith(func(a, b string) error {
 			if left--; left < 0 {
 				if n%2 == 0 {
 					cancel()
@@ -191,7 +156,7 @@ func TestCloneFails(t *testing.T) {
 			}
 			return os.Link(a, b)
 		})
-		to := cloneOptions(t, 2)
+		to := tabletest.InDirectories(t, 2)
 		_, err := sparsetable.Clone(ctx, from, to)
 		restore()
 		cancel()
@@ -214,17 +179,17 @@ func TestCloneFails(t *testing.T) {
 			t.Errorf("failure %d: a second clone into the same directories: %v", n, err)
 		}
 	}
-	trainInto(t, from, rows, 0, 10)
+	tabletest.CountInto(t, from, rows, 0, 10)
 }
 
 // TestCloneRefuses names what cannot be cloned, and where nothing can be cloned to.
 func TestCloneRefuses(t *testing.T) {
-	from := cloneOptions(t, 1)
+	from := tabletest.InDirectories(t, 1)
 	rows := map[uint64]float32{}
-	if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrNoSnapshot) {
+	if _, err := sparsetable.Clone(t.Context(), from, tabletest.InDirectories(t, 1)); !errors.Is(err, sparsetable.ErrNoSnapshot) {
 		t.Errorf("no table: %v", err)
 	}
-	trainInto(t, from, rows, 0, 100)
+	tabletest.CountInto(t, from, rows, 0, 100)
 	memory := from
 	memory.Kind, memory.Dir = sparsetable.KindMemory, t.TempDir()
 	for _, pair := range [][2]sparsetable.Options{{from, memory}, {memory, from}} {
@@ -239,7 +204,7 @@ func TestCloneRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrInUse) {
+	if _, err := sparsetable.Clone(t.Context(), from, tabletest.InDirectories(t, 1)); !errors.Is(err, sparsetable.ErrInUse) {
 		t.Errorf("while it is written: %v", err)
 	}
 	if err := tab.Close(); err != nil {
@@ -253,23 +218,8 @@ func TestCloneRefuses(t *testing.T) {
 		if err := os.Remove(files[0]); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sparsetable.Clone(t.Context(), from, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrFiles) {
+		if _, err := sparsetable.Clone(t.Context(), from, tabletest.InDirectories(t, 1)); !errors.Is(err, sparsetable.ErrFiles) {
 			t.Errorf("without a %s file: %v", path, err)
 		}
-	}
-	old := cloneOptions(t, 1)
-	tab, err = sparsetable.OpenOldSSDOn(t.Context(), old, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := tab.Snapshot(t.Context(), nil)
-	if err == nil {
-		_, err = p.Wait()
-	}
-	if err := errors.Join(err, tab.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sparsetable.Clone(t.Context(), old, cloneOptions(t, 1)); !errors.Is(err, sparsetable.ErrNotCloneable) {
-		t.Errorf("an old table: %v", err)
 	}
 }

@@ -2,11 +2,9 @@ package sparsetable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
-	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/memory"
 	"aibox/sparsetable/internal/transfer"
 )
@@ -41,7 +39,7 @@ func Clone(ctx context.Context, from, to Options) (CloneInfo, error) {
 	if from.Kind != KindSSD || to.Kind != KindSSD {
 		return CloneInfo{}, fmt.Errorf("%w: only tables of kind %q can be", ErrNotCloneable, KindSSD)
 	}
-	return transfer.Clone(ctx, from.directories(), to.directories())
+	return transfer.Clone(ctx, from.onSSD().Directories(), to.onSSD().Directories())
 }
 
 // CanLink reports whether a file in the directory from can be linked into the directory to. It
@@ -58,36 +56,6 @@ type OpenFile = transfer.OpenFile
 // Release, whatever happens to the table meanwhile, the snapshot's being dropped included.
 type SnapshotFiles = transfer.SnapshotFiles
 
-// SnapshotHolder is what both kinds of tables implement.
-type SnapshotHolder interface {
-	// HoldSnapshot returns the files of a snapshot. It fails with ErrNoSnapshot.
-	HoldSnapshot(id uint64) (*SnapshotFiles, error)
-}
-
-// HoldSnapshot implements SnapshotHolder.
-func (t *ssd) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
-	if err := t.door.Enter(); err != nil {
-		return nil, err
-	}
-	defer t.door.Leave()
-	kept, err := t.checkpoints.Keep(id)
-	if err != nil {
-		return nil, apierr.Of(err)
-	}
-	files, err := transfer.FilesOf(kept.Snapshot(), t.tableID, t.dirs.Names)
-	if err != nil {
-		return nil, errors.Join(err, kept.Release())
-	}
-	index := func(w io.Writer, since uint64) error {
-		if err := t.door.Enter(); err != nil {
-			return err
-		}
-		defer t.door.Leave()
-		return apierr.Of(kept.WriteIndex(w, since))
-	}
-	return &SnapshotFiles{Files: files, WriteIndex: index, Release: kept.Release}, nil
-}
-
 // PortableFiles returns the files that hold the rows of the snapshot o.SnapshotID (0: the
 // newest) of the table in the directories of o. The caller holds the table (Hold).
 func PortableFiles(o Options) ([]PortableFile, error) {
@@ -95,14 +63,14 @@ func PortableFiles(o Options) ([]PortableFile, error) {
 	if o.Kind != KindSSD {
 		return transfer.FileAt(memory.SnapshotPath(o.Dir, o.SnapshotID))
 	}
-	return transfer.Files(o.directories())
+	return transfer.Files(o.onSSD().Directories())
 }
 
 // WriteIndex writes the index of the snapshot o.SnapshotID (0: the newest) of a table on
 // SSD. The caller holds the table (Hold).
 func WriteIndex(o Options, w io.Writer) error {
 	o.ensureDefaults()
-	return transfer.WriteIndex(o.directories(), w)
+	return transfer.WriteIndex(o.onSSD().Directories(), w)
 }
 
 // RestoreIndex makes a table on SSD, in the directories of o, of the files of snapshots,
@@ -112,7 +80,7 @@ func WriteIndex(o Options, w io.Writer) error {
 // the numbers that they had.
 func RestoreIndex(ctx context.Context, o Options, indexes ...[]string) ([]SnapshotInfo, error) {
 	o.ensureDefaults()
-	return transfer.RestoreIndex(ctx, o.directories(), indexes...)
+	return transfer.RestoreIndex(ctx, o.onSSD().Directories(), indexes...)
 }
 
 // SpreadFiles says for each of the names of a snapshot's files, of these sizes, in which of

@@ -2,6 +2,8 @@ package sparsetable
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 
 	"aibox/sparsetable/internal/blockio"
 	"aibox/sparsetable/internal/tabledirs"
@@ -31,15 +33,21 @@ func Hold(o Options) (io.Closer, error) {
 	if o.Kind != KindSSD {
 		return io.NopCloser(nil), nil
 	}
-	return o.directories().Hold()
+	return o.onSSD().Directories().Hold()
 }
 
-// directories are those of a table on SSD. REQUIRES: o has its defaults.
-func (o *Options) directories() *tabledirs.Set {
-	return &tabledirs.Set{Names: o.SSD.Dirs, Options: tabledirs.Options{
-		ReadOnly: o.ReadOnly, SnapshotID: o.SnapshotID, AllowLost: o.SSD.AllowLost, QueueDepth: o.SSD.QueueDepth,
-		Direct: directModes[o.SSD.Direct], Source: o.SSD.Source, Logger: o.Logger,
-	}}
+// KindIn is the kind of the table whose snapshots are in dirs: a table on SSD has its catalog, or
+// a copy of it, in each of its directories.
+func KindIn(dirs ...string) string {
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, tabledirs.CatalogName)); err == nil {
+			return KindSSD
+		}
+	}
+	if len(tabledirs.CopiesIn(dirs)) > 0 {
+		return KindSSD
+	}
+	return KindMemory
 }
 
 // LostDir is a directory that cannot be used, or has no file of the table.

@@ -12,6 +12,7 @@ import (
 
 	"aibox/internal/testseed"
 	"aibox/sparsetable"
+	"aibox/sparsetable/tabletest"
 )
 
 // heldSnapshot is a snapshot of a table that goes on, as it was when it was taken.
@@ -101,9 +102,9 @@ func (h *heldSnapshot) take(t *testing.T, to sparsetable.Options) {
 		if _, err := sparsetable.RestoreIndex(t.Context(), to, h.index); err != nil {
 			t.Fatal(err)
 		}
-		verify(t, to)
+		tabletest.Verify(t, to)
 	}
-	trainInto(t, to, h.rows, 0, 10) // compares all rows first
+	tabletest.CountInto(t, to, h.rows, 0, 10) // compares all rows first
 	if err := errors.Join(h.files.Release(), h.files.Release()); err != nil {
 		t.Error(err)
 	}
@@ -121,7 +122,7 @@ func TestHoldSnapshot(t *testing.T) {
 	for _, kind := range []string{sparsetable.KindSSD, sparsetable.KindMemory} {
 		t.Run(kind, func(t *testing.T) {
 			options := func() sparsetable.Options {
-				o := cloneOptions(t, 2)
+				o := tabletest.InDirectories(t, 2)
 				o.Kind, o.MemoryBytes = kind, 8<<20
 				o.SSD.MaxSpaceAmplification = 1.2
 				if kind == sparsetable.KindMemory {
@@ -141,7 +142,7 @@ func TestHoldSnapshot(t *testing.T) {
 			last := uint64(0)
 			for range rounds {
 				for range 1 + rng.IntN(3) {
-					countRows(t, tab, rows, rng.IntN(20_000), 3000)
+					tabletest.CountRows(t, tab, rows, rng.IntN(20_000), 3000)
 				}
 				if f, ok := tab.(sparsetable.Flusher); ok && rng.IntN(2) == 0 {
 					if err := f.Flush(t.Context()); err != nil {
@@ -151,7 +152,7 @@ func TestHoldSnapshot(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				id := snapshotOf(t, tab, nil).ID
+				id := tabletest.Commit(t, tab, nil).ID
 				if last != 0 {
 					if err := tab.DropSnapshot(last); err != nil {
 						t.Fatal(err)
@@ -186,12 +187,12 @@ func TestHoldSnapshot(t *testing.T) {
 				t.Errorf("released after the table was closed: %v", err)
 			}
 			if kind == sparsetable.KindSSD {
-				verify(t, from)
+				tabletest.Verify(t, from)
 				needed, err := sparsetable.PortableFiles(from)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for name := range tableFiles(t, from) {
+				for name := range tabletest.RowFiles(t, from) {
 					if filepath.Ext(name) == ".delta" && !slices.ContainsFunc(needed, func(f sparsetable.PortableFile) bool { return f.Name == name }) {
 						t.Errorf("%s was not deleted", name)
 					}

@@ -2,6 +2,9 @@ package sparsetable_test
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"aibox/sparsetable"
@@ -14,3 +17,31 @@ func openMemory(ctx context.Context, o sparsetable.Options) (sparsetable.Table, 
 }
 
 func TestMemory(t *testing.T) { tabletest.Run(t, tabletest.Kind{Open: openMemory}) }
+
+// TestMemoryInUse: one writes a table in memory, others may read it.
+func TestMemoryInUse(t *testing.T) {
+	o := sparsetable.Options{Dir: filepath.Join(t.TempDir(), "new", "table"), Layout: tabletest.CountLayout}
+	tab, err := sparsetable.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tabletest.Commit(t, tab, nil)
+	if _, err := sparsetable.Open(t.Context(), o); !errors.Is(err, sparsetable.ErrInUse) || !strings.Contains(err.Error(), o.Dir) {
+		t.Errorf("a second writer: %v", err)
+	}
+	reading := o
+	reading.ReadOnly = true
+	other, err := sparsetable.Open(t.Context(), reading)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(other.Close(), tab.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if tab, err = sparsetable.Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"aibox/sparsetable/internal/contract"
 	"aibox/sparsetable/internal/layout"
 	"aibox/sparsetable/internal/memory"
+	"aibox/sparsetable/internal/ssd"
 )
 
 // The types that both kinds of tables share are in packages of their own, which know
@@ -51,6 +52,8 @@ type (
 	RowSource = contract.RowSource
 	// ExpiryRule condemns a row when one of its active limits is passed.
 	ExpiryRule = contract.ExpiryRule
+	// Scanner is the part of a Table that shows its rows.
+	Scanner = contract.Scanner
 	// SnapshotInfo describes a committed snapshot.
 	SnapshotInfo = contract.SnapshotInfo
 	// PendingSnapshot is a snapshot whose state is fixed and which is being written.
@@ -100,6 +103,15 @@ var (
 // Decay returns factor to the power days: the part of a show or click count that is left
 // after so many days, with the same bits on every machine.
 func Decay(factor float32, days uint32) float64 { return contract.Decay(factor, days) }
+
+// Of the options of a table of KindSSD, see internal/ssd.
+
+// OptionsError says what is wrong with them.
+type OptionsError = ssd.OptionsError
+
+// CachePolicies are the names that SSDOptions.CachePolicy takes, the default
+// first.
+func CachePolicies() []string { return ssd.CachePolicies() }
 
 // Of the files of a table of KindMemory, see internal/memory.
 type (

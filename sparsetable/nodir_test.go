@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"aibox/sparsetable"
+	"aibox/sparsetable/tabletest"
 )
 
 // TestNoDirectory: a table without a directory has no snapshots, also where the working directory has those of another table.
 func TestNoDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := sparsetable.Options{Dir: ".", Layout: stressLayout}
+	o := sparsetable.Options{Dir: ".", Layout: tabletest.CountLayout}
 	other, err := sparsetable.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	info := snapshotOf(t, other, nil)
+	info := tabletest.Commit(t, other, nil)
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}

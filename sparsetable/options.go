@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"aibox/sparsetable/internal/memory"
 )
 
 // Options say what table to open.
@@ -34,6 +36,59 @@ type Options struct {
 	SSD SSDOptions // for KindSSD alone
 }
 
+// SSDOptions are the options of KindSSD alone. The zero value is the default.
+type SSDOptions struct {
+	// Dirs are the table's directories, one per SSD; the first also holds the
+	// catalog, of which each of the others has a copy. The table cannot be opened without one of them. Empty means Options.Dir
+	// alone. With Dirs, Options.Dir is not used.
+	// No directory may be given twice, not even by another name or a link.
+	Dirs []string
+	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a
+	// new disk is that was mounted in place of a lost one. One whose disk fails while the table
+	// is opened counts as missing, and so does one with an older catalog than the others. The
+	// table then has all rows of the other directories, as they were in the snapshot. LossHandler says what was lost.
+	// It reads all buckets that are left, to count their rows. It implies
+	// Options.MustExist, and excludes Options.ReadOnly.
+	AllowLost bool
+	// CachePolicy is one of CachePolicies; "" is the first of them.
+	CachePolicy string
+	// LookaheadPasses is how many announced passes the policy "lookahead"
+	// considers; 0 chooses the number from the budget.
+	LookaheadPasses int
+	// MaxSpaceAmplification bounds the bytes on disk per byte of live buckets
+	// (Stats.DiskLiveBytes, which counts whole units of the device); 0 means 2.0.
+	// Whatever it is, each directory may have 3.5 MiB of dead bytes; with MemoryBytes
+	// beyond 16 MiB that grows, to 32 MiB from 256 MiB on. So small tables may take
+	// more than the bound. Not counted are the space that only snapshots need, and the
+	// spool of an import. A call that writes buckets also compacts files, so that the
+	// bound holds at any time.
+	MaxSpaceAmplification float64
+	// DirBudgetBytes bounds the space that is taken in each directory by bucket
+	// files, by the rows that snapshots keep outside of them, and by the spool of
+	// an import; 0 means no limit. The catalog is small and not
+	// counted.
+	DirBudgetBytes int64
+	// HotBytes bounds how many bytes of clean rows (rows whose buckets are up to
+	// date) a snapshot writes in addition to the dirty ones. It writes those used
+	// most, so that they are in memory again soon after a restart. Every snapshot
+	// writes them anew, in the background, and every snapshot that is kept takes
+	// this space on disk. It writes none while there are working sets or announced passes,
+	// amid training, nor on a disk with less than 256 MiB free. Dirty rows are saved and restored in any case. 0 means a
+	// quarter of MemoryBytes, but at most 1 GiB; a negative value means that no
+	// clean rows are written or restored.
+	HotBytes int64
+	// QueueDepth is how many reads a device is given at once; 0 chooses the number.
+	QueueDepth int
+	// Direct says whether I/O bypasses the page cache (direct I/O): "on"; "off"; or
+	// "auto" (also ""), which uses direct I/O where the file system supports it.
+	Direct string
+	// Brief says that the table is open for a short time, with less memory than it has otherwise, so that the log
+	// does not ask for more.
+	Brief bool
+	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
+	Source Source
+}
+
 func (o *Options) ensureDefaults() {
 	if o.Kind == "" {
 		o.Kind = KindMemory
@@ -43,9 +98,6 @@ func (o *Options) ensureDefaults() {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Kind == KindSSD {
-		o.ensureSSDDefaults()
 	}
 	if o.ReadOnly || o.SSD.AllowLost {
 		o.MustExist = true
@@ -58,7 +110,7 @@ func (o *Options) Validate() error {
 	switch o.Kind {
 	case "", KindMemory:
 	case KindSSD:
-		errs = append(errs, o.validateSSD())
+		errs = append(errs, o.onSSD().Validate())
 	default:
 		errs = append(errs, fmt.Errorf("sparsetable: unknown kind %q: want %q or %q", o.Kind, KindMemory, KindSSD))
 	}
@@ -74,6 +126,33 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// CheckBudget returns a BudgetError if MemoryBytes is too little even for an empty table
+// of KindSSD with rows of this Layout. The error names a budget that suffices on every
+// device. Open finds out the same, but only when the directories are at hand.
+func (o Options) CheckBudget() error {
+	if o.Kind != KindSSD {
+		return nil
+	}
+	return o.onSSD().CheckBudget()
+}
+
+// ForecastBytes is how much memory a new table of o takes at most when it gets that many
+// rows; rows < 0 means that nobody knows how many. It is 0 if nothing bounds the memory.
+// Options.Dir is not looked at.
+func ForecastBytes(o Options, rows int64) int64 {
+	if o.Kind == KindSSD {
+		return o.onSSD().ForecastBytes(rows)
+	}
+	if rows < 0 {
+		return o.MemoryBytes
+	}
+	n := memory.ForecastBytes(o.Layout, rows)
+	if o.MemoryBytes > 0 {
+		return min(n, o.MemoryBytes)
+	}
+	return n
+}
+
 // Open opens the table that o describes. ctx ends the opening; it has no effect
 // once Open has returned.
 //
@@ -86,7 +165,7 @@ func Open(ctx context.Context, o Options) (Table, error) {
 	}
 	o.ensureDefaults()
 	if o.Kind == KindSSD {
-		return openSSD(ctx, o, ssdStorage{})
+		return openSSD(ctx, o)
 	}
 	return openMemory(ctx, o)
 }

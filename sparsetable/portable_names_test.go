@@ -8,19 +8,20 @@ import (
 
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/tabletest"
 )
 
 // TestIndexNamesNoOtherFiles: an index that comes from elsewhere names delta files of its table alone.
 // Other files, of another table or outside of its directories, would be deleted with the snapshot.
 func TestIndexNamesNoOtherFiles(t *testing.T) {
 	at := t.TempDir()
-	from := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: filepath.Join(at, "from"), Layout: stressLayout, MemoryBytes: 8 << 20}
+	from := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: filepath.Join(at, "from"), Layout: tabletest.CountLayout, MemoryBytes: 8 << 20}
 	tab, err := sparsetable.Open(t.Context(), from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	countRows(t, tab, map[uint64]float32{}, 0, 100)
-	snapshotOf(t, tab, nil)
+	tabletest.CountRows(t, tab, map[uint64]float32{}, 0, 100)
+	tabletest.Commit(t, tab, nil)
 	if err := tab.Close(); err != nil {
 		t.Fatal(err)
 	}

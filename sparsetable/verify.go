@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"aibox/sparsetable/internal/memory"
+	"aibox/sparsetable/internal/ssd"
 	"aibox/sparsetable/internal/verify"
 )
 
@@ -33,64 +34,41 @@ func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Ver
 		return Verification{}, err
 	}
 	o.ensureDefaults()
-	v := &verifier{Report: verify.NewReport(o.Kind, fault, progress), opts: o}
-	ids, err := v.snapshots(ctx)
-	if err != nil {
-		return v.Done, err
-	}
-	for _, id := range ids {
-		if err := v.snapshot(ctx, id); err != nil {
-			return v.Done, err
-		}
-		v.Done.Snapshots++
-	}
-	return v.Done, nil
-}
-
-// verifier is the state of one call of Verify.
-type verifier struct {
-	*verify.Report
-	opts   Options
-	copied bool // it was reported that the catalog is lost or damaged, and its copy used
-}
-
-// snapshots lists those to be verified.
-func (v *verifier) snapshots(ctx context.Context) ([]uint64, error) {
-	if v.opts.SnapshotID != 0 {
-		return []uint64{v.opts.SnapshotID}, nil
-	}
-	if v.opts.Kind == KindSSD {
-		return v.ssdSnapshots(ctx)
-	}
-	ids, leftovers, err := memory.SnapshotIDs(v.opts.FS, v.opts.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(ids) == 0 {
-		return nil, fmt.Errorf("%w: none in %s", ErrNoSnapshot, v.opts.Dir)
-	}
-	for _, name := range leftovers {
-		v.opts.Logger.Info("an unfinished snapshot is left over; it is removed when the table is next opened for writing", "file", name)
-	}
-	return ids, nil
-}
-
-// snapshot verifies one snapshot.
-func (v *verifier) snapshot(ctx context.Context, id uint64) (err error) {
-	v.At = id
-	defer func() { v.At = 0 }()
-	o := v.opts
-	o.SnapshotID = id
+	r := verify.NewReport(o.Kind, fault, progress)
+	var err error
 	if o.Kind == KindSSD {
-		return v.ssdSnapshot(ctx, o)
+		err = ssd.Verify(ctx, o.onSSD(), r)
+	} else {
+		err = verifyMemory(ctx, o, r)
 	}
-	// Opening reads the whole file and checks everything in it.
-	t, err := openMemory(ctx, o)
-	if err != nil {
-		return v.FoundError(ctx, err)
+	return r.Done, err
+}
+
+// verifyMemory is Verify of a table of KindMemory: opening a snapshot reads the whole file and checks everything in it.
+func verifyMemory(ctx context.Context, o Options, r *verify.Report) error {
+	ids := []uint64{o.SnapshotID}
+	if o.SnapshotID == 0 {
+		var leftovers []string
+		var err error
+		if ids, leftovers, err = memory.SnapshotIDs(o.FS, o.Dir); err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return fmt.Errorf("%w: none in %s", ErrNoSnapshot, o.Dir)
+		}
+		for _, name := range leftovers {
+			o.Logger.Info("an unfinished snapshot is left over; it is removed when the table is next opened for writing", "file", name)
+		}
 	}
-	v.Done.Rows += t.Stats().Rows
-	v.Done.TotalRows = v.Done.Rows // it was read all at once
-	v.Progress()
-	return t.Close()
+	return r.Each(ids, func(id uint64) error {
+		o.SnapshotID = id
+		t, err := openMemory(ctx, o)
+		if err != nil {
+			return r.FoundError(ctx, err)
+		}
+		r.Done.Rows += t.Stats().Rows
+		r.Done.TotalRows = r.Done.Rows // it was read all at once
+		r.Progress()
+		return t.Close()
+	})
 }

@@ -13,7 +13,7 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// The format is drawn in the documentation of package sparsetable.
+// The format is drawn in the package's documentation.
 const (
 	snapshotVersion = 1  // for float32 values
 	version16       = 2  // for others: the format is the same, but older programs must not read the values as float32

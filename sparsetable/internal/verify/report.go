@@ -69,6 +69,20 @@ func NewReport(kind string, fault func(Fault), progress func(Verification)) *Rep
 	return &Report{Done: Verification{Kind: kind}, fault: fault, progress: progress, named: map[string]bool{}}
 }
 
+// Each calls verify with each of the snapshots ids.
+func (v *Report) Each(ids []uint64, verify func(id uint64) error) error {
+	for _, id := range ids {
+		v.At = id
+		err := verify(id)
+		v.At = 0
+		if err != nil {
+			return err
+		}
+		v.Done.Snapshots++
+	}
+	return nil
+}
+
 // Progress tells the caller how far it has come.
 func (v *Report) Progress() { v.progress(v.Done) }
 

@@ -1,0 +1,95 @@
+package ssd
+
+import (
+	"context"
+	"log/slog"
+
+	"aibox/internal/panics"
+	"aibox/sparsetable/internal/carry"
+	"aibox/sparsetable/internal/elevator"
+	"aibox/sparsetable/internal/rowcache"
+)
+
+// Announce implements Table.
+func (t *Table) Announce(keys []uint64) {
+	if t.opts.CachePolicy != policyLookahead || len(keys) == 0 || t.door.Enter() != nil {
+		return
+	}
+	defer t.door.Leave()
+	if pass, err := t.elevator.Announce(keys); err != nil {
+		t.opts.Logger.Warn("sparsetable: a pass could not be announced, so its rows are not read ahead", slog.Int64("pass", pass), slog.Any("error", err))
+	}
+}
+
+// Lookahead implements Table.
+func (t *Table) Lookahead(keys int) (passes int) {
+	if t.opts.CachePolicy != policyLookahead || t.door.Enter() != nil {
+		return 0
+	}
+	defer t.door.Leave()
+	passes, err := t.cache.Lookahead(keys)
+	if err != nil {
+		t.opts.Logger.Warn("sparsetable: it could not be determined how many passes to look ahead", slog.Int("keys", keys), slog.Any("error", err))
+	}
+	return min(passes, elevator.MaxPasses-1) // the list takes the pass to be pulled next as well
+}
+
+// ForgetAnnounced implements Table.
+func (t *Table) ForgetAnnounced() {
+	if t.opts.CachePolicy != policyLookahead || t.door.Enter() != nil {
+		return
+	}
+	defer t.door.Leave()
+	t.elevator.Withdraw(t.changing)
+	t.elevator.Wake() // it may have paused for the announced passes
+	t.wakeIfFull()    // rows may leave now
+}
+
+// prefetchLoop is the goroutine that reads ahead.
+func (t *Table) prefetchLoop(ctx context.Context) {
+	defer panics.Exit("reading ahead in the table")
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.elevator.Woken():
+		}
+		t.elevator.Begin()
+		if t.opts.ReadOnly && t.changing.Acquire(ctx) == nil {
+			// Nothing else makes room for the window of announced passes. If there
+			// is no room, nothing is read ahead.
+			_ = t.reserveNow(ctx, 0)
+			t.changing.Release()
+		}
+		for t.readAhead(ctx) {
+		}
+	}
+}
+
+// readAhead is a turn of the elevator, unless a Pull waits. It returns false if there is
+// nothing to do.
+func (t *Table) readAhead(ctx context.Context) bool {
+	t.elevator.MarkOnce()
+	if t.waitingPulls.Load() > 0 || t.changing.Acquire(ctx) != nil {
+		return false
+	}
+	defer t.changing.Release()
+	return t.elevator.Ahead(ctx)
+}
+
+// lifted is what the elevator sees of the table; it implements elevator.Table.
+type lifted struct{ *Table }
+
+// TakeAhead implements elevator.Table.
+func (t lifted) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
+	t.pull.prefetching = true
+	defer func() { t.pull.prefetching = false }()
+	// Where there is no room, the Pulls of the passes read the remaining rows.
+	_ = t.insert(ctx, rows, refs, true)
+}
+
+// HandOver implements elevator.Table.
+func (t lifted) HandOver(c *carry.Buckets) { t.handOver(c) }
+
+// FitRows implements elevator.Table.
+func (t lifted) FitRows() int64 { return t.fitRows.Load() }

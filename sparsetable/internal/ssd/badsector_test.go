@@ -1,0 +1,93 @@
+package ssd_test
+
+import (
+	"maps"
+	"syscall"
+	"testing"
+
+	"aibox/internal/testseed"
+	"aibox/sparsetable"
+	"aibox/sparsetable/internal/blockio/blocktest"
+	"aibox/sparsetable/internal/ssd"
+	"aibox/sparsetable/tabletest"
+)
+
+// TestSSDBadSector: a bad sector where no bucket is in use costs nothing, whatever reads across it:
+// pulls, a scan, compaction, and the opening of the table after the loss of another directory.
+func TestSSDBadSector(t *testing.T) {
+	l := newLosing(t, testseed.Rand(t), 0)
+	d := newLossyDisks(l, "/a", "/b")
+	tab, err := d.open(t, l.opts)
+	l.must(err)
+	l.train(tab, 0, 6000)
+	l.must(tab.(sparsetable.Flusher).Flush(t.Context()))
+	ssd.StopBackground(tab)
+	l.train(tab, 1000, 500)
+	l.must(tab.(sparsetable.Flusher).Flush(t.Context()))
+	l.save(tab)
+	const bad = 1
+	name, from, to := ssd.Hole(tab, bad)
+	if to == from {
+		t.Fatal("the file has no dead bucket")
+	}
+	l.must(tab.Close())
+	open := func(o sparsetable.Options, spoiled bool) (*lossyDisks, sparsetable.Table) {
+		d := d.crashed(1)
+		if o.SSD.AllowLost {
+			l.must(d.fs.RemoveAll(l.opts.SSD.Dirs[1-bad]))
+			d.devices[1-bad] = blocktest.New(blocktest.Options{Dir: l.opts.SSD.Dirs[1-bad]})
+		}
+		if spoiled {
+			d.devices[bad].Inject(func(op blocktest.Op) blocktest.Fault {
+				if op.Kind == blocktest.Read && op.Name == name && op.Offset < to && op.Offset+int64(op.Bytes) > from {
+					return blocktest.Fault{Err: syscall.EIO}
+				}
+				return blocktest.Fault{}
+			})
+		}
+		tab, err := d.open(t, o)
+		l.must(err)
+		return d, tab
+	}
+	check := func(what string, tab sparsetable.Table, want map[uint64]float32) {
+		t.Helper()
+		if have := l.content(tab); !maps.Equal(have, want) {
+			t.Errorf("%s: %d rows, want %d", what, len(have), len(want))
+		}
+	}
+	_, tab = open(l.opts, true)
+	check("a scan", tab, l.rows)
+	keys := tabletest.KeysFrom(0, 6000)
+	for len(keys) > 0 {
+		ws, err := tab.Pull(t.Context(), keys[:300], sparsetable.PullLookup)
+		l.must(err)
+		for i, key := range keys[:300] {
+			if !ws.Found(i) || ws.Row(i)[0] != l.rows[key] {
+				t.Fatalf("key %x is wrong", key)
+			}
+		}
+		ws.Release()
+		keys = keys[300:]
+	}
+	p, err := sparsetable.Compact(t.Context(), tab, 0.001, nil)
+	l.must(err)
+	if p.Files == 0 {
+		t.Error("no file was emptied")
+	}
+	l.must(ssd.CheckIndex(tab))
+	check("after compaction", tab, l.rows)
+	l.save(tab)
+	l.must(tab.Close())
+
+	o := l.opts
+	o.SSD.AllowLost = true
+	_, tab = open(o, false)
+	left := l.content(tab)
+	l.must(tab.Close())
+	_, tab = open(o, true)
+	if lost := tab.(sparsetable.LossHandler).Lost(); len(lost.Dirs) > 0 {
+		t.Errorf("the directory with the bad sector is left out: %v", lost.Dirs)
+	}
+	check("after a loss", tab, left)
+	l.must(tab.Close())
+}

@@ -1,0 +1,44 @@
+package ssd
+
+import (
+	"context"
+
+	"aibox/sparsetable/internal/apierr"
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/plan"
+)
+
+// SetShape makes buckets of a table on SSD that large, on average over slots,
+// as if rows were larger, and gives index and filters that many bytes of its
+// memory.
+func SetShape(tab contract.Scanner, small, large, huge int, indexBytes int64) {
+	t := tab.(*Table)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	s := &t.plan.Shape
+	s.Small, s.Large, s.Huge = small, large, huge
+	if indexBytes > 0 {
+		t.plan.SharedBytes = int64(float64(indexBytes) / plan.IndexShare)
+	}
+}
+
+// Reshape splits or merges slots until none is due.
+func Reshape(ctx context.Context, tab contract.Scanner) error {
+	<-tab.(*Table).restored
+	return ReshapeAmidRestore(ctx, tab)
+}
+
+// ReshapeAmidRestore is Reshape that does not wait for the rows used most.
+func ReshapeAmidRestore(ctx context.Context, tab contract.Scanner) error {
+	t := tab.(*Table)
+	for more := true; more; {
+		var err error
+		if more, err = t.reshape(); err == nil {
+			err = t.keepSpace(ctx)
+		}
+		if err != nil {
+			return apierr.Of(err)
+		}
+	}
+	return nil
+}

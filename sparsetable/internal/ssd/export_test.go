@@ -1,0 +1,312 @@
+package ssd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/layout"
+	"aibox/sparsetable/internal/plan"
+	"aibox/sparsetable/internal/slots"
+	"aibox/sparsetable/internal/tabledirs"
+	"aibox/sparsetable/internal/verify"
+)
+
+// In tests, all tables of this package have the same hash, unless they are of an older
+// version.
+func init() { hasherOf = func(uint64) slots.Hasher { return 0x9e3779b97f4a7c15 } }
+
+// HashOf is the hash of a key in those tables.
+func HashOf(key uint64) uint64 { return hasherOf(0).Of(key) }
+
+// OpenOn opens a table on devices and a file system of a test's choice. A new table has keys of the
+// hash of that name, see media.
+func OpenOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS, hash string) (*Table, error) {
+	return openOn(ctx, o, media{devices: devices, fs: fs, hash: hash})
+}
+
+// Smallest is the smallest budget of a table that has so many rows in memory.
+func Smallest(l layout.Layout, s Settings, resident int64) int64 {
+	o := Options{Dir: "/table", Settings: s}
+	o.setDefaults()
+	return o.planned(l, 512).Smallest(plan.Load{Resident: resident})
+}
+
+// VerifyTampered verifies a table of KindSSD just opened, after its index was
+// made wrong for the first slot with a bucket.
+func VerifyTampered(ctx context.Context, tab contract.Scanner, how string) (faults []verify.Fault, slot uint32, err error) {
+	t := tab.(*Table)
+	x := t.index
+	for x.Location(slot) == 0 {
+		slot++
+	}
+	loc := x.Location(slot)
+	switch how {
+	case "filter":
+		x.ResetFilter(slot)
+	case "location":
+		other := slot + 1
+		for x.Location(other) == 0 {
+			other++
+		}
+		x.Set(slot, x.Location(other))
+	case "no bucket":
+		x.Set(slot, 0)
+	case "live bytes":
+		err = t.files.Release(bucketfile.Location(loc))
+	case "sums":
+		x.Set(slot, 0)
+	default:
+		err = fmt.Errorf("how to be %s?", how)
+	}
+	if err != nil {
+		return nil, slot, err
+	}
+	v := &verifier{Report: verify.NewReport(contract.KindSSD, func(f verify.Fault) { faults = append(faults, f) }, nil)}
+	err = v.table(ctx, t)
+	return faults, slot, err
+}
+
+// SetRoom has the table think that the process can have so much more memory, as process.Room says it, whenever it pulls.
+func SetRoom(t contract.Scanner, room func() int64) {
+	s := t.(*Table)
+	_ = s.changing.Acquire(context.Background())
+	s.room, s.every = room, 0
+	s.changing.Release()
+}
+
+// Borrowed is how many bytes of the cache's memory an import, or a restore, has at present.
+func Borrowed(t contract.Scanner) int64 { return t.(*Table).borrowed.Load() }
+
+// WaitRestored waits until no more rows of the snapshot that t was opened with
+// come into memory.
+func WaitRestored(t contract.Scanner) { <-t.(*Table).restored }
+
+// StopBackground ends what a table of KindSSD does by itself, between its callers'
+// calls.
+func StopBackground(tab contract.Scanner) {
+	t := tab.(*Table)
+	t.stop()
+	t.stopped.Wait()
+}
+
+// DirtyInSnapshot is how many rows a snapshot of a table of KindSSD has outside of
+// buckets.
+func DirtyInSnapshot(t contract.Scanner, id uint64) (int64, error) {
+	s, err := t.(*Table).catalog.Snapshot(id)
+	return checkpoint.DirtyRows(checkpoint.Upgraded(s).Deltas), err
+}
+
+// SetBulk makes imports of a table of KindSSD large ones from that many rows on,
+// with that much memory for it and writes to the spool of minBlock bytes; 0
+// leaves what is.
+func SetBulk(t contract.Scanner, smallRows, arenaBytes int64, minBlock int) {
+	b := &t.(*Table).bulk
+	if smallRows > 0 {
+		b.SmallRows = smallRows
+	}
+	if arenaBytes > 0 {
+		b.ArenaBytes = arenaBytes
+	}
+	if minBlock > 0 {
+		b.MinBlock = minBlock
+	}
+}
+
+// Hole is the longest part of a bucket file in a directory of a table of KindSSD that lies
+// between two buckets in use and is in none.
+func Hole(tab contract.Scanner, dir int) (name string, from, to int64) {
+	t := tab.(*Table)
+	unit := int64(t.files.Unit())
+	all := slices.Sorted(verify.Locations(t.index))
+	for i, next := range all[1:] {
+		l := all[i]
+		if d, _ := t.files.DirOf(l.File()); int(d) != dir || next.File() != l.File() {
+			continue
+		}
+		if end := l.Offset() + int64(l.Units()); (next.Offset()-end)*unit > to-from {
+			name, from, to = filepath.Base(t.files.Path(l.File())), end*unit, next.Offset()*unit
+		}
+	}
+	return name, from, to
+}
+
+// CheckIndex compares the bucket files' counts with the index.
+func CheckIndex(t contract.Scanner) error {
+	s := t.(*Table)
+	s.rewrite.Lock()
+	defer s.rewrite.Unlock()
+	return s.files.CheckLive(verify.Locations(s.index))
+}
+
+// Space is what the bucket files take that are neither being deleted nor there for
+// snapshots alone, what is in use of that, and how many bytes more than are in use are
+// always allowed. It waits for nobody, so it also sees the midst of a step.
+func Space(tab contract.Scanner) (total, live, allowed int64) {
+	t := tab.(*Table)
+	all, _ := t.files.Space()
+	return all.TotalBytes - all.DyingBytes - all.KeptBytes, all.LiveBytes, t.space.AlwaysAllowed()
+}
+
+// Buckets calls fn with the path of the file and the extent of each bucket in
+// use, in bytes.
+func Buckets(tab contract.Scanner, fn func(path string, from, to int64, slot uint32)) {
+	t := tab.(*Table)
+	t.rewrite.Lock()
+	defer t.rewrite.Unlock()
+	unit := int64(t.files.Unit())
+	for slot := range t.index.Slots() {
+		if l := bucketfile.Location(t.index.Location(slot)); l != 0 {
+			fn(t.files.Path(l.File()), l.Offset()*unit, (l.Offset()+int64(l.Units()))*unit, slot)
+		}
+	}
+}
+
+// SetNextFile sets the number that the newest snapshot of a table, which is closed, and whose first
+// directory is dir, gives to the next bucket file.
+func SetNextFile(dir string, fs vfs.FS, number uint32) (err error) {
+	c, err := catalog.Open(catalog.Options{
+		Dir: filepath.Join(dir, tabledirs.CatalogName), FS: fs, MustExist: true,
+		Format: catalog.Format{PageSlots: slots.DefaultPageSlots},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	s, err := c.Load(0, func(uint32, []byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	w, err := c.Begin()
+	if err != nil {
+		return err
+	}
+	before := s.ID
+	s.Counters["next_file"] = int64(number)
+	if err := w.Commit(s); err != nil {
+		return err
+	}
+	return c.Drop(before)
+}
+
+// DirOfKey is the directory that has the bucket of a key's slot, or, where there is no bucket,
+// the one whose delta files have its row.
+func DirOfKey(tab contract.Scanner, key uint64) string {
+	t := tab.(*Table)
+	t.indexMu.RLock()
+	defer t.indexMu.RUnlock()
+	loc := t.bucketOf(t.hash.Of(key))
+	if loc == 0 {
+		for i, dir := range t.dirs.Names {
+			if checkpoint.Covers(t.opened, catalog.Delta{Dir: uint16(i)}).Hash(t.hash.Of(key)) {
+				return dir
+			}
+		}
+	}
+	return filepath.Dir(t.files.Path(loc.File()))
+}
+
+// DeltaBytes is what a delta file of that many dirty rows takes.
+func DeltaBytes(t contract.Scanner, rows int64) int64 {
+	return t.(*Table).checkpoints.Deltas.FileBytes(rows)
+}
+
+// DeltaFileBytes is what the delta file of a snapshot takes.
+func DeltaFileBytes(t contract.Scanner, id uint64) (bytes int64) {
+	s, err := t.(*Table).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		bytes += d.Bytes
+	}
+	return bytes
+}
+
+// WritesBuckets reports whether somebody is writing the buckets of a table on SSD at
+// this moment.
+func WritesBuckets(tab contract.Scanner) bool {
+	t := tab.(*Table)
+	if !t.rewrite.TryLock() {
+		return true
+	}
+	t.rewrite.Unlock()
+	return false
+}
+
+// MayDropRows reports whether clean rows could leave the cache at this moment.
+func MayDropRows(tab contract.Scanner) bool {
+	t := tab.(*Table)
+	if !t.rewrite.moving.TryLock() {
+		return false
+	}
+	t.rewrite.moving.Unlock()
+	return true
+}
+
+// DeltasOf are the names of the delta files of a snapshot, the oldest first.
+func DeltasOf(t contract.Scanner, id uint64) (names []string) {
+	s, err := t.(*Table).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// OwnDeltaRows is how many rows a snapshot has written into delta files.
+func OwnDeltaRows(t contract.Scanner, id uint64) (rows int64) {
+	s, err := t.(*Table).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		if d.Snapshot == id {
+			rows += d.DirtyRows
+		}
+	}
+	return rows
+}
+
+// DeltaLayersOf is how many instants the delta files of a snapshot are of.
+func DeltaLayersOf(t contract.Scanner, id uint64) int {
+	s, err := t.(*Table).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	return len(checkpoint.Layers(s.Deltas))
+}
+
+// CleanRowsOf is how many clean rows the delta files of a snapshot have.
+func CleanRowsOf(t contract.Scanner, id uint64) (rows int64) {
+	s, err := t.(*Table).catalog.Snapshot(id)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range s.Deltas {
+		rows += d.Rows - d.DirtyRows
+	}
+	return rows
+}
+
+// VerifyOpen verifies a table of KindSSD that is open and was not changed since.
+func VerifyOpen(ctx context.Context, tab contract.Scanner) (faults []verify.Fault, err error) {
+	t := tab.(*Table)
+	if !t.opts.ReadOnly {
+		return nil, t.cache.Check()
+	}
+	v := &verifier{Report: verify.NewReport(contract.KindSSD, func(f verify.Fault) { faults = append(faults, f) }, nil)}
+	WaitRestored(tab)
+	return faults, v.table(ctx, t)
+}

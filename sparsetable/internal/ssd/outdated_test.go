@@ -1,0 +1,167 @@
+package ssd_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"aibox/sparsetable"
+	"aibox/sparsetable/tabletest"
+)
+
+// outdating is a table of two directories, of which the first was away while the table went on.
+type outdating struct {
+	*testing.T
+	dirs []string
+	opts sparsetable.Options
+	rows map[uint64]float32 // of the table that went on
+}
+
+// newOutdating loses the first directory, trains, and brings it back under the same name, or,
+// where the table got a new one of that name, under another.
+func newOutdating(t *testing.T, replaced bool) *outdating {
+	at := t.TempDir()
+	o := &outdating{T: t, dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b")}, rows: map[uint64]float32{}}
+	o.opts = sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: o.dirs}}
+	tabletest.CountInto(t, o.opts, o.rows, 0, 3000)
+	o.must(os.Rename(o.dirs[0], o.dirs[0]+"-away"))
+	if replaced {
+		o.must(os.Mkdir(o.dirs[0], 0o755))
+	}
+	lossy := o.opts
+	lossy.SSD.AllowLost = true
+	tab, err := sparsetable.Open(t.Context(), lossy)
+	o.must(err)
+	o.rows = map[uint64]float32{}
+	o.must(tab.Scan(t.Context(), func(key uint64, row []float32) error { o.rows[key] = row[0]; return nil }))
+	if len(o.rows) == 0 || len(o.rows) == 3000 {
+		t.Fatalf("%d rows are left", len(o.rows))
+	}
+	tabletest.Commit(t, tab, nil)
+	o.must(tab.Close())
+	next := o.opts
+	if !replaced {
+		next.SSD.Dirs = o.dirs[1:]
+	}
+	tabletest.CountInto(t, next, o.rows, 5000, 100)
+	if replaced {
+		o.must(os.RemoveAll(o.dirs[0])) // as a mounted disk hides what was there
+	}
+	o.must(os.Rename(o.dirs[0]+"-away", o.dirs[0]))
+	return o
+}
+
+func (o *outdating) must(err error) {
+	o.Helper()
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
+// TestSSDOutdatedDirectory: a first directory that comes back after the table went on without it
+// is refused, with an error that says which it is and what to do. With AllowLost it counts as
+// lost; and nothing is lost when its files were moved away.
+func TestSSDOutdatedDirectory(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		for _, reading := range []bool{true, false} {
+			o := newOutdating(t, replaced)
+			opts := o.opts
+			opts.ReadOnly = reading
+			tab, err := sparsetable.Open(t.Context(), opts)
+			if err == nil {
+				o.must(tab.Close())
+				t.Fatalf("replaced %v: the older state opens", replaced)
+			}
+			if !errors.Is(err, sparsetable.ErrFiles) {
+				t.Errorf("replaced %v: %v", replaced, err)
+			}
+			for _, part := range []string{"ends with snapshot 1", "snapshot 3", o.dirs[0], o.dirs[1], "move the table's files out of " + o.dirs[0]} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("replaced %v: %q lacks %q", replaced, err, part)
+				}
+			}
+			opts = o.opts
+			opts.SSD.AllowLost = true
+			if reading && !replaced { // as the error says
+				o.must(os.Rename(o.dirs[0], o.dirs[0]+"-moved"))
+				opts = o.opts
+			}
+			tab, err = sparsetable.Open(t.Context(), opts)
+			o.must(err)
+			have := 0
+			o.must(tab.Scan(t.Context(), func(key uint64, row []float32) error {
+				if have++; o.rows[key] != row[0] {
+					t.Errorf("replaced %v: key %x is %v, want %v", replaced, key, row[0], o.rows[key])
+				}
+				return nil
+			}))
+			if !replaced && have != len(o.rows) || have == 0 {
+				t.Errorf("replaced %v: %d rows, want %d", replaced, have, len(o.rows))
+			}
+			tabletest.Commit(t, tab, nil)
+			o.must(tab.Close())
+		}
+	}
+}
+
+// TestSSDCopiesAlone: Hold, KindIn and Remove know a table whose catalog is lost, by the copies
+// of that.
+func TestSSDCopiesAlone(t *testing.T) {
+	at := t.TempDir()
+	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")}
+	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: dirs}}
+	rows := map[uint64]float32{}
+	tabletest.CountInto(t, o, rows, 0, 3000)
+	for _, dir := range dirs {
+		if kind := sparsetable.KindIn(dir); kind != sparsetable.KindSSD {
+			t.Errorf("%s: %q", dir, kind)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dirs[0], "catalog")); err != nil {
+		t.Fatal(err)
+	}
+	held, err := sparsetable.Hold(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tab, err := sparsetable.Open(t.Context(), o); !errors.Is(err, sparsetable.ErrInUse) {
+		t.Errorf("a table that is held opens for writing: %v, %v", tab, err)
+	}
+	if err := sparsetable.Remove(dirs, false); !errors.Is(err, sparsetable.ErrInUse) {
+		t.Errorf("a table that is held is removed: %v", err)
+	}
+	reading := o
+	reading.ReadOnly = true
+	tab, err := sparsetable.Open(t.Context(), reading)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if other, err := sparsetable.Open(t.Context(), o); !errors.Is(err, sparsetable.ErrInUse) {
+		t.Errorf("a table that is read opens for writing: %v, %v", other, err)
+	}
+	if err := tab.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tabletest.CountInto(t, o, rows, 0, 10)
+	if err := os.RemoveAll(filepath.Join(dirs[0], "catalog")); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dirs[1], "0123456789abcdef-1.bucket")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := sparsetable.Remove(dirs, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		names, err := os.ReadDir(dir)
+		if err != nil || len(names) > 1 || len(names) == 1 && filepath.Join(dir, names[0].Name()) != other {
+			t.Errorf("%s has %v, %v", dir, names, err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package ssd
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"aibox/sparsetable/internal/apierr"
+	"aibox/sparsetable/internal/blockio"
+	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/carry"
+	"aibox/sparsetable/internal/catalog"
+	"aibox/sparsetable/internal/catalogcopy"
+	"aibox/sparsetable/internal/checkpoint"
+	"aibox/sparsetable/internal/contract"
+	"aibox/sparsetable/internal/elevator"
+	"aibox/sparsetable/internal/guard"
+	"aibox/sparsetable/internal/lost"
+	"aibox/sparsetable/internal/outside"
+	"aibox/sparsetable/internal/restore"
+	"aibox/sparsetable/internal/rowcache"
+	"aibox/sparsetable/internal/space"
+	"aibox/sparsetable/internal/tabledirs"
+)
+
+// Table is a table of KindSSD. Its methods are those of sparsetable.Table, and of the interfaces
+// there that not all tables implement.
+//
+// Its locks, and the order in which they are taken, are in the package's
+// documentation.
+//
+// The latest version of a row that is not in the cache is in the bucket of its
+// slot. The reason is that a row leaves the cache only while it is clean, and only
+// under moving or rewrite. It is marked clean when it is copied for a new bucket,
+// and the writer of the bucket holds both from then on until the index points to
+// the bucket. Besides, only a holder of changing inserts rows into the cache. So a
+// Pull that looks for a key in the cache first, and in the index afterwards, gets a
+// location whose bucket has the row. It does no harm if the bucket is superseded
+// before it has been read, because the new bucket has the same version of all rows
+// that were not in the cache. The file of the superseded bucket is not deleted
+// before the read has ended: the request, which holds the file, is submitted under
+// indexMu, before the location can be replaced and then released.
+//
+// Its parts have the methods that use their own fields alone, and the locks of these. The
+// methods of Table itself use several parts.
+type Table struct {
+	// opts are the options that the table is opened with, with their defaults.
+	opts Options
+	dirs *tabledirs.Set
+	identity
+	storage
+	origin
+	resident
+	indexed
+	calls
+	budget
+	background
+
+	pull     pullState // under changing
+	elevator *elevator.Elevator
+	sets     pinnedSets
+	rewrite  rewriting
+}
+
+// calls is what calls of the table's methods pass and hold.
+type calls struct {
+	door     guard.Door
+	changing guard.Lock
+	saving   guard.Lock
+	// waitingPulls is how many Pulls wait for changing.
+	waitingPulls atomic.Int32
+}
+
+// storage is what the table keeps on its devices.
+type storage struct {
+	pool    *blockio.Pool
+	files   *bucketfile.Set
+	space   space.Policy // of files
+	catalog *catalog.Catalog
+	copies  *catalogcopy.Copies // of the catalog
+	// checkpoints has the snapshots.
+	checkpoints *checkpoint.Store
+
+	// spooled counts the bytes of spools that were written to SSD since the table was
+	// opened.
+	spooled atomic.Int64
+	// unpaid is how many bytes of buckets were written, not counting moved ones, since
+	// the space on disk was last checked, see keepSpace.
+	unpaid atomic.Int64
+}
+
+// origin is the snapshot that the table was opened with.
+type origin struct {
+	opened   catalog.Snapshot // what is left of it, if any
+	restored chan struct{}    // closed when no more rows of it come into the cache
+	restorer *restore.Restorer
+	lost     *lost.Files // files of it; nil: none
+	// outside is the index, in a table that is opened for reading only, of the rows
+	// that are in no bucket or in a bucket as an older version; nil: there are
+	// none.
+	outside *outside.Index
+}
+
+// resident is the rows in memory.
+type resident struct {
+	cache   *rowcache.Cache
+	search  cleanSearch
+	carried carry.Memory // copies of buckets
+}
+
+// Close implements Table.
+func (t *Table) Close() error {
+	t.sets.Lock()
+	n := len(t.sets.live)
+	closing := n == 0 && t.door.Close()
+	t.sets.Unlock()
+	switch {
+	case closing:
+	case t.door.Closed():
+		return nil
+	default:
+		return fmt.Errorf("%w: %d at Close", contract.ErrPinned, n)
+	}
+	t.door.Wait()
+	t.sets.forget()
+	t.stopBackground()
+	return errors.Join(t.failure(), t.free())
+}
+
+// free gives back everything that open has made, even if it failed half-way.
+func (t *Table) free() error {
+	var errs []error
+	if t.elevator != nil {
+		t.elevator.Close()
+	}
+	errs = append(errs, t.carried.Close())
+	if t.files != nil {
+		errs = append(errs, t.files.Close())
+	}
+	errs = append(errs, t.outside.Close())
+	if t.cache != nil {
+		errs = append(errs, t.cache.Close())
+	}
+	errs = append(errs, t.closeIndex())
+	if t.checkpoints != nil {
+		t.checkpoints.Close()
+	}
+	if t.catalog != nil {
+		errs = append(errs, apierr.Of(t.catalog.Close()))
+	}
+	if t.pool != nil {
+		t.pool.Close()
+	}
+	return errors.Join(append(errs, t.dirs.CloseDevices())...)
+}

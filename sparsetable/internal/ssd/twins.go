@@ -1,0 +1,67 @@
+package ssd
+
+import "math/bits"
+
+// A key that comes several times among those of a Pull has one row, which all its
+// positions share. Where the row is in memory, each position simply finds it.
+// Otherwise the first position gets the row, and the others, its twins, find it in
+// the cache afterwards.
+
+// takeTwins moves the positions whose key an earlier position of missing has, too,
+// from missing to twins. It uses absent, which has room for all keys, as a hash
+// table of positions. Where more than half of the keys are missing, it does this in
+// two turns, with half of the hashes each, so that the table is not too full.
+func (p *pullState) takeTwins() {
+	p.twins = p.twins[:0]
+	table := p.absent[:cap(p.absent)]
+	turns := uint64(1)
+	if len(p.missing) > len(table)/2 {
+		turns = 2
+	}
+	for turn := range turns {
+		clear(table)
+		kept := p.missing[:0]
+		for _, at := range p.missing {
+			h := p.hashes[at]
+			if h&(turns-1) == turn && p.twinOf(table, uint32(at), h) {
+				p.twins = append(p.twins, uint32(at))
+			} else {
+				kept = append(kept, at)
+			}
+		}
+		p.missing = kept
+	}
+}
+
+// twinOf reports whether the table has a position with that hash, that is, with the
+// same key; if not, it adds the position.
+func (p *pullState) twinOf(table []uint32, at uint32, hash uint64) bool {
+	i, _ := bits.Mul64(hash, uint64(len(table)))
+	for table[i] != 0 {
+		if p.hashes[table[i]-1] == hash {
+			return true
+		}
+		if i++; i == uint64(len(table)) {
+			i = 0
+		}
+	}
+	table[i] = at + 1
+	return false
+}
+
+// findTwins gives each twin the row of the first position with its key.
+func (t *Table) findTwins(keys []uint64, refs []uint32) {
+	p := &t.pull
+	if len(p.twins) == 0 {
+		return
+	}
+	for _, at := range p.twins {
+		if refs[at] == 0 {
+			t.cache.Find(-1, keys[at:at+1], p.hashes[at:at+1], refs[at:at+1])
+		}
+	}
+	p.twins = p.twins[:0]
+	if p.reading {
+		t.unpinPlaceholders(refs)
+	}
+}
