@@ -29,7 +29,7 @@ name: nights
 output: {{model_dir: {dir}/first}}
 """ + sparselog.DATA + """\
 model: {{kind: fm, embedding_dim: 16}}
-training: {{batch_size: 2048}}
+training: {{batch_size: 2048, accept_diverged: true}}
 sparse_table: {{kind: ssd, memory_bytes: {memory}}}
 """
 

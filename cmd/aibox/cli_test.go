@@ -66,6 +66,8 @@ func TestUsage(t *testing.T) {
 		{"eval --data= --model-dir m", exitUsage, "", "--data is empty"},
 		{"eval model --data x", exitUsage, "", `unexpected argument "model"`},
 		{"eval --model-dir nosuch --data x", exitIO, "", "no model here"},
+		{"predict", exitUsage, "", "--model-dir, --data and --output are missing"},
+		{"restore --to m", exitUsage, "", "--from is missing; see `aibox restore --help`, or name the job file"},
 		{"predict --model-dir m --data x", exitUsage, "", "--output is missing"},
 		{"inspect", exitUsage, "", "name the model directory"},
 		{"inspect nosuch", exitIO, "", "no model here"},

@@ -59,6 +59,9 @@ Examples:
 	}
 }
 
+// leastDiffMemory keeps a size without its unit, as in --memory 1, from reading small tables millions of times.
+const leastDiffMemory = 4 << 10
+
 // diffArguments are the arguments and flags of the command.
 func diffArguments(c *cli.Context) (before, after string, o modeldiff.Options, err error) {
 	if c.NArg() != 2 {
@@ -84,6 +87,9 @@ func diffArguments(c *cli.Context) (before, after string, o modeldiff.Options, e
 		}
 	}
 	o.MemoryBytes, err = cmdline.BytesFlag(c, "memory")
+	if err == nil && o.MemoryBytes < leastDiffMemory {
+		err = cliargs.Errorf("%s: --memory %s: want 4KiB or more", cliargs.CommandPath(c), c.String("memory"))
+	}
 	return before, after, o, err
 }
 

@@ -83,6 +83,7 @@ func TestDiff(t *testing.T) {
 		{"model@1 model@2 --data job.yaml", exitData, "job.yaml"},
 		{"model@1 model@2 --top -1", exitUsage, "--top -1"},
 		{"model@1 model@2 --memory 0", exitUsage, "--memory"},
+		{"model@1 model@2 --memory 1", exitUsage, "--memory 1: want 4KiB or more"},
 		{"model@1 model@2 --memory many", exitUsage, "--memory"},
 	} {
 		if o := aibox(append([]string{"diff"}, strings.Fields(c.args)...)...); o.code != c.code || !strings.Contains(o.stderr, c.want) {

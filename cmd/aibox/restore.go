@@ -92,7 +92,7 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 	var err error
 	if c.NArg() == 0 {
 		if err := cliargs.NeedFlags(c, "from", "to"); err != nil {
-			return nil, err
+			return nil, cliargs.Errorf("%v, or name the job file", err)
 		}
 		dated, err = cmdline.DatedAlone(c)
 	} else if dated, err = cmdline.LoadJob(c); err == nil {

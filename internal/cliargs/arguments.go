@@ -35,11 +35,12 @@ func NeedFlags(c *cli.Context, names ...string) error {
 		}
 	}
 	if len(missing) > 0 {
-		are := "is"
-		if len(missing) > 1 {
-			are = "are"
+		last := len(missing) - 1
+		text := missing[last] + " is missing"
+		if last > 0 {
+			text = strings.Join(missing[:last], ", ") + " and " + missing[last] + " are missing"
 		}
-		return Errorf("%s: %s %s missing; see `%[1]s --help`", CommandPath(c), strings.Join(missing, " and "), are)
+		return Errorf("%s: %s; see `%[1]s --help`", CommandPath(c), text)
 	}
 	return nil
 }

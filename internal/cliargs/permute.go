@@ -99,14 +99,15 @@ func (w *words) read(args []string) (*cli.Command, error) {
 
 // flag returns the flag that arg names.
 func (w *words) flag(arg string) (cli.Flag, error) {
-	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	given, _, _ := strings.Cut(arg, "=")
+	name := strings.TrimLeft(given, "-")
 	if name == "help" || name == "h" {
 		return cli.HelpFlag, nil
 	}
 	if f := findFlag(w.flags, name); f != nil {
 		return f, nil
 	}
-	return nil, Errorf("%s: there is no flag --%s.%s See `%s --help`", w.path, name, DidYouMean("--", name, flagNames(w.flags)), w.path)
+	return nil, Errorf("%s: there is no flag %s.%s See `%s --help`", w.path, given, DidYouMean("--", name, flagNames(w.flags)), w.path)
 }
 
 func findCommand(commands []*cli.Command, name string) *cli.Command {

@@ -94,6 +94,7 @@ func TestPermuteFaults(t *testing.T) {
 		{"eval --model x", "aibox eval: there is no flag --model. Did you mean --model-dir? See `aibox eval --help`"},
 		{"train --frobnicate=7", "aibox train: there is no flag --frobnicate. See `aibox train --help`"},
 		{"train job.yaml --set", "aibox train: --set needs a value; see `aibox train --help`"},
+		{"-v", "aibox: there is no flag -v. See `aibox --help`"},
 		{"--log-fromat json version", "aibox: there is no flag --log-fromat. Did you mean --log-format? See `aibox --help`"},
 	} {
 		_, err := Permute(testApp(), append([]string{"aibox"}, strings.Fields(c.have)...))

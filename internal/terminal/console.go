@@ -137,7 +137,7 @@ func (c *Console) Fail(code int, reason string) {
 		c.Logger(slog.LevelInfo).Error(reason, "exit_code", code)
 		return
 	}
-	if !strings.HasPrefix(reason, "aibox ") { // mistakes on the command line begin with the command
+	if !strings.HasPrefix(reason, "aibox ") && !strings.HasPrefix(reason, "aibox: ") { // mistakes on the command line begin with the command
 		reason = "aibox: " + reason
 	}
 	fmt.Fprintf(c, "%s\n", shown(reason))

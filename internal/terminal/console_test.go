@@ -161,6 +161,18 @@ func TestJSONConsole(t *testing.T) {
 	}
 }
 
+// TestFailNamesTheProgramOnce: mistakes on the command line begin with the command, which may be the program alone.
+func TestFailNamesTheProgramOnce(t *testing.T) {
+	var out bytes.Buffer
+	c := New(&out, false)
+	for _, reason := range []string{"no space", "aibox train: name the job file", "aibox: there is no flag -v"} {
+		c.Fail(2, reason)
+	}
+	if want := "aibox: no space\naibox train: name the job file\naibox: there is no flag -v\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // TestControlCharacters: the name of a file does not command the terminal.
 func TestControlCharacters(t *testing.T) {
 	var out bytes.Buffer

@@ -44,6 +44,10 @@ type ReasonCount struct {
 func (c ReasonCount) String() string {
 	what := fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
 	switch c.Reason {
+	case ReasonColumns:
+		what += "; every line is a row, also one that ends within quotation marks"
+	case ReasonNumber:
+		what += "; data.null_values lists cells that mean a missing value, a column of text has role: sparse, and a label is a number, or false or true"
 	case ReasonTooLong:
 		what += "; data.max_line_bytes says how long a line may be"
 	case ReasonLabel:
