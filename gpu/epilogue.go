@@ -29,10 +29,7 @@ func (e *Epilogue) String() string {
 // checkEpilogue returns an InvalidArgument unless the product, whose result is c, can have its epilogue.
 func (p *Product) checkEpilogue(c Region) error {
 	bias, size := p.Epilogue.Bias, p.ResultBytes()
-	switch {
-	case p.Accumulate && p.Epilogue.Any():
-		return Invalid("a product with an epilogue accumulates")
-	case bias.Memory == nil:
+	if bias.Memory == nil {
 		return nil
 	}
 	if err := bias.Check("Bias"); err != nil {

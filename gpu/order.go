@@ -39,9 +39,6 @@ func conflict(a, b []Arg) bool {
 // Args are what a product uses as arguments of a kernel: its matrices, which Regions has returned, and the bias of its Epilogue.
 func (p *Product) Args(a, b, c Region) []Arg {
 	args := []Arg{Read(a), Read(b), Write(c)}
-	if p.Accumulate {
-		args[2] = Update(c)
-	}
 	if bias := p.Epilogue.Bias; bias.Memory != nil {
 		args = append(args, Read(bias))
 	}

@@ -29,14 +29,13 @@ type Matrix struct {
 	Stride int // elements from one row to the next
 }
 
-// Product is C = op(A)·op(B), or C + op(A)·op(B) if Accumulate, as kernel.Gemm has it:
+// Product is C = op(A)·op(B), as kernel.Gemm has it:
 //
 //	A is (M, K), or (K, M) if TransA
 //	B is (K, N), or (N, K) if TransB
 //	C is (M, N); it overlaps neither A nor B
 //
-// With K = 0 the product is 0. An element of C that is not Accumulate is written without being
-// read. What lies between the rows of C stays as it is.
+// With K = 0 the product is 0. C is written without being read. What lies between its rows stays as it is.
 //
 // All devices can do that. A product may do more with its elements: see Epilogue. Whether a device can must be asked before: see Stream.Fuses.
 type Product struct {
@@ -44,11 +43,10 @@ type Product struct {
 	TransA, TransB bool
 	M, N, K        int
 	A, B, C        Matrix
-	Accumulate     bool
 	Epilogue       Epilogue
 
-	// Round makes C bfloat16, to which each element is rounded last. It is for products of bfloat16 that do not Accumulate, with K of at
-	// least 1. A CUDA device may round op(A)·op(B) as well, before it adds a bias: cuBLASLt 13.1 does for some shapes on an H100.
+	// Round makes C bfloat16, to which each element is rounded last. It is for products of bfloat16 with K of at least 1. A CUDA
+	// device may round op(A)·op(B) as well, before it adds a bias: cuBLASLt 13.1 does for some shapes on an H100.
 	Round bool
 }
 
@@ -80,8 +78,8 @@ func (p *Product) Regions() (a, b, c Region, err error) {
 	if p.Precision > BF16Product {
 		return a, b, c, Invalid("a product of unknown precision %d", uint8(p.Precision))
 	}
-	if p.Round && (p.Precision != BF16Product || p.Accumulate || p.K == 0) {
-		return a, b, c, Invalid("a product that rounds has sides of %v, K=%d, accumulates: %v", p.Precision, p.K, p.Accumulate)
+	if p.Round && (p.Precision != BF16Product || p.K == 0) {
+		return a, b, c, Invalid("a product that rounds has sides of %v, K=%d", p.Precision, p.K)
 	}
 	if a, err = p.A.region("A", p.M, p.K, p.TransA, p.Precision.Bytes()); err != nil {
 		return a, b, c, err

@@ -39,7 +39,7 @@ func TestRunAhead(t *testing.T) {
 				return nil
 			})
 			src.RunAhead(Ahead[int]{Items: func() int { return c.items }, MaxItems: 20, Bytes: int64(c.bytes), Size: c.size})
-			Sink(p, "sink", src, depth, func(_ context.Context, n int) error {
+			sink(p, "sink", src, depth, func(_ context.Context, n int) error {
 				if n != int(taken.Load()) {
 					t.Errorf("%s: item %d came as number %d", c.name, n, taken.Load())
 				}
@@ -81,7 +81,7 @@ func TestRunAheadEnds(t *testing.T) {
 		})
 		src.RunAhead(Ahead[int]{Items: func() int { return 9 }, MaxItems: 20, Bytes: 1000, Size: func(int) int64 { return 1 }})
 		src.OnDrop(func(int) { ended++ })
-		Sink(p, "sink", src, 1, func(_ context.Context, n int) error {
+		sink(p, "sink", src, 1, func(_ context.Context, n int) error {
 			synctest.Wait()
 			if ended++; n == 4 {
 				return broken

@@ -8,10 +8,9 @@
 // A pipeline is a line: one source, any number of maps, one sink, each run by
 // one goroutine of its own, so items leave in the order in which they entered.
 // A stage stalls when the queue behind it is full. Build the line with Source,
-// Map and Sink, then call Run, once. Expand is Map for a stage that makes any number of
-// items of one. SinkWithNext is Sink for a stage that looks at the next item while it works
-// on one. With Output.RunAhead a source runs further ahead than the queue's depth, within a
-// number of items and a number of bytes.
+// Map and Sink, then call Run, once. A map makes any number of items of one, and a sink can
+// look at the next item while it works on one. With Output.RunAhead a source runs further
+// ahead than the queue's depth, within a number of items and a number of bytes.
 //
 // # How a run ends
 //
@@ -25,8 +24,7 @@
 //
 // # Who owns an item
 //
-// An item belongs to its stage until emit is called or the map function
-// returns it, and to the next stage from the moment that stage's function is
+// An item belongs to its stage until emit is called with it, and to the next stage from the moment that stage's function is
 // called with it. In between it belongs to the queue. When the run is cancelled, the items
 // in queues are dropped; the function given to Output.OnDrop then gets each of them,
 // exactly once. So an item that holds a resource (pinned rows) is released either by the

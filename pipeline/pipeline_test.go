@@ -27,13 +27,29 @@ func count(n int) func(context.Context, func(int) error) error {
 	}
 }
 
+// mapOne is Map for a stage that makes one item of each.
+func mapOne[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(context.Context, I) (O, error)) *Output[O] {
+	return Map(p, name, in, depth, func(ctx context.Context, v I, emit func(O) error) error {
+		out, err := fn(ctx, v)
+		if err != nil {
+			return err
+		}
+		return emit(out)
+	})
+}
+
+// sink is Sink for a stage that does not look ahead.
+func sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(context.Context, I) error) {
+	Sink(p, name, in, depth, func(ctx context.Context, v I, _ Next[I]) error { return fn(ctx, v) }, nil)
+}
+
 func TestItemsArriveInOrder(t *testing.T) {
 	for _, depth := range []int{0, 1, 7} {
 		p := New(t.Context())
 		src := Source(p, "source", count(100))
-		words := Map(p, "map", src, depth, func(_ context.Context, i int) (string, error) { return fmt.Sprint(i), nil })
+		words := mapOne(p, "map", src, depth, func(_ context.Context, i int) (string, error) { return fmt.Sprint(i), nil })
 		var got []string
-		Sink(p, "sink", words, depth, func(_ context.Context, s string) error { got = append(got, s); return nil })
+		sink(p, "sink", words, depth, func(_ context.Context, s string) error { got = append(got, s); return nil })
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +78,7 @@ func TestQueueBoundsHowFarTheSourceRunsAhead(t *testing.T) {
 			return nil
 		})
 		gate := make(chan struct{})
-		Sink(p, "sink", src, 3, func(context.Context, int) error { <-gate; return nil })
+		sink(p, "sink", src, 3, func(context.Context, int) error { <-gate; return nil })
 		done := make(chan error)
 		go func() { done <- p.Run() }()
 		synctest.Wait()
@@ -98,8 +114,8 @@ func TestFirstErrorWins(t *testing.T) {
 						}
 					}
 				})
-				m := Map(p, "map", src, 2, func(_ context.Context, i int) (int, error) { return i, fail("map", i) })
-				Sink(p, "sink", m, 2, func(_ context.Context, i int) error { return fail("sink", i) })
+				m := mapOne(p, "map", src, 2, func(_ context.Context, i int) (int, error) { return i, fail("map", i) })
+				sink(p, "sink", m, 2, func(_ context.Context, i int) error { return fail("sink", i) })
 				err := p.Run()
 				if !errors.Is(err, boom) || err.Error() != "stage "+failing+": boom" {
 					t.Errorf("Run returned %v", err)
@@ -122,7 +138,7 @@ func TestStopIsNotAnError(t *testing.T) {
 			}
 		})
 		src.OnDrop(func(int) { dropped++ })
-		Sink(p, "sink", src, 4, func(_ context.Context, i int) error {
+		sink(p, "sink", src, 4, func(_ context.Context, i int) error {
 			consumed++
 			if i == 10 {
 				return fmt.Errorf("enough: %w", ErrStop)
@@ -166,8 +182,8 @@ func TestCancellationReturnsTheCause(t *testing.T) {
 						time.Sleep(time.Millisecond)
 					}
 				})
-				m := Map(p, "map", src, 1, func(ctx context.Context, i int) (int, error) { return i, hang(ctx, "in map") })
-				Sink(p, "sink", m, 1, func(ctx context.Context, i int) error {
+				m := mapOne(p, "map", src, 1, func(ctx context.Context, i int) (int, error) { return i, hang(ctx, "in map") })
+				sink(p, "sink", m, 1, func(ctx context.Context, i int) error {
 					if where == "in emit" {
 						<-ctx.Done()
 						return nil
@@ -192,7 +208,7 @@ func TestPanicBecomesError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(t.Context())
 		src := Source(p, "source", count(1000))
-		Sink(p, "sink", src, 1, func(_ context.Context, i int) error {
+		sink(p, "sink", src, 1, func(_ context.Context, i int) error {
 			if i == 3 {
 				panic("index out of cheese")
 			}
@@ -219,7 +235,7 @@ func TestPanicAfterStopIsNotLost(t *testing.T) {
 			<-ctx.Done()
 			panic("late")
 		})
-		Sink(p, "sink", src, 1, func(context.Context, int) error { return ErrStop })
+		sink(p, "sink", src, 1, func(context.Context, int) error { return ErrStop })
 		var pe *panics.Error
 		if err := p.Run(); !errors.As(err, &pe) || pe.Value != "late" {
 			t.Errorf("Run returned %v", err)
@@ -230,7 +246,7 @@ func TestPanicAfterStopIsNotLost(t *testing.T) {
 func TestGoexitIsReported(t *testing.T) {
 	p := New(t.Context())
 	src := Source(p, "source", func(context.Context, func(int) error) error { runtime.Goexit(); return nil })
-	Sink(p, "sink", src, 1, func(context.Context, int) error { return nil })
+	sink(p, "sink", src, 1, func(context.Context, int) error { return nil })
 	var pe *panics.Error
 	if err := p.Run(); !errors.As(err, &pe) || pe.Where != "stage source" {
 		t.Errorf("Run returned %v", err)
@@ -299,7 +315,7 @@ func runRandom(t *testing.T, seed uint64) {
 	out.OnDrop(func(i int) { note(finished, "q0", i) })
 	for m := range maps {
 		in, name := fmt.Sprint("q", m), fmt.Sprint("q", m+1)
-		out = Map(p, name, out, rng.IntN(4), func(_ context.Context, i int) (int, error) {
+		out = mapOne(p, name, out, rng.IntN(4), func(_ context.Context, i int) (int, error) {
 			note(finished, in, i)
 			if err := end(m+1, i); err != nil {
 				return 0, err
@@ -311,7 +327,7 @@ func runRandom(t *testing.T, seed uint64) {
 	}
 	last := fmt.Sprint("q", maps)
 	consumed := 0
-	Sink(p, "sink", out, rng.IntN(4), func(_ context.Context, i int) error {
+	sink(p, "sink", out, rng.IntN(4), func(_ context.Context, i int) error {
 		note(finished, last, i)
 		if i != consumed {
 			t.Errorf("seed %d: item %d came as number %d", seed, i, consumed)
@@ -364,13 +380,13 @@ func TestMisusePanics(t *testing.T) {
 		"two consumers": func() {
 			p := New(t.Context())
 			s := Source(p, "s", count(1))
-			Sink(p, "a", s, 1, nop)
-			Sink(p, "b", s, 1, nop)
+			sink(p, "a", s, 1, nop)
+			sink(p, "b", s, 1, nop)
 		},
-		"other pipeline": func() { Sink(New(t.Context()), "a", Source(New(t.Context()), "s", count(1)), 1, nop) },
+		"other pipeline": func() { sink(New(t.Context()), "a", Source(New(t.Context()), "s", count(1)), 1, nop) },
 		"run twice": func() {
 			p := New(t.Context())
-			Sink(p, "a", Source(p, "s", count(1)), 1, nop)
+			sink(p, "a", Source(p, "s", count(1)), 1, nop)
 			_ = p.Run()
 			_ = p.Run()
 		},
@@ -394,7 +410,7 @@ func TestNextItem(t *testing.T) {
 		src.OnDrop(func(i int) { t.Errorf("item %d was dropped", i) })
 		rng := rand.New(rand.NewPCG(uint64(depth), 1))
 		want, seen := 0, 0
-		SinkWithNext(p, "sink", src, depth, func(_ context.Context, i int, next Next[int]) error {
+		Sink(p, "sink", src, depth, func(_ context.Context, i int, next Next[int]) error {
 			if i != want {
 				return fmt.Errorf("item %d instead of %d", i, want)
 			}
@@ -438,7 +454,7 @@ func TestNextItemIsAwaited(t *testing.T) {
 			return nil
 		})
 		over := errors.New("over")
-		SinkWithNext(p, "sink", src, 1, func(_ context.Context, i int, next Next[int]) error {
+		Sink(p, "sink", src, 1, func(_ context.Context, i int, next Next[int]) error {
 			switch i {
 			case 0:
 				if n, ok := next(time.Millisecond, nil); ok {
@@ -490,7 +506,7 @@ func TestNextItemIsDropped(t *testing.T) {
 				dropped = append(dropped, i)
 			})
 			inSink := false
-			SinkWithNext(p, "sink", src, 4, func(_ context.Context, i int, next Next[int]) error {
+			Sink(p, "sink", src, 4, func(_ context.Context, i int, next Next[int]) error {
 				inSink = true
 				for i == 2 {
 					n, ok := next(0, nil)

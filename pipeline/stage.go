@@ -40,28 +40,16 @@ func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit f
 	return o
 }
 
-// Map puts a stage behind in that turns each item into one other. depth is the
-// capacity of the queue between in's stage and this one; 0 hands items over
-// without a queue. An output returned together with an error is ignored.
-func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I) (O, error)) *Output[O] {
-	return Expand(p, name, in, depth, func(ctx context.Context, v I, emit func(O) error) error {
-		out, err := fn(ctx, v)
-		if err != nil {
-			return err
-		}
-		return emit(out)
-	})
-}
-
-// Expand is Map for a stage that turns an item into any number of others: fn calls
+// Map puts a stage behind in that turns each item into any number of others: fn calls
 // emit for each, from its own goroutine only. emit blocks while the queue is full;
 // it returns an error once the run is cancelled (the item was then dropped), and
-// fn should return that error.
-func Expand[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, emit func(O) error) error) *Output[O] {
+// fn should return that error. depth is the capacity of the queue between in's stage
+// and this one; 0 hands items over without a queue.
+func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, emit func(O) error) error) *Output[O] {
 	s := &stage{name: name}
 	o := &Output[O]{p: p, from: s}
 	s.finish, s.drain = o.close, o.drain
-	consume(p, s, in, depth, func(ctx context.Context, v I) error {
+	consume(p, s, in, depth, func(ctx context.Context, v I, _ Next[I]) error {
 		cut := false
 		err := fn(ctx, v, func(out O) error {
 			s.clock.item(time.Now())
@@ -76,33 +64,21 @@ func Expand[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn fun
 			return errCut
 		}
 		return err
-	})
+	}, nil)
 	return o
-}
-
-// Sink puts the last stage behind in. depth is the capacity of the queue
-// between in's stage and this one.
-func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I) error) {
-	s := &stage{name: name}
-	consume(p, s, in, depth, func(ctx context.Context, v I) error {
-		if err := fn(ctx, v); err != nil {
-			return err
-		}
-		s.clock.item(time.Now())
-		return nil
-	})
 }
 
 // Next returns the next item if it has arrived, and the same one when it is called again. With a patience it waits
 // for it that long, but no longer than until enough is ready, or no more items come.
 type Next[I any] func(patience time.Duration, enough <-chan struct{}) (I, bool)
 
-// SinkWithNext is Sink for a stage that prepares for an item while it works on the one before. If the run ends
-// before fn gets an item that next has returned, dropped gets it, on the goroutine of fn, in place of the function
-// of OnDrop.
-func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next Next[I]) error, dropped func(I)) {
+// Sink puts the last stage behind in. depth is the capacity of the queue between in's stage and this one. With next
+// the stage prepares for an item while it works on the one before. If the run ends before fn gets an item that next
+// has returned, dropped gets it, on the goroutine of fn, in place of the function of OnDrop; a stage that never
+// calls next needs no dropped.
+func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next Next[I]) error, dropped func(I)) {
 	s := &stage{name: name}
-	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, next Next[I]) error {
+	consume(p, s, in, depth, func(ctx context.Context, v I, next Next[I]) error {
 		if err := fn(ctx, v, next); err != nil {
 			return err
 		}
@@ -112,12 +88,7 @@ func SinkWithNext[I any](p *Pipeline, name string, in *Output[I], depth int, fn 
 }
 
 // consume makes s take its items from in and work on each by calling do.
-func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I) error) {
-	consumeWithNext(p, s, in, depth, func(ctx context.Context, v I, _ Next[I]) error { return do(ctx, v) }, nil)
-}
-
-// consumeWithNext is consume for SinkWithNext.
-func consumeWithNext[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I, Next[I]) error, dropped func(I)) {
+func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(context.Context, I, Next[I]) error, dropped func(I)) {
 	if in.p != p {
 		panic("pipeline: the input of stage " + s.name + " belongs to another pipeline")
 	}

@@ -23,11 +23,11 @@ func TestClocks(t *testing.T) {
 			}
 			return nil
 		})
-		m := Map(p, "ST", src, 2, func(_ context.Context, i int) (int, error) {
+		m := mapOne(p, "ST", src, 2, func(_ context.Context, i int) (int, error) {
 			time.Sleep(time.Duration(20+20*(i%2)) * time.Millisecond) // 20, 40, 20, …
 			return i, nil
 		})
-		Sink(p, "EL+JL", m, 2, func(context.Context, int) error { time.Sleep(5 * time.Millisecond); return nil })
+		sink(p, "EL+JL", m, 2, func(context.Context, int) error { time.Sleep(5 * time.Millisecond); return nil })
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestStatsWhileRunning(t *testing.T) {
 			t.Errorf("stage %v before any was added", s)
 		}
 		src := Source(p, "source", count(5))
-		Sink(p, "sink", src, 2, func(context.Context, int) error { time.Sleep(time.Second); return nil })
+		sink(p, "sink", src, 2, func(context.Context, int) error { time.Sleep(time.Second); return nil })
 		if st := p.Stats(); st[1].Elapsed != 0 || st[1].QueueCap != 2 {
 			t.Errorf("before Run: %+v", st)
 		}

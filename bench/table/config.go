@@ -33,7 +33,6 @@ type config struct {
 	parts                  int      // of a phase, reported by themselves
 	snapshotEvery          int      // mini-batches; 0: no snapshots
 	deviceSeconds          float64  // of each measurement; 0: none
-	hitRatios              bool
 }
 
 // The phases that --phases takes, in the order in which they run.
@@ -83,7 +82,6 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.parts, "parts", 1, "number of `parts` of each phase that are also reported by themselves")
 	f.IntVar(&c.snapshotEvery, "snapshot-every", 0, "`batches` from one snapshot of ssd to the next, in p1, p2 and p3; 0: none")
 	f.Float64Var(&c.deviceSeconds, "device-seconds", 2, "`seconds` of each measurement of the device's random reads, before and after the phases; 0: none")
-	f.BoolVar(&c.hitRatios, "hit-ratios", false, "also compute the hit ratios of cache policies and of MIN on p2's mini-batches, for every budget; default: if p2 is among the phases")
 	f.StringVar(&c.dir, "dir", "", "`directory` for the stores, on the SSD to measure; default: a temporary one")
 	f.Func("more-dirs", "`directories` on further SSDs, comma-separated, over which ssd spreads its rows in addition to --dir", func(s string) error {
 		c.moreDirs = strings.Split(s, ",")
@@ -119,11 +117,6 @@ func parse(args []string, out io.Writer) (config, error) {
 	}
 	if c.phases, err = choose("phases", phases, []string{phaseCold, phaseFull, phaseHot, phaseCached}); err != nil {
 		return c, err
-	}
-	given := false
-	f.Visit(func(f *flag.Flag) { given = given || f.Name == "hit-ratios" })
-	if !given {
-		c.hitRatios = slices.Contains(c.phases, phaseFull)
 	}
 	if c.drivers, err = choose("drivers", names, driverNames()); err != nil {
 		return c, err

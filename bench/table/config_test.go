@@ -7,7 +7,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	c, err := parse([]string{"-quick", "-budget", "16MiB,256MiB", "-phases", "p3,p1", "-drivers", "pebble,map"}, io.Discard)
+	c, err := parse([]string{"-quick", "-budget", "16MiB,256MiB", "-phases", "p3,p1", "-drivers", "pebble,memory"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 	if want := []int64{256 << 20 / 20}; !slices.Equal(c.budgets, want) {
 		t.Errorf("quick budgets %d, want %d", c.budgets, want)
 	}
-	if !slices.Equal(c.phases, []string{"p1", "p3"}) || !slices.Equal(c.drivers, []string{"map", "pebble"}) {
+	if !slices.Equal(c.phases, []string{"p1", "p3"}) || !slices.Equal(c.drivers, []string{"memory", "pebble"}) {
 		t.Errorf("phases %q, drivers %q", c.phases, c.drivers)
 	}
 	if c.layout.Bytes() != 96 {
@@ -47,7 +47,7 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestCells(t *testing.T) {
-	c, err := parse([]string{"-budget", "2MiB,1MiB", "-drivers", "map,ssd,pebble"}, io.Discard)
+	c, err := parse([]string{"-budget", "2MiB,1MiB", "-drivers", "memory,ssd,pebble"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestCells(t *testing.T) {
 		}
 	}
 	want := []string{
-		"map 2MiB p1", "map 2MiB p2",
+		"memory 2MiB p1", "memory 2MiB p2",
 		"ssd 2MiB p1", "ssd 2MiB load", "ssd 2MiB p2", "ssd 2MiB p3",
 		"pebble 2MiB p1", "pebble 2MiB load", "pebble 2MiB p2",
 		"ssd 1MiB p1", "ssd 1MiB load", "ssd 1MiB p2", "ssd 1MiB p3",

@@ -18,7 +18,6 @@
 //	cached.go   the phase that several goroutines share
 //	device.go   the device without a store
 //	policies.go the cache policies of ssd side by side
-//	hitratios.go  cache policies without a store
 //	figures.go  figures computed from the times
 //	proc.go     what the kernel counts: device bytes, peak memory, page cache
 //	report.go   the printed table

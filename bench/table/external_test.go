@@ -110,7 +110,7 @@ func readKeys(name string) (batches [][]uint64, err error) {
 
 // An external store gets the same work as the others and stands beside them.
 func TestExternal(t *testing.T) {
-	rep, text := runTiny(t, "-phases", "p1,p2", "-drivers", "map", "-parts", "3", "-external", "other="+os.Args[0]+" "+externalArg+" good")
+	rep, text := runTiny(t, "-phases", "p1,p2", "-drivers", "memory", "-parts", "3", "-external", "other="+os.Args[0]+" "+externalArg+" good")
 	digests := map[string][]string{}
 	phases := []string{}
 	for _, r := range rep.Results {
@@ -152,7 +152,7 @@ func TestExternalTrouble(t *testing.T) {
 		"wrong": "WRONG other p1", "short": "5 elements in push_ms", "crash": "FAILED other p1 16MiB: the process ended", "unavailable": "other: not today",
 	} {
 		var out strings.Builder
-		err := command(t.Context(), []string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-phases", "p1", "-drivers", "map", "-device-seconds", "0",
+		err := command(t.Context(), []string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-phases", "p1", "-drivers", "memory", "-device-seconds", "0",
 			"-dir", t.TempDir(), "-external", "other=" + os.Args[0] + " " + externalArg + " " + behaviour}, &out)
 		if (err != nil) != (behaviour != "unavailable") || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %v, want %q in\n%s", behaviour, err, want, out.String())
@@ -164,7 +164,7 @@ func TestParseExternal(t *testing.T) {
 	if _, err := parseExternal("a="+os.Args[0], drivers()); err != nil {
 		t.Error(err)
 	}
-	for _, s := range []string{"a", "a=", "=" + os.Args[0], "map=" + os.Args[0], "a/b=" + os.Args[0], "a=/no/such/program"} {
+	for _, s := range []string{"a", "a=", "=" + os.Args[0], "memory=" + os.Args[0], "a/b=" + os.Args[0], "a=/no/such/program"} {
 		if _, err := parseExternal(s, drivers()); err == nil {
 			t.Errorf("%q was accepted", s)
 		}

@@ -108,8 +108,5 @@ func (c *config) fill(ctx context.Context, rep *report) (err error) {
 		}
 		rep.Device = device.rates
 	}
-	if c.hitRatios {
-		rep.HitRatios, err = c.measureHitRatios(ctx)
-	}
-	return err
+	return nil
 }

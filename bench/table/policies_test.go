@@ -12,7 +12,7 @@ import (
 // TestPolicies: every policy does the same work in every round, on copies of one loaded
 // store, and the report sets them side by side.
 func TestPolicies(t *testing.T) {
-	rep, text := runTiny(t, "-drivers", "map,ssd", "-policy", "all", "-rounds", "2", "-phases", "p1,p2", "-keys", "100000", "-budget", "60%")
+	rep, text := runTiny(t, "-drivers", "memory,ssd", "-policy", "all", "-rounds", "2", "-phases", "p1,p2", "-keys", "100000", "-budget", "60%")
 	runs := map[string]int{}
 	for _, r := range rep.Results {
 		runs[r.Phase+" "+r.name()]++
@@ -30,8 +30,8 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", policy, text)
 		}
 	}
-	if runs["load ssd"] != 1 || runs["p1 map"] != 2 {
-		t.Errorf("%v: want one load and two rounds of map", runs)
+	if runs["load ssd"] != 1 || runs["p1 memory"] != 2 {
+		t.Errorf("%v: want one load and two rounds of memory", runs)
 	}
 	_, comparison, found := strings.Cut(text, "cache policies, the default first")
 	if lines := strings.Count(comparison, " 60 %"); !found || lines != 3 {

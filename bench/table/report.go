@@ -39,7 +39,6 @@ func (rep *report) print(out io.Writer) error {
 	}
 	rep.printPolicies(&b)
 	rep.printDevice(&b)
-	rep.printHitRatios(&b)
 	rep.printTrouble(&b)
 	_, err := out.Write(b.Bytes())
 	return err

@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-
-	"aibox/sparsetable/hitratio"
 )
 
 // result is one phase of one store under one budget. Times are in milliseconds
@@ -66,7 +64,6 @@ type report struct {
 	CPUs          int               `json:"cpus"`
 	Drivers       map[string]string `json:"drivers"` // how each was set up
 	Device        []deviceRate      `json:"device,omitempty"`
-	HitRatios     []hitratio.Result `json:"hit_ratios,omitempty"`
 	Results       []result          `json:"results"`
 }
 

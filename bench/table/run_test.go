@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func runTiny(t *testing.T, args ...string) (report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
-	args = append([]string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-device-seconds", "0", "-hit-ratios=false", "-dir", filepath.Join(t.TempDir(), "stores"), "-json", file}, args...)
+	args = append([]string{"-keys", "3000", "-batches", "6", "-lookups", "800", "-budget", "16MiB", "-device-seconds", "0", "-dir", filepath.Join(t.TempDir(), "stores"), "-json", file}, args...)
 	var out bytes.Buffer
 	if err := command(t.Context(), args, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -83,7 +83,7 @@ func TestStoresAgree(t *testing.T) {
 				t.Errorf("%s is not in the table\n%s", r.Driver, text)
 			}
 		}
-		if want := 2 + 2 + 4 + 3; measured < want {
+		if want := 2 + 4 + 3; measured < want {
 			t.Errorf("%d phases measured, want at least %d\n%s", measured, want, text)
 		}
 	}
@@ -139,7 +139,7 @@ func TestReportTellsTrouble(t *testing.T) {
 // Snapshots on the way cost something and change nothing; parts of the phase are
 // reported by themselves.
 func TestSnapshotEvery(t *testing.T) {
-	rep, text := runTiny(t, "-phases", "p1", "-drivers", "map,ssd", "-snapshot-every", "2", "-parts", "2")
+	rep, text := runTiny(t, "-phases", "p1", "-drivers", "memory,ssd", "-snapshot-every", "2", "-parts", "2")
 	for _, r := range rep.Results {
 		if len(r.Parts) != 2 || r.Parts[1].Batches != 3 || r.Parts[1].BatchMS <= 0 || r.Parts[1].PullsPerSecond <= 0 {
 			t.Errorf("the halves of %s: %+v", r.Driver, r.Parts)
@@ -165,7 +165,7 @@ func TestSnapshotEvery(t *testing.T) {
 
 // The device is measured beside the stores, and its share is told.
 func TestDevice(t *testing.T) {
-	rep, text := runTiny(t, "-phases", "p2", "-drivers", "ssd,map", "-keys", "80000", "-device-seconds", "0.01", "-parts", "2")
+	rep, text := runTiny(t, "-phases", "p2", "-drivers", "ssd,memory", "-keys", "80000", "-device-seconds", "0.01", "-parts", "2")
 	var ours []deviceRate
 	for _, d := range rep.Device {
 		if d.PerSecond <= 0 {
@@ -247,27 +247,11 @@ func TestDigestPower(t *testing.T) {
 // Every store holds rows of 16 bits alike.
 func TestNarrowRows(t *testing.T) {
 	for _, format := range []string{"float16", "bfloat16"} {
-		rep, text := runTiny(t, "-phases", "p1,p2", "-drivers", "map,memory,ssd,pebble", "-value-format", format, "-value-dim", "17")
+		rep, text := runTiny(t, "-phases", "p1,p2", "-drivers", "memory,ssd,pebble", "-value-format", format, "-value-dim", "17")
 		for _, r := range rep.Results {
 			if r.DigestDiffers || r.Digest == "" && r.Phase != phaseLoad {
 				t.Errorf("%s: %s in %s: %+v\n%s", format, r.Driver, r.Phase, r, text)
 			}
-		}
-	}
-}
-
-func TestHitRatios(t *testing.T) {
-	rep, text := runTiny(t, "-phases", "p1", "-drivers", "map", "-hit-ratios", "-keys", "20000", "-budget", "1MiB,2MiB", "-announce", "3")
-	seen := map[string]int{}
-	for _, r := range rep.HitRatios {
-		seen[r.Policy]++
-		if r.HitRatio <= 0 || r.HitRatio > 1 {
-			t.Errorf("%+v", r)
-		}
-	}
-	for _, policy := range []string{"MIN", "LRU", "LFU, counts in cache", "W-TinyLFU (otter)", "lookahead 3 (hard)"} {
-		if seen[policy] != 2 || !strings.Contains(text, policy) {
-			t.Errorf("%s was measured %d times, want 2\n%s", policy, seen[policy], text)
 		}
 	}
 }

@@ -99,7 +99,7 @@ type driver struct {
 var errUnavailable = errors.New("not available")
 
 func drivers() []driver {
-	return []driver{mapDriver, memoryDriver, ssdDriver, pebbleDriver, rocksDriver}
+	return []driver{memoryDriver, ssdDriver, pebbleDriver, rocksDriver}
 }
 
 func driverNames() []string {

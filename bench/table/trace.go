@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"aibox/internal/splitmix"
 )
 
 // trace has the unique keys of every mini-batch, as ranks: rank 0 is the most popular key.
@@ -109,14 +111,9 @@ func (t *trace) appendKeys(keys []uint64, b int) []uint64 {
 	return keys
 }
 
-// keyOf maps ranks to keys one to one (by the finalizer of SplitMix64). Like hashes of
+// keyOf maps ranks to keys one to one (by SplitMix64). Like hashes of
 // features, keys are spread over all 64 bits, so that popular keys are not neighbours.
-func keyOf(rank uint64) uint64 {
-	x := rank + 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func keyOf(rank uint64) uint64 { return splitmix.Next(rank) }
 
 // rankSet is a set that is emptied often: an entry is valid only if it has the number of
 // the present round.

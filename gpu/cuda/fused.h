@@ -16,9 +16,9 @@ int aibox_lt_create(CUcontext ctx, cublasLtHandle_t *h);
 int aibox_lt_destroy(cublasLtHandle_t h);
 
 typedef struct {
-	aibox_gemm_t gemm; // without beta
-	int epilogue;      // a cublasLtEpilogue_t
-	uint64_t bias;     // 0: none
+	aibox_gemm_t gemm;
+	int epilogue;  // a cublasLtEpilogue_t
+	uint64_t bias; // 0: none
 	uint64_t workspace;
 	size_t workspace_bytes;
 } aibox_fused_t;

@@ -61,10 +61,10 @@ int aibox_blas_create(CUcontext ctx, CUstream stream, uint64_t workspace, size_t
 int aibox_blas_destroy(cublasHandle_t h) { return destroy(h); }
 
 int aibox_blas_gemm(CUcontext ctx, cublasHandle_t h, const aibox_gemm_t *g) {
-	const float one = 1;
+	const float one = 1, zero = 0;
 	CONTEXT(ctx);
 	return gemm(h, g->trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, g->trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, g->m, g->n, g->k, &one,
-		(void *)(uintptr_t)g->a, g->type, g->lda, (void *)(uintptr_t)g->b, g->type, g->ldb, &g->beta,
+		(void *)(uintptr_t)g->a, g->type, g->lda, (void *)(uintptr_t)g->b, g->type, g->ldb, &zero,
 		(void *)(uintptr_t)g->c, g->result, g->ldc, g->compute, CUBLAS_GEMM_DEFAULT);
 }
 

@@ -24,7 +24,6 @@ typedef struct {
 	int type; // of both sides, a cudaDataType
 	int result; // that of c
 	int compute; // a cublasComputeType_t
-	float beta;
 } aibox_gemm_t;
 
 int aibox_blas_gemm(CUcontext ctx, cublasHandle_t h, const aibox_gemm_t *g);

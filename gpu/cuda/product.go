@@ -34,7 +34,7 @@ func (s *stream) multiply(p *gpu.Product) error {
 	switch {
 	case p.Epilogue.Any():
 		return s.multiplyFused(p, a, b, c)
-	case count(c) == 0, p.K == 0 && p.Accumulate:
+	case count(c) == 0:
 		return nil
 	case p.K == 0:
 		return s.fill(c, 0)
@@ -98,7 +98,7 @@ func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
 		trans_a: flag(p.TransB), trans_b: flag(p.TransA), m: C.int(p.N), n: C.int(p.M), k: C.int(p.K),
 		a: addressOf(b), b: addressOf(a), c: addressOf(c),
 		lda: C.int(leading(p.B, b)), ldb: C.int(leading(p.A, a)), ldc: C.int(leading(p.C, c)),
-		_type: C.CUDA_R_32F, result: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F, beta: C.float(flag(p.Accumulate)),
+		_type: C.CUDA_R_32F, result: C.CUDA_R_32F, compute: C.CUBLAS_COMPUTE_32F,
 	}
 	if p.Round {
 		g.result = C.CUDA_R_16BF

@@ -292,10 +292,13 @@ var faulty = []struct {
 		}
 		_ = try[[]byte](w)(fresh.Reading(0, 64))
 	}, emulated.Unwritten, `the host reads "fresh"`, `byte 0 of pinned memory "fresh"`},
-	{"sum begins nowhere", func(w *world, right bool) {
+	{"a side of a product that is nowhere", func(w *world, right bool) {
 		fresh := try[gpu.Memory](w)(w.near.Alloc("fresh", 16))
 		at := func(m gpu.Memory, offset int) gpu.Matrix { return gpu.Matrix{Memory: m, Offset: offset, Stride: 2} }
-		w.try(w.a.Multiply(gpu.Product{M: 2, N: 2, K: 2, A: at(w.x, 0), B: at(w.x, 16), C: at(fresh, 0), Accumulate: !right}))
+		if right {
+			w.fill(w.a, fresh)
+		}
+		w.try(w.a.Multiply(gpu.Product{M: 2, N: 2, K: 2, A: at(w.x, 0), B: at(fresh, 0), C: at(w.x, 16)}))
 	}, emulated.Unwritten, `product`, `memory "fresh"`},
 	{"kernel writes what it reads", func(w *world, right bool) {
 		if right {

@@ -58,7 +58,7 @@ func (pl *Platform) multiply(p *gpu.Product, a, b, c gpu.Region) {
 		out = gpu.As[float32](within(c))
 	}
 	multiply(p.TransA, p.TransB, p.M, p.N, p.K, side(p.Precision, a), p.A.Stride, side(p.Precision, b), p.B.Stride,
-		p.Accumulate, nil, out, p.C.Stride)
+		false, nil, out, p.C.Stride)
 	finish(p, out, &pl.o)
 	if p.Round {
 		words := gpu.As[uint16](within(c))

@@ -119,19 +119,19 @@ func (b *board) side(r gpu.Region) gpu.Matrix {
 func (b *board) branches() error {
 	const n = 8
 	group := func(matrix, j int) gpu.Region { return b.block(matrix, 0, n*j, n, n) }
-	multiply := func(c, x, y gpu.Region, accumulate bool) error {
-		return b.s.Multiply(gpu.Product{M: n, N: n, K: n, A: b.side(x), B: b.side(y), C: b.side(c), Accumulate: accumulate})
+	multiply := func(c, x, y gpu.Region) error {
+		return b.s.Multiply(gpu.Product{M: n, N: n, K: n, A: b.side(x), B: b.side(y), C: b.side(c)})
 	}
 	for j := range 4 {
 		b.must(b.s.Fill(group(0, j), math.Float32bits(float32(j+1)/8)))
-		b.must(multiply(group(1, j), group(0, j), group(2, 3-j), false))
+		b.must(multiply(group(1, j), group(0, j), group(2, 3-j)))
 		b.must(b.s.Fill(group(0, j), math.Float32bits(-0.5))) // which the product has read
 	}
-	b.must(multiply(b.block(2, n, 0, n, n), group(1, 0), group(1, 1), false))
-	b.must(multiply(b.block(2, n, n, n, n), group(1, 2), group(1, 3), false))
-	b.must(multiply(b.block(2, n, 0, n, n), b.block(2, n, n, n, n), group(0, 0), true))
+	b.must(multiply(b.block(2, n, 0, n, n), group(1, 0), group(1, 1)))
+	b.must(multiply(b.block(2, n, n, n, n), group(1, 2), group(1, 3)))
+	b.must(multiply(b.block(2, n, 0, n, n), b.block(2, n, n, n, n), group(0, 0)))
 	for j := range 4 {
-		b.must(multiply(group(0, j), b.block(2, n, 0, n, n), group(1, j), j%2 == 1))
+		b.must(multiply(group(0, j), b.block(2, n, 0, n, n), group(1, j)))
 		b.must(b.s.Copy(b.block(3, 0, n*j, n, n), group(0, j)))
 		b.must(b.s.Copy(b.block(4, n, n*j, n, n), b.block(3, 0, n*j, n, n)))
 	}
@@ -175,8 +175,8 @@ func (b *board) random() func() error {
 			m, n, k := 1+rng.IntN(8), 1+rng.IntN(8), 1+rng.IntN(8)
 			x, y, z := any(onDevice, m, k), any(onDevice, k, n), any(onDevice, m, n)
 			if !z.Overlaps(x) && !z.Overlaps(y) {
-				p := gpu.Product{M: m, N: n, K: k, A: b.side(x), B: b.side(y), C: b.side(z), Accumulate: rng.IntN(2) == 0}
-				if bias := any(onDevice, 1, n); !p.Accumulate && !bias.Overlaps(z) {
+				p := gpu.Product{M: m, N: n, K: k, A: b.side(x), B: b.side(y), C: b.side(z)}
+				if bias := any(onDevice, 1, n); rng.IntN(2) == 0 && !bias.Overlaps(z) {
 					fused := p
 					fused.Epilogue = gpu.Epilogue{Bias: bias, ReLU: true}
 					if must[bool](b.rig)(b.s.Fuses(fused)) {

@@ -10,8 +10,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// testProducts compares products of random shapes with sums in float64. C holds NaN before,
-// unless it is added to.
+// testProducts compares products of random shapes with sums in float64. C holds NaN before.
 func testProducts(r *rig) {
 	rng := testseed.Rand(r)
 	d := r.open(1)[0]
@@ -68,16 +67,12 @@ func (m *side) store(r *rig, s gpu.Stream, memory gpu.Memory, p gpu.Precision) {
 
 func testProduct(r *rig, s gpu.Stream, rng *rand.Rand, i int) {
 	p := gpu.Product{
-		Precision: gpu.Precision(i % 3), TransA: i/3%2 == 1, TransB: i/6%2 == 1, Accumulate: i/12%2 == 1,
+		Precision: gpu.Precision(i % 3), TransA: i/3%2 == 1, TransB: i/6%2 == 1,
 		M: 1 + rng.IntN(40), N: 1 + rng.IntN(40), K: rng.IntN(60),
 	}
 	a, b, c := randomSide(rng, p.M, p.K, p.TransA), randomSide(rng, p.K, p.N, p.TransB), randomSide(rng, p.M, p.N, false)
-	if !p.Accumulate {
-		for k := range c.values {
-			c.values[k] = float32(math.NaN())
-		}
-	}
 	for k := range c.values {
+		c.values[k] = float32(math.NaN())
 		if k%c.stride >= c.columns {
 			c.values[k] = 12345
 		}
@@ -85,7 +80,7 @@ func testProduct(r *rig, s gpu.Stream, rng *rand.Rand, i int) {
 	p.A, p.B, p.C = a.load(r, s, p.Precision), b.load(r, s, p.Precision), c.load(r, s, gpu.Float32Product)
 	r.must(s.Multiply(p))
 	got := get[float32](r, s, p.C.Memory, p.C.Offset, len(c.values))
-	what := fmt.Sprintf("%v product %dx%dx%d, transposed %v %v, accumulate %v", p.Precision, p.M, p.N, p.K, p.TransA, p.TransB, p.Accumulate)
+	what := fmt.Sprintf("%v product %dx%dx%d, transposed %v %v", p.Precision, p.M, p.N, p.K, p.TransA, p.TransB)
 	for k, v := range got {
 		if k%c.stride >= c.columns {
 			if v != 12345 {
@@ -94,10 +89,6 @@ func testProduct(r *rig, s gpu.Stream, rng *rand.Rand, i int) {
 			continue
 		}
 		want, size := 0.0, 0.0
-		if p.Accumulate {
-			want = float64(c.values[k])
-			size = math.Abs(want)
-		}
 		for q := range p.K {
 			v := a.at(k/c.stride, q, p.TransA) * b.at(q, k%c.stride, p.TransB)
 			want += v

@@ -66,7 +66,7 @@ KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v,
 	at(y, ldy, e.i, e.j) = at(x, ldx, e.i, e.j / dim) * at(v, ldv, e.i, e.j);
 }
 
-// ops.Mix
+// splitmix.Next
 DEVICE word64 mix(word64 x) { return mix_bits(x + GOLDEN_GAMMA); }
 
 // layer is the hash of seed and layer, first the number of the first element of x in the

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"aibox/gpu"
+	"aibox/internal/splitmix"
 )
 
 var (
@@ -111,17 +112,9 @@ func (k *Set) Dropout(s gpu.Stream, d Dropout, y, x Matrix, step gpu.Region, fir
 		return nil
 	}
 	k.with().writes(y, rows).reads(x, rows).add(gpu.Read(step),
-		gpu.Int64(int64(mix(mix(d.Seed)+uint64(d.Layer)))),
+		gpu.Int64(int64(splitmix.Next(splitmix.Next(d.Seed)+uint64(d.Layer)))),
 		gpu.Int64(int64(first)*int64(y.Columns)),
 		gpu.Int64(int64(d.Probability*(1<<32))),
 		gpu.Float32(float32(1/(1-d.Probability)))).ints(rows, y.Columns)
 	return k.launch(s, kernelDropout, elements(rows, y.Columns))
-}
-
-// mix is ops.Mix, the step of SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

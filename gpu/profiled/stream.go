@@ -98,11 +98,7 @@ func (s *stream) Launch(k gpu.Kernel, g gpu.Geometry, args ...gpu.Arg) error {
 func (s *stream) Multiply(p gpu.Product) error {
 	e := &p.Epilogue
 	o := operation{kind: product, precision: p.Precision, transA: p.TransA, transB: p.TransB, m: p.M, n: p.N, k: p.K, epilogue: e.String(), rounds: p.Round}
-	c := p.ResultBytes() * p.M * p.N
-	if p.Accumulate {
-		c *= 2
-	}
-	bytes := (p.M+p.N)*p.K*p.Precision.Bytes() + c + e.Bias.Bytes()
+	bytes := (p.M+p.N)*p.K*p.Precision.Bytes() + p.ResultBytes()*p.M*p.N + e.Bias.Bytes()
 	return s.do(step{o, int64(bytes), func(s gpu.Stream) error { return s.Multiply(p) }})
 }
 

@@ -1,15 +1,18 @@
 package generate
 
-import "aibox/internal/fixmath"
+import (
+	"aibox/internal/fixmath"
+	"aibox/internal/splitmix"
+)
 
-// The hashes of one value (field, rank): number i is mix(value + i·golden).
+// The hashes of one value (field, rank): number i is splitmix.Mix(value + i·splitmix.Step).
 //
 //	0, 1    first and second draw of the linear effect
 //	2, 3    speed of the drift
 //	4 + 2k, 5 + 2k    first and second draw of component k of the latent vector
-func (f *field) value(rank uint64) uint64 { return mix(f.key + rank*golden) }
+func (f *field) value(rank uint64) uint64 { return splitmix.Mix(f.key + rank*splitmix.Step) }
 
-func part(value uint64, i int) uint64 { return mix(value + uint64(i)*golden) }
+func part(value uint64, i int) uint64 { return splitmix.Mix(value + uint64(i)*splitmix.Step) }
 
 // effectOf is the linear effect, of variance 1, of a value or a column.
 func effectOf(value uint64, t turn) float64 {

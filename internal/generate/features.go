@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"aibox/internal/fixmath"
+	"aibox/internal/splitmix"
 )
 
 // field is a Field with what is needed to draw its values.
@@ -38,7 +39,7 @@ const maxDense = 1 << 24
 
 func newColumn(seed uint64, index int) column {
 	key := hash(seed, forColumn, uint64(index))
-	return column{key, 3 * unit(mix(key+1)), 0.5 + unit(mix(key+2))}
+	return column{key, 3 * unit(splitmix.Mix(key+1)), 0.5 + unit(splitmix.Mix(key+2))}
 }
 
 // example is the features of one example, and room to compute its logit.

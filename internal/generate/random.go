@@ -4,25 +4,15 @@ import (
 	"math/bits"
 
 	"aibox/internal/fixmath"
+	"aibox/internal/splitmix"
 )
-
-// golden is 2^64 over the golden ratio, the step of SplitMix64 (Steele, Lea and
-// Flood, OOPSLA 2014).
-const golden = 0x9e3779b97f4a7c15
-
-// mix is the finalizer of SplitMix64, a bijection of 64 bits.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
 
 // hash combines words, order included.
 func hash(words ...uint64) uint64 {
-	h := uint64(golden)
+	h := uint64(splitmix.Step)
 	for _, w := range words {
-		h = mix(h+golden) ^ mix(w+golden)
-		h = mix(h)
+		h = splitmix.Next(h) ^ splitmix.Next(w)
+		h = splitmix.Mix(h)
 	}
 	return h
 }
@@ -37,12 +27,12 @@ const (
 )
 
 // stream is the sequence of numbers of one example: number n is
-// mix(start + n·golden).
+// splitmix.Mix(start + n·splitmix.Step).
 type stream uint64
 
 func (s *stream) next() uint64 {
-	*s += golden
-	return mix(uint64(*s))
+	*s += splitmix.Step
+	return splitmix.Mix(uint64(*s))
 }
 
 // unit is uniform in (0,1): odd multiples of 2^-53.

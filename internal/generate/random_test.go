@@ -3,6 +3,8 @@ package generate
 import (
 	"math"
 	"testing"
+
+	"aibox/internal/splitmix"
 )
 
 // drawRanks counts ranks 1..top; the last counter is for the rest.
@@ -148,7 +150,7 @@ func TestNormals(t *testing.T) {
 		const n = 200_000
 		var sum, squares, within float64
 		for i := range uint64(n) {
-			x := draw(mix(i * golden))
+			x := draw(splitmix.Mix(i * splitmix.Step))
 			sum += x
 			squares += x * x
 			if x > -1 && x < 1 {
@@ -176,7 +178,7 @@ func TestDriftShare(t *testing.T) {
 			d := newDrift(share, number)
 			list := make([]float64, values)
 			for i := range list {
-				v := mix(uint64(i) * golden)
+				v := splitmix.Mix(uint64(i) * splitmix.Step)
 				list[i] = effectOf(v, d.turn(part(v, 2), part(v, 3)))
 			}
 			return list

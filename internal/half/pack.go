@@ -3,6 +3,8 @@ package half
 import (
 	"fmt"
 	"math"
+
+	"aibox/internal/splitmix"
 )
 
 // Words is the number of 32-bit words that n numbers take.
@@ -21,8 +23,8 @@ func PackFloat16(dst, src []float32, random uint64) {
 	const normal = largestFast16 - leastNormal16
 	whole := len(src) / 2
 	for w := range dst[:whole] {
-		random += goldenGamma
-		r := mix(random)
+		random += splitmix.Step
+		r := splitmix.Mix(random)
 		pair := src[2*w : 2*w+2]
 		b0, b1 := math.Float32bits(pair[0]), math.Float32bits(pair[1])
 		if b0&^signBits-leastNormal16 > normal || b1&^signBits-leastNormal16 > normal {
@@ -35,7 +37,7 @@ func PackFloat16(dst, src []float32, random uint64) {
 		dst[w] = math.Float32frombits(lo | hi<<16)
 	}
 	if len(src)%2 != 0 {
-		dst[whole] = word(Float16(src[2*whole], uint32(mix(random+goldenGamma))), 0)
+		dst[whole] = word(Float16(src[2*whole], uint32(splitmix.Next(random))), 0)
 	}
 }
 
@@ -44,8 +46,8 @@ func PackBFloat16(dst, src []float32, random uint64) {
 	checkWords("PackBFloat16", len(src), len(dst))
 	whole := len(src) / 2
 	for w := range dst[:whole] {
-		random += goldenGamma
-		r := mix(random)
+		random += splitmix.Step
+		r := splitmix.Mix(random)
 		pair := src[2*w : 2*w+2]
 		b0, b1 := math.Float32bits(pair[0]), math.Float32bits(pair[1])
 		if b0&^signBits >= largestFastBF16 || b1&^signBits >= largestFastBF16 {
@@ -56,7 +58,7 @@ func PackBFloat16(dst, src []float32, random uint64) {
 		dst[w] = math.Float32frombits((b0+uint32(r)>>16)>>16 | (b1+uint32(r>>48))&0xffff0000)
 	}
 	if len(src)%2 != 0 {
-		dst[whole] = word(BFloat16(src[2*whole], uint32(mix(random+goldenGamma))), 0)
+		dst[whole] = word(BFloat16(src[2*whole], uint32(splitmix.Next(random))), 0)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"aibox/internal/splitmix"
 )
 
 // TestPackIsTheScalarRounding: every element at every width, and the bits that
@@ -22,7 +24,7 @@ func TestPackIsTheScalarRounding(t *testing.T) {
 			back := make([]float32, n)
 			f.unpack(back, dst)
 			for i, x := range src {
-				bits := uint32(mix(random+uint64(i/2+1)*goldenGamma) >> (i % 2 * 32))
+				bits := uint32(splitmix.Mix(random+uint64(i/2+1)*splitmix.Step) >> (i % 2 * 32))
 				h := uint16(math.Float32bits(dst[i/2]) >> (i % 2 * 16))
 				if want := f.round(x, bits); h != want || math.Float32bits(back[i]) != math.Float32bits(f.widen(want)) {
 					t.Fatalf("%s, %d numbers: element %d is %#04x and %v, want %#04x", f.name, n, i, h, back[i], want)

@@ -117,7 +117,7 @@ func TestFences(t *testing.T) {
 		}
 		try(fmt.Sprintf("Interact of %d vectors of %d", n, m), func(z [][]float32) {
 			s.Interact(2, n, m, z[0], ldx, z[1], ldy)
-			s.InteractBackward(2, n, m, z[0], ldx, z[1], ldy, accumulate, z[2], lddx)
+			s.InteractBackward(2, n, m, z[0], ldx, z[1], ldy, z[2], lddx)
 		}, x, y, dx)
 	}
 }

@@ -26,8 +26,8 @@ func (s *Scratch) Interact(n, f, d int, x []float32, ldx int, y []float32, ldy i
 
 // InteractBackward computes the gradient of x from that of y, on the caller's goroutine: for
 // vector v of an example the sum over all vectors w of dy(v,w)·w, where dy(v,v) is zero: one
-// chain of fused multiply-adds over ascending w, from +0, or from dx if accumulate.
-func (s *Scratch) InteractBackward(n, f, d int, x []float32, ldx int, dy []float32, lddy int, accumulate bool, dx []float32, lddx int) {
+// chain of fused multiply-adds over ascending w, from +0.
+func (s *Scratch) InteractBackward(n, f, d int, x []float32, ldx int, dy []float32, lddy int, dx []float32, lddx int) {
 	checkMatrix("Scratch.InteractBackward", "x", n, f*d, len(x), ldx)
 	checkMatrix("Scratch.InteractBackward", "dy", n, Pairs(f), len(dy), lddy)
 	checkMatrix("Scratch.InteractBackward", "dx", n, f*d, len(dx), lddx)
@@ -48,7 +48,7 @@ func (s *Scratch) InteractBackward(n, f, d int, x []float32, ldx int, dy []float
 				at += f
 			}
 		}
-		s.mix(f, d, vectors, accumulate, out)
+		s.mix(f, d, vectors, out)
 	}
 }
 
@@ -66,13 +66,11 @@ func (s *Scratch) dotsPortable(f, d int, vectors []float32) {
 	}
 }
 
-// mixPortable sets out to gram·vectors, or adds it.
-func (s *Scratch) mixPortable(f, d int, vectors []float32, accumulate bool, out []float32) {
+// mixPortable sets out to gram·vectors.
+func (s *Scratch) mixPortable(f, d int, vectors, out []float32) {
 	for v := range f {
 		row := out[v*d:][:d]
-		if !accumulate {
-			clear(row)
-		}
+		clear(row)
 		for w := range f {
 			axpyPortable(row, vectors[w*d:][:d], s.gram[v*f+w])
 		}

@@ -15,31 +15,31 @@ func (s *Scratch) dots(f, d int, vectors []float32) {
 	transpose(p.buf, stride, vectors, d, f, d)
 	width := p.set.columns()
 	for j := 0; j < f-1; j += width {
-		p.tiles(j+1, f, j, min(width, f-1-j), d, vectors, d, p.buf, stride, false, s.gram, f)
+		p.tiles(j+1, f, j, min(width, f-1-j), d, vectors, d, p.buf, stride, s.gram, f)
 	}
 }
 
-// mix sets out to gram·vectors, or adds it.
-func (s *Scratch) mix(f, d int, vectors []float32, accumulate bool, out []float32) {
+// mix sets out to gram·vectors.
+func (s *Scratch) mix(f, d int, vectors, out []float32) {
 	l := level.Load()
 	if l == levelPortable {
-		s.mixPortable(f, d, vectors, accumulate, out)
+		s.mixPortable(f, d, vectors, out)
 		return
 	}
 	p := &s.p
 	p.setElements(l, elementsFloat, f)
 	width := p.set.columns()
 	for j := 0; j < d; j += width {
-		p.tiles(0, f, j, min(width, d-j), f, s.gram, f, vectors, d, accumulate, out, d)
+		p.tiles(0, f, j, min(width, d-j), f, s.gram, f, vectors, d, out, d)
 	}
 }
 
 // tiles computes rows lo to hi of at most a tile's columns from column on, of the
-// product of small matrices as they lie: C = A·B over k, or C + A·B.
-func (p *product) tiles(lo, hi, column, columns, k int, a []float32, lda int, b []float32, ldb int, fromC bool, c []float32, ldc int) {
+// product of small matrices as they lie: C = A·B over k.
+func (p *product) tiles(lo, hi, column, columns, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	t := &p.own.t
 	*t = tile{k: k, aRow: floatBytes * uintptr(lda), aCol: floatBytes, b: at(b, column), bRow: floatBytes * uintptr(ldb),
-		cRow: floatBytes * uintptr(ldc), fromC: fromC}
+		cRow: floatBytes * uintptr(ldc)}
 	vectors := (columns + p.set.vector - 1) / p.set.vector
 	t.lanes = columns - (vectors-1)*p.set.vector
 	for r, i := lo, 0; r < hi; {

@@ -22,7 +22,6 @@ func TestInteract(t *testing.T) {
 		}
 		x, dy := fill(r, make([]float32, n*ldx)), fill(r, make([]float32, n*ldy))
 		y, dx := fill(r, make([]float32, n*ldy)), fill(r, make([]float32, n*lddx))
-		accumulate := r.IntN(2) == 0
 		wantY, wantDX := append([]float32(nil), y...), append([]float32(nil), dx...)
 		atLevel(t, "portable", func() {
 			gram := make([]float32, f*f)
@@ -36,7 +35,7 @@ func TestInteract(t *testing.T) {
 						square[v*f+w], square[w*f+v] = dy[i*ldy+Pairs(v)+w], dy[i*ldy+Pairs(v)+w]
 					}
 				}
-				Gemm(false, false, f, d, f, square, f, vectors, d, accumulate, wantDX[i*lddx:], d)
+				Gemm(false, false, f, d, f, square, f, vectors, d, false, wantDX[i*lddx:], d)
 			}
 		})
 		for _, level := range Levels() {
@@ -46,7 +45,7 @@ func TestInteract(t *testing.T) {
 				s.Interact(n, f, d, x, ldx, got, ldy)
 				wantSame(t, what, wantY, got)
 				got = append([]float32(nil), dx...)
-				s.InteractBackward(n, f, d, x, ldx, dy, ldy, accumulate, got, lddx)
+				s.InteractBackward(n, f, d, x, ldx, dy, ldy, got, lddx)
 				wantSame(t, what+", backward", wantDX, got)
 			})
 		}
@@ -72,7 +71,7 @@ func BenchmarkInteract(b *testing.B) {
 		b.Run("backward/"+level, func(b *testing.B) {
 			atLevel(b, level, func() {
 				for b.Loop() {
-					s.InteractBackward(n, f, d, x, f*d, y, Pairs(f), false, dx, f*d)
+					s.InteractBackward(n, f, d, x, f*d, y, Pairs(f), dx, f*d)
 				}
 				ReportLimits(b, b.N, Work{Threads: 1, FMAs: 2 * n * Pairs(f) * d})
 			})

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"aibox/internal/splitmix"
 )
 
 // Groups computes the AUC within each group (a user, a query) and its mean
@@ -52,10 +54,7 @@ func (g *Groups) sampled(group uint64) bool {
 	if g.sampling == 0 {
 		return true
 	}
-	h := group + 0x9e3779b97f4a7c15
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return (h^h>>31)>>(64-g.sampling) == 0
+	return splitmix.Next(group)>>(64-g.sampling) == 0
 }
 
 // GroupResult is what Groups found.

@@ -61,7 +61,7 @@ func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	block := c.mu.block
-	text := c.eraseLocked(nil)
+	text := c.eraseLocked()
 	text = append(text, p...)
 	text = c.drawLocked(text, block)
 	if _, err := c.mu.out.Write(text); err != nil {
@@ -81,7 +81,7 @@ func (c *Console) Draw(lines []string) {
 	if len(lines) == 0 && len(c.mu.block) == 0 {
 		return
 	}
-	_, _ = c.mu.out.Write(c.drawLocked(c.eraseLocked(nil), lines)) // a failure of the display must not end the program
+	_, _ = c.mu.out.Write(c.drawLocked(c.eraseLocked(), lines)) // a failure of the display must not end the program
 }
 
 func (c *Console) drawLocked(text []byte, lines []string) []byte {
@@ -101,12 +101,12 @@ func (c *Console) drawLocked(text []byte, lines []string) []byte {
 	return text
 }
 
-// eraseLocked appends the bytes that clear the block and put the cursor where
+// eraseLocked returns the bytes that clear the block and put the cursor where
 // it began. It clears line by line: when the whole screen is cleared at once,
 // some terminals keep the old one in their history.
-func (c *Console) eraseLocked(text []byte) []byte {
+func (c *Console) eraseLocked() []byte {
 	if len(c.mu.block) == 0 {
-		return text
+		return nil
 	}
 	// If the terminal has been made narrower since, it has wrapped the lines.
 	columns, _ := c.size()
@@ -115,7 +115,7 @@ func (c *Console) eraseLocked(text []byte) []byte {
 		rows += max(1, (utf8.RuneCountInString(line)+columns-1)/columns)
 	}
 	c.mu.block = nil
-	text = fmt.Appendf(text, "\r\x1b[%dA", rows)
+	text := fmt.Appendf(nil, "\r\x1b[%dA", rows)
 	for range rows {
 		text = append(text, "\x1b[2K\n"...)
 	}
@@ -165,7 +165,7 @@ func shown(text string) string {
 // write that hangs.
 func (c *Console) Leave() {
 	if c.mu.TryLock() {
-		if text := c.eraseLocked(nil); len(text) > 0 {
+		if text := c.eraseLocked(); len(text) > 0 {
 			_, _ = c.mu.out.Write(text)
 		}
 		c.mu.Unlock()

@@ -14,16 +14,6 @@ import (
 	"aibox/internal/panics"
 )
 
-// Options of Measure.
-type Options struct {
-	Keys, Batches, Lookups int      // Batches of each phase, at most 32,000; Lookups of each, not unique
-	S                      float64  // exponent of Zipf's law, above 1
-	Seeds                  [2]int64 // of the phases
-	RowBytes               int      // of a row without its key, a multiple of 4
-	Window                 int      // batches that lookahead and its bound see
-	Budgets                []int64  // bytes
-}
-
 // Result is the hit ratio of a policy under a budget.
 type Result struct {
 	Policy    string  `json:"policy"`
@@ -35,25 +25,6 @@ type Result struct {
 	Error     string  `json:"error,omitempty"` // why there are no figures, which is that the budget is too small
 }
 
-// Measure runs all policies, budget after budget, MIN first, and returns the
-// results in that order. It also passes each result to got as soon as it is known.
-func Measure(ctx context.Context, o Options, got func(Result)) (all []Result, err error) {
-	c := config{
-		keys: o.Keys, batches: o.Batches, lookups: o.Lookups, s: o.S, seed: o.Seeds[0], secondSeed: &o.Seeds[1], valueBytes: o.RowBytes, window: o.Window,
-	}
-	for _, b := range o.Budgets {
-		c.budgetsMiB = append(c.budgetsMiB, float64(b)/(1<<20))
-	}
-	if err := c.validate(); err != nil {
-		return nil, fmt.Errorf("hitratio: %w", err)
-	}
-	err = c.measure(ctx, newTrace(c), func(r Result) {
-		all = append(all, r)
-		got(r)
-	})
-	return all, err
-}
-
 func (c config) validate() error {
 	if c.keys < 2 || c.keys > math.MaxUint32 || c.batches < 1 || c.batches > 32_000 || c.lookups < 1 || c.s <= 1 || c.valueBytes < 4 || c.valueBytes%4 != 0 || c.window < 0 {
 		return errors.New("a number is out of range: want 2 to 2^32-1 keys, 1 to 32,000 batches, at least 1 lookup, an exponent above 1, rows of a multiple of 4 bytes, a window of 0 or more")
@@ -61,8 +32,8 @@ func (c config) validate() error {
 	return nil
 }
 
-// measure runs the policies that the configuration asks for, as many at a time as there
-// are processors. It passes the results to got in their order.
+// measure runs the policies that the configuration asks for, budget after budget, as many at
+// a time as there are processors. It passes the results to got in their order, MIN first.
 func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 	for _, mib := range c.budgetsMiB {
 		var list []contestant

@@ -17,7 +17,6 @@ type config struct {
 	keys, batches, lookups int
 	s                      float64
 	seed                   int64
-	secondSeed             *int64 // of the second phase; nil: the first goes on
 	valueBytes, window     int
 	budgetsMiB             []float64
 	only, jsonFile         string

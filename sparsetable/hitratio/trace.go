@@ -8,9 +8,8 @@ import (
 // trace has the unique keys of every batch, as ranks: 0 is the most popular key.
 type trace struct {
 	keys    int
-	batches int // of both phases
-	from    int // first batch whose hits count
-	s       float64
+	batches int      // of both phases
+	from    int      // first batch whose hits count
 	ids     []uint32 // batch after batch
 	lookups []uint8  // of each, in its batch; 255 and more are 255
 	ends    []int    // of batch b in ids
@@ -20,16 +19,13 @@ type trace struct {
 const never = math.MaxUint16
 
 func newTrace(c config) *trace {
-	t := &trace{keys: c.keys, batches: 2 * c.batches, from: c.batches, s: c.s}
+	t := &trace{keys: c.keys, batches: 2 * c.batches, from: c.batches}
 	zipf := rand.NewZipf(rand.New(rand.NewSource(c.seed)), c.s, 1, uint64(c.keys-1))
 	at := make([]int32, c.keys) // position in ids where the key was last put
 	for i := range at {
 		at[i] = -1
 	}
-	for b := range t.batches {
-		if b == t.from && c.secondSeed != nil {
-			zipf = rand.NewZipf(rand.New(rand.NewSource(*c.secondSeed)), c.s, 1, uint64(c.keys-1))
-		}
+	for range t.batches {
 		begin := len(t.ids)
 		for range c.lookups {
 			k := uint32(zipf.Uint64())

@@ -94,9 +94,9 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 		})
 	}
 	rows := newPuller(&f.Stages, f.Mode, f.Yield)
-	ready := pipeline.Expand(p, StageTable, passes, f.ReadQueue, rows.pull)
+	ready := pipeline.Map(p, StageTable, passes, f.ReadQueue, rows.pull)
 	ready.OnDrop(rows.release)
-	pipeline.SinkWithNext(p, StageLearn, ready, f.PullQueue, func(ctx context.Context, w Pulled, next pipeline.Next[Pulled]) error {
+	pipeline.Sink(p, StageLearn, ready, f.PullQueue, func(ctx context.Context, w Pulled, next pipeline.Next[Pulled]) error {
 		return f.work(ctx, w, next, rows)
 	}, func(w Pulled) {
 		f.Engine.Withdraw()

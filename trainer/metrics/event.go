@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"syscall"
 	"time"
 )
 
@@ -18,9 +16,8 @@ import (
 //
 // It may be used by several goroutines.
 type EventWriter struct {
+	appendedFile
 	clock func() time.Time
-	mu    sync.Mutex
-	f     *os.File
 	buf   []byte
 }
 
@@ -50,7 +47,7 @@ func createEvents(dir string, clock func() time.Time) (*EventWriter, error) {
 		if err != nil {
 			return nil, fmt.Errorf("metrics: event file: %w", err)
 		}
-		w := &EventWriter{clock: clock, f: f}
+		w := &EventWriter{appendedFile: appendedFile{f: f}, clock: clock}
 		if err := w.append(func(b []byte) []byte { return appendVersionEvent(b, now) }); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -71,18 +68,8 @@ func OpenEvents(path string, size int64) (*EventWriter, error) {
 	if _, err := f.Seek(size, io.SeekStart); err != nil {
 		return nil, errors.Join(fmt.Errorf("metrics: event file: %w", err), f.Close())
 	}
-	return &EventWriter{clock: time.Now, f: f}, nil
+	return &EventWriter{appendedFile: appendedFile{f: f}, clock: time.Now}, nil
 }
-
-// Size is the length of the file.
-func (w *EventWriter) Size() (int64, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.f.Seek(0, io.SeekCurrent)
-}
-
-// Sync makes the records durable.
-func (w *EventWriter) Sync() error { return syncFile(w.f) }
 
 // Path of the file.
 func (w *EventWriter) Path() string { return w.f.Name() }
@@ -107,28 +94,6 @@ func (w *EventWriter) append(event func([]byte) []byte) error {
 	w.buf = appendRecord(w.buf[:0], event)
 	if _, err := w.f.Write(w.buf); err != nil {
 		return fmt.Errorf("metrics: event file: %w", err)
-	}
-	return nil
-}
-
-// Close makes the records durable and closes the file.
-func (w *EventWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return closeDurably(w.f)
-}
-
-// syncFile makes a file durable. A device such as /dev/null has nothing to sync.
-func syncFile(f *os.File) error {
-	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return nil
-}
-
-func closeDurably(f *os.File) error {
-	if err := errors.Join(syncFile(f), f.Close()); err != nil {
-		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil
 }

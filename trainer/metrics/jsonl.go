@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
 // JSONLWriter appends JSON objects to a file, one per line, each with one
@@ -17,10 +16,7 @@ import (
 // line cut short. Opening such a file again cuts that line off.
 //
 // It may be used by several goroutines.
-type JSONLWriter struct {
-	mu sync.Mutex
-	f  *os.File
-}
+type JSONLWriter struct{ appendedFile }
 
 // CreateJSONL creates path, with the directory that it is in, or opens it to append where it is
 // there already.
@@ -35,7 +31,7 @@ func CreateJSONL(path string) (*JSONLWriter, error) {
 	if err := seekPastLastLine(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("metrics: opening %s for appending: %w", path, err), f.Close())
 	}
-	return &JSONLWriter{f: f}, nil
+	return &JSONLWriter{appendedFile{f: f}}, nil
 }
 
 // seekPastLastLine goes to the end of the last line of f and cuts off what
@@ -67,16 +63,6 @@ func seekPastLastLine(f *os.File) error {
 	return err
 }
 
-// Size is the length of the file up to the last line.
-func (w *JSONLWriter) Size() (int64, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.f.Seek(0, io.SeekCurrent)
-}
-
-// Sync makes the lines durable.
-func (w *JSONLWriter) Sync() error { return syncFile(w.f) }
-
 // Write appends v, which must marshal to JSON. A float64 that is NaN or infinite
 // does not; a Value does.
 func (w *JSONLWriter) Write(v any) error {
@@ -90,11 +76,4 @@ func (w *JSONLWriter) Write(v any) error {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil
-}
-
-// Close makes the lines durable and closes the file.
-func (w *JSONLWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return closeDurably(w.f)
 }

@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"testing"
 
+	"aibox/internal/splitmix"
 	"aibox/trainer/engine"
-	"aibox/trainer/ops"
 )
 
 // golden is the state of every model after two steps on hashedInputs, as
@@ -49,7 +49,7 @@ var golden = map[string]string{
 // numbers are not the same bits on every processor.
 func hashedInputs(spec Spec, n, rows int) *Inputs {
 	var at uint64
-	next := func(limit uint64) uint64 { at++; return ops.Mix(at) % limit }
+	next := func(limit uint64) uint64 { at++; return splitmix.Next(at) % limit }
 	unit := func() float32 { return float32(int(next(2048))-1024) / 1024 }
 	in := &Inputs{N: n, Offsets: []int32{0}, Step: 3}
 	for range rows * spec.RowDim() {

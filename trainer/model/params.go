@@ -4,7 +4,7 @@ import (
 	"hash/fnv"
 	"math"
 
-	"aibox/trainer/ops"
+	"aibox/internal/splitmix"
 	"aibox/trainer/optim"
 
 	"gorgonia.org/tensor"
@@ -61,10 +61,10 @@ func uniform(fanIn int) initializer {
 	return func(seed uint64, name string, data []float32) {
 		h := fnv.New64a()
 		h.Write([]byte(name))
-		stream := ops.Mix(ops.Mix(seed) ^ h.Sum64())
+		stream := splitmix.Next(splitmix.Next(seed) ^ h.Sum64())
 		for i := range data {
 			// 24 bits make an exact float32 in [-1, 1).
-			u := int32(ops.Mix(stream+uint64(i))>>40) - 1<<23
+			u := int32(splitmix.Next(stream+uint64(i))>>40) - 1<<23
 			data[i] = float32(u) / (1 << 23) * bound
 		}
 	}

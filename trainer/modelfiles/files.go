@@ -48,8 +48,8 @@ func (p *Held) Close() error {
 	return errors.Join(errs...)
 }
 
-func (p *Held) add(name, at string, bytes int64, unique bool) {
-	p.Files = append(p.Files, File{Name: name, Bytes: bytes, Unique: unique, Open: func() (sparsetable.OpenFile, error) { return os.Open(at) }})
+func (p *Held) add(name, at string, bytes int64) {
+	p.Files = append(p.Files, File{Name: name, Bytes: bytes, Open: func() (sparsetable.OpenFile, error) { return os.Open(at) }})
 }
 
 func (p *Held) addModel(gen, dense string, o sparsetable.Options) error {
@@ -58,7 +58,7 @@ func (p *Held) addModel(gen, dense string, o sparsetable.Options) error {
 		if err != nil {
 			return err
 		}
-		p.add(name, filepath.Join(gen, name), info.Size(), false)
+		p.add(name, filepath.Join(gen, name), info.Size())
 	}
 	if err := p.addReports(gen); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *Held) addReports(gen string) error {
 		if err != nil {
 			return err
 		}
-		p.add(filepath.ToSlash(name), at, info.Size(), false)
+		p.add(filepath.ToSlash(name), at, info.Size())
 		return nil
 	})
 }

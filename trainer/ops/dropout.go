@@ -6,6 +6,8 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"aibox/internal/splitmix"
 )
 
 // Dropout returns x (N, C) with each element set to zero with probability p
@@ -42,13 +44,13 @@ func (op *dropout) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 func (op *dropout) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	x, n, c := matrix(in[0])
 	y, ydata := op.out(n, c)
-	stream := Mix(Mix(Mix(op.seed)+uint64(op.layer)) + uint64(dense(in[1]).Int64s()[0]))
+	stream := splitmix.Next(splitmix.Next(splitmix.Next(op.seed)+uint64(op.layer)) + uint64(dense(in[1]).Int64s()[0]))
 	// A hash drops its element when its upper 32 bits are below the threshold.
 	threshold := uint64(op.p * (1 << 32))
 	scale := float32(1 / (1 - op.p))
 	parallel(len(x), elementGrain/4, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			if Mix(stream+uint64(i))>>32 < threshold {
+			if splitmix.Next(stream+uint64(i))>>32 < threshold {
 				ydata[i] = 0
 			} else {
 				ydata[i] = x[i] * scale
@@ -63,14 +65,4 @@ func (op *dropout) DiffWRT(int) []bool { return []bool{true, false} }
 func (op *dropout) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, error) {
 	dx, err := Dropout(op.p, op.seed, op.layer, dy, in[1])
 	return gorgonia.Nodes{dx, nil}, err
-}
-
-// Mix is a bijection of 64-bit numbers that spreads every input bit over all
-// output bits: the step of SplitMix64 (Steele et al., OOPSLA 2014). Random
-// numbers of the model are Mix of (seed, purpose, index), combined.
-func Mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

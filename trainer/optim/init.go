@@ -1,10 +1,13 @@
 package optim
 
-import "math"
+import (
+	"math"
+
+	"aibox/internal/splitmix"
+)
 
 const (
-	goldenGamma = 0x9e3779b97f4a7c15 // SplitMix64's increment
-	rowPurpose  = 0x726f777320696e69 // "rows ini": makes these numbers independent of other uses of the seed
+	rowPurpose = 0x726f777320696e69 // "rows ini": makes these numbers independent of other uses of the seed
 
 	// initTerms 16-bit numbers, two hashes, are added up for one value.
 	initTerms = 8
@@ -22,14 +25,14 @@ func NewInit(seed uint64, stddev float64) func(key uint64, values []float32) {
 	// The variance of a sum of n uniform integers below 2^16 is n (2^32-1)/12;
 	// the factor 2 makes the centred sum an integer.
 	scale := stddev / (2 * math.Sqrt(initTerms*float64(1<<32-1)/12))
-	stream := mix(seed + rowPurpose)
+	stream := splitmix.Mix(seed + rowPurpose)
 	return func(key uint64, values []float32) {
-		state := mix(key ^ stream)
+		state := splitmix.Mix(key ^ stream)
 		for i := range values {
-			state += goldenGamma
-			a := mix(state)
-			state += goldenGamma
-			b := mix(state)
+			state += splitmix.Step
+			a := splitmix.Mix(state)
+			state += splitmix.Step
+			b := splitmix.Mix(state)
 			centred := 2*(sum16(a)+sum16(b)) - initTerms*(1<<16-1)
 			values[i] = float32(float64(centred) * scale)
 		}

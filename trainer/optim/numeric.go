@@ -42,12 +42,3 @@ func cosPi(x float64) float64 {
 	}
 	return 1 - sum
 }
-
-// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014), a bijection.
-func mix(h uint64) uint64 {
-	h ^= h >> 30
-	h *= 0xbf58476d1ce4e5b9
-	h ^= h >> 27
-	h *= 0x94d049bb133111eb
-	return h ^ h>>31
-}

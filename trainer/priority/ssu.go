@@ -1,21 +1,22 @@
 package priority
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"aibox/internal/splitmix"
+)
 
 // ssu has rows that were accessed in a sub-sample of all accesses.
 type ssu struct {
 	entries
 	accesses
-	random uint64 // state of the generator (splitmix64)
+	random uint64 // state of the generator (package splitmix)
 	rows   int    // that are chosen at a time; 0: not known
 }
 
 func (s *ssu) draw() uint64 {
-	s.random += 0x9E3779B97F4A7C15
-	z := s.random
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
+	s.random += splitmix.Step
+	return splitmix.Mix(s.random)
 }
 
 // below draws a number below n.

@@ -5,6 +5,7 @@ import (
 
 	"aibox/gpu/kernels"
 	"aibox/internal/kernel"
+	"aibox/internal/splitmix"
 )
 
 // apply and gradient are what ops.Activation does.
@@ -231,22 +232,14 @@ var _ = add("dropout", func(r *rig) {
 	first := r.IntN(100_000)
 	x, y := r.matrix(n, c, r.any()), r.matrix(n, c, r.garbage)
 	r.must(r.k.Dropout(r.s, d, y.Matrix, x.Matrix, clock.region(), first, n))
-	stream := mix(mix(mix(d.Seed)+uint64(d.Layer)) + step)
+	stream := splitmix.Next(splitmix.Next(splitmix.Next(d.Seed)+uint64(d.Layer)) + step)
 	r.equal("Dropout", y, func(i, j int) float32 {
-		if mix(stream+uint64((first+i)*c+j))>>32 < uint64(d.Probability*(1<<32)) {
+		if splitmix.Next(stream+uint64((first+i)*c+j))>>32 < uint64(d.Probability*(1<<32)) {
 			return 0
 		}
 		return x.value(i, j) * float32(1/(1-d.Probability))
 	})
 })
-
-// mix is ops.Mix.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
 
 var _ = add("loss", func(r *rig) {
 	n, total := r.rowCount(), 1+r.IntN(10_000)

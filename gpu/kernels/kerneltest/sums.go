@@ -66,7 +66,7 @@ func interaction(r *rig, n, f, dim int) {
 	dx, dy := r.matrix(n, f*dim, r.garbage), r.matrix(n, pairs(f), r.any())
 	r.must(r.k.InteractGrad(r.s, dx.Matrix, x.Matrix, dy.Matrix, dim, n))
 	grads := byRow(n, f*dim, func(i int, out []float32) {
-		s.InteractBackward(1, f, dim, x.row(i), f*dim, dy.row(i), pairs(f), false, out, f*dim)
+		s.InteractBackward(1, f, dim, x.row(i), f*dim, dy.row(i), pairs(f), out, f*dim)
 	})
 	r.equal("InteractGrad", dx, grads)
 	for _, rounds := range []bool{false, true} {

@@ -1,6 +1,10 @@
 package twin
 
-import "aibox/gpu/emulated"
+import (
+	"aibox/gpu/emulated"
+
+	"aibox/internal/splitmix"
+)
 
 var _ = add(emulated.Kernels{
 	"add": {Run: func(b *emulated.Block) {
@@ -54,7 +58,7 @@ var _ = add(emulated.Kernels{
 		layer, first, threshold, scale := uint64(b.Int64(5)), uint64(b.Int64(6)), uint64(b.Int64(7)), b.Float32(8)
 		columns := b.Int32(10)
 		elements(b, b.Int32(9), columns, func(i, j int) {
-			if mix(mix(layer+step)+first+uint64(i*columns+j))>>32 < threshold {
+			if splitmix.Next(splitmix.Next(layer+step)+first+uint64(i*columns+j))>>32 < threshold {
 				y.row(i)[j] = 0
 			} else {
 				y.row(i)[j] = x.row(i)[j] * scale
@@ -62,11 +66,3 @@ var _ = add(emulated.Kernels{
 		})
 	}},
 })
-
-// mix is ops.Mix, the step of SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}

@@ -7,6 +7,7 @@ import (
 	"aibox/gpu/kernels"
 	"aibox/internal/half"
 	"aibox/internal/kernel"
+	"aibox/internal/splitmix"
 )
 
 var _ = add(emulated.Kernels{
@@ -57,7 +58,7 @@ var _ = add(emulated.Kernels{
 				return
 			}
 			key := keys[emulated.Slice[int32](b, 4)[i]]
-			random := rounding.Bits(key) + uint64(w)*goldenGamma
+			random := rounding.Bits(key) + uint64(w)*splitmix.Step
 			if u.format == kernels.Float16 {
 				half.PackFloat16(row[w:w+1], v[:n], random)
 			} else {
@@ -67,10 +68,7 @@ var _ = add(emulated.Kernels{
 	}},
 })
 
-const (
-	infinity    = 0x7f800000         // the exponent of what is not finite
-	goldenGamma = 0x9e3779b97f4a7c15 // by which the random bits of a word differ from those of the one before
-)
+const infinity = 0x7f800000 // the exponent of what is not finite
 
 // rowUpdate is the arguments that table_sums and table_update have in common.
 type rowUpdate struct {

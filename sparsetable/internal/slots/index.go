@@ -30,18 +30,16 @@ const (
 	maxPageSlots     = chunkSlots // a page lies in one chunk
 )
 
-// ErrFull says that another chunk of slots would exceed Options.MaxBytes, or that
-// there are 2^31 slots. The index still works with the slots that it has, but buckets
-// become larger.
-var ErrFull = errors.New("slots: index is full")
+// errFull says that there are 2^31 slots, or would be. The index still works with the slots that it has, but
+// buckets become larger.
+var errFull = errors.New("slots: index is full")
 
 // Options describe an index.
 type Options struct {
-	FilterBytes int   // per slot: 0 (no filters) or a multiple of 8 up to 64
-	Probes      int   // of a filter, 1 to 5; 0: chosen by FilterBytes and TargetRows
-	TargetRows  int   // mean rows per slot at which ShouldSplit says yes; 0: 24
-	PageSlots   int   // slots per page, a power of two up to 2,048; 0: 128
-	MaxBytes    int64 // limit on Bytes(), captures excepted; 0: none
+	FilterBytes int // per slot: 0 (no filters) or a multiple of 8 up to 64
+	Probes      int // of a filter, 1 to 5; 0: chosen by FilterBytes and TargetRows
+	TargetRows  int // mean rows per slot at which ShouldSplit says yes; 0: 24
+	PageSlots   int // slots per page, a power of two up to 2,048; 0: 128
 }
 
 func (o *Options) ensureDefaults() {
@@ -69,9 +67,6 @@ func (o Options) Validate() error {
 	if o.PageSlots < 1 || o.PageSlots > maxPageSlots || bits.OnesCount(uint(o.PageSlots)) != 1 {
 		errs = append(errs, fmt.Errorf("slots: pages of %d slots: want a power of two from 1 to %d", o.PageSlots, maxPageSlots))
 	}
-	if o.MaxBytes < 0 {
-		errs = append(errs, fmt.Errorf("slots: limit of %d bytes: want 0 (none) or more", o.MaxBytes))
-	}
 	return errors.Join(errs...)
 }
 
@@ -80,7 +75,6 @@ func (o Options) Validate() error {
 type Index struct {
 	targetRows int64
 	pageShift  uint // slots per page, as a power of two
-	maxBytes   int64
 
 	n      uint32 // slots
 	mask   uint32 // 2^(L+1) - 1
@@ -110,7 +104,6 @@ func New(o Options) (*Index, error) {
 	x := &Index{
 		targetRows: int64(o.TargetRows),
 		pageShift:  uint(bits.TrailingZeros(uint(o.PageSlots))),
-		maxBytes:   o.MaxBytes,
 		filter:     shapeOf(o.FilterBytes, o.TargetRows, o.Probes),
 	}
 	if err := x.addSlot(); err != nil {

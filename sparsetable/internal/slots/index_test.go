@@ -239,30 +239,24 @@ func TestHashIsBijective(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []Options{{FilterBytes: -8}, {FilterBytes: 12}, {FilterBytes: 72}, {TargetRows: -1}, {PageSlots: 3}, {PageSlots: 4096}, {MaxBytes: -1}, {Probes: 6}, {Probes: -1}} {
+	for _, o := range []Options{{FilterBytes: -8}, {FilterBytes: 12}, {FilterBytes: 72}, {TargetRows: -1}, {PageSlots: 3}, {PageSlots: 4096}, {Probes: 6}, {Probes: -1}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v passes", o)
 		}
 	}
 }
 
-// Growing stops at MaxBytes with ErrFull, and the index works on.
+// An index says what it takes, and cannot have more than 2^31 slots.
 func TestMemory(t *testing.T) {
-	o := Options{FilterBytes: 32, MaxBytes: 1 << 20}
-	x := newIndex(t, o)
-	var err error
-	for err == nil {
-		if x.Bytes() > o.MaxBytes {
-			t.Fatalf("%d slots take %d bytes", x.Slots(), x.Bytes())
+	const n = 24 << 10 // slots of whole chunks
+	x := newIndex(t, Options{FilterBytes: 32})
+	for x.Slots() < n {
+		if err := x.Grow(); err != nil {
+			t.Fatal(err)
 		}
-		err = x.Grow()
 	}
-	if !errors.Is(err, ErrFull) {
-		t.Fatal(err)
-	}
-	n := x.Slots()
-	if x.Bytes() < o.MaxBytes*9/10 {
-		t.Errorf("full at %d slots, %d bytes", n, x.Bytes())
+	if err := x.Restore(maxSlots + 1); !errors.Is(err, errFull) {
+		t.Error(err)
 	}
 	if want := int64(n)*40 + int64(n)/8; x.Bytes() < want || x.Bytes() > want+2048 {
 		t.Errorf("%d slots take %d bytes, of which %d are their own", n, x.Bytes(), want)

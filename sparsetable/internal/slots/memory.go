@@ -2,7 +2,6 @@ package slots
 
 import (
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"aibox/sparsetable/internal/offheap"
@@ -10,9 +9,6 @@ import (
 
 // addChunk maps memory for chunkSlots more slots.
 func (x *Index) addChunk() error {
-	if more := x.Bytes() + chunkBytes(x.filter.bytes) - x.captureBytes(); x.maxBytes > 0 && more > x.maxBytes {
-		return fmt.Errorf("%w: %d slots would take %d bytes, but only %d are allowed", ErrFull, (len(x.chunks)+1)*chunkSlots, more, x.maxBytes)
-	}
 	b, err := offheap.Map(chunkSlots * slotBytes)
 	if err != nil {
 		return err

@@ -68,11 +68,11 @@ func (x *Index) ShouldSplit(totalRows int64) bool {
 
 // Grow makes the slot `to` of NextSplit, without a bucket. From now on some keys of
 // `from` belong to it, and it is marked if `from` is. The caller must set the locations
-// and filters of both slots before anybody uses the index. Grow fails with ErrFull, or
-// if memory cannot be mapped; the index is then as it was before.
+// and filters of both slots before anybody uses the index. Grow fails if there are 2^31
+// slots, or memory cannot be mapped; the index is then as it was before.
 func (x *Index) Grow() error {
 	if x.n == maxSlots {
-		return ErrFull
+		return errFull
 	}
 	from, to := x.NextSplit()
 	if err := x.addSlot(); err != nil {
@@ -127,7 +127,7 @@ func (x *Index) Shrink() error {
 // dirty after it. It fails as Grow does.
 func (x *Index) Restore(slots uint32) error {
 	if slots < x.n || slots > maxSlots {
-		return ErrFull
+		return errFull
 	}
 	for x.n < slots {
 		if err := x.addSlot(); err != nil {

@@ -70,7 +70,7 @@ func (t *tile) interact(s *program.Step, y, x matrix) {
 
 // interactGrad is, for each vector, the sum of the others times the gradients of the pairs.
 func (t *tile) interactGrad(s *program.Step, dx, x, dy matrix) {
-	t.scratch.gemm.InteractBackward(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, dy.data, dy.stride, false, dx.data, dx.stride)
+	t.scratch.gemm.InteractBackward(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, dy.data, dy.stride, dx.data, dx.stride)
 }
 
 // scaleVectors multiplies each vector of v by its number in x. The vectors are the same for all

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"aibox/internal/kernel"
+	"aibox/internal/splitmix"
 	"aibox/trainer/ops"
 	"aibox/trainer/program"
 )
@@ -248,7 +249,7 @@ func (t *tile) multiply(z, x, y matrix) {
 }
 
 func (t *tile) dropout(s *program.Step, y, x matrix) {
-	stream := ops.Mix(ops.Mix(ops.Mix(s.Seed)+uint64(s.Layer)) + uint64(t.e.step))
+	stream := splitmix.Next(splitmix.Next(splitmix.Next(s.Seed)+uint64(s.Layer)) + uint64(t.e.step))
 	// A hash drops its element when its upper 32 bits are below the threshold.
 	threshold := uint64(s.Probability * (1 << 32))
 	scale := float32(1 / (1 - s.Probability))
@@ -256,7 +257,7 @@ func (t *tile) dropout(s *program.Step, y, x matrix) {
 		first := stream + uint64((t.lo+i)*y.columns)
 		in, out := x.row(i), y.row(i)
 		for j, v := range in {
-			if ops.Mix(first+uint64(j))>>32 < threshold {
+			if splitmix.Next(first+uint64(j))>>32 < threshold {
 				out[j] = 0
 			} else {
 				out[j] = v * scale
