@@ -52,7 +52,7 @@ Examples:
 			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: inferred from its name)"},
 			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
-			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
+			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, data.hdfs.KEY and timezone alone"},
 			cmdline.DateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give, and those in groups of Parquet, as GROUP.COLUMN (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
@@ -175,7 +175,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		if _, known := rowschema.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {
 			fromFormat = described.Format.String()
 		}
-	} else if job, err = cmdline.DatedAlone(c); err != nil {
+	} else if job, err = cmdline.DatedWithHDFS(c); err != nil {
 		return fail(err)
 	}
 	if err := checkConvertFlags(c); err != nil {
