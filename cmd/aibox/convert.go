@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -28,8 +27,8 @@ names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
 separated. It also gives the format of input whose name does not say it,
-whether input of the job's format has a header, and how long a line may be
-(data.max_line_bytes). Without a job file, columns are text,
+how long a line may be (data.max_line_bytes), and of input of the job's format
+whether it has a header and how it is compressed. Without a job file, columns are text,
 named by the header; to write LibSVM or LibFFM, it has to say which are features. From
 Parquet to Parquet, columns keep their types. In text formats the values of a list are
 separated by the column's separator, or by "|" if it has none. CSV and TSV are written
@@ -218,6 +217,9 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
 		To:    outputs, Format: to, Header: true, MemoryBytes: memory,
 	}
+	if described.Format == from {
+		o.From.Compression = job.Data.Compression
+	}
 	o.From.Schema = inputSchema(from, header, described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
 		return fail(cliargs.Errorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
@@ -301,10 +303,11 @@ func inputSchema(format reader.Format, header bool, described reader.Schema) rea
 // outputColumns describes the named columns, as the job does if it has them.
 func outputColumns(names []string, described reader.Schema) []convert.OutputColumn {
 	var out []convert.OutputColumn
+	indices := described.ColumnIndices()
 	for _, n := range names {
 		name, old, renamed := strings.Cut(n, "=")
 		col := reader.Column{Name: name}
-		if i := slices.IndexFunc(described.Columns, func(c reader.Column) bool { return c.Name == name }); i >= 0 {
+		if i, ok := indices[name]; ok {
 			col = described.Columns[i]
 		}
 		if !renamed {
