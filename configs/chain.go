@@ -22,6 +22,14 @@ func (j *Job) Night() string {
 	return j.nightOf(j.Date)
 }
 
+// NightBefore names the night before that of the job, if it has a date: the hour before where the job is not the same at all hours.
+func (j *Job) NightBefore() string {
+	if !j.Dated {
+		return ""
+	}
+	return j.nightOf(nightBefore(j.Date, j.hourly))
+}
+
 func (j *Job) nightOf(date time.Time) string {
 	if j.hourly {
 		return date.Format(jobdate.Hour)
@@ -55,8 +63,11 @@ func (j *Job) EarlierModelDirs() iter.Seq2[string, string] {
 			return
 		}
 		hourly := j.modelDir.ChangesWithin(j.Date)
-		last := ""
-		for date := nightBefore(j.Date, hourly); date.Year() >= 1970; date = nightBefore(date, hourly) {
+		last, date := "", j.Date
+		if j.hourly && !hourly { // the last of the nights that share a directory
+			date = jobdate.OnClock(time.Date(date.Year(), date.Month(), date.Day(), 23, 0, 0, 0, time.UTC), date.Location())
+		}
+		for date = nightBefore(date, hourly); date.Year() >= 1970; date = nightBefore(date, hourly) {
 			dir := followUpward(j.modelDir.At(date))
 			if dir == last || dir == j.Output.ModelDir {
 				continue

@@ -89,14 +89,30 @@ func (l *loader) expandKey(path string, n *yamltree.Node) (string, bool) {
 // Dated returns a job that has nothing but a date and its time zone. It is for
 // commands without a job file, whose arguments may hold templates, too. Of opts.Set
 // it uses only timezone.
-func Dated(opts LoadOptions) (*Job, error) {
+func Dated(opts LoadOptions) (*Job, error) { return dated(opts, "timezone=") }
+
+// DatedWithHDFS is Dated for commands that reach HDFS: of opts.Set it also uses the keys of
+// data.hdfs. If there are none, data.hdfs is zero, and else it has all of its defaults.
+func DatedWithHDFS(opts LoadOptions) (*Job, error) { return dated(opts, "timezone=", HDFSKeys) }
+
+// HDFSKeys is what the keys of data.hdfs begin with.
+const HDFSKeys = "data.hdfs."
+
+// dated is Dated with the overrides that begin like one of used.
+func dated(opts LoadOptions, used ...string) (*Job, error) {
 	l := newLoader(&Job{}, opts)
-	zone := slices.DeleteFunc(slices.Clone(opts.Set), func(set string) bool { return !strings.HasPrefix(strings.TrimSpace(set), "timezone=") })
-	root, faults := yamltree.Set(nil, zone)
+	set := slices.DeleteFunc(slices.Clone(opts.Set), func(set string) bool {
+		return !slices.ContainsFunc(used, func(begin string) bool { return strings.HasPrefix(strings.TrimSpace(set), begin) })
+	})
+	root, faults := yamltree.Set(nil, set)
 	l.Faults = append(l.Faults, faults...)
 	l.setDate(root)
 	if root != nil {
 		l.Decode(root)
+		if _, given := l.Given["data.hdfs"]; given {
+			l.CompleteBelow("data.hdfs", &l.job.Data.HDFS)
+			l.checkHDFS()
+		}
 	}
 	if l.job.Timezone == "" {
 		l.job.Timezone = l.job.zone

@@ -90,3 +90,22 @@ func TestExpandArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestDatedWithHDFS: what is not set of data.hdfs has its default, and without any of it all is zero.
+func TestDatedWithHDFS(t *testing.T) {
+	for set, want := range map[string]HDFS{
+		"timezone=Asia/Tokyo":    {},
+		"data.format=csv":        {},
+		"data.hdfs.user=etl":     {User: "etl", TimeoutMs: 10_000, RetryMs: 30_000},
+		"data.hdfs.retry_ms=0":   {TimeoutMs: 10_000},
+		" data.hdfs.user = nn ":  {User: "nn", TimeoutMs: 10_000, RetryMs: 30_000},
+		"data.hdfs.timeout_ms=7": {TimeoutMs: 7, RetryMs: 30_000},
+	} {
+		if job, err := DatedWithHDFS(LoadOptions{Set: []string{set}}); err != nil || job.Data.HDFS != want {
+			t.Errorf("%s: %+v, %v", set, job, err)
+		}
+	}
+	if _, err := DatedWithHDFS(LoadOptions{Set: []string{"data.hdfs.kerberos_keytab=a"}}); err == nil || !strings.Contains(err.Error(), "needs kerberos_principal") {
+		t.Error(err)
+	}
+}

@@ -142,7 +142,7 @@ var columnKeys = []Key{
 		Meaning: "Transforms of the number, in order: log1p, standardize, clip, bucketize. Each is a bare name, or a mapping with its options."},
 	{Path: "data.columns[].transform[].log1p", Meaning: "sign(x) log(1 + |x|)."},
 	{Path: "data.columns[].transform[].standardize", Meaning: "(x - mean) / std."},
-	{Path: "data.columns[].transform[].standardize.mean", Range: "(-inf,inf)", Meaning: "Mean. If neither mean nor std is given, both are computed in a first scan of the training data, without numbers that no float32 holds, and stored with the model. A warm start keeps those of the earlier model if the transforms before are of the same kinds."},
+	{Path: "data.columns[].transform[].standardize.mean", Range: "(-inf,inf)", Meaning: "Mean. If neither mean nor std is given, both are computed in a first scan of the training data, without numbers that no float32 holds, and stored with the model. A warm start keeps those that the earlier model computed if the transforms before are of the same kinds."},
 	{Path: "data.columns[].transform[].standardize.std", Range: "[0,inf)", Meaning: "Standard deviation. 0 counts as 1."},
 	{Path: "data.columns[].transform[].clip", Meaning: "Limit x to [min, max]. One of the two may be left out."},
 	{Path: "data.columns[].transform[].clip.min", Range: "(-inf,inf)", Meaning: "Smallest value."},

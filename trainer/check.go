@@ -9,9 +9,11 @@ import (
 	"aibox/configs"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
+	"aibox/trainer/engine/cuda"
 	"aibox/trainer/jobparts"
 	"aibox/trainer/jobsource"
 	"aibox/trainer/model"
+	"aibox/trainer/program"
 )
 
 // Check reports everything in a job that training would refuse before it opens
@@ -21,10 +23,24 @@ import (
 func Check(ctx context.Context, job *configs.Job) error {
 	p, err := jobparts.Make(job)
 	if err == nil {
-		_, err = model.Outline(p.Spec)
+		var m *model.Model
+		if m, err = model.Outline(p.Spec); err == nil {
+			err = checkBatch(job, m.Network())
+		}
 	}
 	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	local := slices.DeleteFunc(Inputs(job), func(uri string) bool { return !source.IsLocal(uri) })
 	err = errors.Join(err, sources.RefuseOverwrite(ctx, local, jobOutputs(job)), refuseOtherModels(job), sources.Close())
 	return errkind.As(errkind.Job, err) // all options of a training job come from its file
+}
+
+// checkBatch fails if the devices of a job cannot compute mini-batches of its size, however much memory they have.
+func checkBatch(job *configs.Job, net *program.Network) error {
+	if job.Engine.Kind != "cuda" {
+		return nil
+	}
+	if most := cuda.MostExamples(net, len(job.Engine.Devices)); job.Training.BatchSize > most {
+		return errkind.Errorf(errkind.Job, "training.batch_size: devices compute arrays of at most 2^31-1 numbers, and a layer of the network has more for %d examples: make training.batch_size smaller (%d fits), or divide the mini-batch among more engine.devices", job.Training.BatchSize, most)
+	}
+	return nil
 }

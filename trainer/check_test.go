@@ -3,12 +3,14 @@ package trainer
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"aibox/configs"
+	"aibox/gpu/emulated"
 	"aibox/internal/errkind"
 	"aibox/reader/source"
 	"aibox/trainer/internal/testjobs"
@@ -158,5 +160,30 @@ func TestReportsOfOtherModelsStay(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, report.MetricsName)); string(data) != after {
 		t.Errorf("the directory has the metrics %s, %v", data, err)
+	}
+}
+
+// TestBatchThatDevicesCannotCompute: a mini-batch of which an array has more elements than kernels number is a fault of the
+// job file, which says how many examples there may be.
+func TestBatchThatDevicesCannotCompute(t *testing.T) {
+	for _, c := range []struct {
+		batch   int
+		devices string
+		refused bool
+	}{{1 << 20, "[0]", true}, {1<<20 - 1, "[0]", false}, {1 << 20, "[0, 0]", false}} {
+		j := testjobs.Job(t, "wide_deep", "engine={kind: cuda, devices: "+c.devices+"}", "model.hidden_layers=[2048, 8]", fmt.Sprint("training.batch_size=", c.batch))
+		opts := quiet
+		opts.platform = emulated.New(emulated.Options{Devices: emulated.Devices(1, 64<<20)})
+		const want = "make training.batch_size smaller (1048575 fits)"
+		err := Check(t.Context(), j)
+		if refused := errkind.Of(t.Context(), err) == errkind.Job && strings.Contains(err.Error(), want); refused != c.refused || err != nil && !refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if !c.refused {
+			continue
+		}
+		if _, err := Train(t.Context(), j, opts); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: training says %v", c, err)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func savedStep(t *testing.T, j *configs.Job) nightStep {
 // snapshots.remote; 0: there is none.
 func savesIn(t *testing.T, j *configs.Job) (snapshot, save int64) {
 	t.Helper()
-	all, _, err := generations.ListRemote(t.Context(), j.Snapshots.Remote, quiet.Logger)
+	all, _, err := generations.ListRemote(t.Context(), new(configs.Job), j.Snapshots.Remote, quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 func TestPrioritySavesAreListed(t *testing.T) {
 	j := priorityJob(t, priority.MFU, rarely...)
 	stoppedAfterSaves(t, j, 6)
-	all, total, err := generations.ListRemote(t.Context(), j.Snapshots.Remote, quiet.Logger)
+	all, total, err := generations.ListRemote(t.Context(), new(configs.Job), j.Snapshots.Remote, quiet.Logger)
 	if err != nil || len(all) != 3 || all[0].State != generations.Resumable || all[0].Rows != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"aibox/configs"
 	"aibox/trainer/generations"
 	"aibox/trainer/inference"
 	"aibox/trainer/internal/testjobs"
@@ -22,7 +23,7 @@ import (
 // night, the newest first.
 func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []generations.Remote {
 	t.Helper()
-	all, _, err := generations.ListRemote(t.Context(), uri, quiet.Logger)
+	all, _, err := generations.ListRemote(t.Context(), new(configs.Job), uri, quiet.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,11 +91,11 @@ func TestPublishToHDFS(t *testing.T) {
 		}
 	})
 	t.Run("listed", func(t *testing.T) {
-		if _, _, err := generations.ListRemote(t.Context(), cluster.URI("/nosuch"), quiet.Logger); !errors.Is(err, transfer.ErrAbsent) || !strings.Contains(err.Error(), cluster.URI("/nosuch")) {
+		if _, _, err := generations.ListRemote(t.Context(), new(configs.Job), cluster.URI("/nosuch"), quiet.Logger); !errors.Is(err, transfer.ErrAbsent) || !strings.Contains(err.Error(), cluster.URI("/nosuch")) {
 			t.Errorf("a directory that does not exist: %v", err)
 		}
 		cluster.Mkdir(t, "/empty", 0o755)
-		if all, _, err := generations.ListRemote(t.Context(), cluster.URI("/empty"), quiet.Logger); err != nil || len(all) > 0 {
+		if all, _, err := generations.ListRemote(t.Context(), new(configs.Job), cluster.URI("/empty"), quiet.Logger); err != nil || len(all) > 0 {
 			t.Errorf("an empty directory: %v, %v", all, err)
 		}
 	})

@@ -305,7 +305,7 @@ func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
 	if !lostAt(t, j, 3, true) {
 		t.Fatal("there were not so many passes")
 	}
-	listed, total, err := generations.ListRemote(t.Context(), "file://"+dir, quiet.Logger)
+	listed, total, err := generations.ListRemote(t.Context(), new(configs.Job), "file://"+dir, quiet.Logger)
 	if err != nil || len(listed) != remotesnapshots.Keep || listed[0].Generation != 0 || listed[0].State != generations.Resumable || listed[0].Job != j.PlainName() ||
 		listed[0].Steps <= listed[1].Steps || listed[0].OwnBytes <= 0 || total < listed[0].Bytes {
 		t.Errorf("%+v, %d bytes in all, %v", listed, total, err)
@@ -422,7 +422,7 @@ func TestRemoteSnapshotsOfEarlierNights(t *testing.T) {
 	}
 	left := func() (owners []string) {
 		t.Helper()
-		all, _, err := generations.ListRemote(t.Context(), dir, quiet.Logger)
+		all, _, err := generations.ListRemote(t.Context(), new(configs.Job), dir, quiet.Logger)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func verifyOnHDFS(t *testing.T, cluster *hdfstest.Cluster, dir string, set []str
 	s := m.night("2026-11-21")
 	verified := func(faults int) *generations.Verified {
 		t.Helper()
-		v, err := generations.VerifyRemote(t.Context(), uri, 0, quiet.Logger)
+		v, err := generations.VerifyRemote(t.Context(), new(configs.Job), uri, 0, quiet.Logger)
 		if err != nil || len(v.Faults) != faults || (v.Err() != nil) != (faults > 0) {
 			t.Fatalf("%+v, %v, want %d faults", v, err, faults)
 		}

@@ -237,6 +237,8 @@ def main():
 if __name__ == "__main__":
     # As Ctrl-C, which nothing takes for the SystemExit of something that has failed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which nohup asks for
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         sys.exit(main())
     except KeyboardInterrupt:

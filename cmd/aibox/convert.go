@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -28,8 +27,8 @@ names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
 other names need --from-format or --to-format. A job file (--job) says what the
 columns are: which are labels, dense or sparse, how several values in a cell are
 separated. It also gives the format of input whose name does not say it,
-whether input of the job's format has a header, and how long a line may be
-(data.max_line_bytes). Without a job file, columns are text,
+how long a line may be (data.max_line_bytes), and of input of the job's format
+whether it has a header and how it is compressed. Without a job file, columns are text,
 named by the header; to write LibSVM or LibFFM, it has to say which are features. From
 Parquet to Parquet, columns keep their types. In text formats the values of a list are
 separated by the column's separator, or by "|" if it has none. CSV and TSV are written
@@ -52,7 +51,7 @@ Examples:
 			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: inferred from its name)"},
 			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
-			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, timezone alone"},
+			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, data.hdfs.KEY and timezone alone"},
 			cmdline.DateFlag(),
 			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give, and those in groups of Parquet, as GROUP.COLUMN (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
@@ -175,7 +174,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		if _, known := rowschema.FormatOf(c.StringSlice("from")[0]); !known && fromFormat == "" {
 			fromFormat = described.Format.String()
 		}
-	} else if job, err = cmdline.DatedAlone(c); err != nil {
+	} else if job, err = cmdline.DatedWithHDFS(c); err != nil {
 		return fail(err)
 	}
 	if err := checkConvertFlags(c); err != nil {
@@ -217,6 +216,9 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 		SortBy: c.String("sort-by"), Descending: c.Bool("descending"),
 		Split: convert.Split{Fraction: c.Float64("split"), Random: c.Bool("random"), Seed: c.Uint64("seed")},
 		To:    outputs, Format: to, Header: true, MemoryBytes: memory,
+	}
+	if described.Format == from {
+		o.From.Compression = job.Data.Compression
 	}
 	o.From.Schema = inputSchema(from, header, described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
@@ -301,10 +303,11 @@ func inputSchema(format reader.Format, header bool, described reader.Schema) rea
 // outputColumns describes the named columns, as the job does if it has them.
 func outputColumns(names []string, described reader.Schema) []convert.OutputColumn {
 	var out []convert.OutputColumn
+	indices := described.ColumnIndices()
 	for _, n := range names {
 		name, old, renamed := strings.Cut(n, "=")
 		col := reader.Column{Name: name}
-		if i := slices.IndexFunc(described.Columns, func(c reader.Column) bool { return c.Name == name }); i >= 0 {
+		if i, ok := indices[name]; ok {
 			col = described.Columns[i]
 		}
 		if !renamed {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,5 +105,33 @@ output: {model_dir: model}
 	}
 	if o := aibox("convert", "--from", "long.csv", "--to", "out.csv"); o.code != exitData || !strings.Contains(o.stderr, "data.max_line_bytes") {
 		t.Errorf("%+v; it should say how to read the file", o)
+	}
+}
+
+// TestConvertDecompressesAsTheJob: files whose names do not say how they are compressed are read as the job reads them, and
+// those of another format are not.
+func TestConvertDecompressesAsTheJob(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const text = "y,query\n1,shoes\n"
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	write(t, "part-0", packed.String())
+	write(t, "plain.tsv", strings.ReplaceAll(text, ",", "\t"))
+	write(t, "job.yaml", `data:
+  train: [part-0]
+  format: csv
+  compression: gzip
+  columns: [{name: y, role: label}, {name: query}]
+model: {kind: lr}
+output: {model_dir: model}
+`)
+	for _, from := range []string{"part-0", "plain.tsv"} {
+		ok(t, "convert", "--job", "job.yaml", "--from", from, "--to", "out.csv")
+		if got := read(t, "out.csv"); got != text {
+			t.Errorf("%s: %q, want %q", from, got, text)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/cmd/aibox/internal/cmdline"
+	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/internal/jobview"
@@ -45,14 +46,14 @@ Examples:
   aibox eval --model-dir models/ctr@41 --data test.tsv
   aibox generations models/ctr --json
   aibox generations hdfs://nameservice/models/ctr`,
-		Flags: append(cmdline.DateFlags(), cmdline.JSONFlag()),
+		Flags: append(cmdline.HDFSFlags(), cmdline.JSONFlag()),
 		Action: func(c *cli.Context) error {
-			dir, err := modelDirArgument(c)
+			dir, dated, err := modelDirArgument(c)
 			if err != nil {
 				return err
 			}
 			if isRemote(dir) {
-				return remoteGenerations(c, dir)
+				return remoteGenerations(c, dated, dir)
 			}
 			all, err := generations.List(dir)
 			if err != nil {
@@ -67,20 +68,20 @@ Examples:
 }
 
 // modelDirArgument returns the command's only argument, which names a model directory and
-// none of its generations.
-func modelDirArgument(c *cli.Context) (string, error) {
-	dir, _, err := cmdline.ModelArgument(c)
+// none of its generations, and the job of cmdline.ModelArgument.
+func modelDirArgument(c *cli.Context) (string, *configs.Job, error) {
+	dir, dated, err := cmdline.ModelArgument(c)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if of, number := modeldir.SplitName(dir); number != 0 {
 		hint := ""
 		if c.Command.Name == "rollback" {
 			hint = fmt.Sprintf(": `aibox rollback %s --to %d`", of, number)
 		}
-		return "", cliargs.Errorf("%s: %s is one generation of a model directory; name the directory%s", cliargs.CommandPath(c), dir, hint)
+		return "", nil, cliargs.Errorf("%s: %s is one generation of a model directory; name the directory%s", cliargs.CommandPath(c), dir, hint)
 	}
-	return dir, nil
+	return dir, dated, nil
 }
 
 func printGenerations(w io.Writer, dir string, all []generations.Generation) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/cmd/aibox/internal/cmdline"
+	"aibox/configs"
 	"aibox/internal/humanize"
 	"aibox/trainer/generations"
 )
@@ -16,8 +17,8 @@ import (
 const shownOfRun = 8
 
 // remoteGenerations lists the models of a remote directory, and the snapshots and rows there.
-func remoteGenerations(c *cli.Context, uri string) error {
-	all, total, err := generations.ListRemote(c.Context, uri, cmdline.NewLogger(c))
+func remoteGenerations(c *cli.Context, job *configs.Job, uri string) error {
+	all, total, err := generations.ListRemote(c.Context, job, uri, cmdline.NewLogger(c))
 	if err != nil {
 		return err
 	}

@@ -39,17 +39,17 @@ Examples:
   aibox inspect model@3
   aibox inspect --digest model
   aibox inspect hdfs://nameservice/models/ctr`,
-		Flags: append(cmdline.DateFlags(),
+		Flags: append(cmdline.HDFSFlags(),
 			&cli.BoolFlag{Name: "digest", Usage: "compute the model's digest and print nothing else"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error {
-			dir, _, err := cmdline.ModelArgument(c)
+			dir, dated, err := cmdline.ModelArgument(c)
 			if err != nil {
 				return err
 			}
 			if uri, number, ok := remoteModels(dir); ok {
-				return inspectRemote(c, uri, number)
+				return inspectRemote(c, dated, uri, number)
 			}
 			in, err := inference.Inspect(c.Context, dir, !c.Bool("digest"), inference.Options{Logger: cmdline.NewLogger(c)})
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"aibox/cmd/aibox/internal/cmdline"
+	"aibox/configs"
 	"aibox/internal/cliargs"
 	"aibox/internal/humanize"
 	"aibox/trainer/generations"
@@ -26,11 +27,11 @@ func remoteModels(name string) (uri string, number int, ok bool) {
 func isRemote(name string) bool { return strings.Contains(name, "://") || remote.IsLocal(name) }
 
 // inspectRemote lists the models of a remote directory, or one of them, and verifies every file of them.
-func inspectRemote(c *cli.Context, uri string, number int) error {
+func inspectRemote(c *cli.Context, job *configs.Job, uri string, number int) error {
 	if c.Bool("digest") {
 		return cliargs.Errorf("%s: --digest is for a model directory; `aibox generations --json %s` has the digests that were published", cliargs.CommandPath(c), uri)
 	}
-	v, err := generations.VerifyRemote(c.Context, uri, number, cmdline.NewLogger(c))
+	v, err := generations.VerifyRemote(c.Context, job, uri, number, cmdline.NewLogger(c))
 	if err != nil {
 		return err
 	}

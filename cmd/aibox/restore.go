@@ -94,10 +94,10 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 		if err := cliargs.NeedFlags(c, "from", "to"); err != nil {
 			return nil, cliargs.Errorf("%v, or name the job file", err)
 		}
-		dated, err = cmdline.DatedAlone(c)
+		dated, err = cmdline.DatedWithHDFS(c)
 	} else if dated, err = cmdline.LoadJob(c); err == nil {
 		o.From, o.To, o.Dirs, o.Job = dated.Output.Remote, dated.Output.ModelDir, dated.SparseTable.Dirs, dated.PlainName()
-		o.BytesPerSecond, o.HDFS = int64(dated.Output.RemoteBytesPerSecond), dated.Data.HDFS
+		o.BytesPerSecond = int64(dated.Output.RemoteBytesPerSecond)
 		if o.From == "" && !c.IsSet("from") {
 			return nil, cliargs.Errorf("%s: the job has no output.remote; name the remote directory by --from", cliargs.CommandPath(c))
 		}
@@ -105,6 +105,7 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.HDFS = dated.Data.HDFS
 	for name, to := range map[string]*string{"from": &o.From, "to": &o.To} {
 		if c.IsSet(name) {
 			if *to, err = cmdline.PathFlag(c, dated, name); err != nil {

@@ -45,7 +45,7 @@ Examples:
 			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
-			dir, err := modelDirArgument(c)
+			dir, _, err := modelDirArgument(c)
 			if err != nil {
 				return err
 			}

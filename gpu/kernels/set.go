@@ -145,6 +145,9 @@ func (k *Set) enqueue(s gpu.Stream, n number, g gpu.Geometry) error {
 // blockThreads is the number of threads of a block, of all kernels.
 const blockThreads = 256
 
+// MostElements is how many elements of an array a kernel can number: whole blocks of threads, in an int32.
+const MostElements = math.MaxInt32 / blockThreads * blockThreads
+
 // elements is the geometry of kernels with a thread for each element.
 func elements(rows, columns int) gpu.Geometry { return gpu.Linear(rows*columns, blockThreads) }
 

@@ -20,6 +20,11 @@ func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet
 	}
 	of, n := s.column.Type(), page.count-int(page.NumNulls())
 	var values encoding.Values
+	if isDelta(p.encoding()) {
+		if err := checkDeltas(text, n); err != nil {
+			return nil, err
+		}
+	}
 	switch encoded := p.encoding(); {
 	case encoded == format.RLEDictionary || encoded == plainDictionary:
 		if dictionary == nil {

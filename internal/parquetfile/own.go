@@ -14,7 +14,7 @@ import (
 
 // Some columns cannot be left to the library: it takes every fault of LZ4 data for a lack of room, and doubles its
 // buffer until the memory is used up; it does not know the older LZ4; it decompresses all row groups of a column as the
-// first one is compressed; and it can undo BYTE_STREAM_SPLIT for floats alone.
+// first one is compressed; it can undo BYTE_STREAM_SPLIT for floats alone; and see delta.go.
 
 // ownPages are the pages of such a column, decoded here.
 type ownPages struct {
@@ -28,7 +28,7 @@ type ownPages struct {
 func libraryReads(meta *format.ColumnMetaData, column *parquet.Column) bool {
 	return meta.Codec != format.Lz4Raw && meta.Codec != format.Lz4 &&
 		meta.Codec == column.Compression().CompressionCodec() &&
-		(!isSplit(meta) || meta.Type == format.Float || meta.Type == format.Double)
+		!hasDeltas(meta) && (!isSplit(meta) || meta.Type == format.Float || meta.Type == format.Double)
 }
 
 // ownBuffer is how much is read of a column at a time, except within a larger page.

@@ -21,9 +21,16 @@ func (o *Options) asksFor(name string) bool {
 	if name == "" {
 		return false
 	}
-	written := func(c OutputColumn) bool { return c.From == name || c.From == "" && c.Column.Name == name }
-	return slices.ContainsFunc(o.Columns, written) || o.SortBy == name ||
-		slices.ContainsFunc(o.Joins, func(j Join) bool { return j.On == name })
+	if o.asked == nil {
+		o.asked = map[string]bool{o.SortBy: true}
+		for _, c := range o.Columns {
+			o.asked[cmp.Or(c.From, c.Column.Name)] = true
+		}
+		for _, j := range o.Joins {
+			o.asked[j.On] = true
+		}
+	}
+	return o.asked[name]
 }
 
 // haveNames checks that each column of the input has a name of its own, without which it cannot be written.
@@ -68,13 +75,25 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	o := c.options
 	columns := o.Columns
 	if len(columns) == 0 {
+		described := c.described()
 		for _, name := range available {
 			if slices.Contains(c.given, name) {
 				continue // it was asked for to sort or to join by
 			}
-			columns = append(columns, OutputColumn{Column: c.inputColumn(name)})
+			columns = append(columns, c.inputColumn(name, described))
 		}
 	}
+	index := make(map[string]int, len(available))
+	for i, name := range slices.Backward(available) { // the first one's, where a name occurs twice
+		index[name] = i
+	}
+	indexOf := func(name string) int {
+		if i, ok := index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	written := make(map[string]bool, len(columns))
 	schema := reader.Schema{Format: o.Format, Header: o.Header, Delimiter: o.Delimiter}
 	var faults []error
 	for _, column := range columns {
@@ -82,13 +101,14 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 		if from == "" {
 			from = column.Column.Name
 		}
-		i := slices.Index(available, from)
+		i := indexOf(from)
 		if i < 0 {
 			faults = append(faults, fmt.Errorf("convert: there is no column %q to write; the columns are %s", from, quoteAll(known)))
 		}
-		if schema.ColumnIndex(column.Column.Name) >= 0 {
+		if written[column.Column.Name] {
 			faults = append(faults, fmt.Errorf("convert: column %q would be written twice; name it once, or give it another name", column.Column.Name))
 		}
+		written[column.Column.Name] = true
 		c.take = append(c.take, i)
 		if i >= 0 {
 			c.keepStored(&column.Column, i, from)
@@ -100,10 +120,10 @@ func (c *converter) outputSchema(known, available []string) (reader.Schema, erro
 	}
 	faults = append(faults, checkIndexed(&schema))
 	c.label = -1
-	if i := slices.Index(available, o.From.Schema.LabelColumn()); slices.Contains(c.take, i) {
+	if i := indexOf(o.From.Schema.LabelColumn()); slices.Contains(c.take, i) {
 		c.label = i
 	}
-	c.sortBy = slices.Index(available, o.SortBy)
+	c.sortBy = indexOf(o.SortBy)
 	if o.SortBy != "" && c.sortBy < 0 {
 		faults = append(faults, fmt.Errorf("convert: there is no column %q to sort by; the columns are %s", o.SortBy, quoteAll(known)))
 	}
@@ -146,16 +166,29 @@ func (c *converter) separatorOf(i int, name string) string {
 	panic("convert: a column of no table")
 }
 
-// inputColumn is what the schemas of the input and the joins say about a column,
-// without its place in LibSVM or LibFFM unless the output has the same format.
-func (c *converter) inputColumn(name string) reader.Column {
-	schemas := []reader.Schema{c.in.Schema()}
+// schemaColumns are the columns of a schema, found by name.
+type schemaColumns struct {
+	reader.Schema
+	index map[string]int
+}
+
+// described are the columns that the schemas of the input and the joins describe.
+func (c *converter) described() []schemaColumns {
+	in := c.in.Schema()
+	all := []schemaColumns{{in, in.ColumnIndices()}}
 	for i := range c.options.Joins {
-		schemas = append(schemas, c.options.Joins[i].Table.Schema)
+		s := c.options.Joins[i].Table.Schema
+		all = append(all, schemaColumns{s, s.ColumnIndices()})
 	}
-	for _, s := range schemas {
-		i := s.ColumnIndex(name)
-		if i < 0 {
+	return all
+}
+
+// inputColumn is the output's column for a column of the input or of a join as its schema describes it,
+// without its place in LibSVM or LibFFM unless the output has the same format.
+func (c *converter) inputColumn(name string, described []schemaColumns) OutputColumn {
+	for _, s := range described {
+		i, found := s.index[name]
+		if !found {
 			continue
 		}
 		column := s.Columns[i]
@@ -165,12 +198,12 @@ func (c *converter) inputColumn(name string) reader.Column {
 		if s.Format != c.options.Format {
 			column.HasIndexRange, column.HasFieldNumber = false, false
 		}
-		return column
+		return OutputColumn{Column: column}
 	}
 	if name == c.in.LabelColumn() {
-		return reader.Column{Name: name, Role: reader.RoleLabel}
+		return OutputColumn{Column: reader.Column{Name: name, Role: reader.RoleLabel}}
 	}
-	return reader.Column{Name: name}
+	return OutputColumn{Column: reader.Column{Name: name}}
 }
 
 // quoteAll lists names for an error.

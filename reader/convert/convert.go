@@ -42,6 +42,8 @@ type Options struct {
 	// MemoryBytes bounds the joined tables and the sorted rows together, which
 	// are held in memory; 0: 4 GiB.
 	MemoryBytes int64
+
+	asked map[string]bool // the columns of the input that the options name; nil: not collected yet
 }
 
 // OutputColumn is a column that Run writes.

@@ -40,8 +40,9 @@ type Remote struct {
 
 // ListRemote describes the generations of a remote directory, the newest first, and
 // after them the snapshots and the rows that were saved by priority there. total is how many bytes they take together.
-func ListRemote(ctx context.Context, uri string, log *slog.Logger) (out []Remote, total int64, err error) {
-	sources := jobsource.New(new(configs.Job), log)
+// The job says how HDFS is reached.
+func ListRemote(ctx context.Context, job *configs.Job, uri string, log *slog.Logger) (out []Remote, total int64, err error) {
+	sources := jobsource.New(job, log)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	d, err := transfer.OpenExisting(ctx, sources, uri, "", log)
 	if err != nil {

@@ -44,8 +44,9 @@ type NeededBy struct {
 }
 
 // VerifyRemote reads every file of a remote directory, or of its generation with a number, if that is not 0, and says what is wrong.
-func VerifyRemote(ctx context.Context, uri string, number int, log *slog.Logger) (out *Verified, err error) {
-	sources := jobsource.New(new(configs.Job), log)
+// The job says how HDFS is reached.
+func VerifyRemote(ctx context.Context, job *configs.Job, uri string, number int, log *slog.Logger) (out *Verified, err error) {
+	sources := jobsource.New(job, log)
 	defer func() { err = errors.Join(err, sources.Close()) }()
 	d, err := transfer.OpenExisting(ctx, sources, uri, "verifying", log)
 	if err != nil {

@@ -40,11 +40,5 @@ func (m *Model) later(ctx context.Context, c *chain.Choice) string {
 
 // missesNights reports whether there may be nights between that of c and that of the job.
 func (m *Model) missesNights(c *chain.Choice) bool {
-	if c.Night == "" {
-		return false
-	}
-	for _, night := range m.Job.EarlierModelDirs() { // the one before
-		return daysBetween(c.Night, m.Job.Night()) > 1 || modeldir.LaterNight(night, c.Night)
-	}
-	return false
+	return c.Night != "" && modeldir.LaterNight(m.Job.NightBefore(), c.Night)
 }

@@ -47,49 +47,55 @@ func (t *Table) walkBelow(root any, path, pattern string, v reflect.Value, visit
 // Complete fills in what was not given, and reports what is missing and what
 // was given without having an effect. A key of the file that has none because of an override is
 // left out instead: whoever tries another kind of model need not remove the keys of the first.
-func (d *Decoder) Complete() {
-	d.table.walk(d.root, func(s Scope, k *Key, v reflect.Value) {
-		_, given := d.Given[s.Path]
-		if given && k.EmptyIsDefault && v.String() == "" && !d.bad[s.Path] {
-			delete(d.Given, s.Path)
-			given = false
-		}
-		if given {
-			why, cause := useless(s, k, d)
-			switch {
-			case why == "":
-				return
-			case d.Keys[s.Path].Set != "" || !d.Saved && d.Given[cause].Set == "":
-				d.Fault(d.Keys[s.Path], s.Path, "%s; remove it", why)
-				return
-			case !d.Saved:
-				d.Notes = append(d.Notes, fmt.Sprintf("%s of the job file is left out: it %s (%s)", s.Path, why, d.Given[cause].Set))
-			}
-			v.SetZero()
-			delete(d.Given, s.Path)
+func (d *Decoder) Complete() { d.table.walk(d.root, d.complete) }
+
+// CompleteBelow is Complete for the keys of the mapping at a path alone; v is a pointer to its struct.
+func (d *Decoder) CompleteBelow(path string, v any) {
+	d.table.walkBelow(d.root, path, path, reflect.ValueOf(v).Elem(), d.complete)
+}
+
+// complete is Complete for one key.
+func (d *Decoder) complete(s Scope, k *Key, v reflect.Value) {
+	_, given := d.Given[s.Path]
+	if given && k.EmptyIsDefault && v.String() == "" && !d.bad[s.Path] {
+		delete(d.Given, s.Path)
+		given = false
+	}
+	if given {
+		why, cause := useless(s, k, d)
+		switch {
+		case why == "":
 			return
-		}
-		if why, _ := useless(s, k, d); why != "" || !v.IsZero() {
-			return // it was set by the default of the list around it, or it has no effect
-		}
-		if k.Later && d.Saved {
+		case d.Keys[s.Path].Set != "" || !d.Saved && d.Given[cause].Set == "":
+			d.Fault(d.Keys[s.Path], s.Path, "%s; remove it", why)
 			return
+		case !d.Saved:
+			d.Notes = append(d.Notes, fmt.Sprintf("%s of the job file is left out: it %s (%s)", s.Path, why, d.Given[cause].Set))
 		}
-		if k.Required {
-			missing := !d.bad[s.Path] && !d.bad[parentPath(s.Path)] // else that, or what it is missing from, was reported
-			d.markBad(s.Path)
-			if missing {
-				d.FaultAt(s.Path, "is missing; expected %s%s", article(typeName(k.typ)), missingHint(k))
-			}
-			return
+		v.SetZero()
+		delete(d.Given, s.Path)
+		return
+	}
+	if why, _ := useless(s, k, d); why != "" || !v.IsZero() {
+		return // it was set by the default of the list around it, or it has no effect
+	}
+	if k.Later && d.Saved {
+		return
+	}
+	if k.Required {
+		missing := !d.bad[s.Path] && !d.bad[parentPath(s.Path)] // else that, or what it is missing from, was reported
+		d.markBad(s.Path)
+		if missing {
+			d.FaultAt(s.Path, "is missing; expected %s%s", article(typeName(k.typ)), missingHint(k))
 		}
-		if k.DefaultNeeds != "" && !d.Sound(k.DefaultNeeds) {
-			d.markBad(s.Path)
-		}
-		if text := k.defaultIn(s); text != "" {
-			d.setDefault(s.Path, k, text, v)
-		}
-	})
+		return
+	}
+	if k.DefaultNeeds != "" && !d.Sound(k.DefaultNeeds) {
+		d.markBad(s.Path)
+	}
+	if text := k.defaultIn(s); text != "" {
+		d.setDefault(s.Path, k, text, v)
+	}
 }
 
 func missingHint(k *Key) string {

@@ -138,5 +138,5 @@ func allowRing(reason error) string {
 	case errors.Is(reason, unix.EMFILE):
 		return "let the process have more files open (" + process.RaiseFiles + ")"
 	}
-	return "allow io_uring_setup in the container's seccomp profile and in kernel.io_uring_disabled"
+	return "allow io_uring_setup and io_uring_enter in the container's seccomp profile and in kernel.io_uring_disabled"
 }

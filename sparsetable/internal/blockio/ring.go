@@ -131,6 +131,10 @@ func newRing(depth int) (*ring, error) {
 	for i, a := 0, unsafe.Slice(word(p.sq.array), p.sqEntries); i < len(a); i++ {
 		a[i] = uint32(i)
 	}
+	if err := r.enter(0); err != nil && err != unix.EINTR { // a seccomp profile may allow the one call and not the other
+		r.close()
+		return nil, fmt.Errorf("io_uring_enter: %w", err)
+	}
 	return r, nil
 }
 

@@ -213,3 +213,16 @@ func (r *replica) at(v program.Value) kernels.Matrix {
 	}
 	return m.Slice(v.Column, v.Column+v.Columns)
 }
+
+// MostExamples is the largest mini-batch that so many devices can compute, however much memory they have.
+func MostExamples(net *program.Network, devices int) int {
+	widest := 1
+	for _, p := range []*program.Program{net.Train, net.Infer} {
+		for i := range p.Buffers {
+			if b := &p.Buffers[i]; b.Source == program.Inner && b.Rows == program.Examples {
+				widest = max(widest, b.Columns)
+			}
+		}
+	}
+	return kernels.MostElements / widest * devices
+}

@@ -52,13 +52,18 @@ func JobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
 }
 
 // ModelArgument returns the command's only argument, which names a model directory or one of
-// its generations, and a job with the date for templates in other arguments.
+// its generations, and a job with the date for templates in other arguments. The argument may be the
+// URI of a remote directory: then the job says how HDFS is reached.
 func ModelArgument(c *cli.Context) (string, *configs.Job, error) {
 	dir, err := cliargs.OneArgument(c, "the model directory")
 	if err != nil {
 		return "", nil, err
 	}
-	dated, err := DatedAlone(c)
+	alone := DatedAlone
+	if strings.Contains(dir, "://") {
+		alone = DatedWithHDFS
+	}
+	dated, err := alone(c)
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,6 +18,15 @@ import (
 func DateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "set", Usage: "the time zone of {{date}}, as `timezone=NAME`"},
+		DateFlag(),
+	}
+}
+
+// HDFSFlags are the flags of commands without a job file that reach HDFS: --set and --date, as for
+// DatedWithHDFS.
+func HDFSFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "set", Usage: "how HDFS is reached, as a job file says it: `data.hdfs.KEY=VALUE`, or the time zone of {{date}}, as timezone=NAME; may be repeated"},
 		DateFlag(),
 	}
 }
@@ -38,12 +48,32 @@ func DatedJob(c *cli.Context) (*configs.Job, error) {
 // DatedAlone returns the job of a command that gets no job file at all. Of --set it takes
 // timezone alone, because it has no use for other keys.
 func DatedAlone(c *cli.Context) (*configs.Job, error) {
-	for _, set := range c.StringSlice("set") {
-		if !strings.HasPrefix(strings.TrimSpace(set), "timezone=") {
-			return nil, cliargs.Errorf("%s: --set %s: without a job file, only timezone=NAME can be set", cliargs.CommandPath(c), set)
-		}
+	if err := onlySets(c, "only timezone=NAME", "timezone="); err != nil {
+		return nil, err
 	}
 	return DatedJob(c)
+}
+
+// DatedWithHDFS is DatedAlone for a command that reaches HDFS: of --set it also takes the keys of data.hdfs.
+func DatedWithHDFS(c *cli.Context) (*configs.Job, error) {
+	if err := onlySets(c, "only timezone=NAME and data.hdfs.KEY=VALUE", "timezone=", configs.HDFSKeys); err != nil {
+		return nil, err
+	}
+	job, err := configs.DatedWithHDFS(configs.LoadOptions{Set: c.StringSlice("set"), Date: c.String("date")})
+	if err != nil {
+		return nil, cliargs.Errorf("%s: %v", cliargs.CommandPath(c), err)
+	}
+	return job, nil
+}
+
+// onlySets fails if a --set begins like none of begins.
+func onlySets(c *cli.Context, allowed string, begins ...string) error {
+	for _, set := range c.StringSlice("set") {
+		if !slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(strings.TrimSpace(set), begin) }) {
+			return cliargs.Errorf("%s: --set %s: without a job file, %s can be set", cliargs.CommandPath(c), set, allowed)
+		}
+	}
+	return nil
 }
 
 // Expand replaces the templates in an argument; where names it in errors.

@@ -12,7 +12,7 @@ import (
 	"aibox/internal/humanize"
 	"aibox/internal/rowfile"
 	"aibox/internal/terminal"
-	"aibox/reader/source"
+	"aibox/trainer/jobsource"
 )
 
 func exportcommand(version string) *cli.Command {
@@ -69,7 +69,7 @@ func tableExport(c *cli.Context, version string) (err error) {
 		return err
 	}
 	defer closeTable(log, t)
-	sources := source.New(source.Options{Logger: log})
+	sources := jobsource.New(found.job(), log)
 	defer cmdline.CloseWith(log, "sources", sources)
 	if err := sources.RefuseOverwrite(c.Context, found.dirs(), []string{to}); err != nil {
 		return err

@@ -35,6 +35,14 @@ type foundTable struct {
 	dated *configs.Job
 }
 
+// job says how HDFS is reached: the job file or --set, or else the job of the model.
+func (t *foundTable) job() *configs.Job {
+	if t.model != nil && t.dated.Data.HDFS == (configs.HDFS{}) {
+		return t.model.Job
+	}
+	return t.dated
+}
+
 // dir is the table's own directory, the first of several.
 func (t *foundTable) dir() string { return t.options.Dir }
 
@@ -121,6 +129,10 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 			return nil, err
 		}
 		return t, nil
+	} else if strings.Contains(c.String("to"), "://") { // the output
+		if dated, err = cmdline.DatedWithHDFS(c); err != nil {
+			return nil, err
+		}
 	} else if c.String("job") == "" {
 		if _, err := cmdline.DatedAlone(c); err != nil {
 			return nil, err

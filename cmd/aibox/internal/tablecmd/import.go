@@ -17,6 +17,7 @@ import (
 	"aibox/internal/terminal"
 	"aibox/reader/source"
 	"aibox/sparsetable"
+	"aibox/trainer/jobsource"
 )
 
 func importcommand() *cli.Command {
@@ -42,7 +43,7 @@ Examples:
 			&cli.StringFlag{Name: "kind", Usage: "`KIND` of a new table: ssd (default) or memory"},
 			&cli.StringFlag{Name: "value-format", Usage: "`FORMAT` of the values of a new table: float32, float16 or bfloat16 (default: that of the exported table)"},
 			cmdline.JSONFlag(),
-		), cmdline.DateFlags()...),
+		), cmdline.HDFSFlags()...),
 		Action: tableImport,
 	}
 }
@@ -79,7 +80,7 @@ func tableImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dated, err := cmdline.DatedAlone(c)
+	dated, err := cmdline.DatedWithHDFS(c)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func tableImport(c *cli.Context) error {
 		return err
 	}
 	log := cmdline.NewLogger(c)
-	sources := source.New(source.Options{Logger: log})
+	sources := jobsource.New(dated, log)
 	defer cmdline.CloseWith(log, "sources", sources)
 	var written []string // one file per directory stands for all that are written there
 	for _, d := range append([]string{dir}, more...) {

@@ -11,7 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/disk"
+	"aibox/internal/errkind"
+	"aibox/internal/humanize"
 	"aibox/sparsetable"
 )
 
@@ -48,6 +52,9 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s-%s-%s", filepath.Base(model), r.gen, hex.EncodeToString(id[:]))
+	if over := len(name) - unix.NAME_MAX; over > 0 { // before the generation names directories that cannot be made, or deleted
+		return nil, errkind.Errorf(errkind.Job, "the name of the model directory %s is too long by %s: those of the directories of its table, in %s, begin with it, and may have %d", model, humanize.Count(int64(over), "byte"), strings.Join(dirs, ", "), unix.NAME_MAX)
+	}
 	var all []string
 	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
