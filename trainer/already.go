@@ -1,12 +1,14 @@
 package trainer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
+	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/runstate"
@@ -14,14 +16,14 @@ import (
 
 // A scheduler repeats the command of a night whose process was killed after it had committed the model
 // of the night, and before it ended. If the model from which that was made is not there any more, as
-// with output.keep_generations: 1, the night cannot be trained again, nor need it be.
+// with output.keep_generations: 1, or has lost its table, the night cannot be trained again, nor need it be.
 
 // errMade says that the published model is that of the job, so that there is nothing to train.
 var errMade = errors.New("the model of the job is there already")
 
 // alreadyMade returns errMade if the published model is the one that the job would make, as which gone says
-// that it cannot be trained again; otherwise it returns gone with the differences.
-func (r *run) alreadyMade(gone error) error {
+// that it cannot be trained again; otherwise it returns gone with the differences, or with what that model has lost.
+func (r *run) alreadyMade(ctx context.Context, gone error) error {
 	dir := r.job.Output.ModelDir
 	m, err := modeldir.Open(dir)
 	if err != nil {
@@ -34,6 +36,9 @@ func (r *run) alreadyMade(gone error) error {
 	}
 	if len(differences) > 0 {
 		return fmt.Errorf("%w; the model that is published is not that of this job and these data (they differ in %s)", gone, strings.Join(differences, "; "))
+	}
+	if err := m.CheckFiles(ctx, r.log); err != nil {
+		return errkind.As(errkind.IO, fmt.Errorf("%w; the model that is published is that of this job and these data, but cannot be used either: %w", gone, err))
 	}
 	// A summary that cannot be read says less, and is no reason to fail.
 	if data, err := os.ReadFile(report.Paths(r.job)["summary"]); err == nil {

@@ -121,6 +121,11 @@ func TestNightIsThereAlready(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modified := info.ModTime()
 	const date, data = "2026-11-22", "data.train=[AT/day.tsv]"
 	m.night("2026-11-21")
 	want := m.night(date, data)
@@ -153,6 +158,79 @@ func TestNightIsThereAlready(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("they differ in the files of data.train", data)
+	if err := os.Chtimes(file, time.Time{}, modified); err != nil {
+		t.Fatal(err)
+	}
+	m.removeFiles(t, "model/gen-*/table/snapshot-*")
+	if _, err := m.train(date, data); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "cannot be used either") {
+		t.Errorf("the model of the night has lost its table: %v", err)
+	}
+}
+
+// TestNightAgainOnAnotherMachine: the machine of a night is lost after it has published its model, and output.remote does not
+// have the model from which that was made any more. Given again on another machine, the command restores the model of the
+// night, and does not begin with a new one, which would take its place. That goes for another job or other data, too, which
+// end with an error. A first night has begun with a new model, and does so again.
+func TestNightAgainOnAnotherMachine(t *testing.T) {
+	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]"), "dates": {"output.model_dir=AT/model/{{date}}"}} {
+		t.Run(name, func(t *testing.T) {
+			uri := t.TempDir()
+			m := newMachine(t, uri, append(set, "output.remote_keep_generations=1")...)
+			lose := func() {
+				t.Helper()
+				if err := os.RemoveAll(m.at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			first := m.night("2026-11-21")
+			lose()
+			if s := m.night("2026-11-21"); s.Already != "" || s.WarmStart != "" || s.Digest != first.Digest {
+				t.Errorf("the first night: %+v", s)
+			}
+			want := m.night("2026-11-22")
+			lose()
+			if _, err := m.train("2026-11-22", "training.epochs=3"); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "they differ in training.epochs") {
+				t.Errorf("of another job: %v", err)
+			}
+			lose()
+			s := m.night("2026-11-22")
+			m.said("the model of this night is there already")
+			if s.Already == "" || s.Digest != want.Digest || s.Published == nil || !s.Published.Already {
+				t.Errorf("%+v, published %+v", s, s.Published)
+			}
+			if left := records(t, m.at); left != 0 {
+				t.Error("it has not all arrived")
+			}
+			if next := m.night("2026-11-23"); next.WarmStart == "" || next.Steps <= want.Steps {
+				t.Errorf("the next night: %+v", next)
+			}
+		})
+	}
+}
+
+// TestNightIsThereAlreadyButItsStartIsNotWhole: the model from which the night was made is there, but its table has lost
+// a directory, and it cannot be restored. If the model of the night is whole, it does not matter, with output.remote or
+// without. If it has lost a directory, too, nothing succeeds.
+func TestNightIsThereAlreadyButItsStartIsNotWhole(t *testing.T) {
+	for name, uri := range map[string]string{"published": t.TempDir(), "not published": ""} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, uri, onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.remote_keep_generations=1")...)
+			m.night("2026-11-21")
+			want := m.night("2026-11-22")
+			loseIn(t, m.at+"/b", "*-gen-000001-*", "new disk")
+			if s := m.night("2026-11-22"); s.Already != m.at+"/model@2" || s.Steps != want.Steps {
+				t.Errorf("%+v", s)
+			}
+			m.said("the model of this night is there already")
+			if _, err := m.train("2026-11-22", "training.epochs=3"); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mount the missing file system") || !strings.Contains(err.Error(), "they differ in training.epochs") {
+				t.Errorf("of another job: %v", err)
+			}
+			loseIn(t, m.at+"/b", "*-gen-000002-*", "new disk")
+			if _, err := m.train("2026-11-22"); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mount the missing file system") || !strings.Contains(err.Error(), "cannot be used either") {
+				t.Errorf("with no model that is whole: %v", err)
+			}
+		})
+	}
 }
 
 // TestLeftStartIsRemoved: the model that was restored for a run that was killed then is deleted by

@@ -62,6 +62,22 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
+// ReadDir is os.ReadDir.
+func ReadDir(dir string) ([]os.DirEntry, error) {
+	if err := diskfault.At("list", dir); err != nil {
+		return nil, err
+	}
+	return os.ReadDir(dir)
+}
+
+// ReadFile is os.ReadFile.
+func ReadFile(path string) ([]byte, error) {
+	if err := diskfault.At("read", path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // Rename is os.Rename.
 func Rename(from, to string) error {
 	BeforeChange("rename", to)

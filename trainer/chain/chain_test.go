@@ -2,9 +2,14 @@ package chain
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/configs"
+	"aibox/internal/diskfault"
 	"aibox/trainer/internal/testjobs"
 	"aibox/trainer/modeldir"
 )
@@ -68,6 +73,37 @@ func TestStartsAreTheSame(t *testing.T) {
 	} {
 		if same, newer := c.other.same(first), c.other.newer(first); same != c.same || newer != c.newer {
 			t.Errorf("%+v: same %v, newer %v", c.other, same, newer)
+		}
+	}
+}
+
+// TestDirectoryOfNightsThatCannotBeListed: where the directory with those of earlier nights cannot be listed, the chain does not
+// begin anew: the directory of the night before is found all the same.
+func TestDirectoryOfNightsThatCannotBeListed(t *testing.T) {
+	nights := t.TempDir()
+	before := filepath.Join(nights, "2026-11-19")
+	if err := os.Mkdir(before, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(before, modeldir.ManifestName), []byte("damaged"), 0o644); err != nil { // which whoever finds it says
+		t.Fatal(err)
+	}
+	job, err := configs.Parse("test.yaml", []byte(testjobs.Text), configs.LoadOptions{Date: "2026-11-20", Set: []string{
+		"data.train=[/data/a.tsv]", "output.model_dir=" + nights + "/{{date}}", "training.warm_start=latest", "timezone=UTC", "model.kind=lr",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer diskfault.Inject(nil)
+	for _, fault := range []error{nil, unix.EIO, unix.EACCES} {
+		diskfault.Inject(func(operation, path string) error {
+			if operation == "list" && path == nights {
+				return fault
+			}
+			return nil
+		})
+		if c, err := New(job, slog.New(slog.DiscardHandler)).Latest(); err == nil {
+			t.Errorf("where listing fails with %v, the night begins with %v", fault, c)
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"aibox/configs"
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/trainer/modeldir"
 )
@@ -157,19 +157,18 @@ func (l listings) have(path string) bool {
 	if !known {
 		names = make(map[string]bool)
 		if l.have(parent) {
-			entries, err := os.ReadDir(parent)
+			entries, err := disk.ReadDir(parent)
 			for _, e := range entries {
 				names[e.Name()] = true
 			}
-			if errors.Is(err, os.ErrPermission) {
+			if err != nil {
 				names = nil
 			}
 		}
 		l[parent] = names
 	}
 	if names == nil { // it cannot be listed, and may have path all the same
-		_, err := os.Stat(path)
-		return err == nil
+		return !disk.Gone(path)
 	}
 	return names[filepath.Base(path)]
 }

@@ -35,7 +35,8 @@ func (t *ArrivingTable) Find(name string) string {
 // Arriving returns the tables of the model directory dir whose files have not all arrived. What is left of a generation that
 // was given up, and that could not be deleted, is none: it may have files of the same snapshot, on a disk that has failed.
 func Arriving(dir string) (out []ArrivingTable) {
-	for _, g := range generations(dir) {
+	all, _ := generations(dir) // who opens the directory says what is wrong
+	for _, g := range all {
 		if !tables.Needs(dir, g) {
 			continue
 		}
@@ -73,6 +74,6 @@ func ArrivingRecords(dirs []string) (paths []string) {
 // InterruptedArrives reports whether files of the table of the interrupted run in the model
 // directory dir have not all arrived.
 func InterruptedArrives(dir string) bool {
-	gen := unfinished(dir)
-	return gen != "" && arrivingIn(filepath.Join(dir, gen)) != nil
+	gen, err := unfinished(dir)
+	return err == nil && gen != "" && arrivingIn(filepath.Join(dir, gen)) != nil
 }

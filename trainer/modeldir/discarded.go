@@ -31,7 +31,8 @@ func (r *Restoring) Discard() error {
 // model's files. They may be damaged.
 func (r *Restoring) Discarded() map[string]string {
 	out := make(map[string]string)
-	for _, g := range discarded(r.w.dir) {
+	given, _ := discarded(r.w.dir)
+	for _, g := range given {
 		maps.Copy(out, survivors(filepath.Join(r.w.dir, g)))
 	}
 	return out
@@ -40,18 +41,19 @@ func (r *Restoring) Discarded() map[string]string {
 // RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has failed, its files stay until
 // another one uses the directory.
 func (r *Restoring) RemoveDiscarded() error {
-	for _, g := range discarded(r.w.dir) {
+	given, err := discarded(r.w.dir)
+	for _, g := range given {
 		if err := removeGeneration(filepath.Join(r.w.dir, g)); err != nil && !errors.Is(err, errRead) && !DiskLost(err) {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // RemoveDiscarded deletes what was given up of what was restored to the model directory dir.
 func RemoveDiscarded(dir string) error {
-	if len(discarded(dir)) == 0 {
-		return nil
+	if given, err := discarded(dir); len(given) == 0 {
+		return err
 	}
 	r, err := lockRestoring(dir)
 	if err != nil {
@@ -60,6 +62,7 @@ func RemoveDiscarded(dir string) error {
 	return errors.Join(r.RemoveDiscarded(), r.Close())
 }
 
-func discarded(dir string) []string {
-	return slices.DeleteFunc(generations(dir), func(g string) bool { return disk.Gone(filepath.Join(dir, g, discardedName)) })
+func discarded(dir string) ([]string, error) {
+	all, err := generations(dir)
+	return slices.DeleteFunc(all, func(g string) bool { return disk.Gone(filepath.Join(dir, g, discardedName)) }), err
 }

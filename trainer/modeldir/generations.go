@@ -100,8 +100,12 @@ func Generations(dir string) ([]Generation, error) {
 			return nil, err
 		}
 	}
+	names, e := generations(dir)
+	if e != nil {
+		return nil, e
+	}
 	var all []Generation
-	for _, name := range generations(dir) {
+	for _, name := range names {
 		g := Generation{Number: numberOf(name), Name: name, Published: top != nil && top.Generation == name}
 		switch own, fault := manifestOf(dir, name); {
 		case errors.Is(fault, fs.ErrNotExist):
@@ -140,7 +144,7 @@ func manifestOf(dir, gen string) (*Manifest, error) {
 // ownManifest reads the copy of the manifest in the generation itself.
 func ownManifest(dir, gen string) (*Manifest, error) {
 	path := filepath.Join(dir, gen, ManifestName)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

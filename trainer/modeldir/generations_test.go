@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 	"aibox/sparsetable"
 	"aibox/trainer/modelfiles"
 )
@@ -250,7 +253,7 @@ func TestRollbackBesideReader(t *testing.T) {
 		t.Errorf("there are %s", have)
 	}
 	night(t, dir, 4, 1)
-	if have := generations(dir); len(have) != 1 {
+	if have := names(t, dir); len(have) != 1 {
 		t.Errorf("generations %v are left, want one", have)
 	}
 }
@@ -519,5 +522,53 @@ func TestDamagedGenerationsGoFirst(t *testing.T) {
 	night(t, dir, 40, 3)
 	if have := numbers(t, dir); have != "1:10 3:30 4:40*" {
 		t.Errorf("there are %s", have)
+	}
+}
+
+// TestDirectoryThatCannotBeRead: a directory that cannot be listed, or files in it that cannot be read, for a moment or for
+// good, is not taken for one without models or without an interrupted run: whoever would write it fails, and nothing is deleted.
+func TestDirectoryThatCannotBeRead(t *testing.T) {
+	for _, forGood := range []bool{false, true} {
+		for _, operation := range []string{"list", "read"} {
+			for n := 0; ; n++ {
+				dir := filepath.Join(t.TempDir(), "model")
+				save(t, dir, 1)
+				gen, _ := interrupt(t, dir, nil, `{"step":1}`)
+				count := 0
+				diskfault.Inject(func(op, path string) error {
+					if op == operation && strings.HasPrefix(path, dir) {
+						if count++; count > n && (forGood || count == n+1) {
+							return unix.EIO
+						}
+					}
+					return nil
+				})
+				resume, err := Interrupted(dir)
+				var w *Writer
+				if err == nil && resume != nil {
+					w, err = Continue(dir, func([]byte) (bool, error) { return true, nil })
+				}
+				_, listed := Generations(dir)
+				diskfault.Inject(nil)
+				if count <= n { // nothing has failed
+					if err != nil || listed != nil {
+						t.Fatal(err, listed)
+					}
+					break
+				}
+				if !errors.Is(err, unix.EIO) && (w == nil || w.Resume() == nil) {
+					t.Errorf("%s fails (%d, for good: %v): %v, and an interrupted run is not continued", operation, n, forGood, err)
+				}
+				if w != nil {
+					w.Suspend()
+					if err := w.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if value(t, dir) != 1 || !disk.Exists(filepath.Join(gen, resumeName)) {
+					t.Errorf("%s fails (%d, for good: %v): the directory has %v", operation, n, forGood, names(t, dir))
+				}
+			}
+		}
 	}
 }

@@ -156,7 +156,7 @@ func TestKilledCommit(t *testing.T) {
 			if have := listValues(t, elsewhere, dir); !strings.HasSuffix(have, fmt.Sprintf(":%g %d:4*", model, number(t, dir))) {
 				t.Errorf("killed before %s, then trained: there are %s", where, have)
 			}
-			if left := generations(dir); len(left) != 2 {
+			if left := names(t, dir); len(left) != 2 {
 				t.Errorf("killed before %s, then trained: generations %v", where, left)
 			}
 			if elsewhere && len(entries(t, ssd)) != 2 {

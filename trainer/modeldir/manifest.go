@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"aibox/internal/disk"
 	"aibox/internal/errkind"
 	"aibox/internal/humanize"
 	"aibox/trainer/decay"
@@ -137,7 +138,7 @@ var ErrNoModel = errkind.New(errkind.IO, "no model here")
 
 func readManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, ManifestName)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, serr := os.Stat(dir); serr != nil {
 			return nil, noDirectory(dir)

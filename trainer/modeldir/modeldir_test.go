@@ -104,7 +104,7 @@ func TestCommitReplaces(t *testing.T) {
 	if a.Digest == b.Digest {
 		t.Error("two models, one digest")
 	}
-	if g := generations(dir); len(g) != 1 {
+	if g := names(t, dir); len(g) != 1 {
 		t.Errorf("generations %v are left, want one", g)
 	}
 }
@@ -121,14 +121,14 @@ func TestCrashBeforeCommitKeepsTheEarlierModel(t *testing.T) {
 	if got := value(t, dir); got != 1 {
 		t.Errorf("model holds %g, want 1", got)
 	}
-	if g := generations(dir); len(g) != 2 {
+	if g := names(t, dir); len(g) != 2 {
 		t.Fatalf("generations %v, want the model's and the abandoned one", g)
 	}
 	save(t, dir, 3)
 	if got := value(t, dir); got != 3 {
 		t.Errorf("model holds %g, want 3", got)
 	}
-	if g := generations(dir); len(g) != 1 {
+	if g := names(t, dir); len(g) != 1 {
 		t.Errorf("generations %v are left, want one", g)
 	}
 }
@@ -157,7 +157,7 @@ func TestCommitBesideReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, dir, 3)
-	if g := generations(dir); len(g) != 1 {
+	if g := names(t, dir); len(g) != 1 {
 		t.Errorf("generations %v are left, want one", g)
 	}
 }
@@ -173,7 +173,7 @@ func TestCloseWithoutCommitLeavesNothing(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, g := value(t, dir), generations(dir); got != 1 || len(g) != 1 {
+	if got, g := value(t, dir), names(t, dir); got != 1 || len(g) != 1 {
 		t.Errorf("model holds %g, generations %v", got, g)
 	}
 }
@@ -251,4 +251,14 @@ func TestDamageIsNamed(t *testing.T) {
 	if _, err := Open(dir); !errors.As(err, &c) {
 		t.Errorf("manifest that points outside: %v", err)
 	}
+}
+
+// names are the generations in dir, complete or not.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := generations(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -67,8 +67,8 @@ func TestRemoveWhereNotMounted(t *testing.T) {
 		if len(w.Leftovers()) != leftovers {
 			t.Errorf("it could not delete %v", w.Leftovers())
 		}
-		if err := w.Close(); err != nil || len(generations(dir)) != left {
-			t.Errorf("%v; %v are left", err, generations(dir))
+		if err := w.Close(); err != nil || len(names(t, dir)) != left {
+			t.Errorf("%v; %v are left", err, names(t, dir))
 		}
 	}
 	defer func(was string) { disk.Fstab = was }(disk.Fstab)

@@ -51,10 +51,11 @@ func publishReports(dir, gen string) error {
 		present[r.Name()] = true
 		errs = append(errs, disk.LinkTree(filepath.Join(from, r.Name()), filepath.Join(dir, r.Name())))
 	}
-	for _, other := range generations(dir) {
+	others, err := generations(dir)
+	for _, other := range others {
 		errs = append(errs, removeReports(dir, other, present))
 	}
-	return errors.Join(append(errs, disk.SyncDir(dir))...)
+	return errors.Join(append(errs, err, disk.SyncDir(dir))...)
 }
 
 // removeReports deletes the reports of a generation from the top of dir, but those that stay.

@@ -113,13 +113,21 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 // beginBeside begins a generation of its own, or goes on with that of another process, unless that has its table in other
 // places: where one of those is on a disk that has failed, the generation cannot be deleted.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
-	for _, g := range generations(r.w.dir) {
+	all, err := generations(r.w.dir)
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
 		if at := filepath.Join(r.w.dir, g); restoredIn(at) == id && !isComplete(r.w.dir, g) && disk.Gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
 			r.w.gen = g
 		}
 	}
 	if r.w.gen == "" {
-		r.w.gen = nameOf(nextNumber(r.w.dir))
+		next, err := nextNumber(r.w.dir)
+		if err != nil {
+			return err
+		}
+		r.w.gen = nameOf(next)
 	}
 	return r.begin(id, dirs)
 }
@@ -148,7 +156,11 @@ func refuseModel(dir string) error {
 }
 
 func (r *Restoring) begin(id string, dirs []string) error {
-	for _, g := range generations(r.w.dir) {
+	all, err := generations(r.w.dir)
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
 		at := filepath.Join(r.w.dir, g)
 		begun := restoredIn(at)
 		if g == r.w.gen && begun == id && disk.Gone(filepath.Join(at, discardedName)) && samePlaces(at, dirs) {
@@ -178,7 +190,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 			return err
 		}
 	}
-	err := r.placeTable(dirs)
+	err = r.placeTable(dirs)
 	if errors.Is(err, fs.ErrNotExist) && !samePlaces(gen, dirs) { // another process has deleted one just now, as that of a killed run
 		r.w.outside().Close()
 		return r.begin(id, dirs)

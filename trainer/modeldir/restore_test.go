@@ -219,7 +219,7 @@ func TestKilledRestore(t *testing.T) {
 					t.Errorf("killed before %s: %s is used, though the restore has begun anew", where, dir)
 				}
 			}
-			if left := generations(to); len(left) != 1 {
+			if left := names(t, to); len(left) != 1 {
 				t.Errorf("killed before %s: generations %v", where, left)
 			}
 			tables := 0
@@ -268,12 +268,12 @@ func TestRestoreWithoutFailedDisk(t *testing.T) {
 		begin(dirs[1:])
 		begin(dirs[1:])
 	}
-	if got := generations(filepath.Join(at, "model")); len(got) != 2 {
+	if got := names(t, filepath.Join(at, "model")); len(got) != 2 {
 		t.Errorf("there are %v, want what was begun on both disks, and on one", got)
 	}
 	diskfault.Inject(nil)
 	begin(dirs[1:])
-	if got := generations(filepath.Join(at, "model")); len(got) != 1 {
+	if got := names(t, filepath.Join(at, "model")); len(got) != 1 {
 		t.Errorf("there are %v, though the disk answers again", got)
 	}
 }
@@ -297,16 +297,16 @@ func TestDiscardedOnFailedDisk(t *testing.T) {
 		return nil
 	})
 	t.Cleanup(func() { diskfault.Inject(nil) })
-	if err := RemoveDiscarded(dir); err != nil || len(generations(dir)) != 1 {
-		t.Errorf("%v; there are %v", err, generations(dir))
+	if err := RemoveDiscarded(dir); err != nil || len(names(t, dir)) != 1 {
+		t.Errorf("%v; there are %v", err, names(t, dir))
 	}
 	diskfault.Inject(nil)
 	w, err := Create(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil || len(generations(dir)) != 0 || len(entries(t, dirs[0])) != 0 {
-		t.Errorf("%v; %v are left, and %v", err, generations(dir), entries(t, dirs[0]))
+	if err := w.Close(); err != nil || len(names(t, dir)) != 0 || len(entries(t, dirs[0])) != 0 {
+		t.Errorf("%v; %v are left, and %v", err, names(t, dir), entries(t, dirs[0]))
 	}
 }
 

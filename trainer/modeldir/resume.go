@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aibox/internal/disk"
+	"aibox/internal/errkind"
 	"aibox/trainer/modeldir/internal/faults"
 	"aibox/trainer/modeldir/internal/outside"
 )
@@ -56,34 +57,43 @@ func (w *Writer) Resume() []byte { return w.resume }
 // Interrupted returns what an interrupted run in dir left, without taking the lock; nil
 // if there is none.
 func Interrupted(dir string) ([]byte, error) {
-	gen := unfinished(dir)
-	if gen == "" {
-		return nil, nil
+	gen, err := unfinished(dir)
+	if gen == "" || err != nil {
+		return nil, err
 	}
 	return readResume(filepath.Join(dir, gen))
 }
 
 // unfinished is the newest generation of a run that can go on; "" if there is none.
-func unfinished(dir string) string {
-	found := ""
-	for _, g := range generations(dir) {
-		if numberOf(g) > numberOf(found) && !disk.Gone(filepath.Join(dir, g, resumeName)) && !isComplete(dir, g) {
+func unfinished(dir string) (found string, err error) {
+	all, err := generations(dir)
+	for _, g := range all {
+		if numberOf(g) < numberOf(found) || disk.Gone(filepath.Join(dir, g, resumeName)) {
+			continue
+		}
+		switch _, err := manifestOf(dir, g); {
+		case isGone(err):
 			found = g
+		case err != nil && !errors.As(err, new(*CorruptionError)) && !errors.Is(err, errkind.ErrNewer):
+			return "", err
 		}
 	}
-	return found
+	return found, err
 }
 
 // isComplete reports whether the generation is complete, though its manifest may be
 // damaged.
 func isComplete(dir, gen string) bool {
 	_, err := manifestOf(dir, gen)
-	return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+	return !isGone(err)
 }
+
+// isGone reports whether an error says that a file does not exist.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 
 func readResume(gen string) ([]byte, error) {
 	path := filepath.Join(gen, resumeName)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -101,17 +111,23 @@ func readResume(gen string) ([]byte, error) {
 // accept agrees. It fails if accept does. REQUIRES: w has the lock of the directory.
 func (w *Writer) takeOver(complete []Generation, accept func([]byte) (bool, error)) error {
 	for _, g := range complete { // the run that committed it may have died before it did this
+		if g.Fault != nil { // it may not be complete
+			continue
+		}
 		if err := forgetResume(filepath.Join(w.dir, g.Name)); err != nil {
 			w.leftovers = append(w.leftovers, err)
 		}
 	}
-	gen := unfinished(w.dir)
-	if gen == "" || accept == nil {
-		return nil
+	gen, err := unfinished(w.dir)
+	if gen == "" || accept == nil || err != nil {
+		return err
 	}
 	resume, err := readResume(filepath.Join(w.dir, gen))
-	if err != nil {
-		return nil // it is damaged, as Interrupted says
+	if errors.As(err, new(*CorruptionError)) {
+		return nil // as Interrupted says
+	}
+	if err != nil { // it may be readable again
+		return err
 	}
 	agreed, err := accept(resume)
 	if agreed {

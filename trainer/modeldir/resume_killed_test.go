@@ -1,6 +1,7 @@
 package modeldir
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,7 +81,8 @@ func TestKilledDeletionOfAnInterruptedRun(t *testing.T) {
 	for n, done := 0, false; !done; n++ {
 		dir, ssd, gen := inAModelDir(t)
 		where := killAt(rng, n, func() {
-			if errs := removeGenerations(dir, complete(dir)); len(errs) > 0 {
+			kept, err := complete(dir)
+			if errs := append(removeGenerations(dir, kept), err); errors.Join(errs...) != nil {
 				t.Fatal(errs)
 			}
 		})

@@ -26,8 +26,12 @@ func Unfinished(dir string) ([]Incomplete, error) {
 	if err != nil && !errors.Is(err, ErrNoModel) {
 		return nil, err
 	}
+	names, err := generations(dir)
+	if err != nil {
+		return nil, err
+	}
 	var out []Incomplete
-	for _, name := range generations(dir) {
+	for _, name := range names {
 		if slices.ContainsFunc(all, func(g Generation) bool { return g.Name == name }) {
 			continue
 		}

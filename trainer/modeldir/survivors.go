@@ -14,7 +14,8 @@ import (
 // AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
 // as they are known.
 func AllTableDirs(dir string) (all []string) {
-	for _, g := range generations(dir) {
+	names, _ := generations(dir) // as far as is known
+	for _, g := range names {
 		all = append(all, dirsOf(filepath.Join(dir, g))...)
 	}
 	return all
@@ -42,8 +43,8 @@ func (m *Model) Survivors() map[string]string {
 // Survivors are the paths of the files that are still there of the table of the interrupted
 // run in the model directory dir, by their names in a list of the run's files.
 func Survivors(dir string) map[string]string {
-	gen := unfinished(dir)
-	if gen == "" {
+	gen, err := unfinished(dir)
+	if gen == "" || err != nil {
 		return nil
 	}
 	return survivors(filepath.Join(dir, gen))
@@ -66,7 +67,11 @@ func survivors(gen string) map[string]string {
 // InterruptedTable returns o as the options of the table of the interrupted run in the model
 // directory dir.
 func InterruptedTable(dir string, o sparsetable.Options) (sparsetable.Options, error) {
-	gen := filepath.Join(dir, unfinished(dir))
+	name, err := unfinished(dir)
+	if err != nil {
+		return o, err
+	}
+	gen := filepath.Join(dir, name)
 	dirs, err := outside.Dirs(gen)
 	o.Dir, o.SSD.Dirs = filepath.Join(gen, modelfiles.Table), dirs
 	return o, err

@@ -20,10 +20,17 @@ import (
 )
 
 // tables are the tables outside of model directories.
-var tables = &outside.Tables{Generations: generations, LockRemoving: lockRemoving, Needs: func(model, gen string) bool {
-	return isComplete(model, gen) || // or its run can go on after an interruption, or it was restored and given up, until another has taken its files
-		!disk.Gone(filepath.Join(model, gen, resumeName)) || !disk.Gone(filepath.Join(model, gen, discardedName))
-}}
+var tables = &outside.Tables{
+	Generations: func(model string) []string {
+		all, _ := generations(model) // mostly it is no model directory
+		return all
+	},
+	LockRemoving: lockRemoving,
+	Needs: func(model, gen string) bool {
+		return isComplete(model, gen) || // or its run can go on after an interruption, or it was restored and given up, until another has taken its files
+			!disk.Gone(filepath.Join(model, gen, resumeName)) || !disk.Gone(filepath.Join(model, gen, discardedName))
+	},
+}
 
 // Orphan is a directory of a table outside of a model directory that no known model names.
 type Orphan = outside.Orphan

@@ -260,7 +260,7 @@ func TestUndeletable(t *testing.T) {
 		return errors.Join(w.Leftovers()...)
 	}
 	dead := placed(t, dir, []string{ssd}, false)
-	gen := filepath.Join(dir, generations(dir)[0])
+	gen := filepath.Join(dir, names(t, dir)[0])
 
 	// The SSD cannot be reached.
 	if err := errors.Join(os.Rename(ssd, ssd+"x"), os.Symlink(ssd, ssd)); err != nil {
@@ -289,7 +289,7 @@ func TestUndeletable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = leftovers(0)
-	if have := generations(dir); len(have) != 0 {
+	if have := names(t, dir); len(have) != 0 {
 		t.Errorf("left: %v", have)
 	}
 }

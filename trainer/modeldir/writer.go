@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,14 +57,20 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 	if err != nil && !errors.Is(err, ErrNoModel) {
 		return nil, errors.Join(err, lock.Close())
 	}
-	next := nextNumber(dir)
+	next, err := nextNumber(dir)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	if m != nil {
 		if err := finishPublishing(dir, m); err != nil { // the process that made it the model may have died before it did this
 			w.leftovers = append(w.leftovers, err)
 		}
 	}
-	kept := complete(dir)
-	if err := w.takeOver(kept, accept); err != nil {
+	kept, err := complete(dir)
+	if err == nil {
+		err = w.takeOver(kept, accept)
+	}
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	if w.resume != nil {
@@ -194,43 +201,56 @@ func (w *Writer) Close() error {
 }
 
 // generations returns the names of the generations in dir, complete or not, the oldest
-// first.
-func generations(dir string) []string {
-	entries, _ := os.ReadDir(dir)
+// first. It fails if they cannot all be known: what is not among them counts as deleted.
+func generations(dir string) ([]string, error) {
+	entries, err := disk.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("model directory: %w", err)
+	}
 	var out []string
 	for _, e := range entries {
 		if numberOf(e.Name()) == 0 {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() { // a link, perhaps
-			out = append(out, e.Name())
+		info, err := os.Stat(filepath.Join(dir, e.Name())) // a link, perhaps
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			continue
 		}
+		out = append(out, e.Name())
 	}
-	return out
+	return out, nil
 }
 
 // nextNumber is the number of the next generation in dir: not that of the model either, whose
 // generation somebody may have moved away.
-func nextNumber(dir string) int {
+func nextNumber(dir string) (int, error) {
 	next := 1
 	if top, err := readManifest(dir); err == nil {
 		next = top.Number() + 1
 	}
-	for _, g := range generations(dir) {
+	all, err := generations(dir)
+	for _, g := range all {
 		next = max(next, numberOf(g)+1)
 	}
-	return next
+	return next, err
 }
 
-// complete returns the complete generations of dir, as far as can be read.
-func complete(dir string) []Generation {
-	all, _ := Generations(dir) // without a model there may be none
-	return all
+// complete returns the complete generations of dir, of which there may be none.
+func complete(dir string) ([]Generation, error) {
+	all, err := Generations(dir)
+	if errors.Is(err, ErrNoModel) {
+		err = nil
+	}
+	return all, err
 }
 
 // removeGenerations deletes all generations except those that are kept, as far as it can.
 func removeGenerations(dir string, kept []Generation) (errs []error) {
-	for _, g := range generations(dir) {
+	all, err := generations(dir)
+	if err != nil {
+		return []error{err}
+	}
+	for _, g := range all {
 		if slices.ContainsFunc(kept, func(k Generation) bool { return k.Name == g }) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package start
 
 import (
+	"context"
 	"log/slog"
 
 	"aibox/configs"
@@ -18,7 +19,7 @@ type Options struct {
 	Fresh   bool   // the run does not go on with an interrupted one
 	Log     *slog.Logger
 	// IfGone returns what to do where the model to start from is nowhere, which its error says.
-	IfGone func(error) error
+	IfGone func(context.Context, error) error
 	// Restored is set to what it took to restore the model to start from.
 	Restored *report.Arrival
 }

@@ -31,8 +31,8 @@ func (m *Model) Open(ctx context.Context) error {
 		}
 		var gone *chain.GoneError
 		if errors.As(err, &gone) {
-			if err = m.startElsewhere(ctx, gone); errors.As(err, &gone) && ctx.Err() == nil && !m.Fresh {
-				err = m.IfGone(err)
+			if err = m.startElsewhere(ctx, gone); errors.As(err, &gone) {
+				err = m.ifGone(ctx, err)
 			}
 		}
 		if err != nil {
@@ -76,6 +76,14 @@ func (m *Model) Open(ctx context.Context) error {
 		return transfer.Complete(ctx, p, m.Sources, int64(m.Job.Output.RemoteBytesPerSecond), m.Log)
 	}
 	return nil
+}
+
+// ifGone returns what to do where an earlier model than the published one is nowhere, which err says.
+func (m *Model) ifGone(ctx context.Context, err error) error {
+	if ctx.Err() != nil || m.Fresh {
+		return err
+	}
+	return m.IfGone(ctx, err)
 }
 
 // Check fails if the newest model is another one by now than that which

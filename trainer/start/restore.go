@@ -31,7 +31,9 @@ func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transf
 }
 
 // restoreLatest restores the newest model of an earlier run from output.remote, if there
-// is one, where the job's chain has none on this machine. It reports whether it did.
+// is one, where the job's chain has none on this machine. It reports whether it did. If the models there are of this
+// very night, because its command is given again after its machine was lost, it restores the newest of these, unless it
+// began as a new model: then whoever looks at the chain finds that it need not be trained, or why it cannot be.
 func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	uri := m.Job.Output.Remote
 	if uri == "" {
@@ -40,6 +42,12 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	o := m.restoringTo(m.Job.Output.ModelDir)
 	o.Job, o.Accept, o.Buckets = m.Job.PlainName(), m.Chain.MayStartFrom, transfer.BucketsLater
 	_, err := m.restore(ctx, o)
+	if errors.Is(err, transfer.ErrNoEarlier) {
+		o.Buckets, o.Accept = transfer.BucketsBefore, func(x *modeldir.Manifest) bool {
+			return x.StartedFrom != (modeldir.Origin{}) && !modeldir.LaterNight(x.OfNight(), m.Job.Night())
+		}
+		_, err = m.restore(ctx, o)
+	}
 	if errors.Is(err, transfer.ErrNoEarlier) {
 		m.Log.Warn("output.remote has models of this job, but none of an earlier night, and there is none on this machine: training begins with a new model", "remote", uri, "night", m.Job.Night())
 		return false, nil

@@ -70,7 +70,7 @@ func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
 	start := m.Chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := m.wholeNamed(ctx, p)
 	if err != nil {
-		return err
+		return m.ifGone(ctx, err)
 	}
 	if whole == p {
 		return p.Close()

@@ -48,11 +48,15 @@ func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sour
 // knownBy returns the model directory of m, or of a model from which it was made, whose models were in
 // the remote directory at a place; "": there is none.
 func (o *publishing) knownBy(m *modeldir.Model, place string) string {
-	if readReport(m.Dir).knows(place) {
+	knows := func(dir string) bool {
+		r, err := readReport(dir)
+		return err == nil && r.knows(place)
+	}
+	if knows(m.Dir) {
 		return m.Dir
 	}
 	for k := range o.madeFrom(m) {
-		if dir, _ := modeldir.SplitName(k.name); readReport(dir).knows(place) {
+		if dir, _ := modeldir.SplitName(k.name); knows(dir) {
 			return dir
 		}
 	}

@@ -120,7 +120,7 @@ func TestNotMountedAfterRestore(t *testing.T) {
 	if err := publish(t, dir); err != nil {
 		t.Errorf("nothing says that models were published there: %v", err)
 	}
-	if r := readReport(dir); r.At == "" || len(r.Known) != 1 {
+	if r, err := readReport(dir); err != nil || r.At == "" || len(r.Known) != 1 {
 		t.Errorf("what the run has reported is gone, or the publication is not noted: %+v", r)
 	}
 }

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -27,13 +29,16 @@ type Report struct {
 }
 
 // UpdateReport changes the report in a model directory by a function that reports whether it did.
-// If there is none, or if it cannot be read, it begins empty. Who publishes does not hold the lock of the model directory, so the
+// If there is none, or if it is damaged, it begins empty. Who publishes does not hold the lock of the model directory, so the
 // directory itself is locked meanwhile.
 func UpdateReport(dir string, change func(*Report) bool) error {
 	if lock, err := filelock.Wait(dir, os.O_RDONLY, 0); err == nil { // else its file system has no locks
 		defer func() { _ = lock.Close() }() // nothing was written
 	}
-	r := readReport(dir)
+	r, err := readReport(dir)
+	if err != nil { // what it knows would be forgotten
+		return err
+	}
 	if !change(&r) {
 		return nil
 	}
@@ -44,10 +49,13 @@ func UpdateReport(dir string, change func(*Report) bool) error {
 	return disk.WriteFile(filepath.Join(dir, ReportName), append(data, '\n'))
 }
 
-func readReport(dir string) (r Report) {
-	data, err := os.ReadFile(filepath.Join(dir, ReportName))
-	if err != nil || json.Unmarshal(data, &r) != nil {
-		return Report{}
+func readReport(dir string) (r Report, err error) {
+	data, err := disk.ReadFile(filepath.Join(dir, ReportName))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	return r
+	if json.Unmarshal(data, &r) != nil {
+		r = Report{}
+	}
+	return r, err
 }
