@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 			case "path": // templates in a path, one per line
 				text = smallJob
 				var out []string
-				for _, line := range strings.Split(d.Input, "\n") {
+				for line := range strings.SplitSeq(d.Input, "\n") {
 					j, err := Parse("job.yaml", []byte(text+"name: '"+line+"'\n"), opts)
 					if err != nil {
 						out = append(out, err.Error())

@@ -19,7 +19,7 @@ type (
 // ParseBytes reads a size such as 8GiB, 512MiB, 64k or 4096.
 func ParseBytes(text string) (Bytes, error) { return schema.ParseBytes(text) }
 
-var table = schema.NewTable(reflect.TypeOf(Job{}), topKeys, dataKeys, columnKeys, modelKeys, optimizerKeys, linearKeys(), trainingKeys, tableKeys, engineKeys, runKeys, generateKeys)
+var table = schema.NewTable(reflect.TypeFor[Job](), topKeys, dataKeys, columnKeys, modelKeys, optimizerKeys, linearKeys(), trainingKeys, tableKeys, engineKeys, runKeys, generateKeys)
 
 // Keys returns the description of every key of the job file, in the order of
 // the structs in job.go. The caller must not change them.

@@ -13,7 +13,7 @@ import (
 // nest writes a job file in which only the key of that path has a value.
 func nest(path, value string) string {
 	var open, end strings.Builder
-	for _, part := range strings.Split(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
 		name, list := strings.CutSuffix(part, "[]")
 		open.WriteString("{" + name + ": ")
 		end.WriteByte('}')

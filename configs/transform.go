@@ -35,7 +35,7 @@ type bucketizeKeys struct {
 }
 
 // transformKinds are the transforms, in the order of transformKeys.
-var transformKinds = schema.Fields(reflect.TypeOf(transformKeys{}))
+var transformKinds = schema.Fields(reflect.TypeFor[transformKeys]())
 
 var transformUsage = map[string]string{
 	"clip":      "{clip: {min: 0, max: 100}}",
@@ -45,7 +45,7 @@ var transformUsage = map[string]string{
 // A Transform is a schema.Custom.
 
 // Written is the mapping that a transform is written as.
-func (Transform) Written() reflect.Type { return reflect.TypeOf(transformKeys{}) }
+func (Transform) Written() reflect.Type { return reflect.TypeFor[transformKeys]() }
 
 // Plural is what several are called.
 func (Transform) Plural() string { return "transforms" }

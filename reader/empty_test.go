@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,9 +39,7 @@ func TestEmptyParts(t *testing.T) {
 		{"csv with a header", header, "y,x,c,tags\n1,1,a,b\n", "y,x,c,tags"}, {"csv", adSchema(), "1,1,a,b\n", ""}, {"libsvm", svm, "1 3:1\n", ""},
 	} {
 		empty := map[string][]byte{}
-		for name, data := range nothing {
-			empty[name] = data
-		}
+		maps.Copy(empty, nothing)
 		if c.header != "" {
 			empty["header"] = []byte(c.header)
 			empty["header.gz"] = packed(t, source.Gzip, []byte(c.header+"\n"))

@@ -31,7 +31,7 @@ func TestIndicatorsTellMissingValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, missing := range []string{"indicator", "0"} {
-		j, err := configs.Parse("job.yaml", []byte(fmt.Sprintf(`
+		j, err := configs.Parse("job.yaml", fmt.Appendf(nil, `
 data:
   train: [%[1]s/log.csv]
   eval: [%[1]s/log.csv]
@@ -41,7 +41,7 @@ model: {kind: fm}
 optimizer: {dense: {learning_rate: 0.05}}
 training: {batch_size: 32}
 output: {model_dir: %[1]s/%[2]s}
-`, dir, missing)), configs.LoadOptions{})
+`, dir, missing), configs.LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -192,7 +192,7 @@ func TestRowStatistics(t *testing.T) {
 	for _, l := range lines {
 		cells := strings.Split(l, "\t")
 		for i, field := range []string{"user", "item", "tags", "region"} {
-			for _, v := range strings.Split(cells[4+i], "|") {
+			for v := range strings.SplitSeq(cells[4+i], "|") {
 				if v == "" {
 					continue
 				}

@@ -20,7 +20,7 @@ type block struct {
 func (c *Cluster) blocks(t testing.TB, remote string) []block {
 	t.Helper()
 	var blocks []block
-	for _, word := range strings.Fields(c.command(t, "blocks", remote)) {
+	for word := range strings.FieldsSeq(c.command(t, "blocks", remote)) {
 		f := strings.Split(word, ":")
 		b := block{name: f[0]}
 		if _, err := fmt.Sscan(strings.Join(f[1:], " "), &b.offset, &b.length, &b.located); err != nil {

@@ -35,7 +35,7 @@ func (c *Cluster) serverConf() map[string]string {
 		"dfs.namenode.resource.du.reserved":             "0", // otherwise a nearly full disk means safe mode
 	}
 	if c.kdc != nil {
-		for k, v := range map[string]string{
+		maps.Copy(conf, map[string]string{
 			"hadoop.security.authentication":                  "kerberos",
 			"hadoop.security.authorization":                   "true",
 			"dfs.namenode.kerberos.principal":                 "hdfs/localhost@" + Realm,
@@ -48,9 +48,7 @@ func (c *Cluster) serverConf() map[string]string {
 			"dfs.block.access.token.enable":                   "true",
 			"ignore.secure.ports.for.testing":                 "true",
 			"dfs.data.transfer.protection":                    "authentication,integrity,privacy",
-		} {
-			conf[k] = v
-		}
+		})
 	}
 	if c.cfg.Keys {
 		conf["hadoop.security.key.provider.path"] = "jceks://file" + filepath.Join(c.dir, "keys.jceks")

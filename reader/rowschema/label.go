@@ -3,6 +3,7 @@ package rowschema
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"aibox/reader/internal/rowtext"
 	"aibox/reader/number"
@@ -92,10 +93,8 @@ func (r *LabelRule) check() error {
 	if r.Op == "" {
 		return nil
 	}
-	for _, op := range labelOps {
-		if r.Op == op {
-			return nil
-		}
+	if slices.Contains(labelOps, r.Op) {
+		return nil
 	}
 	return fmt.Errorf("label rule %q: unknown comparison %q; known are %v", r.String(), r.Op, labelOps)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -439,9 +440,7 @@ func testTrainWhileSaving(t *testing.T, k Kind) {
 		if step%5 == 0 { // with sets pinned by both goroutines
 			collect()
 			expect = make(map[uint64]float32, len(values))
-			for k, v := range values {
-				expect[k] = v
-			}
+			maps.Copy(expect, values)
 			var err error
 			if pending, err = tab.Snapshot(t.Context(), nil); err != nil {
 				t.Fatal(err)

@@ -3,6 +3,7 @@ package tabletest
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func testCorruption(t *testing.T, k Kind) {
 
 	tried := 0
 	for _, name := range fs.Files() {
-		if contains(before, name) {
+		if slices.Contains(before, name) {
 			continue // shared with the first, or its own
 		}
 		good := fs.Get(name)
@@ -172,13 +173,4 @@ func testCorruption(t *testing.T, k Kind) {
 	}
 	tab = mustOpen(t, k, o) // all was put back
 	mustClose(t, tab)
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }

@@ -43,12 +43,12 @@ func commit(w *Writer, m *Manifest, value float32, keep int) error {
 	if top, err := readManifest(w.dir); err == nil {
 		m.StartedFrom = Origin{Generation: top.Generation}
 	}
-	err := os.WriteFile(w.Report("summary.json"), []byte(fmt.Sprint(value)), 0o644)
+	err := os.WriteFile(w.Report("summary.json"), fmt.Append(nil, value), 0o644)
 	if err == nil {
 		err = os.MkdirAll(w.Report("tensorboard"), 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(w.Report("tensorboard"), fmt.Sprint("events-", value)), []byte(fmt.Sprint(value)), 0o644)
+		err = os.WriteFile(filepath.Join(w.Report("tensorboard"), fmt.Sprint("events-", value)), fmt.Append(nil, value), 0o644)
 	}
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (memReader) Close() error { return nil }
 func (c contents) publication(job string, n int) Publication {
 	p := Publication{
 		Job: job, Owner: "host:" + job, Identity: fmt.Sprint(job, n), ParentIdentity: fmt.Sprint(job, n-1), Number: n,
-		Model: []byte(fmt.Sprintf(`{"night": %d}`, n)), Keep: 2,
+		Model: fmt.Appendf(nil, `{"night": %d}`, n), Keep: 2,
 	}
 	for name, text := range c {
 		p.Files = append(p.Files, Local{Name: name, Bytes: int64(len(text)), Unique: strings.HasPrefix(name, "table/"),

@@ -17,8 +17,8 @@ func TestPage(t *testing.T) {
 	}
 	for _, of := range []any{Summary{}, Reading{}, Epoch{}, Stage{}, metrics.Report{}, Failure{}, Resumption{}, Recovery{}, Arrival{}, Snapshots{}} {
 		typ := reflect.TypeOf(of)
-		for i := range typ.NumField() {
-			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		for field := range typ.Fields() {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if key != "" && key != "-" && !strings.Contains(string(page), "`"+key+"`") {
 				t.Errorf("%v: the page does not have `%s`", typ, key)
 			}

@@ -160,7 +160,7 @@ func useless(s Scope, k *Key, d *Decoder) (why, cause string) {
 // valueAt is the word that a key without indices has.
 func valueAt(root any, path string) string {
 	v := reflect.ValueOf(root).Elem()
-	for _, part := range strings.Split(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
 		v = fieldByTag(v, part)
 	}
 	return v.String()

@@ -171,7 +171,7 @@ func (k *Key) Allowed() string {
 		return strings.Join(k.Values, ", ")
 	}
 	return k.rng.format(func(x float64) string {
-		if k.typ == reflect.TypeOf(Bytes(0)) {
+		if k.typ == reflect.TypeFor[Bytes]() {
 			return Bytes(x).String()
 		}
 		return yamltree.FormatFloat(x)

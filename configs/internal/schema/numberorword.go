@@ -9,7 +9,7 @@ import (
 // holds either as text.
 type NumberOrWord string
 
-var numberOrWordType = reflect.TypeOf(NumberOrWord(""))
+var numberOrWordType = reflect.TypeFor[NumberOrWord]()
 
 // Number returns the number; ok is false if it is a word, or if there is no value.
 func (x NumberOrWord) Number() (v float64, ok bool) {

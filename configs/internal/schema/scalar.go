@@ -34,7 +34,7 @@ func (d *Decoder) scalar(path string, k *Key, n *yamltree.Node, v reflect.Value)
 		d.Fault(n.Place, path, "has no value; expected %s%s%s", want, allowedWords(k), hint)
 		return
 	}
-	if t == reflect.TypeOf(Bytes(0)) {
+	if t == reflect.TypeFor[Bytes]() {
 		b, err := ParseBytes(n.Text)
 		if err != nil {
 			d.Fault(n.Place, path, "%s", err.Error())

@@ -27,7 +27,7 @@ type car struct {
 	Wheels []wheel `yaml:"wheels"`
 }
 
-var cars = NewTable(reflect.TypeOf(car{}), []Key{
+var cars = NewTable(reflect.TypeFor[car](), []Key{
 	{Path: "engine", Meaning: "What drives it."},
 	{Path: "engine.kind", Required: true, Values: []string{"petrol", "electric"}, Meaning: "Kind of engine."},
 	{Path: "engine.power", Default: "50", Range: "[1,1000]", Meaning: "Kilowatts."},

@@ -46,7 +46,7 @@ func isListOfMappings(t reflect.Type) bool {
 
 func typeName(t reflect.Type) string {
 	switch t {
-	case reflect.TypeOf(Bytes(0)):
+	case reflect.TypeFor[Bytes]():
 		return "size"
 	case numberOrWordType:
 		return "number or word"

@@ -15,7 +15,7 @@ type step struct {
 // parsePath splits a path such as data.columns[2].role.
 func parsePath(path string) ([]step, error) {
 	var steps []step
-	for _, part := range strings.Split(path, ".") {
+	for part := range strings.SplitSeq(path, ".") {
 		key, rest, _ := strings.Cut(part, "[")
 		if key == "" {
 			return nil, fmt.Errorf("%q is not a key path such as training.batch_size or data.columns[2].role", path)
@@ -24,7 +24,7 @@ func parsePath(path string) ([]step, error) {
 		if len(key) == len(part) {
 			continue
 		}
-		for _, index := range strings.Split(rest, "[") {
+		for index := range strings.SplitSeq(rest, "[") {
 			i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
 			if err != nil || i < 0 || !strings.HasSuffix(index, "]") {
 				return nil, fmt.Errorf("%q is not a key path: an index is a number in brackets, as in data.columns[2].role", path)

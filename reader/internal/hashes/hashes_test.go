@@ -32,7 +32,7 @@ func TestKeyBitsAreEven(t *testing.T) {
 	const n = 20_000
 	var ones [64]int
 	for i := range n {
-		k := Key("C1", []byte(fmt.Sprint(i)))
+		k := Key("C1", fmt.Append(nil, i))
 		for b := range ones {
 			ones[b] += int(k >> b & 1)
 		}

@@ -51,9 +51,7 @@ func (m *model) clone() *model {
 
 func cloneSet(s map[uint32]bool) map[uint32]bool {
 	c := map[uint32]bool{}
-	for k, v := range s {
-		c[k] = v
-	}
+	maps.Copy(c, s)
 	return c
 }
 

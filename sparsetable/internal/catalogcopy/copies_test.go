@@ -172,8 +172,8 @@ func TestCrash(t *testing.T) {
 		set := func(s string, _ bool) {
 			mu.Lock()
 			defer mu.Unlock()
-			if strings.HasSuffix(s, "?") {
-				now = strings.TrimSuffix(s, "?")
+			if before, ok := strings.CutSuffix(s, "?"); ok {
+				now = before
 			} else {
 				old, now = s, s
 			}

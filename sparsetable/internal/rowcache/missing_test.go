@@ -1,6 +1,7 @@
 package rowcache
 
 import (
+	"slices"
 	"testing"
 
 	"aibox/internal/testseed"
@@ -30,10 +31,8 @@ func TestMissed(t *testing.T) {
 	}
 	next := func(k uint64, from, to int) int {
 		for p := from; p < to; p++ {
-			for _, o := range passes[p] {
-				if o == k {
-					return p
-				}
+			if slices.Contains(passes[p], k) {
+				return p
 			}
 		}
 		return -1

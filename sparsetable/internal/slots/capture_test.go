@@ -3,6 +3,7 @@ package slots
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 )
@@ -96,9 +97,7 @@ func TestCapture(t *testing.T) {
 				continue
 			}
 			c.Done()
-			for p, b := range taken {
-				stored[p] = b
-			}
+			maps.Copy(stored, taken)
 			for p, b := range want {
 				if !bytes.Equal(stored[uint32(p)], b) {
 					t.Fatalf("%s: page %d is not as it was", at, p)

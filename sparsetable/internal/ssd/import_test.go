@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,10 +85,8 @@ func (b *bulkTable) check(want map[uint64]float32, maybe map[uint64][]float32) {
 		if old, ok := want[key]; ok && old == row[0] {
 			return nil
 		}
-		for _, v := range maybe[key] {
-			if v == row[0] {
-				return nil
-			}
+		if slices.Contains(maybe[key], row[0]) {
+			return nil
 		}
 		return fmt.Errorf("key %#x holds %v, want %v or %v", key, row[0], want[key], maybe[key])
 	})
@@ -151,9 +151,7 @@ func (b *bulkTable) snapshot() {
 		b.fatal("snapshot: %v", err)
 	}
 	b.saved = map[uint64]float32{}
-	for k, v := range b.rows {
-		b.saved[k] = v
-	}
+	maps.Copy(b.saved, b.rows)
 }
 
 // crash reopens the table as a crash left it: as it was saved last.
@@ -164,9 +162,7 @@ func (b *bulkTable) crash() {
 	b.disk = disk
 	b.open()
 	b.rows = map[uint64]float32{}
-	for k, v := range b.saved {
-		b.rows[k] = v
-	}
+	maps.Copy(b.rows, b.saved)
 	b.check(b.rows, nil)
 }
 
@@ -227,9 +223,7 @@ func (b *bulkTable) importRows(src *bulkRows) {
 }
 
 func (b *bulkTable) keep(src *bulkRows) {
-	for k, v := range src.last {
-		b.rows[k] = v
-	}
+	maps.Copy(b.rows, src.last)
 }
 
 // TestSSDImport runs random large imports between training, snapshots and

@@ -96,9 +96,7 @@ func TestPortable(t *testing.T) {
 			}
 			tabletest.Verify(t, to)
 			theirs := map[uint64]float32{}
-			for k, v := range rows {
-				theirs[k] = v
-			}
+			maps.Copy(theirs, rows)
 			before := tabletest.RowFiles(t, from)
 			tabletest.CountInto(t, to, theirs, 2000, 3000)
 			tabletest.CountInto(t, from, rows, 100, 2500)

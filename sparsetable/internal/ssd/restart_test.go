@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -448,9 +449,7 @@ func TestSSDRestoreRaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		saved := map[uint64]float32{}
-		for k, v := range r.values {
-			saved[k] = v
-		}
+		maps.Copy(saved, r.values)
 		r.wait(p)
 		close(held)
 		if around && !slices.ContainsFunc(must(r.dev.List())(t), func(name string) bool { return strings.Contains(name, "-000002-") }) {
@@ -584,9 +583,7 @@ func TestSSDSnapshotStall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[uint64]float32{}
-	for k, v := range r.values {
-		want[k] = v
-	}
+	maps.Copy(want, r.values)
 	r.update(ws, keys)
 	ws.Release()
 	close(held)
@@ -623,9 +620,7 @@ func TestSSDSnapshotCleanRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[uint64]float32{}
-	for k, v := range r.values {
-		want[k] = v
-	}
+	maps.Copy(want, r.values)
 	<-arrived
 	for from := 0; from < rows; from += 1000 {
 		r.train(tabletest.KeysFrom(from, 1000))

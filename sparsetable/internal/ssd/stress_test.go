@@ -2,6 +2,7 @@ package ssd_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -154,9 +155,7 @@ func (s *stressed) train(seed uint64, steps, keys, batch int) {
 		if rng.IntN(5) == 0 {
 			collect()
 			expect = make(map[uint64]float32, len(s.values))
-			for k, v := range s.values {
-				expect[k] = v
-			}
+			maps.Copy(expect, s.values)
 			var err error
 			if pending, err = s.table.Snapshot(s.t.Context(), nil); err != nil {
 				fail(err)
@@ -212,9 +211,7 @@ func TestSSDStress(t *testing.T) {
 				newest = max(newest, id)
 			}
 			s.values = map[uint64]float32{}
-			for k, v := range s.saved[newest] {
-				s.values[k] = v
-			}
+			maps.Copy(s.values, s.saved[newest])
 			s.check(s.values)
 		}
 		if err := s.table.Close(); err != nil {

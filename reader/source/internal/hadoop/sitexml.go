@@ -200,12 +200,12 @@ func (conf siteConf) variable(name string) (string, bool) {
 		s, ok := conf[name]
 		return s, ok
 	}
-	if i := strings.IndexByte(env, '-'); i >= 0 { // :- is the default of a variable that is empty, too
-		variable, evenEmpty := strings.CutSuffix(env[:i], ":")
+	if name, byDefault, found := strings.Cut(env, "-"); found { // :- is the default of a variable that is empty, too
+		variable, evenEmpty := strings.CutSuffix(name, ":")
 		if s, ok := os.LookupEnv(variable); ok && (s != "" || !evenEmpty) {
 			return s, true
 		}
-		return env[i+1:], true
+		return byDefault, true
 	}
 	return os.LookupEnv(env)
 }

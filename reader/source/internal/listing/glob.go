@@ -37,7 +37,7 @@ func compileGlob(p string) (*glob, error) {
 		return nil, err
 	}
 	for _, a := range alternatives {
-		for _, segment := range strings.Split(a, "/") {
+		for segment := range strings.SplitSeq(a, "/") {
 			if _, err := path.Match(segment, ""); err != nil {
 				return nil, fmt.Errorf("bad pattern %q: unclosed [ or trailing backslash", segment)
 			}

@@ -30,7 +30,7 @@ func loadConf(paths string) (*krb5Conf, error) {
 	m := merger{sections: make(map[string][]string), realms: make(map[string][]string), values: make(map[string]string)}
 	var missing error
 	found := false
-	for _, path := range strings.Split(paths, ":") {
+	for path := range strings.SplitSeq(paths, ":") {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			missing = err
 			continue
