@@ -22,7 +22,8 @@ func (j *Job) Night() string {
 	return j.nightOf(j.Date)
 }
 
-// NightBefore names the night before that of the job, if it has a date: the hour before where the job is not the same at all hours.
+// NightBefore names the night before that of the job, if it has a date: the hour before where the
+// job is not the same at all hours.
 func (j *Job) NightBefore() string {
 	if !j.Dated {
 		return ""

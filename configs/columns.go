@@ -95,9 +95,9 @@ func defaultColumns(s schema.Scope) string {
 	return ""
 }
 
-// defaultTowers is the default of model.towers: one tower per group, and one for the
-// dense columns without a group. Its name does not depend on how many groups there are, so that a warm start finds it
-// again where a group was added.
+// defaultTowers is the default of model.towers: one tower per group, and one for the dense columns
+// without a group. Its name does not depend on how many groups there are, so that a warm start
+// finds it again where a group was added.
 func defaultTowers(s schema.Scope) string {
 	var towers, single []string // single: columns without a group
 	groups := map[string]bool{}

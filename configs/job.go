@@ -157,7 +157,8 @@ type Model struct {
 	InitialBias  NumberOrWord `yaml:"initial_bias"` // auto: the log odds of the first examples
 	Pooling      string       `yaml:"pooling"`      // sum or mean, for multi-valued fields
 
-	// EmbeddingActivation is that of the pooled embeddings of aibox; "": Activation, in models of versions without it.
+	// EmbeddingActivation is that of the pooled embeddings of aibox; "": Activation, in models of
+	// versions without it.
 	EmbeddingActivation string `yaml:"embedding_activation"`
 }
 

@@ -32,8 +32,8 @@ type LoadOptions struct {
 	Now func() time.Time
 }
 
-// maxFileBytes bounds the size of a job file. Tens of thousands of columns fit, also with all their defaults, as config
-// show prints them: some ten times as many bytes as they were written in.
+// maxFileBytes bounds the size of a job file. Tens of thousands of columns fit, also with all their
+// defaults, as config show prints them: some ten times as many bytes as they were written in.
 const maxFileBytes = 16 << 20
 
 // maxSavedBytes bounds that of a job as models keep it, in which every column has all defaults.

@@ -10,7 +10,8 @@ import (
 	"aibox/configs/internal/yamltree"
 )
 
-// TestRandomJobs gives jobs random values of random keys, and checks what must hold of any job that has no fault.
+// TestRandomJobs gives jobs random values of random keys, and checks what must hold of any job that
+// has no fault.
 func TestRandomJobs(t *testing.T) {
 	bases := []string{
 		smallJob,

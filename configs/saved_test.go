@@ -86,8 +86,9 @@ func TestSavedJobStaysTheSame(t *testing.T) {
 	}
 }
 
-// TestSavedJobOfAnEarlierVersion: a key that its version did not have, where that meant something else than the
-// default, stays empty, also if the job is changed; and one that it had stays what it was.
+// TestSavedJobOfAnEarlierVersion: a key that its version did not have, where that meant something
+// else than the default, stays empty, also if the job is changed; and one that it had stays what it
+// was.
 func TestSavedJobOfAnEarlierVersion(t *testing.T) {
 	const key = "embedding_activation"
 	now := savedText(t, mustParse(t, smallJob, "model={kind: aibox}"))
@@ -110,8 +111,8 @@ func TestSavedJobOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestManyColumns: what a model keeps of a job of very many columns, with all their defaults, is read again, and so is what
-// config show prints.
+// TestManyColumns: what a model keeps of a job of very many columns, with all their defaults, is
+// read again, and so is what config show prints.
 func TestManyColumns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")

@@ -47,7 +47,8 @@ func ParseSnapshotInterval(text string) (SnapshotInterval, error) {
 	return SnapshotInterval{Time: d}, nil
 }
 
-// count reads how many of something there are, written as integers of job files are: 1000000, 1_000_000 or 1e6.
+// count reads how many of something there are, written as integers of job files are: 1000000,
+// 1_000_000 or 1e6.
 func count(text string) (n int64, ok bool) {
 	x, err := yamltree.ParseFloat(text)
 	n = int64(x)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDefaultTowerNames: the tower of columns without a group has the same name however many groups there are, so that
-// a warm start finds it again where one was added. It is not that of a group.
+// TestDefaultTowerNames: the tower of columns without a group has the same name however many groups
+// there are, so that a warm start finds it again where one was added. It is not that of a group.
 func TestDefaultTowerNames(t *testing.T) {
 	for _, want := range [][]string{{"tower1"}, {"a", "tower1"}, {"a", "b", "tower1"}, {"tower1", "tower2"}, {"tower2", "tower1"}} {
 		columns, groups := "", want[:len(want)-1]
@@ -34,7 +34,8 @@ output: {model_dir: model}
 	}
 }
 
-// TestManyDenseColumns: twice as many dense columns in a tower take twice as much to check, and not four times as much.
+// TestManyDenseColumns: twice as many dense columns in a tower take twice as much to check, and not
+// four times as much.
 func TestManyDenseColumns(t *testing.T) {
 	allocated := func(n int) uint64 {
 		var columns strings.Builder

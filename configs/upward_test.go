@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUpwardFromLink: in paths of job files and of the command line, ".." after a symbolic link goes up from where that leads,
-// as it does for the system.
+// TestUpwardFromLink: in paths of job files and of the command line, ".." after a symbolic link
+// goes up from where that leads, as it does for the system.
 func TestUpwardFromLink(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"far/deep/er", "dir"} {

@@ -69,18 +69,20 @@
 //
 // Errors are an *Error, whose Kind errors.Is finds. A call that is refused (OutOfMemory,
 // InvalidArgument, InUse, WrongDriver) changes nothing, and the device goes on. An operation that
-// fails (LaunchFailed, ECC, DeviceLost) breaks the device: operations that were enqueued do not
-// run any more, the contents of all that they would have written are undefined, and every
-// later call on the device returns the error, with the operation that failed where
-// that is known. The first call to return it is at the latest the next one that
-// synchronizes. Free and Close work on a broken device, and Open gives a new one
-// unless the hardware is gone, or the driver gives a process that had a failure nothing more. If one device of a Group breaks, AllReduce breaks the others, which
-// could otherwise wait for it for ever. To wait for an event of a broken device orders nothing: what
-// several devices have computed together counts only if all of them were synchronized without an error.
+// fails (LaunchFailed, ECC, DeviceLost) breaks the device: operations that were enqueued do not run
+// any more, the contents of all that they would have written are undefined, and every later call on
+// the device returns the error, with the operation that failed where that is known. The first call
+// to return it is at the latest the next one that synchronizes. Free and Close work on a broken
+// device, and Open gives a new one unless the hardware is gone, or the driver gives a process that
+// had a failure nothing more. If one device of a Group breaks, AllReduce breaks the others, which
+// could otherwise wait for it for ever. To wait for an event of a broken device orders nothing:
+// what several devices have computed together counts only if all of them were synchronized without
+// an error.
 //
 // # Determinism
 //
-// Each implementation gives the same bits for the same operations on the same kind and number
-// of devices, run after run, and the same answers of Stream.Fuses. Different implementations may differ in the last bits of products
-// and sums, and so may a product with an Epilogue and one without, after which other operations do the same.
+// Each implementation gives the same bits for the same operations on the same kind and number of
+// devices, run after run, and the same answers of Stream.Fuses. Different implementations may
+// differ in the last bits of products and sums, and so may a product with an Epilogue and one
+// without, after which other operations do the same.
 package gpu

@@ -1,10 +1,11 @@
 package gpu
 
-// Epilogue is what a product does with its elements before it writes them, instead of an operation of its own that reads and
-// writes C again: C = op(A)·op(B) + Bias, and then ReLU. The zero value does nothing.
+// Epilogue is what a product does with its elements before it writes them, instead of an operation
+// of its own that reads and writes C again: C = op(A)·op(B) + Bias, and then ReLU. The zero value
+// does nothing.
 //
-// ReLU is x < 0 ? 0 : x. That of CUDA devices may make 0 of NaN, which their documentation leaves open; then a loss may be finite though a layer
-// had NaN.
+// ReLU is x < 0 ? 0 : x. That of CUDA devices may make 0 of NaN, which their documentation leaves
+// open; then a loss may be finite though a layer had NaN.
 type Epilogue struct {
 	Bias Region // N numbers of C's format, which are added to each row; no memory: none
 	ReLU bool
@@ -44,7 +45,8 @@ func (p *Product) checkEpilogue(c Region) error {
 	return nil
 }
 
-// ProductShape is what it depends on whether, and how, a device does a product and its epilogue in one operation.
+// ProductShape is what it depends on whether, and how, a device does a product and its epilogue in
+// one operation.
 type ProductShape struct {
 	Precision                 Precision
 	TransA, TransB            bool

@@ -6,7 +6,8 @@ import (
 	"aibox/gpu"
 )
 
-// TestShapes: the shape of a product changes with all that a choice of an algorithm may depend on, and with nothing else.
+// TestShapes: the shape of a product changes with all that a choice of an algorithm may depend on,
+// and with nothing else.
 func TestShapes(t *testing.T) {
 	product := func() gpu.Product {
 		m := memory(1 << 20)

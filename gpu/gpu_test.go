@@ -129,8 +129,8 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// TestErrorOfAnotherDevice: a device that another one has broken tells what has happened to that one, also to those who sort
-// errors.
+// TestErrorOfAnotherDevice: a device that another one has broken tells what has happened to that
+// one, also to those who sort errors.
 func TestErrorOfAnotherDevice(t *testing.T) {
 	cause := &gpu.Error{Kind: gpu.DeviceLost, Device: 1, Call: "Synchronize"}
 	err := error(&gpu.Error{Kind: gpu.LaunchFailed, Device: 0, Call: "Copy", Reason: "another device of the group failed", Cause: cause})

@@ -58,9 +58,9 @@ func (k ArgKind) String() string {
 	return [...]string{"none", "a region to read", "a region to write", "a region to update", "int32", "int64", "float32"}[k]
 }
 
-// Arg is an argument of a kernel. A region that a kernel writes overlaps none of its other
-// regions, and all lie in memory of the device that runs the kernel. Read, Write and
-// Update say what the kernel will use: the operations of a graph are ordered by that, and the emulation holds the
+// Arg is an argument of a kernel. A region that a kernel writes overlaps none of its other regions,
+// and all lie in memory of the device that runs the kernel. Read, Write and Update say what the
+// kernel will use: the operations of a graph are ordered by that, and the emulation holds the
 // kernel to it, including the gaps between rows.
 type Arg struct {
 	Kind   ArgKind

@@ -1,9 +1,10 @@
 package gpu
 
-// Order returns what the operations of a graph must wait for. Each operation is the regions that it uses, as arguments of a kernel;
-// arguments that are numbers do not matter. An operation comes after every earlier one that uses a byte which it uses, too, where one of
-// the two writes. The result has for each operation the earlier ones that it must wait for, the latest first, without those for which
-// one of them must wait itself.
+// Order returns what the operations of a graph must wait for. Each operation is the regions that it
+// uses, as arguments of a kernel; arguments that are numbers do not matter. An operation comes
+// after every earlier one that uses a byte which it uses, too, where one of the two writes. The
+// result has for each operation the earlier ones that it must wait for, the latest first, without
+// those for which one of them must wait itself.
 func Order(operations [][]Arg) [][]int {
 	words := (len(operations) + 63) / 64
 	before := make([]uint64, words*len(operations)) // for each operation a bit for each that comes before it
@@ -36,7 +37,8 @@ func conflict(a, b []Arg) bool {
 	return false
 }
 
-// Args are what a product uses as arguments of a kernel: its matrices, which Regions has returned, and the bias of its Epilogue.
+// Args are what a product uses as arguments of a kernel: its matrices, which Regions has returned,
+// and the bias of its Epilogue.
 func (p *Product) Args(a, b, c Region) []Arg {
 	args := []Arg{Read(a), Read(b), Write(c)}
 	if bias := p.Epilogue.Bias; bias.Memory != nil {

@@ -50,7 +50,8 @@ func needs(a, b []gpu.Arg) bool {
 	return false
 }
 
-// TestOrder compares Order with a search byte by byte: all that is needed follows from what Order says, nothing else does, and nothing can be left out.
+// TestOrder compares Order with a search byte by byte: all that is needed follows from what Order
+// says, nothing else does, and nothing can be left out.
 func TestOrder(t *testing.T) {
 	rng := testseed.Rand(t)
 	waits, left := 0, 0
@@ -102,7 +103,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOverlapsOfColumns: columns of one matrix overlap where their numbers do, however many rows there are, and however long it takes to look at each.
+// TestOverlapsOfColumns: columns of one matrix overlap where their numbers do, however many rows
+// there are, and however long it takes to look at each.
 func TestOverlapsOfColumns(t *testing.T) {
 	const rows, pitch = 1 << 40, 100
 	m := &memoryOf{rows * pitch}

@@ -37,7 +37,8 @@ type Matrix struct {
 //
 // With K = 0 the product is 0. C is written without being read. What lies between its rows stays as it is.
 //
-// All devices can do that. A product may do more with its elements: see Epilogue. Whether a device can must be asked before: see Stream.Fuses.
+// All devices can do that. A product may do more with its elements: see Epilogue. Whether a device
+// can must be asked before: see Stream.Fuses.
 type Product struct {
 	Precision      Precision
 	TransA, TransB bool
@@ -45,8 +46,9 @@ type Product struct {
 	A, B, C        Matrix
 	Epilogue       Epilogue
 
-	// Round makes C bfloat16, to which each element is rounded last. It is for products of bfloat16 with K of at least 1. A CUDA
-	// device may round op(A)·op(B) as well, before it adds a bias: cuBLASLt 13.1 does for some shapes on an H100.
+	// Round makes C bfloat16, to which each element is rounded last. It is for products of bfloat16
+	// with K of at least 1. A CUDA device may round op(A)·op(B) as well, before it adds a bias:
+	// cuBLASLt 13.1 does for some shapes on an H100.
 	Round bool
 }
 

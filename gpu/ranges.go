@@ -3,8 +3,8 @@ package gpu
 // Ranger is a Platform that tells a profiler, such as Nsight Systems, what the program does when. Where
 // no profiler looks, that costs next to nothing.
 type Ranger interface {
-	// StartRange begins a range of time, which EndRange ends. Unlike other methods they may be called by any goroutine
-	// at any time. Ranges may overlap, and may end on another goroutine.
+	// StartRange begins a range of time, which EndRange ends. Unlike other methods they may be
+	// called by any goroutine at any time. Ranges may overlap, and may end on another goroutine.
 	StartRange(name string) Range
 	EndRange(Range)
 }

@@ -51,8 +51,9 @@ func (r Region) Check(what string) error {
 	return nil
 }
 
-// Overlaps tells whether two regions, in which Check finds no fault, have a byte in common. It takes longer the more rows they have only if
-// there are gaps between the rows of both, and the distances of the rows differ.
+// Overlaps tells whether two regions, in which Check finds no fault, have a byte in common. It
+// takes longer the more rows they have only if there are gaps between the rows of both, and the
+// distances of the rows differ.
 func (r Region) Overlaps(o Region) bool {
 	if r.Memory != o.Memory || r.empty() || o.empty() || r.Offset >= o.Offset+o.Extent() || o.Offset >= r.Offset+r.Extent() {
 		return false
@@ -76,8 +77,9 @@ func (r Region) joined() Region {
 	return r
 }
 
-// evenly is Overlaps of regions whose rows are all the same distance apart; that of a single row does not matter. Row j of o begins
-// distance + (j-i)*pitch bytes after row i of r. They have a byte in common if that is more than -o.Width and less than r.Width.
+// evenly is Overlaps of regions whose rows are all the same distance apart; that of a single row
+// does not matter. Row j of o begins distance + (j-i)*pitch bytes after row i of r. They have a
+// byte in common if that is more than -o.Width and less than r.Width.
 func evenly(r, o Region, pitch int) bool {
 	distance := o.Offset - r.Offset
 	least := -floor(distance+o.Width-1, pitch) // of j-i

@@ -2,8 +2,9 @@ package gpu
 
 import "time"
 
-// Stream is a queue of operations of a device, which run one after the other; those of a Graph, which is one operation, may not. Its methods
-// enqueue and return, except for Synchronize and Capture.
+// Stream is a queue of operations of a device, which run one after the other; those of a Graph,
+// which is one operation, may not. Its methods enqueue and return, except for Synchronize and
+// Capture.
 type Stream interface {
 	Name() string
 	Device() Device
@@ -16,15 +17,18 @@ type Stream interface {
 	Fill(dst Region, word uint32) error
 	// Launch runs a kernel. See Arg for what it may use.
 	Launch(k Kernel, g Geometry, args ...Arg) error
-	// Multiply computes a matrix product. Its matrices and the bias lie in memory of the device. A product with an
-	// epilogue is an InvalidArgument unless Fuses has said of its shape, in this stream, that it can be done.
+	// Multiply computes a matrix product. Its matrices and the bias lie in memory of the device. A
+	// product with an epilogue is an InvalidArgument unless Fuses has said of its shape, in this
+	// stream, that it can be done.
 	Multiply(p Product) error
-	// Fuses tells whether Multiply can do a product with its epilogue; it can do all that have none. The answer is the same for all products of one Shape, and is remembered: asking
-	// again costs next to nothing. The first time it prepares the stream for products, so it cannot be asked while the
-	// stream is captured. Nothing is enqueued.
+	// Fuses tells whether Multiply can do a product with its epilogue; it can do all that have
+	// none. The answer is the same for all products of one Shape, and is remembered: asking again
+	// costs next to nothing. The first time it prepares the stream for products, so it cannot be
+	// asked while the stream is captured. Nothing is enqueued.
 	Fuses(p Product) (bool, error)
-	// PrepareProducts makes what the products of the stream need, in Info.ProductBytes of the device's memory. Without it the
-	// first Multiply does that, unless it is captured: then the error is InvalidArgument.
+	// PrepareProducts makes what the products of the stream need, in Info.ProductBytes of the
+	// device's memory. Without it the first Multiply does that, unless it is captured: then the
+	// error is InvalidArgument.
 	PrepareProducts() error
 
 	// Record sets an event of the same device to this place in the queue.
@@ -37,12 +41,14 @@ type Stream interface {
 	Synchronize() error
 
 	// Capture calls enqueue. The operations that it puts into this stream do not run, but become
-	// the graph, with the arguments and the memory they have. It must not do anything else to
-	// this stream, nor Record, Wait or AllReduce. If there are products, the stream must be prepared for them.
-	// What is wrong with the arguments of an operation is the error of its call; all else is that of Capture.
+	// the graph, with the arguments and the memory they have. It must not do anything else to this
+	// stream, nor Record, Wait or AllReduce. If there are products, the stream must be prepared for
+	// them. What is wrong with the arguments of an operation is the error of its call; all else is
+	// that of Capture.
 	Capture(name string, enqueue func() error) (Graph, error)
-	// Run enqueues a graph that was captured in this stream. It is one operation: the graph begins when what is in front of it has
-	// finished, and what is behind it begins when all operations of the graph have finished.
+	// Run enqueues a graph that was captured in this stream. It is one operation: the graph begins
+	// when what is in front of it has finished, and what is behind it begins when all operations of
+	// the graph have finished.
 	Run(g Graph) error
 }
 
@@ -59,11 +65,13 @@ type Event interface {
 	Since(earlier Event) (time.Duration, error)
 }
 
-// Graph is a series of operations that was captured. It runs in the stream in which that was done, and nowhere else: so its
-// runs, and all that the stream does besides, can share what the stream has.
+// Graph is a series of operations that was captured. It runs in the stream in which that was done,
+// and nowhere else: so its runs, and all that the stream does besides, can share what the stream
+// has.
 //
-// The operations give the results that they would give one after the other. But only those wait for one another that Order says: those
-// that use nothing in common which one of them writes may run at the same time, or the later one first.
+// The operations give the results that they would give one after the other. But only those wait for
+// one another that Order says: those that use nothing in common which one of them writes may run at
+// the same time, or the later one first.
 type Graph interface {
 	Name() string
 	// Free gives back what the graph takes. All its runs must have finished.

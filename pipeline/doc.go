@@ -24,12 +24,12 @@
 //
 // # Who owns an item
 //
-// An item belongs to its stage until emit is called with it, and to the next stage from the moment that stage's function is
-// called with it. In between it belongs to the queue. When the run is cancelled, the items
-// in queues are dropped; the function given to Output.OnDrop then gets each of them,
-// exactly once. So an item that holds a resource (pinned rows) is released either by the
-// stage that consumed it or by OnDrop. A stage that returns an error is still responsible
-// for the item on which it was working.
+// An item belongs to its stage until emit is called with it, and to the next stage from the moment
+// that stage's function is called with it. In between it belongs to the queue. When the run is
+// cancelled, the items in queues are dropped; the function given to Output.OnDrop then gets each of
+// them, exactly once. So an item that holds a resource (pinned rows) is released either by the
+// stage that consumed it or by OnDrop. A stage that returns an error is still responsible for the
+// item on which it was working.
 //
 // # Clocks
 //

@@ -402,7 +402,8 @@ func TestMisusePanics(t *testing.T) {
 	}
 }
 
-// TestNextItem: a sink sees the item behind the present one if it has arrived, gets it next, and gets every item once.
+// TestNextItem: a sink sees the item behind the present one if it has arrived, gets it next, and
+// gets every item once.
 func TestNextItem(t *testing.T) {
 	for _, depth := range []int{0, 1, 3} {
 		p := New(t.Context())
@@ -432,8 +433,9 @@ func TestNextItem(t *testing.T) {
 	}
 }
 
-// TestNextItemIsAwaited: a sink may wait for the item behind the present one, which counts as starved, until there is one, none comes any
-// more, the run is cancelled, or the sink has had enough.
+// TestNextItemIsAwaited: a sink may wait for the item behind the present one, which counts as
+// starved, until there is one, none comes any more, the run is cancelled, or the sink has had
+// enough.
 func TestNextItemIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = time.Hour
@@ -489,8 +491,8 @@ func TestNextItemIsAwaited(t *testing.T) {
 	})
 }
 
-// TestNextItemIsDropped: when the run ends, an item that the sink has seen, but not got, is dropped on the sink's goroutine before all
-// others, whatever ends the run.
+// TestNextItemIsDropped: when the run ends, an item that the sink has seen, but not got, is dropped
+// on the sink's goroutine before all others, whatever ends the run.
 func TestNextItemIsDropped(t *testing.T) {
 	failed := errors.New("failed")
 	for _, end := range []string{"error", "cancel", "panic"} {

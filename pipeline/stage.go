@@ -68,14 +68,15 @@ func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(c
 	return o
 }
 
-// Next returns the next item if it has arrived, and the same one when it is called again. With a patience it waits
-// for it that long, but no longer than until enough is ready, or no more items come.
+// Next returns the next item if it has arrived, and the same one when it is called again. With a
+// patience it waits for it that long, but no longer than until enough is ready, or no more items
+// come.
 type Next[I any] func(patience time.Duration, enough <-chan struct{}) (I, bool)
 
-// Sink puts the last stage behind in. depth is the capacity of the queue between in's stage and this one. With next
-// the stage prepares for an item while it works on the one before. If the run ends before fn gets an item that next
-// has returned, dropped gets it, on the goroutine of fn, in place of the function of OnDrop; a stage that never
-// calls next needs no dropped.
+// Sink puts the last stage behind in. depth is the capacity of the queue between in's stage and
+// this one. With next the stage prepares for an item while it works on the one before. If the run
+// ends before fn gets an item that next has returned, dropped gets it, on the goroutine of fn, in
+// place of the function of OnDrop; a stage that never calls next needs no dropped.
 func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next Next[I]) error, dropped func(I)) {
 	s := &stage{name: name}
 	consume(p, s, in, depth, func(ctx context.Context, v I, next Next[I]) error {

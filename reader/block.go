@@ -7,9 +7,9 @@ import (
 	"aibox/reader/internal/faults"
 )
 
-// block holds decoded rows in the order of the file. Blocks travel
-// from the workers to the reader and, when the mini-batches that use their rows are made,
-// back through a free list, so their memory is reused; nothing in a Pass points into one.
+// block holds decoded rows in the order of the file. Blocks travel from the workers to the reader
+// and, when the mini-batches that use their rows are made, back through a free list, so their
+// memory is reused; nothing in a Pass points into one.
 type block struct {
 	users atomic.Int32 // those who read the block: rows, and drafts of mini-batches
 

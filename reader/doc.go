@@ -7,18 +7,17 @@
 //
 // # Order
 //
-// The input is the list of files that the URIs expand to, in order. It is cut
-// into units: byte ranges of uncompressed files, runs of lines of a decompressed
-// file, row groups of Parquet. Workers decode units in any order into blocks
-// (columns of decoded rows); rows takes the blocks in the order of the input,
-// samples, limits and counts; the window shuffles, if asked to; the builder
-// assigns the examples to drafts of mini-batches. Workers make the mini-batches: they copy
-// the examples and number the keys of a mini-batch. The builder then numbers the unique
-// keys of the mini-batches within their pass, with the help of workers that wait. The examples, the mini-batches, the
-// counts and the line numbers of bad rows depend neither on how the input is cut nor
-// on the number of workers. Only Pass.Bytes and Counts.BytesRead, which are there to
-// show progress, move in steps of whole units; and where MaxBadFraction stops
-// reading early, the row at which it does so depends on ChunkBytes.
+// The input is the list of files that the URIs expand to, in order. It is cut into units: byte
+// ranges of uncompressed files, runs of lines of a decompressed file, row groups of Parquet.
+// Workers decode units in any order into blocks (columns of decoded rows); rows takes the blocks in
+// the order of the input, samples, limits and counts; the window shuffles, if asked to; the builder
+// assigns the examples to drafts of mini-batches. Workers make the mini-batches: they copy the
+// examples and number the keys of a mini-batch. The builder then numbers the unique keys of the
+// mini-batches within their pass, with the help of workers that wait. The examples, the
+// mini-batches, the counts and the line numbers of bad rows depend neither on how the input is cut
+// nor on the number of workers. Only Pass.Bytes and Counts.BytesRead, which are there to show
+// progress, move in steps of whole units; and where MaxBadFraction stops reading early, the row at
+// which it does so depends on ChunkBytes.
 //
 // # Rows
 //
@@ -47,13 +46,12 @@
 //
 // # Missing values
 //
-// A cell is missing where it is empty, one of Schema.NullValues (in TSV \N, which
-// Hive writes) or null in Parquet: a missing label is a bad row, or NaN with
-// KeepUnlabelled; a missing weight is 1; a dense column yields Column.Missing, and 1 for its
-// indicator if it has one; a
-// sparse one an empty bag, and a missing value among several is ignored; the cell of
-// a group or of a pass-through column is then empty. NaN is no missing value, in no format: in a sparse
-// column it is the value NaN. (Pandas writes its missing numbers to Parquet as nulls.)
+// A cell is missing where it is empty, one of Schema.NullValues (in TSV \N, which Hive writes) or
+// null in Parquet: a missing label is a bad row, or NaN with KeepUnlabelled; a missing weight is 1;
+// a dense column yields Column.Missing, and 1 for its indicator if it has one; a sparse one an
+// empty bag, and a missing value among several is ignored; the cell of a group or of a pass-through
+// column is then empty. NaN is no missing value, in no format: in a sparse column it is the value
+// NaN. (Pandas writes its missing numbers to Parquet as nulls.)
 //
 // # Features
 //
@@ -73,16 +71,15 @@
 //
 // # Losses
 //
-// If a compressed file is damaged, everything after the place where that shows is lost. In
-// gzip, a changed bit may show only in the checksum at the end of its member, and lines
-// before that which look like rows count as such. In a row
-// group of Parquet, all rows from the damaged page on are lost. If a compressed file
-// is truncated, or if the last line of a text has no line end and holds only the
-// first cells of a row, an unknown part of the file is missing. A file whose header, or
-// in Parquet whose footer, is damaged or missing is lost as a whole. Each Loss is
-// measured in stored bytes as a share of the whole input, is logged and written to
-// the quarantine, and a *LostDataError ends reading as soon as MaxLostFraction is
-// exceeded. I/O errors do not count as losses: they end reading.
+// If a compressed file is damaged, everything after the place where that shows is lost. In gzip, a
+// changed bit may show only in the checksum at the end of its member, and lines before that which
+// look like rows count as such. In a row group of Parquet, all rows from the damaged page on are
+// lost. If a compressed file is truncated, or if the last line of a text has no line end and holds
+// only the first cells of a row, an unknown part of the file is missing. A file whose header, or in
+// Parquet whose footer, is damaged or missing is lost as a whole. Each Loss is measured in stored
+// bytes as a share of the whole input, is logged and written to the quarantine, and a
+// *LostDataError ends reading as soon as MaxLostFraction is exceeded. I/O errors do not count as
+// losses: they end reading.
 //
 // # Cursors
 //

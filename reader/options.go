@@ -56,7 +56,8 @@ type Options struct {
 	// 0xff, as a RowFile expects them in a column that has Column.Stored. Without
 	// it, the column's Separator or, if there is none, "|" separates them.
 	KeepLists bool
-	// PlainLists has a row be bad if a value in such a list contains the "|" that would separate it from others.
+	// PlainLists has a row be bad if a value in such a list contains the "|" that would separate it
+	// from others.
 	PlainLists bool
 	// Whole has OpenRaw refuse a file with columns that the schema lacks.
 	Whole          bool

@@ -14,11 +14,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The files in testdata were written by pyarrow 22: columns y (bool), nothing (of
-// null type), half (float16), small, large and wide (decimals of 5, 15 and 38
-// digits), shorts (lists of decimals), pair (a struct). The decimals of
-// types_int.parquet are stored as integers, the others as bytes. uuids_and_twice.parquet is from pyarrow 26: columns
-// y, twice, twice, id (UUID) and ids (lists of UUIDs).
+// The files in testdata were written by pyarrow 22: columns y (bool), nothing (of null type), half
+// (float16), small, large and wide (decimals of 5, 15 and 38 digits), shorts (lists of decimals),
+// pair (a struct). The decimals of types_int.parquet are stored as integers, the others as bytes.
+// uuids_and_twice.parquet is from pyarrow 26: columns y, twice, twice, id (UUID) and ids (lists of
+// UUIDs).
 
 func TestParquetTypesAsFeatures(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{
@@ -74,8 +74,9 @@ func TestColumnsOfOneName(t *testing.T) {
 	mustRead(t, o)
 }
 
-// TestDifferencesAsFeatures: integers of 32 bits, as DuckDB writes them in data pages with differences, are read as what
-// they are, in columns of every role. See the test of parquetfile for what is in the file.
+// TestDifferencesAsFeatures: integers of 32 bits, as DuckDB writes them in data pages with
+// differences, are read as what they are, in columns of every role. See the test of parquetfile for
+// what is in the file.
 func TestDifferencesAsFeatures(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleDense}, {Name: "i", Role: RoleSparse}, {Name: "list", Role: RoleSparse},
@@ -112,8 +113,8 @@ func TestDifferencesAsFeatures(t *testing.T) {
 	}
 }
 
-// TestStatisticsOfLongTexts: a file is read of whose texts only the greatest is too long for statistics. See the test
-// of parquetfile for what is in it.
+// TestStatisticsOfLongTexts: a file is read of whose texts only the greatest is too long for
+// statistics. See the test of parquetfile for what is in it.
 func TestStatisticsOfLongTexts(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "n", Role: RoleLabel}, {Name: "pages", Role: RoleSparse}, {Name: "whole", Role: RoleSparse}}}
 	s.Label = LabelRule{Column: "n", Op: ">=", Value: 3}

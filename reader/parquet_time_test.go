@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// TestTimesOfSeveralUnits: of two files whose times count other units, the values cannot be compared. Pass-through
-// columns have the form of RFC 3339 where they are text.
+// TestTimesOfSeveralUnits: of two files whose times count other units, the values cannot be
+// compared. Pass-through columns have the form of RFC 3339 where they are text.
 func TestTimesOfSeveralUnits(t *testing.T) {
 	type millis struct {
 		Y int64 `parquet:"y"`

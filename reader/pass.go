@@ -54,8 +54,8 @@ type Batch struct {
 	weights, bagWeights, rowWeights []float32
 }
 
-// Made tells whether a Reader has made the mini-batch, so that all its numbers of features, bags and rows are in range. Whoever changes
-// one clears that by making a Batch of its slices.
+// Made tells whether a Reader has made the mini-batch, so that all its numbers of features, bags
+// and rows are in range. Whoever changes one clears that by making a Batch of its slices.
 func (b *Batch) Made() bool { return b.made }
 
 // SetMade says that the mini-batch is as a Reader would have made it.
@@ -72,7 +72,8 @@ func (b *Batch) SetMade() {
 	}
 }
 
-// Single tells whether the mini-batch was made, and each of its bags has one feature, so that Offsets says nothing.
+// Single tells whether the mini-batch was made, and each of its bags has one feature, so that
+// Offsets says nothing.
 func (b *Batch) Single() bool { return b.made && b.single }
 
 // Features is the number of sparse feature occurrences in the mini-batch.

@@ -23,11 +23,10 @@ func FilesIn(dir string) (Files, error) { return tabledirs.FilesIn(dir) }
 // is true, and nothing otherwise. It returns ErrInUse where the table is open.
 func Remove(names []string, all bool) error { return tabledirs.Remove(names, all) }
 
-// Hold prevents that the table in the directories of o is opened for writing until
-// the result is closed, just as a table that is open for reading does. It returns
-// ErrInUse where the table is open for writing. Where the table's catalog is lost, it holds the
-// copies of that. A table of KindMemory is read
-// completely by Open, so for it Hold does nothing.
+// Hold prevents that the table in the directories of o is opened for writing until the result is
+// closed, just as a table that is open for reading does. It returns ErrInUse where the table is
+// open for writing. Where the table's catalog is lost, it holds the copies of that. A table of
+// KindMemory is read completely by Open, so for it Hold does nothing.
 func Hold(o Options) (io.Closer, error) {
 	o.ensureDefaults()
 	if o.Kind != KindSSD {

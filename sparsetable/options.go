@@ -27,8 +27,9 @@ type Options struct {
 	// leave the statistics as they are, and its result must depend on nothing but
 	// key. With nil, new rows stay zero.
 	Init func(key uint64, row []float32)
-	// MemoryBytes is a hard limit on what the table holds in memory. 0 means
-	// 256 MiB for KindSSD; for KindMemory it means no limit, but what the machine and its control group have left (ErrMemory).
+	// MemoryBytes is a hard limit on what the table holds in memory. 0 means 256 MiB for KindSSD;
+	// for KindMemory it means no limit, but what the machine and its control group have left
+	// (ErrMemory).
 	MemoryBytes int64
 	FS          FS           // nil: OSFS; KindSSD does not use it
 	Logger      *slog.Logger // nil: none
@@ -38,17 +39,17 @@ type Options struct {
 
 // SSDOptions are the options of KindSSD alone. The zero value is the default.
 type SSDOptions struct {
-	// Dirs are the table's directories, one per SSD; the first also holds the
-	// catalog, of which each of the others has a copy. The table cannot be opened without one of them. Empty means Options.Dir
-	// alone. With Dirs, Options.Dir is not used.
-	// No directory may be given twice, not even by another name or a link.
+	// Dirs are the table's directories, one per SSD; the first also holds the catalog, of which
+	// each of the others has a copy. The table cannot be opened without one of them. Empty means
+	// Options.Dir alone. With Dirs, Options.Dir is not used. No directory may be given twice, not
+	// even by another name or a link.
 	Dirs []string
-	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a
-	// new disk is that was mounted in place of a lost one. One whose disk fails while the table
-	// is opened counts as missing, and so does one with an older catalog than the others. The
-	// table then has all rows of the other directories, as they were in the snapshot. LossHandler says what was lost.
-	// It reads all buckets that are left, to count their rows. It implies
-	// Options.MustExist, and excludes Options.ReadOnly.
+	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a new disk
+	// is that was mounted in place of a lost one. One whose disk fails while the table is opened
+	// counts as missing, and so does one with an older catalog than the others. The table then has
+	// all rows of the other directories, as they were in the snapshot. LossHandler says what was
+	// lost. It reads all buckets that are left, to count their rows. It implies Options.MustExist,
+	// and excludes Options.ReadOnly.
 	AllowLost bool
 	// CachePolicy is one of CachePolicies; "" is the first of them.
 	CachePolicy string
@@ -68,22 +69,21 @@ type SSDOptions struct {
 	// an import; 0 means no limit. The catalog is small and not
 	// counted.
 	DirBudgetBytes int64
-	// HotBytes bounds how many bytes of clean rows (rows whose buckets are up to
-	// date) a snapshot writes in addition to the dirty ones. It writes those used
-	// most, so that they are in memory again soon after a restart. Every snapshot
-	// writes them anew, in the background, and every snapshot that is kept takes
-	// this space on disk. It writes none while there are working sets or announced passes,
-	// amid training, nor on a disk with less than 256 MiB free. Dirty rows are saved and restored in any case. 0 means a
-	// quarter of MemoryBytes, but at most 1 GiB; a negative value means that no
-	// clean rows are written or restored.
+	// HotBytes bounds how many bytes of clean rows (rows whose buckets are up to date) a snapshot
+	// writes in addition to the dirty ones. It writes those used most, so that they are in memory
+	// again soon after a restart. Every snapshot writes them anew, in the background, and every
+	// snapshot that is kept takes this space on disk. It writes none while there are working sets
+	// or announced passes, amid training, nor on a disk with less than 256 MiB free. Dirty rows are
+	// saved and restored in any case. 0 means a quarter of MemoryBytes, but at most 1 GiB; a
+	// negative value means that no clean rows are written or restored.
 	HotBytes int64
 	// QueueDepth is how many reads a device is given at once; 0 chooses the number.
 	QueueDepth int
 	// Direct says whether I/O bypasses the page cache (direct I/O): "on"; "off"; or
 	// "auto" (also ""), which uses direct I/O where the file system supports it.
 	Direct string
-	// Brief says that the table is open for a short time, with less memory than it has otherwise, so that the log
-	// does not ask for more.
+	// Brief says that the table is open for a short time, with less memory than it has otherwise,
+	// so that the log does not ask for more.
 	Brief bool
 	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
 	Source Source

@@ -44,7 +44,8 @@ func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Ver
 	return r.Done, err
 }
 
-// verifyMemory is Verify of a table of KindMemory: opening a snapshot reads the whole file and checks everything in it.
+// verifyMemory is Verify of a table of KindMemory: opening a snapshot reads the whole file and
+// checks everything in it.
 func verifyMemory(ctx context.Context, o Options, r *verify.Report) error {
 	ids := []uint64{o.SnapshotID}
 	if o.SnapshotID == 0 {

@@ -156,8 +156,9 @@ func TestPublishedBeneathMount(t *testing.T) {
 	}
 }
 
-// TestRemoteMistyped: neither a first night nor a publication makes a remote directory in a directory that does not
-// exist, and no night publishes into data; where only its own name is new, both begin it, and say so.
+// TestRemoteMistyped: neither a first night nor a publication makes a remote directory in a
+// directory that does not exist, and no night publishes into data; where only its own name is new,
+// both begin it, and say so.
 func TestRemoteMistyped(t *testing.T) {
 	at := t.TempDir()
 	m := newMachine(t, "", `training.warm_start=""`)

@@ -21,8 +21,9 @@ import (
 // errMade says that the published model is that of the job, so that there is nothing to train.
 var errMade = errors.New("the model of the job is there already")
 
-// alreadyMade returns errMade if the published model is the one that the job would make, as which gone says
-// that it cannot be trained again; otherwise it returns gone with the differences, or with what that model has lost.
+// alreadyMade returns errMade if the published model is the one that the job would make, as which
+// gone says that it cannot be trained again; otherwise it returns gone with the differences, or
+// with what that model has lost.
 func (r *run) alreadyMade(ctx context.Context, gone error) error {
 	dir := r.job.Output.ModelDir
 	m, err := modeldir.Open(dir)

@@ -65,9 +65,9 @@ func TestArrivingTableLosesDirectory(t *testing.T) {
 	}
 }
 
-// TestArrivingTableLosesDirectoryWhileTraining loses a directory of a table whose files have not all
-// arrived from snapshots.remote, while it is trained and before what lacks there is fetched. The job begins again
-// and makes the model of a run that was left alone.
+// TestArrivingTableLosesDirectoryWhileTraining loses a directory of a table whose files have not
+// all arrived from snapshots.remote, while it is trained and before what lacks there is fetched.
+// The job begins again and makes the model of a run that was left alone.
 func TestArrivingTableLosesDirectoryWhileTraining(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: trains large tables many times; not in short mode")

@@ -11,8 +11,8 @@ import (
 
 const averaging = "optimizer.dense.averaging=0.9"
 
-// TestAveraging: a model has the averages of the parameters after each step, training is that of a job without
-// them, and at a warm start it goes on without them.
+// TestAveraging: a model has the averages of the parameters after each step, training is that of a
+// job without them, and at a warm start it goes on without them.
 func TestAveraging(t *testing.T) {
 	for kind, set := range map[string][]string{"lr": nil, "deepfm": {"optimizer.linear={kind: adagrad}"}, "dlrm": append([]string{bf16}, extras["dlrm"]...)} {
 		t.Run(kind, func(t *testing.T) {

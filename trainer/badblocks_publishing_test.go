@@ -56,10 +56,11 @@ func (b *unreadable) inject(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 }
 
-// TestBadBlocksWhilePublishing: a file of the table of a model that is committed cannot be read when the
-// model is published. If that is so for a moment only, it is published; else the job begins again and goes on from
-// the last snapshot, or from the beginning, to the model of a run that was left alone, which is published. A
-// job that would start from the damaged model ends without training again.
+// TestBadBlocksWhilePublishing: a file of the table of a model that is committed cannot be read
+// when the model is published. If that is so for a moment only, it is published; else the job
+// begins again and goes on from the last snapshot, or from the beginning, to the model of a run
+// that was left alone, which is published. A job that would start from the damaged model ends
+// without training again.
 func TestBadBlocksWhilePublishing(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -108,8 +109,8 @@ func TestBadBlocksWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestBadBlocksWhilePublishingANight: a night whose model cannot be read when it is published is trained again
-// from the model that it started from.
+// TestBadBlocksWhilePublishingANight: a night whose model cannot be read when it is published is
+// trained again from the model that it started from.
 func TestBadBlocksWhilePublishingANight(t *testing.T) {
 	set := onSSD("sparse_table.dirs=[AT/a, AT/b]")
 	home, m := newMachine(t, "", set...), newMachine(t, t.TempDir(), set...)

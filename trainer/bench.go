@@ -23,8 +23,8 @@ type Bench struct {
 	Reader reader.Options    // for the first epoch of data.train
 }
 
-// NewBench makes a Bench for a job. Statistics of the data are not
-// gathered, so a column that needs them has to be given them in the job. Devices are those of platform; nil: those of the machine.
+// NewBench makes a Bench for a job. Statistics of the data are not gathered, so a column that needs
+// them has to be given them in the job. Devices are those of platform; nil: those of the machine.
 func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
 	r := &run{task: task{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}}
 	var err error

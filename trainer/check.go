@@ -34,7 +34,8 @@ func Check(ctx context.Context, job *configs.Job) error {
 	return errkind.As(errkind.Job, err) // all options of a training job come from its file
 }
 
-// checkBatch fails if the devices of a job cannot compute mini-batches of its size, however much memory they have.
+// checkBatch fails if the devices of a job cannot compute mini-batches of its size, however much
+// memory they have.
 func checkBatch(job *configs.Job, net *program.Network) error {
 	if job.Engine.Kind != "cuda" {
 		return nil

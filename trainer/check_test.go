@@ -163,8 +163,8 @@ func TestReportsOfOtherModelsStay(t *testing.T) {
 	}
 }
 
-// TestBatchThatDevicesCannotCompute: a mini-batch of which an array has more elements than kernels number is a fault of the
-// job file, which says how many examples there may be.
+// TestBatchThatDevicesCannotCompute: a mini-batch of which an array has more elements than kernels
+// number is a fault of the job file, which says how many examples there may be.
 func TestBatchThatDevicesCannotCompute(t *testing.T) {
 	for _, c := range []struct {
 		batch   int

@@ -47,8 +47,9 @@ func call(n int, kind gpu.Kind) func(*testing.T, *emulated.Platform) {
 	return func(_ *testing.T, p *emulated.Platform) { p.FailCall(n, kind) }
 }
 
-// TestDeviceFaults: whatever happens to a device, while a job trains or when it goes on, the error says what it was, the
-// earlier model is as it was, and the job then goes on from its snapshot to the model of a run without failures.
+// TestDeviceFaults: whatever happens to a device, while a job trains or when it goes on, the error
+// says what it was, the earlier model is as it was, and the job then goes on from its snapshot to
+// the model of a run without failures.
 func TestDeviceFaults(t *testing.T) {
 	eachPlace(t, testDeviceFaults)
 }
@@ -170,8 +171,8 @@ func testDeviceFaults(t *testing.T, place string) {
 	}
 }
 
-// TestDevicesFailAnywhere: wherever in a job a device fails, the job makes the model of a run without failures as soon as it is started
-// again, from its snapshot if it had one.
+// TestDevicesFailAnywhere: wherever in a job a device fails, the job makes the model of a run
+// without failures as soon as it is started again, from its snapshot if it had one.
 func TestDevicesFailAnywhere(t *testing.T) {
 	rng := testseed.Rand(t)
 	set := append(slices.Clone(onDevices), "snapshots.every=1 pass", "engine.devices=[0, 1]", "model.batch_norm=true")
@@ -272,7 +273,8 @@ func testOtherDevices(t *testing.T, place string) {
 	}
 }
 
-// TestSharedDevice: where other programs have much of a device, the log says so with figures, and where they have little, nothing.
+// TestSharedDevice: where other programs have much of a device, the log says so with figures, and
+// where they have little, nothing.
 func TestSharedDevice(t *testing.T) {
 	for _, free := range []int64{32 << 20, 60 << 20} {
 		var log bytes.Buffer

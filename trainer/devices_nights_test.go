@@ -11,8 +11,9 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// nightSettings draws how a model is trained in a night: each may have other optimizers, whose state the rows of the night before have, other formats of numbers,
-// a wider embedding, or a field more.
+// nightSettings draws how a model is trained in a night: each may have other optimizers, whose
+// state the rows of the night before have, other formats of numbers, a wider embedding, or a field
+// more.
 func nightSettings(rng *rand.Rand, kind string) []string {
 	draw := func(of ...string) string { return of[rng.IntN(len(of))] }
 	set := []string{
@@ -37,8 +38,9 @@ func nightSettings(rng *rand.Rand, kind string) []string {
 	return set
 }
 
-// TestDevicesNights: nights that go on from one another, on the host's processors or on devices, with embeddings here or there, make the same models, whatever
-// each of them changes: those of devices the same bits, and those of the host the same up to roundings.
+// TestDevicesNights: nights that go on from one another, on the host's processors or on devices,
+// with embeddings here or there, make the same models, whatever each of them changes: those of
+// devices the same bits, and those of the host the same up to roundings.
 func TestDevicesNights(t *testing.T) {
 	seed := testseed.Of(t)
 	chains := 8

@@ -86,8 +86,9 @@ func TestDevicesTrainAllModels(t *testing.T) {
 	}
 }
 
-// TestModelsOfDevicesAreEvaluatedOnProcessors: a model that devices have trained is evaluated without any, with the results of the devices up to
-// rounding, and the evaluation says in which precision.
+// TestModelsOfDevicesAreEvaluatedOnProcessors: a model that devices have trained is evaluated
+// without any, with the results of the devices up to rounding, and the evaluation says in which
+// precision.
 func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
 	for trained, evaluated := range map[string]string{"float32": "float32", "tf32": "float32", "bf16": "bf16"} {
 		j := job(t, "deepfm", append(slices.Clip(onDevices), "engine.devices=[0, 1]", "engine.embeddings=device", "engine.precision="+trained)...)
@@ -108,7 +109,8 @@ func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
 	}
 }
 
-// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits, also with its embeddings elsewhere, and on other devices.
+// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits, also with
+// its embeddings elsewhere, and on other devices.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)
 	for i, c := range []struct{ kind, place, then, precision, devices string }{
@@ -185,8 +187,9 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// TestDevicesTooSmall: where the devices have too little memory for the rows of a pass, it is trained in parts, to the same
-// model; where those of a mini-batch do not fit, the job ends with an error that says what needs less.
+// TestDevicesTooSmall: where the devices have too little memory for the rows of a pass, it is
+// trained in parts, to the same model; where those of a mini-batch do not fit, the job ends with an
+// error that says what needs less.
 func TestDevicesTooSmall(t *testing.T) {
 	seed := testseed.Of(t)
 	set := append(slices.Clip(onDevices), "engine.embeddings=device", "training.batch_size=50", "pipeline.batches_per_pass=14")

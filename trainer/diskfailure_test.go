@@ -164,8 +164,8 @@ func TestPartialRecoveryWhileTraining(t *testing.T) {
 }
 
 // TestOperationsOfADirectoryFail fails operations on the disk of a directory of the table, one or
-// all from one on. The run goes on by itself, without the entry of sparse_table.dirs if that fails for good. In the end
-// there are the model and the reports of a run without faults.
+// all from one on. The run goes on by itself, without the entry of sparse_table.dirs if that fails
+// for good. In the end there are the model and the reports of a run without faults.
 func TestOperationsOfADirectoryFail(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))

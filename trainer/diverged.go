@@ -8,11 +8,12 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// checkLearned refuses a model that predicts worse than one that knows nothing but the share of the positives, such
-// as one whose training has diverged, so that it predicts 0 and 1: published, it would do harm every hour until the
-// next night. It also refuses one whose many examples all have the same label. The former is decided by the
-// evaluation after the kept epoch or, where all data are trained on, by the last line of the metrics of training, if
-// training was long enough to learn anything, or if that line is hopeless.
+// checkLearned refuses a model that predicts worse than one that knows nothing but the share of the
+// positives, such as one whose training has diverged, so that it predicts 0 and 1: published, it
+// would do harm every hour until the next night. It also refuses one whose many examples all have
+// the same label. The former is decided by the evaluation after the kept epoch or, where all data
+// are trained on, by the last line of the metrics of training, if training was long enough to learn
+// anything, or if that line is hopeless.
 func (r *run) checkLearned(k *runstate.Kept) error {
 	if r.job.Training.AcceptDiverged {
 		return nil
@@ -31,11 +32,13 @@ func (r *run) checkLearned(k *runstate.Kept) error {
 		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))}
 }
 
-// manyExamples is a number of examples that do not all have the same label by chance: a share of positives of one
-// in ten thousand has ten among them. Where they do, clicks have not been joined to them, or only clicks were.
+// manyExamples is a number of examples that do not all have the same label by chance: a share of
+// positives of one in ten thousand has ten among them. Where they do, clicks have not been joined
+// to them, or only clicks were.
 const manyExamples = 100_000
 
-// oneLabel says that all training examples have the same label; "": they do not. A later epoch than the first may have been cut short.
+// oneLabel says that all training examples have the same label; "": they do not. A later epoch than
+// the first may have been cut short.
 func (r *run) oneLabel() string {
 	if len(r.state.Epochs) == 0 {
 		return ""

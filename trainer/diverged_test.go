@@ -133,8 +133,8 @@ output: {model_dir: %[1]s/model}
 	}
 }
 
-// TestClassesOfAnEpochThatWasCutShort: training data are of one class only if all of them are, and not where the last epoch ended at
-// its first example.
+// TestClassesOfAnEpochThatWasCutShort: training data are of one class only if all of them are, and
+// not where the last epoch ended at its first example.
 func TestClassesOfAnEpochThatWasCutShort(t *testing.T) {
 	for label, warned := range map[float64]bool{0: false, 1: true} { // of the second row
 		j := biasJob(t, "lr", [][2]float64{{1, 1}, {label, 1}}, "training.max_examples=3", "training.epochs=2")
@@ -144,8 +144,8 @@ func TestClassesOfAnEpochThatWasCutShort(t *testing.T) {
 	}
 }
 
-// TestOneLabel: a model of many training examples that all have one label, as where clicks were not joined, is not committed, unless a
-// setting says so. One of few examples is.
+// TestOneLabel: a model of many training examples that all have one label, as where clicks were not
+// joined, is not committed, unless a setting says so. One of few examples is.
 func TestOneLabel(t *testing.T) {
 	rows := make([][2]float64, manyExamples)
 	for name, c := range map[string]struct {

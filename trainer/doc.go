@@ -6,14 +6,13 @@
 //	reader.Reader --Pass--> sparsetable.Pull --pulled--> engine: Begin, Train, End --> release
 //	          read_queue                  pull_queue
 //
-// The stages, which package flow runs, are those of AIBox §3, Figure 3: RE reads examples, ST pulls rows from
-// the sparse table, EL+JL trains embeddings and the joint network. Each stage is one
-// goroutine of a pipeline.Pipeline, with workers of its own inside. RE and ST run
-// ahead as far as the queues allow. RE also tells the table which keys it has read;
-// for that it may run further ahead, as far as the table looks ahead and
-// pipeline.read_ahead_bytes has room for the passes. EL+JL trains mini-batches one
-// after the other, with one optimizer step each, so a mini-batch sees every update of
-// the one before.
+// The stages, which package flow runs, are those of AIBox §3, Figure 3: RE reads examples, ST pulls
+// rows from the sparse table, EL+JL trains embeddings and the joint network. Each stage is one
+// goroutine of a pipeline.Pipeline, with workers of its own inside. RE and ST run ahead as far as
+// the queues allow. RE also tells the table which keys it has read; for that it may run further
+// ahead, as far as the table looks ahead and pipeline.read_ahead_bytes has room for the passes.
+// EL+JL trains mini-batches one after the other, with one optimizer step each, so a mini-batch sees
+// every update of the one before.
 //
 // Train runs a job from start to model directory. Package inference evaluates and predicts
 // from a model directory alone, through the same stages with rows looked up

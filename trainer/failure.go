@@ -61,7 +61,8 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	}
 	var device *gpu.Error
 	if errors.As(failure, &device) || errors.Is(failure, sparsetable.ErrMemory) || errors.Is(failure, sparsetable.ErrBudget) {
-		// With other devices, libraries or free memory the same job may succeed, and with a larger budget, which may differ.
+		// With other devices, libraries or free memory the same job may succeed, and with a larger
+		// budget, which may differ.
 		return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 	}
 	switch errkind.Of(ctx, failure) {

@@ -33,9 +33,8 @@ func oddRows(kind string) []string {
 	return []string{"model.embedding_dim=5"}
 }
 
-// TestSameModelInEveryFormat is TestSameModelHoweverItIsRun for 16-bit values,
-// with all rows in memory. What evaluation
-// and inspection read from the directory must be what was trained.
+// TestSameModelInEveryFormat is TestSameModelHoweverItIsRun for 16-bit values, with all rows in
+// memory. What evaluation and inspection read from the directory must be what was trained.
 func TestSameModelInEveryFormat(t *testing.T) {
 	for _, kind := range testjobs.Kinds() {
 		digests := map[string]string{}

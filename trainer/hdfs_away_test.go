@@ -72,8 +72,8 @@ func (a *away) whole(t *testing.T, j *configs.Job, s *report.Summary, dir string
 	for _, sub := range []string{"snapshots", "objects", "pending"} {
 		left := a.List(t, dir+"/"+sub)
 		if sub == "pending" {
-			// A manifest whose upload has ended before it was whole: where its creation was still on its way, it may have come behind its removal.
-			// A later upload removes it.
+			// A manifest whose upload has ended before it was whole: where its creation was still
+			// on its way, it may have come behind its removal. A later upload removes it.
 			left = slices.DeleteFunc(left, func(name string) bool { return strings.HasSuffix(name, ".aibox.tmp") })
 		}
 		if len(left) > 0 {

@@ -11,8 +11,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestKernelTimes: a run whose kernels are measured makes the same model, and each kernel, product and copy that the summary
-// counts is among those that were measured.
+// TestKernelTimes: a run whose kernels are measured makes the same model, and each kernel, product
+// and copy that the summary counts is among those that were measured.
 func TestKernelTimes(t *testing.T) {
 	eachPlace(t, testKernelTimes)
 }
@@ -55,7 +55,8 @@ func testKernelTimes(t *testing.T, place string) {
 		}
 		counted := map[string]int64{}
 		for i, d := range got.Devices {
-			// How many rows stay on devices, and with that what is copied, depends on which worker comes first.
+			// How many rows stay on devices, and with that what is copied, depends on which worker
+			// comes first.
 			if want := want.Devices[i]; d.RowsUploaded == 0 && (d.KernelLaunches != want.KernelLaunches || d.MatrixProducts != want.MatrixProducts || d.UploadedBytes != want.UploadedBytes) {
 				t.Errorf("devices %s: %+v with measured kernels, %+v without", numbers, d, want)
 			}

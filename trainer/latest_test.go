@@ -229,7 +229,8 @@ func TestLatestInOtherDirectories(t *testing.T) {
 	c.starts("2026-11-02", at+"/2026-11@1")
 	c.starts("2026-11-01", at+"/2026-10@2")
 
-	// Of a night that has another one before it in its directory, the model to start from is not in the directory before.
+	// Of a night that has another one before it in its directory, the model to start from is not in
+	// the directory before.
 	c.starts("2026-11-02", at+"/2026-11@3")
 	c.starts("2026-11-03", at+"/2026-11@4")
 	c.starts("2026-11-04", at+"/2026-11@5")
@@ -348,8 +349,8 @@ func TestLatestMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNightMovedAway: where each night has a directory, rollback says from which model a night was made, and the next one
-// starts from that once the directory of the night is moved away.
+// TestNightMovedAway: where each night has a directory, rollback says from which model a night was
+// made, and the next one starts from that once the directory of the night is moved away.
 func TestNightMovedAway(t *testing.T) {
 	c, at := newChain(t, "AT/{{date}}")
 	c.starts("2026-11-20", "")

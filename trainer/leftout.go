@@ -6,11 +6,12 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed, are read-only or
-// are not mounted, as if they were not in the job, so that a dead disk does not end the nights until somebody
-// comes. The model is the same, since its bits do not depend on where its table is. If no entry would be left, all
-// stay, and the first use of one says what is wrong. It is called when a run begins, before something may be
-// restored to these entries, and once more when the table is made: all data may have been read between the two.
+// leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed,
+// are read-only or are not mounted, as if they were not in the job, so that a dead disk does not
+// end the nights until somebody comes. The model is the same, since its bits do not depend on where
+// its table is. If no entry would be left, all stay, and the first use of one says what is wrong.
+// It is called when a run begins, before something may be restored to these entries, and once more
+// when the table is made: all data may have been read between the two.
 func (r *run) leaveOutFailed() {
 	failed := modeldir.FailedEntries(r.job.SparseTable.Dirs)
 	if len(failed) == 0 || len(failed) == len(r.job.SparseTable.Dirs) {

@@ -51,7 +51,8 @@ func fails(t *testing.T, dir string, reads, changes error) error {
 	return nil
 }
 
-// unmounts takes the table away from an entry, which is from now on a mount point, as /etc/fstab says, without a file system.
+// unmounts takes the table away from an entry, which is from now on a mount point, as /etc/fstab
+// says, without a file system.
 func unmounts(t *testing.T, entry, table string) error {
 	notMounted(t, entry)
 	return takeAway(table)
@@ -72,8 +73,8 @@ func removeIn(dir string, patterns ...string) error {
 	return nil
 }
 
-// takeAway removes a file or a directory at one instant, also where a run writes files in it, which would fill a
-// directory again that is removed file by file.
+// takeAway removes a file or a directory at one instant, also where a run writes files in it, which
+// would fill a directory again that is removed file by file.
 func takeAway(path string) error {
 	to, err := os.MkdirTemp(testjobs.Dir, "lost")
 	if err != nil {
@@ -168,7 +169,8 @@ func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	}
 }
 
-// checkLeftOut checks that a run did without an entry of sparse_table.dirs if its disk failed for good, or is not mounted.
+// checkLeftOut checks that a run did without an entry of sparse_table.dirs if its disk failed for
+// good, or is not mounted.
 func checkLeftOut(t *testing.T, s *report.Summary, entry, way string) {
 	t.Helper()
 	out := strings.HasPrefix(way, "dead") || way == "in fstab"
@@ -213,9 +215,9 @@ func TestTableLosesDirectory(t *testing.T) {
 	}
 }
 
-// TestReadOnlyDirectory: an interrupted run whose table has a directory on a file system that has become read-only does not
-// wait for somebody: it goes back as if the directory were lost, though what can be read there is used, and the next one leaves the
-// entry out as well.
+// TestReadOnlyDirectory: an interrupted run whose table has a directory on a file system that has
+// become read-only does not wait for somebody: it goes back as if the directory were lost, though
+// what can be read there is used, and the next one leaves the entry out as well.
 func TestReadOnlyDirectory(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -236,8 +238,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// TestDiskFailsBeforeTable: a disk that fails between the beginning of a job and the making of its table, for which all data may have to be
-// read, does not end it either.
+// TestDiskFailsBeforeTable: a disk that fails between the beginning of a job and the making of its
+// table, for which all data may have to be read, does not end it either.
 func TestDiskFailsBeforeTable(t *testing.T) {
 	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
 		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
@@ -261,7 +263,8 @@ func TestDiskFailsBeforeTable(t *testing.T) {
 	}
 }
 
-// TestFailedDiskWithoutDirectory: a disk that has failed is left out as well where the entry on it does not exist yet, as one with a date in it.
+// TestFailedDiskWithoutDirectory: a disk that has failed is left out as well where the entry on it
+// does not exist yet, as one with a date in it.
 func TestFailedDiskWithoutDirectory(t *testing.T) {
 	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
 		j := job(t, "fm", onTwoDisks("training.epochs=1")...)

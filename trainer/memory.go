@@ -8,7 +8,8 @@ import (
 	"aibox/trainer/forecast"
 )
 
-// warnOfMemory says if the job may need more memory than there is. Linux would kill it without a word, perhaps hours later.
+// warnOfMemory says if the job may need more memory than there is. Linux would kill it without a
+// word, perhaps hours later.
 func (r *run) warnOfMemory(ctx context.Context) {
 	size, err := forecast.Sample(ctx, r.job, r.data.Sources, r.data.Train, r.data.Eval)
 	if err != nil {

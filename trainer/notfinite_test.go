@@ -18,9 +18,10 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestMetricsBeforeALossThatIsNotFinite: the lines of metrics of all steps before one whose loss is not finite are there, and are
-// those of a job that ends before it, although mini-batches are counted beside the next step: also where the run has gone on from a
-// snapshot, and where the job is repeated.
+// TestMetricsBeforeALossThatIsNotFinite: the lines of metrics of all steps before one whose loss is
+// not finite are there, and are those of a job that ends before it, although mini-batches are
+// counted beside the next step: also where the run has gone on from a snapshot, and where the job
+// is repeated.
 func TestMetricsBeforeALossThatIsNotFinite(t *testing.T) {
 	const (
 		batch = 2

@@ -58,8 +58,8 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	}
 }
 
-// TestScoredMeanwhile: mini-batches are counted from copies of their results, with a line behind each if that is wanted, and an error of
-// one comes at the latest when all have to be counted.
+// TestScoredMeanwhile: mini-batches are counted from copies of their results, with a line behind
+// each if that is wanted, and an error of one comes at the latest when all have to be counted.
 func TestScoredMeanwhile(t *testing.T) {
 	j, err := testjobs.Parse("lr", []string{"data.train=[x]", "output.model_dir=" + t.TempDir(), "output.log_every=2"})
 	if err != nil {

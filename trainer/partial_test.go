@@ -343,8 +343,9 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 	}
 }
 
-// TestDiskFailsInPartialRecovery: another disk fails while what lost rows go back to is restored to it. The process ends with an error, and the
-// next one does without that disk, although what is there of the recovery cannot be deleted.
+// TestDiskFailsInPartialRecovery: another disk fails while what lost rows go back to is restored to
+// it. The process ends with an error, and the next one does without that disk, although what is
+// there of the recovery cannot be deleted.
 func TestDiskFailsInPartialRecovery(t *testing.T) {
 	left := partialJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
@@ -401,9 +402,10 @@ func TestPartialRecoveryIsDisturbed(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryOfConvertedRows: rows of the model that a run began with do not take the place of lost ones where they had to be
-// converted, as where they have another width, or the state of another optimizer of the same size. The whole run goes back, and
-// makes the model of an undisturbed one.
+// TestPartialRecoveryOfConvertedRows: rows of the model that a run began with do not take the place
+// of lost ones where they had to be converted, as where they have another width, or the state of
+// another optimizer of the same size. The whole run goes back, and makes the model of an
+// undisturbed one.
 func TestPartialRecoveryOfConvertedRows(t *testing.T) {
 	first := partialJob(t, "data.limit=500")
 	train(t, first)

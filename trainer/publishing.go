@@ -24,9 +24,9 @@ func (o *Options) transfer() transfer.Options {
 	return transfer.Options{Logger: o.Logger, Version: o.Version}
 }
 
-// publishTrained publishes the model that the run has committed. That it fails does not make
-// the run fail, except if the run was told to stop. If files of the table cannot be read, the job may begin again: see
-// trainsAgain.
+// publishTrained publishes the model that the run has committed. That it fails does not make the
+// run fail, except if the run was told to stop. If files of the table cannot be read, the job may
+// begin again: see trainsAgain.
 func (r *run) publishTrained(ctx context.Context) error {
 	uri, dir, s := r.job.Output.Remote, r.job.Output.ModelDir, &r.summary
 	if uri == "" {

@@ -118,8 +118,8 @@ func TestPublishesAfterMissedNight(t *testing.T) {
 	wantRemote(t, m.at+"/remote", []int{3}, []string{"2026-11-23"})
 }
 
-// goesBack lets a model directory go back from its second generation to the first one, which becomes the third
-// of the remote directory.
+// goesBack lets a model directory go back from its second generation to the first one, which
+// becomes the third of the remote directory.
 func goesBack(t *testing.T, dir, uri string) {
 	t.Helper()
 	if _, _, err := modeldir.Rollback(dir, 0); err != nil {

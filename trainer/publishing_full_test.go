@@ -110,8 +110,8 @@ func TestRemoteDiskFull(t *testing.T) {
 	}
 }
 
-// TestRemoteFullOfSnapshots: the error about a remote directory that has no room for the model says where snapshots of
-// the run are, if there are some, which may take it.
+// TestRemoteFullOfSnapshots: the error about a remote directory that has no room for the model says
+// where snapshots of the run are, if there are some, which may take it.
 func TestRemoteFullOfSnapshots(t *testing.T) {
 	for _, given := range []bool{true, false} {
 		at := testtools.Tmpfs(t, "size=32k")

@@ -84,9 +84,9 @@ func TestNightAgainAlone(t *testing.T) {
 	fresh.said("none of an earlier night")
 }
 
-// TestLaterNightRemotely: a machine is lost while an earlier night is trained again, and the next one has the model of that night
-// alone: when it starts from that, the log and the summary say that the remote directory has a later one. They do not where
-// it has none that is later.
+// TestLaterNightRemotely: a machine is lost while an earlier night is trained again, and the next
+// one has the model of that night alone: when it starts from that, the log and the summary say that
+// the remote directory has a later one. They do not where it has none that is later.
 func TestLaterNightRemotely(t *testing.T) {
 	const says = "output.remote has that of a later night, 2026-11-23,"
 	for _, dir := range []string{"{{date}}", `{{date "2006-01"}}`} {
@@ -148,8 +148,9 @@ func TestRollbackOfNight(t *testing.T) {
 }
 
 // TestNightsHereAndRemotely: nights follow one another, are trained again and taken back, in random
-// order and in directories of a night or of a month. Each next night starts, on a machine that has nothing but the
-// remote directory, from the model from which it starts on the machine that has all.
+// order and in directories of a night or of a month. Each next night starts, on a machine that has
+// nothing but the remote directory, from the model from which it starts on the machine that has
+// all.
 func TestNightsHereAndRemotely(t *testing.T) {
 	for name, dir := range map[string]string{"a directory a night": "{{date}}", "a directory a month": `{{date "2006-01"}}`} {
 		t.Run(name, func(t *testing.T) {

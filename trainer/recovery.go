@@ -37,7 +37,8 @@ type losses struct {
 	loss   *loss               // nil: there is none, or the run goes on after it
 	failed *modeldir.LostError // has ended the run
 	again  *loss               // because of that, for the run that begins next; nil: none does
-	// leftOut are the entries of sparse_table.dirs that the job does without, since their disks have failed, are read-only or are not mounted.
+	// leftOut are the entries of sparse_table.dirs that the job does without, since their disks
+	// have failed, are read-only or are not mounted.
 	leftOut []modeldir.LostDir
 }
 
@@ -63,7 +64,8 @@ func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
 }
 
-// partially recovers the table of an interrupted run partially, if the job asks for that, and reports whether it has.
+// partially recovers the table of an interrupted run partially, if the job asks for that, and
+// reports whether it has.
 func (r *run) partially(ctx context.Context, data []byte, x *runstate.Record, id *runstate.Identity, lost *modeldir.LostError) (bool, error) {
 	if r.job.Recovery.Mode != configs.RecoveryPartial {
 		return false, nil

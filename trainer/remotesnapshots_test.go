@@ -396,9 +396,9 @@ func TestOneRemoteDirectory(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotsOfEarlierNights: where nights have model directories of their own, the next night that reaches
-// snapshots.remote removes the snapshots of those whose models came before its own, which they could not remove. Those of
-// a run that has made none of these models stay.
+// TestRemoteSnapshotsOfEarlierNights: where nights have model directories of their own, the next
+// night that reaches snapshots.remote removes the snapshots of those whose models came before its
+// own, which they could not remove. Those of a run that has made none of these models stay.
 func TestRemoteSnapshotsOfEarlierNights(t *testing.T) {
 	dir := t.TempDir()
 	m := newMachine(t, "", everyPass, "snapshots.remote="+dir, "output.model_dir=AT/models/{{date}}", "training.max_examples=640")
@@ -459,7 +459,8 @@ func TestRemoteSnapshotsOfEarlierNights(t *testing.T) {
 	}
 }
 
-// TestRemoteQuarantineIsPrivate: what a remote directory has of the bad rows can be read by its owner alone, as on the machine itself.
+// TestRemoteQuarantineIsPrivate: what a remote directory has of the bad rows can be read by its
+// owner alone, as on the machine itself.
 func TestRemoteQuarantineIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	j := job(t, "deepfm", append(slices.Clip(resumeSettings(t, "bad rows")["bad rows"]), everyPass, "snapshots.remote="+dir)...)

@@ -199,8 +199,8 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	}
 }
 
-// TestRestoreFromElsewhere: a model that was arriving from a remote directory, and is restored from a copy of that one,
-// is whole when the command says so.
+// TestRestoreFromElsewhere: a model that was arriving from a remote directory, and is restored from
+// a copy of that one, is whole when the command says so.
 func TestRestoreFromElsewhere(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
 	o := restoringTo(t, uri)
@@ -218,8 +218,9 @@ func TestRestoreFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestRestoreWhatIsLeft: a whole model that loses a directory of its table, or bytes of a file there, is restored once more by
-// the command that has restored it, and what is left of it is not fetched again.
+// TestRestoreWhatIsLeft: a whole model that loses a directory of its table, or bytes of a file
+// there, is restored once more by the command that has restored it, and what is left of it is not
+// fetched again.
 func TestRestoreWhatIsLeft(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
 	o := restoringTo(t, uri)
@@ -260,8 +261,9 @@ func TestRestoreWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestRestoreGoesOnWithoutWhatWasLeft: a restore that has taken files which were left of an earlier table, and was interrupted, goes
-// on when these are gone: no file of the table gets a second place.
+// TestRestoreGoesOnWithoutWhatWasLeft: a restore that has taken files which were left of an earlier
+// table, and was interrupted, goes on when these are gone: no file of the table gets a second
+// place.
 func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
@@ -370,8 +372,9 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
-// TestRestoresWhereReportsCannotBeReplaced: where a report at the top of the model directory cannot be replaced, as where somebody else has made it, a model is
-// restored there, and completed after an interruption by a restore and by what needs all of its files, with a warning.
+// TestRestoresWhereReportsCannotBeReplaced: where a report at the top of the model directory cannot
+// be replaced, as where somebody else has made it, a model is restored there, and completed after
+// an interruption by a restore and by what needs all of its files, with a warning.
 func TestRestoresWhereReportsCannotBeReplaced(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
 	for _, complete := range []func(transfer.RestoreOptions) error{

@@ -279,7 +279,8 @@ func TestStartsOver(t *testing.T) {
 	}
 }
 
-// TestBudgetIsRaised: a job whose table has outgrown its budget goes on from its last snapshot with a larger one.
+// TestBudgetIsRaised: a job whose table has outgrown its budget goes on from its last snapshot with
+// a larger one.
 func TestBudgetIsRaised(t *testing.T) {
 	set := []string{everyPass, "pipeline.batches_per_pass=1", "model.embedding_dim=64", "sparse_table.memory_bytes=64MiB"}
 	left := job(t, "fm", set...)
@@ -422,7 +423,8 @@ func TestMetricsOfOthers(t *testing.T) {
 	}
 }
 
-// TestOtherSettingsOfTheTable: a job with its table on SSD goes on where settings differ that change its speed and its space, and not its rows.
+// TestOtherSettingsOfTheTable: a job with its table on SSD goes on where settings differ that
+// change its speed and its space, and not its rows.
 func TestOtherSettingsOfTheTable(t *testing.T) {
 	set := onSSD(everyPass, "pipeline.batches_per_pass=1", "sparse_table.memory_bytes=8MiB", "model.embedding_dim=32")
 	j := job(t, "fm", set...)

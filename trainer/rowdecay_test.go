@@ -106,8 +106,8 @@ type storedRow struct {
 	stats  sparsetable.RowStats
 }
 
-// TestTableL2AndWarmStarts: rows that a second night does not use have, where they are read afterwards, what every
-// step of both nights has left of them, whatever becomes of their state.
+// TestTableL2AndWarmStarts: rows that a second night does not use have, where they are read
+// afterwards, what every step of both nights has left of them, whatever becomes of their state.
 func TestTableL2AndWarmStarts(t *testing.T) {
 	held := []string{"optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.0005}", "data.shuffle_buffer=0"}
 	first := job(t, "fm", append(slices.Clone(held), "data.train=[LOG/train-0.tsv]")...)
@@ -161,9 +161,9 @@ func TestTableL2AndWarmStarts(t *testing.T) {
 	}
 }
 
-// TestTableL2WaitsForGradients: rows whose optimizer's state starts fresh in a warm start, or that get new values, have no
-// gradients that the penalty could be divided by. They stay as they are until they are used; divided by epsilon alone, they
-// were gone after the first step.
+// TestTableL2WaitsForGradients: rows whose optimizer's state starts fresh in a warm start, or that
+// get new values, have no gradients that the penalty could be divided by. They stay as they are
+// until they are used; divided by epsilon alone, they were gone after the first step.
 func TestTableL2WaitsForGradients(t *testing.T) {
 	held := "optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.0005}"
 	for name, c := range map[string]struct {
@@ -208,7 +208,8 @@ func TestTableL2WaitsForGradients(t *testing.T) {
 	}
 }
 
-// TestTableL2WithoutGradients: a row of which all examples have weight 0 stays as it is, on the host and on devices.
+// TestTableL2WithoutGradients: a row of which all examples have weight 0 stays as it is, on the
+// host and on devices.
 func TestTableL2WithoutGradients(t *testing.T) {
 	rows := rowsOf(100, 100, 1, 1)
 	for i := 0; i < len(rows); i += 5 { // those of one user
@@ -239,8 +240,8 @@ func TestTableL2WithoutGradients(t *testing.T) {
 	}
 }
 
-// denominator is that of value i of a row of fm: its first value is the linear weight. Where there was no gradient
-// but 0, nothing shrinks.
+// denominator is that of value i of a row of fm: its first value is the linear weight. Where there
+// was no gradient but 0, nothing shrinks.
 func denominator(state []float32, i int) float64 {
 	const epsilon = 1e-8
 	of := state[1:]

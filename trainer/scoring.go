@@ -7,8 +7,8 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// scoring is a mini-batch that is added to the online metrics while the next one is trained: that takes one thread about as
-// long as a device may take for the whole step.
+// scoring is a mini-batch that is added to the online metrics while the next one is trained: that
+// takes one thread about as long as a device may take for the whole step.
 type scoring struct {
 	logits, labels, weights []float32 // copies, since the caller gets its memory back
 	step, examples          int64     // of the run, after it
@@ -16,8 +16,8 @@ type scoring struct {
 	outcome                 chan error
 }
 
-// scored begins to count a mini-batch that was scored and trained on, after the one before is counted. Its error may come with a
-// later call, at the latest with that of counted.
+// scored begins to count a mini-batch that was scored and trained on, after the one before is
+// counted. Its error may come with a later call, at the latest with that of counted.
 func (r *run) scored(res *engine.Result) error {
 	if err := r.counted(); err != nil {
 		return err

@@ -191,8 +191,8 @@ func TestEndOfAJobReadsNoTable(t *testing.T) {
 	}
 }
 
-// TestSpaceInSummary: what the summary of a night says of the space on disk is what its model takes, without files that
-// only snapshots of training needed.
+// TestSpaceInSummary: what the summary of a night says of the space on disk is what its model
+// takes, without files that only snapshots of training needed.
 func TestSpaceInSummary(t *testing.T) {
 	j := job(t, "fm", onSSD("training.warm_start=latest", "snapshots.every=1 passes", "sparse_table.expiry.min_show=2")...)
 	train(t, j)

@@ -167,10 +167,11 @@ func TestNightIsThereAlready(t *testing.T) {
 	}
 }
 
-// TestNightAgainOnAnotherMachine: the machine of a night is lost after it has published its model, and output.remote does not
-// have the model from which that was made any more. Given again on another machine, the command restores the model of the
-// night, and does not begin with a new one, which would take its place. That goes for another job or other data, too, which
-// end with an error. A first night has begun with a new model, and does so again.
+// TestNightAgainOnAnotherMachine: the machine of a night is lost after it has published its model,
+// and output.remote does not have the model from which that was made any more. Given again on
+// another machine, the command restores the model of the night, and does not begin with a new one,
+// which would take its place. That goes for another job or other data, too, which end with an
+// error. A first night has begun with a new model, and does so again.
 func TestNightAgainOnAnotherMachine(t *testing.T) {
 	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]"), "dates": {"output.model_dir=AT/model/{{date}}"}} {
 		t.Run(name, func(t *testing.T) {
@@ -208,9 +209,10 @@ func TestNightAgainOnAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestNightIsThereAlreadyButItsStartIsNotWhole: the model from which the night was made is there, but its table has lost
-// a directory, and it cannot be restored. If the model of the night is whole, it does not matter, with output.remote or
-// without. If it has lost a directory, too, nothing succeeds.
+// TestNightIsThereAlreadyButItsStartIsNotWhole: the model from which the night was made is there,
+// but its table has lost a directory, and it cannot be restored. If the model of the night is
+// whole, it does not matter, with output.remote or without. If it has lost a directory, too,
+// nothing succeeds.
 func TestNightIsThereAlreadyButItsStartIsNotWhole(t *testing.T) {
 	for name, uri := range map[string]string{"published": t.TempDir(), "not published": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -271,8 +273,9 @@ func TestLeftStartIsRemoved(t *testing.T) {
 	}
 }
 
-// TestLeftStartOnFailedDisk: the model that was restored for a run which was killed, or the beginning of one, keeps no night from starting from that model,
-// though a disk has failed since on which files of its table are. They are deleted when the disk answers again.
+// TestLeftStartOnFailedDisk: the model that was restored for a run which was killed, or the
+// beginning of one, keeps no night from starting from that model, though a disk has failed since on
+// which files of its table are. They are deleted when the disk answers again.
 func TestLeftStartOnFailedDisk(t *testing.T) {
 	uri := "file://" + t.TempDir()
 	set := onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.remote_keep_generations=9", "output.keep_generations=1")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWarnsOfAnotherShareOfPositives: a night whose first examples have far fewer clicks than the model of the night before predicts, or far
-// more, ends with a warning; others do not.
+// TestWarnsOfAnotherShareOfPositives: a night whose first examples have far fewer clicks than the
+// model of the night before predicts, or far more, ends with a warning; others do not.
 func TestWarnsOfAnotherShareOfPositives(t *testing.T) {
 	const examples = manyExamples + 4_000
 	set := []string{"training.batch_size=1000", "output.log_every=10", "training.accept_diverged=true"}

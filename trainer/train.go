@@ -28,7 +28,8 @@ type Options struct {
 	// The zero value means not at all.
 	WaitUntil time.Time
 	Fresh     bool // do not go on with an interrupted run
-	// KernelTimes gets the times of all operations on devices, which makes the run slower; nil: they are not measured.
+	// KernelTimes gets the times of all operations on devices, which makes the run slower; nil:
+	// they are not measured.
 	KernelTimes *profiled.Times
 
 	failures *diskFailures // that Train has survived

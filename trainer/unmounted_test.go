@@ -23,8 +23,8 @@ func notMounted(t *testing.T, dir string) {
 	}
 }
 
-// TestNotMounted: where the file system of output.model_dir or of output.remote is not mounted, no job begins with a new model
-// there, and none is published, although both directories exist.
+// TestNotMounted: where the file system of output.model_dir or of output.remote is not mounted, no
+// job begins with a new model there, and none is published, although both directories exist.
 func TestNotMounted(t *testing.T) {
 	at := t.TempDir()
 	j := job(t, "fm", "training.warm_start=latest", "output.model_dir="+at+"/disk/model", "output.remote=file://"+at+"/nfs/remote")

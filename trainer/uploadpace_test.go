@@ -46,8 +46,9 @@ func TestUploadsFewer(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// TestUploadNotHandedOver: a snapshot whose files cannot be opened for its upload is told in the summary, and the next one is
-// uploaded though it would not be its turn; if it is the last one, that very snapshot is tried once more.
+// TestUploadNotHandedOver: a snapshot whose files cannot be opened for its upload is told in the
+// summary, and the next one is uploaded though it would not be its turn; if it is the last one,
+// that very snapshot is tried once more.
 func TestUploadNotHandedOver(t *testing.T) {
 	j := job(t, "fm", onSSD("pipeline.batches_per_pass=4", "training.epochs=2", everyPass, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=3 snapshots")...)
 	ctx, stop := context.WithCancel(t.Context())

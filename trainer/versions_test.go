@@ -57,8 +57,8 @@ func resealed(t *testing.T, part, old, new string) func(data []byte) []byte {
 	}
 }
 
-// TestInterruptedByAnotherVersion: where another version of aibox goes on with a run, its log and its summary say so; and
-// what a newer one has saved in another form is not taken for damaged.
+// TestInterruptedByAnotherVersion: where another version of aibox goes on with a run, its log and
+// its summary say so; and what a newer one has saved in another form is not taken for damaged.
 func TestInterruptedByAnotherVersion(t *testing.T) {
 	const other, format = "another version of aibox has saved the snapshot", "has the format of another version of aibox; training starts over"
 	undisturbed := job(t, "deepfm")
@@ -120,8 +120,9 @@ func TestInterruptedByAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestModelOfANewerVersionRemotely: where the newest model in output.remote was published by a newer version of aibox, no night
-// begins with a new model, or goes on from an older one, which would be the newest model there then.
+// TestModelOfANewerVersionRemotely: where the newest model in output.remote was published by a
+// newer version of aibox, no night begins with a new model, or goes on from an older one, which
+// would be the newest model there then.
 func TestModelOfANewerVersionRemotely(t *testing.T) {
 	at := t.TempDir() + "/remote"
 	newer := func() { // the newest is
@@ -150,8 +151,8 @@ func TestModelOfANewerVersionRemotely(t *testing.T) {
 	refused("2026-11-24")
 }
 
-// TestModelOfANewerVersion: of a model whose job has a key that this version does not know, it is not said that a job
-// file is wrong.
+// TestModelOfANewerVersion: of a model whose job has a key that this version does not know, it is
+// not said that a job file is wrong.
 func TestModelOfANewerVersion(t *testing.T) {
 	j := job(t, "deepfm")
 	train(t, j)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWarmStartSaysWhatChanged: what a warm start leaves behind of the earlier model, and what it reads in another way, is
-// logged, and nothing else.
+// TestWarmStartSaysWhatChanged: what a warm start leaves behind of the earlier model, and what it
+// reads in another way, is logged, and nothing else.
 func TestWarmStartSaysWhatChanged(t *testing.T) {
 	kind := []string{"wide_deep", "model.hidden_layers=[8, 4]", `data.null_values=["", "NA"]`}
 	dir, _ := firstNight(t, kind[0], kind[1:]...)
@@ -41,8 +41,9 @@ func TestWarmStartSaysWhatChanged(t *testing.T) {
 	}
 }
 
-// TestWarmStartSaysWhichDefaultsChanged: a job that takes defaults with which the earlier model was not trained, as where a newer
-// version has others, says so; what the job file has is what is wanted.
+// TestWarmStartSaysWhichDefaultsChanged: a job that takes defaults with which the earlier model was
+// not trained, as where a newer version has others, says so; what the job file has is what is
+// wanted.
 func TestWarmStartSaysWhichDefaultsChanged(t *testing.T) {
 	dir, _ := firstNight(t, "fm", "optimizer.rows.learning_rate=0.07", "optimizer.dense.learning_rate=0.02", "data.limit=640")
 	for set, want := range map[string]string{

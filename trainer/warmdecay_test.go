@@ -8,8 +8,9 @@ import (
 	"aibox/trainer/jobparts"
 )
 
-// TestRowsOfOtherValuesDecayOnce: rows whose linear weight decays in a way of its own go to a model without one and back.
-// The values that both models have are those that the earlier model had for its last step, and new ones have not decayed.
+// TestRowsOfOtherValuesDecayOnce: rows whose linear weight decays in a way of its own go to a model
+// without one and back. The values that both models have are those that the earlier model had for
+// its last step, and new ones have not decayed.
 func TestRowsOfOtherValuesDecayOnce(t *testing.T) {
 	own := []string{"optimizer.linear={kind: adagrad, learning_rate: 0.05, weight_decay: 0.01}", "optimizer.rows={kind: adagrad, learning_rate: 0.05, weight_decay: 0.5}"}
 	plain := []string{"optimizer.rows={kind: adagrad, learning_rate: 0.05, weight_decay: 0.5}"}
@@ -51,8 +52,8 @@ func TestRowsOfOtherValuesDecayOnce(t *testing.T) {
 	}
 }
 
-// stillNight is a night that starts from the model of dir and trains next to nothing: its only mini-batch has a millionth
-// of the learning rate.
+// stillNight is a night that starts from the model of dir and trains next to nothing: its only
+// mini-batch has a millionth of the learning rate.
 func stillNight(t *testing.T, kind, dir string, set ...string) *inference.Model {
 	t.Helper()
 	j := job(t, kind, append([]string{"optimizer.schedule={warmup_steps: 1000000}", "data.limit=64", "data.shuffle_buffer=0"}, set...)...)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWarmStartWithAnotherShareOfNegatives: predictions are those of a night with the same share, whether the network is
-// averaged or not.
+// TestWarmStartWithAnotherShareOfNegatives: predictions are those of a night with the same share,
+// whether the network is averaged or not.
 func TestWarmStartWithAnotherShareOfNegatives(t *testing.T) {
 	for _, set := range [][]string{nil, {averaging}} {
 		dir, _ := firstNight(t, "fm", append(slices.Clone(set), "data.negative_sampling=0.2")...)

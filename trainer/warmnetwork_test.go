@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestWarmStartWithAnotherNetwork: it is logged where the layers, whose weights are taken over, get other inputs or are normalized.
+// TestWarmStartWithAnotherNetwork: it is logged where the layers, whose weights are taken over, get
+// other inputs or are normalized.
 func TestWarmStartWithAnotherNetwork(t *testing.T) {
 	dir, _ := firstNight(t, "dcn", "model.hidden_layers=[8]")
 	for set, key := range map[string]string{"model.structure=parallel": "", "model.structure=stacked": "key=model.structure", "model.batch_norm=true": "key=model.batch_norm"} {

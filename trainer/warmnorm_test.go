@@ -7,8 +7,8 @@ import (
 	"aibox/trainer/densefile"
 )
 
-// TestWarmStartKeepsNormalization: where embeddings become longer, the units of the bottom network that both models have keep
-// their running statistics, as they keep their weights.
+// TestWarmStartKeepsNormalization: where embeddings become longer, the units of the bottom network
+// that both models have keep their running statistics, as they keep their weights.
 func TestWarmStartKeepsNormalization(t *testing.T) {
 	set := func(layers string) []string {
 		return []string{"model.batch_norm=true", "model.bottom_layers=" + layers}

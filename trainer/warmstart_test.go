@@ -202,8 +202,8 @@ func TestWarmStartFromAnotherKindOfModel(t *testing.T) {
 	}
 }
 
-// TestWarmStartBetweenCrossNetworks: the cross weights of dcn and of dcn_v2 have the same names and other shapes. They
-// start fresh, and the deep network, which both have, is taken over.
+// TestWarmStartBetweenCrossNetworks: the cross weights of dcn and of dcn_v2 have the same names and
+// other shapes. They start fresh, and the deep network, which both have, is taken over.
 func TestWarmStartBetweenCrossNetworks(t *testing.T) {
 	for _, kinds := range [][2]string{{"dcn", "dcn_v2"}, {"dcn_v2", "dcn"}} {
 		dir, _ := firstNight(t, kinds[0])
@@ -229,8 +229,8 @@ func TestWarmStartBetweenCrossNetworks(t *testing.T) {
 	}
 }
 
-// TestRowsAgeFromRunsToDates: rows that runs without a date have trained are as many days old as runs ago, also once the job has a date and
-// when it has none any more, and keep all else.
+// TestRowsAgeFromRunsToDates: rows that runs without a date have trained are as many days old as
+// runs ago, also once the job has a date and when it has none any more, and keep all else.
 func TestRowsAgeFromRunsToDates(t *testing.T) {
 	for name, set := range map[string][]string{
 		"in memory": nil, "on SSD": onSSD(), "another format": {"sparse_table.value_format=bfloat16"}, "decay": {"optimizer.rows.weight_decay=0.1"},
@@ -380,8 +380,8 @@ func TestWarmStartKeepsDimensions(t *testing.T) {
 	}
 }
 
-// TestWarmStartWithAnotherActivation: it is logged, also where the earlier model is of a version whose embeddings
-// had the activation of the hidden layers.
+// TestWarmStartWithAnotherActivation: it is logged, also where the earlier model is of a version
+// whose embeddings had the activation of the hidden layers.
 func TestWarmStartWithAnotherActivation(t *testing.T) {
 	first := job(t, "aibox", "model.embedding_activation=relu")
 	train(t, first)

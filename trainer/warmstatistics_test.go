@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/inference"
 )
 
-// TestWarmStartKeepsStatisticsOfTheSameNumbers: means and deviations stay where the numbers that they are of come
-// from the same transforms; those of logarithms do not stand for plain numbers.
+// TestWarmStartKeepsStatisticsOfTheSameNumbers: means and deviations stay where the numbers that
+// they are of come from the same transforms; those of logarithms do not stand for plain numbers.
 func TestWarmStartKeepsStatisticsOfTheSameNumbers(t *testing.T) {
 	const column = "data.columns[2].transform="
 	statistics := func(l *inference.Model) reader.ColumnStatistics {

@@ -27,7 +27,8 @@ func needsPython(t *testing.T) {
 	}
 }
 
-// install copies the check to a directory, as it is carried to another machine, and returns a command that runs it beside that directory.
+// install copies the check to a directory, as it is carried to another machine, and returns a
+// command that runs it beside that directory.
 func install(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
 	needsPython(t)
@@ -50,7 +51,8 @@ func install(t *testing.T, arguments ...string) *exec.Cmd {
 	return c
 }
 
-// A check that is told to end does so, wherever it is, and says what it has found until then. Paths are those of who calls it.
+// A check that is told to end does so, wherever it is, and says what it has found until then. Paths
+// are those of who calls it.
 func TestStopped(t *testing.T) {
 	for part, says := range map[string]string{"host": "", "models": "#### models\n"} { // the one needs a log, which is made first
 		sent := syscall.SIGTERM

@@ -10,7 +10,8 @@ import (
 	"aibox/internal/testtools"
 )
 
-// TestOnCPU: product.cuh, run on the CPU, computes products, their derivatives and the sums of columns, whatever the sizes are.
+// TestOnCPU: product.cuh, run on the CPU, computes products, their derivatives and the sums of
+// columns, whatever the sizes are.
 func TestOnCPU(t *testing.T) {
 	compiler, err := exec.LookPath("g++")
 	if err != nil {

@@ -63,8 +63,9 @@ func readAlone(ctx context.Context, job *configs.Job, examples int64) (d done, e
 	return d, err
 }
 
-// pullCached pulls and releases the passes of a job, in turn, until the time is over. The table, which has been
-// trained on all of them, has their rows in memory: one on SSD, in dir, in its cache, which has that many bytes.
+// pullCached pulls and releases the passes of a job, in turn, until the time is over. The table,
+// which has been trained on all of them, has their rows in memory: one on SSD, in dir, in its
+// cache, which has that many bytes.
 func pullCached(ctx context.Context, job *configs.Job, r *request) (d done, err error) {
 	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

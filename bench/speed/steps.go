@@ -95,8 +95,9 @@ func (s *steps) sampled() (all, busy time.Duration) {
 	return all, busy
 }
 
-// take trains on whole passes, in turn, until the time is over. If passes are trained on more than once, what counts is the steps between the first
-// result of a pass and the last one before its end, without the exchange of rows.
+// take trains on whole passes, in turn, until the time is over. If passes are trained on more than
+// once, what counts is the steps between the first result of a pass and the last one before its
+// end, without the exchange of rows.
 func (s *steps) take(r *request) (t taken, err error) {
 	if r.Profile != "" {
 		f, err := os.Create(r.Profile)
@@ -137,7 +138,8 @@ func (s *steps) take(r *request) (t taken, err error) {
 	return t, s.engine.Check()
 }
 
-// within is the steps of a pass but the first one, up to the last one whose result came before the end of the pass.
+// within is the steps of a pass but the first one, up to the last one whose result came before the
+// end of the pass.
 type within struct {
 	examples    int
 	first, last time.Time

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestARM: the program of 64-bit ARM makes the model that this one makes, and predicts the same with it. Go fuses products and
-// sums there, and has mathematical functions of its own, so that code which is not careful has other bits.
+// TestARM: the program of 64-bit ARM makes the model that this one makes, and predicts the same
+// with it. Go fuses products and sums there, and has mathematical functions of its own, so that
+// code which is not careful has other bits.
 func TestARM(t *testing.T) {
 	emulator, err := exec.LookPath("qemu-aarch64-static")
 	if err != nil || testing.Short() {

@@ -123,7 +123,8 @@ func TestUsage(t *testing.T) {
 	wantOnly(t, "model", "LOCK", "summary-failed.json") // of the training without data
 }
 
-// TestEmptyTexts: an argument or a flag that a script made of a variable that is not set is a mistake on the command line.
+// TestEmptyTexts: an argument or a flag that a script made of a variable that is not set is a
+// mistake on the command line.
 func TestEmptyTexts(t *testing.T) {
 	for _, args := range [][]string{
 		{"train", ""}, {"config", "check", ""}, {"inspect", ""}, {"rollback", ""}, {"diff", "a", ""}, {"completion", ""}, {"table", "stats", ""},

@@ -108,8 +108,8 @@ output: {model_dir: model}
 	}
 }
 
-// TestConvertDecompressesAsTheJob: files whose names do not say how they are compressed are read as the job reads them, and
-// those of another format are not.
+// TestConvertDecompressesAsTheJob: files whose names do not say how they are compressed are read as
+// the job reads them, and those of another format are not.
 func TestConvertDecompressesAsTheJob(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const text = "y,query\n1,shoes\n"

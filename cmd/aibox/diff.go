@@ -59,7 +59,8 @@ Examples:
 	}
 }
 
-// leastDiffMemory keeps a size without its unit, as in --memory 1, from reading small tables millions of times.
+// leastDiffMemory keeps a size without its unit, as in --memory 1, from reading small tables
+// millions of times.
 const leastDiffMemory = 4 << 10
 
 // diffArguments are the arguments and flags of the command.

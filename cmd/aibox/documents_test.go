@@ -17,8 +17,8 @@ var (
 	noAnchor       = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
 
-// TestDocumentsNameWhatExists: links in documents lead to files and headings that exist, and Go files that they
-// name exist.
+// TestDocumentsNameWhatExists: links in documents lead to files and headings that exist, and Go
+// files that they name exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	const root = "../.."
 	var documents, sources []string

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestHDFSWithoutJobFile: commands that reach HDFS without a job file take data.hdfs from --set, and those without a URI refuse
-// it. A directory without the files of Hadoop shows that the setting arrives.
+// TestHDFSWithoutJobFile: commands that reach HDFS without a job file take data.hdfs from --set,
+// and those without a URI refuse it. A directory without the files of Hadoop shows that the setting
+// arrives.
 func TestHDFSWithoutJobFile(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}")
 	conf := t.TempDir()

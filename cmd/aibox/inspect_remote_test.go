@@ -21,8 +21,9 @@ func verified(t *testing.T, uri string) (v generations.Verified, code int) {
 	return v, o.code
 }
 
-// TestInspectRemote does what somebody does who wants to know whether what was published can be restored: he finds the files that
-// are damaged and the models that need them, and mends them from the model directory. No number changes.
+// TestInspectRemote does what somebody does who wants to know whether what was published can be
+// restored: he finds the files that are damaged and the models that need them, and mends them from
+// the model directory. No number changes.
 func TestInspectRemote(t *testing.T) {
 	const odd = "far and/so on%41 ü@3" // which ends like the name of a generation
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.remote="+odd)
@@ -92,7 +93,8 @@ func TestInspectRemote(t *testing.T) {
 	}
 }
 
-// TestInspectRemoteSays: the faults are in the output with what needs them, and the error at the end says what to do.
+// TestInspectRemoteSays: the faults are in the output with what needs them, and the error at the
+// end says what to do.
 func TestInspectRemoteSays(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}", "output.remote=far")
 	uri := absolute(t, "far")

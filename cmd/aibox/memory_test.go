@@ -145,8 +145,8 @@ func TestForecastOfDefaultBudget(t *testing.T) {
 	}
 }
 
-// TestNetworkTooLarge: of a network that the machine cannot hold there is a forecast, which does not take that memory, and
-// training says at once that it does not fit.
+// TestNetworkTooLarge: of a network that the machine cannot hold there is a forecast, which does
+// not take that memory, and training says at once that it does not fit.
 func TestNetworkTooLarge(t *testing.T) {
 	inSmallJob(t)
 	large := []string{"job.yaml", "--set", "model.hidden_layers=[" + strings.Repeat("65536,", 32) + "1]"}

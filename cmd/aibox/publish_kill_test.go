@@ -10,9 +10,10 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// TestPublishKilled kills the program while it publishes the first model, at each operation on disk from when it is noted
-// where models are published. Where the remote directory has the model then and is not mounted afterwards, nothing is published
-// beneath its mount point; where it is mounted, the same command publishes the model, whatever was noted.
+// TestPublishKilled kills the program while it publishes the first model, at each operation on disk
+// from when it is noted where models are published. Where the remote directory has the model then
+// and is not mounted afterwards, nothing is published beneath its mount point; where it is mounted,
+// the same command publishes the model, whatever was noted.
 func TestPublishKilled(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")

@@ -11,10 +11,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestReadable runs the program as users do: evaluations, one after the other in
-// several processes, beside a nightly job that trains the
-// model anew, commits and deletes the generation before. Every evaluation has a model, and
-// nothing is left of the earlier ones.
+// TestReadable runs the program as users do: evaluations, one after the other in several processes,
+// beside a nightly job that trains the model anew, commits and deletes the generation before. Every
+// evaluation has a model, and nothing is left of the earlier ones.
 func TestReadable(t *testing.T) {
 	path := buildBinary(t)
 	for name, set := range map[string][]string{

@@ -79,9 +79,9 @@ func operations(t *testing.T, args ...string) (all []string) {
 }
 
 // TestRestoreKilled kills the program while it restores a model, at operations on disk: when the
-// first rows are written after the model was published, when the last files are said to be
-// whole, when it is noted where the model comes from, and at some that are drawn. After that there is no model, or one that can be read, and
-// the same command completes it; also if that is killed, too.
+// first rows are written after the model was published, when the last files are said to be whole,
+// when it is noted where the model comes from, and at some that are drawn. After that there is no
+// model, or one that can be read, and the same command completes it; also if that is killed, too.
 func TestRestoreKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", killJob)

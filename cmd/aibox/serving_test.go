@@ -16,8 +16,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// servedModel predicts by docs/serving.md from the files of a model and an export of its table, with nothing that
-// training and prediction use. It knows the model of TestServing alone.
+// servedModel predicts by docs/serving.md from the files of a model and an export of its table,
+// with nothing that training and prediction use. It knows the model of TestServing alone.
 type servedModel struct {
 	keptShare float64
 	tensors   map[string][]float64

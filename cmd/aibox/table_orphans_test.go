@@ -127,8 +127,9 @@ func TestMovedModel(t *testing.T) {
 	}
 }
 
-// TestMovedModelWithoutUse: a model that was moved to where nobody knows, and was not used since, keeps its table,
-// also where its directory has another model by now, or is empty, as a place where a disk is mounted otherwise.
+// TestMovedModelWithoutUse: a model that was moved to where nobody knows, and was not used since,
+// keeps its table, also where its directory has another model by now, or is empty, as a place where
+// a disk is mounted otherwise.
 func TestMovedModelWithoutUse(t *testing.T) {
 	inSmallJob(t)
 	train := append([]string{"train", "job.yaml"}, onSSDs...)

@@ -64,7 +64,8 @@ Examples:
 			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, or into DIR/2, DIR/3 and so on where it holds some already"},
 		),
 		Action: func(c *cli.Context) (err error) {
-			// Where nobody reads what it writes any more, as after a pipe to a program that has ended, a night goes on.
+			// Where nobody reads what it writes any more, as after a pipe to a program that has
+			// ended, a night goes on.
 			signal.Ignore(unix.SIGPIPE)
 			job, err := cmdline.LoadJob(c)
 			if err != nil {

@@ -186,8 +186,8 @@ func checkTunedFile(c *cli.Context, job *configs.Job, output, dir string) error 
 	return refuseOverwrite(c.Context, job, cmdline.NewLogger(c), []string{output, filepath.Join(dir, tune.JournalName), filepath.Join(dir, "trial", modeldir.ManifestName)})
 }
 
-// writeTunedFile writes the job file with overrides. If they cannot be written into it, the error says how to give them on the
-// command line.
+// writeTunedFile writes the job file with overrides. If they cannot be written into it, the error
+// says how to give them on the command line.
 func writeTunedFile(output, file string, load configs.LoadOptions) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -141,7 +141,8 @@ func TestTuneOverrides(t *testing.T) {
 	}
 }
 
-// TestTuneFindsNothingBetter: the file that it writes is not said to have the best settings, where those are the job's own.
+// TestTuneFindsNothingBetter: the file that it writes is not said to have the best settings, where
+// those are the job's own.
 func TestTuneFindsNothingBetter(t *testing.T) {
 	inTuneJob(t)
 	write(t, "job.yaml", strings.NewReplacer("0.8}", "0.05}", "0.08}", "0.001}").Replace(tuneJob))

@@ -32,7 +32,8 @@ func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger
 	return lockName(c, job.File(), job.PlainName(), until, "wait for it (--wait 2h)", log)
 }
 
-// lockName is lockJob for a job that is known by its file and a name, and for a command that has a way of its own to wait.
+// lockName is lockJob for a job that is known by its file and a name, and for a command that has a
+// way of its own to wait.
 func lockName(c *cli.Context, file, name string, until time.Time, toWait string, log *slog.Logger) (io.Closer, error) {
 	lock, err := joblock.Take(c.Context, file, name, until, func(process int) {
 		log.Info("another run of the job goes on; waiting until it ends", "job", file, "name", name, "process", process, "until", until.Format(time.DateTime))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLinkedWorkingDirectory: in a directory that the shell has reached through a link, a relative path with ".." is that of the
-// system for the table, as it is for the model.
+// TestLinkedWorkingDirectory: in a directory that the shell has reached through a link, a relative
+// path with ".." is that of the system for the table, as it is for the model.
 func TestLinkedWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("disk/jobs", 0o755); err != nil {

@@ -14,7 +14,8 @@ import (
 	"aibox/gpu/gputest"
 )
 
-// TestCaptureFails: what the driver does not take is the error of Capture, which says of which operation it is; the stream goes on.
+// TestCaptureFails: what the driver does not take is the error of Capture, which says of which
+// operation it is; the stream goes on.
 func TestCaptureFails(t *testing.T) {
 	d := openDevice(t, openPlatform(t), 0)
 	if !isFake() {
@@ -41,8 +42,8 @@ func TestCaptureFails(t *testing.T) {
 	}
 }
 
-// TestChain: with Options.Chain the operations of a graph run one after the other, also those that do not say what they write. Otherwise the fake driver
-// runs them in another order.
+// TestChain: with Options.Chain the operations of a graph run one after the other, also those that
+// do not say what they write. Otherwise the fake driver runs them in another order.
 func TestChain(t *testing.T) {
 	for _, chain := range []bool{true, false} {
 		t.Run(fmt.Sprint(chain), func(t *testing.T) {

@@ -82,8 +82,8 @@ func TestFake(t *testing.T) {
 	}
 }
 
-// inCUDAHome runs a test with cuBLAS in a folder that the system does not know. As some of NVIDIA's, this one needs
-// another library, and does not look into its own folder for it.
+// inCUDAHome runs a test with cuBLAS in a folder that the system does not know. As some of
+// NVIDIA's, this one needs another library, and does not look into its own folder for it.
 func inCUDAHome(t *testing.T, compiler, dir string, run func(tests string, env ...string) string) {
 	t.Helper()
 	home, bare := t.TempDir(), t.TempDir()

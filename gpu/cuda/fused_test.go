@@ -27,8 +27,9 @@ func withBias(t *testing.T, s gpu.Stream) (p gpu.Product, c gpu.Region) {
 	return p, gpu.Part(m, 2*256, 4*n*n)
 }
 
-// TestFusesNot: where products are not done with their epilogues, because cuBLASLt is missing, is too old or cannot, or
-// because the platform was told so, they are refused, and others work as ever.
+// TestFusesNot: where products are not done with their epilogues, because cuBLASLt is missing, is
+// too old or cannot, or because the platform was told so, they are refused, and others work as
+// ever.
 func TestFusesNot(t *testing.T) {
 	options := []cuda.Options{{NoEpilogues: true}}
 	if os.Getenv("FAKE_LT") != "" {

@@ -2,23 +2,26 @@ package cuda
 
 import "slices"
 
-// An operation that ends, and one that begins behind it, take some microseconds in which the device does nothing for the two. So the
-// operations of a graph are spread over lanes, which run side by side as far as gpu.Order lets them.
+// An operation that ends, and one that begins behind it, take some microseconds in which the device
+// does nothing for the two. So the operations of a graph are spread over lanes, which run side by
+// side as far as gpu.Order lets them.
 
-// lanes is how many there are. In the backward pass of a network, whose graphs this is for, two products can run at a time: the gradient
-// of the weights of a layer, and the gradient that goes on to the layer before. Each lane needs a workspace of cuBLAS, and more of them
-// would divide the multiprocessors, which a product of training fills, without any more starts to hide.
+// lanes is how many there are. In the backward pass of a network, whose graphs this is for, two
+// products can run at a time: the gradient of the weights of a layer, and the gradient that goes on
+// to the layer before. Each lane needs a workspace of cuBLAS, and more of them would divide the
+// multiprocessors, which a product of training fills, without any more starts to hide.
 const lanes = 2
 
 const (
-	// startCost is what an operation costs beside the bytes of its regions: as many as memory moves meanwhile, 4 microseconds at 2 TB/s.
+	// startCost is what an operation costs beside the bytes of its regions: as many as memory moves
+	// meanwhile, 4 microseconds at 2 TB/s.
 	startCost = 8 << 20
 	// crossCost is how much later an operation begins that waits for one of another lane.
 	crossCost = startCost / 2
 )
 
-// worthLanes is how much shorter lanes must make a graph, by these costs, for it not to be a chain: one part in so many. Drivers launch
-// chains faster than other graphs.
+// worthLanes is how much shorter lanes must make a graph, by these costs, for it not to be a chain:
+// one part in so many. Drivers launch chains faster than other graphs.
 const worthLanes = 10
 
 // schedule is how operations are spread over lanes.
@@ -48,9 +51,10 @@ func chain(cost []int) schedule {
 	return s
 }
 
-// spread makes a schedule of operations, of which each waits for those in after and costs so much. Whenever a lane is free it takes, of the
-// operations that may begin, the one with the most expensive path from it to an end. Among lanes it is the first that can begin first: so what
-// all else waits for stays in one lane, and others take what can run beside it.
+// spread makes a schedule of operations, of which each waits for those in after and costs so much.
+// Whenever a lane is free it takes, of the operations that may begin, the one with the most
+// expensive path from it to an end. Among lanes it is the first that can begin first: so what all
+// else waits for stays in one lane, and others take what can run beside it.
 func spread(after [][]int, cost []int, lanes int) schedule {
 	n := len(after)
 	path := slices.Clone(cost) // from each operation on, with itself
@@ -84,8 +88,8 @@ func spread(after [][]int, cost []int, lanes int) schedule {
 	return s
 }
 
-// earliest returns the lane in which an operation that waits for others can begin first, and when. It is not ok if one of the others is in no lane
-// yet: then it has no end.
+// earliest returns the lane in which an operation that waits for others can begin first, and when.
+// It is not ok if one of the others is in no lane yet: then it has no end.
 func (s *schedule) earliest(after, free, end []int) (lane, start int, ok bool) {
 	for l := range free {
 		begin := free[l]
@@ -133,7 +137,8 @@ func (s *schedule) findWaits(after [][]int, lanes int) {
 	}
 }
 
-// marks numbers the operations that others wait for, from 1 on, in the order in which they are enqueued. That of others is 0.
+// marks numbers the operations that others wait for, from 1 on, in the order in which they are
+// enqueued. That of others is 0.
 func (s *schedule) marks() []int {
 	marks, n := make([]int, len(s.lane)), 0
 	for _, waits := range s.waits {

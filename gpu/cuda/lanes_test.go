@@ -8,8 +8,9 @@ import (
 	"aibox/internal/testseed"
 )
 
-// behind says for each operation which others are known to be done when it begins: those in front of it in its lane, those that it waits for, and
-// what they come behind. One of its waits may be left out.
+// behind says for each operation which others are known to be done when it begins: those in front
+// of it in its lane, those that it waits for, and what they come behind. One of its waits may be
+// left out.
 func (s *schedule) behind(without [2]int) []map[int]bool {
 	behind, last := make([]map[int]bool, len(s.lane)), map[int]int{}
 	for _, i := range s.order {
@@ -82,10 +83,11 @@ func randomGraph(rng *rand.Rand) (after [][]int, cost []int) {
 	return after, cost
 }
 
-// TestBackwardPass: the gradients that each layer hands to the one before stay in the first lane, and those of weights are in the other one.
-// A chain stays a chain.
+// TestBackwardPass: the gradients that each layer hands to the one before stay in the first lane,
+// and those of weights are in the other one. A chain stays a chain.
 func TestBackwardPass(t *testing.T) {
-	// The loss, then the gradients of weights (1, 3, 5, 7) and of inputs (2, 4, 6) of four layers, and an update that needs all.
+	// The loss, then the gradients of weights (1, 3, 5, 7) and of inputs (2, 4, 6) of four layers,
+	// and an update that needs all.
 	after := [][]int{{}, {0}, {0}, {2}, {2}, {4}, {4}, {6}, {7, 5, 3, 1}}
 	cost := slices.Repeat([]int{4 * startCost}, len(after))
 	s := spread(after, cost, lanes)

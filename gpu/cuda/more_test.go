@@ -130,7 +130,8 @@ func TestGroupBreaks(t *testing.T) {
 	}
 }
 
-// TestGraphs: a graph copies between pinned memories as often as it runs, and refuses to run when memory that it uses was freed.
+// TestGraphs: a graph copies between pinned memories as often as it runs, and refuses to run when
+// memory that it uses was freed.
 func TestGraphs(t *testing.T) {
 	p := openPlatform(t)
 	d := openDevice(t, p, 0)
@@ -163,8 +164,8 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// TestWorkspace: the products of a stream, and of all its graphs, take Info.ProductBytes together, which the stream must have
-// before the first of them is captured.
+// TestWorkspace: the products of a stream, and of all its graphs, take Info.ProductBytes together,
+// which the stream must have before the first of them is captured.
 func TestWorkspace(t *testing.T) {
 	d := openDevice(t, openPlatform(t), 0)
 	m := must[gpu.Memory](t)(d.Alloc("m", 48))
@@ -321,8 +322,8 @@ func TestLoadRefusals(t *testing.T) {
 	}
 }
 
-// TestKernelsOfTraining: the code of the kernels of training has the parameters that Go says, and a launch with another kind
-// of argument of the same size is refused.
+// TestKernelsOfTraining: the code of the kernels of training has the parameters that Go says, and a
+// launch with another kind of argument of the same size is refused.
 func TestKernelsOfTraining(t *testing.T) {
 	d := openDevice(t, openPlatform(t), 0)
 	must[*kernels.Set](t)(kernels.Load(d))

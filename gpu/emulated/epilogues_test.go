@@ -101,8 +101,8 @@ func (l *layer) inOrder(right bool, f func() error) error {
 	return f()
 }
 
-// TestFusesFirst: a stream is asked about a shape before it multiplies, and before it is captured; another stream, and another shape,
-// are asked for themselves.
+// TestFusesFirst: a stream is asked about a shape before it multiplies, and before it is captured;
+// another stream, and another shape, are asked for themselves.
 func TestFusesFirst(t *testing.T) {
 	l := newLayer(t, false)
 	refused := func(what string, err error, says string) {

@@ -86,8 +86,9 @@ func (s *stream) Run(of gpu.Graph) error {
 	})
 }
 
-// runSteps enqueues the steps of a graph, of which each runs when those have run that it waits for. To the clocks they are a chain: those
-// that use the same bytes, one of them writing, are ordered, and nothing else looks at the clocks of two of them.
+// runSteps enqueues the steps of a graph, of which each runs when those have run that it waits for.
+// To the clocks they are a chain: those that use the same bytes, one of them writing, are ordered,
+// and nothing else looks at the clocks of two of them.
 func (s *stream) runSteps(g *graph) error {
 	front, made := s.last, make([]*operation, len(g.steps))
 	pick := func(steps []int) []*operation {

@@ -167,8 +167,9 @@ func (p *Platform) launch(f *function, g gpu.Geometry, args []gpu.Arg) error {
 // guard is how many bytes lie before and behind a region that a kernel works on, at least.
 const guard = 256
 
-// stage is the copy of an argument's region that a kernel works on. It begins as far from a multiple of the size of a number as the region does, so
-// that numbers which a device could not read there cannot be read here (gpu.As).
+// stage is the copy of an argument's region that a kernel works on. It begins as far from a
+// multiple of the size of a number as the region does, so that numbers which a device could not
+// read there cannot be read here (gpu.As).
 type stage struct {
 	gpu.Arg
 	memory []byte // that the argument lies in
@@ -198,8 +199,9 @@ func (s *stage) rows(f func(mine, original []byte, place int)) {
 	}
 }
 
-// undefined reports whether the kernel reads what nobody has written. Where another device is broken, that may be what
-// its memory would have had; what the kernel makes of it is undefined, too.
+// undefined reports whether the kernel reads what nobody has written. Where another device is
+// broken, that may be what its memory would have had; what the kernel makes of it is undefined,
+// too.
 func (s *stage) undefined() bool {
 	if s == nil || s.Kind == gpu.WriteArg {
 		return false

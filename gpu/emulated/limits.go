@@ -23,7 +23,8 @@ var (
 	ptxShared = regexp.MustCompile(`\.shared\s+\.align\s+\d+\s+\.b8\s+([\w$]+)\[(\d+)\]`)
 )
 
-// known are the limits of code that was loaded before, by its first byte: it is long, and tests open many devices.
+// known are the limits of code that was loaded before, by its first byte: it is long, and tests
+// open many devices.
 var known sync.Map
 
 // limitsOf returns those of each kernel.

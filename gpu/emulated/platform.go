@@ -22,7 +22,8 @@ type Options struct {
 	Fuses func(gpu.ProductShape) bool
 	// ZeroesNaN says that the ReLU of an epilogue makes 0 of NaN, as that of cuBLASLt does.
 	ZeroesNaN bool
-	// RoundsFirst says that a product whose result is bfloat16 is rounded before the bias is added, too, as cuBLASLt does it.
+	// RoundsFirst says that a product whose result is bfloat16 is rounded before the bias is added,
+	// too, as cuBLASLt does it.
 	RoundsFirst bool
 }
 

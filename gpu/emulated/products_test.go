@@ -8,8 +8,8 @@ import (
 	"aibox/gpu/emulated"
 )
 
-// TestProductBytes: the products of a stream, and of its graphs, take together what Info says; the stream must have it before
-// they are captured.
+// TestProductBytes: the products of a stream, and of its graphs, take together what Info says; the
+// stream must have it before they are captured.
 func TestProductBytes(t *testing.T) {
 	infos := emulated.Devices(1, 8<<10)
 	infos[0].ProductBytes = 3 << 10

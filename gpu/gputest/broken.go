@@ -7,7 +7,8 @@ import (
 	"aibox/gpu"
 )
 
-// testBroken breaks a device. Its errors stay, and other devices know nothing of it, unless failures are sticky.
+// testBroken breaks a device. Its errors stay, and other devices know nothing of it, unless
+// failures are sticky.
 func testBroken(r *rig) {
 	healthy := r.open(1)[0]
 	other := r.stream(healthy, "other")

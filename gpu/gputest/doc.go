@@ -13,13 +13,14 @@ import (
 type Subject struct {
 	Platform gpu.Platform // with at least one device
 	Image    gpu.Image    // the kernels of kernels.go
-	// Sticky says that a failure may leave the process without a device that works, and with no hope to get one.
+	// Sticky says that a failure may leave the process without a device that works, and with no
+	// hope to get one.
 	Sticky bool
-	// Exact says that a product with an epilogue, or one that rounds, has the bits of one without, after which the epilogue's formulas are
-	// computed in float32, and the result is rounded.
+	// Exact says that a product with an epilogue, or one that rounds, has the bits of one without,
+	// after which the epilogue's formulas are computed in float32, and the result is rounded.
 	Exact bool
-	// Fuses says that all products can be done with their epilogues, unless the bias does not begin at a multiple of 16 bytes,
-	// or K is 0.
+	// Fuses says that all products can be done with their epilogues, unless the bias does not begin
+	// at a multiple of 16 bytes, or K is 0.
 	Fuses bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// testEpilogues compares products that have an epilogue, or are rounded to bfloat16, with products of float32 without one, after
-// which the host does the same.
+// testEpilogues compares products that have an epilogue, or are rounded to bfloat16, with products
+// of float32 without one, after which the host does the same.
 func testEpilogues(r *rig) {
 	rng := testseed.Rand(r)
 	d := r.open(1)[0]
@@ -51,7 +51,8 @@ type layers struct {
 	tried, fused int
 }
 
-// test does a product of a precision and sizes with an epilogue and, if it is of bfloat16, rounded without and with one.
+// test does a product of a precision and sizes with an epilogue and, if it is of bfloat16, rounded
+// without and with one.
 func (l *layers) test(p gpu.Product) {
 	p.TransA, p.TransB = l.rng.IntN(2) == 0, l.rng.IntN(2) == 0
 	l.product(p, true).run()
@@ -62,7 +63,8 @@ func (l *layers) test(p gpu.Product) {
 	}
 }
 
-// product puts a product into memory, perhaps with a random epilogue. C holds NaN, and a number between its rows.
+// product puts a product into memory, perhaps with a random epilogue. C holds NaN, and a number
+// between its rows.
 func (l *layers) product(p gpu.Product, epilogue bool) *fusedProduct {
 	f := &fusedProduct{layers: l, p: p, aligned: true, format: gpu.Float32Product}
 	if p.Round {

@@ -22,7 +22,8 @@ type fusedProduct struct {
 
 const gap = 12288 // between the rows of C; bfloat16 has this number
 
-// addBias puts a random bias into memory. Where sizes and places are not what devices like, it is sometimes not aligned.
+// addBias puts a random bias into memory. Where sizes and places are not what devices like, it is
+// sometimes not aligned.
 func (f *fusedProduct) addBias() {
 	v := side{rows: 1, columns: f.p.N, stride: f.p.N, offset: 16}
 	if !f.even && f.rng.IntN(4) == 0 {
@@ -61,7 +62,8 @@ func (f *fusedProduct) fuses() bool {
 	return false
 }
 
-// run does the product, unless the device cannot. It must be able to if there is no epilogue, and need not be asked.
+// run does the product, unless the device cannot. It must be able to if there is no epilogue, and
+// need not be asked.
 func (f *fusedProduct) run() {
 	f.Helper()
 	r, s, epilogue := f.rig, f.s, f.p.Epilogue.Any()
@@ -113,9 +115,10 @@ func (f *fusedProduct) plain() []float32 {
 	return c
 }
 
-// check fails the test unless a number of C is what becomes of x, that of the product without an epilogue. Unless the platform is exact,
-// sums may have had another order, and the product may have been rounded before the bias was added. A number that becomes bfloat16 changes by
-// no more than half of the last of its 8 bits.
+// check fails the test unless a number of C is what becomes of x, that of the product without an
+// epilogue. Unless the platform is exact, sums may have had another order, and the product may have
+// been rounded before the bias was added. A number that becomes bfloat16 changes by no more than
+// half of the last of its 8 bits.
 func (f *fusedProduct) check(i, j int, got, x float32) {
 	f.Helper()
 	slack := 0.0

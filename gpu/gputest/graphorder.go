@@ -9,8 +9,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// board is what the programs of testGraphOrder work on: matrices of as many rows and columns of float32, the last two of them in
-// pinned memory, and row numbers.
+// board is what the programs of testGraphOrder work on: matrices of as many rows and columns of
+// float32, the last two of them in pinned memory, and row numbers.
 type board struct {
 	*rig
 	rng           *rand.Rand
@@ -27,8 +27,9 @@ const (
 	indices  = 4
 )
 
-// testGraphOrder runs programs whose operations use parts of the same matrices, one operation after the other and as graphs, to the same bits.
-// One program has branches that meet again, in columns of one matrix; others are random.
+// testGraphOrder runs programs whose operations use parts of the same matrices, one operation after
+// the other and as graphs, to the same bits. One program has branches that meet again, in columns
+// of one matrix; others are random.
 func testGraphOrder(r *rig) {
 	rng := testseed.Rand(r)
 	d := r.open(1)[0]
@@ -71,7 +72,8 @@ func (b *board) fill(d gpu.Device) {
 	put(b.rig, b.s, b.index, 0, []int32{2, 0, 3, 1})
 }
 
-// compare runs a program twice in a row, then its graph, again and again, and compares what another stream sees after each.
+// compare runs a program twice in a row, then its graph, again and again, and compares what another
+// stream sees after each.
 func (b *board) compare(what string, other gpu.Stream, program func() error) {
 	b.Helper()
 	d, all := b.s.Device(), len(b.matrices)*b.bytes()
@@ -114,8 +116,8 @@ func (b *board) side(r gpu.Region) gpu.Matrix {
 	return gpu.Matrix{Memory: r.Memory, Offset: r.Offset, Stride: b.columns}
 }
 
-// branches gives each of four groups of columns a series of operations of its own, which meet in products, are divided again, and then
-// overwrites what they have read and written.
+// branches gives each of four groups of columns a series of operations of its own, which meet in
+// products, are divided again, and then overwrites what they have read and written.
 func (b *board) branches() error {
 	const n = 8
 	group := func(matrix, j int) gpu.Region { return b.block(matrix, 0, n*j, n, n) }

@@ -31,7 +31,8 @@ func (x *special) free() {
 
 func (x *special) part(part, bytes int) gpu.Region { return gpu.Part(x.m, part*x.size, bytes) }
 
-// product is C = A·B, and then ReLU, with A, B and C in the first three parts, and perhaps with a bias in another one.
+// product is C = A·B, and then ReLU, with A, B and C in the first three parts, and perhaps with a
+// bias in another one.
 func (x *special) product(bias int) gpu.Product {
 	at := func(part int) gpu.Matrix { return gpu.Matrix{Memory: x.m, Offset: part * x.size, Stride: square} }
 	p := gpu.Product{M: square, N: square, K: square, A: at(0), B: at(1), C: at(2), Epilogue: gpu.Epilogue{ReLU: true}}

@@ -56,7 +56,8 @@ func (k *Set) Epilogue(s gpu.Stream, a Activation, y, bias Matrix, rows int) err
 	return k.launch(s, kernelEpilogue, elements(rows, y.Columns))
 }
 
-// EpilogueBF16 is Epilogue of a result that is needed in bfloat16 alone: y = a(x + bias), rounded as ToBF16 does.
+// EpilogueBF16 is Epilogue of a result that is needed in bfloat16 alone: y = a(x + bias), rounded
+// as ToBF16 does.
 func (k *Set) EpilogueBF16(s gpu.Stream, a Activation, y Half, x, bias Matrix, rows int) error {
 	if rows == 0 {
 		return nil
@@ -65,16 +66,17 @@ func (k *Set) EpilogueBF16(s gpu.Stream, a Activation, y Half, x, bias Matrix, r
 	return k.launch(s, kernelEpilogueBF16, elements(rows, x.Columns))
 }
 
-// Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x). In work, memory of at least
-// WorkBytes(rows, dx.Columns), it leaves what FinishSums makes the sums of the columns of dx of.
+// Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x). In work,
+// memory of at least WorkBytes(rows, dx.Columns), it leaves what FinishSums makes the sums of the
+// columns of dx of.
 func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDerive, pairBlocks, dx.Columns, rows, work, func() {
 		k.updates(dx, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
 
-// DeriveBF16 is Derive of numbers in bfloat16, to which results are rounded as ToBF16 does. The sums are those of the numbers
-// before they are rounded.
+// DeriveBF16 is Derive of numbers in bfloat16, to which results are rounded as ToBF16 does. The
+// sums are those of the numbers before they are rounded.
 func (k *Set) DeriveBF16(s gpu.Stream, a Activation, dx Half, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).reads(y, rows).ints(rows, dx.Columns, int(a))
@@ -88,16 +90,16 @@ func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx, y Half, rows int, w
 	})
 }
 
-// DeriveOuter computes dx = (g·wᵀ)·a'(x) where y = a(x), and g and w have one column: what a layer with one output passes down.
-// Work is as with Derive.
+// DeriveOuter computes dx = (g·wᵀ)·a'(x) where y = a(x), and g and w have one column: what a layer
+// with one output passes down. Work is as with Derive.
 func (k *Set) DeriveOuter(s gpu.Stream, a Activation, dx, g, w, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveOuter, pairBlocks, dx.Columns, rows, work, func() {
 		k.writes(dx, rows).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
 
-// DeriveOuterBF16 is DeriveOuter of a result that is needed in bfloat16 alone, rounded as ToBF16 does. The sums are those of the
-// numbers before they are rounded.
+// DeriveOuterBF16 is DeriveOuter of a result that is needed in bfloat16 alone, rounded as ToBF16
+// does. The sums are those of the numbers before they are rounded.
 func (k *Set) DeriveOuterBF16(s gpu.Stream, a Activation, dx Half, g, w, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveOuterBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))

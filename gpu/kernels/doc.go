@@ -5,12 +5,12 @@
 // # Sources
 //
 // Each theme has a Go file, with the launches, and a .cu file of the same name, with the kernels.
-// "make kernels" compiles all .cu files to aibox.ptx, which is committed and embedded
-// (Image); a test fails when it does not belong to the sources. Package twin has each kernel
-// as a Go function, for emulated devices. Package kerneltest has the trials that
-// hold kernels to what they should compute; they run on emulated devices with the twins, and on the
-// sources themselves, compiled for the CPU (package shim). Package kernelrig runs both in tests of other
-// packages, which compare kernels with what the CPU does.
+// "make kernels" compiles all .cu files to aibox.ptx, which is committed and embedded (Image); a
+// test fails when it does not belong to the sources. Package twin has each kernel as a Go function,
+// for emulated devices. Package kerneltest has the trials that hold kernels to what they should
+// compute; they run on emulated devices with the twins, and on the sources themselves, compiled for
+// the CPU (package shim). Package kernelrig runs both in tests of other packages, which compare
+// kernels with what the CPU does.
 //
 // # Numbers
 //

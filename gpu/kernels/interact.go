@@ -24,8 +24,8 @@ const (
 	leastThreads, warp = 8, 32
 	// tileThreads is how many threads a block of these kernels may have.
 	tileThreads = 128
-	// interactFew is for how many vectors a thread of interact_grad has registers, and fewThreads how many threads its blocks then have, if
-	// an example does not need more.
+	// interactFew is for how many vectors a thread of interact_grad has registers, and fewThreads
+	// how many threads its blocks then have, if an example does not need more.
 	interactFew, fewThreads = 28, 64
 )
 
@@ -56,7 +56,8 @@ func (k *Set) Interact(s gpu.Stream, y, x Matrix, dim, rows int) error {
 	return k.launch(s, kernelInteract, g)
 }
 
-// InteractBF16 is Interact of a result that is needed in bfloat16 alone, rounded as ToBF16 does. Columns of y behind the pairs become 0.
+// InteractBF16 is Interact of a result that is needed in bfloat16 alone, rounded as ToBF16 does.
+// Columns of y behind the pairs become 0.
 func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error {
 	if rows == 0 {
 		return nil
@@ -67,13 +68,15 @@ func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error 
 	return k.launch(s, kernelInteractBF16, g)
 }
 
-// pairExamples is the geometry of Interact, for f vectors of dim numbers: a thread for each tile of an example, as many examples as a warp has threads for,
-// and for each example size elements of shared memory, or 0 if a block does not have so many. They hold its vectors, the
-// next four elements of each distance fours behind those before, and then its results, of so many columns.
+// pairExamples is the geometry of Interact, for f vectors of dim numbers: a thread for each tile of
+// an example, as many examples as a warp has threads for, and for each example size elements of
+// shared memory, or 0 if a block does not have so many. They hold its vectors, the next four
+// elements of each distance fours behind those before, and then its results, of so many columns.
 func pairExamples(rows, f, dim, columns int) (g gpu.Geometry, distance, size int) {
 	sides := (f + tileSide - 1) / tileSide
 	tiles := sides * (sides + 1) / 2
-	// What threads read and write at the same time, of one example or of two, lies in as many banks as can be.
+	// What threads read and write at the same time, of one example or of two, lies in as many banks
+	// as can be.
 	distance = sides*tileSide | 1
 	size = (4*max(quarter(dim)*distance, quarter(columns))+15)/32*32 + 16
 	threads := max(leastThreads, tiles)
@@ -104,8 +107,8 @@ type FirstVector struct {
 	Half       Half       // the same, rounded as ToBF16 does; columns behind the vector become 0. It may be left out
 }
 
-// InteractGradFirst is InteractGrad of all vectors but the first of each row, whose gradients are added to others, and go through the
-// derivative of an activation.
+// InteractGradFirst is InteractGrad of all vectors but the first of each row, whose gradients are
+// added to others, and go through the derivative of an activation.
 func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, dy Matrix, dim, rows int) error {
 	if rows == 0 {
 		return nil
@@ -121,8 +124,9 @@ func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, d
 	return k.launch(s, kernelInteractGradFirst, g)
 }
 
-// gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows of the square of gradients are apart.
-// It is 0 where each thread has one element of all vectors, in registers.
+// gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows
+// of the square of gradients are apart. It is 0 where each thread has one element of all vectors,
+// in registers.
 func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
 	if f <= interactFew && dim <= tileThreads {
 		size := 4*quarter(kernel.Pairs(f)) + 4

@@ -7,8 +7,9 @@ var (
 	kernelLossGrad = declare("loss_grad", "wi ri ri ri ii")
 )
 
-// Loss computes the negative log-likelihood of each example, w·(softplus(z) − y·z), for logits
-// z, labels y and weights w, which may be left out. All have one column. Check, a number in device memory, is added to each: see Optimize.
+// Loss computes the negative log-likelihood of each example, w·(softplus(z) − y·z), for logits z,
+// labels y and weights w, which may be left out. All have one column. Check, a number in device
+// memory, is added to each: see Optimize.
 func (k *Set) Loss(s gpu.Stream, terms, z, y, w Matrix, check gpu.Region, rows int) error {
 	if rows == 0 {
 		return nil

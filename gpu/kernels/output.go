@@ -8,7 +8,8 @@ var (
 	kernelOutputSums = declare("output_sums", "ww ri ri ri iii")
 )
 
-// Output is a layer with one output, the logits, with what a step of training does with them. X is the result of an activation.
+// Output is a layer with one output, the logits, with what a step of training does with them. X is
+// the result of an activation.
 type Output struct {
 	X, W, Bias      Matrix // the layer is X·W + Bias, where W has one column; the bias may be left out
 	Activation      Activation
@@ -20,8 +21,9 @@ type Output struct {
 	Logits, Terms, Gradient Matrix
 }
 
-// Output computes the logits, in the order of kernel.Dot, the loss terms and the gradient of the logits, as Loss and LossGrad do, and dx, as
-// DeriveOuter does, of which OutputSums makes sums. So X is read from memory once.
+// Output computes the logits, in the order of kernel.Dot, the loss terms and the gradient of the
+// logits, as Loss and LossGrad do, and dx, as DeriveOuter does, of which OutputSums makes sums. So
+// X is read from memory once.
 func (k *Set) Output(s gpu.Stream, o *Output, dx Matrix, rows int) error {
 	return k.output(s, kernelOutput, o, dx.Region(rows), dx.Stride, rows)
 }
@@ -42,8 +44,9 @@ func (k *Set) output(s gpu.Stream, n number, o *Output, dx gpu.Region, stride, r
 	return k.launch(s, n, g)
 }
 
-// outputRows is the geometry of Output: a block has 16 rows, with four threads each, and shared memory for them and for the weights, size elements apart, so
-// that what threads read at once lies in as many banks as can be; size is 0 if a block does not have so many.
+// outputRows is the geometry of Output: a block has 16 rows, with four threads each, and shared
+// memory for them and for the weights, size elements apart, so that what threads read at once lies
+// in as many banks as can be; size is 0 if a block does not have so many.
 func outputRows(rows, columns int) (g gpu.Geometry, size int) {
 	const each, threads = 16, 4
 	size = (columns+15)/32*32 + 16
@@ -53,8 +56,8 @@ func outputRows(rows, columns int) (g gpu.Geometry, size int) {
 	return gpu.Geometry{Grid: gpu.Dim{X: (rows + each - 1) / each}, Block: gpu.Dim{X: each * threads}, SharedBytes: 4 * (each + 1) * size}, size
 }
 
-// OutputSums leaves in dots and in sums what FinishSums makes the gradient of W and the sums of the columns of dx of, before they are rounded. Each is
-// memory of WorkBytes(rows, o.X.Columns).
+// OutputSums leaves in dots and in sums what FinishSums makes the gradient of W and the sums of the
+// columns of dx of, before they are rounded. Each is memory of WorkBytes(rows, o.X.Columns).
 func (k *Set) OutputSums(s gpu.Stream, o *Output, rows int, dots, sums gpu.Region) error {
 	columns := o.X.Columns
 	other, err := workPart(kernelOutputSums, sums, rows, columns)

@@ -22,8 +22,8 @@ func TestLoadWithoutAKernel(t *testing.T) {
 	}
 }
 
-// refusing returns kernels on an emulated device, a stream, and memory that nothing has written: a launch that reads it
-// would be found.
+// refusing returns kernels on an emulated device, a stream, and memory that nothing has written: a
+// launch that reads it would be found.
 func refusing(t *testing.T) (*kernels.Set, gpu.Stream, gpu.Memory) {
 	t.Helper()
 	dev := onEmulated("", twin.Images()).Open(t, 1)
@@ -59,8 +59,8 @@ func TestLaunchesThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// A device launches no kernel with more threads than its code is compiled for, or with more shared memory than a block has, that which the kernel
-// declares included; nor do emulated devices.
+// A device launches no kernel with more threads than its code is compiled for, or with more shared
+// memory than a block has, that which the kernel declares included; nor do emulated devices.
 func TestLaunchesThatTheCodeDoesNotAllow(t *testing.T) {
 	_, s, m := refusing(t)
 	image, err := s.Device().Load(kernels.Image())

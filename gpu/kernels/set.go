@@ -24,9 +24,9 @@ var (
 // number is the place of a kernel in names.
 type number int
 
-// declare adds a kernel. Each letter is one of its parameters: r, w and u are regions that it reads, writes or
-// updates, i, l and f are an int, a long long and a float. Spaces mean nothing. A matrix is two parameters, such
-// as "ri": its rows and their stride.
+// declare adds a kernel. Each letter is one of its parameters: r, w and u are regions that it
+// reads, writes or updates, i, l and f are an int, a long long and a float. Spaces mean nothing. A
+// matrix is two parameters, such as "ri": its rows and their stride.
 func declare(name, letters string) number {
 	kinds := []gpu.ArgKind{}
 	for _, c := range strings.ReplaceAll(letters, " ", "") {

@@ -23,7 +23,8 @@ func TestSources(t *testing.T) {
 	kerneltest.Run(t, testseed.Of(t), onEmulated("twin", twin.Images()), onEmulated("source", shim.Images(t)))
 }
 
-// All PTX was made of the sources that lie beside it, also that of the kernels of package cuda and of the tests of devices.
+// All PTX was made of the sources that lie beside it, also that of the kernels of package cuda and
+// of the tests of devices.
 func TestPTXIsOfTheSources(t *testing.T) {
 	for _, of := range []struct{ ptx, headers, sources, target string }{
 		{"aibox.ptx", "*.h", "*.cu", "kernels"},
@@ -55,8 +56,8 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 }
 
-// The PTX is for devices from sm_70 on, in a version of the language that the drivers of CUDA 11.0 read, fuses
-// only what the sources fuse, and has the kernels that Go launches.
+// The PTX is for devices from sm_70 on, in a version of the language that the drivers of CUDA 11.0
+// read, fuses only what the sources fuse, and has the kernels that Go launches.
 func TestPTX(t *testing.T) {
 	code := string(kernels.Image().Code)
 	for _, line := range []string{".version 7.0", ".target sm_70", ".address_size 64"} {
@@ -64,8 +65,8 @@ func TestPTX(t *testing.T) {
 			t.Errorf("aibox.ptx has no line %q", line)
 		}
 	}
-	// Drivers fuse operations that do not say how they round. Double precision is fused nowhere, and atomic sums
-	// of floats have no order.
+	// Drivers fuse operations that do not say how they round. Double precision is fused nowhere,
+	// and atomic sums of floats have no order.
 	for _, fault := range []string{`\b(add|sub|mul|mad|fma|div|rcp|sqrt)\.f(32|64)`, `\bfma\.rn\.f64`, `\.ftz`, `\.approx`, `\.full`, `\b(atom|red)\.\S*f(16|32|64)`} {
 		if at := regexp.MustCompile(fault).FindString(code); at != "" {
 			t.Errorf("aibox.ptx has %q, so that other devices may compute other bits", at)

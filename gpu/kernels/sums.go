@@ -68,7 +68,8 @@ func (k *Set) sumChunks(s gpu.Stream, n number, blocks func(rows, columns int) g
 	return k.launch(s, n, blocks(rows, columns))
 }
 
-// ChunkSums is sums of chunks that ColumnChunks, Derive, or one like them, has left in Work, and where the sums of the columns go.
+// ChunkSums is sums of chunks that ColumnChunks, Derive, or one like them, has left in Work, and
+// where the sums of the columns go.
 type ChunkSums struct {
 	Sums Matrix
 	Work gpu.Region
@@ -136,7 +137,8 @@ func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region)
 	return k.FinishSums(s, rows, ChunkSums{sums, work})
 }
 
-// ColumnChunks is the first half of ColumnSum: it leaves the sums of chunks of the columns of x in work, for FinishSums.
+// ColumnChunks is the first half of ColumnSum: it leaves the sums of chunks of the columns of x in
+// work, for FinishSums.
 func (k *Set) ColumnChunks(s gpu.Stream, x Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelColumnSums, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).ints(rows, x.Columns)
@@ -150,8 +152,8 @@ func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gp
 	})
 }
 
-// DotChunks is ColumnChunks of x, each row times the number of g, which has one column: the sums are the gradient of the weights of a
-// layer with one output.
+// DotChunks is ColumnChunks of x, each row times the number of g, which has one column: the sums
+// are the gradient of the weights of a layer with one output.
 func (k *Set) DotChunks(s gpu.Stream, x, g Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelColumnDots, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).reads(g, rows).ints(rows, x.Columns)

@@ -5,10 +5,11 @@ import (
 	"aibox/internal/kernel"
 )
 
-// Rows of the sparse table are words in device memory, in the shape of sparsetable.Layout: values, state of the
-// optimizer, show, click, day last seen, count. What kernels do with them gives the bits of the engine for the CPU:
-// sums over the occurrences of a row are in the order of the mini-batch, by pieces (kernel.SumPiece), and statistics are decayed in
-// double precision. A step of training
+// Rows of the sparse table are words in device memory, in the shape of sparsetable.Layout: values,
+// state of the optimizer, show, click, day last seen, count. What kernels do with them gives the
+// bits of the engine for the CPU: sums over the occurrences of a row are in the order of the
+// mini-batch, by pieces (kernel.SumPiece), and statistics are decayed in double precision. A step
+// of training
 //
 //   - brings the statistics of its rows up to date, which decides whose values are used (Collect),
 //   - computes by how much rows have decayed since they were last used, if they do (Settle),
@@ -66,7 +67,8 @@ func (b *TableBatch) occurrences() int { return b.Bags.Bytes() / 4 }
 // slots is how many pieces of kernel.SumPiece occurrences the rows may have: see table.h.
 func slots(occurrences int) int { return occurrences / kernel.SumPiece }
 
-// PieceBytes is the work memory that RowGradients needs for a mini-batch with so many occurrences of rows and so many columns.
+// PieceBytes is the work memory that RowGradients needs for a mini-batch with so many occurrences
+// of rows and so many columns.
 func PieceBytes(occurrences, columns int) int { return 4 * slots(occurrences) * columns }
 
 // clickBlocks is how many blocks table_clicks has for so many occurrences and their end.
@@ -75,8 +77,8 @@ func clickBlocks(occurrences int) int { return occurrences/blockThreads + 1 }
 // ClickBytes is the work memory that Collect needs for a mini-batch with so many occurrences of rows.
 func ClickBytes(occurrences int) int { return 4 * (occurrences + 1 + clickBlocks(occurrences)) }
 
-// atOnce is how many numbers a thread reads and writes at once: 4 if all these regions begin at multiples of 16 bytes, and
-// distances in words are divisible by 4, else 1.
+// atOnce is how many numbers a thread reads and writes at once: 4 if all these regions begin at
+// multiples of 16 bytes, and distances in words are divisible by 4, else 1.
 func atOnce(words []int, regions ...gpu.Region) int {
 	for _, n := range words {
 		if n%4 != 0 {
@@ -131,9 +133,9 @@ func (k *Set) perhapsRegion(r, other gpu.Region) *Set {
 	return k.add(gpu.Read(r)).ints(1)
 }
 
-// Collect adds the occurrences of the mini-batch, and those with label 1 of labels (float32, one for each example),
-// to the statistics of its rows, unless the flag is set. It sets admitted (int32, one for each row) to 1 where values
-// are used, else to 0. Work is memory of ClickBytes.
+// Collect adds the occurrences of the mini-batch, and those with label 1 of labels (float32, one
+// for each example), to the statistics of its rows, unless the flag is set. It sets admitted
+// (int32, one for each row) to 1 where values are used, else to 0. Work is memory of ClickBytes.
 func (k *Set) Collect(s gpu.Stream, flag gpu.Region, t *Table, b *TableBatch, c Statistics, labels, admitted, work gpu.Region) error {
 	if b.Rows == 0 {
 		return nil
@@ -159,8 +161,9 @@ func (k *Set) Admit(s gpu.Stream, t *Table, b *TableBatch, minOccurrences uint32
 	return k.launch(s, kernelAdmit, rowThreads(b.Rows))
 }
 
-// Gather writes the values of the rows of the mini-batch to values, float32 (Rows, t.Values), multiplied by what
-// Settle has computed, if the rows decay; those of rows that are not admitted are 0.
+// Gather writes the values of the rows of the mini-batch to values, float32 (Rows, t.Values),
+// multiplied by what Settle has computed, if the rows decay; those of rows that are not admitted
+// are 0.
 func (k *Set) Gather(s gpu.Stream, t *Table, b *TableBatch, admitted, factors, values gpu.Region) error {
 	if b.Rows == 0 {
 		return nil

@@ -4,13 +4,13 @@ import "aibox/gpu"
 
 var kernelSettle = declare("table_settle", "wrrrr iiii")
 
-// FactorsBytes is what the factors of a row take: four float32, those of the first value and those of the others,
-// each a pair of decay.Factors.
+// FactorsBytes is what the factors of a row take: four float32, those of the first value and those
+// of the others, each a pair of decay.Factors.
 const FactorsBytes = 16
 
-// Settle computes by what the values of the rows of the mini-batch are to be multiplied, for the steps from their
-// clocks up to a moment: FactorsBytes for each row. Moment and timeline are what decay.Moment.AppendWords and
-// decay.Timeline.AppendWords give.
+// Settle computes by what the values of the rows of the mini-batch are to be multiplied, for the
+// steps from their clocks up to a moment: FactorsBytes for each row. Moment and timeline are what
+// decay.Moment.AppendWords and decay.Timeline.AppendWords give.
 func (k *Set) Settle(s gpu.Stream, t *Table, b *TableBatch, moment, timeline, factors gpu.Region) error {
 	if b.Rows == 0 {
 		return nil

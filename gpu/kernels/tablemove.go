@@ -6,16 +6,16 @@ import (
 	"aibox/gpu"
 )
 
-// The rows that these kernels move are any words of 32 bits, such as rows of the sparse table or, as two words each, their
-// keys. They may be more than a kernel can number words.
+// The rows that these kernels move are any words of 32 bits, such as rows of the sparse table or,
+// as two words each, their keys. They may be more than a kernel can number words.
 
 var (
 	kernelTakeRows = declare("take_rows", "wrr ii")
 	kernelPutRows  = declare("put_rows", "urr ii")
 )
 
-// TakeRows copies n rows of a table, those at index (int32), to a contiguous region: to[i] = rows[index[i]]. A row has so many
-// words.
+// TakeRows copies n rows of a table, those at index (int32), to a contiguous region: to[i] =
+// rows[index[i]]. A row has so many words.
 func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) error {
 	to, index, err := moved("TakeRows", to, rows, index, words, n)
 	if err != nil || n == 0 {
@@ -25,8 +25,9 @@ func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) e
 	return k.enqueue(s, kernelTakeRows, rowsOfWords(words, n, blockThreads))
 }
 
-// PutRows is the way back: rows[index[i]] = from[i]. No place is in index twice. Other rows stay as they are; but since only
-// the device knows the places, all of the table counts as read and written.
+// PutRows is the way back: rows[index[i]] = from[i]. No place is in index twice. Other rows stay as
+// they are; but since only the device knows the places, all of the table counts as read and
+// written.
 func (k *Set) PutRows(s gpu.Stream, rows, from, index gpu.Region, words, n int) error {
 	from, index, err := moved("PutRows", from, rows, index, words, n)
 	if err != nil || n == 0 {
@@ -36,8 +37,8 @@ func (k *Set) PutRows(s gpu.Stream, rows, from, index gpu.Region, words, n int) 
 	return k.enqueue(s, kernelPutRows, rowsOfWords(words, n, blockThreads))
 }
 
-// moved checks the operands of method what, and returns those parts of the contiguous region and of the index that belong
-// to n rows.
+// moved checks the operands of method what, and returns those parts of the contiguous region and of
+// the index that belong to n rows.
 func moved(what string, contiguous, rows, index gpu.Region, words, n int) (gpu.Region, gpu.Region, error) {
 	if words <= 0 || words > math.MaxInt32 || n < 0 {
 		return gpu.Region{}, gpu.Region{}, gpu.Invalid("%s: %d rows of %d words", what, n, words)
@@ -58,8 +59,9 @@ func moved(what string, contiguous, rows, index gpu.Region, words, n int) (gpu.R
 	return gpu.Part(contiguous.Memory, contiguous.Offset, 4*words*n), gpu.Part(index.Memory, index.Offset, 4*n), nil
 }
 
-// rowsOfWords is the geometry of kernels whose blocks have a thread for each word of some rows or, where words are many, for
-// every second word of a row, every third, and so on. A block has so many rows at most.
+// rowsOfWords is the geometry of kernels whose blocks have a thread for each word of some rows or,
+// where words are many, for every second word of a row, every third, and so on. A block has so many
+// rows at most.
 func rowsOfWords(words, n, most int) gpu.Geometry {
 	each := (words + blockThreads - 1) / blockThreads // words for a thread
 	x := (words + each - 1) / each

@@ -57,8 +57,8 @@ func (d *device) begin(s gpu.Stream, o operation, bytes int64) (*mark, error) {
 	return m, s.Record(m.before)
 }
 
-// end marks the end of the latest operation that has begun, which is enqueued. If that fails, the operation may have broken
-// the device, as the next call says.
+// end marks the end of the latest operation that has begun, which is enqueued. If that fails, the
+// operation may have broken the device, as the next call says.
 func (d *device) end(s gpu.Stream, m *mark) {
 	if s.Record(m.after) != nil {
 		return

@@ -58,8 +58,8 @@ func (o operation) String() string {
 	}[o.kind]
 }
 
-// Times are how long the operations of devices have taken. The zero value is ready for use, by one goroutine at
-// a time.
+// Times are how long the operations of devices have taken. The zero value is ready for use, by one
+// goroutine at a time.
 type Times struct{ rows map[place]*row }
 
 type place struct {
@@ -96,7 +96,8 @@ const heading = `# Time of each operation on each device, measured with events a
 operation	device	calls	total_ms	mean_us	share	mb	gb_per_s
 `
 
-// Write writes a table of tab-separated values: for each device, the operations that have taken longest first.
+// Write writes a table of tab-separated values: for each device, the operations that have taken
+// longest first.
 func (t *Times) Write(w io.Writer) error {
 	var places []place
 	all := map[int]time.Duration{}

@@ -82,8 +82,9 @@ func (f *File) Abort() error {
 	return nil
 }
 
-// SyncDir makes what was created, renamed or removed in a directory durable, as far as its file system can: those of
-// VirtualBox's shared folders and of some other emulations do not sync directories.
+// SyncDir makes what was created, renamed or removed in a directory durable, as far as its file
+// system can: those of VirtualBox's shared folders and of some other emulations do not sync
+// directories.
 func SyncDir(dir string) error {
 	if err := diskfault.At("sync directory", dir); err != nil {
 		return err

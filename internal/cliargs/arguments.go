@@ -45,8 +45,9 @@ func NeedFlags(c *cli.Context, names ...string) error {
 	return nil
 }
 
-// NoEmptyTexts fails if a flag of the command was given an empty text, as by --date "$DAY" in a script where DAY is not
-// set, or if an argument is empty. Without that, the command would do what it does without the flag.
+// NoEmptyTexts fails if a flag of the command was given an empty text, as by --date "$DAY" in a
+// script where DAY is not set, or if an argument is empty. Without that, the command would do what
+// it does without the flag.
 func NoEmptyTexts(c *cli.Context) error {
 	for _, f := range c.Command.Flags {
 		name, empty := f.Names()[0], false

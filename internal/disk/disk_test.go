@@ -78,7 +78,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestDeleted: a file is deleted when its last name is gone, and not where a file system never says that there is one, as that of files in memory.
+// TestDeleted: a file is deleted when its last name is gone, and not where a file system never says
+// that there is one, as that of files in memory.
 func TestDeleted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	if err := errors.Join(WriteFile(path, nil), os.Link(path, path+"2")); err != nil {

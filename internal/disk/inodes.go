@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InodesLeft describes the file system that had no space for a write which failed with err, if it is probably room for files that it lacks,
-// and not for bytes; "": it is not so. By then what the write was for may have been deleted, so that some inodes are free.
+// InodesLeft describes the file system that had no space for a write which failed with err, if it
+// is probably room for files that it lacks, and not for bytes; "": it is not so. By then what the
+// write was for may have been deleted, so that some inodes are free.
 func InodesLeft(err error) string {
 	var at *fs.PathError
 	if !errors.Is(err, unix.ENOSPC) || !errors.As(err, &at) {

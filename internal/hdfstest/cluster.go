@@ -197,7 +197,8 @@ func (c *Cluster) properties() map[string]string {
 	return props
 }
 
-// startDataNodes starts the DataNodes that are processes of their own, and waits until the NameNodes know them.
+// startDataNodes starts the DataNodes that are processes of their own, and waits until the
+// NameNodes know them.
 func (c *Cluster) startDataNodes() (err error) {
 	c.dataNodes = make([]*process, c.cfg.DataNodes)
 	if c.dataPorts, err = c.freePorts(c.cfg.DataNodes); err != nil {

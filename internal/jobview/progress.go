@@ -214,8 +214,8 @@ func progressAttrs(v *report.View, rate float64) []any {
 // besideStageBar is the number of columns that a stage's line needs beside its bar.
 const besideStageBar = 40
 
-// block returns the display for a terminal of this many columns: a progress bar,
-// figures, for each stage a bar of its busy, blocked and starved time, and lines about the table and the devices.
+// block returns the display for a terminal of this many columns: a progress bar, figures, for each
+// stage a bar of its busy, blocked and starved time, and lines about the table and the devices.
 func block(v *report.View, rate float64, columns int) []string {
 	var parts []string
 	if s := share(v); s >= 0 {

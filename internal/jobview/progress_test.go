@@ -250,7 +250,8 @@ func TestRateOfLongPasses(t *testing.T) {
 	}
 }
 
-// TestProgressOfAResumedPhase: what an earlier process did is done, but says nothing of the speed of this one.
+// TestProgressOfAResumedPhase: what an earlier process did is done, but says nothing of the speed
+// of this one.
 func TestProgressOfAResumedPhase(t *testing.T) {
 	v := trainingView()
 	v.Examples, v.ExamplesBefore = 1_010_000, 1_000_000

@@ -2,8 +2,8 @@ package kernel
 
 import "unsafe"
 
-// Copier copies numbers on all threads, those of all slices that were added at once: it costs some microseconds to wake threads.
-// The zero value has no slices.
+// Copier copies numbers on all threads, those of all slices that were added at once: it costs some
+// microseconds to wake threads. The zero value has no slices.
 type Copier struct {
 	parts []copied
 	words int
@@ -17,8 +17,9 @@ type copied struct {
 	at       int     // of the first word among those of all
 }
 
-// copyGrain is how many words one thread copies at a time, and besideGrain is for how many of them CopyBeside takes one more thread:
-// they take about 100 microseconds, and to wake a thread takes half of that on a virtual machine.
+// copyGrain is how many words one thread copies at a time, and besideGrain is for how many of them
+// CopyBeside takes one more thread: they take about 100 microseconds, and to wake a thread takes
+// half of that on a virtual machine.
 const (
 	copyGrain   = 32 << 10
 	besideGrain = 96 << 10

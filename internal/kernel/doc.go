@@ -49,12 +49,12 @@
 // A Scratch computes matrix products on the goroutine that calls it, and a PackedB holds a
 // matrix that is packed once for several products.
 //
-// Functions that take a matrix (Gemm and its kin, ColSum) split their work over Threads() goroutines by themselves. Functions on
-// plain slices run in the goroutine that calls them; for long slices, call them within
-// Parallel (assembler cannot be preempted: a vector of 10^7 elements would keep the garbage
-// collector waiting for milliseconds). Goroutines live for one call; the caller works with
-// them and waits for them, so the package has no state that needs a Close. All functions
-// may be called from several goroutines at once, as long as no element is written by one
+// Functions that take a matrix (Gemm and its kin, ColSum) split their work over Threads()
+// goroutines by themselves. Functions on plain slices run in the goroutine that calls them; for
+// long slices, call them within Parallel (assembler cannot be preempted: a vector of 10^7 elements
+// would keep the garbage collector waiting for milliseconds). Goroutines live for one call; the
+// caller works with them and waits for them, so the package has no state that needs a Close. All
+// functions may be called from several goroutines at once, as long as no element is written by one
 // call and read or written by another.
 //
 // A function panics if a slice has the wrong length, which is an error of the caller.

@@ -26,8 +26,8 @@ func fenced(t *testing.T, floats int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&m[page])), size/4)
 }
 
-// TestFences: at every level, no function reads or writes before or behind its slices, which would end the test, and each
-// gives the bits of the portable one.
+// TestFences: at every level, no function reads or writes before or behind its slices, which would
+// end the test, and each gives the bits of the portable one.
 func TestFences(t *testing.T) {
 	r := seeded(t, 30)
 	var memory [4][]float32

@@ -18,9 +18,9 @@ var elsewhere = []string{
 	"pipeline/pipeline.go: func",        // Pipeline.runStage
 }
 
-// TestEveryGoroutine: each goroutine that the program starts catches its panics, because Go would end
-// the process with the exit code of a wrong command line. In its body, or
-// in that of the one function that it calls, something of this package, or recover, occurs.
+// TestEveryGoroutine: each goroutine that the program starts catches its panics, because Go would
+// end the process with the exit code of a wrong command line. In its body, or in that of the one
+// function that it calls, something of this package, or recover, occurs.
 func TestEveryGoroutine(t *testing.T) {
 	root := filepath.Join("..", "..")
 	leave := []string{"bench", "internal/hdfstest", "internal/panics", "sparsetable/tabletest", "sparsetable/internal/blockio/blocktest"}

@@ -54,8 +54,8 @@ func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet
 	return page, nil
 }
 
-// decodeBy has the library decode n values. It is not asked how much room they will take: of prefixes of texts that are
-// damaged it adds up any lengths.
+// decodeBy has the library decode n values. It is not asked how much room they will take: of
+// prefixes of texts that are damaged it adds up any lengths.
 func decodeBy(e encoding.Encoding, of parquet.Type, text []byte, n int) (encoding.Values, error) {
 	var room []byte
 	if e.CanDecodeInPlace() {

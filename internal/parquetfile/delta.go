@@ -9,8 +9,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Differences begin with a header, which says how many there are. The library takes memory for so many, up to 2^31 of 8
-// bytes, before it looks for them. So pages of columns that have differences are decoded here, after a look at the header.
+// Differences begin with a header, which says how many there are. The library takes memory for so
+// many, up to 2^31 of 8 bytes, before it looks for them. So pages of columns that have differences
+// are decoded here, after a look at the header.
 
 func isDelta(e format.Encoding) bool {
 	return e == format.DeltaBinaryPacked || e == format.DeltaLengthByteArray || e == format.DeltaByteArray
@@ -21,8 +22,8 @@ func hasDeltas(column *format.ColumnMetaData) bool {
 	return slices.ContainsFunc(column.Encoding, isDelta)
 }
 
-// checkDeltas fails if the header of differences announces far more of them than the n values of its page. Of texts with common
-// prefixes, these are the lengths of the prefixes.
+// checkDeltas fails if the header of differences announces far more of them than the n values of
+// its page. Of texts with common prefixes, these are the lengths of the prefixes.
 func checkDeltas(text []byte, n int) error {
 	var values uint64
 	for range 3 { // the size of blocks, and of how many parts they consist, come first

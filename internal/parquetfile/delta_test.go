@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// TestForgedDeltas: a header of differences that announces far more of them than its page has values costs no memory, and no column that
-// may have one is left to the library.
+// TestForgedDeltas: a header of differences that announces far more of them than its page has
+// values costs no memory, and no column that may have one is left to the library.
 func TestForgedDeltas(t *testing.T) {
 	type row struct {
 		Short int32  `parquet:"short,delta"`

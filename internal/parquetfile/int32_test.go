@@ -10,10 +10,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The files delta_*.parquet have 300 rows. Row i, from 1 on, has in u the lower 32 bits of i·2654435761,
-// unsigned; in i that minus 2^31, signed; in maybe what u has, or null where i % 7 is 6; in list none, u,
-// or u, null and the next u. DuckDB 2.0 has written one, with differences of up to 33 bits and, of some columns, a
-// first value of more than 2^31; pyarrow 26 the others, in many pages of version 1 or 2, with differences of 32 bits.
+// The files delta_*.parquet have 300 rows. Row i, from 1 on, has in u the lower 32 bits of
+// i·2654435761, unsigned; in i that minus 2^31, signed; in maybe what u has, or null where i % 7 is
+// 6; in list none, u, or u, null and the next u. DuckDB 2.0 has written one, with differences of up
+// to 33 bits and, of some columns, a first value of more than 2^31; pyarrow 26 the others, in many
+// pages of version 1 or 2, with differences of 32 bits.
 
 func TestDifferencesOfIntegers(t *testing.T) {
 	// The 32 bits of a value are compared, which the library takes for a signed integer.

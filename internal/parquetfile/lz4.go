@@ -8,9 +8,10 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// LZ4 in Parquet is one of two. LZ4_RAW is a block, whose decompressed size the header of the page says. The older LZ4
-// is what Hadoop makes of the page, as parquet-mr did, or the same as LZ4_RAW where the writer knew nothing
-// of that, as fastparquet's. In Hadoop's form numbers are in big endian:
+// LZ4 in Parquet is one of two. LZ4_RAW is a block, whose decompressed size the header of the page
+// says. The older LZ4 is what Hadoop makes of the page, as parquet-mr did, or the same as LZ4_RAW
+// where the writer knew nothing of that, as fastparquet's. In Hadoop's form numbers are in big
+// endian:
 //
 //	decompressed size (4 bytes) | size (4) | block | size (4) | block | …      until that size is reached
 //	decompressed size (4 bytes) | size (4) | block | …                         until the page ends

@@ -27,7 +27,8 @@ func block(t *testing.T, text string) []byte {
 	return out[:n]
 }
 
-// TestHadoopLZ4 decompresses what parquet-mr, Arrow and those that knew nothing of Hadoop's form have written.
+// TestHadoopLZ4 decompresses what parquet-mr, Arrow and those that knew nothing of Hadoop's form
+// have written.
 func TestHadoopLZ4(t *testing.T) {
 	a, b := strings.Repeat("click ", 20), strings.Repeat("no click ", 30)
 	join := func(parts ...any) (text []byte) {
@@ -64,7 +65,8 @@ func TestHadoopLZ4(t *testing.T) {
 	}
 }
 
-// lists has columns that are stored in several ways. Of optional ones the library makes wrong pages of version 1.
+// lists has columns that are stored in several ways. Of optional ones the library makes wrong pages
+// of version 1.
 type lists struct {
 	Words []string  `parquet:"words,list,dict"`
 	Flag  bool      `parquet:"flag"`

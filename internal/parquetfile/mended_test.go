@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The file empty_pages.parquet was written by pyarrow 26 with a page of version 2 for each row, the first of which has no
-// values. Of 20 rows, row i has a null, an empty list, a list of i, and one of i, null and i+1, in turn; that is
-// ints, and texts and flags are made of these.
+// The file empty_pages.parquet was written by pyarrow 26 with a page of version 2 for each row, the
+// first of which has no values. Of 20 rows, row i has a null, an empty list, a list of i, and one
+// of i, null and i+1, in turn; that is ints, and texts and flags are made of these.
 
 func TestPagesWithoutValues(t *testing.T) {
 	var ints []string
@@ -35,8 +35,9 @@ func TestPagesWithoutValues(t *testing.T) {
 	}
 }
 
-// The file categories_fastparquet.parquet was written by fastparquet 2026.9. Row i of 250 has v0, v1, … in turn, of 200 categories;
-// in c each seventh is null. There are 8 bytes after the places of 16 bits, which are no runs.
+// The file categories_fastparquet.parquet was written by fastparquet 2026.9. Row i of 250 has v0,
+// v1, … in turn, of 200 categories; in c each seventh is null. There are 8 bytes after the places
+// of 16 bits, which are no runs.
 
 func TestBytesAfterPlaces(t *testing.T) {
 	got := texts(t, "categories_fastparquet.parquet")

@@ -12,9 +12,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Some columns cannot be left to the library: it takes every fault of LZ4 data for a lack of room, and doubles its
-// buffer until the memory is used up; it does not know the older LZ4; it decompresses all row groups of a column as the
-// first one is compressed; it can undo BYTE_STREAM_SPLIT for floats alone; and see delta.go.
+// Some columns cannot be left to the library: it takes every fault of LZ4 data for a lack of room,
+// and doubles its buffer until the memory is used up; it does not know the older LZ4; it
+// decompresses all row groups of a column as the first one is compressed; it can undo
+// BYTE_STREAM_SPLIT for floats alone; and see delta.go.
 
 // ownPages are the pages of such a column, decoded here.
 type ownPages struct {
@@ -79,7 +80,8 @@ func (o *ownPages) readDictionary(h *format.PageHeader, text []byte) error {
 	return err
 }
 
-// joinStreams is the plain encoding of values whose first bytes come first, then their second bytes, and so on.
+// joinStreams is the plain encoding of values whose first bytes come first, then their second
+// bytes, and so on.
 func joinStreams(text []byte, of parquet.Type) ([]byte, error) {
 	var width int
 	switch of.Kind() {

@@ -11,8 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/delta"
 )
 
-// The file mixed_codecs.parquet was written by fastparquet 2026.9, in six row groups of 40 rows that were appended with
-// another codec each: Snappy, the older LZ4 without Hadoop's form, gzip, LZ4_RAW, none and zstd. Row i has i and "text i/4".
+// The file mixed_codecs.parquet was written by fastparquet 2026.9, in six row groups of 40 rows
+// that were appended with another codec each: Snappy, the older LZ4 without Hadoop's form, gzip,
+// LZ4_RAW, none and zstd. Row i has i and "text i/4".
 
 func TestRowGroupsOfSeveralCodecs(t *testing.T) {
 	var ints, words []string
@@ -25,9 +26,11 @@ func TestRowGroupsOfSeveralCodecs(t *testing.T) {
 	}
 }
 
-// The files streams_v1.parquet and streams_v2.parquet were written by pyarrow 26, with BYTE_STREAM_SPLIT of all columns and LZ4_RAW or Snappy, in
-// pages of version 1 or 2. Row i of 60 has in i the lower 32 bits of i·2654435761 minus 2^31, in l 2^20 times that plus 5, in d that
-// as a decimal of 9 bytes, and in f the number i; all four are null where i % 7 is 6. In list it has i i%3 times.
+// The files streams_v1.parquet and streams_v2.parquet were written by pyarrow 26, with
+// BYTE_STREAM_SPLIT of all columns and LZ4_RAW or Snappy, in pages of version 1 or 2. Row i of 60
+// has in i the lower 32 bits of i·2654435761 minus 2^31, in l 2^20 times that plus 5, in d that as
+// a decimal of 9 bytes, and in f the number i; all four are null where i % 7 is 6. In list it has i
+// i%3 times.
 
 func TestStreamsOfBytes(t *testing.T) {
 	want := map[string][]string{}

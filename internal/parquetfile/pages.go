@@ -161,7 +161,8 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 	return nil
 }
 
-// decodeHeader decodes the header that data begin with, and says how long it is. It hides its statistics in data.
+// decodeHeader decodes the header that data begin with, and says how long it is. It hides its
+// statistics in data.
 func decodeHeader(data []byte) (*format.PageHeader, int, error) {
 	hideInHeader(data)
 	r, h := bytes.NewReader(data), new(format.PageHeader)

@@ -7,9 +7,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The places of values in a dictionary are stored in runs. The library decodes what follows the last value as further
-// runs, and fails where it is none: fastparquet writes 8 bytes of 0 there. Older versions of it leave out
-// what the last eight places have beyond the last value.
+// The places of values in a dictionary are stored in runs. The library decodes what follows the
+// last value as further runs, and fails where it is none: fastparquet writes 8 bytes of 0 there.
+// Older versions of it leave out what the last eight places have beyond the last value.
 
 // decodePlaces decodes n places: their width in bits, then runs.
 func decodePlaces(text []byte, n int) ([]int32, error) {

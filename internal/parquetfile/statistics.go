@@ -5,17 +5,18 @@ import (
 	"io"
 )
 
-// The library does not know whether a minimum or a maximum of statistics is exact, and passes over one byte too many for
-// that: a boolean in a Thrift struct is in the field's header. Two of them are passed over together. Where there is one, as
-// pyarrow writes of texts of which only the greatest or the least is longer than 4,096 bytes, the rest of the
-// footer or of the page's header is misread. So statistics with such fields are hidden before the library sees
-// them: nobody needs them.
+// The library does not know whether a minimum or a maximum of statistics is exact, and passes over
+// one byte too many for that: a boolean in a Thrift struct is in the field's header. Two of them
+// are passed over together. Where there is one, as pyarrow writes of texts of which only the
+// greatest or the least is longer than 4,096 bytes, the rest of the footer or of the page's header
+// is misread. So statistics with such fields are hidden before the library sees them: nobody needs
+// them.
 //
 //	statistics   fields                   00     n bytes
 //	hidden       18 length (n-2-k bytes)  00     a text, whose length takes k bytes
 
-// HideStatistics hides the statistics of columns in a footer. Where the footer is damaged it may end early, as
-// the library does.
+// HideStatistics hides the statistics of columns in a footer. Where the footer is damaged it may
+// end early, as the library does.
 func HideStatistics(footer []byte) {
 	t := &thriftText{data: footer}
 	_ = t.inStruct(func(id int64, kind byte) error { // FileMetaData

@@ -11,8 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The file statistics.parquet was written by pyarrow 26, three pages of two rows each. The statistics of column whole
-// have a minimum alone, and so have those of the second page of column pages, since the maximum is too long.
+// The file statistics.parquet was written by pyarrow 26, three pages of two rows each. The
+// statistics of column whole have a minimum alone, and so have those of the second page of column
+// pages, since the maximum is too long.
 
 func TestStatisticsWithOneBound(t *testing.T) {
 	file, err := os.ReadFile("testdata/statistics.parquet")

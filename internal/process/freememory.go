@@ -8,11 +8,13 @@ import (
 	"strconv"
 )
 
-// FreeMemory is how much more memory the process can have, by what Linux says about the
-// machine and about the control groups that the process is in, before it is killed or slowed down (systemd's MemoryHigh=); -1: unknown.
+// FreeMemory is how much more memory the process can have, by what Linux says about the machine and
+// about the control groups that the process is in, before it is killed or slowed down (systemd's
+// MemoryHigh=); -1: unknown.
 func FreeMemory() int64 { return freeMemory("/", true) }
 
-// FreeWithSwap is how much more the process can have before Linux kills it: memory, and what can be swapped out for it; -1: unknown.
+// FreeWithSwap is how much more the process can have before Linux kills it: memory, and what can be
+// swapped out for it; -1: unknown.
 func FreeWithSwap() int64 { return freeWithSwap("/") }
 
 func freeWithSwap(root string) int64 {
@@ -33,7 +35,8 @@ func freeWithSwap(root string) int64 {
 	return min(free+swap, most)
 }
 
-// MostMemory is how much memory the process can have as things are: what it has, and what is free; -1: unknown.
+// MostMemory is how much memory the process can have as things are: what it has, and what is free;
+// -1: unknown.
 func MostMemory() int64 {
 	free := FreeMemory()
 	has, err := Fields("status")
@@ -66,8 +69,8 @@ func freeMemory(root string, slowed bool) int64 {
 	return free
 }
 
-// used is the memory that the processes of a group have and that cannot be dropped: their own, and files in memory, as in
-// /dev/shm; -1: unknown.
+// used is the memory that the processes of a group have and that cannot be dropped: their own, and
+// files in memory, as in /dev/shm; -1: unknown.
 func (g *controlGroup) used() int64 {
 	if g.first {
 		return g.number("memory.stat", "total_rss") + g.count("total_shmem")

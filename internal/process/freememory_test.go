@@ -75,7 +75,8 @@ func TestFreeMemoryOfGroups(t *testing.T) {
 	}
 }
 
-// TestFreeWithSwapInGroups: what only slows a process down does not end its memory, and a group may have no swap, or less than the machine.
+// TestFreeWithSwapInGroups: what only slows a process down does not end its memory, and a group may
+// have no swap, or less than the machine.
 func TestFreeWithSwapInGroups(t *testing.T) {
 	const v2, v1 = "sys/fs/cgroup/", "sys/fs/cgroup/memory/"
 	second := func(swap, current string) map[string]string {

@@ -2,9 +2,9 @@ package process
 
 import "math"
 
-// Room is how much more memory a cache should take that may have any size; negative: how much it should give back;
-// math.MaxInt64: as much as it likes, since the system does not say what is free. Where memory is scarce, garbage may take half
-// of what the cache leaves: see LimitGarbage.
+// Room is how much more memory a cache should take that may have any size; negative: how much it
+// should give back; math.MaxInt64: as much as it likes, since the system does not say what is free.
+// Where memory is scarce, garbage may take half of what the cache leaves: see LimitGarbage.
 func Room() int64 { return roomIn(MemoryOrZero().Now, FreeMemory()) }
 
 // roomIn is Room where so much is resident, and so much is free.

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRoom: a cache leaves twice as much free as garbage does, and gives memory back where less is free than garbage leaves.
+// TestRoom: a cache leaves twice as much free as garbage does, and gives memory back where less is
+// free than garbage leaves.
 func TestRoom(t *testing.T) {
 	for _, c := range []struct{ resident, free, want int64 }{ // in MiB
 		{260, -1, math.MaxInt64 >> 20},

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeThreads is how many more threads the process can have, by its control groups (pids.max) and by the limit
-// of its user (`ulimit -u`), under which the user's other processes are, too; -1: unknown. Where a thread is needed
-// and cannot be had, Go's runtime ends the program.
+// FreeThreads is how many more threads the process can have, by its control groups (pids.max) and
+// by the limit of its user (`ulimit -u`), under which the user's other processes are, too; -1:
+// unknown. Where a thread is needed and cannot be had, Go's runtime ends the program.
 func FreeThreads() int {
 	free, ofUser := threadsInGroups("/"), threadsOfUser(unix.Getuid())
 	if free < 0 || ofUser >= 0 && ofUser < free {

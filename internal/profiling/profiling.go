@@ -26,7 +26,8 @@ const (
 	traceName  = "trace.out"
 )
 
-// Files are the names of the files that a session leaves in its directory. Where devices compute, it leaves KernelsFile, too.
+// Files are the names of the files that a session leaves in its directory. Where devices compute,
+// it leaves KernelsFile, too.
 var Files = []string{allocsName, blockName, cpuName, heapName, mutexName, traceName}
 
 // KernelsFile is the name of the file with the times of kernels on devices.

@@ -249,8 +249,9 @@ func testFile(t *testing.T, name string) []byte {
 	return data
 }
 
-// TestStatisticsWithOneBound reads a file of pyarrow 26 with a further column, of texts, whose statistics have a minimum
-// alone, since the maximum is too long. The library misreads the footer from there on.
+// TestStatisticsWithOneBound reads a file of pyarrow 26 with a further column, of texts, whose
+// statistics have a minimum alone, since the maximum is too long. The library misreads the footer
+// from there on.
 func TestStatisticsWithOneBound(t *testing.T) {
 	rows, err := readRows(testFile(t, "one_bound.parquet"))
 	if err != nil || fmt.Sprint(rows) != "[1 [0.5] [] {0 0 0 1} 2 [1.5] [] {0 0 0 1} 3 [2.5] [] {0 0 0 1}]" {

@@ -161,7 +161,8 @@ func TestJSONConsole(t *testing.T) {
 	}
 }
 
-// TestFailNamesTheProgramOnce: mistakes on the command line begin with the command, which may be the program alone.
+// TestFailNamesTheProgramOnce: mistakes on the command line begin with the command, which may be
+// the program alone.
 func TestFailNamesTheProgramOnce(t *testing.T) {
 	var out bytes.Buffer
 	c := New(&out, false)

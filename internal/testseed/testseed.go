@@ -18,9 +18,10 @@ import (
 // as the seed of every test, "random" has each draw its own.
 const Variable = "AIBOX_TEST_SEED"
 
-// FaultsVariable is the environment variable that has tests of failures, of which each tries some places by itself, try all of them if it is
-// "every", as "make stress" does. Those of tables on SSD also take a share such as "2/8", every eighth from the second on, for several
-// processes that share the work.
+// FaultsVariable is the environment variable that has tests of failures, of which each tries some
+// places by itself, try all of them if it is "every", as "make stress" does. Those of tables on SSD
+// also take a share such as "2/8", every eighth from the second on, for several processes that
+// share the work.
 const FaultsVariable = "AIBOX_TEST_FAULTS"
 
 // EveryFault tells whether tests of failures are to try all places.

@@ -13,7 +13,8 @@ import (
 // it is "1".
 const RequireEnv = "AIBOX_REQUIRE_INTEGRATION"
 
-// Unavailable skips the test, or fails it where integration tests must run. hint says what to do, in the skip.
+// Unavailable skips the test, or fails it where integration tests must run. hint says what to do,
+// in the skip.
 func Unavailable(t testing.TB, hint, format string, args ...any) {
 	t.Helper()
 	msg := fmt.Sprintf(format, args...)

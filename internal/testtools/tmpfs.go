@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tmpfs mounts a file system in memory with these options of mount(8), such as size=64k, until the test ends. The test
-// is skipped where none can be mounted.
+// Tmpfs mounts a file system in memory with these options of mount(8), such as size=64k, until the
+// test ends. The test is skipped where none can be mounted.
 func Tmpfs(t testing.TB, options string) (at string) {
 	t.Helper()
 	at = t.TempDir()

@@ -90,7 +90,8 @@ func different(a, b map[string]string) string {
 // Results is how many results the journal has.
 func (j *Journal) Results() int { return len(j.results) }
 
-// find is the result of a trial. Another version of aibox may have drawn other settings for its number: that was another trial.
+// find is the result of a trial. Another version of aibox may have drawn other settings for its
+// number: that was another trial.
 func (j *Journal) find(t Trial, round int) *Result {
 	if j == nil {
 		return nil

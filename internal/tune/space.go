@@ -59,7 +59,8 @@ func Space(job *configs.Job, groups []string) []Dimension {
 		add(L2, "optimizer.rows.ftrl_l2", others("optimizer.rows.ftrl_l2", rows.FTRLL2, 0, 0.1, 1, 10)...)
 	} else {
 		add(L2, "optimizer.rows.l2", others("optimizer.rows.l2", rows.L2, 0, 1e-6, 1e-5, 1e-4, 1e-3)...)
-		// The two exclude each other, also in two optimizers; table_l2 learned better on all sets (docs/quality.md).
+		// The two exclude each other, also in two optimizers; table_l2 learned better on all sets
+		// (docs/quality.md).
 		switch {
 		case strings.HasSuffix(rows.Kind, "adagrad") && rows.WeightDecay == 0 && linear.WeightDecay == 0:
 			add(L2, "optimizer.rows.table_l2", others("optimizer.rows.table_l2", rows.TableL2, 0, 1e-4, 3e-4, 1e-3)...)

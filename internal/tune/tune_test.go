@@ -238,7 +238,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A result counts for the settings that it was achieved with: another version may draw others for the same number.
+// A result counts for the settings that it was achieved with: another version may draw others for
+// the same number.
 func TestSearchByAnotherVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

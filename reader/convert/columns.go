@@ -48,7 +48,8 @@ func haveNames(columns []string) error {
 	return nil
 }
 
-// inGroups lists the columns that the options name as GROUP.COLUMN, after a group of Parquet, which is one of all.
+// inGroups lists the columns that the options name as GROUP.COLUMN, after a group of Parquet, which
+// is one of all.
 func (o *Options) inGroups(all []string) (names []string) {
 	add := func(name string) {
 		group, _, _ := strings.Cut(name, ".")

@@ -328,7 +328,8 @@ func TestThresholdedLabels(t *testing.T) {
 	}
 }
 
-// TestLabelsInWords: what a label in words means is written, so that formats whose labels are numbers can have it.
+// TestLabelsInWords: what a label in words means is written, so that formats whose labels are
+// numbers can have it.
 func TestLabelsInWords(t *testing.T) {
 	c, dir := convertInput(t, "out.libsvm")
 	c.From.URIs = []string{write(t, dir, "clicks.csv", []byte("click,ad\nTrue,7\nfalse,8\n1,9\n"))}
@@ -342,8 +343,8 @@ func TestLabelsInWords(t *testing.T) {
 	}
 }
 
-// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty, in the input and in a side
-// table: rows of them may be lost.
+// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty, in the
+// input and in a side table: rows of them may be lost.
 func TestInputWithoutBytes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "rows-1.csv", []byte("y,a\n1,x\n"))

@@ -397,7 +397,8 @@ func TestUnsupportedColumnsOnlyMatterWhenUsed(t *testing.T) {
 	}
 }
 
-// TestColumnsInGroups: a column in a group of Parquet is named by its path, also without a schema that has it.
+// TestColumnsInGroups: a column in a group of Parquet is named by its path, also without a schema
+// that has it.
 func TestColumnsInGroups(t *testing.T) {
 	type place struct {
 		City string

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestIndicesSuffice: LibSVM has indices for 2,048 columns; one more is an error that says so, and none in LibFFM.
+// TestIndicesSuffice: LibSVM has indices for 2,048 columns; one more is an error that says so, and
+// none in LibFFM.
 func TestIndicesSuffice(t *testing.T) {
 	s := Schema{Format: FormatLibSVM, Columns: []Column{{Name: "y", Role: RoleLabel}}}
 	for i := range 2048 {

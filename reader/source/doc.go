@@ -7,12 +7,11 @@
 // # URIs
 //
 // A URI is a local path (optionally file:// or file://localhost), or hdfs://authority/path, where
-// the authority is host:port, a name service of hdfs-site.xml, or empty for
-// fs.defaultFS. The path may be a file, a directory, or a glob with *, ?,
-// [a-z], {a,b}, and ** for directories at any depth. A directory stands for all files below it. Names that start
-// with "." or "_" are hidden, as in Hadoop (_SUCCESS, _temporary): neither a
-// directory nor a wildcard yields them. Matches are in byte order of the path,
-// so that the same directory always gives the same sequence of files.
+// the authority is host:port, a name service of hdfs-site.xml, or empty for fs.defaultFS. The path
+// may be a file, a directory, or a glob with *, ?, [a-z], {a,b}, and ** for directories at any
+// depth. A directory stands for all files below it. Names that start with "." or "_" are hidden, as
+// in Hadoop (_SUCCESS, _temporary): neither a directory nor a wildcard yields them. Matches are in
+// byte order of the path, so that the same directory always gives the same sequence of files.
 //
 // # Promises
 //

@@ -36,8 +36,8 @@ func (l *Listing) Bytes() (n int64) {
 	return n
 }
 
-// WithoutBytes warns of compressed files that have no bytes, of data that are called so; "": there are none. They count as
-// empty, as other empty files do, but no compressor writes such a file.
+// WithoutBytes warns of compressed files that have no bytes, of data that are called so; "": there
+// are none. They count as empty, as other empty files do, but no compressor writes such a file.
 func (l *Listing) WithoutBytes(data string) string {
 	if l == nil {
 		return ""

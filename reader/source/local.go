@@ -144,7 +144,8 @@ func (l localFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// endsEarly is the error about a file that has become shorter than it was listed, and has no byte at the offset.
+// endsEarly is the error about a file that has become shorter than it was listed, and has no byte
+// at the offset.
 func endsEarly(f fsys.File, offset int64) error {
 	return &Error{Op: "read", URI: f.URI, Kind: ErrChanged, Err: fmt.Errorf("it had %d bytes and now ends before byte %d", f.Size, offset+1),
 		Hint: "do not write to a job's input while it runs"}

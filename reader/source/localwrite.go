@@ -28,7 +28,8 @@ func (localFS) Create(ctx context.Context, path string) (Writer, error) {
 	return createLocal(ctx, path, fsys.OwnTemp, fsys.Perm)
 }
 
-// createLocal begins a local file, and removes what killed writers have left beside it under names that match.
+// createLocal begins a local file, and removes what killed writers have left beside it under names
+// that match.
 func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp, perm fs.FileMode) (Writer, error) {
 	path, err := behindLinks(path)
 	if err != nil {

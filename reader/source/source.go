@@ -69,8 +69,8 @@ func (s *Sources) Close() error {
 // fileScheme is the scheme of local files, which paths without a scheme are, too.
 const fileScheme = "file"
 
-// splitURI returns the scheme of a URI, as it is written, and what follows it. The host of a local file may be
-// named (RFC 8089): file://localhost/data is file:///data.
+// splitURI returns the scheme of a URI, as it is written, and what follows it. The host of a local
+// file may be named (RFC 8089): file://localhost/data is file:///data.
 func splitURI(uri string) (scheme, rest string) {
 	if scheme, rest, ok := strings.Cut(uri, "://"); ok {
 		const host = "localhost"

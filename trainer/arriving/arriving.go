@@ -42,8 +42,9 @@ type Files struct {
 	usable float64 // seconds
 }
 
-// Open opens what the records of the run's table, in its directories or else in those of w, say lacks, and begins to fetch it. It
-// does nothing if the table is whole. start is the model that the run has started from.
+// Open opens what the records of the run's table, in its directories or else in those of w, say
+// lacks, and begins to fetch it. It does nothing if the table is whole. start is the model that the
+// run has started from.
 func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) error {
 	if len(dirs) == 0 {
 		dirs = []string{w.TableDir()}
@@ -61,8 +62,9 @@ func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) erro
 		records, places := transfer.RecordsOf(f.Job.Output.ModelDir, said.Manifest.ID)
 		return modeldir.TableFailed(dirs, f.fetch(said.URI, records, places))
 	}
-	// The model from which an interrupted run has copied its rows. Others that were never whole, such as one that a restore
-	// has taken the place of, are none of the run's business, and may be gone from the remote directory.
+	// The model from which an interrupted run has copied its rows. Others that were never whole,
+	// such as one that a restore has taken the place of, are none of the run's business, and may be
+	// gone from the remote directory.
 	for _, t := range modeldir.Arriving(f.Job.Output.ModelDir) {
 		if start == nil || start.ModelDir != "" || start.Generation != t.Generation {
 			continue

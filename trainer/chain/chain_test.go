@@ -28,8 +28,8 @@ func jobOf(t *testing.T, night, data string) *configs.Job {
 	return j
 }
 
-// TestMayStartFrom: a run starts from models of earlier nights, and of the same night only if that has trained other
-// data; without a date from every model.
+// TestMayStartFrom: a run starts from models of earlier nights, and of the same night only if that
+// has trained other data; without a date from every model.
 func TestMayStartFrom(t *testing.T) {
 	const data = "/data/a.tsv"
 	same := TrainDataHash(jobOf(t, "2026-11-20", data))
@@ -53,8 +53,8 @@ func TestMayStartFrom(t *testing.T) {
 	}
 }
 
-// TestStartsAreTheSame: models are the same where their identity is, wherever they are; of two, the one that was saved
-// later is newer, whatever their numbers are.
+// TestStartsAreTheSame: models are the same where their identity is, wherever they are; of two, the
+// one that was saved later is newer, whatever their numbers are.
 func TestStartsAreTheSame(t *testing.T) {
 	start := func(dir, generation, identity, savedAt string) *Start {
 		return &Start{Origin: modeldir.Origin{ModelDir: dir, Generation: generation, Identity: identity}, SavedAt: savedAt}
@@ -77,8 +77,9 @@ func TestStartsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestDirectoryOfNightsThatCannotBeListed: where the directory with those of earlier nights cannot be listed, the chain does not
-// begin anew: the directory of the night before is found all the same.
+// TestDirectoryOfNightsThatCannotBeListed: where the directory with those of earlier nights cannot
+// be listed, the chain does not begin anew: the directory of the night before is found all the
+// same.
 func TestDirectoryOfNightsThatCannotBeListed(t *testing.T) {
 	nights := t.TempDir()
 	before := filepath.Join(nights, "2026-11-19")

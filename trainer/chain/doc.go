@@ -1,5 +1,5 @@
-// Package chain says from which model a run starts: it follows the models of a job from night to night, each of which
-// was made from the one before.
+// Package chain says from which model a run starts: it follows the models of a job from night to
+// night, each of which was made from the one before.
 //
 // training.warm_start: latest stands for the newest model of an earlier run in the chain
 // of a job: in output.model_dir and, if that has a date in it, in the directories that it
@@ -10,5 +10,6 @@
 // no older one in the directories before takes its place. A job without a date starts from
 // the published model.
 //
-// The package reads manifests alone. Package start opens the models, and restores those that are gone from this machine.
+// The package reads manifests alone. Package start opens the models, and restores those that are
+// gone from this machine.
 package chain

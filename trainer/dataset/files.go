@@ -45,8 +45,8 @@ func (f Files) Differences(earlier Files) (reasons []string) {
 	return reasons
 }
 
-// Hash identifies the files: their names, lengths and times. It does not depend on the time zone of the process, which cron and a
-// shell may set differently.
+// Hash identifies the files: their names, lengths and times. It does not depend on the time zone of
+// the process, which cron and a shell may set differently.
 func (f Files) Hash() string {
 	var files [2][]source.File
 	for i, l := range f.each() {
@@ -63,8 +63,8 @@ func (f Files) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Warnings says what looks wrong with the files: those that are read more often than the user may think, since
-// patterns may overlap, and compressed ones that have no bytes.
+// Warnings says what looks wrong with the files: those that are read more often than the user may
+// think, since patterns may overlap, and compressed ones that have no bytes.
 func (f Files) Warnings() (warnings []string) {
 	// warn warns of those of the files that are like that, with their key, their number and one of them.
 	warn := func(l named, like func(source.File) bool, format string) {

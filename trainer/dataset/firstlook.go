@@ -50,7 +50,8 @@ type FirstLook struct {
 
 // FirstLook looks at the first examples, which have so many dense features. There may be none.
 //
-// What it sees depends on the job and the beginning of its data alone: not on threads, mini-batches and passes.
+// What it sees depends on the job and the beginning of its data alone: not on threads, mini-batches
+// and passes.
 func (d *Data) FirstLook(ctx context.Context, dense int) (*FirstLook, error) {
 	l := &FirstLook{largest: make([]float64, dense)}
 	if err := l.read(ctx, d.firstExamples()); err != nil {

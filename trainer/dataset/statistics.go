@@ -13,9 +13,9 @@ import (
 	"aibox/trainer/takeover"
 )
 
-// Scan computes the statistics of the data that schema lacks, and completes it with them. A warm start keeps those of
-// the earlier model, nil if there is none, so that its weights get inputs of the same scale as before; only
-// new columns are scanned.
+// Scan computes the statistics of the data that schema lacks, and completes it with them. A warm
+// start keeps those of the earlier model, nil if there is none, so that its weights get inputs of
+// the same scale as before; only new columns are scanned.
 func (d *Data) Scan(ctx context.Context, schema *reader.Schema, previous *modeldir.Model) error {
 	d.Statistics = new(reader.Statistics)
 	if schema.NeedsScan() {

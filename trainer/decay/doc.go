@@ -17,24 +17,25 @@
 //
 // # L2 of the whole table
 //
-// With optim.RowConfig.TableL2 rows are held back as by an L2 penalty on a dense embedding table, whose gradient
-// Adagrad divides by the root of a value's sum of squared gradients, as any other: a row that has had little
-// gradient shrinks faster than one that is in every mini-batch. In step k
+// With optim.RowConfig.TableL2 rows are held back as by an L2 penalty on a dense embedding table,
+// whose gradient Adagrad divides by the root of a value's sum of squared gradients, as any other: a
+// row that has had little gradient shrinks faster than one that is in every mini-batch. In step k
 //
 //	1 - learning_rate * schedule(k) * table_l2
 //
-// is raised to the power of 1/(sqrt(s) + epsilon), s being the mean of the sums of the row (Denominators), those of
-// the first value apart: one exponential for a row, not one for each value, which learned as well. Sums change
-// only when the row is used, so its decay between two uses is still one product: the penalty is not
-// added to the sums. The update of a step changes them before the step's decay, which therefore
-// waits: a row that was used in step t gets the clock t-1. A row whose sums are 0, since all of its gradients were 0
-// until now, stays as it is: divided by epsilon alone, it would be 0 after a step.
+// is raised to the power of 1/(sqrt(s) + epsilon), s being the mean of the sums of the row
+// (Denominators), those of the first value apart: one exponential for a row, not one for each
+// value, which learned as well. Sums change only when the row is used, so its decay between two
+// uses is still one product: the penalty is not added to the sums. The update of a step changes
+// them before the step's decay, which therefore waits: a row that was used in step t gets the clock
+// t-1. A row whose sums are 0, since all of its gradients were 0 until now, stays as it is: divided
+// by epsilon alone, it would be 0 after a step.
 //
 // # History
 //
-// Where the state of rows changes otherwise than by updates, in a warm start, all rows are decayed first. Rows
-// whose sums are 0 then, since the optimizer is another one or values are new, have nothing to be divided by: they get
-// the clock of a row that was never updated.
+// Where the state of rows changes otherwise than by updates, in a warm start, all rows are decayed
+// first. Rows whose sums are 0 then, since the optimizer is another one or values are new, have
+// nothing to be divided by: they get the clock of a row that was never updated.
 //
 // Rates and schedules may change from one run to the next, and a row may have been used
 // last many runs ago. So a model has the history of its rates (History): a segment for each

@@ -12,10 +12,10 @@ type Handover struct {
 	rates    Rates // in this model
 }
 
-// NewHandover is for rows of a model with the timeline earlier after that step, which this model takes over
-// with the timeline now. A nil timeline is that of rows that do not decay. renew is what
-// History.Continued has returned, or true where rows may have to wait (Clock), since their state is not taken over
-// as it is.
+// NewHandover is for rows of a model with the timeline earlier after that step, which this model
+// takes over with the timeline now. A nil timeline is that of rows that do not decay. renew is what
+// History.Continued has returned, or true where rows may have to wait (Clock), since their state is
+// not taken over as it is.
 func NewHandover(earlier, now *Timeline, step int64, renew bool) (h Handover) {
 	h.from, h.to, h.renew = earlier != nil, now != nil, renew
 	if h.from {
@@ -49,9 +49,10 @@ func (h *Handover) Take(values, state []float32) float32 {
 	return h.fresh
 }
 
-// Clock is the clock of a row whose clock is that of Take, and whose state in this model, but for the clock, is state. A
-// row without gradients yet, because its optimizer is another one or because its values are new, would be divided by next to
-// nothing, and be gone after a step. It waits for its first update, as a new row does.
+// Clock is the clock of a row whose clock is that of Take, and whose state in this model, but for
+// the clock, is state. A row without gradients yet, because its optimizer is another one or because
+// its values are new, would be divided by next to nothing, and be gone after a step. It waits for
+// its first update, as a new row does.
 func (h *Handover) Clock(taken float32, state []float32) float32 {
 	if by := h.rates.By; by != nil && (h.rates.First > 0 && zero(state, by.First) || h.rates.Rest > 0 && zero(state, by.Rest)) {
 		return 0

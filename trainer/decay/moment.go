@@ -73,9 +73,10 @@ func divided(log float64, state []float32, a optim.Accumulators) float64 {
 	return log / (math.Sqrt(sum/float64(a.To-a.From)) + a.Epsilon)
 }
 
-// Step returns what the update of a row, whose values are settled up to this moment, does in the next step: by what
-// it multiplies the values before, and the clock that it leaves. If rates are divided by denominators,
-// the decay of the step waits until the row is settled again, since the update changes these.
+// Step returns what the update of a row, whose values are settled up to this moment, does in the
+// next step: by what it multiplies the values before, and the clock that it leaves. If rates are
+// divided by denominators, the decay of the step waits until the row is settled again, since the
+// update changes these.
 func (m *Moment) Step() (Factors, float32) {
 	if m.timeline.by != nil {
 		return pair{}.factors(), m.Clock()

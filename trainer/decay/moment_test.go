@@ -88,8 +88,9 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleByDenominators: rows whose decay is divided by their denominators, in a history that began without
-// them, have the values that every step has shrunk, each value by the state of its row.
+// TestSettleByDenominators: rows whose decay is divided by their denominators, in a history that
+// began without them, have the values that every step has shrunk, each value by the state of its
+// row.
 func TestSettleByDenominators(t *testing.T) {
 	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, TableL2: 0.02, Epsilon: 1e-8}, 3)
 	if err != nil {
@@ -146,7 +147,8 @@ func TestSettleByDenominators(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutGradients: the decay of a row is not divided by sums of 0, which all of its gradients being 0 leave.
+// TestSettleWithoutGradients: the decay of a row is not divided by sums of 0, which all of its
+// gradients being 0 leave.
 func TestSettleWithoutGradients(t *testing.T) {
 	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, TableL2: 0.02, Epsilon: 1e-8}, 3)
 	if err != nil {

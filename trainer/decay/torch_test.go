@@ -7,8 +7,9 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestAsPyTorch: rows that are used in some steps only end as a dense table of torch.optim.Adagrad whose values
-// AdamW's way of decay, p.mul_(1 - lr * weight_decay), shrinks in every step, with a learning rate that falls.
+// TestAsPyTorch: rows that are used in some steps only end as a dense table of torch.optim.Adagrad
+// whose values AdamW's way of decay, p.mul_(1 - lr * weight_decay), shrinks in every step, with a
+// learning rate that falls.
 func TestAsPyTorch(t *testing.T) {
 	const rate, decay = 0.05, 0.4
 	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: rate, WeightDecay: decay, Epsilon: 1e-8, InitialAccumulator: 0.1}, 2)

@@ -6,8 +6,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// Devices settle rows by a timeline as words of 64 bits, integers or float64. First come the number of segments,
-// History.Base, and the denominators of rows:
+// Devices settle rows by a timeline as words of 64 bits, integers or float64. First come the number
+// of segments, History.Base, and the denominators of rows:
 //
 //	segments, base, first.From, first.To, first.Epsilon, rest.From, rest.To, rest.Epsilon
 //
@@ -62,13 +62,14 @@ func (s *sums) appendWords(w []uint64) []uint64 {
 // MomentWords is how many words a moment has.
 const MomentWords = 5
 
-// AppendWords appends the words of the moment: its step, and the sums up to it in the order of those of segments.
+// AppendWords appends the words of the moment: its step, and the sums up to it in the order of
+// those of segments.
 func (m *Moment) AppendWords(w []uint64) []uint64 {
 	return m.sums.appendWords(append(w, uint64(m.step)))
 }
 
-// Numbers are the factors of the first value and those of the others, each a pair: by v+v*less if less is not 0,
-// otherwise by v*factor.
+// Numbers are the factors of the first value and those of the others, each a pair: by v+v*less if
+// less is not 0, otherwise by v*factor.
 func (f *Factors) Numbers() [4]float32 {
 	return [4]float32{f.first.less, f.first.factor, f.rest.less, f.rest.factor}
 }

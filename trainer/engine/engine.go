@@ -30,9 +30,9 @@ type Engine interface {
 
 	// Check reports parameters that the last update has made infinite or NaN.
 	Check() error
-	// Export, between two passes, brings the state of the engine into its State, and what it still has of
-	// passes into their rows; the caller may then read it
-	// until the next call of the engine. Import takes the state over from there.
+	// Export, between two passes, brings the state of the engine into its State, and what it still
+	// has of passes into their rows; the caller may then read it until the next call of the engine.
+	// Import takes the state over from there.
 	Export() error
 	Import() error
 
@@ -46,8 +46,8 @@ type Pass struct {
 	Rows *sparsetable.WorkingSet
 	// Batches, if not nil, are its mini-batches, so that an engine can tell beforehand what memory they need.
 	Batches []reader.Batch
-	// Ended, if not nil, is called once, by a call of the engine, when it does not use keys and rows any more. All
-	// changes are in the rows then, unless a call has failed.
+	// Ended, if not nil, is called once, by a call of the engine, when it does not use keys and
+	// rows any more. All changes are in the rows then, unless a call has failed.
 	Ended func()
 }
 

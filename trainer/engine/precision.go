@@ -21,9 +21,9 @@ const (
 	TF32
 )
 
-// Rounds tells whether the products of a layer, forward and backward, have both sides rounded. A layer of one unit,
-// such as the last one of each model, or of one input multiplies by a vector: there rounding would cost exactness and
-// no less time.
+// Rounds tells whether the products of a layer, forward and backward, have both sides rounded. A
+// layer of one unit, such as the last one of each model, or of one input multiplies by a vector:
+// there rounding would cost exactness and no less time.
 func (p Precision) Rounds(inputs, outputs int) bool { return p != Float32 && inputs > 1 && outputs > 1 }
 
 var precisions = []string{"float32", "bf16", "tf32"}

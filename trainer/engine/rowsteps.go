@@ -51,8 +51,8 @@ func (s *RowSteps) Prepare(rows *optim.Rows, t int64, scale float32) {
 	}
 }
 
-// Of returns the update of a row that occurs in a field: in the mini-batch's last bag of it, if several spaces share the row
-// because their keys collide.
+// Of returns the update of a row that occurs in a field: in the mini-batch's last bag of it, if
+// several spaces share the row because their keys collide.
 func (s *RowSteps) Of(field int) *optim.RowStep { return &s.steps[s.group[field]] }
 
 // Updates are the updates of each group. The slice is valid until the next call of Prepare.
@@ -85,10 +85,10 @@ func (s *RowSteps) Steps(rows *optim.Rows, t int64) []optim.StateTensor {
 	return out
 }
 
-// TakeOver continues the numbers of an earlier model, which had taken t steps, for the
-// spaces that it has; other spaces begin at 0. So does one that comes back, whose rows have moments of before: its
-// updates are some 0.15 to 0.3 times as large as they were, until the count has grown. saved returns a tensor of its
-// optimizer's state by name, or nil.
+// TakeOver continues the numbers of an earlier model, which had taken t steps, for the spaces that
+// it has; other spaces begin at 0. So does one that comes back, whose rows have moments of before:
+// its updates are some 0.15 to 0.3 times as large as they were, until the count has grown. saved
+// returns a tensor of its optimizer's state by name, or nil.
 func (s *RowSteps) TakeOver(saved func(name string) []float32, has func(space string) bool, t int64) {
 	for i, space := range s.spaces {
 		s.began[i] = 0

@@ -48,13 +48,14 @@ type Stages struct {
 	Table  sparsetable.Table
 	Limit  *Limit        // of the table
 	Engine engine.Engine // that works on the rows of the passes
-	// Announces says that the engine is told of a pass during the one before, which waits a little for it before it ends, and
-	// that the engine may use the rows of a pass after its end. Then Begins and Ends, which look at rows of the host, are not set.
+	// Announces says that the engine is told of a pass during the one before, which waits a little
+	// for it before it ends, and that the engine may use the rows of a pass after its end. Then
+	// Begins and Ends, which look at rows of the host, are not set.
 	Announces bool
 	Queues
 	Bytes *Gauge // of the passes between the reader and the end of their training
-	// Space, if set, is called with the error when rows cannot be pulled, and reports whether it has made room
-	// on a disk that was full.
+	// Space, if set, is called with the error when rows cannot be pulled, and reports whether it
+	// has made room on a disk that was full.
 	Space  func(cause error) bool
 	Ranges gpu.Ranger // what the stages do, for profilers; nil: none
 	Log    *slog.Logger

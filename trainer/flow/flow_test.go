@@ -22,8 +22,9 @@ func (n *noting) Begin(engine.Pass) error    { n.calls = append(n.calls, "begin"
 func (n *noting) Announce(engine.Pass) error { n.calls = append(n.calls, "announce"); return nil }
 func (n *noting) End() error                 { n.calls = append(n.calls, "end"); return nil }
 
-// TestLatePassIsAnnounced: a pass that comes when the one before is trained is announced before that ends, so that rows that both have can
-// stay on the devices. Nobody waits for it who does not announce it, nor longer than a pass waits for the memory of these rows.
+// TestLatePassIsAnnounced: a pass that comes when the one before is trained is announced before
+// that ends, so that rows that both have can stay on the devices. Nobody waits for it who does not
+// announce it, nor longer than a pass waits for the memory of these rows.
 func TestLatePassIsAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		announces, starves bool

@@ -30,8 +30,9 @@ func (f *Flow) work(ctx context.Context, w Pulled, next pipeline.Next[Pulled], r
 	return nil
 }
 
-// learn runs the engine over the mini-batches of a pass. release is called when its rows are not used any more; if the
-// engine is told of passes beforehand, that can be during the next one. starved is ready if a pass waits for memory of the table.
+// learn runs the engine over the mini-batches of a pass. release is called when its rows are not
+// used any more; if the engine is told of passes beforehand, that can be during the next one.
+// starved is ready if a pass waits for memory of the table.
 func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], starved <-chan struct{}, release func()) (err error) {
 	name := "evaluate"
 	if f.Mode == sparsetable.PullCreate {
@@ -98,7 +99,7 @@ func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], 
 	return announce(patience)
 }
 
-// patience is how long an engine that may be told of the next pass keeps the rows of a pass that was trained where
-// there is none yet: if reading is slower, the rows that both have stay on the devices all the same. It bounds
-// what a snapshot may lack.
+// patience is how long an engine that may be told of the next pass keeps the rows of a pass that
+// was trained where there is none yet: if reading is slower, the rows that both have stay on the
+// devices all the same. It bounds what a snapshot may lack.
 const patience = time.Second

@@ -72,9 +72,9 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 }
 
 // pin pins the rows of a pass. While the table has no memory for them, or wants to be without
-// pinned rows for a moment, it waits for
-// earlier passes to be released; if none is left to wait for, it does what it can about a shortage of memory, and fails.
-// After other errors it asks for space.
+// pinned rows for a moment, it waits for earlier passes to be released; if none is left to wait
+// for, it does what it can about a shortage of memory, and fails. After other errors it asks for
+// space.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 	defer p.Ranges.EndRange(p.Ranges.StartRange("pull"))
 	short := p.shortage

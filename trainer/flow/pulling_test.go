@@ -28,9 +28,10 @@ func (m *modesOf) Pull(_ context.Context, keys []uint64, mode sparsetable.PullMo
 	return nil, nil
 }
 
-// TestDivisiblePulls: the table is told of each Pull whether it may be divided: one of
-// several mini-batches may be, so that filters need not make way for it, and the last
-// mini-batch of an odd number may not. It is told, too, that it may ask to wait, where there are passes that will be released.
+// TestDivisiblePulls: the table is told of each Pull whether it may be divided: one of several
+// mini-batches may be, so that filters need not make way for it, and the last mini-batch of an odd
+// number may not. It is told, too, that it may ask to wait, where there are passes that will be
+// released.
 func TestDivisiblePulls(t *testing.T) {
 	pass := &reader.Pass{}
 	for b := range 5 {
@@ -66,8 +67,9 @@ func (s *shortOfMemory) Pull(context.Context, []uint64, sparsetable.PullMode) (*
 	return nil, nil
 }
 
-// TestShortageOfMemory: a pass that lacks memory is pulled again once garbage was given back. Then one of several mini-batches
-// is divided, and a single mini-batch waits for memory, until its patience or the job ends.
+// TestShortageOfMemory: a pass that lacks memory is pulled again once garbage was given back. Then
+// one of several mini-batches is divided, and a single mini-batch waits for memory, until its
+// patience or the job ends.
 func TestShortageOfMemory(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

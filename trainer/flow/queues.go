@@ -11,8 +11,8 @@ type Queues struct {
 	ReadAheadBytes       int64 // limit on the waiting passes, if the table asks for more of them than ReadQueue
 }
 
-// One part in readAheadShare of the memory that is free is for passes that the table looks ahead to: the rest of the job,
-// and garbage, need more.
+// One part in readAheadShare of the memory that is free is for passes that the table looks ahead
+// to: the rest of the job, and garbage, need more.
 const readAheadShare = 8
 
 // QueuesOf are the queues that a job asks for, with passes ahead as there is memory for them now.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A table that cannot have the memory of its budget may lack it for a moment only: it may be garbage that has not been
-// collected yet, or another process may have it. So before a job fails for that, garbage is given back to the system, and
-// then the job waits.
+// A table that cannot have the memory of its budget may lack it for a moment only: it may be
+// garbage that has not been collected yet, or another process may have it. So before a job fails
+// for that, garbage is given back to the system, and then the job waits.
 const (
 	memoryPatience = 30 * time.Second
 	memoryPause    = 250 * time.Millisecond
@@ -22,8 +22,9 @@ type shortage struct {
 	waits           bool
 }
 
-// relieve gives garbage back to the system, the first time, and waits for memory after that, until patience ends. It
-// reports whether pulling the rows again is worth while. A pass that can be pulled in parts is not waited for.
+// relieve gives garbage back to the system, the first time, and waits for memory after that, until
+// patience ends. It reports whether pulling the rows again is worth while. A pass that can be
+// pulled in parts is not waited for.
 func (s *shortage) relieve(ctx context.Context, divisible bool, log *slog.Logger, cause error) (again bool) {
 	switch {
 	case s.since.IsZero():

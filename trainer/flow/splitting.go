@@ -20,15 +20,16 @@ type Limit struct {
 	toldDevices atomic.Bool
 }
 
-// shrunk is why a limit is lower than the budget of the table: the process could not have as much memory at that time.
-// Stage ST alone uses it.
+// shrunk is why a limit is lower than the budget of the table: the process could not have as much
+// memory at that time. Stage ST alone uses it.
 type shrunk struct {
 	whole int64 // unique keys of the pass that did not fit; 0: the budget itself is too small, or nothing is
 	every int   // so many passes that fit raise the limit
 	fit   int   // passes that fitted since the limit changed
 }
 
-// A limit is raised after as many passes that fit as leastFits, and after twice as many each time that this was in vain.
+// A limit is raised after as many passes that fit as leastFits, and after twice as many each time
+// that this was in vain.
 const (
 	leastFits = 16
 	mostFits  = 1024
@@ -70,8 +71,9 @@ func (l *Limit) lower(pass *reader.Pass, cause *sparsetable.BudgetError, log *sl
 	}
 }
 
-// fits notes that the rows of a pass have fitted. Memory that was lacking may be there again, so now and then the limit
-// is doubled, until it is as high as the pass that did not fit, and then taken away.
+// fits notes that the rows of a pass have fitted. Memory that was lacking may be there again, so
+// now and then the limit is doubled, until it is as high as the pass that did not fit, and then
+// taken away.
 func (l *Limit) fits() {
 	x := &l.passing
 	if x.whole == 0 {

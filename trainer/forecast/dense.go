@@ -43,8 +43,9 @@ func savedBytes(m *model.Model, d *optim.Dense) int64 {
 	return n
 }
 
-// DenseFits returns an error if the dense part of a job alone takes more than free, which is what the process can have before
-// Linux kills it; negative: unknown. Such a job would be killed, or ended by Go's runtime, while its parameters are made.
+// DenseFits returns an error if the dense part of a job alone takes more than free, which is what
+// the process can have before Linux kills it; negative: unknown. Such a job would be killed, or
+// ended by Go's runtime, while its parameters are made.
 func DenseFits(job *configs.Job, spec model.Spec, free int64) error {
 	m, dense, err := outline(job, spec)
 	if err != nil {

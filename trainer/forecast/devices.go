@@ -78,7 +78,8 @@ func forDevices(job *configs.Job, size DataSize, open func() (gpu.Platform, erro
 	return f, err
 }
 
-// deviceNeeds is what the engine of a job takes for mini-batches of so many examples, on devices that need so much to multiply matrices.
+// deviceNeeds is what the engine of a job takes for mini-batches of so many examples, on devices
+// that need so much to multiply matrices.
 func deviceNeeds(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, examples int, productBytes int64) cuda.Needs {
 	c := engine.Config{Network: m.Network(), Precision: p.Precision, Layout: p.Layout, Rows: p.Rows, Schedule: p.Schedule}
 	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), examples, job.Engine.Embeddings == "device", productBytes)
@@ -121,8 +122,8 @@ func (f *OnDevices) lacking(n cuda.Needs) (DeviceMemory, int64) {
 	return d, lack(d)
 }
 
-// Fits returns an error if a device has not as much memory free as the engine takes. It is about the one that lacks most,
-// and says what to change.
+// Fits returns an error if a device has not as much memory free as the engine takes. It is about
+// the one that lacks most, and says what to change.
 func (f *OnDevices) Fits() error {
 	if len(f.Devices) == 0 {
 		return nil

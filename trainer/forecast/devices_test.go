@@ -40,8 +40,8 @@ func devices(n int) *emulated.Platform {
 	return emulated.New(emulated.Options{Devices: emulated.Devices(n, 64<<20)})
 }
 
-// TestBatchThatFits: the training.batch_size that an error names is the largest that fits, however many devices share a mini-batch, and none is
-// named where none does.
+// TestBatchThatFits: the training.batch_size that an error names is the largest that fits, however
+// many devices share a mini-batch, and none is named where none does.
 func TestBatchThatFits(t *testing.T) {
 	const batch = 300
 	for _, devicesOf := range []string{"[0]", "[0, 0]", "[0, 1, 0]"} {
@@ -92,7 +92,8 @@ func TestBatchThatFits(t *testing.T) {
 	}
 }
 
-// TestForDevices: what is forecast of devices is compared with what they have free, and an error says what to change.
+// TestForDevices: what is forecast of devices is compared with what they have free, and an error
+// says what to change.
 func TestForDevices(t *testing.T) {
 	open := func(p gpu.Platform) func() (gpu.Platform, error) {
 		return func() (gpu.Platform, error) { return p, nil }

@@ -18,8 +18,9 @@ func (m *Memory) String() string {
 		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
 }
 
-// Excess says, where a job may take more memory than the process can have (in bytes; negative: unknown), which it is
-// and which key of the job to lower; otherwise it is empty. Garbage does not count, since little of it is let lie where memory is scarce.
+// Excess says, where a job may take more memory than the process can have (in bytes; negative:
+// unknown), which it is and which key of the job to lower; otherwise it is empty. Garbage does not
+// count, since little of it is let lie where memory is scarce.
 func (m *Memory) Excess(job *configs.Job, most int64) string {
 	least := *m
 	least.Process -= m.Runtime - programBytes

@@ -93,9 +93,9 @@ func (d *DataSize) batch(job *configs.Job) int {
 	return int(min(int64(job.Training.BatchSize), d.passed()))
 }
 
-// passesBytes is what passes take: one that is made, one that is pulled, one
-// that is trained, those in the queues between, and the mini-batches of the next passes
-// that are made meanwhile; but no more than all examples take. An engine that is told of passes beforehand has the one before and
+// passesBytes is what passes take: one that is made, one that is pulled, one that is trained, those
+// in the queues between, and the mini-batches of the next passes that are made meanwhile; but no
+// more than all examples take. An engine that is told of passes beforehand has the one before and
 // the one after, too.
 func passesBytes(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
@@ -145,10 +145,10 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	return n + atMost(int64(float64(job.Data.ShuffleBuffer)*size.PassBytes), size.Examples, size.PassBytes)
 }
 
-// garbage is how much garbage lies in memory at a time, by what is in use, and by what of it a reading of the
-// data has. Go's collector lets half of the memory that it manages be garbage. In a single reading of
-// the data little garbage is made, and the next reading, also one that evaluates, turns the buffers of the one
-// before it into garbage.
+// garbage is how much garbage lies in memory at a time, by what is in use, and by what of it a
+// reading of the data has. Go's collector lets half of the memory that it manages be garbage. In a
+// single reading of the data little garbage is made, and the next reading, also one that evaluates,
+// turns the buffers of the one before it into garbage.
 func garbage(job *configs.Job, size DataSize, used, ofReading int64) int64 {
 	if size.Examples == 0 || job.Training.Epochs > 1 {
 		return used

@@ -89,8 +89,9 @@ func isLocal(job *configs.Job) bool {
 	return !slices.ContainsFunc(slices.Concat(job.Data.Train, job.Data.Eval), func(uri string) bool { return !source.IsLocal(uri) })
 }
 
-// Sample reads the beginning of a job's training data, if they are local files. Data that cannot be read, or are
-// elsewhere, have an unknown size: training says what is wrong with them. eval is nil where data.eval could not be listed, or are not given.
+// Sample reads the beginning of a job's training data, if they are local files. Data that cannot be
+// read, or are elsewhere, have an unknown size: training says what is wrong with them. eval is nil
+// where data.eval could not be listed, or are not given.
 func Sample(ctx context.Context, job *configs.Job, sources *source.Sources, train, eval *source.Listing) (DataSize, error) {
 	if !isLocal(job) {
 		return DataSize{}, nil

@@ -1,3 +1,4 @@
-// Package generations describes, for people, the generations of a model directory (List) or of a remote one
-// (ListRemote, and VerifyRemote, which reads all of it): models, runs that go on, snapshots, and rows that were saved by priority. It changes nothing.
+// Package generations describes, for people, the generations of a model directory (List) or of a
+// remote one (ListRemote, and VerifyRemote, which reads all of it): models, runs that go on,
+// snapshots, and rows that were saved by priority. It changes nothing.
 package generations

@@ -38,9 +38,9 @@ type Remote struct {
 	id string // of its manifest
 }
 
-// ListRemote describes the generations of a remote directory, the newest first, and
-// after them the snapshots and the rows that were saved by priority there. total is how many bytes they take together.
-// The job says how HDFS is reached.
+// ListRemote describes the generations of a remote directory, the newest first, and after them the
+// snapshots and the rows that were saved by priority there. total is how many bytes they take
+// together. The job says how HDFS is reached.
 func ListRemote(ctx context.Context, job *configs.Job, uri string, log *slog.Logger) (out []Remote, total int64, err error) {
 	sources := jobsource.New(job, log)
 	defer func() { err = errors.Join(err, sources.Close()) }()

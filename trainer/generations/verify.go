@@ -43,8 +43,8 @@ type NeededBy struct {
 	File       string `json:"file"`
 }
 
-// VerifyRemote reads every file of a remote directory, or of its generation with a number, if that is not 0, and says what is wrong.
-// The job says how HDFS is reached.
+// VerifyRemote reads every file of a remote directory, or of its generation with a number, if that
+// is not 0, and says what is wrong. The job says how HDFS is reached.
 func VerifyRemote(ctx context.Context, job *configs.Job, uri string, number int, log *slog.Logger) (out *Verified, err error) {
 	sources := jobsource.New(job, log)
 	defer func() { err = errors.Join(err, sources.Close()) }()

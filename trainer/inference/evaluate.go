@@ -19,7 +19,8 @@ import (
 // per example, and 16 more with groups, this is at most 1.5 GiB.
 const maxExactExamples = 64 << 20
 
-// Runner runs an engine over a reader without training: that of a model of a directory, or of one that is being trained.
+// Runner runs an engine over a reader without training: that of a model of a directory, or of one
+// that is being trained.
 type Runner struct {
 	flow.Stages
 	Status *report.Status

@@ -188,7 +188,8 @@ func withoutWeights(s reader.Schema) reader.Schema {
 	return s
 }
 
-// read runs the model over data; if each is set, the data need neither labels, weights nor the column of groups.
+// read runs the model over data; if each is set, the data need neither labels, weights nor the
+// column of groups.
 func (l *Model) read(ctx context.Context, phase report.Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, report.Reading, error) {
 	o := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
 	o.Listing, o.PassThrough, o.KeepLists, o.KeepUnlabelled = data, pass.columns, pass.keepLists, each != nil

@@ -11,10 +11,11 @@ import (
 	"aibox/trainer/optim"
 )
 
-// checkOverrides fails if overrides of a model's job make another network of it that has parameters of the same
-// sizes, since the model would predict nonsense: with its columns in another order, say, which a file without
-// a header may have, or without some of its layers; or if other rows would count. A column may have another name, as in data whose header calls it so, in its place. Where a
-// column is read in another way, a warning says so.
+// checkOverrides fails if overrides of a model's job make another network of it that has parameters
+// of the same sizes, since the model would predict nonsense: with its columns in another order,
+// say, which a file without a header may have, or without some of its layers; or if other rows
+// would count. A column may have another name, as in data whose header calls it so, in its place.
+// Where a column is read in another way, a warning says so.
 func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error {
 	if len(change.Set) == 0 {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// TestOverridesOfTheNetwork: overrides under which the parameters of a model have the same sizes, but not the same meaning,
-// are refused, and those that leave it as it is are not; a column that is read in another way causes a warning.
+// TestOverridesOfTheNetwork: overrides under which the parameters of a model have the same sizes,
+// but not the same meaning, are refused, and those that leave it as it is are not; a column that is
+// read in another way causes a warning.
 func TestOverridesOfTheNetwork(t *testing.T) {
 	const (
 		label = "{name: label, role: label}, "

@@ -166,8 +166,8 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 	return nil
 }
 
-// explainBadRow adds to the error about a bad or lost row what can be done about it, and to that about a row without a
-// finite prediction that it is no bad row.
+// explainBadRow adds to the error about a bad or lost row what can be done about it, and to that
+// about a row without a finite prediction that it is no bad row.
 func explainBadRow(err error, keepBad bool) error {
 	var bad *reader.BadRowsError
 	var lost *reader.LostDataError

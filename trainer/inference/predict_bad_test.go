@@ -130,7 +130,8 @@ func TestPredictOfCutData(t *testing.T) {
 	}
 }
 
-// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty: rows of them may be lost.
+// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty: rows
+// of them may be lost.
 func TestInputWithoutBytes(t *testing.T) {
 	j := testjobs.Job(t, "lr")
 	train(t, j)

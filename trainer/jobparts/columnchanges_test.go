@@ -9,7 +9,8 @@ import (
 	"aibox/trainer/jobparts"
 )
 
-// TestChangedIndices: a column of LibSVM whose indices are counted from another one, and one of LibFFM that is another field, have changed.
+// TestChangedIndices: a column of LibSVM whose indices are counted from another one, and one of
+// LibFFM that is another field, have changed.
 func TestChangedIndices(t *testing.T) {
 	for _, x := range []struct{ format, before, now, want string }{
 		{"libsvm", "range: [0, 99]", "range: [0, 199]", ""},

@@ -9,7 +9,7 @@
 //
 // Make makes all parts that a run begins with, and reports at once every fault that is found on the way.
 //
-// Nothing here opens a file of the job or changes anything, so that a job can be checked, and what it takes be
-// forecast, before it runs. Who has a job and who has a model that was trained with it ask here, so that they
-// understand its data and its model in the same way.
+// Nothing here opens a file of the job or changes anything, so that a job can be checked, and what
+// it takes be forecast, before it runs. Who has a job and who has a model that was trained with it
+// ask here, so that they understand its data and its model in the same way.
 package jobparts

@@ -37,8 +37,8 @@ func PriorityBytes(job *configs.Job) (list, chunks int64) {
 	return list, 2 * min(int64(chunkShare*float64(table)), maxChunkBytes) // copies, and what is written
 }
 
-// Announces says whether the engine of a job makes use of being told of passes beforehand. Priority saves look at the rows of the
-// host between two passes.
+// Announces says whether the engine of a job makes use of being told of passes beforehand. Priority
+// saves look at the rows of the host between two passes.
 func Announces(job *configs.Job) bool {
 	return job.Engine.Kind == "cuda" && job.Engine.Embeddings == "device" && !Prioritized(job)
 }

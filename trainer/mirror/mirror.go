@@ -96,9 +96,8 @@ func (u *Uploader) Summary() Summary {
 	return u.summary
 }
 
-// Finish waits until all that was offered is uploaded, an attempt has failed since, or ctx
-// ends.
-// It reports whether the newest is there.
+// Finish waits until all that was offered is uploaded, an attempt has failed since, or ctx ends. It
+// reports whether the newest is there.
 func (u *Uploader) Finish(ctx context.Context) bool {
 	for {
 		u.mu.Lock()

@@ -22,9 +22,9 @@ import (
 // tower (low-level features) and its last one (abstract features) are part of the input
 // of the next tower; a tower of one layer passes on that layer once.
 //
-// The paper has ReLU as the activation of the embeddings (§2.1). With the rows' Adagrad, whose first steps are
-// far longer than the values that rows start with, most values become negative sooner or later, and
-// behind ReLU they get no gradient that could bring them back.
+// The paper has ReLU as the activation of the embeddings (§2.1). With the rows' Adagrad, whose
+// first steps are far longer than the values that rows start with, most values become negative
+// sooner or later, and behind ReLU they get no gradient that could bring them back.
 func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil

@@ -33,12 +33,12 @@
 //
 // # Initial values
 //
-// Weights and biases of layers are uniform in ±1/√(fan-in), as PyTorch's
-// nn.Linear; linear weights of dense features, the bias of lr and fm, and cross
-// biases start at 0, gamma at 1, beta at 0. A job sets the bias of the output (OutputBias)
-// to the log odds of its first examples, or to model.initial_bias. Value i of a parameter is a hash of
-// (seed, the parameter's name, i): it does not depend on which other parameters there
-// are, so a model with one more tower starts the other towers with the same values.
+// Weights and biases of layers are uniform in ±1/√(fan-in), as PyTorch's nn.Linear; linear weights
+// of dense features, the bias of lr and fm, and cross biases start at 0, gamma at 1, beta at 0. A
+// job sets the bias of the output (OutputBias) to the log odds of its first examples, or to
+// model.initial_bias. Value i of a parameter is a hash of (seed, the parameter's name, i): it does
+// not depend on which other parameters there are, so a model with one more tower starts the other
+// towers with the same values.
 //
 // # Programs
 //

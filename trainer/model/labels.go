@@ -110,9 +110,10 @@ func (s Spec) denseNames() []string {
 	return names
 }
 
-// pairNames are the dot products of the interaction, in its order; the bottom
-// network's vector, if there is one, comes before the fields. A product has the same name in whatever order
-// the job lists its fields, and none is that of another one: no field has an empty name, which the bottom network's has.
+// pairNames are the dot products of the interaction, in its order; the bottom network's vector, if
+// there is one, comes before the fields. A product has the same name in whatever order the job
+// lists its fields, and none is that of another one: no field has an empty name, which the bottom
+// network's has.
 func (s Spec) pairNames() []string {
 	vectors := s.Fields
 	if len(s.Dense) > 0 {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestPairNames: the products of an interaction have names of their own, also where a field is called as the bottom
-// network might be or has a dot in its name, and the same ones in whatever order the fields come.
+// TestPairNames: the products of an interaction have names of their own, also where a field is
+// called as the bottom network might be or has a dot in its name, and the same ones in whatever
+// order the fields come.
 func TestPairNames(t *testing.T) {
 	s := Spec{Kind: KindDLRM, Fields: []string{"dense", "item", "user", "item·user", "bottom"}, Dense: []string{"age"}}
 	names := s.pairNames()

@@ -18,8 +18,8 @@ type Model struct {
 // New makes the model that spec describes, with initial values.
 func New(spec Spec) (*Model, error) { return newModel(spec, false) }
 
-// Outline is New for who asks what a model would take, or how it names its units: its parameters have shapes, and neither
-// values nor gradients, which can take more memory than there is.
+// Outline is New for who asks what a model would take, or how it names its units: its parameters
+// have shapes, and neither values nor gradients, which can take more memory than there is.
 func Outline(spec Spec) (*Model, error) { return newModel(spec, true) }
 
 func newModel(spec Spec, outline bool) (*Model, error) {

@@ -10,7 +10,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestOutline: an outline has the parameters of the model, with their shapes, the names of their axes and the programs, and no values.
+// TestOutline: an outline has the parameters of the model, with their shapes, the names of their
+// axes and the programs, and no values.
 func TestOutline(t *testing.T) {
 	for name, spec := range Examples() {
 		m, err := New(spec)
@@ -48,7 +49,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestOutlineOfLargeNetworks: what no memory would suffice for has an outline, and parameters that no machine could hold are an error.
+// TestOutlineOfLargeNetworks: what no memory would suffice for has an outline, and parameters that
+// no machine could hold are an error.
 func TestOutlineOfLargeNetworks(t *testing.T) {
 	spec := Spec{Kind: KindWideDeep, Fields: []string{"a"}, EmbeddingDim: 4, HiddenLayers: slices.Repeat([]int{65536}, 16)}
 	m, err := Outline(spec)

@@ -25,8 +25,8 @@ func newParams(seed uint64) *params {
 	return &params{seed: seed, byName: map[string]*optim.Param{}, tensors: map[string]*tensor.Dense{}, axes: map[string][][]string{}}
 }
 
-// declare returns the parameter of that name, made with init at the first call, and a tensor of its values, nil
-// in an outline.
+// declare returns the parameter of that name, made with init at the first call, and a tensor of its
+// values, nil in an outline.
 func (ps *params) declare(name string, shape []int, init initializer) (*optim.Param, *tensor.Dense) {
 	if p := ps.byName[name]; p != nil {
 		return p, ps.tensors[name]

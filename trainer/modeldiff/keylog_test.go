@@ -8,7 +8,8 @@ import (
 	"aibox/trainer/modeltable"
 )
 
-// TestValuesOfCell: what follows the last separator of a value is its weight, so that a value may have the separator in it.
+// TestValuesOfCell: what follows the last separator of a value is its weight, so that a value may
+// have the separator in it.
 func TestValuesOfCell(t *testing.T) {
 	terms := reader.Column{Name: "terms", Separator: "|", WeightSeparator: ":"}
 	k := keyLog{table: &modeltable.Table{Schema: reader.Schema{Columns: []reader.Column{terms}}}}

@@ -8,12 +8,11 @@ import (
 	"aibox/sparsetable"
 )
 
-// A generation that is restored can be published before the bucket files of its table have
-// arrived. Its table then has a record of what lacks, a copy
-// in each of its directories, and can be opened by who has that
-// (sparsetable.ArrivingName). The process that holds the lock of the model directory, and no
-// other, writes the files and the record. If they turn out never to become whole, it takes the
-// generation back (Restoring.Discard).
+// A generation that is restored can be published before the bucket files of its table have arrived.
+// Its table then has a record of what lacks, a copy in each of its directories, and can be opened
+// by who has that (sparsetable.ArrivingName). The process that holds the lock of the model
+// directory, and no other, writes the files and the record. If they turn out never to become whole,
+// it takes the generation back (Restoring.Discard).
 
 // ArrivingTable is a table whose files have not all arrived.
 type ArrivingTable struct {
@@ -32,8 +31,9 @@ func (t *ArrivingTable) Find(name string) string {
 	return ""
 }
 
-// Arriving returns the tables of the model directory dir whose files have not all arrived. What is left of a generation that
-// was given up, and that could not be deleted, is none: it may have files of the same snapshot, on a disk that has failed.
+// Arriving returns the tables of the model directory dir whose files have not all arrived. What is
+// left of a generation that was given up, and that could not be deleted, is none: it may have files
+// of the same snapshot, on a disk that has failed.
 func Arriving(dir string) (out []ArrivingTable) {
 	all, _ := generations(dir) // who opens the directory says what is wrong
 	for _, g := range all {

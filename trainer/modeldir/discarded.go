@@ -9,8 +9,8 @@ import (
 	"aibox/internal/disk"
 )
 
-// A generation that was restored can turn out never to become whole. It is given up then, and another one is restored beside
-// it, which may use files of its table.
+// A generation that was restored can turn out never to become whole. It is given up then, and
+// another one is restored beside it, which may use files of its table.
 
 // discardedName is a file in a generation that was restored and given up.
 const discardedName = "DISCARDED"
@@ -38,8 +38,8 @@ func (r *Restoring) Discarded() map[string]string {
 	return out
 }
 
-// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has failed, its files stay until
-// another one uses the directory.
+// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has
+// failed, its files stay until another one uses the directory.
 func (r *Restoring) RemoveDiscarded() error {
 	given, err := discarded(r.w.dir)
 	for _, g := range given {

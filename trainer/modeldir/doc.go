@@ -28,15 +28,14 @@
 //
 // # Commit
 //
-// A run writes into a generation of its own, which becomes the model at one instant:
-// when MODEL.json is renamed into place, after everything that it names has been synced
-// and its table is closed. Before that instant the earlier model is untouched. A process
-// that opens the directory gets one model, whose files stay until
-// it closes the model. A crash leaves the complete earlier model or the complete new
-// one. A generation that is not complete is deleted by the next run, unless it has
-// RESUME.json and that run goes on with it. Dense parameters are never combined with a
-// table of another instant: the table's snapshot has the run's step in its record, and
-// OpenTable compares it.
+// A run writes into a generation of its own, which becomes the model at one instant: when
+// MODEL.json is renamed into place, after everything that it names has been synced and its table is
+// closed. Before that instant the earlier model is untouched. A process that opens the directory
+// gets one model, whose files stay until it closes the model. A crash leaves the complete earlier
+// model or the complete new one. A generation that is not complete is deleted by the next run,
+// unless it has RESUME.json and that run goes on with it. Dense parameters are never combined with
+// a table of another instant: the table's snapshot has the run's step in its record, and OpenTable
+// compares it.
 //
 // # Generations
 //

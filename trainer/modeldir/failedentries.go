@@ -12,9 +12,9 @@ import (
 	"aibox/sparsetable"
 )
 
-// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed, or were made read-only
-// after an error, or are not mounted, so that no table can be made there. What a permission, space or another path
-// would mend is no such failure.
+// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed, or were
+// made read-only after an error, or are not mounted, so that no table can be made there. What a
+// permission, space or another path would mend is no such failure.
 func FailedEntries(dirs []string) (failed []LostDir) {
 	for _, dir := range dirs {
 		if err := entryFailed(dir); err != nil {
@@ -28,7 +28,8 @@ func entryFailed(dir string) error {
 	if err := disk.CheckMounted(dir); err != nil {
 		return err
 	}
-	// A directory that is yet to be made, as where its path has a date in it, is as good as the one that it will be in.
+	// A directory that is yet to be made, as where its path has a date in it, is as good as the one
+	// that it will be in.
 	for _, at := range pathErrors(probe(disk.Nearest(dir))) { // what was to be cleaned up may have failed, too
 		if diskFailed(at) {
 			return at
@@ -37,8 +38,8 @@ func entryFailed(dir string) error {
 	return nil
 }
 
-// probe fails if no file can be made and deleted in dir. Jobs that share dir may do so at the same time: then one
-// finds that the other has taken its file away, which shows as much.
+// probe fails if no file can be made and deleted in dir. Jobs that share dir may do so at the same
+// time: then one finds that the other has taken its file away, which shows as much.
 func probe(dir string) error {
 	path := filepath.Join(dir, ".aibox-probe")
 	err := disk.WriteFile(path, nil)
@@ -51,7 +52,8 @@ func probe(dir string) error {
 	return err
 }
 
-// readFromDisk reads the first block of a file, and not what the page cache has of it, where the file system allows that.
+// readFromDisk reads the first block of a file, and not what the page cache has of it, where the
+// file system allows that.
 func readFromDisk(path string) error {
 	f, err := directfile.Open(path, os.O_RDONLY, 0)
 	if err != nil {

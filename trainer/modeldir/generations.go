@@ -56,9 +56,9 @@ func nameOf(number int) string { return fmt.Sprintf("gen-%06d", number) }
 // Number is the number of the generation.
 func (m *Manifest) Number() int { return numberOf(m.Generation) }
 
-// SplitName splits the name of a model, which is a model directory, or one of its
-// generations, written DIR@N or as its subdirectory. The number is 0 if the name is that of a model directory, whose
-// own name may contain @ too.
+// SplitName splits the name of a model, which is a model directory, or one of its generations,
+// written DIR@N or as its subdirectory. The number is 0 if the name is that of a model directory,
+// whose own name may contain @ too.
 func SplitName(name string) (dir string, number int) {
 	if base := filepath.Base(name); isGeneration(name, base) {
 		return filepath.Dir(filepath.Clean(name)), numberOf(base)
@@ -77,7 +77,8 @@ func SplitName(name string) (dir string, number int) {
 	return name[:i], n
 }
 
-// isGeneration says whether dir, whose last element is base, is the subdirectory of a generation, and not a model directory.
+// isGeneration says whether dir, whose last element is base, is the subdirectory of a generation,
+// and not a model directory.
 func isGeneration(dir, base string) bool {
 	if numberOf(base) == 0 {
 		return false

@@ -525,8 +525,9 @@ func TestDamagedGenerationsGoFirst(t *testing.T) {
 	}
 }
 
-// TestDirectoryThatCannotBeRead: a directory that cannot be listed, or files in it that cannot be read, for a moment or for
-// good, is not taken for one without models or without an interrupted run: whoever would write it fails, and nothing is deleted.
+// TestDirectoryThatCannotBeRead: a directory that cannot be listed, or files in it that cannot be
+// read, for a moment or for good, is not taken for one without models or without an interrupted
+// run: whoever would write it fails, and nothing is deleted.
 func TestDirectoryThatCannotBeRead(t *testing.T) {
 	for _, forGood := range []bool{false, true} {
 		for _, operation := range []string{"list", "read"} {

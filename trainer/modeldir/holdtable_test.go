@@ -10,7 +10,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestHoldTableIsStopped: who waits for a process that writes the table is told why that ended, as by a signal.
+// TestHoldTableIsStopped: who waits for a process that writes the table is told why that ended, as
+// by a signal.
 func TestHoldTableIsStopped(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(at, "model")

@@ -31,8 +31,8 @@ func parent(all []Generation, child *Manifest, here bool) int {
 	return found
 }
 
-// Parents finds the models that models were made from. It has what it has read of model directories, by their names: they may have
-// hundreds of models, for each of which it is asked.
+// Parents finds the models that models were made from. It has what it has read of model
+// directories, by their names: they may have hundreds of models, for each of which it is asked.
 type Parents map[string][]Generation
 
 // Of returns the model that child, which is in dir, was made from, and the directory that has
@@ -55,8 +55,8 @@ func (p Parents) Of(dir string, child *Manifest) (at string, g Generation, ok bo
 	return "", Generation{}, false
 }
 
-// MadeFrom yields the models from which m, which is in dir, was made, one from the other, with the directories
-// that have them, as far as they are on this machine.
+// MadeFrom yields the models from which m, which is in dir, was made, one from the other, with the
+// directories that have them, as far as they are on this machine.
 func MadeFrom(dir string, m *Manifest) iter.Seq2[string, Generation] {
 	return func(yield func(string, Generation) bool) {
 		parents := make(Parents)

@@ -155,8 +155,9 @@ func DiskLost(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || diskFailed(err)
 }
 
-// diskFailed reports whether an error is one that a broken disk causes, or its file system, which ext4 makes read-only after an error:
-// files can be read there, perhaps all of them, but no run can go on with a table there until somebody has looked after it.
+// diskFailed reports whether an error is one that a broken disk causes, or its file system, which
+// ext4 makes read-only after an error: files can be read there, perhaps all of them, but no run can
+// go on with a table there until somebody has looked after it.
 func diskFailed(err error) bool { return sparsetable.DiskFailed(err) || errors.Is(err, unix.EROFS) }
 
 // TableLost returns the error with which opening a table in dirs has failed as a

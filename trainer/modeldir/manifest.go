@@ -19,8 +19,9 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// FormatVersion is the version of the directory's layout, and of its files but for those of the table, which have versions of
-// their own. A directory of a newer version is refused with the advice to use a newer aibox.
+// FormatVersion is the version of the directory's layout, and of its files but for those of the
+// table, which have versions of their own. A directory of a newer version is refused with the
+// advice to use a newer aibox.
 const FormatVersion = 1
 
 const (

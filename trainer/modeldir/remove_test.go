@@ -52,8 +52,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveWhereNotMounted: a generation that has a part of its table on a file system that is not mounted stays until that is, so that the
-// part is deleted then, too.
+// TestRemoveWhereNotMounted: a generation that has a part of its table on a file system that is not
+// mounted stays until that is, so that the part is deleted then, too.
 func TestRemoveWhereNotMounted(t *testing.T) {
 	at := disk.RealDir(t.TempDir())
 	dir, away := filepath.Join(at, "model"), filepath.Join(at, "away")

@@ -110,8 +110,9 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 	return r.begin(id, dirs)
 }
 
-// beginBeside begins a generation of its own, or goes on with that of another process, unless that has its table in other
-// places: where one of those is on a disk that has failed, the generation cannot be deleted.
+// beginBeside begins a generation of its own, or goes on with that of another process, unless that
+// has its table in other places: where one of those is on a disk that has failed, the generation
+// cannot be deleted.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
 	all, err := generations(r.w.dir)
 	if err != nil {

@@ -238,8 +238,9 @@ func TestKilledRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutFailedDisk: where a disk fails on which there are files of a model that is being restored, it is restored to the other
-// entries of sparse_table.dirs alone, although what there is cannot be deleted.
+// TestRestoreWithoutFailedDisk: where a disk fails on which there are files of a model that is
+// being restored, it is restored to the other entries of sparse_table.dirs alone, although what
+// there is cannot be deleted.
 func TestRestoreWithoutFailedDisk(t *testing.T) {
 	at := t.TempDir()
 	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
@@ -278,8 +279,8 @@ func TestRestoreWithoutFailedDisk(t *testing.T) {
 	}
 }
 
-// TestDiscardedOnFailedDisk: what was given up since a disk of its table has failed does not keep it from being restored once more, though it cannot be
-// deleted.
+// TestDiscardedOnFailedDisk: what was given up since a disk of its table has failed does not keep
+// it from being restored once more, though it cannot be deleted.
 func TestDiscardedOnFailedDisk(t *testing.T) {
 	at := t.TempDir()
 	dir, dirs := filepath.Join(at, "model"), []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
@@ -310,8 +311,8 @@ func TestDiscardedOnFailedDisk(t *testing.T) {
 	}
 }
 
-// TestRestoreWhileOthersFree: a restore that goes on with what a killed one has left begins anew where another process
-// deletes a directory of it meanwhile, as one of a run that was killed.
+// TestRestoreWhileOthersFree: a restore that goes on with what a killed one has left begins anew
+// where another process deletes a directory of it meanwhile, as one of a run that was killed.
 func TestRestoreWhileOthersFree(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	for first, locked := 0, false; !locked; first++ {

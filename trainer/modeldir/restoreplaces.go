@@ -49,8 +49,8 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 	return nil
 }
 
-// begun are the indexes of the directories of the table that have files, by the names of these, and by their names
-// without the last suffix, which those have that are being fetched.
+// begun are the indexes of the directories of the table that have files, by the names of these, and
+// by their names without the last suffix, which those have that are being fetched.
 func (r *Restoring) begun() (map[string]int, error) {
 	out := make(map[string]int)
 	for i, dir := range r.dirs {

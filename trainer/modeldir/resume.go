@@ -203,8 +203,9 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 	return usable, made, nil
 }
 
-// UnmakeTable deletes directories that RemakeTable has made of a table that is closed and stays as it is,
-// so that the next run finds them lost again. Else it would find that files are missing in directories that are there.
+// UnmakeTable deletes directories that RemakeTable has made of a table that is closed and stays as
+// it is, so that the next run finds them lost again. Else it would find that files are missing in
+// directories that are there.
 func (w *Writer) UnmakeTable(made []string) error { return outside.Free(made) }
 
 // KeepTableDirs leaves all directories but these out of the table's, because they cannot be

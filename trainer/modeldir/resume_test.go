@@ -190,8 +190,9 @@ func TestRemoveOtherDense(t *testing.T) {
 	}
 }
 
-// TestDirectoryLeftOut: what is left in a directory that an interrupted run has gone on without, since its disk had failed, is
-// deleted when the disk answers again: by the next run that makes a table there, or else with the generation.
+// TestDirectoryLeftOut: what is left in a directory that an interrupted run has gone on without,
+// since its disk had failed, is deleted when the disk answers again: by the next run that makes a
+// table there, or else with the generation.
 func TestDirectoryLeftOut(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	for _, there := range []bool{true, false} { // the next run makes a table there
@@ -239,7 +240,8 @@ func TestDirectoryLeftOut(t *testing.T) {
 	}
 }
 
-// TestArrivingOfNothing: files of an interrupted run that has been given up and could not be deleted do not arrive any more.
+// TestArrivingOfNothing: files of an interrupted run that has been given up and could not be
+// deleted do not arrive any more.
 func TestArrivingOfNothing(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(at, "model")

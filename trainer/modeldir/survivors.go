@@ -8,8 +8,9 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// Where the tables of generations are, as far as that is known: one of the directories, or their list, may be lost. Who
-// brings a table back from elsewhere need not fetch the files that are left of it.
+// Where the tables of generations are, as far as that is known: one of the directories, or their
+// list, may be lost. Who brings a table back from elsewhere need not fetch the files that are left
+// of it.
 
 // AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
 // as they are known.

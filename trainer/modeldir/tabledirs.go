@@ -41,8 +41,9 @@ type Orphan = outside.Orphan
 // well.
 func Orphans(dirs, models []string) ([]Orphan, error) { return tables.Orphans(dirs, models) }
 
-// TableOf says by the path of a table's directory to which model the table belongs: to that in the model directory model where
-// the table is inside of it, else to one whose model directory has the name model. ok is false for the directories of other tables.
+// TableOf says by the path of a table's directory to which model the table belongs: to that in the
+// model directory model where the table is inside of it, else to one whose model directory has the
+// name model. ok is false for the directories of other tables.
 func TableOf(path string) (model string, inside, ok bool) {
 	gen, name := filepath.Split(path)
 	if gen = filepath.Clean(gen); name == modelfiles.Table && generationName.MatchString(filepath.Base(gen)) {

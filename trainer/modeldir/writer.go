@@ -92,9 +92,9 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 	return w, nil
 }
 
-// Leftovers says which generations could not be deleted, and why: abandoned ones that
-// Create found, and earlier models, which Commit deletes. They only take
-// space; the next run tries again. So it does with reports at the top that Commit could not replace.
+// Leftovers says which generations could not be deleted, and why: abandoned ones that Create found,
+// and earlier models, which Commit deletes. They only take space; the next run tries again. So it
+// does with reports at the top that Commit could not replace.
 func (w *Writer) Leftovers() []error {
 	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
 }
@@ -166,8 +166,8 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	return nil
 }
 
-// finishPublishing does what follows once m is the model. That reports at the top cannot be replaced is no error, see Leftovers: the
-// model counts, and has them in its generation.
+// finishPublishing does what follows once m is the model. That reports at the top cannot be
+// replaced is no error, see Leftovers: the model counts, and has them in its generation.
 func (w *Writer) finishPublishing(m *Manifest) error {
 	if err := publishReports(w.dir, m.Generation); err != nil {
 		w.leftovers = append(w.leftovers, fmt.Errorf("the reports in %s are not all those of this model: %w", w.dir, err))

@@ -28,8 +28,9 @@ type Held struct {
 	held []io.Closer // closed by Close
 }
 
-// OfModel returns the files of the model whose generation is in the directory gen: dense is the name of its dense file, o
-// says where its table is. held keeps the table as it is, and is closed with the result.
+// OfModel returns the files of the model whose generation is in the directory gen: dense is the
+// name of its dense file, o says where its table is. held keeps the table as it is, and is closed
+// with the result.
 func OfModel(gen, dense string, o sparsetable.Options, held io.Closer) (*Held, error) {
 	p := &Held{held: []io.Closer{held}}
 	if err := p.addModel(gen, dense, o); err != nil {

@@ -12,7 +12,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestOfRun: the files of a snapshot are what they were when they were held, though the run deletes them and writes on.
+// TestOfRun: the files of a snapshot are what they were when they were held, though the run deletes
+// them and writes on.
 func TestOfRun(t *testing.T) {
 	gen, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "log")
 	table, err := sparsetable.Open(t.Context(), sparsetable.Options{Kind: sparsetable.KindMemory, Dir: filepath.Join(gen, Table), Layout: sparsetable.Layout{ValueDim: 1}})

@@ -25,8 +25,8 @@ type RunFiles struct {
 	tables map[uint64]*sparsetable.SnapshotFiles // on SSD, whose indexes are not added yet
 }
 
-// OfRun returns the files of a snapshot of a run whose generation is in the directory gen: these dense files, these
-// snapshots of the table, and reports by their base names.
+// OfRun returns the files of a snapshot of a run whose generation is in the directory gen: these
+// dense files, these snapshots of the table, and reports by their base names.
 func OfRun(gen string, dense []string, table sparsetable.Table, snapshots []uint64, reports []RunReport) (_ *RunFiles, err error) {
 	p := &RunFiles{tables: make(map[uint64]*sparsetable.SnapshotFiles)}
 	defer func() {

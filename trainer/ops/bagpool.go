@@ -164,8 +164,8 @@ func (v bagView) meanFactor(b int) float32 {
 	return MeanFactor(v.offsets[b], v.offsets[b+1], v.weights)
 }
 
-// MeanFactor is the factor by which the sum over a bag, of the features lo to hi-1, is multiplied to give its mean. weights are
-// those of all features; nil: all are 1.
+// MeanFactor is the factor by which the sum over a bag, of the features lo to hi-1, is multiplied
+// to give its mean. weights are those of all features; nil: all are 1.
 func MeanFactor(lo, hi int32, weights []float32) float32 {
 	total := float32(hi - lo)
 	if weights != nil {

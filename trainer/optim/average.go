@@ -2,10 +2,10 @@ package optim
 
 import "slices"
 
-// With DenseConfig.Averaging, what a model predicts with is not the parameters as the last step left them, but
-// their moving average over the last steps, in which the noise of single mini-batches cancels out
-// (Polyak and Juditsky 1992; an exponential average, as Adam's of the gradients). After step t, for each
-// parameter w and its average a:
+// With DenseConfig.Averaging, what a model predicts with is not the parameters as the last step
+// left them, but their moving average over the last steps, in which the noise of single
+// mini-batches cancels out (Polyak and Juditsky 1992; an exponential average, as Adam's of the
+// gradients). After step t, for each parameter w and its average a:
 //
 //	a += max(1-averaging, 1/t) (w - a)
 //
@@ -38,7 +38,8 @@ func (d *Dense) Average(p *Param) []float32 {
 	return p.Data
 }
 
-// Unaveraged returns the parameters as the last step left them, in the order of the parameters, if there are averages.
+// Unaveraged returns the parameters as the last step left them, in the order of the parameters, if
+// there are averages.
 func (d *Dense) Unaveraged() []StateTensor {
 	var out []StateTensor
 	for i := range d.averages {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAverage: averages are those of their definition, for every kind of optimizer, and change nothing of the updates.
+// TestAverage: averages are those of their definition, for every kind of optimizer, and change
+// nothing of the updates.
 func TestAverage(t *testing.T) {
 	const averaging = 0.75
 	for name, cfg := range denseConfigs {

@@ -57,9 +57,9 @@ var ownSlotNames = map[string][]string{
 	"ftrl":            {"z", "n"},
 }
 
-// NewDense returns an optimizer for params in its initial state. It reports
-// all that is wrong with cfg, own and params. An Own without its parameter has no effect. For the parameters of
-// an outline its state is an outline, too: Slots and Updates say how much of it there would be.
+// NewDense returns an optimizer for params in its initial state. It reports all that is wrong with
+// cfg, own and params. An Own without its parameter has no effect. For the parameters of an outline
+// its state is an outline, too: Slots and Updates say how much of it there would be.
 func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	errs := []error{cfg.validate()}
 	seen := map[string]bool{}

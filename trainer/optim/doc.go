@@ -20,8 +20,8 @@
 //	                 w -= lr sqrt(1-beta2^t)/(1-beta1^t) m / (sqrt(v) + eps)
 //	ftrl             see kernel.FTRL
 //
-// Weight decay of rows, w -= lr weight_decay w in every step before the update, is that of package decay, and so is
-// table_l2, which shrinks all rows as their denominators say.
+// Weight decay of rows, w -= lr weight_decay w in every step before the update, is that of package
+// decay, and so is table_l2, which shrinks all rows as their denominators say.
 //
 // Averages of the dense parameters over the last steps are those of average.go.
 //

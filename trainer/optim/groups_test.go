@@ -2,8 +2,8 @@ package optim
 
 import "testing"
 
-// TestGroups: updates of a group are the same in every step; those of different configurations, or with a state that began
-// after another step, are not of the same group.
+// TestGroups: updates of a group are the same in every step; those of different configurations, or
+// with a state that began after another step, are not of the same group.
 func TestGroups(t *testing.T) {
 	own := RowConfig{Kind: "adam", LearningRate: 0.3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3}
 	other := own

@@ -94,8 +94,8 @@ func (x *deviceDense) same(what string) {
 	}
 }
 
-// TestKernels: devices update parameters of all kinds as the host does, with optimizers of single parameters, state that began in
-// different steps, and averages; and a flag stops them.
+// TestKernels: devices update parameters of all kinds as the host does, with optimizers of single
+// parameters, state that began in different steps, and averages; and a flag stops them.
 func TestKernels(t *testing.T) {
 	names := slices.Sorted(maps.Keys(denseConfigs))
 	kinds := []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"}

@@ -27,16 +27,17 @@ func (r *Rows) Decays() bool {
 	return first > 0 || rest > 0 || firstL2 > 0 || restL2 > 0
 }
 
-// Accumulators are words of a row's state with Adagrad's sums of squared gradients, from word From up to To, of
-// values that share a denominator: the root of the mean of the sums, plus Epsilon.
+// Accumulators are words of a row's state with Adagrad's sums of squared gradients, from word From
+// up to To, of values that share a denominator: the root of the mean of the sums, plus Epsilon.
 type Accumulators struct {
 	From    int     `json:"from"`
 	To      int     `json:"to"`
 	Epsilon float64 `json:"epsilon"`
 }
 
-// Accumulators are those of the first value of a row and those of the others; of neither if its kind is not adagrad or
-// rowwise_adagrad. The first value is the linear weight of models that have one, whose gradients are far larger.
+// Accumulators are those of the first value of a row and those of the others; of neither if its
+// kind is not adagrad or rowwise_adagrad. The first value is the linear weight of models that have
+// one, whose gradients are far larger.
 func (r *Rows) Accumulators() (first, rest Accumulators) {
 	if r.linear != nil {
 		first, _ = r.linear.Accumulators()

@@ -7,8 +7,8 @@ import (
 	"aibox/internal/kernel"
 )
 
-// A step of Dense is first written down, as a list of updates, and then carried out: here on the CPU, or on a device
-// that has copies of the parameters and of their state.
+// A step of Dense is first written down, as a list of updates, and then carried out: here on the
+// CPU, or on a device that has copies of the parameters and of their state.
 
 // Update is what a step does with values Lo to Hi of parameter Param.
 type Update struct {
@@ -17,8 +17,8 @@ type Update struct {
 	kernel.Update
 }
 
-// Group is what an update depends on beside the step. As long as the steps that values have taken are not set (Begin,
-// UnmarshalJSON), all updates of a group are the same in every step.
+// Group is what an update depends on beside the step. As long as the steps that values have taken
+// are not set (Begin, UnmarshalJSON), all updates of a group are the same in every step.
 type Group struct {
 	Config int   // Dense.Config of the parameter
 	Began  int64 // the step of the model after which the state was zero
@@ -42,8 +42,9 @@ func numberConfigs(own []*Rows) []int {
 	return numbers
 }
 
-// Updates returns what Step does with the parameters: updates of all values, in their order, of which none
-// depends on another one. With averaging, an Averager follows. The slice is valid until the next call of Updates or Step.
+// Updates returns what Step does with the parameters: updates of all values, in their order, of
+// which none depends on another one. With averaging, an Averager follows. The slice is valid until
+// the next call of Updates or Step.
 func (d *Dense) Updates(t int64, lrScale float32) []Update {
 	d.updates = d.updates[:0]
 	for i, p := range d.params {
@@ -54,15 +55,16 @@ func (d *Dense) Updates(t int64, lrScale float32) []Update {
 	return d.updates
 }
 
-// Averager returns what step t does with the averages, if there are any: an update of them whose gradients are
-// the parameters after the step.
+// Averager returns what step t does with the averages, if there are any: an update of them whose
+// gradients are the parameters after the step.
 func (d *Dense) Averager(t int64) (u kernel.Update, has bool) {
 	// a -= -share (w - a)
 	share := max(1-d.cfg.Averaging, 1/float64(t))
 	return kernel.Update{Formula: kernel.FormulaSGD, Shrink: 1, L2: -1, Rate: -float32(share)}, d.averages != nil
 }
 
-// Slots returns the state of parameter i: as many parts of the parameter's length as the formula of its updates has.
+// Slots returns the state of parameter i: as many parts of the parameter's length as the formula of
+// its updates has.
 func (d *Dense) Slots(i int) [][]float32 { return d.slots[i][:len(d.slotNames(i))] }
 
 // update is step t of values of parameter i whose state was zero before step 1.

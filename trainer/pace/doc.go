@@ -6,6 +6,6 @@
 //	            failure take least time together, or as few samples are lost as the job allows (CPR); and when
 //	            rows are saved by priority in between
 //
-// Both are told what was saved and how long it took, and save nothing themselves. They belong to the goroutine that
-// trains. The model does not depend on when a run is saved.
+// Both are told what was saved and how long it took, and save nothing themselves. They belong to
+// the goroutine that trains. The model does not depend on when a run is saved.
 package pace

@@ -20,8 +20,8 @@ const (
 	mostDoublings = 6
 )
 
-// Snapshots chooses when snapshots are due: as often as the job says or, if it leaves that open, so that they cost little: the
-// share snapshotShare of the time at most.
+// Snapshots chooses when snapshots are due: as often as the job says or, if it leaves that open, so
+// that they cost little: the share snapshotShare of the time at most.
 type Snapshots struct {
 	every    configs.SnapshotInterval
 	begun    time.Time // the last snapshot, or the run
@@ -36,7 +36,8 @@ type Snapshots struct {
 	size     func() int64  // bytes that a snapshot of the present state takes
 }
 
-// NewSnapshots returns the pace of the snapshots of a job that begins now. size is how many bytes one of the present state would take.
+// NewSnapshots returns the pace of the snapshots of a job that begins now. size is how many bytes
+// one of the present state would take.
 func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
 	p := Snapshots{
 		every: job.Snapshots.Interval(), begun: time.Now(),
@@ -80,8 +81,8 @@ func (p *Snapshots) Due(now time.Time, examples int64) bool {
 	return false
 }
 
-// dueAfter reports whether a snapshot is due so long after the last one, if the job leaves that open. It looks at the size of
-// the table only now and then.
+// dueAfter reports whether a snapshot is due so long after the last one, if the job leaves that
+// open. It looks at the size of the table only now and then.
 func (p *Snapshots) dueAfter(since time.Duration) bool {
 	if since < p.interval {
 		return false

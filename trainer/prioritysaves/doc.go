@@ -1,6 +1,6 @@
-// Package prioritysaves saves the rows of a table that matter most (package priority) between two snapshots in
-// snapshots.remote (CPR, Maeng et al., MLSys 2021, §4.2): r·N of N rows every r·T_save. A
-// save goes through these stages, one save at a time:
+// Package prioritysaves saves the rows of a table that matter most (package priority) between two
+// snapshots in snapshots.remote (CPR, Maeng et al., MLSys 2021, §4.2): r·N of N rows every
+// r·T_save. A save goes through these stages, one save at a time:
 //
 //	chosen      with a local snapshot, on the training goroutine: keys alone
 //	collected   in the background, the rows are pulled from the table, some at a time. The

@@ -34,8 +34,8 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Saves saves rows of one run. Its methods are for the goroutine that trains, except where they say otherwise.
-// Those of a nil Saves do nothing.
+// Saves saves rows of one run. Its methods are for the goroutine that trains, except where they say
+// otherwise. Those of a nil Saves do nothing.
 type Saves struct {
 	*mirror.Uploader
 	options Options
@@ -62,7 +62,8 @@ func New(o Options) *Saves {
 	}
 }
 
-// Save is a save from the choice of its rows to the end of its upload. What it has is final when it is uploaded.
+// Save is a save from the choice of its rows to the end of its upload. What it has is final when it
+// is uploaded.
 type Save struct {
 	File *os.File // without a name; it has the rows, as package priority writes them
 	Rows int64
@@ -90,7 +91,8 @@ func (p *Saves) PassBegins(w flow.Pulled) {
 	}
 }
 
-// PassEnds sees a pass after its last mini-batch, which was the optimizer step of that number, and copies rows of a save.
+// PassEnds sees a pass after its last mini-batch, which was the optimizer step of that number, and
+// copies rows of a save.
 func (p *Saves) PassEnds(w flow.Pulled, step int64) {
 	if p == nil {
 		return

@@ -36,8 +36,8 @@ func passed(t *testing.T, table sparsetable.Table, keys []uint64, value float32,
 	seen(flow.Pulled{Pass: &reader.Pass{Keys: keys}, Rows: rows})
 }
 
-// TestRowsWaitForASnapshot: the rows of a save are those that the table has after a pass, and they are uploaded once there
-// is a local snapshot that is not older than they are.
+// TestRowsWaitForASnapshot: the rows of a save are those that the table has after a pass, and they
+// are uploaded once there is a local snapshot that is not older than they are.
 func TestRowsWaitForASnapshot(t *testing.T) {
 	layout := sparsetable.Layout{ValueDim: 1}
 	table, err := sparsetable.Open(t.Context(), sparsetable.Options{Layout: layout, Init: func(uint64, []float32) {}})

@@ -8,8 +8,8 @@ import (
 	"aibox/internal/kernel"
 )
 
-// Inputs is one mini-batch: N examples with U unique
-// rows. F is the number of fields, P that of dense features, R the values of a row.
+// Inputs is one mini-batch: N examples with U unique rows. F is the number of fields, P that of
+// dense features, R the values of a row.
 type Inputs struct {
 	N          int
 	Rows       []float32 // (U, R), values of the mini-batch's unique rows
@@ -35,8 +35,8 @@ func (in *Inputs) Check(net *Network, training bool) error {
 	return in.CheckFor(net, len(in.Rows)/net.RowDim, training)
 }
 
-// CheckFor is Check for inputs that will get the values of so many rows. It does not look at each feature of what a reader has made, which
-// would take longer than a device takes for a step.
+// CheckFor is Check for inputs that will get the values of so many rows. It does not look at each
+// feature of what a reader has made, which would take longer than a device takes for a step.
 func (in *Inputs) CheckFor(net *Network, rows int, training bool) error {
 	bags := in.N * net.Fields
 	switch {

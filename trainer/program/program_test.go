@@ -103,8 +103,8 @@ func checkPlan(t *testing.T, p *program.Program) {
 	}
 }
 
-// TestBagsFirst: the first step pools bags, also where the graph has it behind others, and nothing writes over its result
-// before it is used.
+// TestBagsFirst: the first step pools bags, also where the graph has it behind others, and nothing
+// writes over its result before it is used.
 func TestBagsFirst(t *testing.T) {
 	g := gorgonia.NewGraph()
 	node := func(n *gorgonia.Node, err error) *gorgonia.Node {

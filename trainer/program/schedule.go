@@ -6,8 +6,8 @@ import (
 	"aibox/trainer/ops"
 )
 
-// schedule orders the steps in stages. A stage takes all steps that can run by then. The first step of all is that which pools
-// bags: it needs nothing of the others.
+// schedule orders the steps in stages. A stage takes all steps that can run by then. The first step
+// of all is that which pools bags: it needs nothing of the others.
 func (l *lowering) schedule() {
 	if i := slices.IndexFunc(l.Steps, func(s Step) bool { return s.Kind == ops.KindBagPool }); i > 0 {
 		pool := l.Steps[i]

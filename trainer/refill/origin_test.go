@@ -12,7 +12,8 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// TestOriginIsThatModel: lost rows do not go back to another model that has the name of the one with which the run began.
+// TestOriginIsThatModel: lost rows do not go back to another model that has the name of the one
+// with which the run began.
 func TestOriginIsThatModel(t *testing.T) {
 	dir := t.TempDir()
 	w, err := modeldir.Create(dir)

@@ -26,8 +26,8 @@ const dirName = "refill"
 // errNothingLeft says that no rows can go on where those that are lost go back.
 var errNothingLeft = errors.New("the table has no snapshot any more from which its other rows could go on")
 
-// errConverted says that rows of the model that a run began with are not such rows as it has, but of another width, say, or
-// with the state of another optimizer.
+// errConverted says that rows of the model that a run began with are not such rows as it has, but
+// of another width, say, or with the state of another optimizer.
 var errConverted = errors.New("the job has another row layout, or row optimizer, or counts days in another way than that model")
 
 // Run is an interrupted run whose table has lost files.
@@ -45,7 +45,8 @@ type Run struct {
 	Restored *report.Arrival
 }
 
-// Do recovers the table, and says how. If it cannot, and the run has to go back as a whole, the log says why, and the result is nil.
+// Do recovers the table, and says how. If it cannot, and the run has to go back as a whole, the log
+// says why, and the result is nil.
 func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	x, log := r.Record, r.Store.Log
 	whole := func(reason string, err error) (*report.Recovery, error) {

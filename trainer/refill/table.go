@@ -76,8 +76,8 @@ func (r *Run) openLeft(ctx context.Context, dir string, dirs []string) (sparseta
 	return t, nil
 }
 
-// assess says what the loss costs where rows go back to what they were at from, or returns a *LostSamplesError
-// if that is more than the job allows. l is nil where no row is lost.
+// assess says what the loss costs where rows go back to what they were at from, or returns a
+// *LostSamplesError if that is more than the job allows. l is nil where no row is lost.
 func (r *Run) assess(l *sparsetable.Loss, from *origin) (*report.Recovery, error) {
 	x := r.Record
 	rec := &report.Recovery{
@@ -96,7 +96,8 @@ func (r *Run) assess(l *sparsetable.Loss, from *origin) (*report.Recovery, error
 	return rec, nil
 }
 
-// restore gives the lost rows what they had last: what was saved of them by priority, or else what they were at from.
+// restore gives the lost rows what they had last: what was saved of them by priority, or else what
+// they were at from.
 func (r *Run) restore(ctx context.Context, t sparsetable.LossHandler, from *origin, rec *report.Recovery) error {
 	for i := range from.newer {
 		s := &from.newer[i]

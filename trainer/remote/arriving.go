@@ -63,9 +63,9 @@ type ArrivingStats struct {
 }
 
 // OpenArriving opens the files that the record with copies at these paths says lack bytes, in
-// directories of one table or of several; find returns where the file of a base name is, "" if it was deleted since. Several
-// directories may have the same files, as links. Nothing is fetched but what is awaited, until
-// Start. Nobody else may write the files meanwhile.
+// directories of one table or of several; find returns where the file of a base name is, "" if it
+// was deleted since. Several directories may have the same files, as links. Nothing is fetched but
+// what is awaited, until Start. Nobody else may write the files meanwhile.
 func (d *Directory) OpenArriving(paths []string, find func(base string) string) (_ *Arriving, err error) {
 	rs, m, err := readRecords(paths)
 	if err != nil {

@@ -236,8 +236,8 @@ func TestArrivingDiskFaults(t *testing.T) {
 	}
 }
 
-// TestArrivingDeadDisk: where the disk fails to which files arrive, who waits for them learns that, and the next process goes on. A disk that is full is
-// waited for.
+// TestArrivingDeadDisk: where the disk fails to which files arrive, who waits for them learns that,
+// and the next process goes on. A disk that is full is waited for.
 func TestArrivingDeadDisk(t *testing.T) {
 	s, m, c := late(t, testseed.Rand(t))
 	d := Open("mem", s, quiet)
@@ -397,7 +397,8 @@ func TestArrivingRemoved(t *testing.T) {
 	wantArrived(t, dir, nil)
 }
 
-// TestArrivingNameless: on a file system that says of every file that it has no name, files arrive all the same. Files in memory are such files.
+// TestArrivingNameless: on a file system that says of every file that it has no name, files arrive
+// all the same. Files in memory are such files.
 func TestArrivingNameless(t *testing.T) {
 	s, m, c := late(t, testseed.Rand(t))
 	d := Open("mem", s, quiet)

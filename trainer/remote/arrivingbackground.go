@@ -44,7 +44,8 @@ func (a *Arriving) Start() {
 	}()
 }
 
-// diskAttempts is how often the disk to which files arrive may fail in a row. Unlike a remote directory, it does not come back by itself.
+// diskAttempts is how often the disk to which files arrive may fail in a row. Unlike a remote
+// directory, it does not come back by itself.
 const diskAttempts = 3
 
 // Pauses after a fetch in the background has failed.

@@ -54,8 +54,8 @@ func (c *catalog) add(of *found, f *File) {
 	}
 }
 
-// complain logs the objects that manifests lack. now are the manifests that were there after the objects had been listed:
-// another process may have removed one before that, with its objects.
+// complain logs the objects that manifests lack. now are the manifests that were there after the
+// objects had been listed: another process may have removed one before that, with its objects.
 func (c *catalog) complain(now *held) {
 	said := make(map[string]bool)
 	for _, l := range c.lacking {

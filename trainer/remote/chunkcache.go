@@ -9,8 +9,9 @@ import (
 	"aibox/internal/panics"
 )
 
-// chunkCache has the chunks of files in a remote directory that were used last. Several are fetched at once: those that several
-// readers ask for, and those that follow in a file that is read from one end to the other.
+// chunkCache has the chunks of files in a remote directory that were used last. Several are fetched
+// at once: those that several readers ask for, and those that follow in a file that is read from
+// one end to the other.
 type chunkCache struct {
 	d    *Directory
 	ctx  context.Context

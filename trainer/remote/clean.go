@@ -69,10 +69,12 @@ func (p *Publication) owns(f *found) bool {
 	return f.Owner == p.Owner && f.Job == p.Job && f.Kind() == p.Kind
 }
 
-// cleanFailed deletes what nobody needs any more after an upload has failed, and returns how many bytes that freed. Of snapshots
-// these are the earlier ones that could not be uploaded either: otherwise, a directory that is full is filled up with
-// parts of them. A model that finds no room takes that of such parts, too, and of objects that nothing names, as
-// those of snapshots that somebody has deleted to make room. The parts of models are kept, since each of them is to be published.
+// cleanFailed deletes what nobody needs any more after an upload has failed, and returns how many
+// bytes that freed. Of snapshots these are the earlier ones that could not be uploaded either:
+// otherwise, a directory that is full is filled up with parts of them. A model that finds no room
+// takes that of such parts, too, and of objects that nothing names, as those of snapshots that
+// somebody has deleted to make room. The parts of models are kept, since each of them is to be
+// published.
 func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Manifest, h *held, why error) (freed int64) {
 	var parts []*found
 	for _, f := range h.pending {
@@ -104,10 +106,10 @@ func (d *Directory) mayBeUsed(f *found, p *Publication) bool {
 	return f.Owner != p.Owner && time.Since(f.modTime) < d.opts.abandonedAfter
 }
 
-// removeGarbage deletes the objects that no manifest names. The objects are listed first:
-// an object that was uploaded by then is named by a manifest that was there before it, and
-// so is still there, pending or committed, unless somebody has removed it. The manifests are read twice: while they are
-// read, an object may go over from one that is removed then to one that was not pending yet.
+// removeGarbage deletes the objects that no manifest names. The objects are listed first: an object
+// that was uploaded by then is named by a manifest that was there before it, and so is still there,
+// pending or committed, unless somebody has removed it. The manifests are read twice: while they
+// are read, an object may go over from one that is removed then to one that was not pending yet.
 func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) {
 	sizes, err := d.sizes(ctx)
 	if err != nil {
@@ -140,8 +142,9 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 	return freed, nil
 }
 
-// RemoveSnapshots deletes the snapshots and priority saves of a job that are not needed any more, and what was uploaded of
-// them, also where another process was killed while it did that. It returns how many bytes that freed.
+// RemoveSnapshots deletes the snapshots and priority saves of a job that are not needed any more,
+// and what was uploaded of them, also where another process was killed while it did that. It
+// returns how many bytes that freed.
 func (d *Directory) RemoveSnapshots(ctx context.Context, job string, unneeded func(*Manifest) bool) (freed int64, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {

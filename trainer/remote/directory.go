@@ -105,8 +105,9 @@ func (d *Directory) Begun(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all, func(e source.Entry) bool { return e.IsDir && e.Name == generationsDir }), nil
 }
 
-// Foreign is the name of a file or directory in the directory that no remote directory has; "": there is none. What
-// file systems and Hadoop keep in directories, and what is hidden, does not count.
+// Foreign is the name of a file or directory in the directory that no remote directory has; "":
+// there is none. What file systems and Hadoop keep in directories, and what is hidden, does not
+// count.
 func (d *Directory) Foreign(ctx context.Context) (string, error) {
 	all, err := d.store.List(ctx, "")
 	if err != nil {

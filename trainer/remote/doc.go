@@ -35,14 +35,15 @@
 //	commit       rename pending/ID to generations/NNNNNN-ID
 //	clean        remove old manifests, then the objects that no manifest names
 //
-// Nobody deletes an object that a manifest names, pending or committed. A process that
-// cleans lists the objects first, then the pending manifests and then the committed ones.
-// So an object that it has listed is named by a manifest that it sees, if one is to use
-// it: either the manifest was written before its listing; or it was written after, and
-// shares an object whose earlier manifest has been removed, which its process notices when
-// it looks again. That earlier manifest may also be removed by a third process after that, and before the committed
-// ones are listed: so all manifests are read once more, and then the new one is seen. Of a pending manifest, others take
-// only the objects that its own process uploads: whether the rest stays, that process may not have looked yet.
+// Nobody deletes an object that a manifest names, pending or committed. A process that cleans lists
+// the objects first, then the pending manifests and then the committed ones. So an object that it
+// has listed is named by a manifest that it sees, if one is to use it: either the manifest was
+// written before its listing; or it was written after, and shares an object whose earlier manifest
+// has been removed, which its process notices when it looks again. That earlier manifest may also
+// be removed by a third process after that, and before the committed ones are listed: so all
+// manifests are read once more, and then the new one is seen. Of a pending manifest, others take
+// only the objects that its own process uploads: whether the rest stays, that process may not have
+// looked yet.
 //
 // A process that was killed leaves a pending manifest, with the objects that it had
 // uploaded. The next publication of the same model goes on with it, that of a later night
@@ -66,13 +67,15 @@
 //
 // # Verifying and mending
 //
-// Verify reads every object once, also where many manifests share it. It takes no lock either: at the end it reads the manifests
-// again, and what only those needed that are gone by then is no fault.
+// Verify reads every object once, also where many manifests share it. It takes no lock either: at
+// the end it reads the manifests again, and what only those needed that are gone by then is no
+// fault.
 //
-// A publication that verifies (Publication.Verify) uploads again what is missing or damaged of its own generation. It does so in
-// place: the manifests say which bytes an object has, so nothing else can come there, whoever else does the same, or reads, or was wrong
-// when he took it for damaged; and all generations that share the object are whole again. If nobody needs it any more by then, it
-// is deleted with the next objects that nothing names.
+// A publication that verifies (Publication.Verify) uploads again what is missing or damaged of its
+// own generation. It does so in place: the manifests say which bytes an object has, so nothing else
+// can come there, whoever else does the same, or reads, or was wrong when he took it for damaged;
+// and all generations that share the object are whole again. If nobody needs it any more by then,
+// it is deleted with the next objects that nothing names.
 //
 // # Files that are used while they arrive
 //
@@ -92,15 +95,15 @@
 // any instant a file is either not in the record, and whole, or in the record; then the
 // next process verifies its parts and fetches those that do not match.
 //
-// A chunk is used before the part that it belongs to was verified. No wrong byte can get into a model all
-// the same: what is read of a bucket file is buckets, each of which has a checksum that
-// begins with a number of the table, the file, its incarnation and the bucket's place.
-// Zeros are no bucket. Where a bucket is damaged, its chunks are fetched again (Again), twice at most,
-// since what damaged it may have been the way and not the place; HDFS's client goes to another
-// replica by itself where one does not match its checksums. If it stays damaged, it is
-// reported as a damaged bucket, as one on the disk is. The record then says that
-// the files are not to be trusted (Distrust), and the next process gives them up and fetches the snapshot
-// anew, as a whole, or an older one.
+// A chunk is used before the part that it belongs to was verified. No wrong byte can get into a
+// model all the same: what is read of a bucket file is buckets, each of which has a checksum that
+// begins with a number of the table, the file, its incarnation and the bucket's place. Zeros are no
+// bucket. Where a bucket is damaged, its chunks are fetched again (Again), twice at most, since
+// what damaged it may have been the way and not the place; HDFS's client goes to another replica by
+// itself where one does not match its checksums. If it stays damaged, it is reported as a damaged
+// bucket, as one on the disk is. The record then says that the files are not to be trusted
+// (Distrust), and the next process gives them up and fetches the snapshot anew, as a whole, or an
+// older one.
 //
 // Who only reads such files (Reading) writes neither them nor the record. It reads what is on the
 // disk; where that is no bucket, because it has not arrived or is being written, the chunks that

@@ -264,8 +264,9 @@ func (fe *fetching) fetch(ctx context.Context, p *Part, out *directfile.File, of
 	})
 }
 
-// readObject reads an object as a whole, hands over what it has read, and fails if that is not what was published. Files that are
-// written at the offsets at which objects begin are written past the page cache as far as they are whole blocks there.
+// readObject reads an object as a whole, hands over what it has read, and fails if that is not what
+// was published. Files that are written at the offsets at which objects begin are written past the
+// page cache as far as they are whole blocks there.
 func (d *Directory) readObject(ctx context.Context, p *Part, have func([]byte) error) error {
 	r, err := d.openObject(ctx, p, 0)
 	if err != nil {

@@ -37,7 +37,8 @@ type goneReader string
 
 func (r goneReader) Read([]byte) (int, error) { return 0, notFound(string(r)) }
 
-// TestFetchGone: an object that is deleted while it is being read counts as missing, so that a newer model is taken.
+// TestFetchGone: an object that is deleted while it is being read counts as missing, so that a
+// newer model is taken.
 func TestFetchGone(t *testing.T) {
 	s, _, m, _ := published(t, quiet)
 	name := path.Join(objectsDir, m.Files[0].Parts[0].Object)

@@ -146,8 +146,9 @@ func TestTwoPublishers(t *testing.T) {
 	}
 }
 
-// TestThreePublishers: while a process is about to delete what no generation names, a second one begins to publish a model that
-// shares files with a generation, and a third one removes that generation. At each instant all generations are whole.
+// TestThreePublishers: while a process is about to delete what no generation names, a second one
+// begins to publish a model that shares files with a generation, and a third one removes that
+// generation. At each instant all generations are whole.
 func TestThreePublishers(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 2; i++ {
@@ -178,8 +179,9 @@ func TestThreePublishers(t *testing.T) {
 	}
 }
 
-// TestSharesWithWhoHasNotLooked: while a process deletes a generation and its objects, a second one has just said that it will use them, and has not looked
-// yet whether they stay; a third one, which shares files with both, does not rely on that. At each instant all generations are whole.
+// TestSharesWithWhoHasNotLooked: while a process deletes a generation and its objects, a second one
+// has just said that it will use them, and has not looked yet whether they stay; a third one, which
+// shares files with both, does not rely on that. At each instant all generations are whole.
 func TestSharesWithWhoHasNotLooked(t *testing.T) {
 	before := newMemStore()
 	if _, err := Open("mem", before, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// FormatVersion is the version of the format of manifests, and of the objects. A manifest of a newer version
-// is refused, and as long as there is one, no object is deleted. Manifests of all versions have the fields of compressed.
+// FormatVersion is the version of the format of manifests, and of the objects. A manifest of a
+// newer version is refused, and as long as there is one, no object is deleted. Manifests of all
+// versions have the fields of compressed.
 const FormatVersion = 2
 
 // plainVersion is the version of manifests that are not compressed.

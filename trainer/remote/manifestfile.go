@@ -61,7 +61,8 @@ func compress(m *Manifest, data []byte) ([]byte, error) {
 	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, m.Job, b.Bytes()})
 }
 
-// maxManifestBytes is far more than a manifest of a million files has, so that a damaged one cannot fill the memory.
+// maxManifestBytes is far more than a manifest of a million files has, so that a damaged one cannot
+// fill the memory.
 const maxManifestBytes = 1 << 30
 
 func decompress(deflated []byte) ([]byte, error) {

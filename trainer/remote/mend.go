@@ -6,9 +6,10 @@ import (
 	"maps"
 )
 
-// mend verifies what the directory has of a generation, which is that of a publication, if this is asked for, and uploads again what
-// is missing or damaged, in its place: it is known by its checksum, so nothing else can come there, and all manifests that share it
-// are mended. The sizes that it returns lack what it could not mend, because the publication does not have those bytes.
+// mend verifies what the directory has of a generation, which is that of a publication, if this is
+// asked for, and uploads again what is missing or damaged, in its place: it is known by its
+// checksum, so nothing else can come there, and all manifests that share it are mended. The sizes
+// that it returns lack what it could not mend, because the publication does not have those bytes.
 func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *Published, sizes map[string]int64) (map[string]int64, error) {
 	if !p.Verify {
 		return sizes, nil

@@ -9,11 +9,11 @@ import (
 // of their generations, the newest comes first. A job that has a model directory a night goes on from
 // the latest night, whichever it has trained last; its generations are sorted by ByNight.
 
-// ByNight sorts generations of one job, the newest first, so that the model of the latest night comes
-// first. Of those that one model directory has published, the newest stands for all of them: the
-// directory may have gone back to it. A directory of another machine does not go back with it, as nothing says
-// whether that is to follow. night says of which night a model is; texts of later nights are
-// greater, and "" is before all.
+// ByNight sorts generations of one job, the newest first, so that the model of the latest night
+// comes first. Of those that one model directory has published, the newest stands for all of them:
+// the directory may have gone back to it. A directory of another machine does not go back with it,
+// as nothing says whether that is to follow. night says of which night a model is; texts of later
+// nights are greater, and "" is before all.
 func ByNight(all []*Manifest, night func(*Manifest) string) {
 	newest := make(map[string]*Manifest) // by Owner
 	nights := make(map[string]string)

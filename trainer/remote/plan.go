@@ -50,7 +50,8 @@ type Publication struct {
 	// Night says of which night a generation of the job is, for a job that has a model directory a
 	// night: see ByNight. nil: the job has one for all nights.
 	Night func(*Manifest) string
-	// Verify says that all that the directory has of the generation is read, and what is missing or damaged is uploaded again.
+	// Verify says that all that the directory has of the generation is read, and what is missing or
+	// damaged is uploaded again.
 	Verify bool
 	Keep   int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
 }

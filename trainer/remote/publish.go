@@ -41,11 +41,12 @@ var errFreed = errors.New("other processes have taken what was deleted, again an
 // attempts is how often a publication that others disturb begins again.
 const attempts = 10
 
-// Publish makes a generation part of the directory and then deletes what nothing needs any
-// more. If the directory has a generation of the same Identity that is whole, nothing is
-// uploaded; if another one is newer, and this one is to be the newest, it gets a new number. After an error, the generation is not
-// there, or could not be verified; another call goes on where this one ended. That old generations could not be deleted is no error: it is logged, and the
-// next publication tries again.
+// Publish makes a generation part of the directory and then deletes what nothing needs any more. If
+// the directory has a generation of the same Identity that is whole, nothing is uploaded; if
+// another one is newer, and this one is to be the newest, it gets a new number. After an error, the
+// generation is not there, or could not be verified; another call goes on where this one ended.
+// That old generations could not be deleted is no error: it is logged, and the next publication
+// tries again.
 func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, error) {
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -217,7 +218,8 @@ type piece struct {
 	offset int64
 }
 
-// pieces are the wanted parts of the files that are on this machine, by their names. Of parts that are one object, there is one.
+// pieces are the wanted parts of the files that are on this machine, by their names. Of parts that
+// are one object, there is one.
 func (m *Manifest) pieces(locals []Local, wanted func(*Part) bool) (out []piece) {
 	here := make(map[string]*Local)
 	for i := range locals {

@@ -324,7 +324,8 @@ func (s *ghostStore) Open(ctx context.Context, name string, size, offset int64) 
 	return s.memStore.Open(ctx, name, size, offset)
 }
 
-// TestGhost: a manifest that is listed, and not there, is looked for as long as a client of NFS may remember it, and not for ever.
+// TestGhost: a manifest that is listed, and not there, is looked for as long as a client of NFS may
+// remember it, and not for ever.
 func TestGhost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -363,8 +364,8 @@ func TestPublishDoesNotWait(t *testing.T) {
 	s.clean(t)
 }
 
-// TestPublishEndsQuietly: that old files are not deleted because the caller has ended the publication, as a job
-// does that has committed its model, is not logged as a failure.
+// TestPublishEndsQuietly: that old files are not deleted because the caller has ended the
+// publication, as a job does that has committed its model, is not logged as a failure.
 func TestPublishEndsQuietly(t *testing.T) {
 	s := newMemStore()
 	if _, err := Open("mem", s, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {
@@ -453,8 +454,8 @@ func TestLocalFails(t *testing.T) {
 	}
 }
 
-// TestPublishTwice: where somebody who publishes for the same model directory, as "aibox publish" at the end of a
-// night, removes what is being uploaded, publishing begins again.
+// TestPublishTwice: where somebody who publishes for the same model directory, as "aibox publish"
+// at the end of a night, removes what is being uploaded, publishing begins again.
 func TestPublishTwice(t *testing.T) {
 	at := t.TempDir()
 	sources := source.New(source.Options{})

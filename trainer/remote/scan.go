@@ -65,8 +65,9 @@ func (h *held) manifests(of ...Kind) (all []*Manifest) {
 	return all
 }
 
-// vouchers are, by object, the id of a manifest as long as which is there, the object stays. A pending manifest vouches only for
-// what its process uploads: whether its other objects stay, that process may not have looked yet.
+// vouchers are, by object, the id of a manifest as long as which is there, the object stays. A
+// pending manifest vouches only for what its process uploads: whether its other objects stay, that
+// process may not have looked yet.
 func (h *held) vouchers() map[string]string {
 	ids := make(map[string]string)
 	for _, f := range h.all() {
@@ -84,7 +85,8 @@ func (h *held) has(id string) bool {
 	return slices.ContainsFunc(h.all(), func(f *found) bool { return f.ID == id })
 }
 
-// scanPatience is how long a manifest may be listed that is not there: a client of NFS remembers names for a minute.
+// scanPatience is how long a manifest may be listed that is not there: a client of NFS remembers
+// names for a minute.
 const scanPatience = time.Minute
 
 // scan reads all manifests. Pending ones are listed first: one that is committed
@@ -164,7 +166,8 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 	return h, nil
 }
 
-// readManifest reads a manifest. The error is a *DamagedError if the file can be read but is none, or a *NewerError.
+// readManifest reads a manifest. The error is a *DamagedError if the file can be read but is none,
+// or a *NewerError.
 func (d *Directory) readManifest(ctx context.Context, name string, size int64) (*Manifest, error) {
 	if size > maxManifestBytes {
 		return nil, &DamagedError{d.uri + "/" + name, fmt.Sprintf("it has %d bytes", size)}

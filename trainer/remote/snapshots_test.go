@@ -227,8 +227,9 @@ func TestFullDirectoryIsNotFilledUp(t *testing.T) {
 	store.clean(t)
 }
 
-// TestModelTakesTheRoomOfDeletedSnapshots: where snapshots have filled the directory, and somebody deletes them, the model is
-// published in their place. What was uploaded of a snapshot before there was no room is in nobody's way either.
+// TestModelTakesTheRoomOfDeletedSnapshots: where snapshots have filled the directory, and somebody
+// deletes them, the model is published in their place. What was uploaded of a snapshot before there
+// was no room is in nobody's way either.
 func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 	store := &fullStore{memStore: newMemStore(), capacity: 1 << 40}
 	d := Open("mem://", store, Options{partBytes: 256})
@@ -263,8 +264,8 @@ func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 	store.clean(t)
 }
 
-// TestOthersTakeTheRoom: a model for which there is no room, since another process takes all that is deleted, is not published, and
-// the error says so.
+// TestOthersTakeTheRoom: a model for which there is no room, since another process takes all that
+// is deleted, is not published, and the error says so.
 func TestOthersTakeTheRoom(t *testing.T) {
 	store := &fullStore{memStore: newMemStore(), capacity: 0}
 	store.after = func() {

@@ -37,8 +37,9 @@ type Use struct {
 	File string
 }
 
-// Verify reads every object of the directory, or of its generation with a number, if that is not 0, and of each what several
-// manifests share once. It takes no lock, and what is published or deleted meanwhile is no fault.
+// Verify reads every object of the directory, or of its generation with a number, if that is not 0,
+// and of each what several manifests share once. It takes no lock, and what is published or deleted
+// meanwhile is no fault.
 func (d *Directory) Verify(ctx context.Context, number int) (*Verified, error) {
 	v, err := d.verify(ctx, number)
 	if err != nil && ctx.Err() != nil {
@@ -132,12 +133,13 @@ func objectsOf(all []*Manifest) (objects []*Part) {
 	return objects
 }
 
-// maxUnread is after how many objects, one after the other, that cannot be read the store counts as away. HDFS is asked for a minute before
-// it cannot read one.
+// maxUnread is after how many objects, one after the other, that cannot be read the store counts as
+// away. HDFS is asked for a minute before it cannot read one.
 const maxUnread = 2 * parallel
 
-// faulty reads objects, and returns by their names what is wrong with those that are missing or not what was published, or cannot be
-// read: the blocks of a file may be lost. An error says that none can be read at present.
+// faulty reads objects, and returns by their names what is wrong with those that are missing or not
+// what was published, or cannot be read: the blocks of a file may be lost. An error says that none
+// can be read at present.
 func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]error, error) {
 	bad := make(map[string]error)
 	if len(objects) == 0 {
@@ -183,7 +185,8 @@ func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]err
 	return bad, g.Wait()
 }
 
-// verifyObject verifies one object. What a listing does not have may be there all the same: a client of NFS remembers names.
+// verifyObject verifies one object. What a listing does not have may be there all the same: a
+// client of NFS remembers names.
 func (d *Directory) verifyObject(ctx context.Context, p *Part, sizes map[string]int64) error {
 	read := func() error { return d.readObject(ctx, p, func([]byte) error { return nil }) }
 	if _, listed := sizes[p.Object]; !listed {

@@ -72,7 +72,8 @@ var damages = map[string]func(s *memStore, name string, good memFile){
 	},
 }
 
-// TestVerify: every object is read once, and one that is damaged in whatever way is named with all files that need it.
+// TestVerify: every object is read once, and one that is damaged in whatever way is named with all
+// files that need it.
 func TestVerify(t *testing.T) {
 	s, d := several(t)
 	counting := &countingStore{memStore: s, opened: make(map[string]int)}
@@ -152,8 +153,8 @@ func TestVerifyOne(t *testing.T) {
 	}
 }
 
-// TestVerifyManifests: a manifest that is damaged, or was written by a newer version, is a fault of its own, and the others are
-// verified.
+// TestVerifyManifests: a manifest that is damaged, or was written by a newer version, is a fault of
+// its own, and the others are verified.
 func TestVerifyManifests(t *testing.T) {
 	s, d := several(t)
 	names := s.names(generationsDir)
@@ -180,7 +181,8 @@ func TestVerifyManifests(t *testing.T) {
 	}
 }
 
-// TestVerifyUnreadable: objects that cannot be read are named, and so are others. Where none can be read, that is an error.
+// TestVerifyUnreadable: objects that cannot be read are named, and so are others. Where none can be
+// read, that is an error.
 func TestVerifyUnreadable(t *testing.T) {
 	s, _ := several(t)
 	names := s.names(objectsDir)
@@ -223,7 +225,8 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
-// TestVerifyWhilePublishing: while models are published and deleted, at whatever operation, nothing counts as damaged.
+// TestVerifyWhilePublishing: while models are published and deleted, at whatever operation, nothing
+// counts as damaged.
 func TestVerifyWhilePublishing(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 3; i++ {
@@ -259,7 +262,8 @@ func TestVerifyWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestVerifyDeletedMeanwhile: a generation that is deleted while one of its objects is read is no fault; if the object alone is, it is.
+// TestVerifyDeletedMeanwhile: a generation that is deleted while one of its objects is read is no
+// fault; if the object alone is, it is.
 func TestVerifyDeletedMeanwhile(t *testing.T) {
 	for _, all := range []bool{true, false} {
 		s, _, m, _ := published(t, quiet)
@@ -276,8 +280,8 @@ func TestVerifyDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMend: a publication that verifies uploads what is damaged again, in its place: all models that share it are whole then,
-// their numbers stay, and nothing else is uploaded.
+// TestMend: a publication that verifies uploads what is damaged again, in its place: all models
+// that share it are whole then, their numbers stay, and nothing else is uploaded.
 func TestMend(t *testing.T) {
 	s, d := several(t)
 	p := night("a", 2).publication("a", 2)
@@ -322,8 +326,8 @@ func TestMendNew(t *testing.T) {
 	s.clean(t)
 }
 
-// TestMendWithout: where the model on this machine does not have the bytes of what is damaged, nothing is put in its place,
-// and the model is uploaded anew as far as it is damaged.
+// TestMendWithout: where the model on this machine does not have the bytes of what is damaged,
+// nothing is put in its place, and the model is uploaded anew as far as it is damaged.
 func TestMendWithout(t *testing.T) {
 	s, d, m, c := published(t, quiet)
 	p := c.publication("a", 4)
@@ -393,8 +397,8 @@ func TestMendInVain(t *testing.T) {
 	}
 }
 
-// TestMendFaults: a publication that verifies and mends fails at any operation, before or after that is done, and no object is worse
-// than before; another one comes to the end.
+// TestMendFaults: a publication that verifies and mends fails at any operation, before or after
+// that is done, and no object is worse than before; another one comes to the end.
 func TestMendFaults(t *testing.T) {
 	for fault := 0; ; fault++ {
 		s, d, m, c := published(t, quiet)
@@ -423,8 +427,8 @@ func TestMendFaults(t *testing.T) {
 	}
 }
 
-// TestMendAtOnce: two processes mend the same model, and a third one publishes the next and deletes it: at whatever operation one of them is
-// stopped, what is left in the end is whole.
+// TestMendAtOnce: two processes mend the same model, and a third one publishes the next and deletes
+// it: at whatever operation one of them is stopped, what is left in the end is whole.
 func TestMendAtOnce(t *testing.T) {
 	before, _, m, c := published(t, quiet)
 	for _, part := range objectsOf([]*Manifest{m}) {

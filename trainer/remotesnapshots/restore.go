@@ -26,10 +26,10 @@ type Before struct {
 	Models     func() bool       // reports whether there are models of earlier runs on this machine, so that the job does not begin its chain here
 }
 
-// Fetch brings the newest snapshot of this job to this
-// machine, as what an interrupted run left, and says what it brought; nil: there is none. It fails if the
-// remote directory cannot be read: whether hours of training can be saved is not known then,
-// and the user, not the run, decides to do without them (--fresh).
+// Fetch brings the newest snapshot of this job to this machine, as what an interrupted run left,
+// and says what it brought; nil: there is none. It fails if the remote directory cannot be read:
+// whether hours of training can be saved is not known then, and the user, not the run, decides to
+// do without them (--fresh).
 func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, error) {
 	uri := s.Job.Snapshots.Remote
 	d, all, err := s.list(ctx)
@@ -86,9 +86,9 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 	return nil, nil
 }
 
-// restore brings a snapshot to the model directory dir, as what an interrupted run left, and uses files that are left there. late:
-// training goes on before all is there. Reports that are outside of
-// the job's model directory are put to their places if dir is that.
+// restore brings a snapshot to the model directory dir, as what an interrupted run left, and uses
+// files that are left there. late: training goes on before all is there. Reports that are outside
+// of the job's model directory are put to their places if dir is that.
 func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Manifest, dir string, survivors map[string]string, late bool) (_ *report.Arrival, err error) {
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
@@ -142,7 +142,8 @@ type Restored struct {
 	Table func() (sparsetable.Options, error)
 }
 
-// RestoreUntil restores the newest whole snapshot of the run that is not newer than a step to the directory dir; nil: there is none.
+// RestoreUntil restores the newest whole snapshot of the run that is not newer than a step to the
+// directory dir; nil: there is none.
 func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, survivors map[string]string) (*Restored, error) {
 	d, all, err := s.list(ctx)
 	if err != nil {

@@ -85,7 +85,8 @@ func (s *Store) otherFormat(m *remote.Manifest, version string, err error) {
 	s.Log.Warn("a snapshot in snapshots.remote has the format of another version of aibox, and is not used", "snapshot", m.Number, "owner", m.Owner, "version", version, "error", err)
 }
 
-// publication is a snapshot, or another part of one, that the run with an identity uploads. model is what it says of itself.
+// publication is a snapshot, or another part of one, that the run with an identity uploads. model
+// is what it says of itself.
 func (s *Store) publication(identity []byte, kind remote.Kind, step int64, model []byte) remote.Publication {
 	return remote.Publication{
 		Job: s.Job.PlainName(), Owner: s.owner(), Identity: fmt.Sprintf("%x", sha256.Sum256(model)), AiboxVersion: s.Version,
@@ -102,8 +103,8 @@ func runKey(identity []byte) string {
 	return id.Key()
 }
 
-// Remove removes the snapshots of a run whose model is committed, and whose Sources are closed, and those that the runs have left
-// which made the models before it.
+// Remove removes the snapshots of a run whose model is committed, and whose Sources are closed, and
+// those that the runs have left which made the models before it.
 func (s *Store) Remove(ctx context.Context, identity []byte) {
 	last := *s
 	last.Sources = jobsource.New(s.Job, s.Log)
@@ -128,8 +129,8 @@ func (s *Store) remove(ctx context.Context, identity []byte) (freed int64, err e
 	})
 }
 
-// isOfEarlier reports whether a snapshot is of the run that has made one of the models from which a model was made, in
-// another model directory: it could not be removed when that one was committed.
+// isOfEarlier reports whether a snapshot is of the run that has made one of the models from which a
+// model was made, in another model directory: it could not be removed when that one was committed.
 func isOfEarlier(m *remote.Manifest, made *modeldir.Model) bool {
 	_, id, err := runstate.Decode(m.Model)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// unreadable is what uploads could not read of the table on this machine. A bad block would keep all snapshots
-// from being uploaded from then on.
+// unreadable is what uploads could not read of the table on this machine. A bad block would keep
+// all snapshots from being uploaded from then on.
 type unreadable struct {
 	dirs []string // of the table; nil: it is in the model directory, and would not be recovered
 

@@ -12,8 +12,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestUnreadable: a file of the table that uploads cannot read twice is lost; one that cannot be read once, other files, and other
-// errors are not.
+// TestUnreadable: a file of the table that uploads cannot read twice is lost; one that cannot be
+// read once, other files, and other errors are not.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	cannot := func(name string) error {

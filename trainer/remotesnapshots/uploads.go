@@ -30,8 +30,8 @@ type Source struct {
 	Arrived func(context.Context) error
 }
 
-// Uploads uploads the snapshots of a run, one thing at a time. Its methods are for the goroutines that take them; those of a nil
-// Uploads do nothing.
+// Uploads uploads the snapshots of a run, one thing at a time. Its methods are for the goroutines
+// that take them; those of a nil Uploads do nothing.
 type Uploads struct {
 	*mirror.Uploader
 	Priority *prioritysaves.Saves // nil: there are none
@@ -47,7 +47,8 @@ type Uploads struct {
 	disks unreadable
 }
 
-// Upload begins to upload the snapshots of a run that are taken from now on, after what earlier says that earlier processes have uploaded.
+// Upload begins to upload the snapshots of a run that are taken from now on, after what earlier
+// says that earlier processes have uploaded.
 func (s *Store) Upload(source Source, p pace.Uploads, earlier report.Snapshots) *Uploads {
 	done := mirror.Summary{}
 	if earlier.Remote != nil {
@@ -175,8 +176,8 @@ func (u *Uploads) Complete(x *Snapshot) {
 	}
 }
 
-// handOver hands over a snapshot, and reports whether it did: otherwise its files could not be opened, and the next snapshot
-// is uploaded, or this one if it is the last.
+// handOver hands over a snapshot, and reports whether it did: otherwise its files could not be
+// opened, and the next snapshot is uploaded, or this one if it is the last.
 func (u *Uploads) handOver(s *Snapshot) bool {
 	x := &s.Record
 	files, err := u.source.Writer.HoldRun(x.DenseFiles(), u.source.Table, x.TableSnapshots(), u.reportFiles(s))

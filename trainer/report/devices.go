@@ -28,7 +28,8 @@ type Device struct {
 	RowsLate       int64 `json:"rows_uploaded_late,omitempty"` // of these, those for which the device has waited: their copy had not begun when their pass did
 	RowsKept       int64 `json:"rows_kept,omitempty"`          // that were there already, from the pass before
 	RowsDownloaded int64 `json:"rows_downloaded,omitempty"`
-	// RowsWaitSeconds is how long training waited, at the beginning of passes, until the rows were on all devices.
+	// RowsWaitSeconds is how long training waited, at the beginning of passes, until the rows were
+	// on all devices.
 	RowsWaitSeconds float64 `json:"rows_wait_seconds,omitempty"`
 
 	KernelLaunches int64 `json:"kernel_launches"`

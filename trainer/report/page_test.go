@@ -9,7 +9,8 @@ import (
 	"aibox/trainer/metrics"
 )
 
-// TestPage: docs/reports.md names every key of summary.json, except for those of the table, of memory and of devices.
+// TestPage: docs/reports.md names every key of summary.json, except for those of the table, of
+// memory and of devices.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reports.md")
 	if err != nil {

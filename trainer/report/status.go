@@ -104,7 +104,8 @@ func (s *Status) View() View {
 	return v
 }
 
-// Begin enters a phase. Where the reader begins at a cursor, what is before it counts as read by an earlier process.
+// Begin enters a phase. Where the reader begins at a cursor, what is before it counts as read by an
+// earlier process.
 func (s *Status) Begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,8 @@ func (s *Status) Begin(phase Phase, epoch, epochs int, r *reader.Reader, t spars
 	s.mu.since = time.Now()
 }
 
-// Resume says how many steps the run has made, and how many examples of the phase an earlier process has trained.
+// Resume says how many steps the run has made, and how many examples of the phase an earlier
+// process has trained.
 func (s *Status) Resume(step, examples int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,8 @@ type Summary struct {
 	Warnings        []string          `json:"warnings,omitempty"`     // what may make the model worse than it could be
 	Files           map[string]string `json:"files"`
 
-	// LeftOut are the entries of sparse_table.dirs that the run did without, since their disks have failed, are read-only or are not mounted.
+	// LeftOut are the entries of sparse_table.dirs that the run did without, since their disks have
+	// failed, are read-only or are not mounted.
 	LeftOut []modeldir.LostDir `json:"left_out_directories,omitempty"`
 
 	// What became of its publication is in remote.json, since summary.json is published.
@@ -90,7 +91,8 @@ type Epoch struct {
 	Validation *metrics.Report `json:"validation,omitempty"`
 	Stages     []Stage         `json:"stages"`
 
-	// Measured is what the stages of the present process have measured; nil where the summary was read from a file.
+	// Measured is what the stages of the present process have measured; nil where the summary was
+	// read from a file.
 	Measured []pipeline.StageStats `json:"-"`
 }
 

@@ -39,8 +39,8 @@ func (id *Identity) Key() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(id.Job+"\n"+id.Night)))
 }
 
-// Differences says why a run of a job whose models are those of c cannot go on with what a run has left. The start of this run
-// is not known yet.
+// Differences says why a run of a job whose models are those of c cannot go on with what a run has
+// left. The start of this run is not known yet.
 func (id *Identity) Differences(job *configs.Job, c *chain.Chain, files dataset.Files) (reasons []string, err error) {
 	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
 	if err != nil { // a key was renamed or removed since

@@ -28,7 +28,8 @@ type Record struct {
 	Run     json.RawMessage `json:"run"` // Identity: what must be the same
 	Day     uint32          `json:"day"`
 
-	// Converted says that rows of the earlier model were converted, so that they cannot take the place of rows of this run.
+	// Converted says that rows of the earlier model were converted, so that they cannot take the
+	// place of rows of this run.
 	Converted bool `json:"converted,omitempty"`
 
 	Step      int64               `json:"step"`

@@ -19,8 +19,8 @@ func TestResumptionFormats(t *testing.T) {
 	}
 }
 
-// TestTotalExamples: in the first epoch, what was read of the data tells how many examples are trained in all, without those that are
-// held out.
+// TestTotalExamples: in the first epoch, what was read of the data tells how many examples are
+// trained in all, without those that are held out.
 func TestTotalExamples(t *testing.T) {
 	read := &reader.Cursor{}
 	read.Counts.Examples, read.Counts.BytesRead, read.Counts.BytesTotal = 100, 1000, 10_000

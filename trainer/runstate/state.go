@@ -118,8 +118,9 @@ func (s *State) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads what Encode wrote. The optimizer and the fields that s has must be those
-// of the state that was written. If it has something that this version does not know, the error is errkind.ErrNewer.
+// Decode reads what Encode wrote. The optimizer and the fields that s has must be those of the
+// state that was written. If it has something that this version does not know, the error is
+// errkind.ErrNewer.
 func (s *State) Decode(data []byte) error {
 	read := State{Engine: engine.State{Dense: s.Engine.Dense, RowSteps: s.Engine.RowSteps}}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -14,9 +14,10 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Explain adds to failure, if a file is damaged or missing that the run's table has from the model with which the
-// run began, where that file is and what to do: the run's own directory, which failure may name, is deleted with
-// the run, and every other one that starts from that model would end like this.
+// Explain adds to failure, if a file is damaged or missing that the run's table has from the model
+// with which the run began, where that file is and what to do: the run's own directory, which
+// failure may name, is deleted with the run, and every other one that starts from that model would
+// end like this.
 func (m *Model) Explain(ctx context.Context, failure error) error {
 	from := m.Previous
 	if from == nil || errors.As(failure, new(*modeldir.LostError)) {
@@ -34,8 +35,8 @@ func (m *Model) Explain(ctx context.Context, failure error) error {
 	return fmt.Errorf("%w; the file belongs to the model %s%s, and every run that starts from it ends like this one: see `aibox table verify %s`, and %s", failure, name, what, humanize.ShellWord(name), advice)
 }
 
-// faultOf says where in the model with which the run began the file is that failure is about; "": it is about another
-// one.
+// faultOf says where in the model with which the run began the file is that failure is about; "":
+// it is about another one.
 func (m *Model) faultOf(ctx context.Context, failure error) string {
 	from := m.Previous
 	if errors.Is(failure, sparsetable.ErrFiles) && errors.Is(from.CheckFiles(ctx, m.Log), sparsetable.ErrFiles) {

@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestDay: a job with a date counts days since 1970, one without a day after its model; a date before that of the model
-// would age rows wrongly.
+// TestDay: a job with a date counts days since 1970, one without a day after its model; a date
+// before that of the model would age rows wrongly.
 func TestDay(t *testing.T) {
 	const date, without = 20_000, 7
 	dated := &modeldir.Model{Manifest: modeldir.Manifest{Day: date, DayFromDate: true}}

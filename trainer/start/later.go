@@ -11,9 +11,10 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// later says that output.remote has the model of a later night than c, from which a job starts that has a date in its model directory;
-// "": it has not, or is not asked, since there is no night between. A machine that was lost while it trained an earlier night again leaves
-// the later ones there alone: the machine that goes on with that night has no other model.
+// later says that output.remote has the model of a later night than c, from which a job starts that
+// has a date in its model directory; "": it has not, or is not asked, since there is no night
+// between. A machine that was lost while it trained an earlier night again leaves the later ones
+// there alone: the machine that goes on with that night has no other model.
 func (m *Model) later(ctx context.Context, c *chain.Choice) string {
 	uri := m.Job.Output.Remote
 	if uri == "" || !m.Job.ModelDirHasDate() || !m.missesNights(c) {

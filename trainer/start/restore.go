@@ -30,10 +30,11 @@ func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transf
 	return out, err
 }
 
-// restoreLatest restores the newest model of an earlier run from output.remote, if there
-// is one, where the job's chain has none on this machine. It reports whether it did. If the models there are of this
-// very night, because its command is given again after its machine was lost, it restores the newest of these, unless it
-// began as a new model: then whoever looks at the chain finds that it need not be trained, or why it cannot be.
+// restoreLatest restores the newest model of an earlier run from output.remote, if there is one,
+// where the job's chain has none on this machine. It reports whether it did. If the models there
+// are of this very night, because its command is given again after its machine was lost, it
+// restores the newest of these, unless it began as a new model: then whoever looks at the chain
+// finds that it need not be trained, or why it cannot be.
 func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	uri := m.Job.Output.Remote
 	if uri == "" {
@@ -62,8 +63,8 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// restoreBeside restores a model from output.remote to the job's model directory: the one with an identity or, if that is "", the newest
-// that accept takes.
+// restoreBeside restores a model from output.remote to the job's model directory: the one with an
+// identity or, if that is "", the newest that accept takes.
 func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, identity string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := m.restoringTo(m.Job.Output.ModelDir)
 	o.Job, o.Identity, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), identity, accept, true, survivors

@@ -12,11 +12,11 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// wholePrevious makes sure that the table of the model that training.warm_start: latest
-// stands for is whole. If it has lost files, it restores the same model from output.remote,
-// or the newest one there that the job may start from; if other files of the model are lost, the same model or none. It
-// reports whether it did. A model that is not
-// the published one, since a night is trained again, is restored for this run alone.
+// wholePrevious makes sure that the table of the model that training.warm_start: latest stands for
+// is whole. If it has lost files, it restores the same model from output.remote, or the newest one
+// there that the job may start from; if other files of the model are lost, the same model or none.
+// It reports whether it did. A model that is not the published one, since a night is trained again,
+// is restored for this run alone.
 func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
 	p, err := modeldir.Open(c.Name)
 	if err != nil {
@@ -54,7 +54,8 @@ func notThere(err error) bool {
 	return errors.Is(err, remote.ErrNone) || errors.As(err, new(*remote.DamagedError))
 }
 
-// restored ends the restoration of the published model c, which cannot be used because of fault. err says why it failed.
+// restored ends the restoration of the published model c, which cannot be used because of fault.
+// err says why it failed.
 func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, err error) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, fault, errkind.As(errkind.IO, err))

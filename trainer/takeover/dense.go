@@ -110,8 +110,9 @@ func (t *Takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsNam
 	warmstart.Copy(m, began, before)
 }
 
-// ShiftBias keeps the predictions what they were where this job keeps another share of the negatives than the earlier
-// one: predictions are corrected by the share, and the output bias has learned the earlier one.
+// ShiftBias keeps the predictions what they were where this job keeps another share of the
+// negatives than the earlier one: predictions are corrected by the share, and the output bias has
+// learned the earlier one.
 func (t *Takeover) ShiftBias() {
 	before, now := t.Saved.KeptShare, t.Job.Data.NegativeSampling
 	bias := t.Model.OutputBias()

@@ -68,8 +68,8 @@ func (t *Takeover) Rows() (*Rows, error) {
 	}, nil
 }
 
-// dayShift is how many days are added to when rows were seen last. Where this job counts days by date, and the earlier model
-// counted runs, the last of these is taken for the day before.
+// dayShift is how many days are added to when rows were seen last. Where this job counts days by
+// date, and the earlier model counted runs, the last of these is taken for the day before.
 func (t *Takeover) dayShift() int64 {
 	if !t.Job.Dated || t.Saved.DayFromDate {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestStatisticsOfStepsWithNumbers: while the job gives a mean, that of an earlier night is forgotten, and does not come back when the
-// job gives none any more.
+// TestStatisticsOfStepsWithNumbers: while the job gives a mean, that of an earlier night is
+// forgotten, and does not come back when the job gives none any more.
 func TestStatisticsOfStepsWithNumbers(t *testing.T) {
 	schema := func(given bool) *reader.Schema {
 		return &reader.Schema{Columns: []reader.Column{

@@ -94,8 +94,8 @@ func (t *Takeover) warnChanges() {
 	jobparts.ColumnChanges(earlier, t.Job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
 }
 
-// warnDefaults logs where the network and the optimizers take defaults that are not the values of the earlier model's job, as
-// where a newer version of aibox has other defaults.
+// warnDefaults logs where the network and the optimizers take defaults that are not the values of
+// the earlier model's job, as where a newer version of aibox has other defaults.
 func (t *Takeover) warnDefaults() error {
 	keys, err := t.Job.Differences(t.earlier)
 	if err != nil {
@@ -118,7 +118,8 @@ func nulls(d *configs.Data) []string {
 	return slices.Compact(texts)
 }
 
-// warnNetwork logs where the network of a warm start computes something else with the earlier model's weights.
+// warnNetwork logs where the network of a warm start computes something else with the earlier
+// model's weights.
 func (t *Takeover) warnNetwork() {
 	earlier := t.earlier
 	before, now := &earlier.Model, &t.Job.Model

@@ -6,6 +6,6 @@
 //	|          |           | names,shapes | to back          | LE      |
 //	+----------+-----------+--------------+------------------+---------+
 //
-// The checksum covers all that precedes it. The dense files of model directories have this form; docs/serving.md says how
-// to read one elsewhere, and package densefile which tensors are in it.
+// The checksum covers all that precedes it. The dense files of model directories have this form;
+// docs/serving.md says how to read one elsewhere, and package densefile which tensors are in it.
 package tensorfile

@@ -21,10 +21,11 @@ import (
 )
 
 // already returns what restoring the generation m of d says where an earlier call, or the run that
-// made it, has brought that very model to the model directory, so that a command may be given again; nil:
-// the directory has none, or another one. It completes the model, and verifies its table, since that is
-// what the command is for. If something is missing or damaged, o is changed so that the model is restored once
-// more, with the files that are left of it, and the one that is there stays until then.
+// made it, has brought that very model to the model directory, so that a command may be given
+// again; nil: the directory has none, or another one. It completes the model, and verifies its
+// table, since that is what the command is for. If something is missing or damaged, o is changed so
+// that the model is restored once more, with the files that are left of it, and the one that is
+// there stays until then.
 func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest) (out *Restored, err error) {
 	if o.Beside {
 		return nil, nil

@@ -22,9 +22,9 @@ type Brought struct {
 
 // Bring brings the files of a generation, or of a snapshot of a run, to the places that r has for
 // them, for whom it has begun to restore it. Survivors are files that need not be fetched if they
-// have the right bytes, by their names in m, and so is what r has of a newer one that was taken back.
-// With late, the bucket files of the table that are not
-// there are not fetched but announced: see OpenArriving. Bring commits nothing; if it fails, another call goes on.
+// have the right bytes, by their names in m, and so is what r has of a newer one that was taken
+// back. With late, the bucket files of the table that are not there are not fetched but announced:
+// see OpenArriving. Bring commits nothing; if it fails, another call goes on.
 func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, survivors map[string]string, late bool, log *slog.Logger) (b Brought, err error) {
 	names, sizes := files(m)
 	left := r.Discarded()

@@ -19,9 +19,9 @@ import (
 var ErrEmptied = errkind.New(errkind.IO, "there are no models there, and there have been")
 
 // checkEmptied fails with ErrEmptied if the model would be published to a directory that has no
-// models, as that in which a file system is not mounted, although those of the model directory have been there, and with
-// another error if it has files of something else instead. HDFS is not mounted, so there somebody has deleted them, who wants
-// those that are made from now on.
+// models, as that in which a file system is not mounted, although those of the model directory have
+// been there, and with another error if it has files of something else instead. HDFS is not
+// mounted, so there somebody has deleted them, who wants those that are made from now on.
 func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sources *source.Sources, m *modeldir.Model) error {
 	if begun, err := d.Begun(ctx); err != nil || begun {
 		return err

@@ -125,8 +125,8 @@ func TestNotMountedAfterRestore(t *testing.T) {
 	}
 }
 
-// TestEmptiedElsewhere: a directory of another kind than a mounted one is published to although it has lost its
-// models, with a warning.
+// TestEmptiedElsewhere: a directory of another kind than a mounted one is published to although it
+// has lost its models, with a warning.
 func TestEmptiedElsewhere(t *testing.T) {
 	dir, far := model(t), t.TempDir()
 	makeModel(t, dir, "hdfs://localhost:1/far")
@@ -153,8 +153,9 @@ func TestEmptiedElsewhere(t *testing.T) {
 	}
 }
 
-// TestForeignFiles: no model is published to a directory that has other files, such as data, instead of models; it is
-// to one that has what file systems keep there, snapshots, or a subdirectory that somebody has made to begin it.
+// TestForeignFiles: no model is published to a directory that has other files, such as data,
+// instead of models; it is to one that has what file systems keep there, snapshots, or a
+// subdirectory that somebody has made to begin it.
 func TestForeignFiles(t *testing.T) {
 	for _, c := range []struct {
 		name    string // a file, or a directory if it ends with a slash

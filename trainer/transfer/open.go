@@ -36,10 +36,11 @@ func Open(sources *source.Sources, uri string, bytesPerSecond int64, doing strin
 // ErrAbsent says that a remote directory is not there.
 var ErrAbsent = errkind.New(errkind.IO, "it does not exist")
 
-// OpenPresent is Open for a remote directory whose contents decide what is done, or which is to get more of
-// them while training goes on. If it is one of a mounted file system, it has to exist, or the error is ErrAbsent:
-// where that is not mounted, nobody knows what is there, and what is written lies beneath it. HDFS is not
-// mounted; there, a directory that does not exist is an empty one.
+// OpenPresent is Open for a remote directory whose contents decide what is done, or which is to get
+// more of them while training goes on. If it is one of a mounted file system, it has to exist, or
+// the error is ErrAbsent: where that is not mounted, nobody knows what is there, and what is
+// written lies beneath it. HDFS is not mounted; there, a directory that does not exist is an empty
+// one.
 func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
 	if path := MountedPath(sources, uri); path != "" {
 		if err := checkMounted(path, uri); err != nil {
@@ -76,7 +77,8 @@ func OpenExisting(ctx context.Context, sources *source.Sources, uri, doing strin
 	return d, nil
 }
 
-// CheckPlace fails if a remote directory of a mounted file system may not begin, or has other files and no models.
+// CheckPlace fails if a remote directory of a mounted file system may not begin, or has other files
+// and no models.
 func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error {
 	if MountedPath(sources, uri) == "" {
 		return nil
@@ -91,8 +93,9 @@ func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error 
 	return checkForeign(ctx, remote.Open(uri, store, remote.Options{}))
 }
 
-// checkParent fails with ErrAbsent if a remote directory of a mounted file system may not begin: then a
-// path with a mistake in it, or one in a file system that is not mounted, would become a new one. The directory that it is in has to exist.
+// checkParent fails with ErrAbsent if a remote directory of a mounted file system may not begin:
+// then a path with a mistake in it, or one in a file system that is not mounted, would become a new
+// one. The directory that it is in has to exist.
 func checkParent(sources *source.Sources, uri string) error {
 	path := MountedPath(sources, uri)
 	if path == "" {
@@ -107,7 +110,8 @@ func checkParent(sources *source.Sources, uri string) error {
 	return nil
 }
 
-// checkMounted fails with ErrAbsent if a remote directory is on a file system that is not mounted, as far as that is known.
+// checkMounted fails with ErrAbsent if a remote directory is on a file system that is not mounted,
+// as far as that is known.
 func checkMounted(path, uri string) error {
 	if err := disk.CheckMounted(path); err != nil {
 		return fmt.Errorf("remote directory %s: %w: %w", uri, ErrAbsent, err)
@@ -115,8 +119,8 @@ func checkMounted(path, uri string) error {
 	return nil
 }
 
-// checkForeign fails if the directory, which may have no models yet, has files of something else, such as data: whoever
-// reads those would read models with them.
+// checkForeign fails if the directory, which may have no models yet, has files of something else,
+// such as data: whoever reads those would read models with them.
 func checkForeign(ctx context.Context, d *remote.Directory) error {
 	if begun, err := d.Begun(ctx); err != nil || begun {
 		return err

@@ -24,8 +24,8 @@ func TestOnlyMountedDirectoriesMustExist(t *testing.T) {
 	}
 }
 
-// TestFileIsNoRemoteDirectory: what is a file is not taken for a directory without models, with which a job would
-// begin with a new one.
+// TestFileIsNoRemoteDirectory: what is a file is not taken for a directory without models, with
+// which a job would begin with a new one.
 func TestFileIsNoRemoteDirectory(t *testing.T) {
 	sources := jobsource.New(new(configs.Job), silent)
 	defer sources.Close()

@@ -92,9 +92,10 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	return out, nil
 }
 
-// begin notes in the model directory that its models are in the remote directory with a path, before one is: a process
-// that is killed when the first one has just appeared there would leave nobody who knows. What Begun tells by is made before,
-// so that a directory which gets no model this time does not count as one that has lost its models.
+// begin notes in the model directory that its models are in the remote directory with a path,
+// before one is: a process that is killed when the first one has just appeared there would leave
+// nobody who knows. What Begun tells by is made before, so that a directory which gets no model
+// this time does not count as one that has lost its models.
 func (o *PublishOptions) begin(m *modeldir.Model, path string) error {
 	if err := (sparsetable.OSFS{}).MkdirAll(remote.Begin(path)); err != nil {
 		return errkind.As(errkind.IO, err)

@@ -23,14 +23,14 @@ type Report struct {
 	Published  *remote.Published `json:"published,omitempty"`
 	Error      string            `json:"error,omitempty"`
 	At         string            `json:"at,omitempty"` // in UTC, as RFC 3339 has it
-	// Known are the remote directories to which a model of the model directory was published, or was about to be, or from
-	// which one was restored.
+	// Known are the remote directories to which a model of the model directory was published, or
+	// was about to be, or from which one was restored.
 	Known []string `json:"known,omitempty"`
 }
 
 // UpdateReport changes the report in a model directory by a function that reports whether it did.
-// If there is none, or if it is damaged, it begins empty. Who publishes does not hold the lock of the model directory, so the
-// directory itself is locked meanwhile.
+// If there is none, or if it is damaged, it begins empty. Who publishes does not hold the lock of
+// the model directory, so the directory itself is locked meanwhile.
 func UpdateReport(dir string, change func(*Report) bool) error {
 	if lock, err := filelock.Wait(dir, os.O_RDONLY, 0); err == nil { // else its file system has no locks
 		defer func() { _ = lock.Close() }() // nothing was written

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// TestUpdateReportAtOnce: what several processes note in a model directory at once, as a night that publishes and an `aibox publish`,
-// is all there afterwards.
+// TestUpdateReportAtOnce: what several processes note in a model directory at once, as a night that
+// publishes and an `aibox publish`, is all there afterwards.
 func TestUpdateReportAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup

@@ -119,7 +119,8 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 	}
 }
 
-// ErrNoEarlier is remote.ErrNone where there are models of the job, but none that RestoreOptions.Accept takes.
+// ErrNoEarlier is remote.ErrNone where there are models of the job, but none that
+// RestoreOptions.Accept takes.
 var ErrNoEarlier = fmt.Errorf("%w of an earlier night", remote.ErrNone)
 
 // choose returns the generations that may be restored, the best first.
@@ -164,7 +165,8 @@ func choose(o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, erro
 	return out, nil
 }
 
-// Newest is the generation that would be restored of the job with a name, among those that accept takes; nil: there is none.
+// Newest is the generation that would be restored of the job with a name, among those that accept
+// takes; nil: there is none.
 func Newest(all []*remote.Manifest, job string, accept func(*modeldir.Manifest) bool) *remote.Manifest {
 	candidates, err := choose(&RestoreOptions{Job: job, Accept: accept}, all)
 	if err != nil {
@@ -173,9 +175,9 @@ func Newest(all []*remote.Manifest, job string, accept func(*modeldir.Manifest) 
 	return candidates[0]
 }
 
-// newer says that the generation to restore, or one that may be newer than the best of those that can be read, was published by a
-// newer version of aibox; nil: none was. An older model is not taken in its place, since the one that is made of that would be
-// the newest.
+// newer says that the generation to restore, or one that may be newer than the best of those that
+// can be read, was published by a newer version of aibox; nil: none was. An older model is not
+// taken in its place, since the one that is made of that would be the newest.
 func (o *RestoreOptions) newer(candidates []*remote.Manifest, faults []error) error {
 	for _, fault := range faults {
 		var newer *remote.NewerError

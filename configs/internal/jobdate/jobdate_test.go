@@ -39,7 +39,8 @@ func TestMidnightThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// TestSystemZone: without TZ, and where that names the system's file, the system's zone is one that can be loaded.
+// TestSystemZone: without TZ, and where that names the system's file, the system's zone is one that
+// can be loaded.
 func TestSystemZone(t *testing.T) {
 	zone, _ := SystemZone(func(string) (string, bool) { return "", false })
 	for _, text := range []string{":/etc/localtime", "/etc/localtime"} {

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Commented prints a struct as a file for somebody to begin with: every key with an explanation in front of it, and
-// those that few will change commented out. given tells whether a path was given. w keeps errors until it is flushed.
+// Commented prints a struct as a file for somebody to begin with: every key with an explanation in
+// front of it, and those that few will change commented out. given tells whether a path was given.
+// w keeps errors until it is flushed.
 func (t *Table) Commented(w *bufio.Writer, root any, given func(path string) bool) {
 	p := &commenter{printer{w: w, table: t, root: root, given: given}}
 	p.mapping("", "", "", reflect.ValueOf(root).Elem())

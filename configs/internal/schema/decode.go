@@ -15,8 +15,8 @@ import (
 type Decoder struct {
 	// Saved says that the file was written with every default in it.
 	Saved bool
-	// Expand replaces the templates in the text of a key and reports those that are wrong. Without it texts are taken
-	// as they are.
+	// Expand replaces the templates in the text of a key and reports those that are wrong. Without
+	// it texts are taken as they are.
 	Expand func(path string, n *yamltree.Node) (text string, ok bool)
 
 	Faults []yamltree.Fault

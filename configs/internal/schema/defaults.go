@@ -127,8 +127,8 @@ func (d *Decoder) setDefault(path string, k *Key, text string, v reflect.Value) 
 	}
 }
 
-// useless says why the key has no effect in this job, or "", and which key is the cause, if a single one is. Conditions
-// on values that are faulty, by the decoder, count as met; nil: none is.
+// useless says why the key has no effect in this job, or "", and which key is the cause, if a
+// single one is. Conditions on values that are faulty, by the decoder, count as met; nil: none is.
 func useless(s Scope, k *Key, d *Decoder) (why, cause string) {
 	for _, w := range k.When {
 		if w.Only != nil {
@@ -166,9 +166,9 @@ func valueAt(root any, path string) string {
 	return v.String()
 }
 
-// Defaulted returns the paths that were given and whose values are the defaults that the rest of the file gives.
-// Lists of mappings stay whole, and so does what is a default of the surroundings, such as the time zone,
-// and what files of earlier versions do not have.
+// Defaulted returns the paths that were given and whose values are the defaults that the rest of
+// the file gives. Lists of mappings stay whole, and so does what is a default of the surroundings,
+// such as the time zone, and what files of earlier versions do not have.
 func (d *Decoder) Defaulted() []string {
 	var paths []string
 	d.table.walk(d.root, func(s Scope, k *Key, v reflect.Value) {

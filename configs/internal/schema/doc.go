@@ -1,8 +1,10 @@
-// Package schema reads, completes, prints and documents files of which a table describes every key. It knows nothing of what
-// the keys are for: that is in the table, in the struct that a file is read into, and in what package configs checks.
+// Package schema reads, completes, prints and documents files of which a table describes every key.
+// It knows nothing of what the keys are for: that is in the table, in the struct that a file is
+// read into, and in what package configs checks.
 //
-// A Key has the meaning of a key, its default, its range or words, and the conditions under which it has an effect. Its type
-// and its place come from the field of the struct; each field has a key, or NewTable panics. All else follows:
+// A Key has the meaning of a key, its default, its range or words, and the conditions under which
+// it has an effect. Its type and its place come from the field of the struct; each field has a key,
+// or NewTable panics. All else follows:
 //
 //	Decoder.Decode    nodes of package yamltree into the struct; unknown keys, duplicates, wrong types, values out of range
 //	Decoder.Complete  defaults of what was not given; keys that are missing, or given although they have no effect
@@ -11,13 +13,15 @@
 //	Table.Document    the table in Markdown
 //	Table.Values      a struct as texts by path
 //
-// A path such as data.columns[2].role names a key of the file. In the table it is a pattern, data.columns[].role.
+// A path such as data.columns[2].role names a key of the file. In the table it is a pattern,
+// data.columns[].role.
 //
 // # Faults
 //
-// Each step goes on after a fault, so that the user sees all of them; but one mistake shall give one message. So the decoder
-// remembers the paths that are bad, and whoever checks further asks whether what it looks at is Sound. A message that
-// suggests what to write instead (meant.go) suggests what is then accepted. Where a path was given decides where a fault of
-// it is shown, and whether it is one of the file or of an override: a key that an override has put out of effect is left out,
-// with a note.
+// Each step goes on after a fault, so that the user sees all of them; but one mistake shall give
+// one message. So the decoder remembers the paths that are bad, and whoever checks further asks
+// whether what it looks at is Sound. A message that suggests what to write instead (meant.go)
+// suggests what is then accepted. Where a path was given decides where a fault of it is shown, and
+// whether it is one of the file or of an override: a key that an override has put out of effect is
+// left out, with a note.
 package schema

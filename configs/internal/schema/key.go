@@ -103,8 +103,8 @@ func (s Scope) Index() int {
 	return i
 }
 
-// Table holds the keys in the order in which they are printed and filled in, which is that of the fields of the
-// struct that a file is read into.
+// Table holds the keys in the order in which they are printed and filled in, which is that of the
+// fields of the struct that a file is read into.
 type Table struct {
 	Keys  []*Key
 	index map[string]*Key

@@ -10,8 +10,8 @@ import (
 	"aibox/configs/internal/yamltree"
 )
 
-// Show prints a struct as a file in which defaults are filled in, marked as such and explained. given tells whether
-// a path was given. w keeps errors until it is flushed.
+// Show prints a struct as a file in which defaults are filled in, marked as such and explained.
+// given tells whether a path was given. w keeps errors until it is flushed.
 func (t *Table) Show(w *bufio.Writer, root any, given func(path string) bool) {
 	p := &printer{w: w, table: t, root: root, given: given}
 	p.mapping("", "", "", reflect.ValueOf(root).Elem())

@@ -119,7 +119,8 @@ func article(s string) string {
 	return "a " + s
 }
 
-// isListOfStructs reports whether the items of a list have keys of their own, other than those of a custom type.
+// isListOfStructs reports whether the items of a list have keys of their own, other than those of a
+// custom type.
 func isListOfStructs(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && customOf(t.Elem()) == nil
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Edit writes the value, which is YAML, to a path of a text that was parsed to n. All other lines stay as they
-// are, comments included. It fails where it does not know how to write the value there, such as in the place of
-// an alias.
+// Edit writes the value, which is YAML, to a path of a text that was parsed to n. All other lines
+// stay as they are, comments included. It fails where it does not know how to write the value
+// there, such as in the place of an alias.
 func Edit(text string, n *Node, path, value string) (string, error) {
 	steps, err := parsePath(path)
 	if err != nil {
@@ -121,8 +121,8 @@ func (e *editor) extent(n *Node) (start, end int, err error) {
 	return 0, 0, errNotThere
 }
 
-// flowEnd is where the list ends with which text, which is YAML, begins: behind its closing bracket; -1: it has
-// a comment, which would be lost with it.
+// flowEnd is where the list ends with which text, which is YAML, begins: behind its closing
+// bracket; -1: it has a comment, which would be lost with it.
 func flowEnd(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -17,8 +17,8 @@ import (
 // sourceShare is how many rounds there are for each one in which the sources run, which takes far longer.
 const sourceShare = 8
 
-// Each runs rounds of a test, each with random numbers and a device of its own: with the kernels' twins, and some of
-// them with their sources.
+// Each runs rounds of a test, each with random numbers and a device of its own: with the kernels'
+// twins, and some of them with their sources.
 func Each(t *testing.T, rounds int, f func(r *Rig, rng *rand.Rand)) {
 	run := func(t *testing.T, rounds int, images map[string]emulated.Kernels) {
 		seed := testseed.Of(t)

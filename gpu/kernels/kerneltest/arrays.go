@@ -40,7 +40,8 @@ func (r *rig) matrix(rows, columns int, value func() float32) *array {
 	return r.aligned(4, rows, columns, value)
 }
 
-// aligned makes an array that begins at a multiple of align bytes, and in half of the trials of 16, so that kernels can read several numbers at once.
+// aligned makes an array that begins at a multiple of align bytes, and in half of the trials of 16,
+// so that kernels can read several numbers at once.
 func (r *rig) aligned(align, rows, columns int, value func() float32) *array {
 	r.Helper()
 	a := &array{rows: rows, bytes: 4}
@@ -164,9 +165,9 @@ func (r *rig) columnCount() int {
 	return 1 + r.IntN(70)
 }
 
-// garbage is what nobody may use: what results overwrite, and what lies between and around rows. In half of the trials
-// it is NaN, which shows in all that is computed of it, also by a factor of zero; in the others it is a number like
-// others, which shows where results are left out.
+// garbage is what nobody may use: what results overwrite, and what lies between and around rows. In
+// half of the trials it is NaN, which shows in all that is computed of it, also by a factor of
+// zero; in the others it is a number like others, which shows where results are left out.
 func (r *rig) garbage() float32 {
 	if r.poisoned {
 		return math.Float32frombits(0x7fdeadbe)

@@ -40,7 +40,8 @@ func (h halfs) value(i, j int) float32 {
 	return math.Float32frombits(word >> (j % 2 * 16) << 16)
 }
 
-// rounded fails the test unless the elements of h have become what want says, after rounding, where all NaN are equal.
+// rounded fails the test unless the elements of h have become what want says, after rounding, where
+// all NaN are equal.
 func (r *rig) rounded(what string, h halfs, want func(i, j int) float32) {
 	r.Helper()
 	same := func(got uint32, x float32) bool {

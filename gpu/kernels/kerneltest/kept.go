@@ -7,8 +7,8 @@ import (
 	"aibox/gpu"
 )
 
-// Kept is a kind of device of which one stays open from trial to trial, because it takes long to open one and to
-// load the kernels. A broken one is replaced.
+// Kept is a kind of device of which one stays open from trial to trial, because it takes long to
+// open one and to load the kernels. A broken one is replaced.
 func Kept(name string, open func() (gpu.Device, error)) Subject {
 	var owner gpu.Device
 	var module gpu.Module

@@ -99,9 +99,9 @@ func compare(t *testing.T, nameA, nameB string, a, b []left) {
 	}
 }
 
-// difference is where the first numbers lie of which a and b do not have the same bits, unless both are NaN; -1 if there are none. A NaN
-// that arithmetic makes is 0x7fffffff on CUDA devices, and its upper half or what it is in float64 looks like it, too; on other
-// processors it is another.
+// difference is where the first numbers lie of which a and b do not have the same bits, unless both
+// are NaN; -1 if there are none. A NaN that arithmetic makes is 0x7fffffff on CUDA devices, and its
+// upper half or what it is in float64 looks like it, too; on other processors it is another.
 func difference(a, b []byte, size int) int {
 	if bytes.Equal(a, b) {
 		return -1

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// segment is a range of steps, from the one behind after on, in which the logarithms of the factors of the first value and
-// of the others follow straight lines.
+// segment is a range of steps, from the one behind after on, in which the logarithms of the factors
+// of the first value and of the others follow straight lines.
 type segment struct {
 	after   int64
 	divided bool
@@ -35,8 +35,9 @@ func sumOf(segments []segment, step int64, line int, divided bool) float64 {
 	return sum
 }
 
-// timeline draws segments, and makes the words of a decay.Timeline with these and those of its moment at lastStep. Pieces
-// end where those of package decay do, at steps of a segment whose numbers are powers of two less 1.
+// timeline draws segments, and makes the words of a decay.Timeline with these and those of its
+// moment at lastStep. Pieces end where those of package decay do, at steps of a segment whose
+// numbers are powers of two less 1.
 func (r *rig) timeline(stateWords int) (segments []segment, by [2][2]int, timeline, moment []uint64) {
 	bits := math.Float64bits
 	for after := int64(0); after < lastStep && len(segments) < 4; after += 100 + r.Int64N(900) {

@@ -7,8 +7,8 @@ import (
 	"aibox/gpu"
 )
 
-// same fails the test unless the elements of a have become the bits that want says, NaN too, and nothing else in its
-// memory has changed.
+// same fails the test unless the elements of a have become the bits that want says, NaN too, and
+// nothing else in its memory has changed.
 func (r *rig) same(what string, a *array, want func(at int) uint32) {
 	r.Helper()
 	r.check(what, a, func(got float32, _, at int) (string, bool) {
@@ -29,8 +29,8 @@ func (r *rig) bits() float32 {
 	return math.Float32frombits(v)
 }
 
-// moves draws a table, how many words its rows have, and the places of some of its rows; rows of all numbers of words between
-// one and more than a block has threads.
+// moves draws a table, how many words its rows have, and the places of some of its rows; rows of
+// all numbers of words between one and more than a block has threads.
 func (r *rig) moves() (table *array, words int, index []int32) {
 	words = []int{1, 2, 8 + r.IntN(56), 64 + r.IntN(240), 513 + r.IntN(300)}[r.IntN(5)]
 	n := 1 + r.IntN(40)

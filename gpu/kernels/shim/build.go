@@ -11,7 +11,8 @@ import (
 // checks is what g++ checks of numbers and addresses; check.cc has what it calls.
 const checks = "alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero,float-cast-overflow"
 
-// build compiles sources with kernels of these names, and what runs them, which is in directory host, into a program in dir.
+// build compiles sources with kernels of these names, and what runs them, which is in directory
+// host, into a program in dir.
 func build(compiler, host string, sources, names []string, dir string) (program string, err error) {
 	var text strings.Builder
 	for _, f := range append([]string{filepath.Join(host, "kernel.h")}, sources...) {

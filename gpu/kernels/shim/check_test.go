@@ -12,7 +12,8 @@ import (
 	"aibox/gpu/emulated"
 )
 
-// Whatever order threads and blocks run in, each fault is found, with its place, and where there is none none is found.
+// Whatever order threads and blocks run in, each fault is found, with its place, and where there is
+// none none is found.
 func TestChecks(t *testing.T) {
 	source, err := os.ReadFile("testdata/checked.cu")
 	if err != nil {

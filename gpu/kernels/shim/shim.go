@@ -98,8 +98,8 @@ func (h *host) stop() error {
 	return errors.Join(h.in.Close(), h.process.Wait())
 }
 
-// run computes a block. That is done with the last block of a launch: then the bytes of all regions are sent, with the order in which blocks run,
-// and got back.
+// run computes a block. That is done with the last block of a launch: then the bytes of all regions
+// are sent, with the order in which blocks run, and got back.
 func (h *host) run(name string, params []gpu.ArgKind, b *emulated.Block) error {
 	h.order = append(h.order, b.Index)
 	if len(h.order) < b.Grid.Count() {

@@ -67,7 +67,8 @@ var _ = add(emulated.Kernels{
 	"derive_outer_bf16": {Run: func(b *emulated.Block) { deriveHalf(b, 9, halfs(b, 1), outer(b)) }},
 })
 
-// deriveHalf sets dx to gradients, and leaves their sums; the numbers of rows and columns are arguments from size on.
+// deriveHalf sets dx to gradients, and leaves their sums; the numbers of rows and columns are
+// arguments from size on.
 func deriveHalf(b *emulated.Block, size int, dx halfMatrix, gradient func(i, j int) float32) {
 	sumChunk(b, b.Int32(size), b.Int32(size+1), func(i, j int) float64 {
 		g := gradient(i, j)

@@ -64,8 +64,9 @@ func pairs(b *emulated.Block, put func(i, pair int, product float32)) {
 	})
 }
 
-// mixes calls put with the gradient of each element of the vectors of each example. Vectors and gradients of pairs are arguments
-// from x on, the numbers of examples, of vectors and of their elements those from size on.
+// mixes calls put with the gradient of each element of the vectors of each example. Vectors and
+// gradients of pairs are arguments from x on, the numbers of examples, of vectors and of their
+// elements those from size on.
 func mixes(b *emulated.Block, x, size int, put func(i, v, d int, sum float32)) {
 	vectors, dim := b.Int32(size+1), b.Int32(size+2)
 	examples(b, b.Int32(size), func(i int) {

@@ -103,7 +103,8 @@ func curveSum(pieces []uint64, n int64) float64 {
 	return before + (float64(k*first) + float64(float64(slope*k)*(k-1)/2))
 }
 
-// divided is the logarithm of a row's factor, which its accumulators divide. Without any gradient yet, the row stays as it is.
+// divided is the logarithm of a row's factor, which its accumulators divide. Without any gradient
+// yet, the row stays as it is.
 func divided(log float64, state []float32, by []uint64) float64 {
 	if log == 0 {
 		return 0

@@ -13,7 +13,8 @@ func Images() map[string]emulated.Kernels {
 	return map[string]emulated.Kernels{kernels.Image().Name: Kernels}
 }
 
-// add puts the twins of a file into Kernels, with the parameters of the kernels. Its result means nothing: a declaration needs one.
+// add puts the twins of a file into Kernels, with the parameters of the kernels. Its result means
+// nothing: a declaration needs one.
 var add = func(all emulated.Kernels) bool {
 	for name, k := range all {
 		k.Params = kernels.Image().Params[name]

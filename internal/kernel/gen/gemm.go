@@ -72,8 +72,8 @@ func rowAddress(r int) string {
 		"(" + regRS + "*4)", "(" + regRS5 + "*1)", "(" + regRS3 + "*2)"}[r]
 }
 
-// tileWriter writes the kernel for a tile of rows x (vectors·lanes) elements of C. If masked, the last vector covers
-// only the first tile.lanes columns.
+// tileWriter writes the kernel for a tile of rows x (vectors·lanes) elements of C. If masked, the
+// last vector covers only the first tile.lanes columns.
 type tileWriter struct {
 	*file
 	s             isa

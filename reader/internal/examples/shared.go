@@ -9,8 +9,9 @@ import (
 	"aibox/reader/internal/parquetcolumn"
 )
 
-// Shared keeps one copy of what says where files have the columns of a plan: thousands of files mostly have the
-// same columns, and a leaf of Parquet keeps a part of the footer that it comes from in memory.
+// Shared keeps one copy of what says where files have the columns of a plan: thousands of files
+// mostly have the same columns, and a leaf of Parquet keeps a part of the footer that it comes from
+// in memory.
 type Shared struct {
 	plan *Plan
 

@@ -6,7 +6,8 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestFilesShareTheirCells: a hundred thousand files with the same columns do not take memory for each of them.
+// TestFilesShareTheirCells: a hundred thousand files with the same columns do not take memory for
+// each of them.
 func TestFilesShareTheirCells(t *testing.T) {
 	p, err := New(Wish{Schema: rowschema.Schema{Format: rowschema.FormatCSV, Header: true, Columns: []rowschema.Column{
 		{Name: "y", Role: rowschema.RoleLabel}, {Name: "u", Role: rowschema.RoleSparse},

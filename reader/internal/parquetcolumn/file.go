@@ -91,8 +91,8 @@ func (s *fileSource) checkFrame() (footer int64, err error) {
 	return s.size - 8 - footerBytes, nil
 }
 
-// signedFooter is how the library's error ends where 28 bytes follow the metadata: the signature of a footer that is not
-// encrypted, of a file with columns that are.
+// signedFooter is how the library's error ends where 28 bytes follow the metadata: the signature of
+// a footer that is not encrypted, of a file with columns that are.
 const signedFooter = "trailing bytes at the end of thrift input: 28"
 
 // readBytes is how much is read of a column at a time: enough to keep the round trips of

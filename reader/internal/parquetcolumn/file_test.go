@@ -47,8 +47,8 @@ func TestFailedReadsAreNotDamage(t *testing.T) {
 	}
 }
 
-// TestFooterContradictsItself: a footer that says two numbers of rows, or what does not exist, is damaged. Else rows
-// would be missing without a word.
+// TestFooterContradictsItself: a footer that says two numbers of rows, or what does not exist, is
+// damaged. Else rows would be missing without a word.
 func TestFooterContradictsItself(t *testing.T) {
 	path := writeFile(t, 100)
 	data, err := os.ReadFile(path)

@@ -85,8 +85,8 @@ func TestRingRefused(t *testing.T) {
 	}
 }
 
-// TestFewThreads: where the process may have few threads, those that read leave some to the rest of the program, however many
-// devices there are; a device that is closed gives its own back.
+// TestFewThreads: where the process may have few threads, those that read leave some to the rest of
+// the program, however many devices there are; a device that is closed gives its own back.
 func TestFewThreads(t *testing.T) {
 	defer blockio.RefuseRings(unix.EPERM)()
 	open := func() (d blockio.Device, threads int) {
@@ -177,7 +177,8 @@ func TestWithoutDirect(t *testing.T) {
 	}
 }
 
-// TestFullDisk: on a full disk, where the files of a table are to be read, and to be deleted, too, direct I/O works as it did before.
+// TestFullDisk: on a full disk, where the files of a table are to be read, and to be deleted, too,
+// direct I/O works as it did before.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	o := blockio.Options{Direct: blockio.On, QueueDepth: 8}
@@ -199,7 +200,8 @@ func TestFullDisk(t *testing.T) {
 	must(t, full.Close())
 }
 
-// TestDirectoriesNotSynced: a file system that does not sync directories, as that of processes, is no failure.
+// TestDirectoriesNotSynced: a file system that does not sync directories, as that of processes, is
+// no failure.
 func TestDirectoriesNotSynced(t *testing.T) {
 	d, err := blockio.Open(t.Context(), "/proc/self", blockio.Options{Direct: blockio.Off, QueueDepth: 8, ReadOnly: true})
 	must(t, err)

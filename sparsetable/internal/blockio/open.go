@@ -133,7 +133,8 @@ func openEngine(d *osDevice, opts Options) (engine, error) {
 func allowRing(reason error) string {
 	switch {
 	case errors.Is(reason, unix.ENOMEM):
-		// Kernels before 5.12 count rings as locked memory, and so do later ones where the process may lock none. Root is not limited.
+		// Kernels before 5.12 count rings as locked memory, and so do later ones where the process
+		// may lock none. Root is not limited.
 		return "let the process lock more memory (ulimit -l, LimitMEMLOCK= in a systemd unit, --ulimit memlock= of a container)"
 	case errors.Is(reason, unix.EMFILE):
 		return "let the process have more files open (" + process.RaiseFiles + ")"

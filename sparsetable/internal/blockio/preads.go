@@ -25,7 +25,8 @@ type preadEngine struct {
 	more sync.Cond // on mu: the queue is not empty, or closing
 }
 
-// newPreadEngine starts goroutines that live until close: as many as the queue is deep, unless that is more threads than an engine may have.
+// newPreadEngine starts goroutines that live until close: as many as the queue is deep, unless that
+// is more threads than an engine may have.
 func newPreadEngine(d *osDevice, depth int) *preadEngine {
 	e := &preadEngine{dev: d, threads: takeThreads(min(depth, maxPreadThreads))}
 	e.more.L = &e.mu
@@ -99,9 +100,10 @@ var promised atomic.Int32
 // freeThreads says how many threads the process can still have; tests replace it.
 var freeThreads = process.FreeThreads
 
-// takeThreads returns how many threads an engine may have that wants so many, one at least. Go's runtime ends the
-// program where it lacks a thread. So an engine takes a quarter of those that are free: as many engines as
-// there may be leave some, beside those that the rest of the program needs.
+// takeThreads returns how many threads an engine may have that wants so many, one at least. Go's
+// runtime ends the program where it lacks a thread. So an engine takes a quarter of those that are
+// free: as many engines as there may be leave some, beside those that the rest of the program
+// needs.
 func takeThreads(want int) int {
 	if free := freeThreads(); free >= 0 {
 		rest := 16 + 2*runtime.GOMAXPROCS(0) // a job with io_uring had 27 on 2 cores

@@ -46,7 +46,8 @@ type Memory struct {
 	idle    []*Buckets // empty ones, to be used again
 }
 
-// SetLimit says how many bytes the copies may take. Those that take more at present go on to until they are dropped.
+// SetLimit says how many bytes the copies may take. Those that take more at present go on to until
+// they are dropped.
 func (m *Memory) SetLimit(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

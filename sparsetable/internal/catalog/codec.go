@@ -27,9 +27,10 @@ import (
 //	versions   n, then n times: id of the snapshot minus that of the page
 //	crc        uint32, little-endian: CRC-32C of everything before
 //
-// The version is also that of all files that a snapshot refers to, and of its stream: whoever gives one of them
-// another form raises it, so that older programs say that they are too old. What does not begin as they know it they would
-// take for damaged. So the version and the checksum stay where they are.
+// The version is also that of all files that a snapshot refers to, and of its stream: whoever gives
+// one of them another form raises it, so that older programs say that they are too old. What does
+// not begin as they know it they would take for damaged. So the version and the checksum stay where
+// they are.
 const recordVersion = 3
 
 var (

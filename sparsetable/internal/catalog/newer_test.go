@@ -10,7 +10,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// newer fails the test unless err says that a newer program has written something, and not that it is damaged.
+// newer fails the test unless err says that a newer program has written something, and not that it
+// is damaged.
 func newer(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, errkind.ErrNewer) || errors.As(err, new(*CorruptionError)) {

@@ -118,7 +118,8 @@ func TestCleanRows(t *testing.T) {
 	r.close()
 }
 
-// TestLostFile: the error about a delta file that is nowhere names the directory that it was written for, whose disk is to blame.
+// TestLostFile: the error about a delta file that is nowhere names the directory that it was
+// written for, whose disk is to blame.
 func TestLostFile(t *testing.T) {
 	for lost := range 2 {
 		d := newDisk(t, 2)

@@ -126,13 +126,12 @@ func (s *Snapshot) moreBlocks() int {
 	return int(max(0, min(blocks, s.c.MemoryBytes/dumpShare/int64(d.BlockBytes()))))
 }
 
-// fix fixes the state while nobody writes a bucket, and nobody pins or releases rows. Then
-// the index points to all buckets, and every updated row is in a working set or
-// dirty. BeginSave marks the dirty rows, which are to be saved before they change, unless
-// an inherited file has them.
-// Rows of working sets are saved at once, because they may be updated as soon as
-// Fix returns. So the time of fix depends on the number of these alone. It
-// waits for the device only where the blocks that begin could get do not hold them.
+// fix fixes the state while nobody writes a bucket, and nobody pins or releases rows. Then the
+// index points to all buckets, and every updated row is in a working set or dirty. BeginSave marks
+// the dirty rows, which are to be saved before they change, unless an inherited file has them. Rows
+// of working sets are saved at once, because they may be updated as soon as Fix returns. So the
+// time of fix depends on the number of these alone. It waits for the device only where the blocks
+// that begin could get do not hold them.
 func (s *Snapshot) fix() error {
 	c, start := s.c, time.Now()
 	err := c.Table.BlockWrites(func(storedRows int64) error {

@@ -7,8 +7,8 @@ type BudgetError struct {
 	What        string // what was to be done; the subject of Error's sentence
 	NeedBytes   int64  // the smallest budget that works
 	BudgetBytes int64  // the budget that there is
-	// LackingBytes is the part of the budget that the process cannot have at present. If there is one, the error wraps
-	// ErrMemory, too.
+	// LackingBytes is the part of the budget that the process cannot have at present. If there is
+	// one, the error wraps ErrMemory, too.
 	LackingBytes int64
 
 	// PinnedRows and FitRows describe a Pull whose rows did not fit; they are 0 for

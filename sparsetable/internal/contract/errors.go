@@ -11,8 +11,8 @@ var (
 	// ErrBudget: rows do not fit the memory budget. A *BudgetError, which wraps it,
 	// names the smallest budget that works.
 	ErrBudget = errkind.New(errkind.Usage, "sparsetable: memory budget exceeded")
-	// ErrMemory: the process cannot have the memory for more rows. A table of KindSSD then has a smaller cache, and returns a
-	// *BudgetError that wraps it where that is too small.
+	// ErrMemory: the process cannot have the memory for more rows. A table of KindSSD then has a
+	// smaller cache, and returns a *BudgetError that wraps it where that is too small.
 	ErrMemory = errkind.New(errkind.Job, "sparsetable: memory is exhausted")
 	// ErrCrowded: a Pull with PullPatient has to wait until other working sets are released.
 	ErrCrowded = errkind.New(errkind.Internal, "sparsetable: pinned rows keep memory from others that need it")

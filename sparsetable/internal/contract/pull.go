@@ -23,8 +23,8 @@ const (
 
 	// PullPatient is added to a mode by a caller that has other working sets, which will be
 	// released whatever becomes of this Pull. A table on SSD that wants to be without pinned rows
-	// for a moment, because they keep memory from its index or from the process, then returns ErrCrowded; the caller
-	// pulls again when a set was released.
+	// for a moment, because they keep memory from its index or from the process, then returns
+	// ErrCrowded; the caller pulls again when a set was released.
 	PullPatient PullMode = 1 << 4
 
 	pullFlags = PullDivisible | PullAhead | PullTrained | PullPatient

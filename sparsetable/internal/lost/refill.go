@@ -35,7 +35,8 @@ type Refill struct {
 // faster: they are hundreds of reads.
 const refillBytes = 256 << 10
 
-// RefillRows is how many rows of a layout are looked up at a time, in a table that has up to fit rows in memory.
+// RefillRows is how many rows of a layout are looked up at a time, in a table that has up to fit
+// rows in memory.
 func RefillRows(l layout.Layout, fit int64) int {
 	return int(max(1, min(int64(refillBytes/layout.EntryBytes(l)), fit/8)))
 }

@@ -43,7 +43,8 @@ func (f *fakeTable) Import(_ context.Context, src contract.RowSource) (rows int6
 	return rows, f.err
 }
 
-// TestRefill: a few rows at a time are looked up, and those are inserted that may be lost, were trained and are not there.
+// TestRefill: a few rows at a time are looked up, and those are inserted that may be lost, were
+// trained and are not there.
 func TestRefill(t *testing.T) {
 	l := layout.Layout{ValueDim: 1}
 	row := func(value float32, count uint32) []float32 {

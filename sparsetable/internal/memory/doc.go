@@ -24,14 +24,13 @@
 //
 // # Snapshots
 //
-// Snapshot returns when the present state is fixed, not when it is written. A
-// row can only change while it is pinned. So Snapshot copies the rows that are
-// pinned at that moment, and until the snapshot is written, Pull copies each
-// row that it pins for the first time. The background writer reads all other rows
-// in place. Training waits only while the pinned rows are copied. When the memory
-// budget, or the machine, has no room for the copies that Snapshot makes, Snapshot writes everything
-// before it returns; when it has no room for those that Pull makes, Pull waits until
-// the snapshot is written.
+// Snapshot returns when the present state is fixed, not when it is written. A row can only change
+// while it is pinned. So Snapshot copies the rows that are pinned at that moment, and until the
+// snapshot is written, Pull copies each row that it pins for the first time. The background writer
+// reads all other rows in place. Training waits only while the pinned rows are copied. When the
+// memory budget, or the machine, has no room for the copies that Snapshot makes, Snapshot writes
+// everything before it returns; when it has no room for those that Pull makes, Pull waits until the
+// snapshot is written.
 //
 // A snapshot is one file, snapshot-<id>.rows, all integers little-endian:
 //
@@ -59,10 +58,9 @@
 //
 // # Concurrency
 //
-// One mutex guards the index, the slabs' bookkeeping and the list of
-// pinned sets. The index and the places of rows change only while rows are created or
-// removed, so a Pull, which excludes that, looks up its keys on all threads without the mutex.
-// It holds the mutex for a thousand keys at a time where it creates rows or copies them for a
-// snapshot, so that a large Pull on the prefetching goroutine does not delay Release or
-// Snapshot on the training one.
+// One mutex guards the index, the slabs' bookkeeping and the list of pinned sets. The index and the
+// places of rows change only while rows are created or removed, so a Pull, which excludes that,
+// looks up its keys on all threads without the mutex. It holds the mutex for a thousand keys at a
+// time where it creates rows or copies them for a snapshot, so that a large Pull on the prefetching
+// goroutine does not delay Release or Snapshot on the training one.
 package memory

@@ -20,8 +20,8 @@ var errNoRoom = errors.New("sparsetable: there is no room in memory for copies o
 
 // Pull implements Table.
 func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {
-	// Other flags make no difference: there are no filters, snapshots copy pinned rows as they come, and these do not
-	// keep memory from the index.
+	// Other flags make no difference: there are no filters, snapshots copy pinned rows as they
+	// come, and these do not keep memory from the index.
 	trained := mode&contract.PullTrained != 0
 	mode = mode.Kind()
 	counts := mode == contract.PullLookup && !trained

@@ -12,7 +12,8 @@ import (
 const (
 	// leastFreeBytes stay free: other parts of the process take memory, too, before the table asks again.
 	leastFreeBytes = 8 << 20
-	// Of the memory that is free the table takes 1/askShare, and no more than mostUnaskedBytes, before it asks again.
+	// Of the memory that is free the table takes 1/askShare, and no more than mostUnaskedBytes,
+	// before it asks again.
 	askShare         = 4
 	mostUnaskedBytes = 256 << 20
 )

@@ -9,8 +9,8 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// TestPullWithoutMemory: a Pull of new keys for which the process has no memory fails, changes nothing, and succeeds
-// once there is memory; keys that the table has need none.
+// TestPullWithoutMemory: a Pull of new keys for which the process has no memory fails, changes
+// nothing, and succeeds once there is memory; keys that the table has need none.
 func TestPullWithoutMemory(t *testing.T) {
 	table, err := Open(t.Context(), Options{Layout: layout.Layout{ValueDim: 16}})
 	if err != nil {

@@ -102,8 +102,8 @@ func (x *Index) Add(file int, r *deltafile.Reader, i int, hash uint64) error {
 	return nil
 }
 
-// Sort makes the rows that were added ready for Find. Of rows with the same key it keeps the one of the newest
-// file.
+// Sort makes the rows that were added ready for Find. Of rows with the same key it keeps the one of
+// the newest file.
 func (x *Index) Sort() error {
 	slices.SortFunc(x.rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.place, b.place))

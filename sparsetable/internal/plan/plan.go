@@ -61,9 +61,8 @@ const (
 	maxRideBytes = 16 << 20
 	// One stop is planned for that many bytes of the elevator's memory.
 	rideBytesPerStop = 512
-	// A request in flight takes some 370 bytes: the request itself, its keys, its
-	// group and its entry in onWay.
-	// There are StopsPerRide times fewer requests than stops.
+	// A request in flight takes some 370 bytes: the request itself, its keys, its group and its
+	// entry in onWay. There are StopsPerRide times fewer requests than stops.
 	StopsPerRide = 4
 	stopBytes    = 24 + 370/StopsPerRide
 

@@ -29,11 +29,10 @@ func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 // all rows 2.21; the rows that left dirty and cost a read of their own were as few with all.
 const leavingShare = 4
 
-// VisitLeaving calls fn for those of refs at which a row is at present that is one of the
-// idle rows that leave first, 1/leavingShare of them. The rows
-// that the caller means may have left the cache, and even their slabs may be gone;
-// other rows may have taken their places, so fn must look at the key. fn is called
-// under the mutex, see Visit.
+// VisitLeaving calls fn for those of refs at which a row is at present that is one of the idle rows
+// that leave first, 1/leavingShare of them. The rows that the caller means may have left the cache,
+// and even their slabs may be gone; other rows may have taken their places, so fn must look at the
+// key. fn is called under the mutex, see Visit.
 func (c *Cache) VisitLeaving(refs []uint32, fn func(e Entry)) {
 	for len(refs) > 0 {
 		n := min(len(refs), lockKeys)

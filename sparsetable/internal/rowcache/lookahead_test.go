@@ -198,8 +198,9 @@ func TestWindowGrowsInAFullCache(t *testing.T) {
 	}
 }
 
-// Where passes are large, a window that notes missing keys holds as many of them as the cache has rows for, and
-// where these are too few to go round all buckets, the window notes no missing keys and looks as far as it can.
+// Where passes are large, a window that notes missing keys holds as many of them as the cache has
+// rows for, and where these are too few to go round all buckets, the window notes no missing keys
+// and looks as far as it can.
 func TestWindowOfLargePasses(t *testing.T) {
 	for _, c := range []struct {
 		wanted, keys int

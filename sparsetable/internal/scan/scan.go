@@ -37,9 +37,9 @@ type Table interface {
 	// EachCached calls fn for the rows of a slot that are in the cache, if they may be newer than
 	// those in its bucket. It must not keep row. REQUIRES: the table is locked.
 	EachCached(slot uint32, fn func(key uint64, row []float32))
-	// ReadBuckets reads the buckets of some slots, of as many from the first of the list on as can be
-	// read at once, and calls fn for each of these, in any order; b is nil where a slot has none. It returns their
-	// number. REQUIRES: the table is locked.
+	// ReadBuckets reads the buckets of some slots, of as many from the first of the list on as can
+	// be read at once, and calls fn for each of these, in any order; b is nil where a slot has
+	// none. It returns their number. REQUIRES: the table is locked.
 	ReadBuckets(list []uint32, fn func(slot uint32, b *bucketfile.Bucket) error) (n int, err error)
 }
 
@@ -52,8 +52,8 @@ type Options struct {
 	Checkpoints *checkpoint.Store
 	Slots       uint32 // of the index
 	Words       int    // of a row
-	// Seen has a bit for each slot, of SeenBytes in all; nil: there is no memory for it, so that all slots are looked up one
-	// by one.
+	// Seen has a bit for each slot, of SeenBytes in all; nil: there is no memory for it, so that
+	// all slots are looked up one by one.
 	Seen []uint64
 }
 

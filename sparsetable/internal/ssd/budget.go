@@ -14,8 +14,8 @@ import (
 // errNoVictims: no row can leave the cache, because all are pinned.
 var errNoVictims = errors.New("sparsetable: all rows in memory are pinned")
 
-// cannotShrink reports whether an error says that the cache could not become smaller: all rows that could leave it are pinned, or
-// there is no room on disk for dirty ones.
+// cannotShrink reports whether an error says that the cache could not become smaller: all rows that
+// could leave it are pinned, or there is no room on disk for dirty ones.
 func cannotShrink(err error) bool {
 	return errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
 }

@@ -89,8 +89,8 @@ func TestSSDCatalogLost(t *testing.T) {
 	}
 }
 
-// TestSSDRemoveUnfinishedCatalog: nothing is left of a table that is removed after a catalog was only begun to be made
-// of a copy.
+// TestSSDRemoveUnfinishedCatalog: nothing is left of a table that is removed after a catalog was
+// only begun to be made of a copy.
 func TestSSDRemoveUnfinishedCatalog(t *testing.T) {
 	at := t.TempDir()
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b")}}}

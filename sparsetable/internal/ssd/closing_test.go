@@ -10,8 +10,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDCloseDuringSnapshot: a snapshot that is being written when Close begins has the counters over the table's life as
-// it has them without Close.
+// TestSSDCloseDuringSnapshot: a snapshot that is being written when Close begins has the counters
+// over the table's life as it has them without Close.
 func TestSSDCloseDuringSnapshot(t *testing.T) {
 	r := newRestarted(t, 1, 4000)
 	r.open()
@@ -105,8 +105,8 @@ func TestSSDRefillClosed(t *testing.T) {
 	}
 }
 
-// TestSSDDroppedWhileWritten: a snapshot that is dropped as soon as the table lists it is one that was taken all the same, and what
-// its files took is given back once.
+// TestSSDDroppedWhileWritten: a snapshot that is dropped as soon as the table lists it is one that
+// was taken all the same, and what its files took is given back once.
 func TestSSDDroppedWhileWritten(t *testing.T) {
 	r := newRestarted(t, 1, 4000)
 	r.open()

@@ -65,9 +65,9 @@ func (t *Table) roomForSlots(n, missing int) (bool, error) {
 	return err == nil, err
 }
 
-// waitsForRoom is asked before a Pull. Where the table is crowded, or pinned rows keep the cache from giving back memory
-// that the process lacks, it returns ErrCrowded to a patient caller while other sets are pinned, and makes the room when there
-// are none. REQUIRES: changing is held.
+// waitsForRoom is asked before a Pull. Where the table is crowded, or pinned rows keep the cache
+// from giving back memory that the process lacks, it returns ErrCrowded to a patient caller while
+// other sets are pinned, and makes the room when there are none. REQUIRES: changing is held.
 func (t *Table) waitsForRoom(ctx context.Context, creates, patient bool) error {
 	makeRoom := t.makeIndexRoom
 	if !creates || !t.crowded.Load() {

@@ -18,18 +18,17 @@
 //	dir/catalog/     snapshots and pages of the index (internal/catalog)
 //	dir/T.catalog/   a copy of that, in each further directory (internal/catalogcopy)
 //
-// (T is the table's number, F the file's, X the delta's; with several directories each has
-// bucket and delta files and a catalog or a copy of it, the first the rest. D is the number of
-// the directory; that of the first, 0, is left out.) The formats are in
-// the internal packages' documentation, that of the delta file in internal/deltafile.
+// (T is the table's number, F the file's, X the delta's; with several directories each has bucket
+// and delta files and a catalog or a copy of it, the first the rest. D is the number of the
+// directory; that of the first, 0, is left out.) The formats are in the internal packages'
+// documentation, that of the delta file in internal/deltafile.
 //
-// A key's hash names its slot; the hash is another one in each table, so that keys that
-// come in the order of some table's files are spread evenly in all others
-// (slots.Hasher). All rows of a slot lie in one bucket, a record of
-// a few hundred to a few thousand bytes with a checksum. So the only thing that
-// memory holds per key is a few bits of a filter. The filters avoid most of the reads
-// for keys that the table does not have. The table has no fixed capacity: slots are
-// split one at a time as rows are added, and merged after rows were dropped.
+// A key's hash names its slot; the hash is another one in each table, so that keys that come in the
+// order of some table's files are spread evenly in all others (slots.Hasher). All rows of a slot
+// lie in one bucket, a record of a few hundred to a few thousand bytes with a checksum. So the only
+// thing that memory holds per key is a few bits of a filter. The filters avoid most of the reads
+// for keys that the table does not have. The table has no fixed capacity: slots are split one at a
+// time as rows are added, and merged after rows were dropped.
 //
 // The table reads and writes in units of the devices' smallest block, 512 to 4096
 // bytes; without direct I/O the unit is 4096 bytes. A bucket takes a whole number of
@@ -85,15 +84,15 @@
 //	emptied   Compaction writes the dirty rows of a bucket that it moves with it.
 //	evicted   A dirty row is next to leave the cache: one read for one row.
 //
-// SSDOptions.CachePolicy says which idle rows leave first; of those that are
-// next to leave, clean ones go before dirty ones. Announce tells the policy
-// "lookahead" which keys will be pulled, so that their rows can be read ahead. Where the
-// announced passes need many buckets of the table, the elevator reads these in the order in
-// which they lie on the device, many with one read, and writes dirty rows on its way. Where
-// that does not pay, or where the budget is small, the buckets that the next pass lacks are
-// read while the present one is pulled (internal/elevator, announce.go). None of this affects
-// what rows hold. The background writer keeps a small part of the cache free. A Pull that finds no free
-// part drops clean rows; only where there are none does it write dirty ones itself.
+// SSDOptions.CachePolicy says which idle rows leave first; of those that are next to leave, clean
+// ones go before dirty ones. Announce tells the policy "lookahead" which keys will be pulled, so
+// that their rows can be read ahead. Where the announced passes need many buckets of the table, the
+// elevator reads these in the order in which they lie on the device, many with one read, and writes
+// dirty rows on its way. Where that does not pay, or where the budget is small, the buckets that
+// the next pass lacks are read while the present one is pulled (internal/elevator, announce.go).
+// None of this affects what rows hold. The background writer keeps a small part of the cache free.
+// A Pull that finds no free part drops clean rows; only where there are none does it write dirty
+// ones itself.
 //
 // # Large imports and scans
 //
@@ -123,22 +122,19 @@
 //
 // # Snapshots and recovery
 //
-// Snapshot fixes, at one instant, the index with the bucket files that it points
-// into, and the set of dirty rows; pinned rows count as dirty. That takes no
-// longer for many dirty rows than for few: inverting one bit marks all of them as
-// old (internal/rowcache/save.go), and a row that is old and dirty is one that has
-// yet to be saved. Only the pinned rows are copied before Snapshot returns, into
-// blocks of the delta file that a goroutine writes. Snapshot waits for such a write
-// only where the copies need more than a thirty-second of the budget, or the cache has filled
-// its memory. Then training
-// goes on, while goroutines of the snapshot write the index pages that changed since the last
-// snapshot, the other dirty rows (a call that is about to pin or drop one of them
-// saves it first), the clean rows used most, unless training goes on, within SSDOptions.HotBytes, and the
-// buckets that are still in buffers. When all of that is durable, one synced edit of
-// the catalog commits it. Snapshots share bucket files, so a snapshot only adds the
-// rows that became dirty or changed since the one before it, the changed pages, and those
-// clean rows. Of the dirty rows that an earlier delta file has as they are, it refers to
-// that file.
+// Snapshot fixes, at one instant, the index with the bucket files that it points into, and the set
+// of dirty rows; pinned rows count as dirty. That takes no longer for many dirty rows than for few:
+// inverting one bit marks all of them as old (internal/rowcache/save.go), and a row that is old and
+// dirty is one that has yet to be saved. Only the pinned rows are copied before Snapshot returns,
+// into blocks of the delta file that a goroutine writes. Snapshot waits for such a write only where
+// the copies need more than a thirty-second of the budget, or the cache has filled its memory. Then
+// training goes on, while goroutines of the snapshot write the index pages that changed since the
+// last snapshot, the other dirty rows (a call that is about to pin or drop one of them saves it
+// first), the clean rows used most, unless training goes on, within SSDOptions.HotBytes, and the
+// buckets that are still in buffers. When all of that is durable, one synced edit of the catalog
+// commits it. Snapshots share bucket files, so a snapshot only adds the rows that became dirty or
+// changed since the one before it, the changed pages, and those clean rows. Of the dirty rows that
+// an earlier delta file has as they are, it refers to that file.
 //
 // So a snapshot has a list of delta files, oldest first. The catalog records for each of
 // them how many of its bytes and rows are dirty ones, and which bucket files there were,
@@ -156,11 +152,12 @@
 // before writes all dirty rows with its next snapshot.
 //
 // The others have changed since, or are in their bucket. internal/checkpoint/list.go says why this
-// rule is exact. A snapshot writes all dirty rows, and refers to no earlier file,
-// where the list would have more than two rows for each dirty row, where the last snapshot
-// failed, and after Expire. Where the list has files of 64 instants, the next snapshot also
-// writes the rows of the newest of these, and does not refer to them (internal/checkpoint/shorten.go).
-// The clean rows are those of the last files alone. A delta file is deleted when no snapshot refers to it, nor the next one may.
+// rule is exact. A snapshot writes all dirty rows, and refers to no earlier file, where the list
+// would have more than two rows for each dirty row, where the last snapshot failed, and after
+// Expire. Where the list has files of 64 instants, the next snapshot also writes the rows of the
+// newest of these, and does not refer to them (internal/checkpoint/shorten.go). The clean rows are
+// those of the last files alone. A delta file is deleted when no snapshot refers to it, nor the
+// next one may.
 //
 //	delta file durable ┐
 //	buckets durable    ├─> catalog: one atomic edit -> Wait returns
@@ -170,33 +167,30 @@
 // before Wait returns, and before the files of a dropped snapshot are deleted. A copy that
 // cannot be written is reported and does not keep the table from going on.
 //
-// Open reads the catalog's pages into the index and the dirty rows of the delta
-// files into the cache, the newest file first; it reads no bucket. It deletes the bucket and delta files that
-// no snapshot refers to. So after a crash at any instruction the table is the last
-// committed snapshot. Both parts of a delta file, that of the dirty rows and that of
-// the clean rows, begin with the rows used most. A dirty row may be newer than its
-// bucket, so no row can be used before all of them are in the cache. Open waits for
-// them, which takes as long as reading them in sequence, or longer where the budget
-// is smaller than before and some of them are written to their buckets instead
-// (internal/restore). A
-// table that is opened for reading only cannot write to buckets: it records where the
-// dirty rows lie in the delta files and reads them from there when they are pulled
-// (internal/outside), however many they are. The clean rows are restored afterwards, in
-// the background, in turns with Pulls, until the cache has no more room; rows whose
-// slot was written since are left out (internal/restore). A snapshot that is taken
-// after Flush has no dirty rows. Every bucket, delta block and page has a checksum,
-// verified whenever it is read. Damage is a *CorruptionError, reported when the
-// damaged part is read; buckets and clean rows are not read by Open. Where the catalog
-// has lost a snapshot that was committed, Open says so and changes nothing.
+// Open reads the catalog's pages into the index and the dirty rows of the delta files into the
+// cache, the newest file first; it reads no bucket. It deletes the bucket and delta files that no
+// snapshot refers to. So after a crash at any instruction the table is the last committed snapshot.
+// Both parts of a delta file, that of the dirty rows and that of the clean rows, begin with the
+// rows used most. A dirty row may be newer than its bucket, so no row can be used before all of
+// them are in the cache. Open waits for them, which takes as long as reading them in sequence, or
+// longer where the budget is smaller than before and some of them are written to their buckets
+// instead (internal/restore). A table that is opened for reading only cannot write to buckets: it
+// records where the dirty rows lie in the delta files and reads them from there when they are
+// pulled (internal/outside), however many they are. The clean rows are restored afterwards, in the
+// background, in turns with Pulls, until the cache has no more room; rows whose slot was written
+// since are left out (internal/restore). A snapshot that is taken after Flush has no dirty rows.
+// Every bucket, delta block and page has a checksum, verified whenever it is read. Damage is a
+// *CorruptionError, reported when the damaged part is read; buckets and clean rows are not read by
+// Open. Where the catalog has lost a snapshot that was committed, Open says so and changes nothing.
 //
 // # Files that arrive
 //
-// The bucket files of a snapshot that is brought from another machine may lack bytes while
-// the table is used. SSDOptions.Source has those that are read (internal/tabledirs); it works
-// below the bucket files, between them and the device, so that pulls, scans, compaction and
-// verification know nothing of it. Everything else of the snapshot is complete when the table is opened. While there
-// is a file called ARRIVING.json in one of the directories, the table is not opened, held,
-// cloned or copied without such a source (ErrArriving).
+// The bucket files of a snapshot that is brought from another machine may lack bytes while the
+// table is used. SSDOptions.Source has those that are read (internal/tabledirs); it works below the
+// bucket files, between them and the device, so that pulls, scans, compaction and verification know
+// nothing of it. Everything else of the snapshot is complete when the table is opened. While there
+// is a file called ARRIVING.json in one of the directories, the table is not opened, held, cloned
+// or copied without such a source (ErrArriving).
 //
 // # Clones
 //

@@ -20,8 +20,8 @@ func TestSSDElevator(t *testing.T) {
 	}
 }
 
-// testElevator pulls passes of batch keys, announced so many passes ahead (0: as the table asks for), and checks what
-// happens behind the first warm ones.
+// testElevator pulls passes of batch keys, announced so many passes ahead (0: as the table asks
+// for), and checks what happens behind the first warm ones.
 func testElevator(t *testing.T, batch, ahead, warm int) {
 	const passes, last = 160, 140
 	rng := testseed.Rand(t)

@@ -76,7 +76,8 @@ func VerifyTampered(ctx context.Context, tab contract.Scanner, how string) (faul
 	return faults, slot, err
 }
 
-// SetRoom has the table think that the process can have so much more memory, as process.Room says it, whenever it pulls.
+// SetRoom has the table think that the process can have so much more memory, as process.Room says
+// it, whenever it pulls.
 func SetRoom(t contract.Scanner, room func() int64) {
 	s := t.(*Table)
 	_ = s.changing.Acquire(context.Background())

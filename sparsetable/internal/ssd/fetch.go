@@ -151,9 +151,10 @@ func (t *Table) takeFetched(ctx context.Context, keys []uint64, refs []uint32, u
 	return nil
 }
 
-// useCached takes those of the wanted rows that are in the cache by now from there. Where slots were split
-// or merged since the Pull looked for its keys, it may read a bucket again that has more of its rows, and announced
-// passes may need these, too, so that they came into the cache with the first read.
+// useCached takes those of the wanted rows that are in the cache by now from there. Where slots
+// were split or merged since the Pull looked for its keys, it may read a bucket again that has more
+// of its rows, and announced passes may need these, too, so that they came into the cache with the
+// first read.
 func (t *Table) useCached(refs []uint32) {
 	p := &t.pull
 	cached := p.Refs()

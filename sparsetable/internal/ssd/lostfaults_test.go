@@ -54,9 +54,9 @@ func (d *lossyDisks) open(t *testing.T, o sparsetable.Options) (sparsetable.Tabl
 	return openOn(t.Context(), o, devices, d.fs)
 }
 
-// TestSSDLoseFaults lets operations on the devices fail, one or all from then on, while a
-// table opens after a loss, is filled in and saved. A crash after that leaves the table as it was after the loss, or as
-// it was saved.
+// TestSSDLoseFaults lets operations on the devices fail, one or all from then on, while a table
+// opens after a loss, is filled in and saved. A crash after that leaves the table as it was after
+// the loss, or as it was saved.
 func TestSSDLoseFaults(t *testing.T) {
 	rng := testseed.Rand(t)
 	l := newLosing(t, rng, 3)

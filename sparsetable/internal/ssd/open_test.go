@@ -12,7 +12,8 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// openOn opens a table of KindSSD as sparsetable.Open does, but on devices and a file system of a test's choice.
+// openOn opens a table of KindSSD as sparsetable.Open does, but on devices and a file system of a
+// test's choice.
 func openOn(ctx context.Context, o sparsetable.Options, devices []blockio.Device, fs vfs.FS) (sparsetable.Table, error) {
 	return openHashed(ctx, o, devices, fs, "")
 }

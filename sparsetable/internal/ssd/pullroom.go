@@ -76,13 +76,13 @@ func roomForKeys(n int) int { return n + n/16 }
 // one that needed its memory, because the next ones are likely to need it, too.
 const windowPause = 16
 
-// makeMoreRoom tries to make room where no row can leave, and reports whether
-// trying again is worth while. It takes what the process can have of a budget that lacks memory, and frees the window of announced passes first. Then
-// it makes the filters smaller, as far as they stay worth their memory. Where that
-// is not possible, it waits once for a snapshot that is being written, because that
-// holds memory and prevents that filters are made smaller. It drops the filters only
-// if no other working set is pinned, and the caller cannot pull fewer keys; otherwise the
-// caller can release a set, or divide the keys, and try again. REQUIRES: changing is held.
+// makeMoreRoom tries to make room where no row can leave, and reports whether trying again is worth
+// while. It takes what the process can have of a budget that lacks memory, and frees the window of
+// announced passes first. Then it makes the filters smaller, as far as they stay worth their
+// memory. Where that is not possible, it waits once for a snapshot that is being written, because
+// that holds memory and prevents that filters are made smaller. It drops the filters only if no
+// other working set is pinned, and the caller cannot pull fewer keys; otherwise the caller can
+// release a set, or divide the keys, and try again. REQUIRES: changing is held.
 func (t *Table) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if grew, err := t.takeMore(ctx); grew && err == nil {
 		return true // another error is that of the next attempt

@@ -29,10 +29,10 @@ const (
 // REQUIRES: rewrite is held.
 func (t *Table) splitsAtOnce(rows int64) int { return max(splitStep, t.slotsWanted(rows)/splitShare) }
 
-// keepShape splits slots as the number of rows requires: all slots without a
-// bucket, which costs nothing, and of the others up to twice as many as one step of
-// rows that leave the cache makes necessary, or more where many are missing. What would be more than a step of writing
-// is left for later. REQUIRES: rewrite is held.
+// keepShape splits slots as the number of rows requires: all slots without a bucket, which costs
+// nothing, and of the others up to twice as many as one step of rows that leave the cache makes
+// necessary, or more where many are missing. What would be more than a step of writing is left for
+// later. REQUIRES: rewrite is held.
 func (t *Table) keepShape() error {
 	if err := t.keepShapeFor(t.totalRows()); !errors.Is(err, errUnpaid) {
 		return err

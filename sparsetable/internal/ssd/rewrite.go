@@ -156,10 +156,10 @@ func (t *Table) replaceBucket(slot uint32, before int) (prev bucketfile.Location
 	return prev, nil
 }
 
-// collectDirty copies the dirty rows of a slot that are not pinned and marks them
-// clean; an update from then on makes them dirty again. The others lose checkpoint.Saved. They stay in the cache as
-// long as both rewrite and moving are held, since a row is dropped only under one
-// of the two. REQUIRES: lockMoving has been called for the slot.
+// collectDirty copies the dirty rows of a slot that are not pinned and marks them clean; an update
+// from then on makes them dirty again. The others lose checkpoint.Saved. They stay in the cache as
+// long as both rewrite and moving are held, since a row is dropped only under one of the two.
+// REQUIRES: lockMoving has been called for the slot.
 func (t *Table) collectDirty(slot uint32, mask uint64) {
 	w := &t.rewrite.rewriter
 	w.NoDirty()

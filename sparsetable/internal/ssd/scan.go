@@ -47,7 +47,8 @@ func (t scanned) Lock() { t.rewrite.Lock() }
 // Unlock implements scan.Table.
 func (t scanned) Unlock() { t.rewrite.Unlock() }
 
-// EachCached implements scan.Table. The cache of a table that is opened for reading only has no newer versions.
+// EachCached implements scan.Table. The cache of a table that is opened for reading only has no
+// newer versions.
 func (t scanned) EachCached(slot uint32, fn func(key uint64, row []float32)) {
 	if t.opts.ReadOnly {
 		return

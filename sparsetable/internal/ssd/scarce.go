@@ -9,10 +9,10 @@ import (
 )
 
 // A budget says what the table may have, not what there is: the machine, or the control group of
-// the process, may have less memory, and others take some of it. Linux kills a process that takes more.
-// So now and then a Pull looks how much more memory the process should take. The cache may grow by half of that, or
-// gives back what is missing; the budget shrinks by as much, and grows again as memory becomes free. What
-// the table contains does not depend on that.
+// the process, may have less memory, and others take some of it. Linux kills a process that takes
+// more. So now and then a Pull looks how much more memory the process should take. The cache may
+// grow by half of that, or gives back what is missing; the budget shrinks by as much, and grows
+// again as memory becomes free. What the table contains does not depend on that.
 
 // scarcity is the part of the budget that the process cannot have at present.
 type scarcity struct {
@@ -77,7 +77,8 @@ func (t *Table) cramped() bool {
 	return st.Bytes > st.MaxBytes+t.looseBytes()
 }
 
-// heldBytes is what the table has of its budget, without copies of buckets that it may make. Buffers count as if they were used.
+// heldBytes is what the table has of its budget, without copies of buckets that it may make.
+// Buffers count as if they were used.
 func (t *Table) heldBytes() int64 {
 	mapped, most := t.carried.Bytes()
 	return t.takenBytes() + t.cache.Stats().Bytes - (most - mapped)

@@ -59,8 +59,9 @@ func (m *scarceMachine) train(from, to, batch int) error {
 	return nil
 }
 
-// TestScarce: a table takes no more memory than its machine has, however much it may take, gives memory back when
-// others take it, and takes it again when there is some. Its rows are as if nothing had been.
+// TestScarce: a table takes no more memory than its machine has, however much it may take, gives
+// memory back when others take it, and takes it again when there is some. Its rows are as if
+// nothing had been.
 func TestScarce(t *testing.T) {
 	const rows, batch = 150_000, 1500 // 18 MiB
 	m := openScarce(t, 10<<20)
@@ -104,8 +105,9 @@ func TestScarce(t *testing.T) {
 	}
 }
 
-// TestScarceWhilePinned: where rows of several sets are pinned at any time, so that each part of the cache has some, a
-// patient caller is asked to release them all when memory has to be given back, and is not asked otherwise.
+// TestScarceWhilePinned: where rows of several sets are pinned at any time, so that each part of
+// the cache has some, a patient caller is asked to release them all when memory has to be given
+// back, and is not asked otherwise.
 func TestScarceWhilePinned(t *testing.T) {
 	const rows, size = 60_000, 1500
 	m := openScarce(t, 1<<40)

@@ -54,9 +54,10 @@ func (d *heldReads) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	}()
 }
 
-// TestSSDNoRowTwice: slots are merged between two reads of one Pull, which then reads buckets that have rows of
-// several of its slots. With the first of these rows come those that announced passes need, the Pull's own among them
-// if it is not one of these passes. No row may be in memory twice: one of the two would miss updates.
+// TestSSDNoRowTwice: slots are merged between two reads of one Pull, which then reads buckets that
+// have rows of several of its slots. With the first of these rows come those that announced passes
+// need, the Pull's own among them if it is not one of these passes. No row may be in memory twice:
+// one of the two would miss updates.
 func TestSSDNoRowTwice(t *testing.T) {
 	const batch, passes = 600, 7
 	disk := newSSDDisk(1)

@@ -171,7 +171,8 @@ func optionsOf(n int, bytes, productBytes int64, seed uint64) emulated.Options {
 	return emulated.Options{Devices: infos, Images: twin.Images(), Seed: seed}
 }
 
-// fusing returns a platform whose devices can do, by the remainder of choice by 3, all products with their epilogues, none, or some.
+// fusing returns a platform whose devices can do, by the remainder of choice by 3, all products
+// with their epilogues, none, or some.
 func fusing(n int, seed, choice uint64) *emulated.Platform {
 	o := optionsOf(n, 1<<30, 64<<10, seed)
 	switch choice % 3 {

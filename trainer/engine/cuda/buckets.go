@@ -9,19 +9,20 @@ import (
 	"aibox/trainer/program"
 )
 
-// Gradients are added up over the devices in buckets, each as soon as the devices have computed it. All but the last one
-// are added up in a stream of their own, while the devices compute the gradients of the next. The last one, with the
-// probe, is added up in the compute stream, which has nothing else to do before the update:
+// Gradients are added up over the devices in buckets, each as soon as the devices have computed it.
+// All but the last one are added up in a stream of their own, while the devices compute the
+// gradients of the next. The last one, with the probe, is added up in the compute stream, which has
+// nothing else to do before the update:
 //
 //	compute  gradients | ready  gradients | ready  gradients  wait  sum  update
 //	sums               sum                sum | summed
 //
-// Each number is the same sum as if all were added up at once. So that a bucket is one array, gradients lie in memory in
-// the order in which they are completed; within a bucket, by the configurations of their optimizers, so that few launches
-// update the parameters (update.go).
+// Each number is the same sum as if all were added up at once. So that a bucket is one array,
+// gradients lie in memory in the order in which they are completed; within a bucket, by the
+// configurations of their optimizers, so that few launches update the parameters (update.go).
 
-// bucketBytes is how large a bucket is at least, but for the last one. It is about where a sum over NVLink takes as long for
-// its bytes as for starting; it was not measured.
+// bucketBytes is how large a bucket is at least, but for the last one. It is about where a sum over
+// NVLink takes as long for its bytes as for starting; it was not measured.
 var bucketBytes = 4 << 20
 
 // bucket is some gradients, which lie one behind the other in the state memory.
@@ -48,8 +49,8 @@ func (x *execution) completed() []int {
 	return last
 }
 
-// arrange orders parameters by the pieces after which their gradients are complete, and divides them into buckets. An engine that only infers
-// has them in the order of the network.
+// arrange orders parameters by the pieces after which their gradients are complete, and divides
+// them into buckets. An engine that only infers has them in the order of the network.
 func (p *parameters) arrange(completed []int) {
 	p.order = make([]int, len(p.net.Params))
 	for i := range p.order {

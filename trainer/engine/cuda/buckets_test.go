@@ -11,7 +11,8 @@ import (
 	"aibox/trainer/model"
 )
 
-// TestBuckets: however the gradients are divided for the sums over the devices, all models have the same bits.
+// TestBuckets: however the gradients are divided for the sums over the devices, all models have the
+// same bits.
 func TestBuckets(t *testing.T) {
 	seed := testseed.Of(t)
 	specs := model.Examples()
@@ -39,8 +40,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestBucketsOverlap: sums of buckets are in a stream beside that which computes, all but the last one; they count among the
-// bytes and the time of sums.
+// TestBucketsOverlap: sums of buckets are in a stream beside that which computes, all but the last
+// one; they count among the bytes and the time of sums.
 func TestBucketsOverlap(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, norm := range []bool{false, true} {
@@ -54,7 +55,8 @@ func TestBucketsOverlap(t *testing.T) {
 			b.begin(t)
 			b.trainFirst(t, 1)
 			beside, all := p.calls.beside, p.calls.sums
-			// A layer has its weights and its bias at once, and a normalization both of its parameters at about the same time.
+			// A layer has its weights and its bias at once, and a normalization both of its
+			// parameters at about the same time.
 			if one := bytes > 1; all-beside != b.sums() || one != (beside == 0) || !one && beside < len(s.spec.HiddenLayers) {
 				t.Errorf("norm %v, buckets of %d bytes: %d sums, %d of them beside what is computed", norm, bytes, all, beside)
 			}

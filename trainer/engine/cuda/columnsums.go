@@ -7,10 +7,12 @@ import (
 	"aibox/trainer/program"
 )
 
-// Steps that sum up columns over the examples leave sums of chunks of examples in memory of their own, so no such step waits for another one
-// because of that. The second halves of those sums that nobody needs before the end of a segment, most gradients of biases, are a few launches there.
+// Steps that sum up columns over the examples leave sums of chunks of examples in memory of their
+// own, so no such step waits for another one because of that. The second halves of those sums that
+// nobody needs before the end of a segment, most gradients of biases, are a few launches there.
 
-// summedColumns is how many columns a step sums up over the examples with a kernel that is not a product, or may. Those of biasColumns come behind.
+// summedColumns is how many columns a step sums up over the examples with a kernel that is not a
+// product, or may. Those of biasColumns come behind.
 func summedColumns(s *program.Step) int {
 	switch {
 	case s.Kind == ops.KindBatchStats, s.Kind == ops.KindBatchNormGamma, s.Kind == ops.KindColumnSum:
@@ -43,7 +45,8 @@ func (u *run) biasWorkOf(r *replica, step, n int) gpu.Region {
 	return gpu.Part(r.arena, u.works[step]+behind, kernels.WorkBytes(n, u.biasColumns(step)))
 }
 
-// finishSum adds up the sums of chunks of columns that lie in work, at once or at the end of the segment. They become a value, as one row.
+// finishSum adds up the sums of chunks of columns that lie in work, at once or at the end of the
+// segment. They become a value, as one row.
 func (u *run) finishSum(r *replica, v program.Value, sums kernels.Matrix, work gpu.Region, n int) error {
 	c := kernels.ChunkSums{Sums: sums, Work: work}
 	if !u.final(v) {

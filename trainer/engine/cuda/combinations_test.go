@@ -10,13 +10,15 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestCombinations: every optimizer of parameters with every one of rows, in every precision, with rows on the host and on the devices, on each
-// number of devices, makes of a model what the processors of the host make of it. Each model meets each of these optimizers, precisions,
-// places and numbers. The last mini-batch has fewer examples than there are devices.
+// TestCombinations: every optimizer of parameters with every one of rows, in every precision, with
+// rows on the host and on the devices, on each number of devices, makes of a model what the
+// processors of the host make of it. Each model meets each of these optimizers, precisions, places
+// and numbers. The last mini-batch has fewer examples than there are devices.
 func TestCombinations(t *testing.T) {
 	seed := testseed.Of(t)
 	specs := model.Examples()
-	// With these sums of squares and epsilons, a gradient that is nothing but rounding makes no step of full size.
+	// With these sums of squares and epsilons, a gradient that is nothing but rounding makes no
+	// step of full size.
 	ofAll := optim.RowConfig{LearningRate: 0.02, Beta1: 0.9, Beta2: 0.999, Epsilon: 0.01, InitialAccumulator: 0.1, FTRLBeta: 1, FTRLL1: 0.001}
 	dense := optim.DenseConfig{LearningRate: 0.02, Momentum: 0.9, Beta1: 0.9, Beta2: 0.999, Epsilon: 0.01, InitialAccumulator: 0.1}
 	for p, precision := range []struct {

@@ -30,7 +30,8 @@ func (s *counted) count(what int, n int64, err error) error {
 	return err
 }
 
-// Copy implements gpu.Stream. What is copied within a device, the own part of what all get, counts as copied between devices.
+// Copy implements gpu.Stream. What is copied within a device, the own part of what all get, counts
+// as copied between devices.
 func (s *counted) Copy(dst, src gpu.Region) error {
 	_, down := dst.Memory.(gpu.Pinned)
 	_, up := src.Memory.(gpu.Pinned)

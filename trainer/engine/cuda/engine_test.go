@@ -14,8 +14,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestLikeHost: every model has, after some steps, the losses, logits, parameters and rows that the engine of the host's
-// processors gives it, up to rounding errors, on one device and on several.
+// TestLikeHost: every model has, after some steps, the losses, logits, parameters and rows that the
+// engine of the host's processors gives it, up to rounding errors, on one device and on several.
 func TestLikeHost(t *testing.T) {
 	seed := testseed.Of(t)
 	for name, spec := range model.Examples() {
@@ -70,8 +70,8 @@ func deep(norm bool) model.Spec {
 	return s
 }
 
-// TestOptimizers: every optimizer of parameters, with and without averages and optimizers of single parameters. What lies
-// between parameters, which is updated with them, stays 0.
+// TestOptimizers: every optimizer of parameters, with and without averages and optimizers of single
+// parameters. What lies between parameters, which is updated with them, stays 0.
 func TestOptimizers(t *testing.T) {
 	seed := testseed.Of(t)
 	kinds := map[string]optim.DenseConfig{
@@ -127,8 +127,9 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
-// TestPrecisions: products in bf16 differ from those of the host in the same precision by rounding errors, among them, where devices
-// do a layer in one operation, those of biases; and those in tf32 from float32 by what tf32 leaves out.
+// TestPrecisions: products in bf16 differ from those of the host in the same precision by rounding
+// errors, among them, where devices do a layer in one operation, those of biases; and those in tf32
+// from float32 by what tf32 leaves out.
 func TestPrecisions(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {
@@ -159,8 +160,8 @@ func TestPrecisions(t *testing.T) {
 	}
 }
 
-// TestOddWidths: layers of which neither inputs nor outputs are multiples of 8 have the results of the host. Products read nothing behind
-// their weights but zeros.
+// TestOddWidths: layers of which neither inputs nor outputs are multiples of 8 have the results of
+// the host. Products read nothing behind their weights but zeros.
 func TestOddWidths(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {
@@ -200,7 +201,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestBlocks: mini-batches that are sent in several blocks, which are not the shares of the devices, have the results of the host.
+// TestBlocks: mini-batches that are sent in several blocks, which are not the shares of the
+// devices, have the results of the host.
 func TestBlocks(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, seed: seed, batches: 3, examples: 2500}
@@ -239,7 +241,8 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestExport: a run that is exported, and goes on with another engine, gives the bits of one that is not; so does inference.
+// TestExport: a run that is exported, and goes on with another engine, gives the bits of one that
+// is not; so does inference.
 func TestExport(t *testing.T) {
 	seed := testseed.Of(t)
 	for n := 1; n <= 3; n++ {

@@ -29,8 +29,8 @@ func SetBucketBytes(t testing.TB, n int) {
 	t.Cleanup(func() { bucketBytes = was })
 }
 
-// BetweenParameters returns what the first device has between the parameters, their gradients, the parts of their state and
-// so on.
+// BetweenParameters returns what the first device has between the parameters, their gradients, the
+// parts of their state and so on.
 func (e *Engine) BetweenParameters() (between []float32, err error) {
 	p, r := e.params, e.replicas[0]
 	pinned, err := r.dev.AllocPinned("state", p.bytes)

@@ -17,9 +17,11 @@ import (
 	"aibox/trainer/engine/cuda"
 )
 
-// TestFaults makes each call, and then each operation, fail, by one kind of failure in turn, in short mode every fifth. All that follows from that is an error, at
-// the latest of Export, and the values of rows are those after a whole number of steps or, if they are on the devices, those before
-// the pass unless all steps were taken. No later call works, and none hangs, panics, or uses memory without an order.
+// TestFaults makes each call, and then each operation, fail, by one kind of failure in turn, in
+// short mode every fifth. All that follows from that is an error, at the latest of Export, and the
+// values of rows are those after a whole number of steps or, if they are on the devices, those
+// before the pass unless all steps were taken. No later call works, and none hangs, panics, or uses
+// memory without an order.
 func TestFaults(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprint("held=", held), func(t *testing.T) { testFaults(t, held) })
@@ -155,7 +157,8 @@ func useDevices(t *testing.T, b *bench, p *emulated.Platform, n int, step func()
 	return u
 }
 
-// TestOutOfMemory: the error says how many bytes there is no room for, and what needs less; the engine can be closed.
+// TestOutOfMemory: the error says how many bytes there is no room for, and what needs less; the
+// engine can be closed.
 func TestOutOfMemory(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, seed: seed, batches: 2, examples: 300}

@@ -8,8 +8,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// With rows on the devices, a step of a large mini-batch may take a device no longer than it takes the host to copy what the step needs into pinned
-// memory. So while the host enqueues a step and waits for the one before, a worker (devicerows.Rows.Prepare) copies for the next one.
+// With rows on the devices, a step of a large mini-batch may take a device no longer than it takes
+// the host to copy what the step needs into pinned memory. So while the host enqueues a step and
+// waits for the one before, a worker (devicerows.Rows.Prepare) copies for the next one.
 
 // prepared is the dense inputs of the next mini-batch, in pinned memory.
 type prepared struct {
@@ -30,8 +31,9 @@ func (h *heldRows) following(b *reader.Batch) *reader.Batch {
 	return nil
 }
 
-// prepareNext lets a worker copy what the devices need of the mini-batch behind that of j, all parts of which were sent. A mini-batch
-// that was not checked when it was made is not touched before its own call.
+// prepareNext lets a worker copy what the devices need of the mini-batch behind that of j, all
+// parts of which were sent. A mini-batch that was not checked when it was made is not touched
+// before its own call.
 func (e *Engine) prepareNext(j *job) error {
 	next := e.following(j.batch.Batch)
 	if next == nil || !next.Made() {

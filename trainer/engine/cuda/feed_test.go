@@ -61,8 +61,8 @@ func feeding(t *testing.T, s setup, devices int, ahead bool) (losses []float64, 
 	return losses, logits, b.values(), prepared
 }
 
-// TestPrepared: mini-batches that were copied into pinned memory while the one before was trained give the same bits as those that were not, whatever
-// is called instead of what was expected.
+// TestPrepared: mini-batches that were copied into pinned memory while the one before was trained
+// give the same bits as those that were not, whatever is called instead of what was expected.
 func TestPrepared(t *testing.T) {
 	seed := testseed.Of(t)
 	for i, s := range []setup{

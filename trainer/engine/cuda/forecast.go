@@ -28,8 +28,9 @@ func (n *Needs) Device() int64 {
 	return n.Parameters + n.Gradients + n.Optimizer + n.Averages + n.Arena + n.Inputs + n.Products
 }
 
-// Forecast is what an engine on so many devices will take for mini-batches of at most so many examples, without rows that are
-// on the devices. It plans what New and Train allocate. productBytes is that of gpu.Info.
+// Forecast is what an engine on so many devices will take for mini-batches of at most so many
+// examples, without rows that are on the devices. It plans what New and Train allocate.
+// productBytes is that of gpu.Info.
 func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool, productBytes int64) Needs {
 	e := plan(c, state, devices, rowsOnDevice)
 	e.replicas = make([]*replica, devices) // layouts only count them
@@ -57,11 +58,12 @@ func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsO
 	return n
 }
 
-// Crowded tells whether so little of a device's memory is free that others must be using it: more of it than the
-// driver takes for a program.
+// Crowded tells whether so little of a device's memory is free that others must be using it: more
+// of it than the driver takes for a program.
 func Crowded(free, total int64) bool { return free < total-total/8 }
 
-// others says in an error of out of memory how much of the device the engine does not have itself, if that is much.
+// others says in an error of out of memory how much of the device the engine does not have itself,
+// if that is much.
 func (r *replica) others(err error) string {
 	var full *gpu.Error
 	if !errors.As(err, &full) {

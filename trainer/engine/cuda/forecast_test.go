@@ -76,7 +76,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestRowLimitBesideProducts: rows of passes get the memory that matrix products leave, also before the first of them.
+// TestRowLimitBesideProducts: rows of passes get the memory that matrix products leave, also before
+// the first of them.
 func TestRowLimitBesideProducts(t *testing.T) {
 	seed := testseed.Of(t)
 	const bytes, products = 4 << 20, 1 << 20

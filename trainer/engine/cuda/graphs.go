@@ -6,8 +6,8 @@ import (
 	"aibox/gpu"
 )
 
-// Jobs of the same shape have the same operations on the same memory. So from the second one on each segment, and the
-// update of parameters, is a graph, which is enqueued by one call.
+// Jobs of the same shape have the same operations on the same memory. So from the second one on
+// each segment, and the update of parameters, is a graph, which is enqueued by one call.
 
 // shape is all that the operations of a job depend on, as long as all memory stays where it is.
 type shape struct {
@@ -106,8 +106,9 @@ func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 	return nil
 }
 
-// updatesEarly tells whether the update of parameters is part of the last segment. It is not if the devices add up gradients
-// before it, or if results come from that segment, which do not wait for it.
+// updatesEarly tells whether the update of parameters is part of the last segment. It is not if the
+// devices add up gradients before it, or if results come from that segment, which do not wait for
+// it.
 func (e *Engine) updatesEarly(j *job) bool {
 	return e.group == nil && j.prog.Training() && !j.segments[len(j.segments)-1].results
 }

@@ -13,9 +13,9 @@ import (
 	"aibox/trainer/engine/devicerows"
 )
 
-// With rows on the devices (package devicerows), the host sends which rows a mini-batch has and gets back the loss terms
-// and the logits. The result of Train is delivered by the next call, as that of Infer is: the host
-// prepares a mini-batch while the devices work on the one before.
+// With rows on the devices (package devicerows), the host sends which rows a mini-batch has and
+// gets back the loss terms and the logits. The result of Train is delivered by the next call, as
+// that of Infer is: the host prepares a mini-batch while the devices work on the one before.
 
 // heldRows is the rows of passes on the devices.
 type heldRows struct {
@@ -50,8 +50,8 @@ func (e *Engine) holdRows() (err error) {
 	return err
 }
 
-// beginHeld begins a pass whose rows come to the devices. All that its mini-batches need is reserved before, so that rows do not
-// take its room.
+// beginHeld begins a pass whose rows come to the devices. All that its mini-batches need is
+// reserved before, so that rows do not take its room.
 func (e *Engine) beginHeld(p engine.Pass) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("bring rows"))
 	most, x := 0, &e.infer
@@ -256,20 +256,24 @@ func (u *run) onAll(of func(r *replica) kernels.Matrix) []kernels.Matrix {
 	return e.matrices
 }
 
-// pooledOn is where a device pools its bags before the first segment of a run: where the program has them. Its first step
-// would write them there (package program), so nothing else of the run does so before they are used. Nor does anything of the runs
-// before: unless they are pooled early, their segments are in the same stream, which has also waited until their results have left the
-// arena (compute), and until the other devices have copied the gradients of pooled bags that lie there (devicerows.Rows.Forward).
+// pooledOn is where a device pools its bags before the first segment of a run: where the program
+// has them. Its first step would write them there (package program), so nothing else of the run
+// does so before they are used. Nor does anything of the runs before: unless they are pooled early,
+// their segments are in the same stream, which has also waited until their results have left the
+// arena (compute), and until the other devices have copied the gradients of pooled bags that lie
+// there (devicerows.Rows.Forward).
 func (u *run) pooledOn(r *replica) kernels.Matrix { return r.at(u.pool.Out[0]) }
 
-// poolsEarly tells whether the bags of a job may be pooled while the device computes what is behind the results of the job before. That must be a step of
-// training of the same size, so that all lies at the same places.
+// poolsEarly tells whether the bags of a job may be pooled while the device computes what is behind
+// the results of the job before. That must be a step of training of the same size, so that all lies
+// at the same places.
 func (e *Engine) poolsEarly(j *job) bool {
 	before := e.pending
 	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
 }
 
-// judgeRows says whether the update of rows on the devices has made a value infinite or NaN. REQUIRES: the host has waited for the job.
+// judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
+// REQUIRES: the host has waited for the job.
 func (e *Engine) judgeRows(j *job) error {
 	key, is, err := e.held.Overflowed(j.slot)
 	if err != nil {
@@ -282,8 +286,9 @@ func (e *Engine) judgeRows(j *job) error {
 	return nil
 }
 
-// RowLimit is how many rows passes may have, so that those of two passes fit the memory that the devices have free, beside mini-batches
-// of at most so many examples; nil if rows are not on the devices.
+// RowLimit is how many rows passes may have, so that those of two passes fit the memory that the
+// devices have free, beside mini-batches of at most so many examples; nil if rows are not on the
+// devices.
 func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	if e.held == nil {
 		return nil, nil
@@ -310,6 +315,6 @@ func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	return e.held.Limit(least - network), nil
 }
 
-// freeShare is the part of a device's free memory that RowLimit leaves to others, such as the libraries of the
-// driver: one part in so many.
+// freeShare is the part of a device's free memory that RowLimit leaves to others, such as the
+// libraries of the driver: one part in so many.
 const freeShare = 16

@@ -75,7 +75,8 @@ func (b *bench) words() (all [][]float32) {
 	return all
 }
 
-// TestHeldRowGroups: rows of fields whose optimizer state began at different steps are updated as the host updates them.
+// TestHeldRowGroups: rows of fields whose optimizer state began at different steps are updated as
+// the host updates them.
 func TestHeldRowGroups(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, numbers := range [][]int{{0}, {0, 0}} {
@@ -123,8 +124,8 @@ func TestHeldRowsMixed(t *testing.T) {
 	}
 }
 
-// TestHeldRowsNotFinite: the error is that of rows of the host, the rows of the pass stay as they were, the step does not
-// count, and after an Import the engine goes on.
+// TestHeldRowsNotFinite: the error is that of rows of the host, the rows of the pass stay as they
+// were, the step does not count, and after an Import the engine goes on.
 func TestHeldRowsNotFinite(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {
@@ -187,7 +188,8 @@ func TestHeldRowsNotFinite(t *testing.T) {
 	}
 }
 
-// trainWithoutRows trains mini-batches without any feature after an error, in each slot: that rows were not finite is over.
+// trainWithoutRows trains mini-batches without any feature after an error, in each slot: that rows
+// were not finite is over.
 func trainWithoutRows(t *testing.T, b *bench) {
 	if err := b.engine.Import(); err != nil {
 		t.Fatal(err)
@@ -228,7 +230,8 @@ func TestHeldRowsFew(t *testing.T) {
 	}
 }
 
-// TestHeldRowsInferOnly: an engine without optimizers infers, and changes no rows: those that are missing share one.
+// TestHeldRowsInferOnly: an engine without optimizers infers, and changes no rows: those that are
+// missing share one.
 func TestHeldRowsInferOnly(t *testing.T) {
 	seed := testseed.Of(t)
 	b := onDevices(t, setup{spec: deep(true), dense: adam, seed: seed, batches: 6, examples: 25}, 1, seed)

@@ -56,8 +56,8 @@ func (x *procession) infer(i int, done engine.Done) error {
 	return x.engine.Infer(engine.Batch{Batch: &x.passes[i].Batches[0]}, done)
 }
 
-// ended fails the test unless the engine uses no rows any more but those of the passes that the caller has to release, which
-// did not begin.
+// ended fails the test unless the engine uses no rows any more but those of the passes that the
+// caller has to release, which did not begin.
 func (x *procession) ended(t *testing.T, waiting ...int) {
 	t.Helper()
 	for _, i := range waiting {
@@ -73,8 +73,8 @@ func (x *procession) ended(t *testing.T, waiting ...int) {
 
 func ignored(*engine.Result) error { return nil }
 
-// TestHeldPassesWithdrawnInFlight: memory makes way for that of a larger pass only when rows of a pass that was withdrawn have got
-// there.
+// TestHeldPassesWithdrawnInFlight: memory makes way for that of a larger pass only when rows of a
+// pass that was withdrawn have got there.
 func TestHeldPassesWithdrawnInFlight(t *testing.T) {
 	seed := testseed.Of(t)
 	for i := range uint64(10) {
@@ -93,7 +93,8 @@ func TestHeldPassesWithdrawnInFlight(t *testing.T) {
 	}
 }
 
-// TestHeldPassesWithdrawnBroken: where Export fails, Withdraw still ends the use of the rows of the announced pass.
+// TestHeldPassesWithdrawnBroken: where Export fails, Withdraw still ends the use of the rows of the
+// announced pass.
 func TestHeldPassesWithdrawnBroken(t *testing.T) {
 	seed := testseed.Of(t)
 	for call := 1; ; call++ {
@@ -136,7 +137,8 @@ func TestHeldPassesPanic(t *testing.T) {
 	}
 }
 
-// TestHeldPassesUse: what is said to be used of a device counts the rows of a pass that stay for the next one.
+// TestHeldPassesUse: what is said to be used of a device counts the rows of a pass that stay for
+// the next one.
 func TestHeldPassesUse(t *testing.T) {
 	x := newProcession(t, testseed.Of(t), 3000, 3000)
 	for i := range x.passes {

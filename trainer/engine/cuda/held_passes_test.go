@@ -269,8 +269,9 @@ func nightSetup(i int, seed uint64) setup {
 	return s
 }
 
-// TestHeldPasses: passes that share rows give the same bits as with rows on the host, however late they are announced, and with exports and
-// withdrawals in between. Rows that two passes share are not copied.
+// TestHeldPasses: passes that share rows give the same bits as with rows on the host, however late
+// they are announced, and with exports and withdrawals in between. Rows that two passes share are
+// not copied.
 func TestHeldPasses(t *testing.T) {
 	seed := testseed.Of(t)
 	var sum devicerows.Traffic
@@ -304,8 +305,9 @@ func TestHeldPasses(t *testing.T) {
 	}
 }
 
-// TestHeldPassesTraffic: rows that a pass shares with the one before are copied neither up nor down, and others while
-// mini-batches are trained, if there are enough of these: the worker that copies needs a processor now and then.
+// TestHeldPassesTraffic: rows that a pass shares with the one before are copied neither up nor
+// down, and others while mini-batches are trained, if there are enough of these: the worker that
+// copies needs a processor now and then.
 func TestHeldPassesTraffic(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, numbers := range [][]int{{0}, {0, 1, 2}} {
@@ -351,8 +353,8 @@ func traffic(t *testing.T, seed uint64, numbers []int, batches int) (rows, want 
 	}
 }
 
-// TestHeldPassesTight: with less and less memory, passes have to wait until the one before has left, which changes no
-// bits, until one of them does not fit alone.
+// TestHeldPassesTight: with less and less memory, passes have to wait until the one before has
+// left, which changes no bits, until one of them does not fit alone.
 func TestHeldPassesTight(t *testing.T) {
 	seed := testseed.Of(t)
 	for i, numbers := range [][]int{{0}, {0, 1}} {
@@ -392,7 +394,8 @@ func TestHeldPassesTight(t *testing.T) {
 	}
 }
 
-// TestHeldPassesFaults: a call that fails, at any place (of which a run of the test tries some), ends the night with its error, and all rows are released.
+// TestHeldPassesFaults: a call that fails, at any place (of which a run of the test tries some),
+// ends the night with its error, and all rows are released.
 func TestHeldPassesFaults(t *testing.T) {
 	seed := testseed.Of(t)
 	rng := rand.New(rand.NewPCG(seed, 1))

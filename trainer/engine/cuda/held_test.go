@@ -14,7 +14,8 @@ import (
 	"aibox/trainer/program"
 )
 
-// likeOnHost trains, infers and trains again with rows on n devices and with rows on the host, and wants the same bits.
+// likeOnHost trains, infers and trains again with rows on n devices and with rows on the host, and
+// wants the same bits.
 func likeOnHost(t *testing.T, s setup, n int) {
 	t.Helper()
 	want, got := onDevices(t, s, n, s.seed), (*bench)(nil)
@@ -48,7 +49,8 @@ func likeOnHost(t *testing.T, s setup, n int) {
 	}
 }
 
-// TestHeldRows: rows on the devices become the same bits as rows on the host, for every model and number of devices.
+// TestHeldRows: rows on the devices become the same bits as rows on the host, for every model and
+// number of devices.
 func TestHeldRows(t *testing.T) {
 	seed := testseed.Of(t)
 	for name, spec := range model.Examples() {
@@ -60,7 +62,8 @@ func TestHeldRows(t *testing.T) {
 	}
 }
 
-// TestHeldRowsPooledInPlace: devices pool bags where the program wants them. Nothing copies them, or takes memory for a copy.
+// TestHeldRowsPooledInPlace: devices pool bags where the program wants them. Nothing copies them,
+// or takes memory for a copy.
 func TestHeldRowsPooledInPlace(t *testing.T) {
 	seed := testseed.Of(t)
 	specs := model.Examples()
@@ -90,7 +93,8 @@ func TestHeldRowsPooledInPlace(t *testing.T) {
 	}
 }
 
-// TestHeldRowsOptimizers: the same for every optimizer of rows, format of values, decay, precision, and admission.
+// TestHeldRowsOptimizers: the same for every optimizer of rows, format of values, decay, precision,
+// and admission.
 func TestHeldRowsOptimizers(t *testing.T) {
 	seed := testseed.Of(t)
 	configs := map[string]optim.RowConfig{

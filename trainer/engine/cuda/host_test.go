@@ -25,7 +25,8 @@ func speedModel() model.Spec {
 	return s
 }
 
-// speedBench is that model with a pass of mini-batches of so many examples, each bag of which has one of so many rows.
+// speedBench is that model with a pass of mini-batches of so many examples, each bag of which has
+// one of so many rows.
 func speedBench(t testing.TB, batches, examples, rows int) *bench {
 	s := setup{
 		spec: speedModel(), dense: optim.DenseConfig{Kind: "sgd", LearningRate: 0.1}, rows: &optim.RowConfig{Kind: "sgd", LearningRate: 1},
@@ -62,8 +63,9 @@ func speedBench(t testing.TB, batches, examples, rows int) *bench {
 	return b
 }
 
-// TestCallsOfStep: how often a step of training with rows on one device calls the driver. Each call takes the host some microseconds; a device may
-// take no more than some 200 for the step of a small mini-batch.
+// TestCallsOfStep: how often a step of training with rows on one device calls the driver. Each call
+// takes the host some microseconds; a device may take no more than some 200 for the step of a small
+// mini-batch.
 func TestCallsOfStep(t *testing.T) {
 	b := speedBench(t, 4, 64, 500)
 	p := nothing{new(calls)}
@@ -102,8 +104,9 @@ func TestCallsOfStep(t *testing.T) {
 	}
 }
 
-// BenchmarkHost is the host's part of a step of training with rows on the device: the device does nothing. With few examples it is what the host does to
-// enqueue a step; with many it waits until a worker has copied what the next step needs.
+// BenchmarkHost is the host's part of a step of training with rows on the device: the device does
+// nothing. With few examples it is what the host does to enqueue a step; with many it waits until a
+// worker has copied what the next step needs.
 func BenchmarkHost(b *testing.B) {
 	for _, examples := range []int{64, 4096} {
 		b.Run(fmt.Sprint(examples), func(b *testing.B) {

@@ -69,8 +69,8 @@ func TestFewExamples(t *testing.T) {
 	}
 }
 
-// TestDoneFails: an error of done ends the call, and nothing is delivered after it; after a panic the engine is not used
-// any more.
+// TestDoneFails: an error of done ends the call, and nothing is delivered after it; after a panic
+// the engine is not used any more.
 func TestDoneFails(t *testing.T) {
 	seed := testseed.Of(t)
 	failed := errors.New("enough")

@@ -19,8 +19,9 @@ type underway struct {
 	result  engine.Result
 }
 
-// pinned is the memory of the host for mini-batches: the inputs for all devices of the two that they may work on, and of the next one if it is
-// prepared meanwhile (feed.go), and the results of two.
+// pinned is the memory of the host for mini-batches: the inputs for all devices of the two that
+// they may work on, and of the next one if it is prepared meanwhile (feed.go), and the results of
+// two.
 type pinned struct {
 	inputs  []gpu.Pinned
 	outputs [2]gpu.Pinned
@@ -67,7 +68,8 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 	return j, nil
 }
 
-// makeRoom sees to it that the memory of a slot, inputs of the host, and the arenas are large enough for a mini-batch of n examples.
+// makeRoom sees to it that the memory of a slot, inputs of the host, and the arenas are large
+// enough for a mini-batch of n examples.
 func (e *Engine) makeRoom(x *execution, slot, inputs, n int) error {
 	most := (n + len(e.replicas) - 1) / len(e.replicas)
 	x.layout(most)
@@ -157,8 +159,9 @@ func (e *Engine) compute(j *job) error {
 	return nil
 }
 
-// receive marks that the results are there, and enqueues their copies to the host. Those of a step of training with rows on the devices come with what the
-// update of rows finds: the host waits for that anyway.
+// receive marks that the results are there, and enqueues their copies to the host. Those of a step
+// of training with rows on the devices come with what the update of rows finds: the host waits for
+// that anyway.
 func (e *Engine) receive(j *job) error {
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
@@ -253,8 +256,8 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 // pollInterval is how long the host sleeps before it looks again at copies of rows and results.
 const pollInterval = 30 * time.Microsecond
 
-// wait waits for the results of a job. Meanwhile it goes on with the copies of rows of other passes, of which each needs the host
-// several times.
+// wait waits for the results of a job. Meanwhile it goes on with the copies of rows of other
+// passes, of which each needs the host several times.
 func (e *Engine) wait(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("wait"))
 	for e.held != nil && e.held.Copying() {

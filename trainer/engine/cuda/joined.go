@@ -8,9 +8,10 @@ import (
 	"aibox/trainer/program"
 )
 
-// With small mini-batches a step takes as long as operations that wait for one another take to start. So where a few steps follow one
-// another that do little, the operation of the first one does what the others do, too. What it writes for them must have memory of
-// its own: what shares the slots of the program (execution.layout) may still be in use by a step between.
+// With small mini-batches a step takes as long as operations that wait for one another take to
+// start. So where a few steps follow one another that do little, the operation of the first one
+// does what the others do, too. What it writes for them must have memory of its own: what shares
+// the slots of the program (execution.layout) may still be in use by a step between.
 
 // joined is which steps are done by the operations of others.
 type joined struct {
@@ -49,8 +50,9 @@ func (l *layers) joinSteps() {
 	}
 }
 
-// joinFirst joins the derivative of an interaction with what is done with the gradient of its first vector: in DLRM that is the result of the
-// bottom network, which also enters the top network beside the interaction. The two gradients are added, and go through an activation.
+// joinFirst joins the derivative of an interaction with what is done with the gradient of its first
+// vector: in DLRM that is the result of the bottom network, which also enters the top network
+// beside the interaction. The two gradients are added, and go through an activation.
 func (l *layers) joinFirst(i int) {
 	s := &l.prog.Steps[i]
 	x, dx := s.In[0], s.Out[0]
@@ -81,8 +83,9 @@ func (l *layers) joinFirst(i int) {
 	}
 }
 
-// joinOutput joins a layer with one output, the logits, with the loss, its derivative, and what that makes of what enters the layer, the result of an
-// activation. So all that is read once; what is left are sums over the examples, which nothing waits for before the end.
+// joinOutput joins a layer with one output, the logits, with the loss, its derivative, and what
+// that makes of what enters the layer, the result of an activation. So all that is read once; what
+// is left are sums over the examples, which nothing waits for before the end.
 func (l *layers) joinOutput(i int) {
 	s := &l.prog.Steps[i]
 	if !l.prog.Training() || s.Out[0] != l.prog.Logits || s.TransB || activation(s) != kernels.Identity || l.isAlone(s.In[0]) {
@@ -122,7 +125,8 @@ func (l *layers) joinOutput(i int) {
 	l.outer[o.derivative], l.dots[o.weights] = i, true
 }
 
-// onlyReader is the only step that reads some of a value, once and entirely; -1 if there is no such step, or others look at the value.
+// onlyReader is the only step that reads some of a value, once and entirely; -1 if there is no such
+// step, or others look at the value.
 func (l *layers) onlyReader(v program.Value) int {
 	reader := -1
 	for i := range l.prog.Steps {
@@ -158,7 +162,8 @@ func (l *layers) hasMemory(v program.Value) bool {
 	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope != program.Tile
 }
 
-// interactGrad is the derivative of an interaction, perhaps with what is done with the gradient of its first vector.
+// interactGrad is the derivative of an interaction, perhaps with what is done with the gradient of
+// its first vector.
 func (u *run) interactGrad(r *replica, step, n int) error {
 	s := &u.prog.Steps[step]
 	dx, x, dy := r.at(s.Out[0]), r.at(s.In[0]), r.at(s.In[1])

@@ -19,8 +19,8 @@ func small(activation string, norm bool) model.Spec {
 	}
 }
 
-// TestJoinedSteps: steps that the operation of another one does have no operation of their own, where that can be, and the model becomes that
-// of the processors of the host.
+// TestJoinedSteps: steps that the operation of another one does have no operation of their own,
+// where that can be, and the model becomes that of the processors of the host.
 func TestJoinedSteps(t *testing.T) {
 	seed := testseed.Of(t)
 	dropping, without, stacked := small("relu", false), small("relu", false), small("relu", false)
@@ -35,7 +35,8 @@ func TestJoinedSteps(t *testing.T) {
 		"tanh":       {small("tanh", false), "interact_grad_first output_layer output_sums"},
 		"sigmoid":    {small("sigmoid", false), "interact_grad_first output_layer output_sums"},
 		"batch norm": {small("relu", true), "interact_grad_first output_layer output_sums"},
-		// There is no derivative of what enters the last layer; nor is there where elements are dropped between.
+		// There is no derivative of what enters the last layer; nor is there where elements are
+		// dropped between.
 		"identity":  {small("identity", false), "column_dots interact_grad_first loss_grad loss_terms"},
 		"dropout":   {dropping, "activate_grad column_dots interact_grad_first loss_grad loss_terms"},
 		"no bottom": {without, "interact_grad output_layer output_sums"},

@@ -10,8 +10,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// Layers are products with element-wise work behind them. That reads and writes as many bytes as a device moves in the
-// time of the products, so it is done in as few passes over memory as there can be:
+// Layers are products with element-wise work behind them. That reads and writes as many bytes as a
+// device moves in the time of the products, so it is done in as few passes over memory as there can
+// be:
 //
 //   - bias and activation of a layer are one;
 //   - so are, on the way back, the derivative of the activation and what is needed for the gradient of the bias, the sums
@@ -120,13 +121,15 @@ func completes(s *program.Step) bool {
 	return derives(s) || s.Kind == ops.KindLinear && (len(s.In) == 3 || activation(s) != kernels.Identity)
 }
 
-// gathers tells whether a step writes some of the columns of a value, and can write bfloat16. What lies behind the columns, up to a multiple of 8, the
-// interaction fills with zeros: so it has the last columns.
+// gathers tells whether a step writes some of the columns of a value, and can write bfloat16. What
+// lies behind the columns, up to a multiple of 8, the interaction fills with zeros: so it has the
+// last columns.
 func gathers(s *program.Step, v program.Value) bool {
 	return s.Kind == program.KindCopy || s.Kind == ops.KindInteract && s.Out[0].Column+s.Out[0].Columns == v.Columns
 }
 
-// gathered returns where a step writes some of the columns of a value of which there is no float32; ok tells whether it does.
+// gathered returns where a step writes some of the columns of a value of which there is no float32;
+// ok tells whether it does.
 func (u *run) gathered(r *replica, out program.Value) (to kernels.Half, ok bool) {
 	for i := range u.halfs {
 		h := &u.halfs[i]

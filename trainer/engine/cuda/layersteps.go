@@ -67,7 +67,8 @@ func (u *run) gradient(r *replica, step, n int) error {
 	return u.multiply(r, s, u.product(r, s, n), n)
 }
 
-// sumsDots tells whether a step is the gradient of one column of weights, which lie one behind the other. That is a sum of columns.
+// sumsDots tells whether a step is the gradient of one column of weights, which lie one behind the
+// other. That is a sum of columns.
 func (l *layers) sumsDots(step int) bool {
 	s := &l.prog.Steps[step]
 	return s.Kind == ops.KindMatMul && s.TransA && s.Out[0].Columns == 1 && l.prog.Buffers[s.Out[0].Buffer].Stride == 1

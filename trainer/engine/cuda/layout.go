@@ -166,7 +166,8 @@ func (x *execution) outputs(n int) outputLayout {
 	return l
 }
 
-// bind gives the buffers of a replica their memory, for its n examples. A mini-batch without weights has none.
+// bind gives the buffers of a replica their memory, for its n examples. A mini-batch without
+// weights has none.
 func (x *execution) bind(r *replica, slot, n int) {
 	p, inputs, layout := x.e.params, r.slots[slot].inputs, x.inputs(n)
 	if cap(r.base) < len(x.prog.Buffers) {

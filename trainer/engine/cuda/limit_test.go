@@ -12,8 +12,8 @@ import (
 	"aibox/trainer/engine/cuda"
 )
 
-// TestRowLimit: passes of as many rows as RowLimit allows fit the memory, two at a time, however many features their
-// mini-batches have; and it allows a good part of what there is.
+// TestRowLimit: passes of as many rows as RowLimit allows fit the memory, two at a time, however
+// many features their mini-batches have; and it allows a good part of what there is.
 func TestRowLimit(t *testing.T) {
 	seed := testseed.Of(t)
 	tries := 4

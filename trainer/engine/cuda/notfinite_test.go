@@ -14,9 +14,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestNotFinite: a mini-batch whose loss or batch statistics are not finite changes neither parameters nor values of
-// rows, on no device, whichever has the example; the error is that of the host's engine. Later mini-batches are not
-// trained, until the state is imported again.
+// TestNotFinite: a mini-batch whose loss or batch statistics are not finite changes neither
+// parameters nor values of rows, on no device, whichever has the example; the error is that of the
+// host's engine. Later mini-batches are not trained, until the state is imported again.
 func TestNotFinite(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {
@@ -85,7 +85,8 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestInferNotFinite: a logit that is not finite is the error of its mini-batch, and no later result is delivered.
+// TestInferNotFinite: a logit that is not finite is the error of its mini-batch, and no later
+// result is delivered.
 func TestInferNotFinite(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, seed: seed, batches: 3, examples: 30}
@@ -137,7 +138,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestNaNParameter: the step after one in which a parameter is NaN fails, also where the devices make 0 of all that the layer computes.
+// TestNaNParameter: the step after one in which a parameter is NaN fails, also where the devices
+// make 0 of all that the layer computes.
 func TestNaNParameter(t *testing.T) {
 	for _, zeroes := range []bool{false, true} {
 		for n := 1; n <= 2; n++ {

@@ -10,8 +10,8 @@ import (
 	"aibox/trainer/engine"
 )
 
-// nothing is a platform with devices that do nothing but set and copy single words, and need nothing for it: what is left of a
-// step is the work of the host.
+// nothing is a platform with devices that do nothing but set and copy single words, and need
+// nothing for it: what is left of a step is the work of the host.
 type nothing struct{ calls *calls }
 
 // calls counts those of streams, and sums over devices.
@@ -151,8 +151,9 @@ func TestNoGarbage(t *testing.T) {
 	}
 }
 
-// TestGraphs: steps whose shape has occurred before are enqueued as graphs alone, of which there are as many as devices wait for one
-// another, and copy results, in between; graphs are made anew where memory has moved.
+// TestGraphs: steps whose shape has occurred before are enqueued as graphs alone, of which there
+// are as many as devices wait for one another, and copy results, in between; graphs are made anew
+// where memory has moved.
 func TestGraphs(t *testing.T) {
 	for _, c := range []struct {
 		norm    bool

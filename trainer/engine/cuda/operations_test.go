@@ -17,8 +17,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// operations are those of one step of training on one device, by name, without copies to and from the host and fills: how many there are,
-// and the bytes that they read and write.
+// operations are those of one step of training on one device, by name, without copies to and from
+// the host and fills: how many there are, and the bytes that they read and write.
 func operations(t *testing.T, s setup) (counts map[string]int, megabytes float64) {
 	t.Helper()
 	b, times := newBench(t, s), new(profiled.Times)
@@ -61,7 +61,8 @@ func benchSpec() model.Spec {
 	return spec
 }
 
-// TestOperations: a step of the DLRM of bench/speed has few operations. The log says what they read and write.
+// TestOperations: a step of the DLRM of bench/speed has few operations. The log says what they read
+// and write.
 func TestOperations(t *testing.T) {
 	spec := benchSpec()
 	const examples = 2048
@@ -78,7 +79,8 @@ func TestOperations(t *testing.T) {
 		all := 0
 		for name, n := range counts {
 			all += n
-			// What enters the top network has 367 columns, which products of other precisions than float32 take for 368.
+			// What enters the top network has 367 columns, which products of other precisions than
+			// float32 take for 368.
 			if strings.Contains(name, "=367") {
 				t.Errorf("%v: a product is not padded: %s", c.precision, name)
 			}
@@ -104,8 +106,9 @@ func layerOperations(t *testing.T, s setup) string {
 	return strings.Join(list, ", ")
 }
 
-// TestLayerOperations: a step reads and writes what layers compute no more often than it must. DLRM has four hidden
-// layers that a product follows, and one, the last of the bottom network, that the interaction reads, too.
+// TestLayerOperations: a step reads and writes what layers compute no more often than it must. DLRM
+// has four hidden layers that a product follows, and one, the last of the bottom network, that the
+// interaction reads, too.
 func TestLayerOperations(t *testing.T) {
 	for _, c := range []struct {
 		precision  engine.Precision
@@ -113,10 +116,12 @@ func TestLayerOperations(t *testing.T) {
 		fuses      bool
 		want       string
 	}{
-		// The gradient that the interaction passes down, the derivative of its first vector with it, is no product, and that of the loss neither.
+		// The gradient that the interaction passes down, the derivative of its first vector with
+		// it, is no product, and that of the loss neither.
 		{engine.Float32, "relu", false, "column_sums 2, derive 3, epilogue 5, finish_columns 2, output_layer 1, output_sums 1"},
-		// The logits' weights are no product of bfloat16, so the last hidden layer remains float32. Rounded for themselves are
-		// the dense features, and what is beside the interactions; the other weights are by their updates.
+		// The logits' weights are no product of bfloat16, so the last hidden layer remains float32.
+		// Rounded for themselves are the dense features, and what is beside the interactions; the
+		// other weights are by their updates.
 		{engine.BF16, "relu", false, "column_sums 2, derive_from_bf16 3, epilogue 2, epilogue_bf16 3, finish_columns 2, output_layer_bf16 1, output_sums 1, to_bf16 2"},
 		// The derivative needs float32.
 		{engine.BF16, "tanh", false, "column_sums 2, derive_bf16 3, epilogue 5, finish_columns 2, output_layer_bf16 1, output_sums 1, to_bf16 5"},

@@ -22,7 +22,8 @@ func (o *outcome) fail(err error) error {
 	return err
 }
 
-// leave ends a call of Train or Infer. A panic, which has become an error, may have left a step half enqueued.
+// leave ends a call of Train or Infer. A panic, which has become an error, may have left a step
+// half enqueued.
 func (o *outcome) leave(err *error) {
 	if *err == nil {
 		return

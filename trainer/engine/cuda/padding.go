@@ -6,11 +6,12 @@ import (
 	"aibox/trainer/program"
 )
 
-// Products in tf32 and bfloat16 are up to five times as fast where rows begin and end at multiples of 16 bytes. What enters a
-// layer often has other widths, such as the vectors of 26 fields and 13 numbers beside them. So such products take more columns of what
-// enters than there are, if its buffer has room for them: these hold zeros. As many rows behind the weights hold zeros too,
-// and so do, therefore, those behind the gradient of the weights, so that they stay zeros. Results do not change, but for
-// columns behind a gradient that a product passes down, which nobody reads.
+// Products in tf32 and bfloat16 are up to five times as fast where rows begin and end at multiples
+// of 16 bytes. What enters a layer often has other widths, such as the vectors of 26 fields and 13
+// numbers beside them. So such products take more columns of what enters than there are, if its
+// buffer has room for them: these hold zeros. As many rows behind the weights hold zeros too, and
+// so do, therefore, those behind the gradient of the weights, so that they stay zeros. Results do
+// not change, but for columns behind a gradient that a product passes down, which nobody reads.
 
 // padTo is what numbers of columns are rounded up to multiples of: 16 bytes of bfloat16.
 const padTo = 8

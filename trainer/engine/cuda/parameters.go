@@ -10,15 +10,17 @@ import (
 	"aibox/trainer/program"
 )
 
-// parameters says where the parameters of a network, and what belongs to them, lie in the state memory
-// of a device: first all parameters, then all gradients, then the first part of the state of all optimizers, and so on:
+// parameters says where the parameters of a network, and what belongs to them, lie in the state
+// memory of a device: first all parameters, then all gradients, then the first part of the state of
+// all optimizers, and so on:
 //
 //	values     | p0  | p1    | p2 | p3  |
 //	gradients  | p0  | p1    | p2 | p3  | probe |
 //	state      | p0  | p1    |    | p3  |          the optimizer of p2 has none
 //
-// All are in the same order and begin at multiples of devicememory.Align, so that parameters that are neighbours are so in each of
-// them. Where products need parameters in bfloat16, the updates write these, too, all together at half the distances. All offsets are in bytes.
+// All are in the same order and begin at multiples of devicememory.Align, so that parameters that
+// are neighbours are so in each of them. Where products need parameters in bfloat16, the updates
+// write these, too, all together at half the distances. All offsets are in bytes.
 type parameters struct {
 	net   *program.Network
 	dense *optim.Dense // nil if the engine only infers
@@ -61,7 +63,8 @@ type roundedPlaces struct {
 	roundedAverage int // their averages
 }
 
-// layoutParameters plans the memory of a network's parameters, whose gradients are complete after some pieces of the program.
+// layoutParameters plans the memory of a network's parameters, whose gradients are complete after
+// some pieces of the program.
 func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads []int, rounds bool) *parameters {
 	p := &parameters{net: net, dense: dense, pads: pads, roundedPlaces: roundedPlaces{rounds: rounds}}
 	place := func(values int) int {
@@ -159,8 +162,8 @@ func (r *replica) vector(at, n int) kernels.Matrix {
 	return kernels.Matrix{Memory: r.state, Offset: at, Columns: n, Stride: n}
 }
 
-// half is n numbers of parameters, or of averages, in bfloat16, from where they lie in float32: at bytes behind the first of them. It is none if
-// they are not needed.
+// half is n numbers of parameters, or of averages, in bfloat16, from where they lie in float32: at
+// bytes behind the first of them. It is none if they are not needed.
 func (r *replica) half(rounded, at, n int) kernels.Half {
 	if !r.engine.params.rounds {
 		return kernels.Half{}

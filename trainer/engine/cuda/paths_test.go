@@ -117,8 +117,8 @@ func (g *watchedGraph) bytes(i int) int {
 	return n
 }
 
-// TestPaths: the graphs of a step of the DLRM of bench/speed, with rows on the device, are shorter than they have operations. The log has
-// the operations of each, those of the longest path marked.
+// TestPaths: the graphs of a step of the DLRM of bench/speed, with rows on the device, are shorter
+// than they have operations. The log has the operations of each, those of the longest path marked.
 func TestPaths(t *testing.T) {
 	const examples = 512
 	for _, c := range []struct {

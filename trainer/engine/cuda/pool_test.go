@@ -48,8 +48,9 @@ func (s *poolingStream) Launch(k gpu.Kernel, g gpu.Geometry, args ...gpu.Arg) er
 	return s.Stream.Launch(k, g, args...)
 }
 
-// TestPooledEarly: where the end of a step does not use the memory of pooled bags, those of the next step are pooled beside it, if that has the
-// same size. Emulated devices find what is used without an order.
+// TestPooledEarly: where the end of a step does not use the memory of pooled bags, those of the
+// next step are pooled beside it, if that has the same size. Emulated devices find what is used
+// without an order.
 func TestPooledEarly(t *testing.T) {
 	seed := testseed.Of(t)
 	crossing := small("relu", false)

@@ -12,8 +12,9 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestPrecisionsOfModels: in the other precisions, too, every model becomes that of the processors of the host, up to roundings, and with
-// rows on the devices the same bits as with rows on the host. Of the numbers of devices, each model has one with rows on the devices.
+// TestPrecisionsOfModels: in the other precisions, too, every model becomes that of the processors
+// of the host, up to roundings, and with rows on the devices the same bits as with rows on the
+// host. Of the numbers of devices, each model has one with rows on the devices.
 func TestPrecisionsOfModels(t *testing.T) {
 	seed := testseed.Of(t)
 	specs := model.Examples()

@@ -16,8 +16,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// randomCalmSetup draws a setup whose results depend on roundings no more than by about as much: with functions that are smooth, or seldom are not, and optimizers for which a
-// gradient that is nothing but rounding makes no step of full size.
+// randomCalmSetup draws a setup whose results depend on roundings no more than by about as much:
+// with functions that are smooth, or seldom are not, and optimizers for which a gradient that is
+// nothing but rounding makes no step of full size.
 func randomCalmSetup(rng *rand.Rand) setup {
 	s := randomSetup(rng)
 	s.examples = draw(rng, 1, 2, 5, 9, 24, 37)
@@ -78,8 +79,8 @@ func randomCalmSetup(rng *rand.Rand) setup {
 // exact tells whether no numbers are rounded to fewer bits than those of float32.
 func (s *setup) exact() bool { return s.precision == engine.Float32 && s.format == sparsetable.Float32 }
 
-// TestRandomJobsLikeHost: whatever the model, its optimizers and its mini-batches are, devices make of them what the processors of the host do, up to
-// roundings, wherever the rows are.
+// TestRandomJobsLikeHost: whatever the model, its optimizers and its mini-batches are, devices make
+// of them what the processors of the host do, up to roundings, wherever the rows are.
 func TestRandomJobsLikeHost(t *testing.T) {
 	seed := testseed.Of(t)
 	jobs := 32
@@ -157,7 +158,8 @@ func randomJobLikeHost(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// nearNight fails the test unless both are the same up to roundings, which are those of values of at least scale.
+// nearNight fails the test unless both are the same up to roundings, which are those of values of
+// at least scale.
 func nearNight(t *testing.T, got, want []entry, tolerance, scale float64) {
 	t.Helper()
 	if len(got) != len(want) {

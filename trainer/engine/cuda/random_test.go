@@ -100,14 +100,16 @@ func randomBags(rng *rand.Rand, b *reader.Batch, most int) {
 	}
 }
 
-// TestRandomJobs: whatever the model, its optimizers and its mini-batches are, devices use nothing that was not written, or without an order,
-// and rows that they have become the bits of rows on the host.
+// TestRandomJobs: whatever the model, its optimizers and its mini-batches are, devices use nothing
+// that was not written, or without an order, and rows that they have become the bits of rows on the
+// host.
 func TestRandomJobs(t *testing.T) { randomJobs(t, 24, nil) }
 
 // TestRandomJobsOfSources: that is so of the kernels' own sources, whose accesses to memory are checked.
 func TestRandomJobsOfSources(t *testing.T) { randomJobs(t, 12, shim.Images(t)) }
 
-// randomJobs trains on devices whose rows are on the host, with the kernels' twins, and on those that have the rows, with images.
+// randomJobs trains on devices whose rows are on the host, with the kernels' twins, and on those
+// that have the rows, with images.
 func randomJobs(t *testing.T, jobs int, images map[string]emulated.Kernels) {
 	rng := testseed.Rand(t)
 	if testing.Short() {

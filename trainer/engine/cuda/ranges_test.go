@@ -10,8 +10,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// nested returns how often each range occurs in which other ones, or fails the test if ranges that one goroutine has begun
-// do not end in the opposite order.
+// nested returns how often each range occurs in which other ones, or fails the test if ranges that
+// one goroutine has begun do not end in the opposite order.
 func nested(t *testing.T, marks []emulated.RangeMark) map[string]int {
 	t.Helper()
 	counts := map[string]int{}

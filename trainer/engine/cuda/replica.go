@@ -144,8 +144,9 @@ func (r *replica) summing() gpu.Stream { return r.sums }
 // flag is the region of the flag.
 func (r *replica) flag() gpu.Region { return gpu.Part(r.small, flagAt, 4) }
 
-// check is a number that is added to all loss terms. A parameter that is NaN makes it NaN, and so the loss of the next step, whatever
-// the network makes of the parameter: the ReLU of products with epilogues may make 0 of NaN.
+// check is a number that is added to all loss terms. A parameter that is NaN makes it NaN, and so
+// the loss of the next step, whatever the network makes of the parameter: the ReLU of products with
+// epilogues may make 0 of NaN.
 func (r *replica) check() gpu.Region { return gpu.Part(r.small, checkAt, 4) }
 
 // bytes is the memory that the replica has on its device.

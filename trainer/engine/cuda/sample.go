@@ -7,16 +7,19 @@ import (
 )
 
 const (
-	// sampleFirst is the first step of training that is measured. Those before it make room, and the driver loads kernels.
+	// sampleFirst is the first step of training that is measured. Those before it make room, and
+	// the driver loads kernels.
 	sampleFirst = 3
 	// sampleEvery is how many steps later the next one is. It has no divisor in common with the
-	// number of mini-batches of a pass, which mostly is a power of two: else it would be always at the same place.
+	// number of mini-batches of a pass, which mostly is a power of two: else it would be always at
+	// the same place.
 	sampleEvery = 31
 )
 
-// sampling says which step of training is measured. Events in the compute streams, none of them within a graph, mark the
-// end of the step before, the beginning of the step and its end; others mark its sums, in the streams in which these are.
-// Nobody waits for them: they are read after a later wait of the host for what comes behind them.
+// sampling says which step of training is measured. Events in the compute streams, none of them
+// within a graph, mark the end of the step before, the beginning of the step and its end; others
+// mark its sums, in the streams in which these are. Nobody waits for them: they are read after a
+// later wait of the host for what comes behind them.
 type sampling struct {
 	steps   int // of training so far
 	next    int // the step that is sampled next

@@ -7,9 +7,10 @@ import (
 	"aibox/trainer/program"
 )
 
-// What a device does in a run of a program is some segments of operations, with nothing between two operations of a
-// segment that concerns another stream or device. A segment ends where the devices add up something, in the
-// middle of a step of batch normalization, where a bucket of gradients is complete, and where the last result is computed.
+// What a device does in a run of a program is some segments of operations, with nothing between two
+// operations of a segment that concerns another stream or device. A segment ends where the devices
+// add up something, in the middle of a step of batch normalization, where a bucket of gradients is
+// complete, and where the last result is computed.
 
 // segment is operations of one device.
 type segment struct {
@@ -27,7 +28,8 @@ type piece struct{ step, part int }
 type division struct {
 	pieces   []piece
 	segments []segment
-	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that does not use their memory.
+	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that
+	// does not use their memory.
 	poolsEarly bool
 }
 

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// poolGrain is the number of examples whose bags one thread pools at a time: at 26 fields about 20 microseconds of work.
+	// poolGrain is the number of examples whose bags one thread pools at a time: at 26 fields about
+	// 20 microseconds of work.
 	poolGrain = 32
-	// sentBlocks is how many blocks of examples are sent one by one, and fewestSent how large they are at least: a copy
-	// should take longer than it takes to enqueue it.
+	// sentBlocks is how many blocks of examples are sent one by one, and fewestSent how large they
+	// are at least: a copy should take longer than it takes to enqueue it.
 	sentBlocks = 4
 	fewestSent = 1024
 )
@@ -100,8 +101,9 @@ func (e *Engine) sendDense(j *job) error {
 	})
 }
 
-// sentDense makes the dense features of a device bfloat16 behind their copy: so no product waits for it. With rows on the devices it is done in the
-// stream of rows, whose work is there at the same time: between two copies it would make the second one wait for it. See arrived.
+// sentDense makes the dense features of a device bfloat16 behind their copy: so no product waits
+// for it. With rows on the devices it is done in the stream of rows, whose work is there at the
+// same time: between two copies it would make the second one wait for it. See arrived.
 func sentDense(r *replica, j *job, n int) error {
 	if r.rows != nil {
 		return nil
@@ -137,8 +139,8 @@ func (e *Engine) gather(b engine.Batch, of func(*reader.Batch) []float32) []floa
 	return of(b.Batch)
 }
 
-// sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived. While one block of examples is on its
-// way, the next one is pooled.
+// sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived.
+// While one block of examples is on its way, the next one is pooled.
 func (e *Engine) sendPooled(j *job) error {
 	l, width := j.inputs(j.in.N), j.net.Fields*j.net.RowDim
 	most := max(fewestSent, (j.in.N+sentBlocks-1)/sentBlocks)

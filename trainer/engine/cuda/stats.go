@@ -27,8 +27,8 @@ type DeviceStats struct {
 	Rows     devicerows.Traffic // of passes, if rows are on the devices
 	RowsWait time.Duration      // that passes have waited for their rows, on all devices together
 
-	// These are measured with events, by the clock of the device, in a sample of the steps of training. A step
-	// is here the time from the end of the step before to its own.
+	// These are measured with events, by the clock of the device, in a sample of the steps of
+	// training. A step is here the time from the end of the step before to its own.
 	SampledSteps int64
 	SampledTime  time.Duration // of these steps, with what lay between two passes
 	BusyTime     time.Duration // in which the compute stream was at work, or between two operations of one step
@@ -48,12 +48,13 @@ func (s *DeviceStats) Step() time.Duration {
 	return s.SampledTime / time.Duration(max(1, s.SampledSteps))
 }
 
-// Sum is the mean time of the sums over the devices in a step of training; 0 for one device. Sums of gradients, but for the last
-// one, lengthen the step by less than that: other gradients are computed meanwhile.
+// Sum is the mean time of the sums over the devices in a step of training; 0 for one device. Sums
+// of gradients, but for the last one, lengthen the step by less than that: other gradients are
+// computed meanwhile.
 func (s *DeviceStats) Sum() time.Duration { return s.SumTime / time.Duration(max(1, s.SampledSteps)) }
 
-// Stats returns what was done on each device, in the order of Options.Devices. It may be called from any goroutine,
-// also after Close.
+// Stats returns what was done on each device, in the order of Options.Devices. It may be called
+// from any goroutine, also after Close.
 func (e *Engine) Stats() []DeviceStats {
 	all := make([]DeviceStats, len(e.counters))
 	for i, c := range e.counters {

@@ -11,8 +11,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// copied returns the bytes that devices get and give when a bench has trained all its mini-batches so many times, and
-// was exported once.
+// copied returns the bytes that devices get and give when a bench has trained all its mini-batches
+// so many times, and was exported once.
 func (b *bench) copied(devices, times int) (up, down int64) {
 	parameters, statistics, network := 0, 0, b.config.Network
 	for i, p := range network.Params {
@@ -52,8 +52,9 @@ func (b *bench) copied(devices, times int) (up, down int64) {
 // sums is how many sums over several devices a step takes.
 func (b *bench) sums() int { return 1 + 3*len(b.config.Network.Norms) }
 
-// TestStats: devices copy what a job has to copy and no more, whether it runs as graphs or not; they are busy some of
-// the time; and only several of them send something to one another and need time for sums.
+// TestStats: devices copy what a job has to copy and no more, whether it runs as graphs or not;
+// they are busy some of the time; and only several of them send something to one another and need
+// time for sums.
 func TestStats(t *testing.T) {
 	seed := testseed.Of(t)
 	averaging := adam
@@ -85,7 +86,8 @@ func TestStats(t *testing.T) {
 					if busy := s.Busy(); s.SampledSteps != 1 || !(busy > 0 && busy < 1) || s.Step() <= 0 {
 						t.Errorf("%d devices: busy %v in %d steps of %v", n, busy, s.SampledSteps, s.Step())
 					}
-					// An operation takes a microsecond. Before each sum its beginning is marked, and its end after it.
+					// An operation takes a microsecond. Before each sum its beginning is marked,
+					// and its end after it.
 					least := time.Duration(2*b.sums()) * time.Microsecond
 					if got := s.Sum(); n == 1 && got != 0 || n > 1 && (got < least || got > s.Step()) {
 						t.Errorf("%d devices: %v for sums of a step of %v, want at least %v", n, got, s.Step(), least)
@@ -103,7 +105,8 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestCountsOfGraphs: a step has as many launches and products whether its operations are enqueued one by one or as graphs.
+// TestCountsOfGraphs: a step has as many launches and products whether its operations are enqueued
+// one by one or as graphs.
 func TestCountsOfGraphs(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		for _, norm := range []bool{false, true} {

@@ -39,7 +39,8 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	return done(&e.result)
 }
 
-// beginTraining begins the next step of training, and sends all inputs but the values of rows. scale is that of its learning rates.
+// beginTraining begins the next step of training, and sends all inputs but the values of rows.
+// scale is that of its learning rates.
 func (e *Engine) beginTraining(b engine.Batch, done engine.Done) (j *job, scale float32, err error) {
 	s := e.state
 	step := s.Step + 1
@@ -82,7 +83,8 @@ func (e *Engine) enqueue(j *job) error {
 	return e.finish(j)
 }
 
-// computeStep enqueues a step of training but for rows: its program, the sums of gradients over the devices, and the update of parameters.
+// computeStep enqueues a step of training but for rows: its program, the sums of gradients over the
+// devices, and the update of parameters.
 func (e *Engine) computeStep(j *job) error {
 	if err := e.compute(j); err != nil {
 		return err
@@ -94,8 +96,8 @@ func (e *Engine) computeStep(j *job) error {
 	return e.segment(j, len(j.segments))
 }
 
-// judge returns the loss of a job, the mean of the terms in double precision and in the order of the examples, or
-// says what is not finite. The devices find the same: see notice.
+// judge returns the loss of a job, the mean of the terms in double precision and in the order of
+// the examples, or says what is not finite. The devices find the same: see notice.
 func (e *Engine) judge(j *job) (loss float64, err error) {
 	out, l := e.pinned.outputs[j.slot], j.outputs(j.batch.N)
 	terms, err := numbers(out, l.terms, j.batch.N)

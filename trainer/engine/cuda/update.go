@@ -9,13 +9,15 @@ import (
 	"aibox/trainer/optim"
 )
 
-// A launch takes microseconds, however little it does. So updates of the same optim.Group are one launch where their values lie
-// one behind the other, with gradients, state and averages in the same order (see parameters). What lies between parameters,
-// so that each begins at a multiple of devicememory.Align, is updated with them. It begins with zeros, and stays so: of a value,
-// gradient and state of 0 each formula makes 0, since it divides by more than 0 (by Epsilon at least).
+// A launch takes microseconds, however little it does. So updates of the same optim.Group are one
+// launch where their values lie one behind the other, with gradients, state and averages in the
+// same order (see parameters). What lies between parameters, so that each begins at a multiple of
+// devicememory.Align, is updated with them. It begins with zeros, and stays so: of a value,
+// gradient and state of 0 each formula makes 0, since it divides by more than 0 (by Epsilon at
+// least).
 //
-// Which updates are together depends on groups alone, which can only change before an Import, and not on the constants of a
-// step. So a graph (graphs.go) stays valid.
+// Which updates are together depends on groups alone, which can only change before an Import, and
+// not on the constants of a step. So a graph (graphs.go) stays valid.
 
 // together is updates that are one launch: of values that begin with the first one of the first update.
 type together struct {

@@ -22,8 +22,8 @@ func dlrm() model.Spec {
 	return s
 }
 
-// TestFewUpdates: a step updates all parameters by as many launches as there are configurations of optimizers, and all averages
-// by one more.
+// TestFewUpdates: a step updates all parameters by as many launches as there are configurations of
+// optimizers, and all averages by one more.
 func TestFewUpdates(t *testing.T) {
 	seed := testseed.Of(t)
 	params := newBench(t, setup{spec: dlrm(), dense: adam, seed: seed, batches: 1, examples: 2}).model.Params()

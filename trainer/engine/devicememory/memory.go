@@ -1,4 +1,5 @@
-// Package devicememory has what engines have in common that make the memory of devices, and pinned memory, larger as they need it.
+// Package devicememory has what engines have in common that make the memory of devices, and pinned
+// memory, larger as they need it.
 package devicememory
 
 import (
@@ -27,8 +28,8 @@ func Free(m *gpu.Memory) error {
 	return old.Free()
 }
 
-// GrowPinned replaces *m, unless it is large enough, by pinned memory of at least so many bytes. No device may use it. What says in an error what the memory is
-// for, and how to need less.
+// GrowPinned replaces *m, unless it is large enough, by pinned memory of at least so many bytes. No
+// device may use it. What says in an error what the memory is for, and how to need less.
 func GrowPinned(dev gpu.Device, m *gpu.Pinned, name string, bytes int, what string) error {
 	if old := *m; old != nil {
 		if old.Bytes() >= bytes {

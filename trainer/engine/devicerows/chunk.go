@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// chunk is some rows of a lane. In pinned memory, and in memory of the device, rows are followed by their keys, if
-// they are needed, and their places.
+// chunk is some rows of a lane. In pinned memory, and in memory of the device, rows are followed by
+// their keys, if they are needed, and their places.
 type chunk struct {
 	lane   *lane
 	name   string
@@ -225,7 +225,8 @@ func (c *chunk) send(at, bytes int) error {
 	return l.p.Rows.Wait(c.sent)
 }
 
-// makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the chunk is not at work.
+// makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the
+// chunk is not at work.
 func (c *chunk) makeRoom(n int) error {
 	_, _, bytes := c.layout(n)
 	if devicememory.Holds(c.memory, bytes) && c.pinned.Bytes() >= bytes {

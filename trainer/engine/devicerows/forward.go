@@ -7,7 +7,8 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// work is where the rows of a mini-batch, and what is computed of them, lie in the work memory of a device, in bytes.
+// work is where the rows of a mini-batch, and what is computed of them, lie in the work memory of a
+// device, in bytes.
 type work struct{ values, admitted, factors, grads, dy, means, sums, bytes int }
 
 // workOf lays out the work memory of a part for a mini-batch.
@@ -110,9 +111,10 @@ func (r *Rows) meansOf(v *view, s Share) gpu.Region {
 	return gpu.Part(v.p.work, v.means+4*r.Network.Fields*s.First, 4*r.Network.Fields*s.N)
 }
 
-// Forward enqueues the work on rows that comes before the network, once all that was sent has arrived: y gets, on
-// each device, the pooled bags of its examples. It gets them early, in the stream of rows, if nothing that is
-// behind the latest Update in the stream of the network uses y. That is for one device.
+// Forward enqueues the work on rows that comes before the network, once all that was sent has
+// arrived: y gets, on each device, the pooled bags of its examples. It gets them early, in the
+// stream of rows, if nothing that is behind the latest Update in the stream of the network uses y.
+// That is for one device.
 func (r *Rows) Forward(number int, y []kernels.Matrix, early bool) error {
 	s := &r.slots[number]
 	for d, p := range r.parts {

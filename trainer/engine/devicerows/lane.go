@@ -7,9 +7,10 @@ import (
 	"aibox/gpu"
 )
 
-// lane copies rows of a pass between the host and one device, in chunks. What the host does for a chunk is done by the
-// worker, and what the device does is in streams of its own, while the caller goes on; only rows are put to their places,
-// or taken from there, in the stream in which the device works on rows.
+// lane copies rows of a pass between the host and one device, in chunks. What the host does for a
+// chunk is done by the worker, and what the device does is in streams of its own, while the caller
+// goes on; only rows are put to their places, or taken from there, in the stream in which the
+// device works on rows.
 type lane struct {
 	r      *Rows
 	p      *part
@@ -32,7 +33,8 @@ const (
 	chunkBytes = 8 << 20
 )
 
-// A chunk is smaller where a pass has few rows: it has an eighth of those that a device has, but not less than this.
+// A chunk is smaller where a pass has few rows: it has an eighth of those that a device has, but
+// not less than this.
 const leastChunkRows = 256
 
 // chunkRows is how many rows a chunk has where n are copied.
@@ -68,11 +70,12 @@ func (l *lane) makeRoom(n int) error {
 // start begins to copy rows of a pass. REQUIRES: the lane is done.
 func (l *lane) start(of *pass, list rowList) { l.of, l.list, l.begun = of, list, 0 }
 
-// isDone tells whether all rows are copied; those to a device are on their way, and there for what follows in the
-// stream in which it works on rows.
+// isDone tells whether all rows are copied; those to a device are on their way, and there for what
+// follows in the stream in which it works on rows.
 func (l *lane) isDone() bool { return l.begun == len(l.list.rows) && l.first == l.last }
 
-// advance does what can be done at once, and tells whether that is anything. With wait it waits until something can.
+// advance does what can be done at once, and tells whether that is anything. With wait it waits
+// until something can.
 func (l *lane) advance(wait bool) (moved bool, err error) {
 	for i := l.first; i < l.last; i++ {
 		step, err := l.chunks[i%ring].step(wait && i == l.first)

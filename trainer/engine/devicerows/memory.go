@@ -7,8 +7,9 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// grow replaces *m by memory of at least so many bytes, and some to spare where there is room: passes and mini-batches have
-// different numbers of rows. No device may use it. What says what for, and how to need less.
+// grow replaces *m by memory of at least so many bytes, and some to spare where there is room:
+// passes and mini-batches have different numbers of rows. No device may use it. What says what for,
+// and how to need less.
 func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
 	if devicememory.Holds(*m, bytes) {
 		return nil

@@ -21,15 +21,17 @@ type size struct {
 	training, weighted, rowWeighted bool
 }
 
-// timelineWords is for how many words of a timeline of decay there is room in needs; if it has more, memory grows.
+// timelineWords is for how many words of a timeline of decay there is room in needs; if it has
+// more, memory grows.
 const timelineWords = 4096
 
-// varying is how many parts of a section have a size that depends on the rows and features that the device has.
+// varying is how many parts of a section have a size that depends on the rows and features that the
+// device has.
 const varying = 6
 
-// needsOf are those of a mini-batch. Its rows are divided among the devices about equally. Its features need not
-// be: in many mini-batches most of them are those of a few rows, which one device may have. They depend on nothing
-// that changes.
+// needsOf are those of a mini-batch. Its rows are divided among the devices about equally. Its
+// features need not be: in many mini-batches most of them are those of a few rows, which one device
+// may have. They depend on nothing that changes.
 func (r *Rows) needsOf(of size) needs {
 	devices, some := len(r.parts), of.rows
 	if devices > 1 {

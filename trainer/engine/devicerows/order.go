@@ -5,8 +5,8 @@ import (
 	"aibox/trainer/engine"
 )
 
-// order is the unique rows of a mini-batch by the devices that have them, and within a device in the order of the
-// mini-batch. With one device that is the mini-batch as it is.
+// order is the unique rows of a mini-batch by the devices that have them, and within a device in
+// the order of the mini-batch. With one device that is the mini-batch as it is.
 type order struct {
 	first    []int   // of each device, its first row; and the end
 	features []int   // of each device, the first of the occurrences of its rows; and the end

@@ -63,8 +63,9 @@ func (r *Rows) Begin(of engine.Pass) error {
 	return nil
 }
 
-// bring completes the rows of the next pass on the devices. If it was not announced, or there is no room for it beside the one
-// before, it is made the next one, and there is also room for its mini-batches.
+// bring completes the rows of the next pass on the devices. If it was not announced, or there is no
+// room for it beside the one before, it is made the next one, and there is also room for its
+// mini-batches.
 func (r *Rows) bring(of engine.Pass) error {
 	if _, err := r.finishBefore(true); err != nil {
 		return err
@@ -87,7 +88,8 @@ func (r *Rows) bring(of engine.Pass) error {
 	return err
 }
 
-// makeNext makes a pass that was not announced the next one, with room for it alone. REQUIRES: the current one has ended.
+// makeNext makes a pass that was not announced the next one, with room for it alone. REQUIRES: the
+// current one has ended.
 func (r *Rows) makeNext(of engine.Pass) error {
 	if err := r.settle(true); err != nil {
 		return err
@@ -109,8 +111,8 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	return nil
 }
 
-// Announce says which pass is the next one, whose rows are copied to the devices during the current one as far as they are
-// not there. If there is no room for both, nothing happens.
+// Announce says which pass is the next one, whose rows are copied to the devices during the current
+// one as far as they are not there. If there is no room for both, nothing happens.
 func (r *Rows) Announce(of engine.Pass) error {
 	r.next = r.unused()
 	r.next.reset(of)
@@ -121,7 +123,8 @@ func (r *Rows) Announce(of engine.Pass) error {
 // Announced tells whether a pass was announced, and there is room for it.
 func (r *Rows) Announced() bool { return r.next != nil }
 
-// Progress goes on with the copies of rows of the passes before and after the current one, as far as that can be done at once.
+// Progress goes on with the copies of rows of the passes before and after the current one, as far
+// as that can be done at once.
 func (r *Rows) Progress() error {
 	if done, err := r.finishBefore(false); !done || err != nil {
 		return err
@@ -152,8 +155,8 @@ func (r *Rows) Copying() bool {
 	return false
 }
 
-// finishBefore goes on with the copies of rows of the pass before the current one, and tells whether all are on the host. With
-// wait they are.
+// finishBefore goes on with the copies of rows of the pass before the current one, and tells
+// whether all are on the host. With wait they are.
 func (r *Rows) finishBefore(wait bool) (done bool, err error) {
 	if r.before == nil {
 		return true, nil
@@ -165,8 +168,8 @@ func (r *Rows) finishBefore(wait bool) (done bool, err error) {
 	return true, nil
 }
 
-// planNext completes the plan where the rows of the next pass go, and begins to bring those that come from the host. If there is no
-// room for them, the pass is not announced any more.
+// planNext completes the plan where the rows of the next pass go, and begins to bring those that
+// come from the host. If there is no room for them, the pass is not announced any more.
 func (r *Rows) planNext(wait bool) (done bool, err error) {
 	p := r.next
 	if p.planned {
@@ -208,8 +211,8 @@ func (r *Rows) leave() {
 	p.HasEnded()
 }
 
-// End ends the current pass; trained says whether rows of it were changed. Unless another pass was announced, they are on
-// the host then.
+// End ends the current pass; trained says whether rows of it were changed. Unless another pass was
+// announced, they are on the host then.
 func (r *Rows) End(trained bool) error {
 	r.dropBatches()
 	if r.current == nil {

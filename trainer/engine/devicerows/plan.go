@@ -7,9 +7,10 @@ import (
 	"aibox/trainer/engine"
 )
 
-// plan finds the rows that two passes share, which stay where they are, and decides where the others of the second one go. A worker of
-// its own does it: the first part needs nothing but the keys, so it begins when a pass is announced, while rows of the pass before
-// are still copied to the host; the second part needs their places.
+// plan finds the rows that two passes share, which stay where they are, and decides where the
+// others of the second one go. A worker of its own does it: the first part needs nothing but the
+// keys, so it begins when a pass is announced, while rows of the pass before are still copied to
+// the host; the second part needs their places.
 type plan struct {
 	parts     []*part
 	from, to  *pass // from is nil if nothing stays
@@ -36,8 +37,8 @@ func (p *plan) begin(from, to *pass) {
 	p.worker.begin(&p.matching)
 }
 
-// isDone tells whether both parts are done; with wait they are. REQUIRES: the first was begun, and each device has places for its
-// share of the rows of to.
+// isDone tells whether both parts are done; with wait they are. REQUIRES: the first was begun, and
+// each device has places for its share of the rows of to.
 func (p *plan) isDone(wait bool) (bool, error) {
 	if done, err := p.matching.isDone(wait); !done || err != nil {
 		return false, err
@@ -124,7 +125,8 @@ func (p *plan) find(lo, hi int) {
 	}
 }
 
-// assign is the second part: it gives the missing rows a place, so that the devices have equally many rows, and fills to.arriving.
+// assign is the second part: it gives the missing rows a place, so that the devices have equally
+// many rows, and fills to.arriving.
 func (p *plan) assign() {
 	devices := len(p.parts)
 	for d := range p.quotas {

@@ -9,8 +9,9 @@ import (
 	"aibox/trainer/engine"
 )
 
-// TestPlan: rows that two passes share stay at their places, and the others of the second one get places that are free when the first part of
-// the plan is long done, so that each device has as many rows.
+// TestPlan: rows that two passes share stay at their places, and the others of the second one get
+// places that are free when the first part of the plan is long done, so that each device has as
+// many rows.
 func TestPlan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 1))
 	for range 200 {

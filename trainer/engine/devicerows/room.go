@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// MakeWay brings all rows to the host and gives back the memory that they had on the devices. REQUIRES: the current pass has
-// ended.
+// MakeWay brings all rows to the host and gives back the memory that they had on the devices.
+// REQUIRES: the current pass has ended.
 func (r *Rows) MakeWay() error {
 	r.forgetNext()
 	if err := r.settle(true); err != nil {
@@ -31,8 +31,8 @@ func (r *Rows) fitAlone(of *pass) error {
 	return err
 }
 
-// fitBeside makes room for a pass beside the current one, if there is enough, also for what its mini-batches need more
-// than others have needed so far.
+// fitBeside makes room for a pass beside the current one, if there is enough, also for what its
+// mini-batches need more than others have needed so far.
 func (r *Rows) fitBeside(of *pass) (bool, error) {
 	batches := r.needsOfAll(of.Batches)
 	for _, p := range r.parts {
@@ -83,8 +83,8 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	return err
 }
 
-// bytesFor is how much memory for rows a part can have of its physical device, of which so much is free, if the
-// parts that share it have as many rows: all but the last one take some to spare.
+// bytesFor is how much memory for rows a part can have of its physical device, of which so much is
+// free, if the parts that share it have as many rows: all but the last one take some to spare.
 func (r *Rows) bytesFor(p *part, free int64) int64 {
 	others := int64(-1)
 	for _, o := range r.parts {

@@ -19,12 +19,13 @@ type Device struct {
 	// RowsUp and RowsDown copy rows of other passes than the current one, beside these streams.
 	RowsUp, RowsDown gpu.Stream
 	Flag             gpu.Region // where it is not 0, nothing is changed
-	// NoRoom completes an error of an allocation, if it is one of out of memory: of how many bytes, and what for.
+	// NoRoom completes an error of an allocation, if it is one of out of memory: of how many bytes,
+	// and what for.
 	NoRoom func(err error, bytes int64, what string) error
 }
 
-// Rows is the rows of passes, and of them those of the current mini-batches: there are two slots, each with one
-// mini-batch. One goroutine uses it.
+// Rows is the rows of passes, and of them those of the current mini-batches: there are two slots,
+// each with one mini-batch. One goroutine uses it.
 type Rows struct {
 	engine.Config
 	state    *engine.State
@@ -71,7 +72,8 @@ type turns struct {
 	ended    gpu.Stream   // in which that was; nil: none yet
 }
 
-// New returns rows without a pass, also if there is an error. Their optimizer goes on from state, which must not be replaced.
+// New returns rows without a pass, also if there is an error. Their optimizer goes on from state,
+// which must not be replaced.
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
 	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker("copying rows")}
 	r.feed.worker, r.feed.task = newWorker("copying a mini-batch"), newTask(r.prepare)
@@ -102,7 +104,8 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 	return r, nil
 }
 
-// Close ends all work on the host; nothing but Traffic may be called any more. What is on the devices ends with them.
+// Close ends all work on the host; nothing but Traffic may be called any more. What is on the
+// devices ends with them.
 func (r *Rows) Close() {
 	r.feed.worker.close()
 	r.plan.worker.close()

@@ -46,7 +46,8 @@ type trainingPlaces struct {
 	step, groups, constants             int
 }
 
-// layout orders the rows of a mini-batch and lays out its sections, for so many devices. It returns the bytes of all.
+// layout orders the rows of a mini-batch and lays out its sections, for so many devices. It returns
+// the bytes of all.
 func (r *Rows) layout(s *staging) int {
 	o, b, fields, devices := &s.order, s.batch, r.Network.Fields, len(r.parts)
 	o.set(b, r.current.at, devices)

@@ -27,13 +27,14 @@ type batchStep struct {
 }
 
 // Send sends what the devices need of a mini-batch to work on its rows; the sums of rows that were
-// trained up to the present step of the state. shares has the examples of each device. The mini-batch that the slot had must have
-// finished, but for its Update, for which Up waits.
+// trained up to the present step of the state. shares has the examples of each device. The
+// mini-batch that the slot had must have finished, but for its Update, for which Up waits.
 func (r *Rows) Send(number int, b *reader.Batch, shares []Share) error {
 	return r.sendBatch(number, b, shares, nil)
 }
 
-// SendTraining is Send for a step of training, which is the next one of the state; scale multiplies the learning rate.
+// SendTraining is Send for a step of training, which is the next one of the state; scale multiplies
+// the learning rate.
 func (r *Rows) SendTraining(number int, b *reader.Batch, shares []Share, step int64, scale float32) error {
 	return r.sendBatch(number, b, shares, &batchStep{step, scale})
 }
@@ -123,8 +124,8 @@ func (r *Rows) room(s *slot, number int) error {
 	return r.workRoom(s)
 }
 
-// growInputs gives a slot memory for sections of some bytes on each device, with some to spare, since mini-batches have
-// different numbers of rows. No device may use it.
+// growInputs gives a slot memory for sections of some bytes on each device, with some to spare,
+// since mini-batches have different numbers of rows. No device may use it.
 func (r *Rows) growInputs(number int, on func(d int) int, examples int) error {
 	what := batchMemory("bags", examples)
 	if err := devicememory.GrowPinned(r.parts[0], &r.slots[number].overflow, fmt.Sprintf("overflow %d", number), devicememory.Align*len(r.parts), what); err != nil {

@@ -32,8 +32,8 @@ type contents struct {
 	words, floats int // that the heads of its sections have
 }
 
-// feed is the mini-batches that the devices may work on, and the next one, which a worker fills meanwhile: on one
-// thread that takes as long as a device may take for the whole step.
+// feed is the mini-batches that the devices may work on, and the next one, which a worker fills
+// meanwhile: on one thread that takes as long as a device may take for the whole step.
 type feed struct {
 	ring   [3]staging
 	turn   int      // the staging of the next mini-batch
@@ -42,9 +42,9 @@ type feed struct {
 	worker *worker
 }
 
-// Prepare lets a worker write what the devices will need of the mini-batch that is sent next, as far as that does
-// not depend on the steps before it, and call also; begun says whether it does. REQUIRES: the host has the results
-// of all mini-batches that were sent, but for the last two.
+// Prepare lets a worker write what the devices will need of the mini-batch that is sent next, as
+// far as that does not depend on the steps before it, and call also; begun says whether it does.
+// REQUIRES: the host has the results of all mini-batches that were sent, but for the last two.
 func (r *Rows) Prepare(b *reader.Batch, shares []Share, training bool, also func()) (begun bool, err error) {
 	f := &r.feed
 	s := &f.ring[f.turn]
@@ -127,7 +127,8 @@ func (s *staging) set(c contents, shares []Share) {
 	s.contents, s.shares, s.filled = c, append(s.shares[:0], shares...), false
 }
 
-// growStaging gives a staging memory for sections of so many bytes together, and some to spare. No device may use it.
+// growStaging gives a staging memory for sections of so many bytes together, and some to spare. No
+// device may use it.
 func (r *Rows) growStaging(s *staging, bytes, examples int) error {
 	if s.holds(bytes) {
 		return nil

@@ -8,9 +8,10 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// Update enqueues the update of the rows of a step of training: dy has, on each device, the gradients of the
-// pooled bags of its examples. These, and the flags, are known at an event of each device, which was recorded in
-// Compute. That may then go on with what does not change them, up to the next Forward.
+// Update enqueues the update of the rows of a step of training: dy has, on each device, the
+// gradients of the pooled bags of its examples. These, and the flags, are known at an event of each
+// device, which was recorded in Compute. That may then go on with what does not change them, up to
+// the next Forward.
 func (r *Rows) Update(number int, dy []kernels.Matrix, known []gpu.Event) error {
 	for d, p := range r.parts {
 		if err := p.Rows.Wait(known[d]); err != nil {
@@ -96,8 +97,8 @@ func (r *Rows) Receive(number, d int, down gpu.Stream) error {
 	return down.Copy(gpu.Part(r.slots[number].overflow, devicememory.Align*d, 4), gpu.Part(r.parts[d].overflow, devicememory.Align*number, 4))
 }
 
-// Overflowed returns the key of the first row of the mini-batch whose values Update has made infinite or NaN, if
-// there is one. All that Receive has enqueued must have finished.
+// Overflowed returns the key of the first row of the mini-batch whose values Update has made
+// infinite or NaN, if there is one. All that Receive has enqueued must have finished.
 func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 	s := &r.slots[number]
 	first := 0 // if is

@@ -8,8 +8,9 @@ import (
 	"aibox/internal/panics"
 )
 
-// patience is how long a worker that has nothing to do, and who waits for one, looks before it sleeps, if it waits
-// awake. A goroutine that sleeps is woken on any thread of the process, and who wakes it pays for that, too.
+// patience is how long a worker that has nothing to do, and who waits for one, looks before it
+// sleeps, if it waits awake. A goroutine that sleeps is woken on any thread of the process, and who
+// wakes it pays for that, too.
 const patience = 200 * time.Microsecond
 
 // receive receives from a channel. It is not ok if that is closed and empty.
@@ -31,8 +32,8 @@ func receive[T any](c <-chan T) (v T, ok bool) {
 	}
 }
 
-// worker does what needs the host alone, such as copies between pinned memory and the host's rows, one task after the
-// other, while the goroutine that uses Rows goes on.
+// worker does what needs the host alone, such as copies between pinned memory and the host's rows,
+// one task after the other, while the goroutine that uses Rows goes on.
 type worker struct {
 	name    string
 	tasks   chan *task

@@ -36,7 +36,8 @@ func randomRowOptimizer(rng *rand.Rand, values int) (*optim.Rows, error) {
 	return optim.NewRows(config(), values)
 }
 
-// randomTimeline is one of rows that have decayed at other rates, and now do as the optimizer says; nil if they do not.
+// randomTimeline is one of rows that have decayed at other rates, and now do as the optimizer says;
+// nil if they do not.
 func randomTimeline(rng *rand.Rand, rows *optim.Rows, now int64) (*decay.Timeline, error) {
 	if !rows.Decays() {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestRowKernels: rows on a device go through steps of training with the bits that they have on the host, for all
-// optimizers, formats, ways of pooling and of decay.
+// TestRowKernels: rows on a device go through steps of training with the bits that they have on the
+// host, for all optimizers, formats, ways of pooling and of decay.
 func TestRowKernels(t *testing.T) {
 	kernelrig.Each(t, 150, func(r *kernelrig.Rig, rng *rand.Rand) {
 		b := newRowsBench(r, rng)

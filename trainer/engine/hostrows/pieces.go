@@ -7,13 +7,15 @@ import (
 	"aibox/internal/kernel"
 )
 
-// A few rows of a mini-batch have most of the occurrences. So that threads share the work on each of them, the
-// occurrences of rows with several pieces (kernel.SumPiece) are gone through before the rows are: each full piece
-// of them by itself, for the statistics and again for the gradients. A row then needs only what the pieces gave,
-// and goes itself through its last piece if that is shorter.
+// A few rows of a mini-batch have most of the occurrences. So that threads share the work on each
+// of them, the occurrences of rows with several pieces (kernel.SumPiece) are gone through before
+// the rows are: each full piece of them by itself, for the statistics and again for the gradients.
+// A row then needs only what the pieces gave, and goes itself through its last piece if that is
+// shorter.
 //
-// No list of these pieces is made. A piece has the number of its first occurrence divided by SumPiece, which no other
-// full piece has, as both have more than SumPiece-1 occurrences, all of them behind one another:
+// No list of these pieces is made. A piece has the number of its first occurrence divided by
+// SumPiece, which no other full piece has, as both have more than SumPiece-1 occurrences, all of
+// them behind one another:
 //
 //	occurrences  0         64        128       192       256
 //	rows         |--- 0 ----|-1-|---------- 2 ----------|3|4|
@@ -23,8 +25,8 @@ import (
 // (q+1)*SumPiece-1, which tells whose it is.
 
 const (
-	// pieceGrain is how many of these numbers a thread takes at a time: tens of microseconds of work, which is far more than it
-	// costs to hand them over.
+	// pieceGrain is how many of these numbers a thread takes at a time: tens of microseconds of
+	// work, which is far more than it costs to hand them over.
 	pieceGrain = 16
 	// rowCost is what the work on a row costs, in occurrences: a row is somewhere in memory.
 	rowCost = 8
@@ -32,7 +34,8 @@ const (
 	workGrain = pieceGrain * kernel.SumPiece
 )
 
-// fullPieces calls do for the full pieces of rows with several, of those with numbers lo to hi, with the first occurrence.
+// fullPieces calls do for the full pieces of rows with several, of those with numbers lo to hi,
+// with the first occurrence.
 func fullPieces(starts []int32, lo, hi int, do func(number, first int)) {
 	row := 0
 	for q := lo; q < hi; q++ {
@@ -49,7 +52,8 @@ func fullPieces(starts []int32, lo, hi int, do func(number, first int)) {
 	}
 }
 
-// Rows are handed to threads by the work on them: row i has the numbers from workBefore of it to that of the next one.
+// Rows are handed to threads by the work on them: row i has the numbers from workBefore of it to
+// that of the next one.
 
 // workBefore is the work on the rows before row i, in occurrences.
 func workBefore(starts []int32, i int) int { return int(starts[i]) + rowCost*i }

@@ -56,8 +56,8 @@ func (r *Rows) words() (all []float32) {
 	return all
 }
 
-// uneven draws a mini-batch whose rows occur between once and some hundred times, some of them as often as one or several
-// pieces are long, or nearly.
+// uneven draws a mini-batch whose rows occur between once and some hundred times, some of them as
+// often as one or several pieces are long, or nearly.
 func uneven(rng *rand.Rand, fields int, weighted bool) *reader.Batch {
 	x := &reader.Batch{Offsets: []int32{0}}
 	for row := range 1 + rng.IntN(60) {
@@ -91,8 +91,8 @@ func uneven(rng *rand.Rand, fields int, weighted bool) *reader.Batch {
 	return x
 }
 
-// gradient is what RowGrad computes, the obvious way: all occurrences of a row in the order of the mini-batch, the first SumPiece
-// of them, the next, and so on.
+// gradient is what RowGrad computes, the obvious way: all occurrences of a row in the order of the
+// mini-batch, the first SumPiece of them, the next, and so on.
 func gradient(x *reader.Batch, row int32, fields, dim int, mean bool, dy []float32) []float32 {
 	var pieces [][]float32
 	n := 0
@@ -139,8 +139,8 @@ func gradient(x *reader.Batch, row int32, fields, dim int, mean bool, dy []float
 	return total
 }
 
-// TestPieces: rows that occur often get the gradients and the statistics that one gets by going through the mini-batch, on any number of
-// threads.
+// TestPieces: rows that occur often get the gradients and the statistics that one gets by going
+// through the mini-batch, on any number of threads.
 func TestPieces(t *testing.T) {
 	defer kernel.SetThreads(0)
 	rng := rand.New(rand.NewPCG(testseed.Of(t), 0))

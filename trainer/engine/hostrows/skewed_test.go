@@ -15,9 +15,9 @@ import (
 // Of a mini-batch of skewed.
 const skewedExamples, skewedFields = 16384, 26
 
-// skewed draws a mini-batch like those of logs: one value in each bag, whose frequencies follow Zipf's law, in fields of 3, 10, 100, …
-// different values, so that a few rows have most of the occurrences. Known are the numbers of
-// keys in the pass, of which it adds new ones.
+// skewed draws a mini-batch like those of logs: one value in each bag, whose frequencies follow
+// Zipf's law, in fields of 3, 10, 100, … different values, so that a few rows have most of the
+// occurrences. Known are the numbers of keys in the pass, of which it adds new ones.
 func skewed(rng *rand.Rand, known map[uint64]int32) *reader.Batch {
 	sizes := []uint64{3, 10, 100, 1000, 10_000, 100_000, 1_000_000}
 	var values []*rand.Zipf
@@ -45,9 +45,10 @@ func skewed(rng *rand.Rand, known map[uint64]int32) *reader.Batch {
 	return x
 }
 
-// BenchmarkSkewed is the work of a step on the rows of a mini-batch like Criteo's. For 16 threads it says how long the work takes that is
-// handed to a thread at once, in milliseconds: all of it (work-ms), the largest part (part-ms), and what it takes 16 threads that take the
-// parts in order (on16-ms); each in the fastest step, since a part that is interrupted takes longer.
+// BenchmarkSkewed is the work of a step on the rows of a mini-batch like Criteo's. For 16 threads
+// it says how long the work takes that is handed to a thread at once, in milliseconds: all of it
+// (work-ms), the largest part (part-ms), and what it takes 16 threads that take the parts in order
+// (on16-ms); each in the fastest step, since a part that is interrupted takes longer.
 func BenchmarkSkewed(b *testing.B) {
 	const examples, fields, dim, batches = skewedExamples, skewedFields, 16, 4
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -142,7 +143,8 @@ func (m *meter) of(task func(lo, hi int)) func(lo, hi int) {
 	}
 }
 
-// on16 returns how long all parts take, the largest of them, and 16 threads that take the parts of one task after the other in order.
+// on16 returns how long all parts take, the largest of them, and 16 threads that take the parts of
+// one task after the other in order.
 func (m *meter) on16() (sum, largest, took time.Duration) {
 	for task := range m.tasks + 1 {
 		busy := make([]time.Duration, 16)

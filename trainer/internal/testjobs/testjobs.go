@@ -1,5 +1,5 @@
-// Package testjobs has what the tests of package trainer and of its rooms train: a small job over a generated log,
-// which is written once for all tests of a package.
+// Package testjobs has what the tests of package trainer and of its rooms train: a small job over a
+// generated log, which is written once for all tests of a package.
 package testjobs
 
 import (

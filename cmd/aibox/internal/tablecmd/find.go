@@ -250,8 +250,9 @@ func (t *foundTable) open(ctx context.Context) (sparsetable.Table, error) {
 	return sparsetable.Open(ctx, o)
 }
 
-// settled is a view of the open table, with its rows as the model uses them after its last step: what weight decay
-// has left of them. A table without a model, and another snapshot than the model's, is shown as it is.
+// settled is a view of the open table, with its rows as the model uses them after its last step:
+// what weight decay has left of them. A table without a model, and another snapshot than the
+// model's, is shown as it is.
 func (t *foundTable) settled(table sparsetable.Table) (sparsetable.Table, error) {
 	if t.model == nil || t.options.SnapshotID != t.model.Model.TableSnapshot {
 		return table, nil

@@ -27,7 +27,8 @@ type answers struct {
 const (
 	// maxAnswerBytes is Hadoop's own limit (ipc.maximum.response.length).
 	maxAnswerBytes = 128 << 20
-	// maxHeaderBytes is how much of an answer is kept: a refusal is a header, with the trace of a stack, and no more.
+	// maxHeaderBytes is how much of an answer is kept: a refusal is a header, with the trace of a
+	// stack, and no more.
 	maxHeaderBytes = 64 << 10
 )
 

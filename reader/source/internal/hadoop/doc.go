@@ -20,19 +20,18 @@
 //	    \---from whom?-----> nodes           (who failed lately)
 //	     \--bytes----------> blockStream --> DataNode
 //
-// A DataNode must send a packet (64 KiB, usually) within TimeoutMs. If it does not, or
-// closes the connection twice at the same byte, or sends bytes that do not match their
-// checksums, reading goes on with the next replica at the current offset. If a DataNode
-// sends less than 1 MiB/s during two seconds of waiting (or half of TimeoutMs, if that
-// is less), reading moves to another one as soon as that one has sent bytes. For five
-// minutes, all readers then ask these DataNodes last, so that a DataNode that never
-// answers costs its time limit once and not with every block. If the other replicas turn
-// out to be worse, a DataNode that was left so early is asked again and gets the whole
-// time limit. When all replicas have failed, this counts as one failed attempt, and the
-// NameNode is asked again where the block is; attempts without progress end after
-// RetryMs. If a DataNode does not accept a block's token, the NameNode is asked for a new
-// one; if it does not accept that either, it counts as one that failed. So every loop ends: each turn uses up a replica, receives bytes, or uses up
-// time.
+// A DataNode must send a packet (64 KiB, usually) within TimeoutMs. If it does not, or closes the
+// connection twice at the same byte, or sends bytes that do not match their checksums, reading goes
+// on with the next replica at the current offset. If a DataNode sends less than 1 MiB/s during two
+// seconds of waiting (or half of TimeoutMs, if that is less), reading moves to another one as soon
+// as that one has sent bytes. For five minutes, all readers then ask these DataNodes last, so that
+// a DataNode that never answers costs its time limit once and not with every block. If the other
+// replicas turn out to be worse, a DataNode that was left so early is asked again and gets the
+// whole time limit. When all replicas have failed, this counts as one failed attempt, and the
+// NameNode is asked again where the block is; attempts without progress end after RetryMs. If a
+// DataNode does not accept a block's token, the NameNode is asked for a new one; if it does not
+// accept that either, it counts as one that failed. So every loop ends: each turn uses up a
+// replica, receives bytes, or uses up time.
 //
 // The blocks are read by a reader of our own (read.go, replicas.go,
 // stream.go, packet.go, blocks.go, internal/sasl), which calls NameNodes
@@ -90,11 +89,10 @@
 //
 // # Writing
 //
-// A file is collected on the local disk ($TMPDIR) and uploaded
-// by Close to a hidden name, .NAME.<12 hexadecimal digits>.aibox.tmp, which is
-// then renamed. An upload that fails or is interrupted removes that file; the file of a
-// run that was killed is removed by the next upload to the same directory, once the
-// NameNode has not heard from its writer for a minute.
+// A file is collected on the local disk ($TMPDIR) and uploaded by Close to a hidden name, .NAME.<12
+// hexadecimal digits>.aibox.tmp, which is then renamed. An upload that fails or is interrupted
+// removes that file; the file of a run that was killed is removed by the next upload to the same
+// directory, once the NameNode has not heard from its writer for a minute.
 //
 // A DataNode that gets its bytes slowly is waited for as long as they move, since several uploads may
 // share a slow line, or a limit. One that is dead or hangs costs about its time limit: the block is

@@ -86,7 +86,8 @@ func (h *hdfsTest) unreadable(t *testing.T) {
 	}
 }
 
-// A snapshot has the file as it was, and the bytes of the file as it is are never taken for those that were listed.
+// A snapshot has the file as it was, and the bytes of the file as it is are never taken for those
+// that were listed.
 func (h *hdfsTest) snapshots(t *testing.T) {
 	s, _ := hdfsSources(t, Options{})
 	text := logText(1000)

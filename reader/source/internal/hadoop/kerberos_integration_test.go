@@ -279,7 +279,8 @@ func (k *kerberosTest) fewKeys(t *testing.T) {
 	k.reads(t, "/secure/a", opts)
 }
 
-// Of an old and a new key, the one with the higher version counts, also where both were copied at the same time.
+// Of an old and a new key, the one with the higher version counts, also where both were copied at
+// the same time.
 func (k *kerberosTest) keysCopied(t *testing.T) {
 	old, err := keytab.Load(k.c.KDC().Keytab(t, "carol", time.Hour))
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patientConn is a connection to a DataNode to which a block is written. The DataNode may be slow, or the way to it, but it must not hang: an
-// operation fails when an answer is awaited and nothing has moved for the time limit. Four uploads that share a slow line, or a limit on bytes in a
+// patientConn is a connection to a DataNode to which a block is written. The DataNode may be slow,
+// or the way to it, but it must not hang: an operation fails when an answer is awaited and nothing
+// has moved for the time limit. Four uploads that share a slow line, or a limit on bytes in a
 // second, take longer than that for a packet of 64 KiB each.
 type patientConn struct {
 	*net.TCPConn
@@ -57,7 +58,8 @@ func (c *patientConn) wait() *connWait { return &connWait{c: c, delivered: c.del
 // until is when to look next.
 func (w *connWait) until() time.Time { return time.Now().Add(w.c.timeout / looks) }
 
-// over reports whether nothing has moved for the time limit. At the first look, something may have moved before.
+// over reports whether nothing has moved for the time limit. At the first look, something may have
+// moved before.
 func (w *connWait) over() bool {
 	now := w.c.delivered()
 	if now != w.delivered || w.c.unanswered.Load() == 0 {

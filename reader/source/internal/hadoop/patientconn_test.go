@@ -28,8 +28,8 @@ func (r slowly) Read(b []byte) (int, error) {
 	return r.Reader.Read(b[:min(len(b), 4<<10)])
 }
 
-// writtenTo starts a DataNode that takes one block and acknowledges each packet, and returns the block. It reads as through says, and the kernel
-// keeps little for it.
+// writtenTo starts a DataNode that takes one block and acknowledges each packet, and returns the
+// block. It reads as through says, and the kernel keeps little for it.
 func writtenTo(t *testing.T, through func(io.Reader) io.Reader) *block {
 	t.Helper()
 	small := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
@@ -95,8 +95,8 @@ func takeBlock(w io.Writer, r *bufio.Reader) error {
 	return err
 }
 
-// TestSlowUpload: a block for whose packets a slow line, or the limit of a job, takes longer than the time limit is written all the same, and a
-// DataNode that hangs is noticed.
+// TestSlowUpload: a block for whose packets a slow line, or the limit of a job, takes longer than
+// the time limit is written all the same, and a DataNode that hangs is noticed.
 func TestSlowUpload(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	data := bytes.Repeat([]byte("0123456789abcdef"), 10<<10) // three packets

@@ -48,8 +48,8 @@ func (h *hdfsTest) wantReported(t *testing.T, path string, offset int64) {
 		func() bool { return h.c.Located(t, path, offset) == 1 })
 }
 
-// badOffset is where a reader has found a replica to be bad, as it logs it. That a DataNode is slow, which it may be on a busy
-// machine, is logged as well.
+// badOffset is where a reader has found a replica to be bad, as it logs it. That a DataNode is
+// slow, which it may be on a busy machine, is logged as well.
 var badOffset = regexp.MustCompile(`a replica is bad.* block=blk_\S+ offset=(\d+)`)
 
 // A replica that is shorter than its block is replaced by another one, without

@@ -294,8 +294,8 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// loginRefused judges a failed login at a NameNode, which may be going down. New tickets may help, as after the
-// NameNode has got a new key.
+// loginRefused judges a failed login at a NameNode, which may be going down. New tickets may help,
+// as after the NameNode has got a new key.
 func (r *retrier) loginRefused(goingDown bool) verdict {
 	if goingDown || r.c.reached.Load() {
 		return verdict{kind: fsys.ErrUnavailable, login: true, hint: "the NameNode refused the Kerberos login"}

@@ -275,8 +275,8 @@ func TestReaderRedials(t *testing.T) {
 	}
 }
 
-// A DataNode that refuses even new tokens, as one whose clock is wrong does, is left for another one, and nobody is told
-// that its replica is bad.
+// A DataNode that refuses even new tokens, as one whose clock is wrong does, is left for another
+// one, and nobody is told that its replica is bad.
 func TestReaderTokenRefused(t *testing.T) {
 	data := logText(20_000)
 	refuses := startFakeDataNode(t, func(conn net.Conn, _ int64) {

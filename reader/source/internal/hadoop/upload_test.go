@@ -41,8 +41,9 @@ func (f *fakeBlocks) call(method string, req, resp proto.Message) error {
 	return nil
 }
 
-// TestUploadAfterManyFailures: where more DataNodes have failed lately than a block is tried on, as after a failure of the
-// network, they are asked all the same, and a block that none of them takes is an error, and not one that is left out of the file.
+// TestUploadAfterManyFailures: where more DataNodes have failed lately than a block is tried on, as
+// after a failure of the network, they are asked all the same, and a block that none of them takes
+// is an error, and not one that is left out of the file.
 func TestUploadAfterManyFailures(t *testing.T) {
 	c, _ := testCluster(t, Options{})
 	f := new(fakeBlocks)

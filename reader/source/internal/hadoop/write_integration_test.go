@@ -182,8 +182,8 @@ func (h *hdfsTest) writeInterrupted(t *testing.T) {
 	h.wantFiles(t, "/interrupted")
 }
 
-// A file whose temporary file was taken for that of a killed upload, before it got its name, is uploaded again; an older file of the same size is not
-// taken for it.
+// A file whose temporary file was taken for that of a killed upload, before it got its name, is
+// uploaded again; an older file of the same size is not taken for it.
 func (h *hdfsTest) writeTempGone(t *testing.T) {
 	s, _ := hdfsSources(t, Options{})
 	for _, text := range []string{"old", "new"} {

@@ -23,9 +23,9 @@ type Orphan struct {
 	// Unknown says that it was made by an earlier version, or that its OWNER.json is
 	// lost, so that it may belong to any model. It is not freed.
 	Unknown bool `json:"unknown"`
-	// Undecided says that the model directory is gone, or has not that model any more. If it was deleted,
-	// nothing needs the table; but it may have been moved, or copied before, to a place that is not known, or its
-	// disk is not mounted. It is freed only if it was named by itself.
+	// Undecided says that the model directory is gone, or has not that model any more. If it was
+	// deleted, nothing needs the table; but it may have been moved, or copied before, to a place
+	// that is not known, or its disk is not mounted. It is freed only if it was named by itself.
 	Undecided bool `json:"undecided"`
 	// named says that the directory itself was listed, not the one that it lies in.
 	named bool
@@ -103,7 +103,8 @@ func (t *Tables) orphansIn(dir string, models []string) (all []Orphan, err error
 	return all, nil
 }
 
-// orphanAt describes dir if it is an orphan, else it returns nil, also if a run is deleting it and it is gone by now.
+// orphanAt describes dir if it is an orphan, else it returns nil, also if a run is deleting it and
+// it is gone by now.
 func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	by, err := readOwner(dir)
 	if err != nil {

@@ -69,8 +69,8 @@ func TestCopyBecomesOwner(t *testing.T) {
 	}
 }
 
-// TestCopyOfMovedModelStays: a copy that was opened keeps the table, also where the model was moved since, which makes it the owner
-// where it is now, and is deleted there.
+// TestCopyOfMovedModelStays: a copy that was opened keeps the table, also where the model was moved
+// since, which makes it the owner where it is now, and is deleted there.
 func TestCopyOfMovedModelStays(t *testing.T) {
 	at := t.TempDir()
 	first, copied, moved := filepath.Join(at, "a", "model"), filepath.Join(at, "b", "model"), filepath.Join(at, "c", "model")
@@ -92,8 +92,9 @@ func TestCopyOfMovedModelStays(t *testing.T) {
 	}
 }
 
-// TestTablesOfManyNights: where each night has a model directory of its own, and all have their tables on one disk, looking for
-// orphans there, as each night does, asks each model about its own table alone.
+// TestTablesOfManyNights: where each night has a model directory of its own, and all have their
+// tables on one disk, looking for orphans there, as each night does, asks each model about its own
+// table alone.
 func TestTablesOfManyNights(t *testing.T) {
 	at := t.TempDir()
 	asked := 0
@@ -112,8 +113,8 @@ func TestTablesOfManyNights(t *testing.T) {
 	}
 }
 
-// TestOrphans: a table is one when its run does not write it any more, and its model is gone. It is freed only if
-// it was named itself, since the model may be elsewhere.
+// TestOrphans: a table is one when its run does not write it any more, and its model is gone. It is
+// freed only if it was named itself, since the model may be elsewhere.
 func TestOrphans(t *testing.T) {
 	at := t.TempDir()
 	model, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")

@@ -14,15 +14,16 @@ const PlacesName = "table-dirs.json"
 
 type places struct {
 	Dirs []string `json:"dirs"` // absolute
-	// LeftOut are directories that the table had, until its run went on without them since their disks had failed.
-	// Nothing needs what is left there.
+	// LeftOut are directories that the table had, until its run went on without them since their
+	// disks had failed. Nothing needs what is left there.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
 // placeName is how Place names a directory: MODEL-gen-000002-1f3a9c2e.
 var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
 
-// ModelName is the name of the model directory in that of a directory which Place has named; ok is false for other names.
+// ModelName is the name of the model directory in that of a directory which Place has named; ok is
+// false for other names.
 func ModelName(name string) (model string, ok bool) {
 	at := placeName.FindStringIndex(name)
 	if at == nil {
@@ -38,7 +39,8 @@ func Dirs(gen string) ([]string, error) {
 	return p.Dirs, err
 }
 
-// AllDirs are the directories that are deleted with the generation in gen: those of its table, and those that it had before.
+// AllDirs are the directories that are deleted with the generation in gen: those of its table, and
+// those that it had before.
 func AllDirs(gen string) ([]string, error) {
 	p, err := readPlaces(gen)
 	return slices.Concat(p.Dirs, p.LeftOut), err

@@ -112,8 +112,8 @@ func (r *Run) record(p places) error {
 	return writeJSON(filepath.Join(r.model, r.gen, PlacesName), p)
 }
 
-// Keep leaves all directories but these out of the table's. What is left in the others is deleted with the generation, or by
-// the next run that makes a table beside it.
+// Keep leaves all directories but these out of the table's. What is left in the others is deleted
+// with the generation, or by the next run that makes a table beside it.
 func (r *Run) Keep(dirs []string) error {
 	p, err := readPlaces(filepath.Join(r.model, r.gen))
 	if err != nil {

@@ -16,8 +16,8 @@ type Tables struct {
 	Generations func(model string) []string
 	// Needs reports whether a generation needs its table.
 	Needs func(model, gen string) bool
-	// LockRemoving takes the lock of the directory of a generation that is to be deleted, and fails if a process
-	// reads it. The result is nil where files cannot be locked.
+	// LockRemoving takes the lock of the directory of a generation that is to be deleted, and fails
+	// if a process reads it. The result is nil where files cannot be locked.
 	LockRemoving func(gen string) (*os.File, error)
 }
 
@@ -36,15 +36,17 @@ func (t *Tables) names(model, dir string) bool {
 	return false
 }
 
-// lists reports whether the generation in gen, complete or not, has dir among its Dirs or AllDirs, which is of.
+// lists reports whether the generation in gen, complete or not, has dir among its Dirs or AllDirs,
+// which is of.
 func lists(of func(gen string) ([]string, error), gen, dir string) bool {
 	dirs, err := of(gen)
 	real := disk.RealDir(dir)
 	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
 
-// naming yields the model directories that are known to name dir, each once. It looks at the owner, if there is one, the copies, each
-// of further, and then all directories beside these, which may be thousands: those of other nights.
+// naming yields the model directories that are known to name dir, each once. It looks at the owner,
+// if there is one, the copies, each of further, and then all directories beside these, which may be
+// thousands: those of other nights.
 func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq[string] {
 	known := further
 	if o != nil {

@@ -150,7 +150,8 @@ func (k *Kerberos) keytabLocked() error {
 		return fmt.Errorf("key table %s: %w", k.o.Keytab, err)
 	}
 	for i := range keys.Entries {
-		// gokrb5 takes the newest key, but if one key table was copied into another one, the times are those of the copy.
+		// gokrb5 takes the newest key, but if one key table was copied into another one, the times
+		// are those of the copy.
 		keys.Entries[i].Timestamp = time.Unix(int64(keys.Entries[i].KVNO), 0)
 	}
 	cl := client.NewWithKeytab(name, realm, keys, conf.Config, client.DisablePAFXFAST(true))
@@ -224,7 +225,8 @@ func (k *Kerberos) cacheLocked() error {
 	return nil
 }
 
-// readCache reads a ticket cache, and until when its ticket-granting ticket is valid. gokrb5 panics if the file ends early, as it does while kinit writes it.
+// readCache reads a ticket cache, and until when its ticket-granting ticket is valid. gokrb5 panics
+// if the file ends early, as it does while kinit writes it.
 func readCache(path string, conf *krb5Conf) (cl *client.Client, end time.Time, err error) {
 	defer func() {
 		if recover() != nil {

@@ -32,7 +32,8 @@ func Find(name string) (Message, error) {
 	return Message{t.New()}, nil
 }
 
-// New is Find, and panics if the library does not have the message; a test of package hadoop makes each that is used.
+// New is Find, and panics if the library does not have the message; a test of package hadoop makes
+// each that is used.
 func New(name string) Message {
 	m, err := Find(name)
 	if err != nil {
