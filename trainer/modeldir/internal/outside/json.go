@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 
 	"aibox/internal/disk"
 	"aibox/trainer/modeldir/internal/faults"
@@ -12,7 +11,7 @@ import (
 
 // readJSON reads a file into v, unless there is none.
 func readJSON(path string, v any) (found bool, err error) {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -114,8 +114,8 @@ func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	if running, err := isRunning(dir); running || err != nil {
 		return nil, err
 	}
-	for range t.naming(dir, by, models...) {
-		return nil, nil
+	for _, err := range t.naming(dir, by, models...) {
+		return nil, err // with nil, a model names it
 	}
 	o := &Orphan{Dir: dir, tables: t}
 	if o.Bytes, o.Modified, err = disk.Usage(dir); err != nil || disk.Gone(dir) {
@@ -132,10 +132,14 @@ func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	} else if lock != nil {
 		defer lock.Close()
 	}
+	listed, err := AllDirs(gen)
+	if !hasNone(err) {
+		return nil, err
+	}
 	switch {
 	case disk.Gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"
-	case !lists(AllDirs, gen, dir): // its number may have been given again
+	case !isAmong(listed, dir): // its number may have been given again
 		o.Undecided, o.Reason = true, "the model directory does not have its model any more"
 	case t.Needs(by.ModelDir, by.Generation):
 		o.killed, o.Reason = true, "its disk had failed, and its run went on without it"

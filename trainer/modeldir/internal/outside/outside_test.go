@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/disk"
+	"aibox/internal/diskfault"
 )
 
 // models knows model directories each of which has one generation, which needs its table.
@@ -135,5 +138,38 @@ func TestOrphans(t *testing.T) {
 	}
 	if err := all[0].Free(nil); err != nil { // a run may delete a table after it was listed
 		t.Error(err)
+	}
+}
+
+// TestListCannotBeRead: a table is not deleted while it cannot be known whether another model names it.
+func TestListCannotBeRead(t *testing.T) {
+	for _, operation := range []string{"read", "list"} {
+		at := t.TempDir()
+		first, second := filepath.Join(at, "a", "model"), filepath.Join(at, "a", "copy")
+		r, dir := place(t, first, filepath.Join(at, "ssd"))
+		r.Close()
+		if err := os.CopyFS(second, os.DirFS(first)); err != nil {
+			t.Fatal(err)
+		}
+		gen := filepath.Join(first, "gen-000001")
+		if err := os.Rename(gen, gen+"-deleted"); err != nil {
+			t.Fatal(err)
+		}
+		failing := map[string]string{"read": filepath.Join(second, "gen-000001", PlacesName), "list": filepath.Dir(first)}[operation]
+		diskfault.Inject(func(op, path string) error {
+			if op == operation && path == failing {
+				return unix.EMFILE
+			}
+			return nil
+		})
+		err := models.Remove(first, "gen-000001", []string{dir})
+		_, orphansErr := models.Orphans([]string{filepath.Join(at, "ssd")}, nil)
+		diskfault.Inject(nil)
+		if !errors.Is(err, unix.EMFILE) || !errors.Is(orphansErr, unix.EMFILE) || disk.Gone(dir) {
+			t.Errorf("%s fails: %v and %v, the table is gone: %v", operation, err, orphansErr, disk.Gone(dir))
+		}
+		if err := models.Remove(first, "gen-000001", []string{dir}); err != nil || disk.Gone(dir) {
+			t.Errorf("%s fails no more: %v, the table is gone: %v", operation, err, disk.Gone(dir))
+		}
 	}
 }

@@ -1,13 +1,17 @@
 package outside
 
 import (
+	"errors"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"aibox/internal/disk"
+	"aibox/trainer/modeldir/internal/faults"
 )
 
 // Tables knows the model directories, as far as it has to for their tables.
@@ -22,37 +26,51 @@ type Tables struct {
 }
 
 // names reports whether a generation in the model directory model needs dir as a directory
-// of its table.
-func (t *Tables) names(model, dir string) bool {
+// of its table. It fails where a list cannot be read for a moment: the table must not be deleted then.
+func (t *Tables) names(model, dir string) (bool, error) {
 	candidates := t.Generations(model)
 	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
 		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
 	}
 	for _, gen := range candidates {
-		if t.Needs(model, gen) && lists(Dirs, filepath.Join(model, gen), dir) {
-			return true
+		if !t.Needs(model, gen) {
+			continue
+		}
+		dirs, err := Dirs(filepath.Join(model, gen))
+		if !hasNone(err) {
+			return false, err
+		}
+		if isAmong(dirs, dir) {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
-// lists reports whether the generation in gen, complete or not, has dir among its Dirs or AllDirs,
-// which is of.
-func lists(of func(gen string) ([]string, error), gen, dir string) bool {
-	dirs, err := of(gen)
+// hasNone reports whether an error of reading says for good that there is no list, or no directory,
+// that this process can read. With nil there is one.
+func hasNone(err error) bool {
+	var damage *faults.Corruption
+	return err == nil || errors.As(err, &damage) || slices.ContainsFunc([]error{
+		fs.ErrNotExist, fs.ErrPermission, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG,
+	}, func(none error) bool { return errors.Is(err, none) })
+}
+
+// isAmong reports whether dir is one of dirs, perhaps by another name.
+func isAmong(dirs []string, dir string) bool {
 	real := disk.RealDir(dir)
-	return err == nil && slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
+	return slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
 
-// naming yields the model directories that are known to name dir, each once. It looks at the owner,
-// if there is one, the copies, each of further, and then all directories beside these, which may be
-// thousands: those of other nights.
-func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq[string] {
+// naming yields the model directories that are known to name dir, each once, and an error, at the
+// end, where they cannot be known. It looks at the owner, if there is one, the copies, each of
+// further, and then all directories beside these, which may be thousands: those of other nights.
+func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq2[string, error] {
 	known := further
 	if o != nil {
 		known = slices.Concat([]string{o.ModelDir}, o.Copies, further)
 	}
-	return func(yield func(string) bool) {
+	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)
 		next := func(model string) bool { // yields it if it names dir
 			model = disk.RealDir(model)
@@ -60,7 +78,12 @@ func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq[string
 				return true
 			}
 			seen[model] = true
-			return !t.names(model, dir) || yield(model)
+			named, err := t.names(model, dir)
+			if err != nil {
+				yield("", err)
+				return false
+			}
+			return !named || yield(model, nil)
 		}
 		for _, model := range known {
 			if !next(model) {
@@ -69,7 +92,11 @@ func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq[string
 		}
 		for _, model := range known {
 			beside := filepath.Dir(disk.RealDir(model))
-			entries, _ := os.ReadDir(beside) // it may be gone
+			entries, err := disk.ReadDir(beside)
+			if !hasNone(err) {
+				yield("", err)
+				return
+			}
 			for _, e := range entries {
 				if (e.IsDir() || e.Type()&fs.ModeSymlink != 0) && !next(filepath.Join(beside, e.Name())) {
 					return
@@ -92,8 +119,15 @@ func (t *Tables) CopyOf(model string, gen string, dirs []string) (original strin
 		if o == nil {
 			o = new(owner)
 		}
-		others := slices.DeleteFunc(slices.Clone(o.Copies), func(c string) bool { return c == model || !t.names(c, dir) })
-		if o.ModelDir == "" || !t.names(o.ModelDir, dir) {
+		others := slices.DeleteFunc(slices.Clone(o.Copies), func(c string) bool {
+			named, err := t.names(c, dir)
+			return c == model || err == nil && !named
+		})
+		owned, err := false, error(nil)
+		if o.ModelDir != "" {
+			owned, err = t.names(o.ModelDir, dir)
+		}
+		if err == nil && !owned {
 			o = &owner{ModelDir: model, Generation: filepath.Base(gen), Dirs: dirs, Copies: others}
 		} else {
 			original = o.ModelDir
@@ -124,7 +158,13 @@ func (t *Tables) Remove(model, gen string, dirs []string) error {
 		if err != nil {
 			return err
 		}
-		others := slices.Collect(t.naming(dir, o, model))
+		var others []string
+		for other, err := range t.naming(dir, o, model) {
+			if err != nil {
+				return err
+			}
+			others = append(others, other)
+		}
 		if len(others) == 0 {
 			own = append(own, dir)
 			continue
