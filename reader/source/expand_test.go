@@ -104,6 +104,11 @@ func TestExpandDetails(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", prefix, files, err)
 		}
 	}
+	for uri, want := range map[string]string{"file:/logs/a": "write file:///logs/a", "HDFS:/logs": "write hdfs:///logs"} {
+		if _, err := s.Expand(context.Background(), []string{uri}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
 	if _, err := s.Expand(context.Background(), []string{"s3://bucket/a"}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("s3: %v", err)
 	}

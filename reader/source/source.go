@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -100,6 +101,12 @@ func Path(uri string) string {
 func (s *Sources) resolve(uri string) (fsys.FileSystem, string, error) {
 	if uri == "" {
 		return nil, "", &Error{Op: "open", URI: `""`, Kind: ErrNotFound, Hint: "the path is empty"}
+	}
+	for _, scheme := range []string{fileScheme, "hdfs"} {
+		if name, path, _ := strings.Cut(uri, ":/"); strings.EqualFold(name, scheme) && !strings.HasPrefix(path, "/") {
+			return nil, "", &Error{Op: "open", URI: uri, Kind: ErrUnsupported, Err: errors.New("a URI has two slashes before its host"),
+				Hint: fmt.Sprintf("write %s:///%s", scheme, path)}
+		}
 	}
 	scheme, rest := splitURI(uri)
 	switch strings.ToLower(scheme) {
