@@ -51,8 +51,10 @@ func (t *Table) compact(ctx context.Context) error {
 // hold is deleted only once these are dropped. One file is emptied at a time,
 // because reading it takes memory.
 func (t *Table) compactOne(ctx context.Context) (file uint32, err error) {
-	t.rewrite.compacting.Lock()
-	defer t.rewrite.compacting.Unlock()
+	if err := t.rewrite.compacting.Acquire(ctx); err != nil {
+		return 0, err
+	}
+	defer t.rewrite.compacting.Release()
 	t.indexMu.RLock()
 	step := t.stepBytes()
 	t.indexMu.RUnlock()

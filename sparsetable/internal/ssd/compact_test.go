@@ -2,10 +2,12 @@ package ssd_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"aibox/sparsetable"
 	"aibox/sparsetable/internal/ssd"
@@ -145,5 +147,17 @@ func TestSSDCompactAwaitsWrites(t *testing.T) {
 	}
 	if err := errors.Join(append(f.errs, f.equal(f.table, f.rowStates), f.table.Close())...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSSDCancelledBesideCompaction: who waits for a file to be emptied, which may be a large one,
+// stops waiting when its context ends.
+func TestSSDCancelledBesideCompaction(t *testing.T) {
+	f := damagedBuckets(t, 1)
+	defer f.table.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := ssd.KeepSpaceBeside(ctx, f.table); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }

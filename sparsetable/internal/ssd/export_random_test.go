@@ -27,7 +27,7 @@ func EvictRows(tab contract.Scanner, n int) error {
 func EmptyAFile(ctx context.Context, tab contract.Scanner, rng *rand.Rand) (file uint32, err error) {
 	t := tab.(*Table)
 	t.rewrite.compacting.Lock()
-	defer t.rewrite.compacting.Unlock()
+	defer t.rewrite.compacting.Release()
 	c := t.files.CompactionCandidates()
 	if len(c) == 0 {
 		return 0, nil

@@ -42,3 +42,13 @@ func ReshapeAmidRestore(ctx context.Context, tab contract.Scanner) error {
 	}
 	return nil
 }
+
+// KeepSpaceBeside calls keepSpace, as a Pull does after it has written buckets, while a file is
+// being emptied for as long as it takes.
+func KeepSpaceBeside(ctx context.Context, tab contract.Scanner) error {
+	t := tab.(*Table)
+	t.rewrite.compacting.Lock()
+	defer t.rewrite.compacting.Release()
+	t.unpaid.Store(int64(t.plan.BufferBytes))
+	return t.keepSpace(ctx)
+}

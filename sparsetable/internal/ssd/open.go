@@ -72,6 +72,7 @@ func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (
 		origin:     origin{restored: make(chan struct{})},
 		background: background{kick: make(chan struct{}, 1)},
 		budget:     budget{scarcity: scarcity{room: process.Room, every: lookInterval}},
+		rewrite:    rewriting{compacting: guard.NewLock()},
 	}
 	t.dirs.Devices, t.dirs.Lost = on.devices, lost
 	if err := t.open(ctx, on); err != nil {

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"aibox/sparsetable/internal/bucketfile"
+	"aibox/sparsetable/internal/guard"
 	"aibox/sparsetable/internal/inorder"
 	"aibox/sparsetable/internal/newbucket"
 )
@@ -12,7 +13,7 @@ import (
 // guards all that no other lock is named for.
 type rewriting struct {
 	sync.Mutex
-	compacting sync.Mutex // held while a file is emptied
+	compacting guard.Lock // held while a file is emptied
 	moving     sync.Mutex // held while rows of the cache are copied to a bucket
 
 	rewriter

@@ -50,13 +50,12 @@ func (t *Table) Compact(ctx context.Context, minGain float64, progress func(Comp
 	}
 	p.FilesTotal = len(files)
 	for _, c := range files {
-		if err := ctx.Err(); err != nil {
+		if err := t.rewrite.compacting.Acquire(ctx); err != nil {
 			return p, err
 		}
 		before := t.movedBytes()
-		t.rewrite.compacting.Lock()
 		err := t.emptyFile(ctx, c.File)
-		t.rewrite.compacting.Unlock()
+		t.rewrite.compacting.Release()
 		if err != nil {
 			return p, apierr.Of(err)
 		}
