@@ -19,9 +19,10 @@ import (
 //
 //	length of the rest, 4 bytes | RpcResponseHeaderProto, after its length | message, after its length
 type answers struct {
-	length []byte // what is known of it
-	left   int    // bytes of the answer that are still to come
-	begin  []byte // of the answer, as far as its header may be in it
+	length []byte              // what is known of it
+	left   int                 // bytes of the answer that are still to come
+	begin  []byte              // of the answer, as far as its header may be in it
+	whole  func(answer []byte) // is called with each begin; nil: nothing is
 }
 
 const (
@@ -57,6 +58,9 @@ func (a *answers) saw(b []byte) error {
 			if err := refusal(a.begin); err != nil {
 				return err
 			}
+			if a.whole != nil {
+				a.whole(a.begin)
+			}
 		}
 	}
 	return nil
@@ -64,13 +68,10 @@ func (a *answers) saw(b []byte) error {
 
 // refusal is the error in an answer that belongs to no call, nil if there is none.
 func refusal(answer []byte) error {
-	size, n := binary.Uvarint(answer)
-	if n <= 0 || size > uint64(len(answer)-n) {
-		return nil // the library says so
-	}
+	first, _ := split(answer)
 	header := wire.New("RpcResponseHeaderProto")
-	if proto.Unmarshal(answer[n:n+int(size)], header.Interface()) != nil || header.Enum("status") != "FATAL" {
-		return nil
+	if proto.Unmarshal(first, header.Interface()) != nil || header.Enum("status") != "FATAL" {
+		return nil // the library says so where it is no answer
 	}
 	return &fatalAnswer{exception: header.Text("exceptionClassName"), message: header.Text("errorMsg")}
 }

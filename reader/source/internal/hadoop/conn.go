@@ -12,8 +12,9 @@ import (
 // nodeConn is a connection of one session to its NameNode.
 type nodeConn struct {
 	net.Conn
-	s    *session
-	seen answers
+	s        *session
+	seen     answers
+	requests *requests // nil: as they are
 }
 
 // dial connects to the NameNode. The library calls it with context.Background().
@@ -34,6 +35,10 @@ func (s *session) dial(ctx context.Context, network, addr string) (net.Conn, err
 		return nil, err
 	}
 	c := &nodeConn{Conn: raw, s: s}
+	if s.ticketKey != nil {
+		c.requests = &requests{key: *s.ticketKey}
+		c.seen.whole = c.requests.saw
+	}
 	s.track(c)
 	return c, nil
 }
@@ -55,15 +60,19 @@ func (c *nodeConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write implements net.Conn with a time limit. The library writes a whole request at a time.
 func (c *nodeConn) Write(p []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.s.c.timeout)); err != nil {
 		return 0, c.fault(err)
 	}
-	n, err := c.Conn.Write(p)
-	if err != nil {
-		err = c.fault(err)
+	sent, err := c.requests.of(p)
+	if err == nil {
+		_, err = c.Conn.Write(sent)
 	}
-	return n, err
+	if err != nil {
+		return 0, c.fault(err)
+	}
+	return len(p), nil
 }
 
 // fault closes a connection that failed: half of a message may have been read, and

@@ -77,8 +77,8 @@
 //     refuse clients that do not say what they have seen.
 //   - viewfs:// and webhdfs:// are not known; the HDFS behind a mount point has an hdfs:// URI.
 //   - Ticket caches are read of the kinds FILE: and DIR:; KCM: and KEYRING: are refused with a hint.
-//   - With hadoop.rpc.protection=privacy, what a NameNode answers is encrypted, but not
-//     what it is asked: the client library sends names of files in the clear.
+//   - hadoop.rpc.protection works at all levels; what a NameNode is asked is signed or
+//     encrypted here (requests.go), since the client library sends it in the clear.
 //   - Two files of the same length and modification time, to a millisecond, are taken for
 //     one another if one replaces the other between listing and reading.
 //   - DataNodes are read over TCP even if they are on the same machine: there are no

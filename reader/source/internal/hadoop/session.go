@@ -11,6 +11,7 @@ import (
 
 	"github.com/colinmarc/hdfs/v2"
 	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/types"
 
 	"aibox/reader/source/internal/hadoop/internal/login"
 )
@@ -25,6 +26,8 @@ type session struct {
 	client   *hdfs.Client
 	nameNode int  // its index in c.nameNodes
 	pooled   bool // it was used before
+	// ticketKey is that of the ticket for the NameNode; nil: without Kerberos.
+	ticketKey *types.EncryptionKey
 
 	ctx   context.Context // ends with abort
 	abort context.CancelFunc
@@ -55,6 +58,9 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 		if opts.KerberosClient, opts.KerberosServicePrincipleName, err = c.login(ctx, opts.Addresses[0]); err != nil {
 			s.abort()
 			return nil, err
+		}
+		if _, key, ok := opts.KerberosClient.GetCachedTicket(opts.KerberosServicePrincipleName); ok {
+			s.ticketKey = &key
 		}
 	}
 	if s.client, err = hdfs.NewClient(opts); err != nil {
