@@ -75,7 +75,7 @@ type Data struct {
 	ValidationFraction float64 `yaml:"validation_fraction"`
 
 	Format      string   `yaml:"format"`      // criteo, csv, tsv, libsvm, libffm, parquet
-	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2
+	Compression string   `yaml:"compression"` // auto (by extension), none, gzip, zstd, snappy, bzip2, deflate
 	Header      *bool    `yaml:"header"`      // csv, tsv: the first line of each file names the columns
 	Delimiter   string   `yaml:"delimiter"`   // csv, tsv: one byte; default "," for csv, tab for tsv
 	Quoting     string   `yaml:"quoting"`     // csv, tsv: rfc4180 or none

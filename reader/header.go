@@ -122,6 +122,16 @@ func oddText(line []byte) string {
 		return "it is compressed by zstd, though its name does not end in .zst; set the compression to zstd"
 	case len(line) > 4 && bytes.HasPrefix(line, []byte("BZh")) && bytes.HasPrefix(line[4:], []byte("1AY&SY")):
 		return "it is compressed by bzip2, though its name does not end in .bz2; set the compression to bzip2"
+	case len(line) > 1 && line[0] == 'x' && bytes.IndexByte([]byte{1, 0x9c, 0xda}, line[1]) >= 0:
+		return "it is compressed by zlib, though its name does not end in .deflate; set the compression to deflate"
+	case bytes.HasPrefix(line, []byte("ORC")) && !utf8.Valid(rowtext.Prefix(line)):
+		return "it is an ORC file, which cannot be read; write it as Parquet or text"
+	case bytes.HasPrefix(line, []byte("Obj\x01")):
+		return "it is an Avro file, which cannot be read; write it as Parquet or text"
+	case bytes.HasPrefix(line, []byte("SEQ")) && len(line) > 3 && line[3] <= 6:
+		return "it is a SequenceFile of Hadoop, which cannot be read; write it as Parquet or text"
+	case bytes.HasPrefix(line, []byte("\x04\x22\x4d\x18")), bytes.HasPrefix(line, []byte("\x89LZO\x00")):
+		return "it is compressed by LZ4 or LZO, which cannot be read; decompress it first, or compress it by zstd or gzip"
 	case bytes.HasPrefix(line, []byte("PK\x03\x04")):
 		return "it is a zip archive; unpack it first"
 	case bytes.HasPrefix(line, []byte("\xfd7zXZ")):

@@ -122,3 +122,24 @@ func TestManyColumns(t *testing.T) {
 		t.Errorf("%+v", counts)
 	}
 }
+
+// TestOddText: of files that cannot be read, or are not read as what they are, the error says what they are.
+func TestOddText(t *testing.T) {
+	for line, want := range map[string]string{
+		"x\x9cKL":               "set the compression to deflate",
+		"\x1f\x8b\x08":          "set the compression to gzip",
+		"\x04\x22\x4d\x18\x60":  "LZ4 or LZO",
+		"\x89LZO\x00\r":         "LZ4 or LZO",
+		"ORC\xff\x00":           "an ORC file",
+		"ORC\t1\t2":             "",
+		"Obj\x01\x04":           "an Avro file",
+		"SEQ\x06\x19org.apache": "a SequenceFile",
+		"SEQ\t1":                "",
+		"PK\x03\x04":            "a zip archive",
+		"x\t1":                  "",
+	} {
+		if got := oddText([]byte(line)); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -35,7 +35,7 @@ func packedFiles(t *testing.T) map[string][]byte {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{"rows.bz2": bz2}
-	for _, name := range []string{"rows.gz", "rows.zst", "rows.snappy"} {
+	for _, name := range []string{"rows.gz", "rows.zst", "rows.snappy", "rows.deflate"} {
 		// Text that does not compress well: a damaged byte then hits data.
 		files[name] = packed(t, source.CompressionOf(name), noisyRows(packedRows))
 	}

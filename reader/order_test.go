@@ -43,7 +43,7 @@ func TestCompressionDoesNotMatter(t *testing.T) {
 	data = slices.Concat(data[:5000], []byte("\n"), long, []byte("1\t2\r\n\n"), data[5000:], long, long[:3000])
 	dir := t.TempDir()
 	var want string
-	for _, name := range []string{"a", "a.gz", "a.zst", "a.snappy"} {
+	for _, name := range []string{"a", "a.gz", "a.zst", "a.snappy", "a.deflate"} {
 		path := write(t, dir, name, packed(t, source.CompressionOf(name), data))
 		for _, chunk := range []int64{700, 3001, 1 << 20} {
 			for _, threads := range []int{1, 4} {

@@ -20,7 +20,7 @@ type RowFile = rowwriter.File
 // CloseAll completes several files so that all of them appear or none does, as far as that can be.
 func CloseAll(files []*RowFile) error { return rowwriter.CloseAll(files) }
 
-// CreateRows creates a file of rows in the format, compressed as its name says (.gz, .zst,
+// CreateRows creates a file of rows in the format, compressed as its name says (.gz, .deflate, .zst,
 // .snappy; Parquet compresses by itself). schema.Format is ignored, and columns of all roles
 // are written. A Reader with the same schema reads the same examples from the file as from a
 // CSV file with these cells. The only exception is features of LibSVM and LibFFM that are not

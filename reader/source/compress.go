@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -24,9 +25,10 @@ const (
 	Zstd
 	Snappy // framing format, or Hadoop's block format; told apart by the first bytes
 	Bzip2
+	Deflate // zlib's format, in files of Hadoop's DefaultCodec
 )
 
-var compressionNames = [...]string{"none", "gzip", "zstd", "snappy", "bzip2"}
+var compressionNames = [...]string{"none", "gzip", "zstd", "snappy", "bzip2", "deflate"}
 
 func (c Compression) String() string {
 	if int(c) < len(compressionNames) {
@@ -46,7 +48,7 @@ func ParseCompression(name string) (Compression, error) {
 }
 
 // CompressionOf tells a file's compression by its extension: .gz .gzip .zst
-// .zstd .snappy .sz .bz2, in any case; anything else is NoCompression.
+// .zstd .snappy .sz .bz2 .deflate, in any case; anything else is NoCompression.
 func CompressionOf(name string) Compression {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".gz", ".gzip":
@@ -57,6 +59,8 @@ func CompressionOf(name string) Compression {
 		return Snappy
 	case ".bz2":
 		return Bzip2
+	case ".deflate":
+		return Deflate
 	}
 	return NoCompression
 }
@@ -89,7 +93,7 @@ func checkZstdWindow(br *bufio.Reader) error {
 // Data that ends early gives an error that wraps io.ErrUnexpectedEOF, data
 // that does not decompress one that wraps ErrBadStream, and an error of r is
 // passed on as it is. A zstd window above 128 MiB gives ErrUnsupported. Zero bytes
-// after gzip data are padding. The snappy formats and zstd have no end mark for the
+// after gzip and zlib data are padding. The snappy formats and zstd have no end mark for the
 // whole file: a file cut exactly between two chunks or frames looks complete.
 func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	in := &faultReader{r: r}
@@ -115,10 +119,14 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 		return nil, &notCompressedError{c}
 	}
 	switch c {
-	case Gzip:
-		var z *gzipReader
-		if z, err = newGzipReader(br, d.consumed); err == nil {
-			d.r, d.block, d.close, d.gzip = z, 32<<10, z.Close, z // the window
+	case Gzip, Deflate:
+		open := newGzipReader
+		if c == Deflate {
+			open = newZlibReader
+		}
+		var z *memberReader
+		if z, err = open(br, d.consumed); err == nil {
+			d.r, d.block, d.close, d.members = z, 32<<10, z.Close, z // the window
 		}
 	case Zstd:
 		if err := checkZstdWindow(br); err != nil {
@@ -156,8 +164,15 @@ func (c Compression) begins(first []byte) bool {
 		return is("\x28\xb5\x2f\xfd") || first[0]&0xf0 == 0x50 && bytes.HasPrefix(first[1:], []byte("\x2a\x4d\x18"))
 	case Bzip2:
 		return is("BZh")
+	case Deflate:
+		return isZlib(first)
 	}
 	return true
+}
+
+// isZlib reports whether data begin with a header of zlib (RFC 1950).
+func isZlib(first []byte) bool {
+	return len(first) < 2 || first[0]&0x0f == 8 && (int(first[0])<<8|int(first[1]))%31 == 0
 }
 
 // notCompressedError says that data are not what their name says, as text in a file that is called x.gz.
@@ -198,15 +213,15 @@ func (f *faultReader) cause(err error) error {
 
 // Decompressor is the text of compressed data. It belongs to one goroutine.
 type Decompressor struct {
-	c     Compression
-	in    *faultReader
-	br    *bufio.Reader // between in and the decoder; nil without one
-	gzip  *gzipReader   // nil for other compressions
-	r     io.Reader
-	close func() error
-	block int64 // bytes of text that the decoder holds at most; except in gzip, one checksum covers them
-	text  int64 // bytes of text that were read
-	err   error
+	c       Compression
+	in      *faultReader
+	br      *bufio.Reader // between in and the decoder; nil without one
+	members *memberReader // nil but for gzip and zlib
+	r       io.Reader
+	close   func() error
+	block   int64 // bytes of text that the decoder holds at most; except in gzip and zlib, one checksum covers them
+	text    int64 // bytes of text that were read
+	err     error
 }
 
 // Read reads text. Its errors are those that Decompress names.
@@ -247,7 +262,7 @@ func (d *Decompressor) Consumed() int64 {
 
 // Sound is how many stored bytes come before the fault that Read has met. The bytes
 // after them are lost, or cannot be trusted because their checksum does not match. A
-// checksum covers a member of gzip, a frame of zstd (frames are not distinguished
+// checksum covers a member of gzip, a stream of zlib, a frame of zstd (frames are not distinguished
 // here, so it counts for all of the data) or a block of the other formats. A block is
 // checked after the decoder has read all of it, so the position of its beginning is an
 // estimate. If the data end early, all of the bytes that exist are sound.
@@ -255,11 +270,11 @@ func (d *Decompressor) Sound() int64 {
 	switch {
 	case d.err == io.EOF, errors.Is(d.err, io.ErrUnexpectedEOF):
 		return d.consumed()
-	case errors.Is(d.err, gzip.ErrChecksum):
-		return d.gzip.member
+	case errors.Is(d.err, gzip.ErrChecksum), errors.Is(d.err, zlib.ErrChecksum):
+		return d.members.member
 	case errors.Is(d.err, zstd.ErrCRCMismatch):
 		return 0
-	case d.c == Gzip && d.text > 0:
+	case d.members != nil && d.text > 0:
 		return d.consumed() // what was decoded before the fault was returned
 	}
 	return d.Consumed()

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -33,6 +34,19 @@ func gzipped(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func zlibbed(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +126,8 @@ func codecCases(t testing.TB) []codecCase {
 		{"none", NoCompression, text, text},
 		{"gzip", Gzip, gzipped(t, text), text},
 		{"gzip members", Gzip, append(gzipped(t, text[:half]), gzipped(t, text[half:])...), text},
+		{"deflate", Deflate, zlibbed(t, text), text},
+		{"deflate streams", Deflate, append(zlibbed(t, text[:half]), zlibbed(t, text[half:])...), text},
 		{"zstd", Zstd, zstded(t, text), text},
 		{"zstd frames", Zstd, append(zstded(t, text[:half]), zstded(t, text[half:])...), text},
 		{"snappy framing", Snappy, framedSnappy(t, text), text},
@@ -157,7 +173,7 @@ func TestDecompressTruncated(t *testing.T) {
 }
 
 func TestDecompressPlainText(t *testing.T) {
-	for _, c := range []Compression{Gzip, Zstd, Bzip2} {
+	for _, c := range []Compression{Gzip, Zstd, Bzip2, Deflate} {
 		_, err := Decompress(c, strings.NewReader("label,user\n1,7\n"))
 		if !errors.Is(err, ErrBadStream) || !strings.HasPrefix(err.Error(), "this is not "+c.String()) || !strings.Contains(err.Error(), "rename the file") {
 			t.Errorf("%v: %v", c, err)
@@ -302,13 +318,13 @@ func TestDecompressSourceFault(t *testing.T) {
 func TestCompressionNames(t *testing.T) {
 	for name, want := range map[string]Compression{
 		"a.gz": Gzip, "a.GZ": Gzip, "a.csv.gzip": Gzip, "a.zst": Zstd, "a.zstd": Zstd,
-		"x/y.snappy": Snappy, "y.sz": Snappy, "b.bz2": Bzip2, "gz": NoCompression, "a.gz/b": NoCompression,
+		"x/y.snappy": Snappy, "y.sz": Snappy, "b.bz2": Bzip2, "000000_0.deflate": Deflate, "gz": NoCompression, "a.gz/b": NoCompression,
 	} {
 		if got := CompressionOf(name); got != want {
 			t.Errorf("CompressionOf(%q) = %v, want %v", name, got, want)
 		}
 	}
-	for c := NoCompression; c <= Bzip2; c++ {
+	for c := NoCompression; c <= Deflate; c++ {
 		if got, err := ParseCompression(c.String()); got != c || err != nil {
 			t.Errorf("ParseCompression(%q) = %v, %v", c.String(), got, err)
 		}

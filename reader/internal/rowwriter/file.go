@@ -8,6 +8,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
 	"aibox/reader/source"
@@ -145,6 +146,8 @@ func Compress(c source.Compression, w io.Writer) (io.WriteCloser, error) {
 		return nopCloser{w}, nil
 	case source.Gzip:
 		return gzip.NewWriter(w), nil
+	case source.Deflate:
+		return zlib.NewWriter(w), nil
 	case source.Zstd:
 		// It uses one goroutine, so that the bytes are the same on every machine.
 		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
