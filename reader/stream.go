@@ -300,7 +300,7 @@ func (w *worker) decodeLines(lines *rowtext.Lines) error {
 			// How many bytes beyond MaxLineBytes the scanner has seen depends on how
 			// the input is cut, so they are not reported.
 			line = line[:min(len(line), o.MaxLineBytes)]
-			b.addBad(p, faults.Fault{Reason: faults.ReasonTooLong}, line, offset, o)
+			b.addBad(p, ofFirst(faults.Fault{Reason: faults.ReasonTooLong}, line, offset), line, offset, o)
 			b.bad.Entries[len(b.bad.Entries)-1].Length = min(lines.Offset(), w.unit.end) - offset
 			b.open = lines.Offset() >= w.unit.end
 		case len(line) == 0, indexed && examples.IsComment(line):
@@ -308,7 +308,7 @@ func (w *worker) decodeLines(lines *rowtext.Lines) error {
 			if f := decoder.Decode(line, &b.List); f.Reason == faults.None {
 				b.addGood(p, offset)
 			} else {
-				b.addBad(p, f, line, offset, o)
+				b.addBad(p, ofFirst(f, line, offset), line, offset, o)
 				if lines.Open() && w.unit.lost == nil && f.PartOfRow(line, p.Schema.Delimiter) {
 					w.unit.lost = &faults.Damage{
 						Cause:  "the file ends in the middle of a row; if the file is complete, add a line end after its last line",
@@ -324,6 +324,14 @@ func (w *worker) decodeLines(lines *rowtext.Lines) error {
 			}
 		}
 	}
+}
+
+// ofFirst adds to the fault of the first row of a file what the file seems to be instead of text.
+func ofFirst(f faults.Fault, line []byte, offset int64) faults.Fault {
+	if offset == 0 && (f.Reason == faults.ReasonColumns || f.Reason == faults.ReasonTooLong || f.Reason == faults.ReasonUTF8) {
+		f.File = oddText(line)
+	}
+	return f
 }
 
 // flush hands the block on in the middle of a unit.

@@ -18,12 +18,16 @@ type Fault struct {
 	// ReasonColumns: how many cells there are and should be. More than want+1
 	// are not counted.
 	Found, Want int
+	// File says what the file is instead of text, where its first row shows that; else "".
+	File string
 }
 
 // String names the column and the cell that are at fault. It goes into the log and into
 // errors, and shows no more of a cell than people need to recognize it.
 func (f Fault) String() string {
 	switch {
+	case f.File != "":
+		return f.File
 	case f.At > 0 && f.Column != "":
 		return fmt.Sprintf("column %s: byte %d of the row is 0x%02x", f.Column, f.At, f.Cell[0])
 	case f.At > 0:
