@@ -20,7 +20,7 @@ func TestPublishKilled(t *testing.T) {
 	command := []string{"publish", "model", "--to", "far"}
 	all := operations(t, command...)
 	note := filepath.Join("model", transfer.ReportName)
-	noted := slices.IndexFunc(all, func(o string) bool { return strings.Contains(o, transfer.ReportName) })
+	noted := slices.Index(all, "create "+note)
 	committed := slices.Index(all, "sync directory far/generations")
 	if noted < 0 || committed < 0 {
 		t.Fatalf("the operations are others: %q", all)
