@@ -143,38 +143,42 @@ func (t *Tables) CopyOf(model string, gen string, dirs []string) (original strin
 
 // Remove deletes the table directories of a generation of the model directory
 // model, which does not need them any more. It keeps those that another model names,
-// and makes that model their owner.
+// and makes that model their owner. A directory of which that cannot be known, as on a disk
+// that has failed, does not keep it from deleting the others.
 func (t *Tables) Remove(model, gen string, dirs []string) error {
 	model = disk.RealDir(model)
 	var own []string
+	var errs []error
 	for _, dir := range dirs {
-		if disk.Gone(dir) {
-			if err := disk.CheckMounted(dir); err != nil { // it is there when that is mounted again
-				return err
-			}
-			continue
-		}
-		o, err := readOwner(dir)
-		if err != nil {
-			return err
-		}
-		var others []string
-		for other, err := range t.naming(dir, o, model) {
-			if err != nil {
-				return err
-			}
-			others = append(others, other)
-		}
-		if len(others) == 0 {
+		is, err := t.isOwn(dir, model, gen, dirs)
+		if is {
 			own = append(own, dir)
-			continue
 		}
-		if o == nil || !slices.Contains(others, o.ModelDir) {
-			now := &owner{ModelDir: others[0], Generation: filepath.Base(gen), Dirs: dirs, Copies: others[1:]}
-			if err := now.write(dir); err != nil {
-				return err
-			}
-		}
+		errs = append(errs, err)
 	}
-	return Free(own)
+	return errors.Join(append(errs, Free(own))...)
+}
+
+// isOwn reports whether no other model names dir, one of the directories of a table that model does
+// not need any more. Otherwise it makes the other model its owner.
+func (t *Tables) isOwn(dir, model, gen string, dirs []string) (bool, error) {
+	if disk.Gone(dir) {
+		return false, disk.CheckMounted(dir) // it is there when that is mounted again
+	}
+	o, err := readOwner(dir)
+	if err != nil {
+		return false, err
+	}
+	var others []string
+	for other, err := range t.naming(dir, o, model) {
+		if err != nil {
+			return false, err
+		}
+		others = append(others, other)
+	}
+	if len(others) > 0 && (o == nil || !slices.Contains(others, o.ModelDir)) {
+		now := &owner{ModelDir: others[0], Generation: filepath.Base(gen), Dirs: dirs, Copies: others[1:]}
+		return false, now.write(dir)
+	}
+	return len(others) == 0, nil
 }
