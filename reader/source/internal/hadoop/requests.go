@@ -8,6 +8,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/gssapi"
 	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
 	"github.com/jcmturner/gokrb5/v8/types"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"aibox/reader/source/internal/hadoop/internal/wire"
@@ -112,9 +113,9 @@ func (r *requests) wrap(request []byte) ([]byte, error) {
 
 // split cuts off what follows its length at the beginning of b; nil: it is not whole.
 func split(b []byte) (first, rest []byte) {
-	size, n := binary.Uvarint(b)
-	if n <= 0 || size > uint64(len(b)-n) {
+	first, n := protowire.ConsumeBytes(b)
+	if n < 0 {
 		return nil, nil
 	}
-	return b[n : n+int(size)], b[n+int(size):]
+	return first, b[n:]
 }
