@@ -75,6 +75,8 @@
 //   - Observers are passed over as standby NameNodes are, since their answers may be old. They
 //     must not be configured without dfs.namenode.state.context.enabled, with which they
 //     refuse clients that do not say what they have seen.
+//   - Routers of router-based federation serve as NameNodes do. They give no keys for
+//     dfs.encrypt.data.transfer, so that clusters that encrypt by it are reached by their NameNodes.
 //   - viewfs:// and webhdfs:// are not known; the HDFS behind a mount point has an hdfs:// URI.
 //   - Ticket caches are read of the kinds FILE: and DIR:; KCM: and KEYRING: are refused with a hint.
 //   - hadoop.rpc.protection works at all levels; what a NameNode is asked is signed or

@@ -173,6 +173,12 @@ var exceptionKinds = map[string]error{
 	"org.apache.hadoop.security.authorize.AuthorizationException":         fsys.ErrPermission,
 }
 
+// isUnsupported reports whether a NameNode or a router does not offer the call.
+func isUnsupported(err error) bool {
+	var remote hdfs.Error
+	return errors.As(err, &remote) && exceptionKinds[remote.Exception()] == fsys.ErrUnsupported
+}
+
 // judgeException classifies the exceptions of a NameNode.
 func (r *retrier) judgeException(exception, message string) verdict {
 	kind, ok := exceptionKinds[exception]
