@@ -64,7 +64,8 @@ func checksum(seed uint32, b []byte) uint32 {
 	return crc32.Update(seed, castagnoli, b[8:])
 }
 
-// sealBucket writes the header of a bucket whose entries are already in b, and clears the rest of b.
+// sealBucket writes the header of a bucket whose entries are already in b, and clears the rest of
+// b.
 func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, format uint8, seq uint64) {
 	n := bucketBytes(rows, rowWords)
 	le := binary.LittleEndian
@@ -83,7 +84,8 @@ func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, format uint8, s
 // are.
 type Bucket struct {
 	Slot uint32
-	// Seq grows with every bucket of a table: of two buckets of a slot, the newer has the larger Seq.
+	// Seq grows with every bucket of a table: of two buckets of a slot, the newer has the larger
+	// Seq.
 	Seq      uint64
 	rows     int
 	rowWords int

@@ -36,7 +36,8 @@ func (l Location) Offset() int64 { return int64(l >> unitsBits & maxOffset) }
 // Units returns the length of the bucket in units.
 func (l Location) Units() int { return int(l & MaxUnits) }
 
-// FileStart is before every location in a file, and after all locations in files with lower numbers.
+// FileStart is before every location in a file, and after all locations in files with lower
+// numbers.
 func FileStart(file uint32) Location { return Location(uint64(file) << (offsetBits + unitsBits)) }
 
 func (l Location) String() string {

@@ -67,7 +67,8 @@ func (c *Catalog) writableLocked() error {
 	return nil
 }
 
-// takeGarbageLocked returns the page versions to be deleted, in ascending order, and clears their list.
+// takeGarbageLocked returns the page versions to be deleted, in ascending order, and clears their
+// list.
 func (c *Catalog) takeGarbageLocked() []pageVersion {
 	g := c.mu.garbage
 	c.mu.garbage = nil

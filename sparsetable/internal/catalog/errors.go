@@ -101,7 +101,8 @@ func (e textError) Error() string { return e.text }
 func (e textError) Unwrap() error { return e.err }
 
 var (
-	// pebblePrefix matches the parts of Pebble that passed the error on, at the beginning of its text.
+	// pebblePrefix matches the parts of Pebble that passed the error on, at the beginning of its
+	// text.
 	pebblePrefix = regexp.MustCompile(`^(pebble(/table)?: |L[0-9]: |backing file [0-9]+ error: |file [0-9]+: |[0-9]{6,}: )+`)
 	// pebbleFile matches how Pebble names a file; one of its groups is the name.
 	pebbleFile = regexp.MustCompile(`([0-9]{6,}\.sst)|\b(MANIFEST-[0-9]{6,})|\b(?:L[0-9]: |file |table )([0-9]{6,})`)

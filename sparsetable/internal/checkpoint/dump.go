@@ -181,7 +181,8 @@ func (d *Dump) failed() (err error) {
 	return err
 }
 
-// locate calls fn, which examines rows in the cache, while the index cannot change, as dirOf requires.
+// locate calls fn, which examines rows in the cache, while the index cannot change, as dirOf
+// requires.
 func (d *Dump) locate(fn func()) {
 	if len(d.parts) > 1 {
 		d.c.IndexMu.RLock()

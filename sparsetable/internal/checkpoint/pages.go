@@ -59,7 +59,8 @@ func (c *Store) PagesFull() bool {
 	return c.Index.CaptureFull(c.pageBytes.Load())
 }
 
-// PageBytes is the number of bytes that the copies of pages may take; 0: no snapshot is being written.
+// PageBytes is the number of bytes that the copies of pages may take; 0: no snapshot is being
+// written.
 func (c *Store) PageBytes() int64 { return c.pageBytes.Load() }
 
 // tookPage wakes the caller of AwaitPages.

@@ -8,7 +8,8 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// minMerged is the least number of layers that the next snapshot replaces by its own if the list is full.
+// minMerged is the least number of layers that the next snapshot replaces by its own if the list is
+// full.
 const minMerged = maxDeltas / 2
 
 // allBits is the slot mask that selects the rows of a single key.

@@ -17,7 +17,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// The extra blocks of a dump, for rows that are about to change, take at most 1/dumpShare of the budget.
+// The extra blocks of a dump, for rows that are about to change, take at most 1/dumpShare of the
+// budget.
 const dumpShare = 32
 
 // Snapshot is a snapshot being written: the buckets in the index at one instant, and the rows that

@@ -16,7 +16,8 @@ import (
 
 // Table is a snapshot's view of its table.
 type Table interface {
-	// BlockWrites calls fn while nobody writes a bucket; storedRows is the number of rows in buckets.
+	// BlockWrites calls fn while nobody writes a bucket; storedRows is the number of rows in
+	// buckets.
 	BlockWrites(fn func(storedRows int64) error) error
 	// BlockReleases calls fn while nobody pins or releases rows. updatable yields the references of
 	// each working set whose rows may be updated meanwhile. training says that there are working
