@@ -28,7 +28,8 @@ func (e *Elevator) Settle(ctx context.Context) {
 	}
 }
 
-// Submit submits reads for the next announced passes, as far as there is room, without waiting for them.
+// Submit submits reads for the next announced passes, as far as there is room, without waiting for
+// them.
 func (e *Elevator) Submit() {
 	if !e.direct {
 		return

@@ -19,7 +19,8 @@ const (
 	tmpSuffix      = ".tmp"
 )
 
-// IsSnapshotName reports whether name, which is one of a table's files, is that of a committed snapshot.
+// IsSnapshotName reports whether name, which is one of a table's files, is that of a committed
+// snapshot.
 func IsSnapshotName(name string) bool {
 	return strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix)
 }

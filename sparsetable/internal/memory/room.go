@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// leastFreeBytes stay free for other parts of the process, which take memory before the table asks again.
+	// leastFreeBytes stay free for other parts of the process, which take memory before the table
+	// asks again.
 	leastFreeBytes = 8 << 20
 	// Before it asks again, the table takes at most 1/askShare of the free memory, and at most
 	// mostUnaskedBytes.
