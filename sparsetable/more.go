@@ -9,7 +9,7 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// What tables of some kinds can do beside the methods of Table; callers use type assertions.
+// Interfaces of tables that can do more than Table requires; callers use type assertions.
 
 // SnapshotHolder is implemented by both kinds of tables.
 type SnapshotHolder interface {
@@ -28,7 +28,7 @@ type Flusher interface {
 
 // Compacter is implemented by tables that can be compacted to take less space, those of KindSSD.
 type Compacter interface {
-	// Compact moves the live buckets out of every file of which at least the part minGain is dead,
+	// Compact moves the live buckets out of every file whose dead share is at least minGain,
 	// 0 < minGain <= 1. It skips the files that are being appended to, one in each directory. After
 	// each file it calls progress, which may be nil. The space of the files becomes free once no
 	// snapshot holds them: to free it, take a snapshot and drop those before it. Rows do not
@@ -85,9 +85,9 @@ type LossHandler interface {
 	// have now, and returns their number. It reads src until io.EOF and skips all other rows, also
 	// rows that were never trained. So with the rows of an earlier snapshot as src, the lost rows
 	// go back to that snapshot while the others stay (partial recovery, CPR §4.1), apart from rows
-	// that were created anew since Open. Rows that were added after the earlier snapshot stay lost;
-	// Pull creates them again with Options.Init. Rows of lost slots that have expired since then
-	// come back, until Expire drops them again.
+	// that were created again since Open. Rows that were added after the earlier snapshot stay
+	// lost; Pull creates them again with Options.Init. Rows of lost slots that have expired since
+	// then come back, until Expire drops them again.
 	//
 	// Refill must not run while working sets are pinned (ErrPinned). After an error, some of
 	// the rows are inserted; a second Refill with the same rows inserts the others. Where

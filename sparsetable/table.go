@@ -46,7 +46,7 @@ type Table interface {
 
 	// Scan calls fn for every trained row, in no particular order, in the state at
 	// the time of the call. row is only valid until fn returns and must not be
-	// written. Scan must not run while rows are being updated, nor beside Import or
+	// written. Scan must not run while rows are being updated, nor during Import or
 	// Expire.
 	Scan(ctx context.Context, fn func(key uint64, row []float32) error) error
 
@@ -62,7 +62,7 @@ type Table interface {
 	// (ErrPinned).
 	Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error)
 
-	// Snapshot fixes the present state of the table together with record, the
+	// Snapshot fixes the current state of the table together with record, the
 	// caller's own bytes, and makes both durable, atomically, while the caller
 	// goes on (OpenEmbedding §V-B). Call it between two mini-batches; updates
 	// made after it returns are not part of the snapshot. ctx also ends the writing

@@ -22,7 +22,7 @@ type Verification = verify.Verification
 //   - the checksum of every bucket;
 //   - that it is the bucket of its slot, that its keys belong to that slot and occur once, and that
 //     the filter has them;
-//   - that the snapshot counts as many rows as there are;
+//   - that the snapshot's number of rows is right;
 //   - that buckets do not overlap;
 //   - that the live bytes counted for files are those that the index refers to;
 //   - that the delta file says correctly which of its rows are also in buckets;

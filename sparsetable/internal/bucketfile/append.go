@@ -27,9 +27,9 @@ type Appender struct {
 //
 // Begin waits while all append buffers wait to be written. If there is no room, it also waits for
 // pending deletions of files. It returns a NoSpaceError if the bucket does not fit the directory's
-// budget or its file system (urgent appends, which are those of compaction, may use the last part
-// of the budget), ErrTooLarge if the bucket fits no buffer, and the error of an earlier write that
-// still fails.
+// budget or its file system, ErrTooLarge if the bucket fits no buffer, and the error of an earlier
+// write that still fails. Only urgent appends, those of compaction, may use the last part of the
+// budget.
 //
 // While an Appender is open, its buffer cannot be written. So callers must not call Flush then, and
 // must not begin another bucket, which might wait for that buffer.

@@ -84,9 +84,9 @@ const hotReserveBytes = 256 << 20
 
 // bytesToSpare is how many bytes the clean rows may take. For each directory that is the free space
 // of the file system, less hotReserveBytes and less what may not have been written yet. With a
-// budget for the directory, it is also bounded by the rest of the budget, less the amount that
-// makes compaction urgent and less what the dirty rows take, so that the next snapshot has room for
-// its own. All directories get the amount of the fullest one.
+// budget for the directory, it is also at most the rest of the budget, less the amount that makes
+// compaction urgent and less what the dirty rows take. So the next snapshot has room for its dirty
+// rows. All directories get the amount of the fullest one.
 func (d *Dump) bytesToSpare() int64 {
 	if d.c.HotBytes <= 0 {
 		return 0

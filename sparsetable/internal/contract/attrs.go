@@ -69,8 +69,8 @@ func digits(x float64) float64 { return math.Round(1e4*x) / 1e4 }
 // HitRatio is the share of the keys pulled that were in memory; 0 before the first Pull.
 func (s *Stats) HitRatio() float64 { return Ratio(s.Hits, s.Lookups) }
 
-// FalsePositiveRate is the share of keys for which a bucket was read in vain, among the keys that
-// are in no bucket and that filters were asked about; 0 before the first.
+// FalsePositiveRate is the share of keys for which a bucket was read needlessly, among the keys
+// that are in no bucket and were checked against a filter; 0 before the first.
 func (s *Stats) FalsePositiveRate() float64 {
 	return Ratio(s.FalsePositives, s.FalsePositives+s.FilterNegatives)
 }

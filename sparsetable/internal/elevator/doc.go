@@ -39,12 +39,11 @@
 // through all files does not pay. There, and where the table does not know what all announced
 // passes lack, the elevator serves the passes one by one (direct mode): its stops are the buckets
 // that the next pass lacks. These are read while the previous pass is still being pulled and
-// trained. After the last reads of a Pull, the
-// reads for the next pass are submitted, as many as the elevator's memory holds;
-// when no Pull is running, the prefetcher goes on with them. Otherwise the device
-// would be idle from the last read of a Pull to the first read of the next, which
-// is nearly half of the time where Pulls follow each other and half of the bytes in
-// files are dead.
+// trained. After the last reads of a Pull, the reads for the next pass are submitted, as many as
+// the elevator's memory holds; when no Pull is running, the prefetcher continues with them.
+// Otherwise the device would be idle from the last read of a Pull to the first read of the next,
+// which is nearly half of the time where Pulls follow each other and half of the bytes in files are
+// dead.
 //
 // The rows that such a read brings go into the cache, as those of any other stop. A
 // copy of the bucket is carried by the pass, as if the pass's own Pull had read it

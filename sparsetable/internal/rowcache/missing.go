@@ -10,7 +10,8 @@ import "math/bits"
 //	entry   tag (24 bits of the hash) << 8 | number of the first group
 //
 // An entry of a group that was pulled is free. Two keys with the same tag in one line are mistaken
-// for one key. That is harmless: a row is cached in vain, or is read only when its pass is pulled.
+// for one key. That is harmless: a row is cached needlessly, or is read only when its pass is
+// pulled.
 type missing []uint32
 
 const (

@@ -50,8 +50,8 @@ func policyNamed(name string) (rules, error) {
 }
 
 // An epoch lasts for epochUses pins per row that the cache can hold. That is long enough to measure
-// a steady distribution well (epochs of a third of that length cost 1 % of the hits on the trace of
-// bench/policies), and short enough that rows leave that were popular only yesterday.
+// a steady distribution well: epochs of a third of that length cost 1 % of the hits on the trace of
+// bench/policies. It is short enough that rows leave that were popular only yesterday.
 const epochUses = 32
 
 // ranks counts the idle rows of each rank, and the clean ones among them. It is updated with every

@@ -126,7 +126,7 @@ func fitEarly(keys int, rows int64) int {
 
 // choose decides, from the size of the first pass, how far to look ahead if the options leave that
 // open: 50 passes, or 100 passes in groups of two if missing keys are to be noted and there is room
-// for so many. The caller goes through all buckets once in as many passes as are announced; with
+// for that many. The caller goes through all buckets once in as many passes as are announced; with
 // 100 passes it reads half as many in each.
 func (w *window) choose(keys int, rows int64) {
 	if w.wanted > 0 || w.newest >= 0 || w.current >= 0 {

@@ -222,7 +222,7 @@ func (s *Spool) name(group int) string {
 
 func (st *Store) prefix() string { return fmt.Sprintf("%016x-", st.Table) }
 
-// err returns the error because of which the spool takes no more rows, if there is one.
+// err returns the error that keeps the spool from taking more rows, if there is one.
 func (s *Spool) err(ctx context.Context) error {
 	if err := s.failed.Load(); err != nil {
 		return *err

@@ -71,8 +71,8 @@ func (t *Table) compactOne(ctx context.Context) (file uint32, err error) {
 }
 
 // emptyFile moves the live buckets of a file to another file. If the file is damaged or has a bad
-// sector, the buckets that the scan did not reach are read one by one, so that the error names the
-// slot of a damaged bucket, and damage outside live buckets is no error.
+// sector, it reads the buckets that the scan did not reach one by one. So the error names the slot
+// of a damaged bucket, and damage outside live buckets is no error.
 func (t *Table) emptyFile(ctx context.Context, file uint32) error {
 	err := t.files.ScanFile(ctx, file, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.rewrite.Lock()

@@ -4,7 +4,7 @@
 //
 //	key --hash--> cache (internal/rowcache)                           memory
 //	     |        rows that are pinned, dirty or likely to be pulled
-//	     |        again; 20 bytes a row beside its words
+//	     |        again; 20 bytes a row besides its words
 //	     |
 //	     +------> slot (internal/slots)
 //	              +------------+--------------+

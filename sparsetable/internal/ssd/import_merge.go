@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// A large import reads mergeAhead old buckets ahead: as many as a device works on at once, and
+	// A large import reads mergeAhead old buckets ahead: as many as a device reads at a time, plus
 	// two batches, one of which is being merged.
 	mergeAhead = 2*rewriteBatch + blockio.DefaultQueueDepth
 	// A gap of up to mergeGapBytes between two buckets is read as well if that saves a read.

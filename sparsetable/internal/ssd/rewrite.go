@@ -82,12 +82,12 @@ func (t *Table) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.
 	return failed
 }
 
-// lockMoving acquires moving for a caller that is about to write the dirty rows of a slot, and the
-// rows of its old bucket, which may be nil, to the bucket of the slot, or to the buckets of the
-// slot and of others. Before it locks, it does everything that may wait for a device, so that
-// nobody who needs moving waits for a write. It waits for the snapshot that is being written
-// (checkpoint.Store.BeforeBucket), and for an append buffer with room for about as many rows as the
-// bucket will have. REQUIRES: rewrite is held.
+// lockMoving acquires moving for a caller that is about to write a slot's bucket, or the buckets of
+// the slot and of others, from the slot's dirty rows and its old bucket, which may be nil. Before
+// it locks, it does everything that may wait for a device, so that nobody who needs moving waits
+// for a write. It waits for the snapshot that is being written (checkpoint.Store.BeforeBucket), and
+// for an append buffer with room for about as many rows as the bucket will have. REQUIRES: rewrite
+// is held.
 func (t *Table) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
 	t.checkpoints.BeforeBucket(slot, mask)
 	rows := plan.LikelyRows(t.index.TargetRows())

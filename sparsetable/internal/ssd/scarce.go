@@ -18,7 +18,7 @@ import (
 // scarcity is the part of the budget that the process cannot have at present.
 type scarcity struct {
 	lacking atomic.Int64 // bytes
-	room    func() int64 // process.Room, but for tests
+	room    func() int64 // process.Room, except in tests
 	// every is the interval between two checks.
 	every  time.Duration
 	looked time.Time // time of the last check; under changing, like warned
