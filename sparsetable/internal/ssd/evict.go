@@ -104,7 +104,7 @@ func (t *Table) makeRoom(n int) (wrote bool, err error) {
 		err = nil // clean rows could be evicted
 	}
 	if err == nil && dropped+cleaned == 0 && st.Rows >= st.FitRows {
-		err = errNoVictims // in the other case there is room by now
+		err = errNoVictims // if Rows < FitRows, there is room by now
 	}
 	return true, err
 }

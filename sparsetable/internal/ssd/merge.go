@@ -20,9 +20,9 @@ const (
 )
 
 // tooManySlots reports whether slots should be merged. They are not merged before the clean rows of
-// the snapshot are restored: restoreHot skips rows whose slot has lost its bucket because they
-// expired or were lost. It could not tell these rows once their slot is merged with one that still
-// has its old bucket. REQUIRES: rewrite is held.
+// the snapshot are restored: restoreHot takes the rows of a slot without an old bucket for expired
+// or lost, and skips them. It could not recognize these rows once their slot is merged with one
+// that still has its old bucket. REQUIRES: rewrite is held.
 func (t *Table) tooManySlots() bool {
 	select {
 	case <-t.restored:

@@ -258,7 +258,7 @@ func (p *pullState) noteMissing(refs []uint32) {
 // pullMissing finds or creates the rows of all positions without one.
 func (t *Table) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode contract.PullMode) error {
 	p := &t.pull
-	t.findTwins(keys, refs) // of an earlier attempt that failed
+	t.findTwins(keys, refs) // twins that an earlier, failed attempt left
 	p.noteMissing(refs)
 	p.counts.found = int64(len(refs) - len(p.missing))
 	if len(p.missing) == 0 {
