@@ -9,9 +9,8 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// Digest is a fingerprint of t's layout and all its trained rows. Tables with the
-// same rows have the same digest, no matter how they were made and in which order
-// Scan shows the rows:
+// Digest is a fingerprint of t's layout and all its trained rows. Tables with the same rows have
+// the same digest, no matter how they were made and in which order Scan yields the rows:
 //
 //	sum    = sum over rows of SHA-256(key, words of the row), as
 //	         little-endian numbers of 256 bits, modulo 2^256
@@ -56,7 +55,7 @@ func (d *Digester) Add(key uint64, row []float32) {
 	d.rows++
 }
 
-// Digest is the digest of the table of the rows added so far.
+// Digest returns the digest of a table with the rows added so far.
 func (d *Digester) Digest() [32]byte {
 	b := []byte(layout.Magic)
 	b = binary.LittleEndian.AppendUint32(b, layout.Packed(d.layout))

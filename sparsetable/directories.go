@@ -16,17 +16,17 @@ type Files = tabledirs.Files
 // has none.
 func FilesIn(dir string) (Files, error) { return tabledirs.FilesIn(dir) }
 
-// Remove deletes the table on SSD whose first directory is one of names, with its
-// files in the others. It keeps the files of other tables there, and the
-// directories. Where the catalog is lost, copies of it say which table it is. Where there is
-// neither, or a catalog that cannot be read, it deletes the files of all tables in names if all
-// is true, and nothing otherwise. It returns ErrInUse where the table is open.
+// Remove deletes the table on SSD whose first directory is one of names, with its files in the
+// others. It keeps the files of other tables there, and the directories. If the catalog is lost,
+// its copies identify the table. If there is neither, or the catalog cannot be read, Remove deletes
+// the files of all tables in names if all is true, and nothing otherwise. It returns ErrInUse if
+// the table is open.
 func Remove(names []string, all bool) error { return tabledirs.Remove(names, all) }
 
-// Hold prevents that the table in the directories of o is opened for writing until the result is
-// closed, just as a table that is open for reading does. It returns ErrInUse where the table is
-// open for writing. Where the table's catalog is lost, it holds the copies of that. A table of
-// KindMemory is read completely by Open, so for it Hold does nothing.
+// Hold prevents the table in the directories of o from being opened for writing until the result is
+// closed, as a table that is open for reading does. It returns ErrInUse if the table is open for
+// writing. If the table's catalog is lost, Hold holds its copies. A table of KindMemory is read
+// completely by Open, so Hold does nothing for it.
 func Hold(o Options) (io.Closer, error) {
 	o.ensureDefaults()
 	if o.Kind != KindSSD {
@@ -52,24 +52,24 @@ func KindIn(dirs ...string) string {
 // LostDir is a directory that cannot be used, or has no file of the table.
 type LostDir = tabledirs.Lost
 
-// Source has what bucket files lack.
+// Source supplies bytes that bucket files lack.
 type Source = blockio.Source
 
-// ArrivingName is the name of the file that says that bucket files lack bytes.
+// ArrivingName is the name of the file whose presence says that bucket files lack bytes.
 const ArrivingName = tabledirs.ArrivingName
 
 // ErrArriving says that the files of a table have not all arrived from elsewhere.
 var ErrArriving = tabledirs.ErrArriving
 
-// DiskFailed reports whether an error is one that a disk causes that is broken or away, and not
-// one that goes away when somebody frees space, or gives a permission.
+// DiskFailed reports whether a broken or missing disk caused err, as opposed to something that a
+// user can mend by freeing space or granting a permission.
 func DiskFailed(err error) bool { return tabledirs.DiskFailed(err) }
 
 // HasRows reports whether a table on SSD has rows in a file of that name.
 func HasRows(name string) bool { return tabledirs.HasRows(name) }
 
-// SetAside takes a file away from a table that is closed, because the file cannot be read though its
-// disk still can be written: the table lacks it then, and can be recovered as one that has lost a
-// file. So do the tables in dirs that have links to the same file. The file is kept under another name,
-// with the bad blocks of the disk, as long as the table is.
+// SetAside takes away from a closed table a file that cannot be read although its disk can still be
+// written. The table then lacks the file and can be recovered like one that has lost a file. The
+// same happens to the tables in dirs that have links to the file. The file is kept under another
+// name, so that the disk's bad blocks stay in use, as long as the table exists.
 func SetAside(file string, dirs []string) error { return tabledirs.SetAside(file, dirs) }

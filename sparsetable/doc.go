@@ -46,7 +46,7 @@
 //
 // Every method of a Table may be called from any goroutine. What rows hold is
 // guarded by the caller: one trainer updates pinned rows, while Pull for later
-// passes, Snapshot and Release run beside it. The calls that may create
+// passes, Snapshot and Release run concurrently. The calls that may create
 // or remove rows (Pull, Import, Expire) exclude one another, and a Snapshot waits for
 // the one before it.
 package sparsetable

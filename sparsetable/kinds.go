@@ -23,8 +23,8 @@ func openMemory(ctx context.Context, o Options) (Table, error) {
 	return inMemory{t}, nil
 }
 
-// HoldSnapshot implements SnapshotHolder. The file is open from then on, so it can be read
-// after it was deleted.
+// HoldSnapshot implements SnapshotHolder. The file stays open, so it can be read even after it was
+// deleted.
 func (t inMemory) HoldSnapshot(id uint64) (*SnapshotFiles, error) {
 	f, err := t.HoldFile(id)
 	if err != nil {

@@ -20,7 +20,7 @@ type (
 	ValueFormat = layout.ValueFormat
 	// Rounding is the source of the random bits of Layout.StoreValues.
 	Rounding = layout.Rounding
-	// LayoutError says that the rows of a table have another layout than Options.Layout.
+	// LayoutError says that the rows of a table do not have Options.Layout.
 	LayoutError = layout.Error
 )
 
@@ -50,7 +50,7 @@ type (
 	PullMode = contract.PullMode
 	// RowSource yields rows for Import.
 	RowSource = contract.RowSource
-	// ExpiryRule condemns a row when one of its active limits is passed.
+	// ExpiryRule condemns a row that violates one of its active limits.
 	ExpiryRule = contract.ExpiryRule
 	// Scanner is the part of a Table that shows its rows.
 	Scanner = contract.Scanner
@@ -79,10 +79,10 @@ const (
 	PullDivisible = contract.PullDivisible // the caller can divide the keys among several Pulls
 	PullAhead     = contract.PullAhead     // the caller calls Begin of the set before it changes the rows
 	PullTrained   = contract.PullTrained   // no key has an untrained row
-	PullPatient   = contract.PullPatient   // the caller has other sets, which it will release, and can pull again then
+	PullPatient   = contract.PullPatient   // the caller has other sets, which it will release before it pulls again
 )
 
-// The errors that contract explains.
+// The errors that package contract documents.
 var (
 	ErrBudget      = contract.ErrBudget
 	ErrMemory      = contract.ErrMemory

@@ -20,15 +20,15 @@ type Options struct {
 	// ReadOnly opens an existing table and leaves its files alone: only
 	// lookups, scans and statistics work. It implies MustExist.
 	ReadOnly bool
-	// Layout is the layout of the rows. The zero value means that of the opened
-	// snapshot; any other must be the same as the snapshot's.
+	// Layout is the layout of the rows. The zero value means that of the opened snapshot; any other
+	// value must equal the snapshot's.
 	Layout Layout
 	// Init fills the values and the state of a new row, which is all zeros. It must
 	// leave the statistics as they are, and its result must depend on nothing but
 	// key. With nil, new rows stay zero.
 	Init func(key uint64, row []float32)
-	// MemoryBytes is a hard limit on what the table holds in memory. 0 means 256 MiB for KindSSD;
-	// for KindMemory it means no limit, but what the machine and its control group have left
+	// MemoryBytes is a hard limit on what the table holds in memory. 0 means 256 MiB for KindSSD.
+	// For KindMemory 0 means no limit except the free memory of the machine and its control group
 	// (ErrMemory).
 	MemoryBytes int64
 	FS          FS           // nil: OSFS; KindSSD does not use it
@@ -39,53 +39,52 @@ type Options struct {
 
 // SSDOptions are the options of KindSSD alone. The zero value is the default.
 type SSDOptions struct {
-	// Dirs are the table's directories, one per SSD; the first also holds the catalog, of which
-	// each of the others has a copy. The table cannot be opened without one of them. Empty means
+	// Dirs are the table's directories, one per SSD. The first also holds the catalog; each of the
+	// others has a copy of it. The table cannot be opened without one of them. Empty means
 	// Options.Dir alone. With Dirs, Options.Dir is not used. No directory may be given twice, not
 	// even by another name or a link.
 	Dirs []string
-	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, as a new disk
-	// is that was mounted in place of a lost one. One whose disk fails while the table is opened
-	// counts as missing, and so does one with an older catalog than the others. The table then has
-	// all rows of the other directories, as they were in the snapshot. LossHandler says what was
-	// lost. It reads all buckets that are left, to count their rows. It implies Options.MustExist,
-	// and excludes Options.ReadOnly.
+	// AllowLost lets Open accept that some of Dirs are missing, unreadable, or empty, like a new
+	// disk mounted in place of a lost one. A directory whose disk fails while the table is opened,
+	// or whose catalog is older than that of the others, counts as missing. The table then has all
+	// rows of the other directories, as they were in the snapshot. LossHandler says what was lost.
+	// Open reads all remaining buckets to count their rows. AllowLost implies Options.MustExist and
+	// excludes Options.ReadOnly.
 	AllowLost bool
 	// CachePolicy is one of CachePolicies; "" is the first of them.
 	CachePolicy string
 	// LookaheadPasses is how many announced passes the policy "lookahead"
 	// considers; 0 chooses the number from the budget.
 	LookaheadPasses int
-	// MaxSpaceAmplification bounds the bytes on disk per byte of live buckets
-	// (Stats.DiskLiveBytes, which counts whole units of the device); 0 means 2.0.
-	// Whatever it is, each directory may have 3.5 MiB of dead bytes; with MemoryBytes
-	// beyond 16 MiB that grows, to 32 MiB from 256 MiB on. So small tables may take
-	// more than the bound. Not counted are the space that only snapshots need, and the
-	// spool of an import. A call that writes buckets also compacts files, so that the
-	// bound holds at any time.
+	// MaxSpaceAmplification bounds the bytes on disk per byte of live buckets (Stats.DiskLiveBytes,
+	// which counts whole units of the device); 0 means 2.0. In any case, each directory may have
+	// 3.5 MiB of dead bytes; with MemoryBytes beyond 16 MiB that grows, to 32 MiB from 256 MiB on.
+	// So small tables may exceed the bound. The space that only snapshots need and the spool of an
+	// import do not count. A call that writes buckets also compacts files, so that the bound holds
+	// at any time.
 	MaxSpaceAmplification float64
-	// DirBudgetBytes bounds the space that is taken in each directory by bucket
-	// files, by the rows that snapshots keep outside of them, and by the spool of
-	// an import; 0 means no limit. The catalog is small and not
-	// counted.
+	// DirBudgetBytes bounds the space that bucket files, the rows that snapshots keep outside of
+	// them, and the spool of an import take in each directory; 0 means no limit. The catalog is
+	// small and does not count.
 	DirBudgetBytes int64
 	// HotBytes bounds how many bytes of clean rows (rows whose buckets are up to date) a snapshot
-	// writes in addition to the dirty ones. It writes those used most, so that they are in memory
-	// again soon after a restart. Every snapshot writes them anew, in the background, and every
-	// snapshot that is kept takes this space on disk. It writes none while there are working sets
-	// or announced passes, amid training, nor on a disk with less than 256 MiB free. Dirty rows are
-	// saved and restored in any case. 0 means a quarter of MemoryBytes, but at most 1 GiB; a
-	// negative value means that no clean rows are written or restored.
+	// writes in addition to the dirty ones. It writes the most used ones, so that they are soon in
+	// memory again after a restart. Every snapshot writes them anew, in the background, and every
+	// snapshot that is kept takes this space on disk. A snapshot writes no clean rows during
+	// training, that is, while there are working sets or announced passes, nor on a disk with less
+	// than 256 MiB free. Dirty rows are saved and restored in any case. 0 means a quarter of
+	// MemoryBytes, but at most 1 GiB; a negative value means that no clean rows are written or
+	// restored.
 	HotBytes int64
-	// QueueDepth is how many reads a device is given at once; 0 chooses the number.
+	// QueueDepth is the number of reads that a device has in flight; 0 chooses the number.
 	QueueDepth int
 	// Direct says whether I/O bypasses the page cache (direct I/O): "on"; "off"; or
 	// "auto" (also ""), which uses direct I/O where the file system supports it.
 	Direct string
-	// Brief says that the table is open for a short time, with less memory than it has otherwise,
-	// so that the log does not ask for more.
+	// Brief says that the table is open only for a short time, with less memory than usual, so that
+	// the log does not ask for more.
 	Brief bool
-	// Source has the bytes that bucket files lack; nil: they lack none, see ErrArriving.
+	// Source supplies the bytes that bucket files lack; nil: they lack none, see ErrArriving.
 	Source Source
 }
 
@@ -104,7 +103,7 @@ func (o *Options) ensureDefaults() {
 	}
 }
 
-// Validate reports everything that is wrong with o.
+// Validate returns everything that is wrong with o.
 func (o *Options) Validate() error {
 	var errs []error
 	switch o.Kind {
@@ -126,9 +125,9 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// CheckBudget returns a BudgetError if MemoryBytes is too little even for an empty table
-// of KindSSD with rows of this Layout. The error names a budget that suffices on every
-// device. Open finds out the same, but only when the directories are at hand.
+// CheckBudget returns a BudgetError if MemoryBytes is too little even for an empty table of KindSSD
+// with rows of this Layout. The error names a budget that suffices on every device. Open checks the
+// same, but only when the directories are available.
 func (o Options) CheckBudget() error {
 	if o.Kind != KindSSD {
 		return nil
@@ -136,9 +135,9 @@ func (o Options) CheckBudget() error {
 	return o.onSSD().CheckBudget()
 }
 
-// ForecastBytes is how much memory a new table of o takes at most when it gets that many
-// rows; rows < 0 means that nobody knows how many. It is 0 if nothing bounds the memory.
-// Options.Dir is not looked at.
+// ForecastBytes is the most memory that a new table of o takes when it has the given number of
+// rows; rows < 0 means that the number is unknown. The result is 0 if nothing bounds the memory.
+// Options.Dir is not read.
 func ForecastBytes(o Options, rows int64) int64 {
 	if o.Kind == KindSSD {
 		return o.onSSD().ForecastBytes(rows)
@@ -153,8 +152,8 @@ func ForecastBytes(o Options, rows int64) int64 {
 	return n
 }
 
-// Open opens the table that o describes. ctx ends the opening; it has no effect
-// once Open has returned.
+// Open opens the table that o describes. ctx cancels only the opening; it has no effect once Open
+// has returned.
 //
 // Errors: ErrNoSnapshot; *CorruptionError, with file and offset; ErrBudget or ErrMemory when the
 // snapshot's rows do not fit; *LayoutError when the rows have another layout than

@@ -26,41 +26,35 @@ type Table interface {
 	// many would fit; *CorruptionError; ErrReadOnly for PullCreate.
 	Pull(ctx context.Context, keys []uint64, mode PullMode) (*WorkingSet, error)
 
-	// Announce tells the table that the unique keys of one pass will be pulled
-	// before long (BagPipe §3.2). Passes must be announced in the order in which
-	// they will be pulled. The table itself numbers them; the numbers go up until
-	// it is closed. An announcement is only a hint: no result depends on it.
-	// Announce waits for nothing but other calls of Announce and ForgetAnnounced.
-	// keys must stay as they are until the pass has been pulled or forgotten:
-	// missing rows may be read ahead.
+	// Announce tells the table that the unique keys of one pass will soon be pulled (BagPipe §3.2).
+	// Passes must be announced in the order in which they will be pulled. An announcement is only a
+	// hint: no result depends on it. Announce waits only for other calls of Announce and
+	// ForgetAnnounced. keys must not change until the pass has been pulled or forgotten: missing
+	// rows may be read ahead.
 	Announce(keys []uint64)
 
-	// ForgetAnnounced withdraws the announced passes that were not pulled. The
-	// caller thereby says that they will not be pulled. When it returns, the table
-	// no longer uses their keys and keeps nothing for them, and other passes may be
-	// announced. It waits for a Pull under way.
+	// ForgetAnnounced withdraws the announced passes that were not pulled: they will not come. When
+	// it returns, the table no longer uses their keys and keeps nothing for them, and other passes
+	// may be announced. It waits for a Pull in progress.
 	ForgetAnnounced()
 
-	// Lookahead returns how many passes of that many unique keys, beyond the one to
-	// be pulled next, the table can use announcements of at present. A caller
-	// should announce that many passes ahead; announcing more gains nothing. 0
-	// means that the table does not look ahead. Lookahead may be called before
-	// every pass.
+	// Lookahead returns the number of passes, of that many unique keys each and beyond the one to
+	// be pulled next, for which the table can use announcements at present. A caller should
+	// announce that many passes ahead; announcing more gains nothing. 0 means that the table does
+	// not look ahead. Lookahead may be called before every pass.
 	Lookahead(keys int) (passes int)
 
 	// Scan calls fn for every trained row, in no particular order, in the state at
 	// the time of the call. row is only valid until fn returns and must not be
-	// written. Scan must not run while rows are being updated, nor beside Import or
+	// written. Scan must not run while rows are being updated, nor during Import or
 	// Expire.
 	Scan(ctx context.Context, fn func(key uint64, row []float32) error) error
 
-	// Import inserts rows from src, replacing those of the same keys, until
-	// src returns io.EOF; of equal keys the last one stays. Rows that were never
-	// trained are skipped. When src fails, all rows that it gave before are
-	// inserted. After any other error, the context's or a disk's, only some of them
-	// are: rows is their number, and of a key that came several times an earlier
-	// row may be the one that was inserted. Import must not run while working sets
-	// are pinned (ErrPinned).
+	// Import inserts rows from src, replacing those of the same keys, until src returns io.EOF; of
+	// equal keys the last one stays. Rows that were never trained are skipped. When src fails, all
+	// rows that it returned before are inserted. After any other error (a disk's or the context's),
+	// only some of them are: rows is their number, and if a key came several times, an earlier row
+	// may have been inserted. Import must not run while working sets are pinned (ErrPinned).
 	Import(ctx context.Context, src RowSource) (rows int64, err error)
 
 	// Expire drops the rows that rule condemns, as if they had never existed, and
@@ -68,7 +62,7 @@ type Table interface {
 	// (ErrPinned).
 	Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error)
 
-	// Snapshot fixes the present state of the table together with record, the
+	// Snapshot fixes the current state of the table together with record, the
 	// caller's own bytes, and makes both durable, atomically, while the caller
 	// goes on (OpenEmbedding §V-B). Call it between two mini-batches; updates
 	// made after it returns are not part of the snapshot. ctx also ends the writing

@@ -9,25 +9,28 @@ import (
 	"aibox/sparsetable/internal/verify"
 )
 
-// Fault is something that Verify found wrong.
+// Fault is a fault that Verify found.
 type Fault = verify.Fault
 
 // Verification says what Verify has checked so far.
 type Verification = verify.Verification
 
-// Verify reads all of the table that o describes, in every snapshot, or in that
-// of o.SnapshotID alone, and calls fault for each fault that it finds, from the
-// calling goroutine. For KindMemory, opening the table checks everything. For
-// KindSSD, Verify also checks: the checksum of every bucket; that it is the bucket
-// of its slot, and that its keys belong to that slot and occur once; that the
-// filter has its keys; that the snapshot counts as many rows as there are; that
-// buckets do not overlap; that the live bytes counted for files are those that the
-// index refers to; that the delta file says correctly which of its rows buckets
-// have, too; that the files of each snapshot exist; and that the catalog and its copies are whole.
+// Verify reads the whole table that o describes, in every snapshot or only in that of o.SnapshotID,
+// and calls fault for each fault that it finds, from the calling goroutine. For KindMemory, opening
+// the table checks everything. For KindSSD, Verify checks
 //
-// progress, unless it is nil, is called now and then. The table must not be open
-// for writing. Verify returns an error only where it could not go on; faults that
-// it found are not errors.
+//   - the checksum of every bucket;
+//   - that it is the bucket of its slot, that its keys belong to that slot and occur once, and that
+//     the filter has them;
+//   - that the snapshot's number of rows is right;
+//   - that buckets do not overlap;
+//   - that the live bytes counted for files are those that the index refers to;
+//   - that the delta file says correctly which of its rows are also in buckets;
+//   - that the files of each snapshot exist;
+//   - that the catalog and its copies are whole.
+//
+// progress, unless it is nil, is called now and then. The table must not be open for writing.
+// Verify returns an error only if it could not finish; the faults that it found are not errors.
 func Verify(ctx context.Context, o Options, fault func(Fault), progress func(Verification)) (Verification, error) {
 	o.ReadOnly = true
 	if err := o.Validate(); err != nil {

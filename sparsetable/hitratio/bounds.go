@@ -2,9 +2,9 @@ package hitratio
 
 import "math"
 
-// belady counts the hits of MIN. Rows whose next use is in the same batch have the same
-// value, so it is enough to count the rows for each batch of next use. The rows that are
-// needed last leave first, and a row that is never needed again is not kept.
+// belady counts the hits of MIN. All rows whose next use is in the same batch are equivalent, so it
+// only counts the rows by batch of next use. The rows that are needed last leave first, and a row
+// that is never needed again is not kept.
 func belady(t *trace, rows int) (hits int64) {
 	kept := make([]int, t.batches) // rows kept, by the batch of their next use
 	total, latest := 0, 0
@@ -46,9 +46,9 @@ func popularity(t *trace, rows int) (hits int64) {
 	return hits
 }
 
-// windowBound counts the hits of a cache that keeps the rows that the next `window`
-// batches need, those first that are needed soonest, and then the most popular rows. Rows
-// of the present batch are always kept, because a table has to keep them.
+// windowBound counts the hits of a cache that keeps the rows that the next `window` batches need,
+// those needed soonest first, and then the most popular rows. Rows of the current batch are always
+// kept, because a table has to keep them.
 func windowBound(t *trace, rows, window int) (hits int64) {
 	const popularities = 1000 // classes of popularity, logarithmic
 	scale := popularities / math.Log(float64(t.keys)+1)

@@ -1,12 +1,10 @@
-// Package hitratio measures which share of the rows of each mini-batch is found in a cache
-// of bounded size, for several eviction policies: those of package rowcache (it runs the
-// real cache, not a simulation of it), LRU, LFU and W-TinyLFU for comparison, and three
-// bounds.
+// Package hitratio measures which share of the rows of each mini-batch is found in a cache of
+// bounded size, under several eviction policies: those of package rowcache (it runs the real cache,
+// not a simulation), LRU, LFU and W-TinyLFU for comparison, and three bounds.
 //
-// The trace is synthetic: batches of lookups whose keys follow Zipf's law. Each
-// batch's unique keys are pulled and released before the next one's. A run is
-// two phases of as many batches each; hits are counted in the second, while the
-// first warms the cache.
+// The trace is synthetic: batches of lookups whose keys follow Zipf's law. The unique keys of a
+// batch are pulled and released before those of the next batch. A run has two phases with the same
+// number of batches: the first warms the cache, and hits are counted in the second.
 //
 // The bounds show how much could still be gained:
 //
@@ -17,9 +15,9 @@
 //	window       knows every probability and the announced batches: no lookahead
 //	             of that length can be better in the mean
 //
-// "ideal" means that every policy may keep the same number of rows: budget / (value + 8
-// bytes of key). "hard" means that the policies of rowcache have the budget in bytes, from
-// which metadata and the window are taken, too, as in a real table.
+// In the setting "ideal" every policy may keep the same number of rows: budget / (value + 8 bytes
+// of key). In the setting "hard" the policies of rowcache have the budget in bytes, from which
+// metadata and the window are also taken, as in a real table.
 //
 // bench/policies is the command that runs these measurements.
 package hitratio

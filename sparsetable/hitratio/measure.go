@@ -21,8 +21,8 @@ type Result struct {
 	Rows      int     `json:"rows"` // that the policy could keep
 	HitRatio  float64 `json:"hit_ratio"`
 	OfMIN     float64 `json:"of_min"`
-	Seconds   float64 `json:"seconds"`         // of the whole run, both phases
-	Error     string  `json:"error,omitempty"` // why there are no figures, which is that the budget is too small
+	Seconds   float64 `json:"seconds"`         // duration of both phases
+	Error     string  `json:"error,omitempty"` // why there are no figures: the budget is too small
 }
 
 func (c config) validate() error {
@@ -32,8 +32,8 @@ func (c config) validate() error {
 	return nil
 }
 
-// measure runs the policies that the configuration asks for, budget after budget, as many at
-// a time as there are processors. It passes the results to got in their order, MIN first.
+// measure runs the policies that the configuration selects, budget after budget, as many at a time
+// as there are processors. It passes the results to got in order, MIN first.
 func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 	for _, mib := range c.budgetsMiB {
 		var list []contestant
@@ -96,8 +96,8 @@ func (con contestant) measure(t *trace, mib float64, rowBytes int) Result {
 	return r
 }
 
-// contestant is a policy to be measured. run returns the hits of the second
-// phase and the rows that it could keep.
+// contestant is a policy to be measured. run returns the hits of the second phase and the number of
+// rows that it could keep.
 type contestant struct {
 	name string
 	run  func(t *trace, rows int, bytes int64) (hits int64, kept int, err error)

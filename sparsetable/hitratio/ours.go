@@ -7,7 +7,7 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// ours are the policies of rowcache, in ideal and hard budgets.
+// ours returns the policies of rowcache, with ideal and hard budgets.
 func ours(c config) (list []contestant) {
 	add := func(name, policy string, window int, hard bool) {
 		list = append(list, contestant{name, func(t *trace, rows int, bytes int64) (int64, int, error) {
@@ -35,7 +35,7 @@ func ours(c config) (list []contestant) {
 	return list
 }
 
-// mix is MurmurHash3's finalizer, which the table hashes keys with.
+// mix is MurmurHash3's finalizer, with which the table hashes keys.
 func mix(k uint64) uint64 {
 	k ^= k >> 33
 	k *= 0xff51afd7ed558ccd
@@ -53,7 +53,7 @@ type player struct {
 	keys, hashes []uint64
 	refs, used   []uint32
 	victims      []uint32
-	lifetime     []uint32 // lookups of each key so far, as its row counts them
+	lifetime     []uint32 // lookups of each key so far, as counted in its row
 }
 
 func runRowcache(t *trace, c config, policy string, window, rows int, bytes int64, hard bool) (hits int64, kept int, err error) {
@@ -145,7 +145,7 @@ func (p *player) pull(batch int64) (found int, err error) {
 	}
 }
 
-// evict makes n rows leave, as if those that are dirty had been written.
+// evict evicts n rows as if the dirty ones had been written.
 func (p *player) evict(n int) error {
 	for n > 0 {
 		p.victims = p.cache.Victims(n, p.victims[:0])

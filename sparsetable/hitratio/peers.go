@@ -4,7 +4,7 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// order is the score by which ranked decides which rows to keep.
+// order is the score by which ranked chooses the rows to keep.
 type order int
 
 const (
@@ -13,9 +13,9 @@ const (
 	byUsesEver
 )
 
-// ranked counts the hits of a cache of that many rows that drops the row with the lowest
-// score, and among several such rows the one that has had its score longest. The score is
-// the number of uses, or the same for all rows.
+// ranked counts the hits of a cache of that many rows that drops the row with the lowest score and,
+// among those, the row that has had its score longest. The score is the number of uses, or the same
+// for all rows.
 func ranked(t *trace, rows int, o order) (hits int64) {
 	const top = 4096 // scores from here on are the same
 	uses := make([]uint16, t.keys)
@@ -71,7 +71,7 @@ func ranked(t *trace, rows int, o order) (hits int64) {
 func tinyLFU(t *trace, rows int, _ int64) (hits int64, kept int, err error) {
 	cache, err := otter.New(&otter.Options[uint32, struct{}]{
 		MaximumSize: rows,
-		Executor:    func(fn func()) { fn() }, // else background work would run at the same time as the trace
+		Executor:    func(fn func()) { fn() }, // otherwise background work would run concurrently with the trace
 	})
 	if err != nil {
 		return 0, 0, err

@@ -63,8 +63,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	return c, nil
 }
 
-// Run parses args, the command line without the command's name, and prints the
-// table to out.
+// Run parses args, the command line without the command's name, and prints the results to out.
 func Run(args []string, out io.Writer) error {
 	c, err := parse(args, out)
 	if err != nil {

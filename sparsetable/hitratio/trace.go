@@ -11,8 +11,8 @@ type trace struct {
 	batches int      // of both phases
 	from    int      // first batch whose hits count
 	ids     []uint32 // batch after batch
-	lookups []uint8  // of each, in its batch; 255 and more are 255
-	ends    []int    // of batch b in ids
+	lookups []uint8  // of each key in its batch; 255 stands for 255 or more
+	ends    []int    // end of each batch in ids
 	next    []uint16 // batch of the key's next use, or never
 }
 
@@ -54,7 +54,7 @@ func newTrace(c config) *trace {
 	return t
 }
 
-// span is where batch b lies in ids.
+// span returns the range of batch b in ids.
 func (t *trace) span(b int) (lo, hi int) {
 	if b > 0 {
 		lo = t.ends[b-1]

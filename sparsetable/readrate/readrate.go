@@ -16,7 +16,7 @@ import (
 // fileName is the name of the file in its directory.
 const fileName = "readrate.data"
 
-// chunkBytes is how many bytes Create writes at once.
+// chunkBytes is the number of bytes that Create writes at once.
 const chunkBytes = 4 << 20
 
 // File is a file to read from.
@@ -26,16 +26,16 @@ type File struct {
 	direct bool
 }
 
-// Load is what Measure puts on a device.
+// Load is the load that Measure puts on a device.
 type Load struct {
-	ReadBytes int           // of each read; rounded up to the device's unit
+	ReadBytes int           // size of a read; rounded up to the device's unit
 	Depth     int           // reads in flight, 1 to 4096
 	Duration  time.Duration // of the measurement
 	Seed      uint64        // of the positions
 }
 
-// Create makes a file of at least that many bytes in dir, which it makes if it is missing.
-// The file's contents cannot be compressed.
+// Create makes a file of at least that many bytes in dir, and makes dir if it is missing. The
+// file's contents cannot be compressed.
 func Create(ctx context.Context, dir string, bytes int64) (f *File, err error) {
 	if bytes < 1 {
 		return nil, fmt.Errorf("readrate: a file of %d bytes: want at least 1", bytes)
@@ -52,7 +52,7 @@ func Create(ctx context.Context, dir string, bytes int64) (f *File, err error) {
 	return f, nil
 }
 
-// open opens dir as a device that has so many reads in flight.
+// open opens dir as a device with that many reads in flight.
 func open(ctx context.Context, dir string, depth int) (blockio.Device, error) {
 	return blockio.Open(ctx, dir, blockio.Options{QueueDepth: depth, Logger: slog.New(slog.DiscardHandler)})
 }
@@ -85,11 +85,11 @@ func (f *File) fill(ctx context.Context, d blockio.Device) (err error) {
 	return errors.Join(file.Sync(), d.SyncDir())
 }
 
-// Path is where the file is.
+// Path returns the path of the file.
 func (f *File) Path() string { return filepath.Join(f.dir, fileName) }
 
-// Direct says whether reads bypass the page cache. If the file system has no direct I/O
-// they do not, and Measure measures the memory rather than the device.
+// Direct reports whether reads bypass the page cache. If they do not, because the file system has
+// no direct I/O, Measure measures the memory rather than the device.
 func (f *File) Direct() bool { return f.direct }
 
 // Remove deletes the file.
@@ -136,13 +136,13 @@ func (f *File) Measure(ctx context.Context, l Load) (perSecond float64, err erro
 type meter struct {
 	device blockio.Device
 	size   int
-	places int64 // that can be read
+	places int64 // number of positions that can be read
 	rng    *rand.Rand
 	done   blockio.Completions
 	idle   []*blockio.Read
 }
 
-// run counts the reads that end within d.
+// run measures the reads that end within d.
 func (m *meter) run(ctx context.Context, d time.Duration) (perSecond float64, err error) {
 	atLeast := max(1, len(m.idle)/8)
 	reads := 0
@@ -158,14 +158,14 @@ func (m *meter) run(ctx context.Context, d time.Duration) (perSecond float64, er
 		reads += len(m.idle)
 		err = errors.Join(ctx.Err(), failed(m.idle))
 	}
-	rest := m.done.Wait(nil, m.done.Pending()) // buffers are the device's until then
+	rest := m.done.Wait(nil, m.done.Pending()) // the device owns the buffers until then
 	if err = errors.Join(err, failed(rest)); err != nil {
 		return 0, fmt.Errorf("readrate: %w", err)
 	}
 	return float64(reads) / took.Seconds(), nil
 }
 
-// failed is the first error of reads.
+// failed returns the first error of reads.
 func failed(reads []*blockio.Read) error {
 	for _, r := range reads {
 		if r.Err != nil {

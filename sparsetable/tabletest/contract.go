@@ -73,7 +73,7 @@ func mustSave(t *testing.T, tab sparsetable.Table, record string) sparsetable.Sn
 
 func low(key uint64) float32 { return float32(uint16(key)) }
 
-// sequence returns n keys from first on, step apart.
+// sequence returns n keys, starting with first, step apart.
 func sequence(first, step uint64, n int) []uint64 {
 	keys := make([]uint64, n)
 	for i := range keys {
@@ -114,7 +114,7 @@ func testManyKeys(t *testing.T, k Kind) {
 			if after, err := sparsetable.Digest(t.Context(), tab); err != nil || after != before {
 				t.Fatalf("digest %x after opening again, was %x, %v", after, before, err)
 			}
-			// Of all rows, those with an even first value were seen long ago.
+			// Rows with an even first value were last seen long ago.
 			ws := mustPull(t, tab, keys, sparsetable.PullCreate)
 			for i := range keys {
 				row := ws.Row(i)

@@ -8,13 +8,14 @@ import (
 	"aibox/sparsetable"
 )
 
-// Tests of what is done with whole tables (cloned, taken away, opened in other directories) train
-// rows whose first value counts how often they were trained, and keep the same counts in a map.
+// Tests of operations on whole tables (cloning, moving, opening in other directories) train rows
+// whose first value counts how often they were trained, and keep the same counts in a map.
 
 // CountLayout is the layout of these rows.
 var CountLayout = sparsetable.Layout{ValueDim: 3, StateDim: 2}
 
-// InDirectories are the options of a table of KindSSD, with rows of CountLayout, in n new directories.
+// InDirectories returns the options of a table of KindSSD, with rows of CountLayout, in n new
+// directories.
 func InDirectories(t *testing.T, n int) sparsetable.Options {
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: CountLayout}
 	at := t.TempDir()
@@ -24,10 +25,10 @@ func InDirectories(t *testing.T, n int) sparsetable.Options {
 	return o
 }
 
-// SpreadKey is the i-th key. Keys that follow one another are far apart.
+// SpreadKey is the i-th key. Consecutive keys are far apart.
 func SpreadKey(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 }
 
-// KeysFrom are n keys, of which the first has the number from.
+// KeysFrom returns n keys, of which the first has the number from.
 func KeysFrom(from, n int) []uint64 {
 	keys := make([]uint64, n)
 	for i := range keys {
@@ -36,7 +37,7 @@ func KeysFrom(from, n int) []uint64 {
 	return keys
 }
 
-// CountRows trains n rows: the first value of each counts how often.
+// CountRows trains n rows, whose first values count how often.
 func CountRows(t *testing.T, tab sparsetable.Table, rows map[uint64]float32, from, n int) {
 	t.Helper()
 	keys := KeysFrom(from, n)
@@ -52,8 +53,7 @@ func CountRows(t *testing.T, tab sparsetable.Table, rows map[uint64]float32, fro
 	ws.Release()
 }
 
-// CountInto opens a table, compares its rows with rows, trains n from one on, and
-// saves them.
+// CountInto opens a table, compares its rows with rows, trains n rows, and saves them.
 func CountInto(t *testing.T, o sparsetable.Options, rows map[uint64]float32, from, n int) {
 	t.Helper()
 	tab, err := sparsetable.Open(t.Context(), o)
@@ -117,7 +117,7 @@ func Verify(t *testing.T, o sparsetable.Options) {
 	}
 }
 
-// RowFiles are the names of the files that hold a table's rows.
+// RowFiles returns the names of the files that hold a table's rows.
 func RowFiles(t *testing.T, o sparsetable.Options) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)

@@ -11,11 +11,11 @@ import (
 	"aibox/sparsetable"
 )
 
-// testFailEveryOperation makes the first I/O operation of a run fail, then the second, and
-// so on until a run has no failure. For each of them there are two runs: in one only this
-// operation fails, and in the other all later ones fail, too. After every run the earlier
-// snapshot must be complete, and if the disk works again the table can be saved. With
-// -short and many operations, four in five are left out.
+// testFailEveryOperation makes the first I/O operation of a run fail, then the second, and so on
+// until a run has no failure. There are two runs for each operation: in one, only this operation
+// fails; in the other, all later ones fail, too. After every run the earlier snapshot must be
+// complete, and if the disk works again it must be possible to save the table. With -short and many
+// operations, four in five are left out.
 func testFailEveryOperation(t *testing.T, k Kind) {
 	for _, sticky := range []bool{false, true} {
 		first, step := 1, 1
@@ -106,8 +106,8 @@ func failAt(t *testing.T, k Kind, n int, sticky bool) (failed bool) {
 	return failed
 }
 
-// testCorruption damages each file that a snapshot consists of, at places all
-// over it: opening must report it, and the older snapshot must not suffer.
+// testCorruption damages each file that a snapshot consists of, at places all over the file:
+// opening must report it, and the older snapshot must not be affected.
 func testCorruption(t *testing.T, k Kind) {
 	fs := NewMemFS()
 	o := options(fs)

@@ -6,12 +6,11 @@ import (
 	"testing"
 )
 
-// killsVariable is how often each test kills that uses Kills; "make stress" sets
-// it.
+// killsVariable sets how often each test that uses Kills kills; "make stress" sets it.
 const killsVariable = "AIBOX_TEST_KILLS"
 
-// Kills is how many times a test with kill -9 should kill its process: the number that the
-// environment variable gives, else usual, or short with -short.
+// Kills is how many times a test with kill -9 should kill its process: the value of the environment
+// variable, or usual, or short with -short.
 func Kills(t *testing.T, usual, short int) int {
 	t.Helper()
 	v := os.Getenv(killsVariable)

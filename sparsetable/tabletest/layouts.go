@@ -31,8 +31,8 @@ func fractions(dim int, key uint64) []float32 {
 	return v
 }
 
-// testLayouts trains and saves tables of every layout, opens them again with
-// that layout and with none, and not with another.
+// testLayouts trains and saves tables of every layout, and opens them again with the same layout,
+// with none, and, which must fail, with another one.
 func testLayouts(t *testing.T, k Kind) {
 	const n = 3000
 	keys := sequence(5, 3, n)

@@ -14,7 +14,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// ErrInjected is what a failing operation of a MemFS returns.
+// ErrInjected is the error of a failing operation of a MemFS.
 var ErrInjected = errors.New("tabletest: injected fault")
 
 // MemFS is a file system in memory that simulates crashes: the bytes of a file survive a
@@ -38,9 +38,8 @@ type inode struct {
 // NewMemFS returns an empty file system.
 func NewMemFS() *MemFS { return &MemFS{live: map[string]*inode{}, durable: map[string]*inode{}} }
 
-// FailAt makes the n-th operation from now on fail; 1 is the next operation. With sticky
-// every later operation fails, too. A Write that fails writes half of its bytes. 0 ends the
-// failures.
+// FailAt makes the n-th operation from now on fail; 1 is the next operation. With sticky every
+// later operation fails, too. A failing Write writes half of its bytes. 0 stops the failures.
 func (m *MemFS) FailAt(n int, sticky bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -81,7 +81,7 @@ func testTwins(t *testing.T, k Kind) {
 	ws.Release()
 }
 
-// testManyPins pins the same rows by more working sets than a counter of 8 bits can count.
+// testManyPins pins the same rows with more working sets than an 8-bit counter can count.
 func testManyPins(t *testing.T, k Kind) {
 	tab := mustOpen(t, k, options(k.disk()))
 	defer func() { mustClose(t, tab) }()
@@ -115,7 +115,8 @@ func testManyPins(t *testing.T, k Kind) {
 	}
 }
 
-// testPullModes pulls new keys with whatever can be added to PullCreate, while another set is pinned.
+// testPullModes pulls new keys with every flag that can be added to PullCreate, while another set
+// is pinned.
 func testPullModes(t *testing.T, k Kind) {
 	tab := mustOpen(t, k, options(k.disk()))
 	defer func() { mustClose(t, tab) }()
@@ -143,7 +144,7 @@ func testPullModes(t *testing.T, k Kind) {
 	if st := tab.Stats(); st.Rows != 100+100<<len(flags) {
 		t.Errorf("%d rows", st.Rows)
 	}
-	// Nor does what is added to PullLookup make a row be found that was never trained.
+	// Nor does a flag of PullLookup make an untrained row found.
 	keys := append(sequence(2000, 1, 3), 1<<40)
 	mustPull(t, tab, keys[3:], sparsetable.PullCreate).Release()
 	for _, flag := range append(flags, 0) {
@@ -157,8 +158,8 @@ func testPullModes(t *testing.T, k Kind) {
 	}
 }
 
-// testPullTrained looks rows up that another goroutine updates meanwhile, which the race
-// detector watches.
+// testPullTrained looks up rows that another goroutine updates at the same time, under the race
+// detector if it is enabled.
 func testPullTrained(t *testing.T, k Kind) {
 	tab := mustOpen(t, k, options(k.disk()))
 	defer func() { mustClose(t, tab) }()

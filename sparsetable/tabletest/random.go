@@ -18,9 +18,9 @@ import (
 // seedsVariable is the number of random sequences; "make stress" sets it.
 const seedsVariable = "AIBOX_TEST_SEEDS"
 
-// Random runs random sequences of operations and compares the table with a model. It uses
-// the seeds from 0 on, or new random seeds if the tests are told to draw them (package
-// testseed). A sequence that fails is shortened, and its steps are reported.
+// Random runs random sequences of operations and compares the table with a model. It uses the seeds
+// from 0 on, or new random seeds if the tests are told so (package testseed). A failing sequence is
+// shortened, and its steps are reported.
 func Random(t *testing.T, k Kind) {
 	const steps = 100
 	first, seeds := uint64(0), uint64(250)
@@ -76,12 +76,12 @@ func (c *Counters) add(st sparsetable.Stats) {
 	}
 }
 
-// failure is what a runner panics with when the table is wrong.
+// failure is the value with which a runner panics when the table is wrong.
 type failure struct{ error }
 
-// runSteps runs those steps of a seed that list names. Each step draws its random numbers
-// from the seed and its own number, so that it does the same, as far as possible, when
-// other steps are left out.
+// runSteps runs the steps of a seed that list names. Each step draws its random numbers from the
+// seed and its own number, so that it does the same, as far as possible, when other steps are left
+// out.
 func runSteps(t *testing.T, k Kind, seed uint64, list []int, sum *Counters) (err error) {
 	r := newRunner(t, k, seed, sum)
 	defer func() {
@@ -113,8 +113,8 @@ func runSteps(t *testing.T, k Kind, seed uint64, list []int, sum *Counters) (err
 	return nil
 }
 
-// shorten leaves out parts of a list that fails, as long as the rest still fails: first
-// halves, then smaller and smaller parts.
+// shorten leaves out parts of a failing list, as long as the rest still fails: first halves, then
+// smaller and smaller parts.
 func shorten(list []int, fails func([]int) bool) []int {
 	for part := len(list) / 2; part > 0; part /= 2 {
 		for at := 0; at < len(list); {

@@ -6,9 +6,9 @@ import (
 	"aibox/sparsetable"
 )
 
-// loss loses files of the newest snapshot and opens what is left of it. What the table has then
-// must be as it was, and what it has lost can be filled in, row by row. The table goes on and is
-// saved; the snapshots before that are dropped, because they may lack files.
+// loss loses files of the newest snapshot and opens what is left of it. The remaining rows must be
+// unchanged, and it must be possible to refill the lost ones, row by row. The table continues and
+// is saved; the earlier snapshots are dropped, because they may lack files.
 func (r *runner) loss() {
 	if r.k.Lose == nil || len(r.saved) == 0 || len(r.opts.SSD.Dirs) < 2 {
 		return
@@ -50,7 +50,7 @@ func (r *runner) loss() {
 	}
 }
 
-// openLost opens the newest snapshot, of which files are lost.
+// openLost opens the newest snapshot, some of whose files are lost.
 func (r *runner) openLost() {
 	o := r.opts
 	o.SSD.AllowLost, o.MemoryBytes = true, 0

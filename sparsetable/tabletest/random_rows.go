@@ -10,7 +10,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// someKeys returns keys in random order, now and then some of them twice.
+// someKeys returns keys in random order, sometimes with duplicates.
 func (r *runner) someKeys() []uint64 {
 	n := r.rng.IntN(len(r.keys) + 1)
 	if r.rng.IntN(2) == 0 {
@@ -42,8 +42,8 @@ func equalRows(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// announce announces passes to the table, some of which will come and some will not. Now
-// and then it gives the table a moment to read ahead.
+// announce announces passes to the table, some of which will come and some will not. Sometimes it
+// gives the table a moment to read ahead.
 func (r *runner) announce() {
 	for range 1 + r.rng.IntN(4) {
 		keys := r.someKeys()
@@ -56,7 +56,7 @@ func (r *runner) announce() {
 	}
 }
 
-// readOnly opens a snapshot for reading only and looks up rows, which it announces first.
+// readOnly opens a snapshot for reading only, and announces and looks up rows.
 func (r *runner) readOnly() {
 	if len(r.saved) == 0 {
 		return

@@ -27,7 +27,7 @@ func (r *runner) snapshot() {
 	r.pending = p
 }
 
-// wait ends the pending snapshot.
+// wait waits for the pending snapshot.
 func (r *runner) wait() {
 	if r.pending == nil {
 		return
@@ -67,7 +67,7 @@ func (r *runner) checkList() {
 	}
 }
 
-// anyID is the id of a snapshot, or 0 for the newest.
+// anyID is the ID of a snapshot, or 0 for the newest.
 func (r *runner) anyID() uint64 {
 	ids := []uint64{0, 0}
 	for id := range r.saved {
@@ -161,7 +161,7 @@ func (r *runner) reopenFor(id uint64, reading bool) {
 	}
 }
 
-// crash continues the run with what a crash at this moment leaves on disk.
+// crash continues the run with what a crash now leaves on disk.
 func (r *runner) crash() {
 	r.sum.Crashes++
 	after := r.fs.Crash(r.rng)
@@ -173,7 +173,7 @@ func (r *runner) crash() {
 	r.fs = after
 	r.opts.FS = after
 	if pending {
-		// The snapshot that was being written is there, whole, or is not.
+		// The snapshot that was being written is there completely, or not at all.
 		o := r.opts
 		o.MemoryBytes = 0
 		id, err := newestID(r.t.Context(), r.k, o)

@@ -29,8 +29,8 @@ func (r *runner) flush() {
 	r.sum.Flushes++
 }
 
-// compact empties all files that can be emptied, or only those with mostly dead buckets,
-// while the table is in use: sets may be pinned, and a snapshot may be under way.
+// compact empties all files that can be emptied, or only those with mostly dead buckets, while the
+// table is in use: sets may be pinned, and a snapshot may be in progress.
 func (r *runner) compact() {
 	gain := []float64{0.001, 0.2, 0.7}[r.rng.IntN(3)]
 	p, err := sparsetable.Compact(r.t.Context(), r.table, gain, nil)

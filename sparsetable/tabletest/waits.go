@@ -10,7 +10,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// Until waits for what the background does.
+// Until waits for something that happens in the background.
 func Until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !done(); time.Sleep(100 * time.Microsecond) {
@@ -20,7 +20,7 @@ func Until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// UntilClosed waits until Close has begun, which another goroutine has called.
+// UntilClosed waits until Close, called by another goroutine, has begun.
 func UntilClosed(t *testing.T, tab sparsetable.Table) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
@@ -31,10 +31,10 @@ func UntilClosed(t *testing.T, tab sparsetable.Table) {
 	})
 }
 
-// HeldSource is the source of an import that lasts until End is closed.
+// HeldSource is a source for an import that does not end before End is closed.
 type HeldSource struct{ Begun, End chan struct{} }
 
-// NewHeldSource returns a source whose Next was not called.
+// NewHeldSource returns a source whose Next has not been called yet.
 func NewHeldSource() HeldSource { return HeldSource{make(chan struct{}), make(chan struct{})} }
 
 // Next implements sparsetable.RowSource.

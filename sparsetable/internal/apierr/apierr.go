@@ -13,10 +13,9 @@ import (
 	"aibox/sparsetable/internal/spool"
 )
 
-// FullDisk wraps an error of the system about a full file system as contract.ErrNoSpace,
-// with the directory and the space that is left there. It returns other errors as
-// they are, and also those of a catalog that failed half-way, because what was
-// asked of that may have happened.
+// FullDisk wraps an error of the system about a full file system as contract.ErrNoSpace, with the
+// directory and its remaining space. It returns other errors unchanged, also those of a catalog
+// that failed half-way, because the operation may have succeeded.
 func FullDisk(err error, d blockio.Device) error {
 	if !blockio.IsFull(err) || errors.Is(err, bucketfile.ErrNoSpace) || errors.Is(err, contract.ErrNoSpace) || errors.Is(err, catalog.ErrFailed) {
 		return err

@@ -1,3 +1,3 @@
-// Package apierr makes errors of the parts of a table on SSD the ones that callers of
-// package sparsetable know.
+// Package apierr converts errors of the parts of a table on SSD into those that package sparsetable
+// documents.
 package apierr

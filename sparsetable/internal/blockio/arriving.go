@@ -7,33 +7,32 @@ import (
 	"aibox/internal/panics"
 )
 
-// A Source has what files of a device still lack: bytes that are on their way from
-// elsewhere. Who brings them writes them into the files itself; a Source that is only to read
-// has no part in that, and puts what is not there yet into the buffers of readers (Again). All
-// methods may be called at any time.
+// A Source supplies bytes that files of a device still lack because they are on their way from
+// elsewhere. A Source that fetches them also writes them into the files. A Source for reading only
+// does not write; its Again puts missing bytes into the readers' buffers. All methods may be called
+// at any time.
 type Source interface {
 	// Lacks reports whether bytes of the file of this name may be missing.
 	Lacks(name string) bool
-	// Here reports whether the bytes [from, to) of the file are there, or are not to be
-	// waited for.
+	// Here reports whether the bytes [from, to) of the file are there, or need not be waited for.
 	Here(name string, from, to int64) bool
-	// Await returns when they are there. After an error they are not.
+	// Await waits for these bytes. After an error they are not there.
 	Await(name string, from, to int64) error
-	// Again says that buf is what was read of the file from an offset on, and that it is wrong.
-	// It brings these bytes once more, into buf, and reports whether they may be right now: not
-	// if the file lacked nothing when the source was opened.
+	// Again says that buf, which was read from the file at offset, is wrong. It fetches these bytes
+	// again, into buf, and reports whether they may be right now. They are not if the file lacked
+	// nothing when the source was opened.
 	Again(name string, buf []byte, offset int64) (bool, error)
 }
 
-// Arriving returns a device whose files may lack bytes that source has. A read of such bytes
-// waits until they have arrived; all others are those of d. Files that are complete when
-// they are opened are files of d.
+// Arriving returns a device whose files may lack bytes that source supplies. A read of such bytes
+// waits until they have arrived; all other reads are those of d. Files that are complete when they
+// are opened are files of d.
 func Arriving(d Device, source Source) Device { return &arrivingDevice{Device: d, source: source} }
 
 type arrivingDevice struct {
 	Device
 	source Source
-	late   sync.WaitGroup // reads that wait
+	late   sync.WaitGroup // reads that are waiting
 }
 
 // arrivingFile is a file that lacked bytes when it was opened.
@@ -51,7 +50,7 @@ func (d *arrivingDevice) OpenFile(name string) (File, error) {
 	return &arrivingFile{f, d}, nil
 }
 
-// Submit implements Device. Each read that has to wait has a goroutine.
+// Submit implements Device. Each waiting read has a goroutine.
 func (d *arrivingDevice) Submit(c *Completions, reads []*Read) {
 	here := 0
 	for _, r := range reads {
@@ -98,9 +97,9 @@ func IsArriving(f File) bool {
 	return ok
 }
 
-// Refetch has bytes of a file brought once more that were read into buf and turned out to be
-// wrong, and reports whether those in buf may be right now. They are not if the file is on its
-// device alone.
+// Refetch fetches again bytes of a file that were read into buf and turned out to be wrong, and
+// reports whether those in buf may be right now. They are not if the file was complete when it was
+// opened.
 func Refetch(f File, buf []byte, offset int64) (bool, error) {
 	a, ok := f.(*arrivingFile)
 	if !ok {

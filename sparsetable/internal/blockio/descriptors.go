@@ -9,12 +9,12 @@ import (
 	"aibox/internal/process"
 )
 
-// A table holds a descriptor for each of its files, so that a read needs no other system
-// call. Go raises the soft limit of descriptors to the hard one when a process starts;
-// only the user can raise that one.
+// A table holds a descriptor for each of its files, so that a read needs no other system call. Go
+// raises the soft limit of descriptors to the hard limit when a process starts; only the user can
+// raise the hard limit.
 
-// withLimit adds to the error of an open that failed because the process has no
-// descriptor left how many it may have, and what to do.
+// withLimit adds the limit of descriptors, and what to do, to the error of an open that failed
+// because the process has no descriptor left.
 func withLimit(err error) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

@@ -26,15 +26,14 @@ const (
 type Device interface {
 	// Dir names the directory in errors and logs.
 	Dir() string
-	// Unit returns the bytes of one block, a power of two from 512 to 4096. Offsets,
-	// lengths and addresses are multiples of it.
+	// Unit returns the size of a block in bytes, a power of two from 512 to 4096. Offsets, lengths
+	// and addresses are multiples of it.
 	Unit() int
-	// Direct tells whether files bypass the page cache.
+	// Direct reports whether files bypass the page cache.
 	Direct() bool
-	// Engine names the way in which the device reads: "io_uring", "pread" or
-	// "memory".
+	// Engine names how the device reads: "io_uring", "pread" or "memory".
 	Engine() string
-	// QueueDepth returns how many reads the kernel is given at once.
+	// QueueDepth returns the maximum number of reads that the kernel has at once.
 	QueueDepth() int
 
 	// Create makes an empty file for reading and writing; the name must be new.
@@ -48,37 +47,35 @@ type Device interface {
 	List() ([]string, error)
 	// SyncDir makes creations and removals durable.
 	SyncDir() error
-	// Free returns the bytes that the file system has left for this process.
+	// Free returns the number of bytes that the file system has left for this process.
 	Free() (int64, error)
 
-	// Submit starts reads; c receives each of them when it ends, with its Err set.
-	// Submit does not wait and always takes all reads: those that cannot start
-	// (because the device is closed or a buffer is not aligned, say) end at once with
-	// an error.
+	// Submit starts reads; c receives each of them when it ends, with its Err set. Submit does not
+	// wait and always takes all reads: those that cannot start (for example because the device is
+	// closed or a buffer is not aligned) end at once with an error.
 	Submit(c *Completions, reads []*Read)
 
-	// Stats returns what was read and written since Open.
+	// Stats counts what was read and written since Open.
 	Stats() Stats
-	// Close waits for the reads that are under way and ends the device's goroutines.
-	// Files stay open until they are closed themselves, but no more reads of them can be
-	// submitted. A second Close does nothing.
+	// Close waits for the reads in flight and stops the device's goroutines. Files stay open until
+	// they are closed themselves, but no more reads of them can be submitted. A second Close does
+	// nothing.
 	Close() error
 }
 
-// A File is an open file of a Device. Buffers must be aligned, and their lengths must be
-// whole units, see the package's comment.
+// A File is an open file of a Device. Buffers must be aligned, and their lengths must be whole
+// units, see the package documentation.
 type File interface {
 	Name() string
-	// ReadAt reads synchronously, which is meant for headers and long sequential reads.
-	// It returns fewer bytes than asked for only with an error, which is io.EOF at the
-	// end of the file.
+	// ReadAt reads synchronously, which is meant for headers and long sequential reads. It returns
+	// fewer bytes than requested only with an error, which is io.EOF at the end of the file.
 	ReadAt(buf []byte, offset int64) (int, error)
 	// WriteAt writes synchronously. It writes all of buf or returns an error; after an
 	// error it is unknown how much of buf the file has.
 	WriteAt(buf []byte, offset int64) (int, error)
-	// Sync makes the file's bytes and its size durable. After an error nothing
-	// is known about bytes written since the last successful Sync, even if a
-	// later one succeeds: write them again elsewhere.
+	// Sync makes the file's bytes and size durable. After an error, the state of bytes written
+	// since the last successful Sync is unknown, even if a later Sync succeeds: they must be
+	// written again elsewhere.
 	Sync() error
 	Size() (int64, error)
 	// Close closes the file. Reads that were already submitted end normally.
@@ -98,8 +95,8 @@ type Stats struct {
 	MaxInFlight uint64
 }
 
-// Left describes a full directory for an error message: its name, and how much space
-// its file system has left.
+// Left describes a full directory for an error message: its name, and the remaining space of its
+// file system.
 func Left(d Device) string {
 	free, err := d.Free()
 	if err != nil {
@@ -108,15 +105,13 @@ func Left(d Device) string {
 	return fmt.Sprintf("%s, whose file system has %d bytes left", d.Dir(), free)
 }
 
-// IsFull reports whether a file system refused to write because it is full, or because
-// the user's quota is used up.
+// IsFull reports whether err says that the file system is full or the user's quota is used up.
 func IsFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// CheckAligned returns an error that wraps ErrUnaligned if buf is empty, or if its
-// address, its length or offset is not a multiple of unit. It is for implementations of
-// File and Device.
+// CheckAligned returns an error that wraps ErrUnaligned if buf is empty, or if its address, its
+// length or offset is not a multiple of unit. It is for implementations of File and Device.
 func CheckAligned(unit int, buf []byte, offset int64) error {
 	u := uintptr(unit) - 1
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))

@@ -5,13 +5,13 @@
 // # Why
 //
 // The speed of a table that is larger than memory is bounded by the random reads of its
-// SSD. Two things keep a Go program from reaching that bound. The page cache copies every
-// block, and takes memory that the table's budget does not count; so files are opened
-// with O_DIRECT. And a goroutine in a blocking pread keeps its processor until the
-// runtime's monitor takes it away, so that with GOMAXPROCS = 2 there are few more than
-// two reads in flight; so reads go through io_uring, which takes a whole batch in one
-// system call and works on it while every goroutine computes. What still sleeps, the goroutine
-// that waits for completions and those that write, has a processor of its own: see internal/cores.
+// SSD. Two things keep a Go program from reaching that bound. The page cache copies every block,
+// and takes memory that the table's budget does not count; so files are opened with O_DIRECT. And a
+// goroutine in a blocking pread keeps its processor until the runtime's monitor takes it away, so
+// that with GOMAXPROCS = 2 there are few more than two reads in flight; so reads go through
+// io_uring, which takes a whole batch in one system call and works on it while every goroutine
+// computes. The goroutines that still block, those that write and the one that waits for
+// completions, have an extra processor: see internal/cores.
 //
 // # Parts
 //
@@ -47,9 +47,9 @@
 //
 // Everything is safe for concurrent use, except that one Completions has one
 // goroutine at a time in Wait. Submit never waits for the device: reads beyond
-// the queue depth wait in a list. A device with io_uring owns one goroutine on
-// a thread of its own, one with pread as many goroutines as its queue is deep, fewer where
-// the process may not have so many threads; Close ends them after the last read.
+// the queue depth wait in a list. A device with io_uring owns one goroutine on a thread of its own.
+// A device with pread owns QueueDepth goroutines, or fewer if the process may not have that many
+// threads. Close ends them after the last read.
 //
 // # Faults
 //

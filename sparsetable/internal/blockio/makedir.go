@@ -7,8 +7,7 @@ import (
 	"aibox/internal/disk"
 )
 
-// MakeDir makes dir and those of its parents that are missing, and makes their names
-// durable.
+// MakeDir makes dir and its missing parents, and makes their names durable.
 func MakeDir(dir string) error {
 	var made []string // the innermost first
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

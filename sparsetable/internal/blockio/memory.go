@@ -18,7 +18,7 @@ func mapMemory(n int) ([]byte, error) {
 	return b, nil
 }
 
-// unmapMemory takes back what mapMemory returned.
+// unmapMemory unmaps memory of mapMemory.
 func unmapMemory(b []byte) {
 	if err := unix.Munmap(b); err != nil {
 		panic(fmt.Sprintf("blockio: unmap %d bytes: %v", len(b), err)) // not memory of mapMemory

@@ -22,16 +22,15 @@ const (
 	Off              // buffered
 )
 
-// DefaultQueueDepth is how many reads the kernel is given at once by default.
-// Virtual and real NVMe devices reach their best rate at 64 to 128 reads in flight. More
-// reads than the device works on at once help if all processors are busy: the thread
-// that refills the queue then has to wait for a processor, and meanwhile the device works
-// on the reads that it has.
+// DefaultQueueDepth is the default number of reads that the kernel has at once. Virtual and real
+// NVMe devices reach their best rate at 64 to 128 reads in flight. More reads help if all
+// processors are busy: while the thread that refills the queue waits for a processor, the device
+// works on the reads that it has.
 const DefaultQueueDepth = 256
 
 // Options of Open. The zero value is the default.
 type Options struct {
-	// QueueDepth bounds the reads given to the kernel at once, at most 4096; 0 stands for
+	// QueueDepth bounds the number of reads that the kernel has at once, at most 4096; 0 stands for
 	// DefaultQueueDepth.
 	QueueDepth int
 	// Direct chooses between O_DIRECT and the page cache.
@@ -40,14 +39,13 @@ type Options struct {
 	Engine string
 	// UnitBytes is the smallest unit to use, 512 to 4096; 0 takes the device's.
 	UnitBytes int
-	// ReadOnly opens files only for reading and changes nothing in the directory, which
-	// must exist.
+	// ReadOnly opens files only for reading and changes nothing in the directory, which must exist.
 	ReadOnly bool
-	// Logger receives the warnings of the probe; nil is slog.Default().
+	// Logger receives the warnings of the probe; nil stands for slog.Default().
 	Logger *slog.Logger
 }
 
-// validate fills in defaults and reports the first fault.
+// validate sets defaults and returns the first fault.
 func (o *Options) validate() error {
 	if o.QueueDepth == 0 {
 		o.QueueDepth = DefaultQueueDepth
@@ -67,9 +65,9 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Open returns a Device for dir, which it creates if it is missing. It writes and removes
-// a small file there to find out what the file system can do; with Options.ReadOnly it
-// reads a file that is there already.
+// Open returns a Device for dir, which it creates if it is missing. It writes and removes a small
+// file there to find out what the file system supports; with Options.ReadOnly it reads an existing
+// file instead.
 func Open(ctx context.Context, dir string, opts Options) (Device, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -105,14 +103,14 @@ const (
 // keeps its file open until it is delivered, see osFile.
 type engine interface {
 	name() string
-	// submit takes reads that passed the checks of osDevice.Submit. It returns
-	// false, and has taken nothing, once close has begun.
+	// submit takes reads that passed the checks of osDevice.Submit. Once close has begun, it takes
+	// nothing and returns false.
 	submit(reads []*Read) bool
-	// close waits for all reads and ends the engine's goroutines.
+	// close waits for all reads and stops the engine's goroutines.
 	close() error
 }
 
-// openEngine starts the engine that the options ask for.
+// openEngine starts the engine that the options select.
 func openEngine(d *osDevice, opts Options) (engine, error) {
 	if opts.Engine != enginePread {
 		e, err := newURingEngine(d, opts.QueueDepth)
@@ -129,12 +127,12 @@ func openEngine(d *osDevice, opts Options) (engine, error) {
 	return newPreadEngine(d, opts.QueueDepth), nil
 }
 
-// allowRing is what lets a process have a ring that it was refused for a reason.
+// allowRing is advice on how to let a process have a ring that it was refused for reason.
 func allowRing(reason error) string {
 	switch {
 	case errors.Is(reason, unix.ENOMEM):
-		// Kernels before 5.12 count rings as locked memory, and so do later ones where the process
-		// may lock none. Root is not limited.
+		// Kernels before 5.12 count rings as locked memory, and so do later ones if the process may
+		// not lock any. Root is not limited.
 		return "let the process lock more memory (ulimit -l, LimitMEMLOCK= in a systemd unit, --ulimit memlock= of a container)"
 	case errors.Is(reason, unix.EMFILE):
 		return "let the process have more files open (" + process.RaiseFiles + ")"

@@ -20,7 +20,7 @@ type osDevice struct {
 	readOnly bool
 	depth    int
 	engine   engine
-	asleep   func() // gives back the processor for goroutines that sleep in system calls
+	asleep   func() // gives back the processor for goroutines that block in system calls
 	closed   atomic.Bool
 
 	stats struct {
@@ -93,8 +93,8 @@ func (d *osDevice) Submit(c *Completions, reads []*Read) {
 		return
 	}
 	c.Begin(reads)
-	// Everything is checked and held before anything starts: from then on the
-	// reads may be delivered and used again by their owner.
+	// Everything is checked and held before anything starts: from then on, reads may be delivered
+	// and reused by their owner.
 	for i, r := range reads {
 		if r.Err = d.admit(r); r.Err != nil {
 			d.submitAround(reads, i)
@@ -119,8 +119,8 @@ func (d *osDevice) admit(r *Read) error {
 	return f.acquire()
 }
 
-// submitAround starts those of reads that can be started. The read at index bad has
-// failed already, and some after it may fail. This path need not be fast.
+// submitAround starts those of reads that can be started. The read at index bad has already failed,
+// and some after it may fail. This path need not be fast.
 func (d *osDevice) submitAround(reads []*Read, bad int) {
 	good := append([]*Read(nil), reads[:bad]...)
 	failed := []*Read{reads[bad]}
@@ -135,7 +135,7 @@ func (d *osDevice) submitAround(reads []*Read, bad int) {
 	d.start(good)
 }
 
-// start gives reads, each holding its file, to the engine.
+// start passes reads, each holding its file, to the engine.
 func (d *osDevice) start(reads []*Read) {
 	if len(reads) == 0 || d.engine.submit(reads) {
 		return
@@ -147,8 +147,8 @@ func (d *osDevice) start(reads []*Read) {
 	Deliver(reads)
 }
 
-// failed is the error of an operation on a part of a file. It says which file that is, for
-// whoever goes on without the directory.
+// failed is the error of an operation on a part of a file. It names the file, for callers that
+// continue without the directory.
 func (d *osDevice) failed(op string, n int, offset int64, name string, err error) error {
 	return &os.PathError{Op: fmt.Sprintf("blockio: %s %d bytes at %d of", op, n, offset), Path: d.path(name), Err: err}
 }
@@ -163,7 +163,7 @@ func (d *osDevice) finish(r *Read) {
 	r.File.(*osFile).release()
 }
 
-// inFlight is called by engines with the number of reads that the kernel has.
+// inFlight is called by engines with the number of reads that the kernel has now.
 func (d *osDevice) inFlight(n int) {
 	for now := uint64(n); ; {
 		most := d.stats.maxInFlight.Load()

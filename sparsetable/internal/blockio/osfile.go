@@ -11,15 +11,14 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// osFile is a file of an osDevice. Its descriptor is closed when Close was called and
-// every read that was submitted before has ended. If the descriptor were closed while a
-// read is queued, it could belong to another file by the time that the read starts.
+// osFile is a file of an osDevice. Its descriptor is closed after Close was called and every read
+// submitted before has ended. If the descriptor were closed while a read is queued, it could belong
+// to another file when the read starts.
 type osFile struct {
 	dev  *osDevice
 	name string
 	fd   int
-	// refs counts 1 for the open file and 1 for each read that is under way; 0 means
-	// that the descriptor is closed.
+	// refs is 1 for the open file plus 1 for each read in flight; 0: the descriptor is closed.
 	refs   atomic.Int64
 	closed atomic.Bool
 }
@@ -64,7 +63,7 @@ func (f *osFile) hold(buf []byte, offset int64) error {
 	return f.acquire()
 }
 
-// fault is the error with which a test has an operation fail; nil: it does not.
+// fault returns the error that a test injects for an operation, or nil.
 func (f *osFile) fault(operation string) error {
 	if !diskfault.On() {
 		return nil
@@ -96,8 +95,8 @@ func (f *osFile) ReadAt(buf []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// preadFull reads all of buf from a device of that unit. If the file ends before that,
-// it returns io.ErrUnexpectedEOF.
+// preadFull reads all of buf from a device with that unit. If the file ends before that, it returns
+// io.ErrUnexpectedEOF.
 func preadFull(fd int, buf []byte, offset int64, unit int) (int, error) {
 	n := 0
 	for n < len(buf) {
@@ -110,8 +109,8 @@ func preadFull(fd int, buf []byte, offset int64, unit int) (int, error) {
 			return n, io.ErrUnexpectedEOF
 		default:
 			if n += k; n%unit != 0 {
-				// Only a file's end stops a read within a block, and direct
-				// reads cannot go on from there.
+				// Only the end of a file ends a read within a block, and direct reads cannot
+				// continue from there.
 				return n, io.ErrUnexpectedEOF
 			}
 		}

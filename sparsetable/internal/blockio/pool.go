@@ -12,23 +12,23 @@ import (
 // ErrPoolLimit is wrapped by Get when the pool's limit would be exceeded.
 var ErrPoolLimit = errors.New("blockio: buffer pool is at its limit")
 
-// slabBytes is the size of a slab, from which smaller buffers are cut; larger buffers are
-// mapped one by one. With 1 MiB a slab holds a few hundred buffers of 4 KiB. A small pool
-// grows by one slab at a time.
+// slabBytes is the size of a slab, which is divided into smaller buffers; larger buffers are mapped
+// one by one. A slab of 1 MiB has a few hundred buffers of 4 KiB, and a small pool grows by one
+// slab at a time.
 const slabBytes = 1 << 20
 
-// slabsPerLimit is the least number of slabs into which a limited pool is divided:
-// buffers come in up to twenty classes, of which a few are in use at a time.
+// slabsPerLimit is the least number of slabs of a limited pool: buffers come in up to twenty
+// classes, a few of which are in use at a time.
 const slabsPerLimit = 64
 
-// A Pool hands out buffers that are aligned to a unit and lie outside the
-// garbage collector's heap. Sizes are rounded up to a class: 1, 2, 3, 4, 6, 8, 12,
-// 16, … units, so that at most a third is wasted. Memory of returned
-// buffers is kept for the next Get of its class, and unmapped by Close.
+// A Pool hands out buffers that are aligned to a unit and lie outside the garbage collector's heap.
+// Sizes are rounded up to a class: 1, 2, 3, 4, 6, 8, 12, 16, … units, so that at most a third is
+// wasted. The memory of returned buffers is kept for the next Get of the same class, and unmapped
+// by Close.
 type Pool struct {
 	unit  int
 	limit int64
-	slab  int // bytes to map at a time for buffers smaller than it
+	slab  int // bytes mapped at a time for buffers smaller than that
 
 	mu struct {
 		sync.Mutex
@@ -66,11 +66,11 @@ func NewPool(unit int, limitBytes int64) *Pool {
 	return p
 }
 
-// Unit is what the pool's buffers are aligned to.
+// Unit is the alignment of the pool's buffers.
 func (p *Pool) Unit() int { return p.unit }
 
-// class returns the class of size n bytes and the size of its buffers.
-// Even classes are powers of two units, odd ones lie half-way between.
+// class returns the class for n bytes and the size of its buffers. Even classes are powers of two
+// units; odd ones lie half-way between.
 func (p *Pool) class(n int) (int, int) {
 	u := max(1, (n+p.unit-1)/p.unit)
 	if u == 1 {
@@ -83,8 +83,8 @@ func (p *Pool) class(n int) (int, int) {
 	return 2 * b, p.unit << b
 }
 
-// Get returns a buffer of n bytes, aligned, with unknown contents. It must go
-// back by Put, whole or shortened, but starting at the same byte.
+// Get returns an aligned buffer of n bytes with unknown contents. It must be returned by Put, whole
+// or shortened, but starting at the same byte.
 func (p *Pool) Get(n int) ([]byte, error) {
 	class, size := p.class(n)
 	p.mu.Lock()
@@ -117,9 +117,9 @@ func (p *Pool) takeLocked(class, size int) []byte {
 	return b
 }
 
-// GetBeyond is Get, but exceeds the limit if there is no room. It is for callers that
-// cannot wait until other buffers are returned. Memory beyond the limit is unmapped when
-// its buffer is returned.
+// GetBeyond is Get, but exceeds the limit if there is no room. It is for callers that cannot wait
+// until other buffers are returned. Memory beyond the limit is unmapped when its buffer is
+// returned.
 func (p *Pool) GetBeyond(n int) ([]byte, error) {
 	b, err := p.Get(n)
 	if !errors.Is(err, ErrPoolLimit) {
@@ -134,8 +134,8 @@ func (p *Pool) GetBeyond(n int) ([]byte, error) {
 	return p.takeLocked(class, size)[:n], nil
 }
 
-// largerLocked is the first larger class with a free buffer, or -1 if there is none. Put
-// finds the class of a buffer by its capacity, so a buffer of a larger class can stand in.
+// largerLocked is the first larger class with a free buffer, or -1 if there is none. Put derives
+// the class of a buffer from its capacity, so a buffer of a larger class can be used instead.
 func (p *Pool) largerLocked(class int) int {
 	for i := class + 1; i < len(p.mu.classes); i++ {
 		if len(p.mu.classes[i].free) > 0 {
@@ -160,7 +160,7 @@ func (p *Pool) growLocked(class, size int) error {
 		p.reclaimLocked()
 	}
 	if p.limit > 0 && p.mu.mapped+inPages(int64(bytes)) > p.limit {
-		// Close to the limit a small pool takes a single buffer, or a page of small ones.
+		// Close to the limit, a small pool maps a single buffer, or a page of small ones.
 		if bytes = fewest(size); p.mu.mapped+inPages(int64(bytes)) > p.limit {
 			return fmt.Errorf("%w: %d bytes mapped, %d more needed, limit %d", ErrPoolLimit, p.mu.mapped, bytes, p.limit)
 		}
@@ -168,7 +168,7 @@ func (p *Pool) growLocked(class, size int) error {
 	return p.mapLocked(class, size, bytes)
 }
 
-// inPages is how much memory a mapping of so many bytes takes: whole pages.
+// inPages is the memory that a mapping takes: whole pages.
 func inPages(bytes int64) int64 { return (bytes + maxUnit - 1) &^ (maxUnit - 1) }
 
 // fewest is the size of the smallest mapping for buffers of that many bytes.
@@ -189,9 +189,8 @@ func (p *Pool) mapLocked(class, size, bytes int) error {
 	return nil
 }
 
-// reclaimLocked unmaps the slabs of which no buffer is in use. It looks at every free
-// buffer, but it is only called when the pool is at its limit and needs other sizes than
-// before.
+// reclaimLocked unmaps the slabs without a buffer in use. It examines every free buffer, but it is
+// only called when the pool is at its limit and needs other sizes than before.
 func (p *Pool) reclaimLocked() {
 	kept := p.mu.slabs[:0]
 	for _, s := range p.mu.slabs {
@@ -237,7 +236,7 @@ func (p *Pool) Put(b []byte) {
 	}
 }
 
-// Bytes returns the memory that the pool has mapped, used or not.
+// Bytes returns the size of the mapped memory, used or not.
 func (p *Pool) Bytes() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -264,7 +263,7 @@ func (p *Pool) Close() {
 	}
 }
 
-// unmapLocked gives all memory back. REQUIRES: mu is held, nothing is in use.
+// unmapLocked unmaps all memory. REQUIRES: mu is held, nothing is in use.
 func (p *Pool) unmapLocked() {
 	for _, s := range p.mu.slabs {
 		unmapMemory(s.memory)

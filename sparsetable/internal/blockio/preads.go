@@ -9,8 +9,8 @@ import (
 	"aibox/internal/process"
 )
 
-// preadEngine reads by goroutines that call pread. It is for kernels and containers that
-// refuse io_uring. Each goroutine that is blocked in pread needs a thread.
+// preadEngine reads with goroutines that call pread. It is for kernels and containers that refuse
+// io_uring. Each goroutine that blocks in pread needs a thread.
 type preadEngine struct {
 	dev     *osDevice
 	threads int // goroutines, each with a thread
@@ -25,8 +25,8 @@ type preadEngine struct {
 	more sync.Cond // on mu: the queue is not empty, or closing
 }
 
-// newPreadEngine starts goroutines that live until close: as many as the queue is deep, unless that
-// is more threads than an engine may have.
+// newPreadEngine starts goroutines that live until close: as many as the queue depth, unless an
+// engine may not have that many threads.
 func newPreadEngine(d *osDevice, depth int) *preadEngine {
 	e := &preadEngine{dev: d, threads: takeThreads(min(depth, maxPreadThreads))}
 	e.more.L = &e.mu
@@ -94,16 +94,15 @@ func (e *preadEngine) close() error {
 // that was measured on an NVMe device, and more only cost memory.
 const maxPreadThreads = 128
 
-// promised is how many threads the engines that are open may have.
+// promised is the total number of threads that the open engines may have.
 var promised atomic.Int32
 
-// freeThreads says how many threads the process can still have; tests replace it.
+// freeThreads returns how many more threads the process can have; tests replace it.
 var freeThreads = process.FreeThreads
 
-// takeThreads returns how many threads an engine may have that wants so many, one at least. Go's
-// runtime ends the program where it lacks a thread. So an engine takes a quarter of those that are
-// free: as many engines as there may be leave some, beside those that the rest of the program
-// needs.
+// takeThreads returns how many of the wanted threads an engine may have, at least one. Go's runtime
+// ends the program if it cannot get a thread. So an engine takes a quarter of the free threads:
+// then any number of engines leaves some, besides those that the rest of the program needs.
 func takeThreads(want int) int {
 	if free := freeThreads(); free >= 0 {
 		rest := 16 + 2*runtime.GOMAXPROCS(0) // a job with io_uring had 27 on 2 cores

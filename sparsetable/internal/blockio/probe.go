@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capabilities is what probe finds out about a directory.
+// capabilities is the result of probing a directory.
 type capabilities struct {
 	unit   int
 	direct bool
 }
 
-// probe tries direct writes and reads in a file of its own.
+// probe tries direct writes and reads in a temporary file.
 func probe(dir string, opts Options) (capabilities, error) {
 	buffered := capabilities{unit: max(minUnit, opts.UnitBytes)}
 	f, err := os.CreateTemp(dir, ".probe-*")
@@ -23,7 +23,7 @@ func probe(dir string, opts Options) (capabilities, error) {
 		return capabilities{}, fmt.Errorf("blockio: %s is not writable: %w", dir, err)
 	}
 	defer func() {
-		// Nothing depends on the probe's file, so it does no harm if it stays.
+		// The file does no harm if it stays.
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 	}()
@@ -40,7 +40,7 @@ func probe(dir string, opts Options) (capabilities, error) {
 			break
 		}
 	}
-	if IsFull(cause) { // there may be space later, and files that are there can be read now
+	if IsFull(cause) { // there may be space later, and existing files can be read now
 		if found, err := probeReading(dir, opts); err == nil && found.direct {
 			return found, nil
 		}
@@ -48,9 +48,9 @@ func probe(dir string, opts Options) (capabilities, error) {
 	return withoutDirect(dir, opts, first, cause)
 }
 
-// withoutDirect returns the capabilities of a directory where direct I/O does not work
-// with units of first bytes or more. cause is the error, or nil if the device wants
-// larger units. If the options insist on direct I/O it returns an error.
+// withoutDirect returns the capabilities of a directory in which direct I/O does not work with
+// units of first bytes or more. cause is the error, or nil if the device wants larger units. If the
+// options require direct I/O, it returns an error.
 func withoutDirect(dir string, opts Options, first int, cause error) (capabilities, error) {
 	if cause == nil {
 		cause = fmt.Errorf("the device needs an alignment of %d bytes", first)
@@ -63,8 +63,8 @@ func withoutDirect(dir string, opts Options, first int, cause error) (capabiliti
 	return capabilities{unit: max(minUnit, opts.UnitBytes)}, nil
 }
 
-// alignmentOf asks the file system for the alignment of direct I/O. It returns 0 if the
-// system does not say (Linux before 6.1); then the caller has to try.
+// alignmentOf asks the file system for the alignment of direct I/O. It returns 0 if the system does
+// not tell (Linux before 6.1); then the caller has to try.
 func alignmentOf(fd int) int {
 	var st unix.Statx_t
 	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
@@ -119,10 +119,10 @@ func readUnit(fd int, buf []byte) error {
 	return nil
 }
 
-// openDirect opens a file for direct I/O; tests replace it by a function that fails.
+// openDirect opens a file for direct I/O; tests replace it with a function that fails.
 var openDirect = func(path string, flags int) (int, error) { return openRetry(path, flags|unix.O_DIRECT) }
 
-// orShort returns err, or an error for a call that transferred too little without one.
+// orShort returns err, or an error for a call that transferred too little without an error.
 func orShort(err error) error {
 	if err == nil {
 		return errors.New("short transfer")
@@ -130,7 +130,7 @@ func orShort(err error) error {
 	return err
 }
 
-// openRetry opens a file and goes on after signals.
+// openRetry opens a file, retrying after signals.
 func openRetry(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(filepath.Clean(path), flags|unix.O_CLOEXEC, 0o666)

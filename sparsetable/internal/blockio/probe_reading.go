@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeReading is probe without a write: it reads a file that is there already. If there
-// is none, it cannot find out anything, but then there is nothing to read, either.
+// probeReading is probe without a write: it reads an existing file. If there is none, it cannot
+// find out anything, but then there is nothing to read, either.
 func probeReading(dir string, opts Options) (capabilities, error) {
 	buffered := capabilities{unit: max(minUnit, opts.UnitBytes)}
 	entries, err := os.ReadDir(dir)
@@ -28,8 +28,7 @@ func probeReading(dir string, opts Options) (capabilities, error) {
 	return buffered, nil
 }
 
-// probeFile finds the smallest unit by which a file of two units or more can be
-// read directly.
+// probeFile finds the smallest unit with which a file of two units or more can be read directly.
 func probeFile(dir, path string, opts Options) (capabilities, error) {
 	fd, err := openRetry(path, unix.O_RDONLY)
 	if err != nil {

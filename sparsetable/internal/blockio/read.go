@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// A Read is one read of a file. The caller fills File, Offset and Buf, submits it, and
-// gets it back from Completions.Wait; it may then be filled and submitted again.
+// A Read is one read of a file. The caller sets File, Offset and Buf, submits it, and gets it back
+// from Completions.Wait; it may then be reused.
 type Read struct {
 	File   File
 	Offset int64
-	// Buf is filled entirely, or Err is set. Err is io.ErrUnexpectedEOF if the file ends
-	// before Buf is full.
+	// Buf is filled entirely, or Err is set. Err is io.ErrUnexpectedEOF if the file ends before Buf
+	// is full.
 	Buf []byte
 	Err error
-	// Cookie and User are the caller's and not looked at.
+	// Cookie and User are for the caller; the device ignores them.
 	Cookie uint64
 	User   any
 
@@ -25,14 +25,14 @@ type Read struct {
 	done  int   // bytes read so far
 }
 
-// Done returns the bytes that are read so far; for implementations of Device.
+// Done returns the number of bytes read so far; for implementations of Device.
 func (r *Read) Done() int { return r.done }
 
-// SetDone says that so many bytes are read; for implementations of Device.
+// SetDone sets the number of bytes read; for implementations of Device.
 func (r *Read) SetDone(n int) { r.done = n }
 
-// ErrWithin returns Err for a caller who needs the first n bytes alone: the file
-// may end behind them, where the rest was read for the sake of alignment.
+// ErrWithin returns Err for a caller that needs only the first n bytes: the file may end after them
+// if the rest was read only for alignment.
 func (r *Read) ErrWithin(n int) error {
 	if r.done >= n && errors.Is(r.Err, io.ErrUnexpectedEOF) {
 		return nil
@@ -40,8 +40,8 @@ func (r *Read) ErrWithin(n int) error {
 	return r.Err
 }
 
-// Completions gathers the finished reads of one caller. The zero value is
-// ready; it must not be copied. One goroutine at a time may Wait.
+// Completions collects the finished reads of one caller. The zero value is ready; it must not be
+// copied. Only one goroutine at a time may call Wait.
 type Completions struct {
 	mu      sync.Mutex
 	cond    sync.Cond // on mu; set up by the first Begin
@@ -58,10 +58,9 @@ func (c *Completions) Pending() int {
 	return c.pending
 }
 
-// Wait appends finished reads to dst. It waits until at least atLeast reads are finished
-// (at least one, and all of them if fewer are pending), and appends all that are finished.
-// If nothing is pending it returns dst at once. Waiting for several reads at a time saves
-// wake-ups.
+// Wait appends finished reads to dst. It waits until at least atLeast reads are finished (at least
+// one, and all of them if fewer are pending), and appends all that are finished. If nothing is
+// pending, it returns dst at once. Waiting for several reads at a time saves wake-ups.
 func (c *Completions) Wait(dst []*Read, atLeast int) []*Read {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +77,8 @@ func (c *Completions) Wait(dst []*Read, atLeast int) []*Read {
 	return dst
 }
 
-// Begin counts reads as pending and notes that they belong to c. Implementations of
-// Device call it first in Submit.
+// Begin counts reads as pending and records that they belong to c. Implementations of Device call
+// it first in Submit.
 func (c *Completions) Begin(reads []*Read) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,9 +94,9 @@ func (c *Completions) Begin(reads []*Read) {
 	c.pending += len(reads)
 }
 
-// Deliver hands finished reads, with Err set, to their owners. It locks an owner only
-// once for several consecutive reads of that owner. Implementations of Device deliver each
-// read exactly once.
+// Deliver passes finished reads, with Err set, to their owners. It locks an owner only once for
+// several consecutive reads of that owner. Implementations of Device deliver each read exactly
+// once.
 func Deliver(reads []*Read) {
 	for len(reads) > 0 {
 		c := reads[0].owner
@@ -122,7 +121,7 @@ func Deliver(reads []*Read) {
 	}
 }
 
-// readList is a first-in first-out list of reads, linked through them.
+// readList is a FIFO queue of reads, linked through them.
 type readList struct {
 	head, tail *Read
 	n          int

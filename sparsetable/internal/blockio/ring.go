@@ -44,7 +44,7 @@ type ringParams struct {
 	}
 }
 
-// submission is struct io_uring_sqe as reads use it.
+// submission is struct io_uring_sqe as used for reads.
 type submission struct {
 	opcode, flags uint8
 	ioprio        uint16
@@ -71,8 +71,7 @@ var (
 	_ [16]byte  = [unsafe.Sizeof(completion{})]byte{}
 )
 
-// ring is the memory that is shared with the kernel. One thread uses it, the
-// one that made it.
+// ring is the memory that is shared with the kernel. Only the thread that made it uses it.
 type ring struct {
 	fd     int
 	rings  []byte // both rings; the kernel fills the completion ring
@@ -88,14 +87,13 @@ type ring struct {
 	cqes           []completion
 }
 
-// newRing makes a ring for depth submissions. The calling goroutine must be
-// locked to its thread, and be the only one to use the ring.
+// newRing makes a ring for depth submissions. The calling goroutine must be locked to its thread,
+// and must be the only one to use the ring.
 func newRing(depth int) (*ring, error) {
 	var p ringParams
 	var fd uintptr
-	// The flags of the newest kernels are tried first, and those of any kernel last. With
-	// the former, completions do not interrupt the thread but are processed when it asks
-	// for them.
+	// The flags of the newest kernels are tried first, and no flags last. With the newest ones,
+	// completions do not interrupt the thread but are processed when it asks for them.
 	for _, flags := range []uint32{setupSingleIssuer | setupDeferTaskrun, setupCoopTaskrun, 0} {
 		p = ringParams{flags: flags | setupClamp}
 		var errno unix.Errno
@@ -131,7 +129,7 @@ func newRing(depth int) (*ring, error) {
 	for i, a := 0, unsafe.Slice(word(p.sq.array), p.sqEntries); i < len(a); i++ {
 		a[i] = uint32(i)
 	}
-	if err := r.enter(0); err != nil && err != unix.EINTR { // a seccomp profile may allow the one call and not the other
+	if err := r.enter(0); err != nil && err != unix.EINTR { // a seccomp profile may allow io_uring_setup but not io_uring_enter
 		r.close()
 		return nil, fmt.Errorf("io_uring_enter: %w", err)
 	}
@@ -147,8 +145,8 @@ func (r *ring) close() {
 	_ = unix.Close(r.fd) // nothing is in flight
 }
 
-// pushRead adds a read to the submission ring; the caller makes sure that there is room.
-// The read starts with the next enter.
+// pushRead adds a read to the submission ring, which must have room. The read starts with the next
+// enter.
 func (r *ring) pushRead(fd int, buf []byte, offset int64, userData uint64) {
 	r.sqes[r.tail&r.sqMask] = submission{
 		opcode: opRead, fd: int32(fd), offset: uint64(offset),
@@ -157,8 +155,8 @@ func (r *ring) pushRead(fd int, buf []byte, offset int64, userData uint64) {
 	r.tail++
 }
 
-// enter submits what was pushed and waits until there are atLeast completions
-// in the ring. It may return early.
+// enter submits what was pushed and waits until there are atLeast completions in the ring. It may
+// return early.
 func (r *ring) enter(atLeast int) error {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	n := r.tail - atomic.LoadUint32(r.sqHead)

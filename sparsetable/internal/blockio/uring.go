@@ -14,13 +14,13 @@ import (
 	"aibox/internal/panics"
 )
 
-// uringEngine reads through a ring that one goroutine drives, on a thread of
-// its own: it alone submits and collects, so the ring needs no lock, and the
-// kernel may do its part of a completion when that thread asks for it.
+// uringEngine reads through a ring that one goroutine drives, on its own thread. Only this
+// goroutine submits and collects, so the ring needs no lock, and the kernel may do its part of a
+// completion when that thread asks for it.
 //
-// The goroutine sleeps in io_uring_enter while reads are in flight. A goroutine that
-// submits reads meanwhile wakes it by writing to an event counter (eventfd), of which the
-// ring always has a read pending. It does so only if the kernel has room for more reads.
+// The goroutine sleeps in io_uring_enter while reads are in flight. A goroutine that submits reads
+// meanwhile wakes it by writing to an event counter (eventfd), a read of which is always pending in
+// the ring. It does so only if the kernel has room for more reads.
 type uringEngine struct {
 	dev   *osDevice
 	depth int
@@ -35,7 +35,7 @@ type uringEngine struct {
 	}
 	work sync.Cond // on mu: the queue is not empty, or closing
 
-	// Only the driver's:
+	// Used only by the driver:
 
 	ring      *ring
 	slots     []*Read  // in flight, by user data
@@ -49,10 +49,10 @@ type uringEngine struct {
 // eventData marks the completion of a read of the event counter.
 const eventData = ^uint64(0)
 
-// makeRing makes the ring; tests replace it by a function that fails.
+// makeRing makes the ring; tests replace it with a function that fails.
 var makeRing = newRing
 
-// newURingEngine starts the driver, or tells why the kernel does not allow it.
+// newURingEngine starts the driver, or returns why the kernel does not allow it.
 func newURingEngine(d *osDevice, depth int) (*uringEngine, error) {
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
@@ -96,9 +96,9 @@ func (e *uringEngine) submit(reads []*Read) bool {
 	return true
 }
 
-// wakeLocked ends the driver's sleep in the kernel, if it sleeps there and has room. The lock
-// keeps the driver from ending meanwhile, which would close the event counter: the write could
-// then reach another file that was given the same descriptor.
+// wakeLocked wakes the driver if it sleeps in the kernel and has room. The lock keeps the driver
+// from ending meanwhile, which would close the event counter: the write could then reach another
+// file with the same descriptor.
 func (e *uringEngine) wakeLocked() {
 	if e.mu.room {
 		e.mu.room = false
@@ -106,7 +106,7 @@ func (e *uringEngine) wakeLocked() {
 	}
 }
 
-// wake ends the driver's sleep in the kernel.
+// wake wakes the driver from its sleep in the kernel.
 func (e *uringEngine) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
@@ -143,7 +143,7 @@ func (e *uringEngine) drive(started chan<- error) {
 		_ = unix.Close(e.event)
 		unmapMemory(e.eventBuf)
 	}()
-	// One more entry for the event counter.
+	// One more entry, for the event counter.
 	r, err := makeRing(e.depth + 1)
 	if err != nil {
 		started <- err
@@ -159,7 +159,7 @@ func (e *uringEngine) drive(started chan<- error) {
 			if err != unix.EAGAIN && err != unix.EBUSY && err != unix.ENOMEM {
 				panic(fmt.Sprintf("blockio: io_uring_enter: %v", err)) // the arguments are ours
 			}
-			// The kernel lacks memory for further requests. It goes on with those that it has.
+			// The kernel lacks memory for further requests. It continues with those that it has.
 			time.Sleep(time.Millisecond)
 		}
 		e.collect()
@@ -167,13 +167,13 @@ func (e *uringEngine) drive(started chan<- error) {
 	e.disarm()
 }
 
-// atLeast returns for how many completions the driver sleeps. Waking up for each of them
-// would cost more than a read. The driver wakes up after a quarter of the reads in flight;
-// the others keep the device busy until it has submitted more.
+// atLeast returns the number of completions for which the driver sleeps. Waking up for each of them
+// would cost more than a read. The driver wakes up after a quarter of the reads in flight; the
+// others keep the device busy until it has submitted more.
 func atLeast(inFlight int) int { return max(1, min(inFlight/4, 32)) }
 
-// fill moves as many queued reads to the ring as fit. It sleeps while there is nothing to
-// do, and returns false when the engine is to end.
+// fill moves as many queued reads to the ring as fit. It sleeps while there is nothing to do, and
+// returns false when the engine has to end.
 func (e *uringEngine) fill() bool {
 	for r := e.again.pop(); r != nil; r = e.again.pop() {
 		e.push(r) // its slot was just freed
@@ -201,7 +201,7 @@ func (e *uringEngine) fill() bool {
 	return true
 }
 
-// push gives the part of a read that is still missing to the ring.
+// push submits the missing part of a read to the ring.
 func (e *uringEngine) push(r *Read) {
 	last := len(e.free) - 1
 	slot := e.free[last]
@@ -238,7 +238,7 @@ func (e *uringEngine) completed(userData uint64, result int32) {
 				e.again.push(r)
 				return
 			}
-			r.Err = io.ErrUnexpectedEOF // only a file's end stops a read within a block
+			r.Err = io.ErrUnexpectedEOF // only the end of a file ends a read within a block
 		}
 	case result == 0:
 		r.Err = io.ErrUnexpectedEOF
@@ -252,13 +252,13 @@ func (e *uringEngine) completed(userData uint64, result int32) {
 	e.delivered = append(e.delivered, r)
 }
 
-// disarm ends the read of the event counter, which owns a buffer.
+// disarm completes the read of the event counter, which owns a buffer.
 func (e *uringEngine) disarm() {
 	if e.armed {
 		e.wake()
 	}
 	for e.armed {
-		_ = e.ring.enter(1) // tried again until the read has ended
+		_ = e.ring.enter(1) // retried until the read has ended
 		e.collect()
 	}
 }

@@ -14,25 +14,25 @@ type Appender struct {
 	dir      *directory
 	buf      *appendBuffer
 	at       int // in buf.mem
-	size     int // reserved, whole units
+	size     int // reserved bytes, in whole units
 	slot     uint32
 	rows     int
 	maxRows  int
 	finished bool
 }
 
-// Begin reserves room for a bucket of up to maxRows rows, at least one. Unused
-// room is given back by Commit if no other bucket was begun in the directory
-// meanwhile, else it is dead space: make maxRows a good guess.
+// Begin reserves room for a bucket of up to maxRows rows, at least one. Commit gives unused room
+// back if no other bucket was begun in the directory meanwhile; otherwise it becomes dead space. So
+// maxRows should be a good guess.
 //
-// Begin waits while all append buffers wait to be written. If there is no room, it also
-// waits for deletions of files that are under way. It returns a NoSpaceError if the
-// bucket does not fit the directory's budget or its file system (urgent appends, which
-// are those of compaction, may use the last part of the budget), ErrTooLarge if the
-// bucket fits no buffer, and the error of an earlier write that still fails.
+// Begin waits while all append buffers wait to be written. If there is no room, it also waits for
+// pending deletions of files. It returns a NoSpaceError if the bucket does not fit the directory's
+// budget or its file system, ErrTooLarge if the bucket fits no buffer, and the error of an earlier
+// write that still fails. Only urgent appends, those of compaction, may use the last part of the
+// budget.
 //
-// While an Appender is open, its buffer cannot be written. So do not call Flush then,
-// and do not begin another bucket, which might wait for that buffer.
+// While an Appender is open, its buffer cannot be written. So callers must not call Flush then, and
+// must not begin another bucket, which might wait for that buffer.
 func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	if maxRows < 1 {
 		panic(fmt.Sprintf("bucketfile: bucket of at most %d rows", maxRows))
@@ -47,7 +47,7 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	waited := false
-	mayRetry := func() bool { // says yes once, when files have been deleted meanwhile
+	mayRetry := func() bool { // true once, if files were deleted meanwhile
 		first := !waited
 		waited = true
 		return first && d.awaitDeletionsLocked()
@@ -84,9 +84,9 @@ func (s *Set) Begin(slot uint32, maxRows int, urgent bool) (Appender, error) {
 	return a, nil
 }
 
-// AwaitBuffer waits until Begin, for a bucket of a slot with up to so many rows, need
-// not wait for a buffer to be written. That is so until another bucket is begun. An
-// error of the device ends the waiting; Begin returns it.
+// AwaitBuffer waits until Begin, for a bucket of a slot with up to maxRows rows, need not wait for
+// a buffer to be written. That holds until another bucket is begun. AwaitBuffer also returns on an
+// error of the device, which Begin then returns.
 func (s *Set) AwaitBuffer(slot uint32, maxRows int) {
 	size := unitsOf(bucketBytes(maxRows, s.opts.RowWords), s.unit) * s.unit
 	d := s.directoryOf(slot)
@@ -97,8 +97,8 @@ func (s *Set) AwaitBuffer(slot uint32, maxRows int) {
 	}
 }
 
-// fullLocked reports whether size more bytes fit no buffer, neither the one that is
-// being filled nor a new one. REQUIRES: d.mu is held.
+// fullLocked reports whether size more bytes fit no buffer, neither the one being filled nor a new
+// one. REQUIRES: d.mu is held.
 func (d *directory) fullLocked(size int) bool {
 	if b := d.appends.filled; b != nil && b.used+size <= len(b.mem) {
 		return false
@@ -113,7 +113,7 @@ func (d *directory) budgetLocked(size int, urgent bool) error {
 	if r.budget == 0 {
 		return nil
 	}
-	// The bytes of the buffer being filled are only counted in used when it is sealed.
+	// The bytes of the buffer being filled are added to room.used only when it is sealed.
 	used, other, reserve := r.used.Load()+d.appends.filledBytes(), r.charged.Load(), int64(0)
 	if !urgent {
 		reserve = d.set.opts.UrgentBytes
@@ -150,8 +150,8 @@ func (d *directory) freeLocked(urgent bool) error {
 	return nil
 }
 
-// CheckRoom returns a NoSpaceError if there is a directory to which not even one bucket
-// can be appended now, unless the append is urgent.
+// CheckRoom returns a NoSpaceError if not even one bucket can be appended, without urgency, to some
+// directory.
 func (s *Set) CheckRoom() error {
 	for _, d := range s.dirs {
 		d.mu.Lock()
@@ -160,15 +160,15 @@ func (s *Set) CheckRoom() error {
 			err = d.freeLocked(false)
 		}
 		d.mu.Unlock()
-		if errors.Is(err, ErrNoSpace) { // other errors are those of the append
+		if errors.Is(err, ErrNoSpace) { // an append reports other errors
 			return err
 		}
 	}
 	return nil
 }
 
-// openBufferLocked makes a buffer to fill, in a new file if the last one is
-// full. REQUIRES: d.mu is held; filled is nil; the queue has room.
+// openBufferLocked opens a buffer to fill, in a new file if the last one is full. REQUIRES: d.mu is
+// held; filled is nil; the queue has room.
 func (d *directory) openBufferLocked(urgent bool) error {
 	s := d.set
 	if err := d.freeLocked(urgent); err != nil {
@@ -202,29 +202,29 @@ func (d *directory) openBufferLocked(urgent bool) error {
 	return nil
 }
 
-// filesPerLive is the number of files into which the live bytes of a directory are
-// divided, as long as that makes files smaller than their full size.
+// filesPerLive is the number of files into which the live bytes of a directory are divided, as long
+// as the files are then smaller than their full size.
 const filesPerLive = 16
 
-// manyFiles is into how many files the live bytes of all directories are divided at
-// most, as long as each directory may have filesPerLive of them: each file has a
-// descriptor, and whoever looks for one to empty looks at all. A table that grows has
-// some more, from the time when it was smaller.
+// manyFiles bounds the number of files into which the live bytes of all directories are divided,
+// but each directory may have filesPerLive of them. Each file has a descriptor, and the search for
+// a file to empty examines all of them. A table that grows has some more files, from the time when
+// it was smaller.
 const manyFiles = 256
 
 // fileLimit is the size at which the next file is begun.
 func (d *directory) fileLimit() int64 {
 	o, live := &d.set.opts, d.room.live.Load()
 	limit := min(max(live/filesPerLive, o.MinFileBytes), o.FileBytes)
-	if d.room.budget == 0 { // else what is kept for emptying a file is as large as files are
+	if d.room.budget == 0 { // with a budget, the part reserved for emptying a file must be as large as files are
 		files := max(manyFiles/int64(len(d.set.dirs)), filesPerLive)
 		limit = max(limit, min(live/files, MaxFileBytes(d.set.unit)))
 	}
 	return limit
 }
 
-// newFile makes the description of a new file, pinned because d appends to it. The
-// directory's goroutine creates the file itself with its first write.
+// newFile returns the description of a new file, pinned because d appends to it. The directory's
+// goroutine creates the file itself with its first write.
 func (s *Set) newFile(d *directory) (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *Set) newFile(d *directory) (*file, error) {
 	return f, nil
 }
 
-// endFile notes that nothing will be appended to f any more.
+// endFile records that nothing will be appended to f any more.
 func (s *Set) endFile(f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,7 +295,7 @@ func (a *Appender) Abort() {
 	a.finishLocked(0)
 }
 
-// finishLocked gives back the reserved bytes beyond the first keep, or makes them a
+// finishLocked keeps the first keep of the reserved bytes. It gives the others back or makes them a
 // filler. REQUIRES: dir.mu is held.
 func (a *Appender) finishLocked(keep int) {
 	b, unit := a.buf, a.dir.set.unit

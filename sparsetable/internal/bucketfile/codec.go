@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Magic numbers name a record's kind and the format's version.
+// A magic number identifies the kind of a record and the version of the format.
 const (
 	bucketMagic = 0x31544b42 // "BKT1"
 	fillerMagic = 0x314c4946 // "FIL1"
@@ -17,18 +17,18 @@ const (
 	oldHeaderMagic = 0x31464b42 // "BKF1"
 )
 
-// formatFloat32 is the format that rows of any format were written with once: a
-// table's own format was not in its buckets. It is accepted beside that.
+// formatFloat32 is what older versions wrote into buckets and headers for every format. It is
+// accepted besides the table's own format.
 const formatFloat32 = 0
 
 const (
 	bucketHeaderBytes = 32
 	keyBytes          = 8
-	// fileHeaderBytes is the space of a file's header: whole blocks of the file
-	// system, so that the first bucket starts at one.
+	// fileHeaderBytes is the space of a file's header: whole blocks of the file system, so that the
+	// first bucket starts at a block.
 	fileHeaderBytes = 4096
-	// Writes end at a multiple of writeAlign: if a write ends within a block of the
-	// file system, that block has to be written a second time.
+	// Writes end at a multiple of writeAlign, because a block of the file system in which a write
+	// ends would have to be written a second time.
 	writeAlign = 4096
 )
 
@@ -47,11 +47,10 @@ func RowsIn(bytes, rowWords int) int {
 // unitsOf returns how many units n bytes take.
 func unitsOf(n, unit int) int { return (n + unit - 1) / unit }
 
-// roundUp returns the next multiple of unit, a power of two, from n on.
+// roundUp rounds n up to a multiple of unit, a power of two.
 func roundUp(n, unit int64) int64 { return (n + unit - 1) &^ (unit - 1) }
 
-// seedOf returns the start of the checksum of a record at offset units in a
-// file.
+// seedOf returns the initial value of the checksum of a record at offset units in a file.
 func seedOf(table, incarnation uint64, file uint32, offset int64) uint32 {
 	x := table ^ incarnation ^ uint64(file)<<offsetBits ^ uint64(offset)
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd // the finalizer of MurmurHash3
@@ -59,14 +58,14 @@ func seedOf(table, incarnation uint64, file uint32, offset int64) uint32 {
 	return uint32(x ^ x>>33)
 }
 
-// checksum is computed over all of b except its crc field at byte 4.
+// checksum covers all of b except its crc field at byte 4.
 func checksum(seed uint32, b []byte) uint32 {
 	seed = crc32.Update(seed, castagnoli, b[:4])
 	return crc32.Update(seed, castagnoli, b[8:])
 }
 
-// sealBucket writes the header of a bucket whose entries are already in b, and
-// clears what follows them.
+// sealBucket writes the header of a bucket whose entries are already in b, and clears the rest of
+// b.
 func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, format uint8, seq uint64) {
 	n := bucketBytes(rows, rowWords)
 	le := binary.LittleEndian
@@ -81,12 +80,12 @@ func sealBucket(b []byte, seed, slot uint32, rows, rowWords int, format uint8, s
 	clear(b[n:])
 }
 
-// A Bucket is a view of encoded rows. It is valid as long as the bytes from which it was
-// decoded.
+// A Bucket is a view of encoded rows. It is valid as long as the bytes from which it was decoded
+// are.
 type Bucket struct {
 	Slot uint32
-	// Seq grows with every bucket of a table, so that of two buckets of a slot the one
-	// with the larger Seq is newer.
+	// Seq grows with every bucket of a table: of two buckets of a slot, the newer has the larger
+	// Seq.
 	Seq      uint64
 	rows     int
 	rowWords int
@@ -108,8 +107,8 @@ func (b *Bucket) Row(i int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(row))), b.rowWords)
 }
 
-// isBigEndian says whether the processor is big-endian. Such a processor cannot use this
-// package, because rows are used in place as little-endian words.
+// isBigEndian says whether the processor is big-endian. Such a processor cannot use this package,
+// because rows are used in place as little-endian words.
 var isBigEndian = *(*byte)(unsafe.Pointer(new(uint16(1)))) == 0
 
 // decodeBucket checks a bucket that starts at buf and returns its view and its
@@ -130,7 +129,7 @@ func decodeBucket(buf []byte, seed uint32, rowWords int, format uint8) (b Bucket
 	if want, got := le.Uint32(buf[4:]), checksum(seed, buf[:n]); want != got {
 		return b, 0, fmt.Sprintf("checksum %#08x, stored %#08x", got, want)
 	}
-	// From here on the bytes are those that were written.
+	// From here on the bytes are known to be those that were written.
 	if w := int(le.Uint16(buf[20:])); w != rowWords {
 		return b, 0, fmt.Sprintf("rows of %d words, want %d", w, rowWords)
 	}
@@ -156,8 +155,8 @@ func sealFiller(b []byte, seed uint32, unit int) {
 	binary.LittleEndian.PutUint32(b[4:], checksum(seed, b[:fillerBytes]))
 }
 
-// decodeFiller returns the length in units of the filler that starts at buf, or 0 if
-// none starts there. The filler may extend beyond buf.
+// decodeFiller returns the length in units of the filler that starts at buf, or 0 if there is none.
+// The filler may extend beyond buf.
 func decodeFiller(buf []byte, seed uint32) int {
 	le := binary.LittleEndian
 	if len(buf) < fillerBytes || le.Uint32(buf) != fillerMagic || le.Uint32(buf[4:]) != checksum(seed, buf[:fillerBytes]) {

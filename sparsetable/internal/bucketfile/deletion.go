@@ -7,12 +7,13 @@ import (
 )
 
 // doomedFiles are the files of a directory that nothing needs any more. The directory's goroutine
-// deletes them, in rounds. The lock is taken last, since files are added under Set.mu.
+// deletes them, in rounds. The lock comes last in the order of locks, since files are added under
+// Set.mu.
 type doomedFiles struct {
 	sync.Mutex
 	waiting  []*file
-	deleting int    // files taken from waiting, in the present round
-	rounds   uint64 // completed so far
+	deleting int    // files of the current round
+	rounds   uint64 // completed rounds
 }
 
 // add hands a file over for deletion.
@@ -22,7 +23,7 @@ func (d *doomedFiles) add(f *file) {
 	d.waiting = append(d.waiting, f)
 }
 
-// begin begins a round with the files that wait.
+// begin begins a round with the waiting files.
 func (d *doomedFiles) begin() []*file {
 	d.Lock()
 	defer d.Unlock()
@@ -31,7 +32,7 @@ func (d *doomedFiles) begin() []*file {
 	return files
 }
 
-// end ends a round. The files whose deletion failed wait for the next one.
+// end ends a round. Files whose deletion failed wait for the next one.
 func (d *doomedFiles) end(failed []*file) {
 	d.Lock()
 	defer d.Unlock()
@@ -39,8 +40,8 @@ func (d *doomedFiles) end(failed []*file) {
 	d.rounds++
 }
 
-// due is how many rounds have been completed, and how many will have been when the deletion of
-// all files that are there now has succeeded or failed.
+// due returns how many rounds have been completed (done), and how many will have been completed
+// once the deletion of all files that are there now has succeeded or failed.
 func (d *doomedFiles) due() (done, due uint64) {
 	d.Lock()
 	defer d.Unlock()
@@ -54,7 +55,7 @@ func (d *doomedFiles) due() (done, due uint64) {
 	return done, due
 }
 
-// closeAll closes the files that wait, and leaves them where they are.
+// closeAll closes the waiting files without deleting them.
 func (d *doomedFiles) closeAll() {
 	d.Lock()
 	defer d.Unlock()
@@ -63,9 +64,9 @@ func (d *doomedFiles) closeAll() {
 	}
 }
 
-// deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again
-// when the directory's goroutine next has work; until then the file counts as used space,
-// and the log says so once. A file that is gone, as those of a lost directory, is deleted.
+// deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again when the
+// directory's goroutine next has work; until then the file counts as used space, and the log says
+// so once. A file that no longer exists, as in a lost directory, counts as deleted.
 func (d *directory) deleteDoomed() {
 	doomed := d.doomed.begin()
 	if len(doomed) == 0 {
@@ -85,7 +86,7 @@ func (d *directory) deleteDoomed() {
 	d.cond.Broadcast()
 }
 
-// delete deletes a file, and reports whether it is gone.
+// delete deletes a file and reports whether it is gone.
 func (d *directory) delete(f *file) bool {
 	d.mu.Lock()
 	delete(d.writes.unsynced, f)
@@ -104,9 +105,8 @@ func (d *directory) delete(f *file) bool {
 	return true
 }
 
-// awaitDeletionsLocked waits until the deletion of every file that nothing needs by now
-// has succeeded or failed, and reports whether there were such files. REQUIRES: d.mu is
-// held.
+// awaitDeletionsLocked waits until the deletion of every file that nothing needs now has succeeded
+// or failed, and reports whether there were such files. REQUIRES: d.mu is held.
 func (d *directory) awaitDeletionsLocked() bool {
 	begun, due := d.doomed.due()
 	for done := begun; done < due && !d.closing; done, _ = d.doomed.due() {

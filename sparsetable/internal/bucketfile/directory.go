@@ -16,12 +16,11 @@ type directory struct {
 	room    room
 	doomed  doomedFiles
 	running sync.WaitGroup
-	// kick wakes the directory's goroutine. It has room for one token, so that no
-	// wake-up is lost.
+	// kick wakes the directory's goroutine. It has room for one token, so that no wake-up is lost.
 	kick chan struct{}
 
-	// flushing makes flushes wait for each other: the second one must not return
-	// before the first has synced. It is locked before mu.
+	// flushing serializes flushes: the second one must not return before the first has synced. It
+	// is locked before mu.
 	flushing sync.Mutex
 
 	mu   sync.Mutex
@@ -34,7 +33,7 @@ type directory struct {
 	closing bool
 }
 
-// room is what the files of a directory take, and may take. All of it is in bytes.
+// room is the space, in bytes, that the files of a directory take and may take.
 type room struct {
 	budget  int64        // for all files; 0: no limit
 	used    atomic.Int64 // by bucket files, those being deleted included
@@ -42,17 +41,17 @@ type room struct {
 	charged atomic.Int64 // by other files, see Set.Charge
 }
 
-// appends is where a directory appends.
+// appends is the end of a directory's newest file, and its buffers.
 type appends struct {
-	file   *file         // that is appended to; nil before the first append
-	end    int64         // where in file the next buffer starts
+	file   *file         // the file being appended to; nil before the first append
+	end    int64         // offset in file at which the next buffer starts
 	filled *appendBuffer // takes the next bucket; nil if none does
 	queue  []*appendBuffer
-	opened uint64 // buffers opened so far, the number of the last one
-	sealed int64  // the size of all buffers that were sealed so far
+	opened uint64 // number of buffers opened so far, and of the last one
+	sealed int64  // total size of all buffers sealed so far
 }
 
-// filledBytes is how much of the buffer that takes the next bucket is used.
+// filledBytes is the number of used bytes in the buffer that takes the next bucket.
 func (a *appends) filledBytes() int64 {
 	if a.filled == nil {
 		return 0
@@ -68,7 +67,7 @@ func (a *appends) queuedBytes() (n int64) {
 	return n
 }
 
-// buffers is how many buffers have memory.
+// buffers is the number of buffers that have memory.
 func (a *appends) buffers() int {
 	if a.filled != nil {
 		return len(a.queue) + 1
@@ -76,10 +75,10 @@ func (a *appends) buffers() int {
 	return len(a.queue)
 }
 
-// writes is what has become of the buffers of a directory.
+// writes is the progress of writing a directory's buffers.
 type writes struct {
 	done uint64 // buffers written so far
-	// failed is the error of writing the first buffer of the queue; retry asks for another try.
+	// failed is the error of writing the first buffer of the queue; retry requests another attempt.
 	failed   error
 	retry    bool
 	syncErr  error // final: it is unknown what is durable
@@ -102,10 +101,10 @@ type appendBuffer struct {
 	mem    []byte
 	used   int
 	open   int  // buckets begun and not finished
-	sealed bool // in the queue; used is final
+	sealed bool // is in the queue, and used is final
 }
 
-// wakeUp makes the directory's goroutine look for work. The caller may hold any lock.
+// wakeUp tells the directory's goroutine to look for work. The caller may hold any lock.
 func (d *directory) wakeUp() {
 	select {
 	case d.kick <- struct{}{}:
@@ -113,8 +112,8 @@ func (d *directory) wakeUp() {
 	}
 }
 
-// errLocked returns an error that says why nothing can be appended or flushed now, and
-// asks for another try of a failed write. REQUIRES: d.mu is held.
+// errLocked returns an error if nothing can be appended or flushed now, and requests another
+// attempt of a failed write. REQUIRES: d.mu is held.
 func (d *directory) errLocked() error {
 	switch {
 	case d.closing:
@@ -129,8 +128,8 @@ func (d *directory) errLocked() error {
 	return nil
 }
 
-// sealLocked ends the buffer being filled and queues it, unless it is empty.
-// REQUIRES: d.mu is held.
+// sealLocked completes the buffer being filled and queues it, unless it is empty. REQUIRES: d.mu is
+// held.
 func (d *directory) sealLocked() {
 	b := d.appends.filled
 	if b == nil || b.used == 0 {
@@ -153,7 +152,7 @@ func (d *directory) sealLocked() {
 	}
 }
 
-// grow counts the bytes that a file takes.
+// grow updates the size of a file and the space used.
 func (d *directory) grow(f *file, bytes int64) {
 	d.set.mu.Lock()
 	defer d.set.mu.Unlock()

@@ -86,9 +86,8 @@
 // device, so all appends and flushes of that directory fail until the Set is opened
 // again from the last snapshot. An append that would exceed the directory's budget or
 // its free space returns ErrNoSpace before anything is written. Damaged data is reported
-// by a CorruptionError with file, offset and slot. Where a read fails that takes in several
-// buckets, each of them is read by itself, so that a bad sector costs no bucket but the one that
-// it is in.
+// by a CorruptionError with file, offset and slot. If a read that covers several buckets fails,
+// each bucket is read separately, so that a bad sector costs only the bucket that contains it.
 //
 // # Concurrency
 //

@@ -8,16 +8,16 @@ import (
 var (
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("bucketfile: closed")
-	// ErrNoSpace is wrapped by a NoSpaceError and by the error of a write that failed
-	// because the disk is full.
+	// ErrNoSpace is wrapped by a NoSpaceError and by the error of a write that failed because the
+	// disk is full.
 	ErrNoSpace = errors.New("bucketfile: no space")
 	// ErrCorrupt is wrapped by every CorruptionError.
 	ErrCorrupt = errors.New("bucketfile: corrupt")
-	// ErrUnreadable is wrapped by the error of a ScanFile whose device has failed to read a part of the
+	// ErrUnreadable is wrapped by the error of a ScanFile whose device failed to read a part of the
 	// file. Buckets in other parts may be read one by one.
 	ErrUnreadable = errors.New("bucketfile: unreadable")
-	// ErrTooLarge is wrapped by the error of Begin for a bucket that is larger than
-	// MaxUnits or than the append buffer: the table must split the slot.
+	// ErrTooLarge is wrapped by the error of Begin for a bucket that exceeds MaxUnits or the append
+	// buffer: the table must split the slot.
 	ErrTooLarge = errors.New("bucketfile: bucket too large")
 	// ErrUnknownFile is wrapped by errors about a location in a file that does not
 	// exist: the file was deleted, or it never existed.
@@ -35,9 +35,9 @@ type NoSpaceError struct {
 	NeedBytes   int64
 	UsedBytes   int64 // taken by all bucket files in the directory
 	OtherBytes  int64 // taken by other files, see Set.Charge
-	BudgetBytes int64 // of the directory; 0 is none
+	BudgetBytes int64 // of the directory; 0: none
 	FreeBytes   int64 // left by the file system; -1: not asked
-	// ReserveBytes is how much of the space that is left this append may not use, see
+	// ReserveBytes is the part of the remaining space that this append may not use, see
 	// Options.ReserveBytes and Options.UrgentBytes.
 	ReserveBytes int64
 }
@@ -69,7 +69,7 @@ func (e *NoSpaceError) Unwrap() error { return ErrNoSpace }
 type CorruptionError struct {
 	File   string // with its directory
 	Offset int64  // bytes
-	Bucket bool   // a bucket was read for Slot; else a file's header or end, or by a scan
+	Bucket bool   // a bucket of Slot was read; otherwise a file's header or end, or a scan
 	Slot   uint32
 	Reason string
 }

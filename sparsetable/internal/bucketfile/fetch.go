@@ -12,9 +12,9 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// A Request reads one bucket. The caller fills Slot, Location and User and submits it.
-// When Wait has returned it, Bucket or Err is set, and Bucket is valid until Finish.
-// After that the Request may be used again.
+// A Request reads one bucket. The caller sets Slot, Location and User and submits it. When Wait has
+// returned it, Bucket or Err is set, and Bucket is valid until Finish. After that the Request may
+// be reused.
 type Request struct {
 	Slot     uint32
 	Location Location
@@ -38,26 +38,25 @@ type group struct {
 	next  *group
 }
 
-// A Queue reads buckets for one goroutine. The number of its requests is not bounded;
-// each takes a buffer of its bucket's size from a pool until it is finished. If the pool
-// is at its limit, reads wait until other reads of the queue have ended. If no read of
-// the queue is under way, one read may exceed the limit: the pool's buffers may be held
-// by goroutines that wait for this one.
+// A Queue reads buckets for one goroutine. The number of its requests is not bounded; each takes a
+// buffer of its bucket's size from a pool until it is finished. If the pool is at its limit, reads
+// wait until other reads of the queue have ended. If the queue has no read in flight, one read may
+// exceed the limit, because goroutines that wait for this one may hold the pool's buffers.
 type Queue struct {
 	set  *Set
 	pool *blockio.Pool
 	done blockio.Completions
 
-	ready   []*Request // finished without a read, not returned yet
+	ready   []*Request // finished without a read, not yet returned
 	free    *group
 	order   []place
 	reads   [][]*blockio.Read // by directory
-	stalled []*blockio.Read   // that wait for a buffer
+	stalled []*blockio.Read   // reads that wait for a buffer
 	ended   []*blockio.Read
-	damaged []*Request // have ended, and are brought again
+	damaged []*Request // ended, to be fetched again
 	pending int        // requests submitted and not returned by Wait
-	merge   int64      // bytes of the largest gap between buckets that are read together
-	most    int64      // bytes of a merged read
+	merge   int64      // largest gap in bytes between buckets that are read together
+	most    int64      // maximum length of a merged read
 	held    int64
 
 	deviceReads, deviceBytes uint64
@@ -72,8 +71,8 @@ type place struct {
 // NewQueue returns an empty queue.
 func (s *Set) NewQueue() *Queue { return s.NewQueueIn(s.pool) }
 
-// NewQueueIn returns an empty queue whose buffers are from another pool than the
-// Set's. Its unit must be a multiple of the devices' units.
+// NewQueueIn returns an empty queue that takes its buffers from pool instead of the Set's pool. The
+// pool's unit must be a multiple of the devices' units.
 func (s *Set) NewQueueIn(pool *blockio.Pool) *Queue {
 	return &Queue{set: s, pool: pool, merge: s.opts.MergeBytes, most: maxMergedBytes, reads: make([][]*blockio.Read, len(s.dirs))}
 }
@@ -84,7 +83,7 @@ func (q *Queue) MergeWithin(gapBytes, readBytes int64) {
 	q.merge, q.most = gapBytes, min(readBytes, maxMergedBytes)
 }
 
-// HeldBytes returns the size of the buffers that were not given back by Finish.
+// HeldBytes returns the size of the buffers that Finish has not yet given back.
 func (q *Queue) HeldBytes() int64 { return q.held }
 
 // Pending returns the number of requests that Wait has not returned yet.
@@ -94,8 +93,8 @@ func (q *Queue) Pending() int { return q.pending }
 // their bytes.
 func (q *Queue) DeviceReads() (reads, bytes uint64) { return q.deviceReads, q.deviceBytes }
 
-// Submit starts requests, without waiting. It merges reads of buckets that lie
-// close together. Location 0 must not be requested.
+// Submit starts requests without waiting. It merges reads of buckets that lie close together.
+// Location 0 must not be requested.
 func (q *Queue) Submit(reqs []*Request) {
 	q.pending += len(reqs)
 	q.order = q.order[:0]
@@ -107,7 +106,7 @@ func (q *Queue) Submit(reqs []*Request) {
 		slices.SortFunc(q.order, func(a, b place) int { return cmp.Compare(a.loc, b.loc) })
 	}
 	q.pinFiles(reqs)
-	var last *group // the group that was planned just before
+	var last *group // the group planned last
 	for _, p := range q.order {
 		r := reqs[p.at]
 		if r.Err != nil {
@@ -135,7 +134,7 @@ func (q *Queue) Submit(reqs []*Request) {
 	}
 }
 
-// restart starts reads that wait for a buffer, as far as there are buffers now.
+// restart starts stalled reads as far as there are buffers now.
 func (q *Queue) restart() {
 	n := 0
 	for n < len(q.stalled) && q.start(q.stalled[n], true) {
@@ -146,7 +145,7 @@ func (q *Queue) restart() {
 	q.stalled = append(q.stalled[:0], q.stalled[n:]...)
 }
 
-// pinFiles looks up the requests' files and pins each file once for each request.
+// pinFiles looks up the requests' files and pins each file once per request.
 func (q *Queue) pinFiles(reqs []*Request) {
 	s := q.set
 	s.mu.Lock()
@@ -168,8 +167,8 @@ func (q *Queue) pinFiles(reqs []*Request) {
 	}
 }
 
-// plan plans a read for r, unless r is served from an append buffer or by last, the read
-// that was planned before.
+// plan plans a read for r, unless r is served from an append buffer or by last, the read that was
+// planned before it.
 func (q *Queue) plan(r *Request, last *group) *group {
 	unit := int64(q.set.unit)
 	from := r.Location.Offset() * unit
@@ -177,7 +176,7 @@ func (q *Queue) plan(r *Request, last *group) *group {
 	if to > r.file.written.Load() && q.fromBuffer(r, from, to) {
 		return nil
 	}
-	align := int64(r.file.dir.dev.Unit()) // what was written is whole blocks of it
+	align := int64(r.file.dir.dev.Unit()) // whole blocks of this size were written
 	if last != nil && last.file == r.file && from >= last.read.Offset {
 		end := last.read.Offset + int64(last.read.Cookie)
 		to := roundUp(to, align)
@@ -195,8 +194,7 @@ func (q *Queue) plan(r *Request, last *group) *group {
 	return g
 }
 
-// maxMergedBytes bounds the length of a merged read: for longer reads one read is not
-// cheaper than two.
+// maxMergedBytes bounds the length of a merged read: beyond it, one read is not cheaper than two.
 const maxMergedBytes = 128 << 10
 
 // newGroup takes a group from the free list and puts only r into it.
@@ -212,11 +210,10 @@ func (q *Queue) newGroup(r *Request) *group {
 	return g
 }
 
-// start gives a planned read its buffer, and reports whether the read can be submitted.
-// It cannot be submitted if the pool is at its limit, unless it is the first one to be
-// submitted while no other read is under way. If there is no memory at all, the read is
-// submitted with an empty buffer; as that is not aligned, the read ends with an error
-// at once, and Wait returns the cause.
+// start gives a planned read its buffer, and reports whether the read can be submitted. It cannot
+// if the pool is at its limit, unless it is the first one to be submitted while no other read is in
+// flight. If there is no memory at all, the read is submitted with an empty buffer; since that is
+// not aligned, the read ends with an error at once, and Wait returns the cause.
 func (q *Queue) start(r *blockio.Read, first bool) bool {
 	g := r.User.(*group)
 	n := int(r.Cookie)
@@ -240,8 +237,8 @@ func (q *Queue) start(r *blockio.Read, first bool) bool {
 	return true
 }
 
-// fromBuffer serves r from the append buffer that has its bucket. It returns false if
-// the bucket has been written to the device meanwhile.
+// fromBuffer serves r from the append buffer that has its bucket. It returns false if the bucket
+// was written to the device meanwhile.
 func (q *Queue) fromBuffer(r *Request, from, to int64) bool {
 	d := r.file.dir
 	buf, err := q.pool.GetBeyond(int(to - from))
@@ -267,8 +264,8 @@ func (q *Queue) fromBuffer(r *Request, from, to int64) bool {
 	return true
 }
 
-// copyBufferedLocked copies bytes of a file from the append buffer that has
-// them. REQUIRES: d.mu is held.
+// copyBufferedLocked copies bytes of a file from the append buffer that has them, if any. REQUIRES:
+// d.mu is held.
 func (d *directory) copyBufferedLocked(f *file, from int64, dst []byte) bool {
 	has := func(b *appendBuffer) bool {
 		if b == nil || b.file != f || from < b.base || from+int64(len(dst)) > b.base+int64(b.used) {
@@ -298,10 +295,9 @@ func (r *Request) decode(buf []byte) {
 	r.Err = f.corruptBucket(offset*int64(f.set.unit), r.Slot, reason)
 }
 
-// Wait appends finished requests to dst, in any order. It waits until at least atLeast
-// requests are finished (at least one, and all of them if fewer are pending), and may
-// append more. If nothing is pending it returns dst at once. It verifies the checksums,
-// in the caller's goroutine.
+// Wait appends finished requests to dst, in any order. It waits until at least atLeast requests are
+// finished (at least one, and all of them if fewer are pending), and may append more. If nothing is
+// pending, it returns dst at once. It verifies the checksums in the caller's goroutine.
 func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	from := len(dst)
 	atLeast = min(max(atLeast, 1), q.pending)
@@ -330,18 +326,18 @@ func (q *Queue) Wait(dst []*Request, atLeast int) []*Request {
 	return dst
 }
 
-// within is the part of what was read that the bucket lies in.
+// within returns the bucket's part of the bytes that its group has read.
 func (r *Request) within(g *group) []byte {
 	at := r.Location.Offset()*int64(r.file.set.unit) - g.read.Offset
 	return g.buf[at:][:r.Location.Units()*r.file.set.unit]
 }
 
-// arrived notes what is wrong with a read for the bucket, which has brought done bytes.
+// arrived sets r.Err if a read that ended with err after done bytes did not bring the bucket.
 func (r *Request) arrived(read *blockio.Read, err error, done int) {
 	unit := int64(r.file.set.unit)
 	from := r.Location.Offset() * unit
 	switch {
-	case r.Err != nil: // no buffer
+	case r.Err != nil: // there was no buffer
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		if int64(done) < from+int64(r.Location.Units())*unit-read.Offset { // a restored file may end within the read's last block
 			r.Err = r.file.corruptBucket(from, r.Slot, fmt.Sprintf("the file ends within %d bytes at %d", len(read.Buf), read.Offset))
@@ -351,8 +347,8 @@ func (r *Request) arrived(read *blockio.Read, err error, done int) {
 	}
 }
 
-// readApart reads each bucket by itself of reads that took in several and failed: there may be a
-// bad sector in one of them, or between them.
+// readApart reads the buckets of failed merged reads one by one: there may be a bad sector in one
+// of them, or between them.
 func (q *Queue) readApart() {
 	var all sync.WaitGroup
 	for _, read := range q.ended {
@@ -371,7 +367,7 @@ func (q *Queue) readApart() {
 	all.Wait()
 }
 
-// readAlone reads the bucket into its part of the buffer.
+// readAlone reads only the bucket, into its part of the buffer.
 func (r *Request) readAlone(g *group) {
 	unit := int64(r.file.set.unit)
 	align := int64(r.file.dir.dev.Unit())
@@ -381,12 +377,12 @@ func (r *Request) readAlone(g *group) {
 	r.arrived(&g.read, err, int(from-g.read.Offset)+n)
 }
 
-// maxRefetches bounds how often a damaged bucket of a file that is on its way from elsewhere is
-// brought and read again.
+// maxRefetches bounds how often a damaged bucket of a file that is still arriving is fetched and
+// read again.
 const maxRefetches = 2
 
-// refetch brings the damaged buckets again, all at once, whose files are on their way from elsewhere:
-// they may not have arrived, or what damaged them was the way.
+// refetch fetches damaged buckets of files that are still arriving again, all at once: they may not
+// have arrived yet, or were damaged in transit.
 func (q *Queue) refetch() {
 	var group sync.WaitGroup
 	for _, r := range q.damaged {
@@ -399,7 +395,7 @@ func (q *Queue) refetch() {
 	q.damaged = q.damaged[:0]
 }
 
-// refetch brings a damaged bucket again into its buffer.
+// refetch fetches a damaged bucket again, into its buffer.
 func (r *Request) refetch(bucket []byte, from int64) {
 	for range maxRefetches {
 		if r.Err == nil {
@@ -407,7 +403,7 @@ func (r *Request) refetch(bucket []byte, from int64) {
 		}
 		again, err := blockio.Refetch(r.file.handle, bucket, from)
 		if err != nil {
-			r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err) // nobody knows whether it is damaged
+			r.Err = fmt.Errorf("bucketfile: slot %d: %w", r.Slot, err) // it is unknown whether it is damaged
 		}
 		if err != nil || !again {
 			return
@@ -417,13 +413,13 @@ func (r *Request) refetch(bucket []byte, from int64) {
 	}
 }
 
-// readsFor estimates how many reads contain n of the pending requests. The device works
-// on the other reads while the caller is busy with these.
+// readsFor estimates how many reads contain n of the pending requests. The device works on the
+// other reads while the caller processes these.
 func (q *Queue) readsFor(n, pending int) int {
 	return max(1, n*q.done.Pending()/max(pending, 1))
 }
 
-// unpinEnded drops the pins of the requests that have ended.
+// unpinEnded unpins the files of the ended requests.
 func (q *Queue) unpinEnded() {
 	q.set.mu.Lock()
 	defer q.set.mu.Unlock()

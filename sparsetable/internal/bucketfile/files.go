@@ -7,41 +7,39 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// file is one bucket file. It is deleted as soon as it has no live bytes, no
-// holders and no pins.
+// file is one bucket file. It is deleted as soon as it has no live bytes, no holders and no pins.
 type file struct {
 	set  *Set
 	dir  *directory
 	id   uint32
 	name string
-	// incarnation is a random number that tells the file from others that had its
-	// number before, or have it in a copy of the table. It is 0 in files of older
-	// versions.
+	// incarnation is a random number that distinguishes the file from others that had its number
+	// before, or have it in a copy of the table. It is 0 in files of older versions.
 	incarnation uint64
 	begun       uint64 // the set's seq when the file was begun
 
 	// handle is set by the directory's goroutine before the first byte is written.
 	// Others use it only for bytes below written.
 	handle blockio.File
-	// written is how many bytes are on the device. The bytes after these are in an
-	// append buffer, or do not exist.
+	// written is the number of bytes on the device. Later bytes are in an append buffer, or do not
+	// exist.
 	written atomic.Int64
 
 	// Under Set.mu:
 
 	live    int64 // bytes of committed buckets that were not released
 	holders int   // snapshots
-	// pins counts the requests, append buffers, syncs and scans that use the file, and
-	// 1 for the file that a directory appends to.
+	// pins counts the requests, append buffers, syncs and scans that use the file, plus 1 for the
+	// file that a directory appends to.
 	pins  int
-	bytes int64 // that the file takes of the budget
-	// valid is the length up to which the file has records: everything that was
-	// committed, or in files of an earlier run everything that was durable.
+	bytes int64 // size of the file, counted in the budget
+	// valid is the length up to which the file has records: everything that was committed, or, in
+	// files of an earlier run, everything that was durable.
 	valid  int64
-	ended  bool // nothing is appended any more; true for files of an earlier run
-	doomed bool // handed to the directory's goroutine for deletion
+	ended  bool // nothing is appended any more; always true for files of an earlier run
+	doomed bool // passed to the directory's goroutine for deletion
 
-	undeleted bool // its deletion has failed; used by that goroutine alone
+	undeleted bool // its deletion failed; used by that goroutine only
 }
 
 func (f *file) path() string { return f.dir.dev.Dir() + "/" + f.name }
@@ -68,7 +66,7 @@ func (f *file) closeHandle() {
 	}
 }
 
-// unpin drops a pin, and has the file deleted if nothing else keeps it.
+// unpin removes a pin, and has the file deleted if nothing else keeps it.
 func (s *Set) unpin(f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +81,8 @@ func (s *Set) unpinLocked(f *file) {
 	s.dropIfDeadLocked(f)
 }
 
-// dropIfDeadLocked hands a file that nothing needs to its directory for
-// deletion. REQUIRES: s.mu is held.
+// dropIfDeadLocked passes a file that nothing needs to its directory for deletion. REQUIRES: s.mu
+// is held.
 func (s *Set) dropIfDeadLocked(f *file) {
 	if f.live != 0 || f.holders != 0 || f.pins != 0 || f.doomed {
 		return
@@ -107,8 +105,8 @@ func (s *Set) findLocked(loc Location) (*file, error) {
 	return f, nil
 }
 
-// Release says that the bucket at loc is superseded: the table no longer refers to it,
-// but snapshots may still do so. Location 0 is ignored.
+// Release says that the bucket at loc is superseded: the table no longer refers to it, although
+// snapshots may still do so. It ignores location 0.
 func (s *Set) Release(loc Location) error {
 	if loc == 0 {
 		return nil
@@ -129,10 +127,10 @@ func (s *Set) Release(loc Location) error {
 	return nil
 }
 
-// Hold keeps, for a snapshot, every file with live buckets until Unhold, and returns the
-// state that goes with the snapshot's locations. Call it at the instant at which the
-// locations are captured. At that instant there must be no bucket that was committed and
-// whose predecessor is not yet released. Call Flush before the snapshot is committed.
+// Hold keeps every file with live buckets for a snapshot, until Unhold, and returns the state that
+// goes with the snapshot's locations. It must be called at the instant at which the locations are
+// captured. At that instant, the predecessors of all committed buckets must have been released.
+// Flush must be called before the snapshot is committed.
 func (s *Set) Hold(snapshot uint64) (State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +151,8 @@ func (s *Set) Hold(snapshot uint64) (State, error) {
 	return s.stateLocked(snapshot), nil
 }
 
-// Unhold ends Hold for a snapshot. Call it after the catalog has dropped the snapshot
-// durably, or when the snapshot could not be committed.
+// Unhold ends the Hold of a snapshot. It must be called after the catalog has durably dropped the
+// snapshot, or if the snapshot could not be committed.
 func (s *Set) Unhold(snapshot uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +168,8 @@ func (s *Set) Unhold(snapshot uint64) error {
 	return nil
 }
 
-// Keep keeps the files that a snapshot holds, even after its Unhold, until the returned
-// function is called. ok is false if the snapshot holds none any more.
+// Keep keeps the files that a snapshot holds, even after its Unhold, until release is called. ok is
+// false if the snapshot no longer holds files.
 func (s *Set) Keep(snapshot uint64) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,8 +40,7 @@ func (h fileHeader) seal(b []byte) {
 	le.PutUint32(b[4:], checksum(0, b[:n]))
 }
 
-// check compares the header in b with h. It returns what is wrong, or "" if they are
-// equal.
+// check compares the header in b with h. It returns what is wrong, or "" if they are equal.
 func (h fileHeader) check(b []byte) (reason string) {
 	le := binary.LittleEndian
 	if len(b) < headerBytes {
@@ -89,7 +88,7 @@ func fileName(table uint64, file uint32, incarnation uint64) string {
 	return name + fileSuffix
 }
 
-// numberName is how the names of all files of a number begin.
+// numberName is the beginning of the names of all files with that number.
 func numberName(table uint64, file uint32) string { return fmt.Sprintf("%016x-%06x", table, file) }
 
 // parseFileName returns the number and the incarnation of a bucket file of the

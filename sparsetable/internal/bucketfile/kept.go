@@ -1,7 +1,7 @@
 package bucketfile
 
-// Entries returns the encoded rows, without copying them. From a copy of them and from
-// Len, RebuildBucket makes a Bucket again.
+// Entries returns the encoded rows without copying them. RebuildBucket restores a Bucket from a
+// copy of them and Len.
 func (b *Bucket) Entries() []byte { return b.entries }
 
 // RebuildBucket returns a view of a bucket of this Set from a copy of its Entries.

@@ -15,15 +15,15 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// stray is a bucket file that no snapshot knows.
+// stray is a bucket file that no snapshot refers to.
 type stray struct {
 	dir  *directory
 	name string
 }
 
-// load opens the files of the states and deletes all other files. The first state is the
-// current one, and its files must all exist and be undamaged. If another snapshot has
-// lost a file it cannot be opened any more, but that does no harm to the current one.
+// load opens the files of the states and deletes all other files. The first state is the current
+// one; its files must all exist and be undamaged. If another snapshot has lost a file, only that
+// snapshot can no longer be opened.
 func (s *Set) load(ctx context.Context, states []State) error {
 	union := map[uint32]FileState{}
 	s.opened = map[uint32]uint64{}
@@ -96,7 +96,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	// Files are deleted only now that everything the states need has been found.
+	// Files are deleted only after everything that the states need has been found.
 	for _, st := range strays {
 		if err := st.dir.dev.Remove(st.name); err != nil {
 			return fmt.Errorf("bucketfile: delete a file that nothing refers to: %w", err)
@@ -130,9 +130,9 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 	return where, strays, nil
 }
 
-// checkFound returns an error if files of the current state were not found. It says how
-// many they are, and names the directories where no file of the table was found: such a
-// one was probably lost, or is not mounted.
+// checkFound returns an error if files of the current state were not found. It says how many, and
+// names the directories in which no file of the table was found: such a directory was probably
+// lost, or is not mounted.
 func (s *Set) checkFound(current State, where map[uint32]*directory) error {
 	var lost []FileState
 	for _, f := range current.Files {
@@ -167,10 +167,11 @@ func dirNames(dirs []*directory) string {
 	return strings.Join(names, ", ")
 }
 
-// loads is how many files are opened at once: the header of one may have to come from elsewhere.
+// loads is how many files are opened at once: a header may have to be fetched from elsewhere.
 const loads = 8
 
-// loadFile opens a file of an earlier run and checks its header. It is in no directory if d is nil.
+// loadFile opens a file of an earlier run and checks its header. d is nil if the file is in no
+// directory.
 func (s *Set) loadFile(ctx context.Context, d *directory, fs FileState) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("bucketfile: open: %w", err)
@@ -188,7 +189,7 @@ func (s *Set) loadFile(ctx context.Context, d *directory, fs FileState) error {
 	}
 	f.handle = handle
 	s.mu.Lock()
-	s.mu.files[f.id] = f // if there is an error, Open closes the file
+	s.mu.files[f.id] = f // after an error, Open closes the file
 	s.mu.Unlock()
 	if f.bytes, err = handle.Size(); err != nil {
 		return fmt.Errorf("bucketfile: open: %w", err)
@@ -205,8 +206,8 @@ func (s *Set) loadFile(ctx context.Context, d *directory, fs FileState) error {
 	return nil
 }
 
-// checkHeader reads the header of a file, again if the file is on its way from elsewhere and what
-// has arrived is damaged.
+// checkHeader reads the header of a file and checks it. A damaged header of a file that is still
+// arriving is fetched again.
 func (s *Set) checkHeader(f *file) error {
 	buf, err := s.pool.GetBeyond(fileHeaderBytes)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	MaxUnits = 1<<unitsBits - 1
 )
 
-// MaxFileBytes is the size that a file of a table whose unit has that many bytes may have.
+// MaxFileBytes is the maximum size of a file of a table whose unit has that many bytes.
 func MaxFileBytes(unit int) int64 { return maxOffset * int64(unit) }
 
 // A Location says where a bucket lies. 0 stands for no bucket.
@@ -36,8 +36,8 @@ func (l Location) Offset() int64 { return int64(l >> unitsBits & maxOffset) }
 // Units returns the length of the bucket in units.
 func (l Location) Units() int { return int(l & MaxUnits) }
 
-// FileStart is before every location in a file, and after all of the files
-// before it.
+// FileStart is before every location in a file, and after all locations in files with lower
+// numbers.
 func FileStart(file uint32) Location { return Location(uint64(file) << (offsetBits + unitsBits)) }
 
 func (l Location) String() string {

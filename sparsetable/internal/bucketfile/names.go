@@ -1,6 +1,6 @@
 package bucketfile
 
-// HeaderBytes is how many bytes a file takes in addition to its buckets.
+// HeaderBytes is the number of bytes that a file takes in addition to its buckets.
 const HeaderBytes = fileHeaderBytes
 
 // Writes end at a multiple of WriteAlign.
@@ -11,8 +11,7 @@ func FileName(table uint64, file uint32, incarnation uint64) string {
 	return fileName(table, file, incarnation)
 }
 
-// Path returns the path of a file, or the beginning of its name if the Set does not
-// have it.
+// Path returns the path of a file, or the beginning of its name if the Set does not have it.
 func (s *Set) Path(file uint32) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,9 +20,9 @@ type Candidate struct {
 	Holders   int // snapshots
 }
 
-// Compare is the order in which files are emptied. Files come first that free the most
-// bytes per byte that has to be moved. Files that snapshots hold come last: moving their
-// buckets frees nothing before these snapshots are dropped.
+// Compare is the order in which files are emptied. Files that free the most bytes per byte that has
+// to be moved come first. Files that snapshots hold come last: moving their buckets frees nothing
+// before these snapshots are dropped.
 func (c Candidate) Compare(o Candidate) int {
 	if (c.Holders > 0) != (o.Holders > 0) {
 		return cmp.Compare(c.Holders, o.Holders)
@@ -30,8 +30,8 @@ func (c Candidate) Compare(o Candidate) int {
 	return cmp.Or(cmp.Compare(float64(c.LiveBytes)/float64(c.Bytes), float64(o.LiveBytes)/float64(o.Bytes)), cmp.Compare(c.File, o.File))
 }
 
-// EachCandidate calls fn, in any order, for the files with dead bytes to which nothing is
-// appended any more. It takes some nanoseconds a file. fn must not use the Set.
+// EachCandidate calls fn, in any order, for the files with dead bytes to which nothing is appended
+// any more. It takes some nanoseconds per file. fn must not use the Set.
 func (s *Set) EachCandidate(fn func(Candidate)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,13 +66,12 @@ func (s *Set) LiveFiles() []Candidate {
 // maxScanErrors bounds the corruptions that one scan reports.
 const maxScanErrors = 16
 
-// ScanFile reads a file from its start in large reads and calls fn with every bucket that
-// was written to the device, live or not; the caller compares loc with the present
-// location of the bucket's slot. The bucket is valid during the call. An error of fn ends
-// the scan and is returned. Damaged places are skipped, and the buckets after them are
-// still found; ScanFile returns the joined CorruptionErrors of the first 16 of these
-// places. A file that was truncated is scanned to its end. Where a read fails, it ends with an
-// error that wraps ErrUnreadable.
+// ScanFile reads a file from its start in large reads and calls fn with every bucket that was
+// written to the device, live or not; the caller compares loc with the present location of the
+// bucket's slot. The bucket is valid during the call. An error of fn ends the scan and is returned.
+// ScanFile skips damaged places, still finds the buckets after them, and returns the joined
+// CorruptionErrors of the first 16 of these places. A file that was truncated is scanned to its
+// end. If a read fails, ScanFile returns an error that wraps ErrUnreadable.
 func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *Bucket) error) error {
 	s.mu.Lock()
 	f := s.mu.files[id]
@@ -97,7 +96,7 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 	}
 	defer s.pool.Put(buf)
 	sc := scanner{set: s, file: f, fn: fn}
-	// Each round reads from the first record that has not been read entirely.
+	// Each iteration reads from the first record that has not been read entirely.
 	for at := int64(fileHeaderBytes); at < end; {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bucketfile: scan %s: %w", f.path(), err)
@@ -110,7 +109,7 @@ func (s *Set) ScanFile(ctx context.Context, id uint32, fn func(loc Location, b *
 		}
 		want := int(min(to, end) - at)
 		n = min(n-int(at-from), want)
-		short := n < want // the file was cut, maybe within a unit
+		short := n < want // the file was truncated, maybe within a unit
 		n = max(n-n%s.unit, 0)
 		next, err := sc.chunk(buf[at-from:][:n], at, short || at+int64(n) >= end)
 		if err != nil {
@@ -131,14 +130,14 @@ type scanner struct {
 	file *file
 	fn   func(loc Location, b *Bucket) error
 	errs []error
-	bad  bool // the last unit was not the start of a record
+	bad  bool // the previous unit was not the start of a record
 
-	refetched int   // how often, at
-	at        int64 // this place
+	refetched int   // how often the place at was fetched again
+	at        int64 // a damaged place
 }
 
-// refetch has what was read from a damaged place on brought once more, if the file is on its way
-// from elsewhere, and reports whether it may be right now.
+// refetch fetches again what was read from a damaged place on, if the file is still arriving, and
+// reports whether the bytes may be right now.
 func (sc *scanner) refetch(buf []byte, from int64) (bool, error) {
 	if sc.at != from {
 		sc.at, sc.refetched = from, 0
@@ -154,9 +153,9 @@ func (sc *scanner) refetch(buf []byte, from int64) (bool, error) {
 	return again, nil
 }
 
-// chunk goes through the records in buf, which starts at base, and returns
-// where the next chunk starts. A record that fails where buf ends is tried again
-// in the next chunk, unless this one is the last or the record came first.
+// chunk goes through the records in buf, which starts at base, and returns where the next chunk
+// starts. A record that fails and may extend beyond buf is tried again in the next chunk, unless
+// this one is the last or the record came first.
 func (sc *scanner) chunk(buf []byte, base int64, last bool) (int64, error) {
 	unit, f := sc.set.unit, sc.file
 	for at := 0; at < len(buf); {

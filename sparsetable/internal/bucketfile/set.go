@@ -14,58 +14,55 @@ import (
 
 // Options of Open.
 type Options struct {
-	// Table is a random number that tells the table's files from those of other
-	// tables in the same directories.
+	// Table is a random number that distinguishes the table's files from those of other tables in
+	// the same directories.
 	Table uint64
 	// RowWords is the number of 4-byte words of a row, 1 to 65535.
 	RowWords int
-	// Format says how the words are encoded, as a sparsetable.ValueFormat. It is
-	// written into files and buckets, for those who have nothing else of a table.
+	// Format says how the words are encoded, as a sparsetable.ValueFormat. It is written into files
+	// and buckets, for readers that have nothing else of a table.
 	Format uint8
 	// Devices are the directories. The caller closes them, after the Set. Slots are
 	// spread over them by slot number.
 	Devices []blockio.Device
-	// BudgetBytes bounds the bytes of each directory's bucket files and of the other
-	// files that are charged to it (see Set.Charge), in the order of Devices. 0, or an
-	// element that is missing, means that there is no limit.
+	// BudgetBytes bounds, for each of Devices, the bytes of the directory's bucket files and of
+	// other files charged to it (see Set.Charge). 0, or a missing element, means that there is no
+	// limit.
 	BudgetBytes []int64
-	// ReserveBytes is the free space that all but urgent appends leave in each file
-	// system; 0 stands for 64 MiB, a negative number for none.
+	// ReserveBytes is the free space that all but urgent appends leave in each file system; 0
+	// stands for 64 MiB, a negative number for none.
 	ReserveBytes int64
-	// UrgentBytes is the part of each budget that only urgent appends may use, which are
-	// those of compaction; 0 stands for one file, a negative number for none.
+	// UrgentBytes is the part of each budget that only urgent appends, those of compaction, may
+	// use; 0 stands for one file, a negative number for none.
 	UrgentBytes int64
-	// FileBytes is the size at which a file is ended and the next one begun; 0 stands for
-	// 128 MiB. Files are larger in a directory without a budget that would have very many
-	// of them. Small files allow compaction in small steps. A table can have 2^24 files at
-	// a time, which is 2 PiB with files of 128 MiB.
+	// FileBytes is the size at which a file is ended and the next one begun; 0 stands for 128 MiB.
+	// Without a budget, files are larger in a directory that would otherwise have very many. Small
+	// files allow compaction in small steps. A table can have 2^24 files at a time, which is 2 PiB
+	// with files of 128 MiB.
 	FileBytes int64
-	// MinFileBytes allows files that are smaller than FileBytes, but not smaller than
-	// this, as long as a directory's live buckets take less than 16 files. That wastes
-	// less space, because the dead space in the file that is appended to cannot be
-	// freed. 0 stands for FileBytes.
+	// MinFileBytes is the size below which files do not get if a directory's live buckets take less
+	// than 16 files. Files smaller than FileBytes waste less space, because dead space in the file
+	// that is being appended to cannot be freed. 0 stands for FileBytes.
 	MinFileBytes int64
 	// BufferBytes is the size of an append buffer, which is written to the device at
 	// once; 0 stands for 1 MiB. A bucket cannot be larger.
 	BufferBytes int
-	// Buffers is how many append buffers a directory may have: one is being filled, and
+	// Buffers is the number of append buffers that a directory may have: one is being filled, and
 	// the others wait to be written. 0 stands for 3. Begin waits when all are in use.
 	Buffers int
-	// MergeBytes is the largest gap between two buckets that are read together, with the
-	// gap, to save a read. 0 stands for 8 KiB; with a negative number no reads are
-	// merged. On the virtual NVMe device on which this was measured, reading 12 KiB more
-	// took as long as another read.
+	// MergeBytes is the largest gap between two buckets that are read together, including the gap,
+	// to save a read. 0 stands for 8 KiB; with a negative number no reads are merged. On the
+	// virtual NVMe device on which this was measured, reading 12 KiB more took as long as another
+	// read.
 	MergeBytes int64
-	// Pool provides the buffers of reads; if it is nil, Open makes one. Its unit must be
-	// a multiple of the devices' units. Append buffers do not come from it, so that a
-	// write cannot fail because reads have taken all of it.
+	// Pool provides the buffers of reads; if it is nil, Open makes one. Its unit must be a multiple
+	// of the devices' units. Append buffers do not come from it, so that a write cannot fail
+	// because reads have taken all of it.
 	Pool *blockio.Pool
-	// UnitBytes is the unit of a new table; 0 stands for the largest unit of the devices.
-	// A table keeps its unit. On devices with a larger one, a read takes in what lies
-	// around a bucket.
+	// UnitBytes is the unit of a new table; 0 stands for the largest unit of the devices. A table
+	// keeps its unit. On devices with a larger unit, a read also covers bytes around a bucket.
 	UnitBytes int
-	// ReadOnly means that files to which nothing refers are not deleted, and that nothing
-	// may be appended.
+	// ReadOnly means that unreferenced files are not deleted and nothing may be appended.
 	ReadOnly bool
 	// lastFile is the largest number that a file may have; 0 stands for the constant
 	// lastFile. Tests make it small.
@@ -75,7 +72,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// validate fills in defaults and reports every fault.
+// validate sets defaults and returns every fault.
 func (o *Options) validate(states []State) error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf("bucketfile: "+format, args...)) }
@@ -142,32 +139,32 @@ func setDefault[T int | int64 | uint32](v *T, d T) {
 	}
 }
 
-// A Set is the bucket files of one table.
+// A Set manages the bucket files of one table.
 type Set struct {
 	opts    Options
 	unit    int
 	align   int // the largest unit of the devices
 	pool    *blockio.Pool
 	ownPool bool
-	appends *blockio.Pool // of append buffers, as many as Options.Buffers allows
+	appends *blockio.Pool // for append buffers, whose number Options.Buffers bounds
 	dirs    []*directory
 	seq     atomic.Uint64
-	opened  map[uint32]uint64 // Seq when it was begun, of each file that the states of Open name
+	opened  map[uint32]uint64 // of each file that the states of Open name: its FileState.Begun
 
 	mu struct {
 		sync.Mutex
 		files    map[uint32]*file
-		nextFile uint32 // the number that is tried first for a new file
+		nextFile uint32 // the first number to try for a new file
 		// holds are the files of each snapshot.
 		holds  map[uint64][]*file
 		closed bool
 	}
 }
 
-// Open opens the files of the snapshot from which the table goes on, current, and of the
-// other snapshots that are kept, and deletes every other bucket file of the table. All
-// these snapshots hold their files. The zero State stands for an empty table. The
-// directories may come in another order than before, and there may be new ones.
+// Open opens the files of current, the snapshot from which the table continues, and of the other
+// kept snapshots, and deletes every other bucket file of the table. All these snapshots hold their
+// files. The zero State stands for an empty table. The directories may come in another order than
+// before, and there may be new ones.
 func Open(ctx context.Context, current State, kept []State, opts Options) (*Set, error) {
 	if err := opts.validate(append([]State{current}, kept...)); err != nil {
 		return nil, err
@@ -199,7 +196,7 @@ func Open(ctx context.Context, current State, kept []State, opts Options) (*Set,
 	return s, nil
 }
 
-// alignOf returns what buffers for all of the devices are aligned to.
+// alignOf returns the alignment of buffers that all of the devices accept.
 func alignOf(devices []blockio.Device) int {
 	align := 512
 	for _, d := range devices {
@@ -220,9 +217,9 @@ func (s *Set) EmptyingBytes(directory int) int64 {
 // Unit returns the bytes of one unit of a Location.
 func (s *Set) Unit() int { return s.unit }
 
-// Close ends the Set's goroutines and closes its files. What was not flushed is lost,
-// but no snapshot refers to it. All requests must be finished, and all Appenders
-// committed or aborted, before Close. A second Close does nothing.
+// Close stops the Set's goroutines and closes its files. What was not flushed is lost, but no
+// snapshot refers to it. All requests must be finished, and all Appenders committed or aborted,
+// before Close. A second Close does nothing.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	if s.mu.closed {

@@ -6,24 +6,24 @@ import (
 	"iter"
 )
 
-// Space says how much space the bucket files take.
+// Space is the space that the bucket files take.
 type Space struct {
 	Files       int
 	TotalBytes  int64 // headers, padding and dead buckets included
 	LiveBytes   int64 // of buckets that the table refers to
 	HeldBytes   int64 // of files that snapshots hold
-	KeptBytes   int64 // of those, without live buckets: they are there for snapshots alone
-	DyingBytes  int64 // of files that nothing refers to: they are deleted when reads under way end
+	KeptBytes   int64 // of those, files without live buckets, which only snapshots need
+	DyingBytes  int64 // of files that nothing refers to, deleted when reads in flight end
 	OtherBytes  int64 // of other files, see Set.Charge
 	BudgetBytes int64 // for all of them; 0: no limit
 }
 
-// NeededBytes is the size of the files that the table itself needs, without those that
-// only snapshots need, or that are to be deleted.
+// NeededBytes is the size of the files that the table itself needs, without those that only
+// snapshots need and those that are to be deleted.
 func (sp Space) NeededBytes() int64 { return sp.TotalBytes - sp.KeptBytes - sp.DyingBytes }
 
-// Amplification returns NeededBytes / LiveBytes, or 0 for an empty table: compaction
-// cannot make the other files smaller.
+// Amplification returns NeededBytes / LiveBytes, or 0 for an empty table. Other files do not count,
+// because compaction cannot shrink them.
 func (sp Space) Amplification() float64 {
 	if sp.LiveBytes == 0 {
 		return 0
@@ -31,9 +31,8 @@ func (sp Space) Amplification() float64 {
 	return float64(sp.NeededBytes()) / float64(sp.LiveBytes)
 }
 
-// Space returns the space of all directories together, and of each in the order
-// of Options.Devices. The total of a directory includes files that are to be
-// deleted.
+// Space returns the space of all directories together, and of each in the order of Options.Devices.
+// The total of a directory includes files that are to be deleted.
 func (s *Set) Space() (all Space, each []Space) {
 	each = make([]Space, len(s.dirs))
 	counted := make([]int64, len(s.dirs)) // of files that are not being deleted
@@ -73,7 +72,7 @@ func (s *Set) Space() (all Space, each []Space) {
 	return all, each
 }
 
-// LiveBytes is Space's, but without the look at every file.
+// LiveBytes is the LiveBytes of Space, without examining every file.
 func (s *Set) LiveBytes() int64 {
 	var n int64
 	for _, d := range s.dirs {
@@ -82,8 +81,8 @@ func (s *Set) LiveBytes() int64 {
 	return n
 }
 
-// AppendedBytes is how many bytes were appended since the Set was opened: buckets,
-// headers and padding, whether they have been written or are still in buffers.
+// AppendedBytes is how many bytes were appended since the Set was opened (buckets, headers and
+// padding), whether they have been written or are still in buffers.
 func (s *Set) AppendedBytes() int64 {
 	var n int64
 	for _, d := range s.dirs {
@@ -94,15 +93,14 @@ func (s *Set) AppendedBytes() int64 {
 	return n
 }
 
-// Charge adds bytes to what the budget of a directory counts, for other files that the
-// caller has in the directory. bytes is negative when such files are deleted.
+// Charge adds bytes of the caller's other files in the directory to what counts towards its budget.
+// bytes is negative when such files are deleted.
 func (s *Set) Charge(directory int, bytes int64) { s.dirs[directory].room.charged.Add(bytes) }
 
-// Claim is Charge for bytes that the caller is about to write in a directory; free is
-// how many bytes the directory's file system has left. The file system must have room
-// for these bytes and for what waits in append buffers, and the budget must have room
-// for them, too; Claim may use the part for urgent appends. If there is no room, Claim
-// returns a NoSpaceError and charges nothing.
+// Claim is Charge for bytes that the caller is about to write in a directory; free is the number of
+// free bytes of the directory's file system. The file system must have room for these bytes and for
+// what waits in append buffers, and the budget must have room for them, too; Claim may use the part
+// for urgent appends. If there is no room, Claim returns a NoSpaceError and charges nothing.
 func (s *Set) Claim(directory int, bytes, free int64) error {
 	d := s.dirs[directory]
 	d.mu.Lock()
@@ -122,8 +120,8 @@ func (s *Set) Claim(directory int, bytes, free int64) error {
 	return nil
 }
 
-// AwaitDeletions waits until the deletion of all files that nothing needs any more has
-// succeeded or failed.
+// AwaitDeletions waits until the deletion of all files that nothing needs any more has succeeded or
+// failed.
 func (s *Set) AwaitDeletions() {
 	for _, d := range s.dirs {
 		d.mu.Lock()
@@ -132,9 +130,9 @@ func (s *Set) AwaitDeletions() {
 	}
 }
 
-// CheckLive compares the live bytes of every file with the locations to which an index
-// refers, and returns all differences. locations yields each location once. Nothing may
-// be appended or released meanwhile.
+// CheckLive compares the live bytes of every file with the locations to which an index refers, and
+// returns all differences. locations yields each location once. Nothing may be appended or released
+// meanwhile.
 func (s *Set) CheckLive(locations iter.Seq[Location]) error {
 	found := map[uint32]int64{}
 	for loc := range locations {

@@ -2,25 +2,25 @@ package bucketfile
 
 // State is what a snapshot records about the bucket files; Open needs it.
 type State struct {
-	Snapshot  uint64 // that holds the files
+	Snapshot  uint64 // the snapshot that holds the files
 	UnitBytes int
-	NextFile  uint32 // the number that is tried first for a new file; 0 only in the zero State
+	NextFile  uint32 // the first number to try for a new file; 0 only in the zero State
 	Seq       uint64
 	Files     []FileState // those with live buckets, by number
-	// Growing are the files that were being appended to, live buckets or not, and how
-	// long they were. With Seq they say which buckets were there: those in files that were
-	// begun before, in a growing one up to its length.
+	// Growing are the files that were being appended to, with or without live buckets, and their
+	// lengths. With Seq they tell which buckets existed: those in files that were begun before Seq,
+	// and in a growing file those up to its length.
 	Growing []FileState
 }
 
 // FileState is one file in a State.
 type FileState struct {
 	File        uint32
-	Dir         uint16 // which of the directories has it; Open looks for it in all of them
+	Dir         uint16 // the directory that has it; Open looks for it in all of them
 	Incarnation uint64 // 0: a file of an older version, which has none
-	Bytes       int64  // that hold records
+	Bytes       int64  // length of the part that holds records
 	LiveBytes   int64  // of buckets that the snapshot refers to
-	Begun       uint64 // the Seq when the file was begun; 0: a file of an older version
+	Begun       uint64 // the Set's Seq when the file was begun; 0: a file of an older version
 }
 
 // stateLocked returns the state at this instant. REQUIRES: s.mu is held.

@@ -11,8 +11,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// run is the directory's goroutine: it writes queued buffers in order and
-// deletes files.
+// run is the directory's goroutine. It writes queued buffers in order and deletes files.
 func (d *directory) run() {
 	defer panics.Exit("writing bucket files")
 	for {
@@ -42,8 +41,8 @@ func (d *directory) nextLocked() *appendBuffer {
 	return queue[0]
 }
 
-// write writes one buffer, and creates the file before its first buffer. The bytes of the
-// buffer do not change any more, and nobody else writes to the directory's files.
+// write writes one buffer; before the file's first buffer, it creates the file. The bytes of the
+// buffer no longer change, and no other goroutine writes to the directory's files.
 func (d *directory) write(b *appendBuffer) error {
 	f := b.file
 	if f.handle == nil {
@@ -62,8 +61,7 @@ func (d *directory) write(b *appendBuffer) error {
 	return nil
 }
 
-// written removes a buffer that was written from the queue, or notes the error of its
-// write.
+// written removes a written buffer from the queue, or records the error of its write.
 func (d *directory) written(b *appendBuffer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,8 +89,8 @@ func (d *directory) written(b *appendBuffer, err error) {
 }
 
 // Flush makes every bucket durable whose Commit returned before the call. It flushes the
-// directories in parallel and returns all their errors; after an error, no bucket may be
-// assumed durable. It waits for open Appenders.
+// directories in parallel and returns all their errors; after an error, no bucket may be assumed to
+// be durable. It waits for open Appenders.
 func (s *Set) Flush(ctx context.Context) error {
 	errs := make([]error, len(s.dirs))
 	var all sync.WaitGroup
@@ -139,8 +137,7 @@ func (d *directory) flush(ctx context.Context) error {
 	return err
 }
 
-// drain waits until all buffers are written, and pins and returns the files that must be
-// synced.
+// drain waits until all buffers are written. It pins and returns the files that must be synced.
 func (d *directory) drain(ctx context.Context) (files []*file, newNames bool, err error) {
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
@@ -156,8 +153,8 @@ func (d *directory) drain(ctx context.Context) (files []*file, newNames bool, er
 	if n := len(d.appends.queue); n > 0 {
 		target = d.appends.queue[n-1].number
 	}
-	// An earlier error does not decide the outcome of this call: the buffer is written
-	// again, and only the error of that attempt counts.
+	// An earlier error does not decide the outcome of this call: the buffer is written again, and
+	// only the error of that attempt counts.
 	if w.failed != nil {
 		w.retry = true
 		d.wakeUp()

@@ -17,28 +17,29 @@ import (
 	"aibox/sparsetable/internal/spool"
 )
 
-// Table is what an import needs of the table.
+// Table is an import's view of the table.
 type Table interface {
 	// Borrow takes bytes of memory from the cache, until GiveBack, or half of them, or a quarter
-	// and so on, but not less than least. It returns how many it took, or 0 where the cache
-	// cannot give even that.
+	// and so on, but not less than least. It returns how many it took, or 0 if the cache cannot
+	// give even least.
 	Borrow(ctx context.Context, bytes, least int64) (int64, error)
 	GiveBack(bytes int64)
-	// Overwrite sets the rows of keys, which differ, to those of the entries, by way of the
-	// cache. PullLimit is the most keys that it takes.
+	// Overwrite sets the rows of keys, which are distinct, to those of entries, through the cache.
+	// PullLimit is the maximum number of keys for one call.
 	Overwrite(ctx context.Context, keys []uint64, entries []byte) error
 	PullLimit() int
-	// Grow makes the index as large as the table needs it with these keys, of which the table may have some.
+	// Grow grows the index to the size that the table needs with these keys, some of which the
+	// table may already have.
 	Grow(ctx context.Context, keys *distinct.Keys) error
-	// NewMerger begins to merge rows with the table, for which that much memory, of what was
-	// borrowed, may be used. Until its end no slot is split.
+	// NewMerger begins to merge rows with the table. It may use bytes of the borrowed memory. No
+	// slot is split until the Merger is closed.
 	NewMerger(bytes int64) Merger
 }
 
 // Merger writes rows into the buckets of their slots.
 type Merger interface {
-	// Merge merges the rows of an area. table is its memory for a table of the keys of one
-	// slot. It returns how many rows are in buckets, also with an error.
+	// Merge merges the rows of an area. table is memory for a table of the keys of one slot. Merge
+	// returns how many rows are in buckets, even with an error.
 	Merge(ctx context.Context, area *spool.Area, table []uint32) (rows int64, err error)
 	Close()
 }
@@ -51,7 +52,7 @@ type Options struct {
 	Hash   slots.Hasher
 	Words  int // of a row
 	Entry  int // bytes of a row with its key
-	// Trained reports whether a row was ever trained. Others are not imported.
+	// Trained reports whether a row was ever trained. Only such rows are imported.
 	Trained func(row []float32) bool
 
 	Files   *bucketfile.Set
@@ -60,7 +61,7 @@ type Options struct {
 	IndexMu *sync.RWMutex // guards Index
 }
 
-// dirs is how many directories the table has.
+// dirs is the number of the table's directories.
 func (o *Options) dirs() int { return len(o.Spools.Devices) }
 
 // importer is the state of one call of Import.
@@ -68,17 +69,17 @@ type importer struct {
 	Options
 	ctx context.Context
 
-	// waiting holds rows, one after the other, each as key and words: at first up
-	// to a batch of them, then up to Plan.SmallRows.
+	// waiting holds rows as consecutive pairs of key and words: at first up to a batch of them,
+	// then up to Plan.SmallRows.
 	waiting []byte
-	mapped  []byte // the memory of waiting, if it was borrowed
-	rows    int64  // applied
+	mapped  []byte // the memory of waiting if it was borrowed
+	rows    int64  // number of applied rows
 
-	pulled bool // there is too little memory or disk space for more than pulling batches
+	pulled bool // memory or disk space suffice only for pulling batches
 	load   *load
 }
 
-// Import inserts the rows of src, and returns how many it applied.
+// Import inserts the rows of src and returns how many it applied.
 func Import(ctx context.Context, o Options, src contract.RowSource) (rows int64, err error) {
 	im := importer{Options: o, ctx: ctx}
 	im.waiting = make([]byte, 0, im.batchBytes())
@@ -116,7 +117,7 @@ func Import(ctx context.Context, o Options, src contract.RowSource) (rows int64,
 	}
 }
 
-// finish applies what the source gave before it ended, or failed with err.
+// finish applies the rows that the source returned before it ended, or failed with err.
 func (im *importer) finish(err error) (int64, error) {
 	var applied error
 	if im.load != nil {
@@ -141,7 +142,7 @@ func (im *importer) failed(err error) error {
 	return fmt.Errorf("after %d imported rows: %w", im.applied(), apierr.Of(err))
 }
 
-// wait keeps a row until it is known whether many rows follow.
+// wait keeps a row until it is known whether many more follow.
 func (im *importer) wait(key uint64, row []float32) error {
 	if len(im.waiting)+im.Entry > cap(im.waiting) {
 		if err := im.more(); err != nil {
@@ -190,7 +191,7 @@ func (im *importer) more() error {
 	return im.pullWaiting()
 }
 
-// waitLonger moves the rows that wait to borrowed memory, which has room for more.
+// waitLonger moves the waiting rows to borrowed memory, which has room for more.
 func (im *importer) waitLonger(bytes int64) error {
 	m, err := offheap.Map(int(bytes))
 	if err != nil {
@@ -202,8 +203,8 @@ func (im *importer) waitLonger(bytes int64) error {
 	return nil
 }
 
-// nextRound applies the rows of the spool and starts another spool. If there is no
-// room for one, the rows that follow are pulled.
+// nextRound applies the rows of the spool and starts another spool. If there is no room for one,
+// the following rows are pulled.
 func (im *importer) nextRound() error {
 	l := im.load
 	if err := l.apply(); err != nil {
@@ -219,11 +220,11 @@ func (im *importer) nextRound() error {
 	return l.close()
 }
 
-// batchBytes is how many bytes of rows are pulled at a time.
+// batchBytes is the size of the rows pulled at a time.
 func (im *importer) batchBytes() int { return im.Table.PullLimit() * im.Entry }
 
-// pullWaiting applies the rows that wait by pulling them, a batch at a time. A
-// key that comes twice goes into the next batch.
+// pullWaiting applies the waiting rows by pulling them, a batch at a time. A key that occurs again
+// goes into the next batch.
 func (im *importer) pullWaiting() error {
 	keys := make([]uint64, 0, Batch)
 	seen := make(map[uint64]struct{}, Batch)
@@ -256,7 +257,7 @@ func (im *importer) pullWaiting() error {
 	return err
 }
 
-// dropWaiting gives back the memory of the rows that wait.
+// dropWaiting frees the memory of the waiting rows.
 func (im *importer) dropWaiting() error {
 	im.waiting = nil
 	if im.mapped == nil {

@@ -16,8 +16,8 @@ import (
 	"aibox/sparsetable/internal/spool"
 )
 
-// load imports rows through spools, in rounds of one spool each. Where the
-// directories have room for all the rows, there is only one round.
+// load imports rows through spools, in rounds of one spool each. If the directories have room for
+// all the rows, there is only one round.
 type load struct {
 	*Options
 	ctx context.Context
@@ -25,17 +25,17 @@ type load struct {
 	arena    []byte // borrowed
 	borrowed int64
 	spool    *spool.Spool
-	limit    int64 // bytes that the spool may take, by the space that there was
-	look     int64 // bytes of the spool at which the free space is checked again
+	limit    int64 // bytes that the spool may take, according to the free space
+	look     int64 // size of the spool at which the free space is checked again
 	distinct distinct.Keys
-	spools   uint64 // made by this import
+	spools   uint64 // number of spools made by this import
 	id       uint64
 
 	applied int64  // rows in buckets, including those that later rows of the same keys replaced
 	merger  Merger // while a spool is merged
 }
 
-// newLoad returns nil if memory or disk space do not suffice for it.
+// newLoad returns nil if memory or disk space do not suffice.
 func newLoad(ctx context.Context, o *Options) (*load, error) {
 	var id [8]byte
 	if _, err := crand.Read(id[:]); err != nil {
@@ -49,7 +49,7 @@ func newLoad(ctx context.Context, o *Options) (*load, error) {
 	return l, nil
 }
 
-// add puts a row into the spool.
+// add adds a row to the spool.
 func (l *load) add(key uint64, row []float32) error {
 	h := l.Hash.Of(key)
 	l.distinct.Add(key, h)
@@ -79,13 +79,12 @@ func (l *load) nextID() uint64 {
 	return l.id + l.spools
 }
 
-// spreadBits is how many low bits of a slot's number must vary within a
-// partition for its buckets to go to all directories.
+// spreadBits is how many low bits of a slot's number must vary within a partition, so that its
+// buckets go to all directories.
 func (l *load) spreadBits() uint { return uint(bits.TrailingZeros(uint(l.dirs()))) }
 
-// takeArena borrows memory, as much as is planned if the cache can spare it, and
-// maps most of it as the arena. The rest is for the lists of blocks and for that
-// many mergers.
+// takeArena borrows memory, as much as planned if the cache can spare it, and maps most of it as
+// the arena. The rest is for the lists of blocks and for that many mergers.
 func (l *load) takeArena(least int64, mergers int64) (bool, error) {
 	bytes, err := l.Table.Borrow(l.ctx, l.Plan.ArenaBytes, least)
 	if err != nil || bytes == 0 {
@@ -96,13 +95,13 @@ func (l *load) takeArena(least int64, mergers int64) (bool, error) {
 	return err == nil, err
 }
 
-// mergerBytes is how much of the borrowed memory a merger takes.
+// mergerBytes is the part of the borrowed memory for a merger.
 func mergerBytes(borrowed int64) int64 {
 	return max(min(borrowed/mergerShare, maxMergerBytes)/4096, 1) * 4096
 }
 
-// One part in mergerShare of the borrowed memory is for the buckets that a merger reads, up to
-// maxMergerBytes.
+// 1/mergerShare of the borrowed memory, up to maxMergerBytes, is for the buckets that a merger
+// reads.
 const (
 	mergerShare    = 16
 	maxMergerBytes = 4 << 20
@@ -121,7 +120,7 @@ func (l *load) dropArena() error {
 	return err
 }
 
-// apply ends the round: it merges the rows of the spool into buckets.
+// apply ends the round by merging the rows of the spool into buckets.
 func (l *load) apply() error {
 	s := l.spool
 	if s == nil {
@@ -141,8 +140,7 @@ func (l *load) apply() error {
 	return errors.Join(err, s.Close(), l.dropArena())
 }
 
-// mergeSpool merges what is in the spool with the table. While it does, no slot
-// is split.
+// mergeSpool merges the rows of the spool with the table. No slot is split meanwhile.
 func (l *load) mergeSpool(s *spool.Spool) error {
 	ok, err := l.takeArena(4*int64(s.BlockBytes()), 1)
 	if err == nil && !ok {
@@ -156,9 +154,9 @@ func (l *load) mergeSpool(s *spool.Spool) error {
 	return l.mergeParts(s)
 }
 
-// mergeParts merges the units of a spool. A unit that is larger than the arena is
-// spooled again, in smaller partitions. Where that cannot be done, it is merged
-// piece by piece, and each slot's bucket is written once for every piece.
+// mergeParts merges the units of a spool. A unit that is larger than the arena is spooled again, in
+// smaller partitions. If that is impossible, it is merged piece by piece, and each slot's bucket is
+// written once for every piece.
 func (l *load) mergeParts(s *spool.Spool) error {
 	level := uint(bits.Len32(l.Index.Slots())) - 1
 	units := s.Units(level)
@@ -187,7 +185,7 @@ func (l *load) mergeParts(s *spool.Spool) error {
 	return nil
 }
 
-// mergeUnits merges the units of a spool, in their order.
+// mergeUnits merges the units of a spool, in order.
 func (l *load) mergeUnits(s *spool.Spool, units []spool.Unit, plan spool.Plan) error {
 	loader, table := s.NewLoader(plan, l.arena, l.Index.Slots())
 	ctx, stop := context.WithCancel(l.ctx)
@@ -225,7 +223,7 @@ func (l *load) dividesIn(s *spool.Spool) bool {
 	return ok
 }
 
-// respool divides a unit into a spool of its own and merges that.
+// respool divides a unit into a spool of its own and merges that spool.
 func (l *load) respool(s *spool.Spool, u *spool.Unit) (err error) {
 	block := s.BlockBytes()
 	sub, ok := l.Spools.New(l.arena[plan.RoundUp(int64(block), 4096):], l.Plan.MinBlock, s.Part(l.nextID(), u))
@@ -245,7 +243,7 @@ func (l *load) respool(s *spool.Spool, u *spool.Unit) (err error) {
 	return l.mergeParts(sub)
 }
 
-// close gives back the spool and the memory.
+// close frees the spool and the memory.
 func (l *load) close() error {
 	var err error
 	if l.spool != nil {

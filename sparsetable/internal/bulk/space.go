@@ -6,15 +6,13 @@ import (
 )
 
 const (
-	// spoolDeadShare is the part of the space of superseded buckets that may stay
-	// in use after the import: compaction of a directory that is nearly full leaves
-	// that much, see package space.
+	// spoolDeadShare is the part of the space of superseded buckets that may stay in use after the
+	// import: compaction leaves that much in a nearly full directory, see package space.
 	spoolDeadShare = 1.0 / 8
-	// spoolMargin is the relative error that the estimate of the size of a spool's
-	// buckets may have.
+	// spoolMargin is the allowed relative error of the estimated size of a spool's buckets.
 	spoolMargin = 1.0 / 32
-	// spoolLooks is how often the free space is checked while a spool grows to its
-	// limit, because other programs may use the file system.
+	// spoolLooks is how often the free space is checked while a spool grows to its limit, because
+	// other programs may use the file system.
 	spoolLooks = 64
 )
 
@@ -32,9 +30,8 @@ func (l *load) full() (bool, error) {
 	return l.spool.Bytes() >= l.limit, nil
 }
 
-// spaceForSpool is how large a spool that has that many bytes already may become,
-// so that there is room for it and for the buckets made of it. The rows in its
-// buffers are not included.
+// spaceForSpool is the size to which a spool that already has that many bytes may grow, so that
+// there is room for it and for the buckets made from it. The rows in its buffers are not included.
 func (l *load) spaceForSpool(have int64) (int64, error) {
 	dirs := int64(l.dirs())
 	shape, ok := spool.ShapeOf(int64(len(l.arena)), l.Entry, l.dirs(), l.Plan.MinBlock)
@@ -55,18 +52,16 @@ func (l *load) spaceForSpool(have int64) (int64, error) {
 		free -= int64(spoolDeadShare*float64(each[i].LiveBytes)) + l.Space.Slack()
 		least = min(least, int64(float64(free)/ratio))
 	}
-	// A block takes 4 bytes in a list. The list is a slice that doubles at most
-	// when it grows, and its old memory is freed only after it was copied. So a
-	// block counts for 12 bytes. Larger lists are better than more rounds, because
-	// in each round every bucket is read and written anew.
+	// A block takes 4 bytes in a list. The list is a slice whose capacity at most doubles when it
+	// grows, and its old memory is freed only after copying. So a block counts as 12 bytes. Larger
+	// lists are better than more rounds, because each round reads and rewrites every bucket.
 	listed := l.borrowed / listShare / 12 * int64(shape.BlockBytes)
 	return min(max(0, least)*dirs-int64(len(l.arena)), listed), nil
 }
 
-// spoolRatio is the most space that a spool and its buckets take at any time, for
-// each byte of the spool: that of the buckets made of it, with their headers and
-// padding, and that of the part of the spool that is not deleted yet, or of the
-// part that is spooled again. REQUIRES: IndexMu is held for reading.
+// spoolRatio is the maximum space that a spool and its buckets take at any time, per byte of the
+// spool: the buckets made from it, with their headers and padding, plus the part of the spool that
+// is not yet deleted, or that is spooled again. REQUIRES: IndexMu is held for reading.
 func (l *load) spoolRatio(shape spool.Shape) float64 {
 	rows := float64(l.Index.TargetRows() * l.Entry)
 	buckets := (rows + plan.BucketHeaderSpace + float64(l.Files.Unit())/2) / rows

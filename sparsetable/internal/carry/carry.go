@@ -12,7 +12,7 @@ import (
 
 const (
 	headerBytes = 24
-	// chunkBytes holds more than a hundred buckets.
+	// A chunk holds more than a hundred buckets.
 	chunkBytes = 256 << 10
 )
 
@@ -22,10 +22,10 @@ type Buckets struct {
 	used   int      // bytes of the last chunk; the others are full or end with a zero header
 }
 
-// Chunks is how many chunks of memory the copies take.
+// Chunks is the number of chunks of memory that the copies take.
 func (b *Buckets) Chunks() int { return len(b.chunks) }
 
-// First is the first chunk, as far as it is filled; nil: there is none.
+// First returns the used part of the first chunk; nil: there is none.
 func (b *Buckets) First() []byte {
 	switch len(b.chunks) {
 	case 0:
@@ -36,18 +36,18 @@ func (b *Buckets) First() []byte {
 	return b.chunks[0]
 }
 
-// Memory has the memory of all copies, and the copies that wait to be written.
+// Memory manages the memory of all copies, and the copies that wait to be written.
 type Memory struct {
 	mu      sync.Mutex
-	limit   int64      // bytes that the copies may take
+	limit   int64      // maximum bytes of the copies
 	mapped  int64      // bytes of all chunks
 	free    [][]byte   // unused chunks
 	waiting []*Buckets // of sets that were released
-	idle    []*Buckets // empty ones, to be used again
+	idle    []*Buckets // empty ones, to be reused
 }
 
-// SetLimit says how many bytes the copies may take. Those that take more at present go on to until
-// they are dropped.
+// SetLimit sets how many bytes the copies may take. Copies beyond the limit remain until they are
+// dropped.
 func (m *Memory) SetLimit(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,24 +55,24 @@ func (m *Memory) SetLimit(bytes int64) {
 	m.trimLocked()
 }
 
-// trimLocked gives unused chunks beyond the limit back.
+// trimLocked unmaps unused chunks beyond the limit.
 func (m *Memory) trimLocked() {
 	for n := len(m.free); n > 0 && m.mapped > m.limit; n-- {
 		if offheap.Unmap(m.free[n-1]) != nil {
-			return // it stays, as one to be used
+			return // the chunk stays usable
 		}
 		m.free, m.mapped = m.free[:n-1], m.mapped-chunkBytes
 	}
 }
 
-// Bytes is how much memory the copies take, and may take.
+// Bytes returns how much memory the copies take, and may take.
 func (m *Memory) Bytes() (mapped, most int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mapped, max(m.mapped, m.limit)
 }
 
-// New returns Buckets without any copy.
+// New returns Buckets without copies.
 func (m *Memory) New() *Buckets {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,8 +84,7 @@ func (m *Memory) New() *Buckets {
 	return new(Buckets)
 }
 
-// Keep copies the bucket of a finished request, and reports whether there was
-// room for it.
+// Keep copies the bucket of a finished request, and reports whether there was room for it.
 func (m *Memory) Keep(b *Buckets, r *bucketfile.Request) bool {
 	entries := r.Bucket.Entries()
 	need := (headerBytes + len(entries) + 7) &^ 7
@@ -121,7 +120,7 @@ type Copy struct {
 	Entries  []byte // of the rows, as in the bucket
 }
 
-// Cut returns the first copy in a chunk, and what is behind it. ok is false at the end.
+// Cut returns the first copy in a chunk, and the rest of the chunk. ok is false at the end.
 func Cut(chunk []byte) (c Copy, rest []byte, ok bool) {
 	if len(chunk) < headerBytes {
 		return c, nil, false
@@ -136,7 +135,7 @@ func Cut(chunk []byte) (c Copy, rest []byte, ok bool) {
 	return c, chunk[(headerBytes+bytes+7)&^7:], true
 }
 
-// chunk takes a chunk, nil if the limit leaves none.
+// chunk returns an unused chunk, or nil if the limit leaves none.
 func (m *Memory) chunk() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,28 +155,28 @@ func (m *Memory) chunk() []byte {
 	return chunk
 }
 
-// Roomy reports whether a quarter of what the copies may take is free.
+// Roomy reports whether a quarter of the limit is free.
 func (m *Memory) Roomy() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.limit-m.mapped+int64(len(m.free))*chunkBytes >= m.limit/4
 }
 
-// HandOver makes the copies wait for whoever writes them.
+// HandOver adds the copies to those that wait to be written.
 func (m *Memory) HandOver(b *Buckets) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waiting = append(m.waiting, b)
 }
 
-// Waiting is how many Buckets wait to be written.
+// Waiting is the number of Buckets that wait to be written.
 func (m *Memory) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waiting)
 }
 
-// Next takes the Buckets that have waited longest, nil if there are none.
+// Next removes and returns the Buckets that have waited longest, or nil if there are none.
 func (m *Memory) Next() *Buckets {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,7 +191,7 @@ func (m *Memory) Next() *Buckets {
 	return b
 }
 
-// DropFirst gives back the first chunk, as the next Pull may already need it.
+// DropFirst frees the first chunk, because the next Pull may already need it.
 func (m *Memory) DropFirst(b *Buckets) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,7 +202,7 @@ func (m *Memory) DropFirst(b *Buckets) {
 	b.chunks = b.chunks[:last]
 }
 
-// Drop gives up all copies. b must not be used afterwards.
+// Drop frees all copies. b must not be used afterwards.
 func (m *Memory) Drop(b *Buckets) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,8 +215,7 @@ func (m *Memory) Drop(b *Buckets) {
 	}
 }
 
-// Close gives the memory of all copies back. REQUIRES: no Buckets are in use but those that
-// wait.
+// Close frees the memory of all copies. REQUIRES: only waiting Buckets are left.
 func (m *Memory) Close() error {
 	for b := m.Next(); b != nil; b = m.Next() {
 		m.Drop(b)

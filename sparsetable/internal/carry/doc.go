@@ -1,4 +1,4 @@
-// Package carry has the copies of buckets that working sets carry.
+// Package carry holds the copies of buckets that working sets carry.
 //
 // A row that a Pull had to read will, as a rule, not be needed again for a long
 // time. It is trained once and is then among the first rows to leave the cache. To
@@ -6,7 +6,7 @@
 // keeps copies of the buckets that were read for it, within a part of the budget;
 // this is called carrying them. When the set is released, the background writer
 // merges the trained rows into these copies and writes them as the new buckets. A
-// miss then costs one read, and no second one when its row leaves.
+// miss then costs one read, without a second one when its row leaves.
 //
 // The copies lie in chunks outside the garbage collector's heap. The chunks of a
 // set are filled one after the other. A copy has this form:

@@ -20,10 +20,9 @@ import (
 
 // Options say which catalog to open.
 type Options struct {
-	Dir string // used by nothing else; made by Open
-	// Format is what the table must have. Fields that are zero accept any value
-	// (StateDim does so if ValueDim is zero). A new table needs all fields except
-	// Version.
+	Dir string // used by nothing else; Open makes it
+	// Format is the required format of the table. Zero fields accept any value (StateDim does if
+	// ValueDim is zero). A new table needs all fields except Version.
 	Format    Format
 	MustExist bool         // ErrNotExist instead of a new table
 	ReadOnly  bool         // changes nothing; implies MustExist
@@ -47,9 +46,9 @@ type Catalog struct {
 		db        *pebble.DB
 		closed    bool
 		snapshots []*kept       // ascending by id
-		lastID    uint64        // highest ever given, in the database or to a Commit
-		pinned    []*kept       // those of Pin, dropped or not; as often as they are pinned
-		live      *kept         // snapshot that the open table was loaded from or last wrote, dropped or not
+		lastID    uint64        // highest ID ever assigned, in the database or to a Commit
+		pinned    []*kept       // snapshots pinned by Pin, dropped or not; one entry per pin
+		live      *kept         // the snapshot that the open table was loaded from or last wrote, dropped or not
 		garbage   []pageVersion // to be deleted by the next sorted table
 		commit    *Commit       // under way
 	}
@@ -63,11 +62,10 @@ type pageVersion struct {
 
 const tmpSuffix = ".tmp"
 
-// Open opens the catalog in o.Dir, or makes it. It reads the records of the snapshots,
-// not their pages. Either one process has the catalog open for writing, or any number
-// for reading.
+// Open opens the catalog in o.Dir, or makes it. It reads the records of the snapshots, not their
+// pages. A catalog is open in one process for writing, or in any number of processes for reading.
 //
-// Among its errors are ErrNotExist, *FormatError, *CorruptionError and ErrInUse.
+// Its errors include ErrNotExist, *FormatError, *CorruptionError and ErrInUse.
 func Open(o Options) (*Catalog, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -89,7 +87,7 @@ func Open(o Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pebble does not always report a missing database by the same error.
+	// Pebble does not always report a missing database with the same error.
 	d, err := pebble.Peek(o.Dir, o.FS)
 	exists := err == nil && d.Exists
 	switch {
@@ -128,16 +126,16 @@ func (c *Catalog) verify(want Format) error {
 	return err
 }
 
-// openDatabase opens the database, reads what is always in memory and compares it with
-// HEAD. dropped lists the snapshots whose drop was interrupted. After an error the
-// caller must close c.mu.db, unless it is nil.
+// openDatabase opens the database, reads what is always in memory and compares it with HEAD.
+// dropped lists the snapshots whose drop was interrupted. After an error the caller must close
+// c.mu.db unless it is nil.
 func (c *Catalog) openDatabase(o *pebble.Options, want Format) (h *head, dropped []uint64, err error) {
 	db, err := pebble.Open(c.dir, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.mu.db = db
-	// Until the database was locked, another process may have changed both.
+	// Another process may have changed both before the database was locked.
 	if h, err = c.readHead(); err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +167,7 @@ func (c *Catalog) open(want Format) (err error) {
 			return err
 		}
 	}
-	if len(c.mu.snapshots) == 0 { // else Load finds it
+	if len(c.mu.snapshots) == 0 { // otherwise Load collects the garbage
 		if c.mu.garbage, err = c.sweep(nil, nil); err != nil {
 			return err
 		}
@@ -185,7 +183,7 @@ func (c *Catalog) readFormat(want Format, h *head) error {
 			return c.corrupt("its database", "it is empty, but there is a file %s", HeadName)
 		}
 		if c.opts.ErrorIfNotExists {
-			return ErrNotExist // the process crashed while it made the catalog
+			return ErrNotExist // the process crashed while making the catalog
 		}
 		return c.create(want)
 	}
@@ -264,7 +262,7 @@ func (c *Catalog) readSnapshot(key, value []byte) (*kept, error) {
 	return s, nil
 }
 
-// removeTemporary deletes the unfinished sorted tables that a crash has left.
+// removeTemporary deletes unfinished sorted tables that a crash left behind.
 func (c *Catalog) removeTemporary() error {
 	names, err := c.fs.List(c.dir)
 	if err != nil {
@@ -292,7 +290,7 @@ func (c *Catalog) get(key []byte) ([]byte, error) {
 // pages is the number of pages of an index of that many slots.
 func (c *Catalog) pages(slots uint32) int { return c.format.pages(slots) }
 
-// usableLocked returns an error that says why the catalog cannot be used, or nil.
+// usableLocked returns an error if the catalog cannot be used.
 func (c *Catalog) usableLocked() error {
 	if err := c.log.failed(); err != nil {
 		return err
@@ -309,8 +307,7 @@ func (c *Catalog) Dir() string { return c.dir }
 // Format returns the format of the table.
 func (c *Catalog) Format() Format { return c.format }
 
-// Snapshots lists the kept snapshots, oldest first. What it returns must not be
-// written to.
+// Snapshots lists the kept snapshots, oldest first. The result must not be written to.
 func (c *Catalog) Snapshots() []Snapshot {
 	c.mu.Lock()
 	defer c.unlock()
@@ -321,8 +318,8 @@ func (c *Catalog) Snapshots() []Snapshot {
 	return all
 }
 
-// Snapshot returns the snapshot of the given id, or the newest one for id 0. It fails
-// with ErrNoSnapshot.
+// Snapshot returns the snapshot with the given ID, or the newest one for ID 0. It fails with
+// ErrNoSnapshot.
 func (c *Catalog) Snapshot(id uint64) (Snapshot, error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -345,11 +342,11 @@ func (c *Catalog) findLocked(id uint64) (*kept, error) {
 	return nil, fmt.Errorf("%w: %d in %s", ErrNoSnapshot, id, c.dir)
 }
 
-// MemoryBytes is how much memory the catalog takes: a fixed amount for Pebble, and 8
-// bytes per page and snapshot. It never waits.
+// MemoryBytes is the memory that the catalog takes: a fixed amount for Pebble, and 8 bytes per page
+// and snapshot. It never waits.
 func (c *Catalog) MemoryBytes() int64 { return FixedBytes + c.memory.Load() }
 
-// unlock computes the memory of what c.mu guards, and unlocks c.mu.
+// unlock updates the size of what c.mu guards, and unlocks c.mu.
 func (c *Catalog) unlock() {
 	n := 16 * int64(cap(c.mu.garbage))
 	for _, s := range c.mu.snapshots {
@@ -374,8 +371,8 @@ func (s *kept) bytes() int64 {
 	return 8*int64(cap(s.versions)) + int64(len(s.Record)) + 40*int64(len(s.Files)) + 256*int64(len(s.Deltas)) + 256
 }
 
-// Close closes the catalog; a commit under way fails. Close does nothing if it was
-// called before. After ErrFailed it gives back the lock of the directory, and no more.
+// Close closes the catalog; a commit in progress fails. A second Close does nothing. After
+// ErrFailed, Close only releases the lock of the directory.
 func (c *Catalog) Close() error {
 	c.mu.Lock()
 	defer c.unlock()

@@ -11,9 +11,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// A snapshot's record is a sequence of unsigned varints (LEB128) and of byte
-// strings, which are their length as varint and their bytes. Signed numbers are
-// zigzag-encoded.
+// A snapshot's record is a sequence of unsigned varints (LEB128) and byte strings (the length as a
+// varint, and the bytes). Signed numbers are zigzag-encoded.
 //
 //	version    3
 //	id, slots, rows (signed), page bytes (signed)
@@ -27,10 +26,9 @@ import (
 //	versions   n, then n times: id of the snapshot minus that of the page
 //	crc        uint32, little-endian: CRC-32C of everything before
 //
-// The version is also that of all files that a snapshot refers to, and of its stream: whoever gives
-// one of them another form raises it, so that older programs say that they are too old. What does
-// not begin as they know it they would take for damaged. So the version and the checksum stay where
-// they are.
+// The version also covers all files that a snapshot refers to, and its stream. A change of any of
+// these formats must raise it, so that older programs report that they are too old: they would take
+// a format that they do not know for damage. So the version and the checksum stay where they are.
 const recordVersion = 3
 
 var (
@@ -145,7 +143,7 @@ func decodeSnapshot(b []byte) (*kept, error) {
 	return s, nil
 }
 
-// instant reads what a record says of the instant of a delta file's rows.
+// instant reads the part of a record about the instant of a delta file's rows.
 func (d *decoder) instant(x *Delta) {
 	x.Snapshot = d.uvarint(1<<64 - 1)
 	x.DirtyBytes, x.DirtyRows = d.varint(), d.varint()
@@ -155,8 +153,8 @@ func (d *decoder) instant(x *Delta) {
 	}
 }
 
-// decoder reads numbers from the front of b. Once a number cannot be read, bad is set,
-// and all further reads return zeros.
+// decoder reads numbers from the front of b. If a number cannot be read, bad is set and all further
+// reads return zeros.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -184,12 +182,12 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// count reads the number of elements of at least size bytes each.
+// count reads a number of elements that have at least size bytes each.
 func (d *decoder) count(size int) int { return int(d.uvarint(uint64(len(d.b) / size))) }
 
 func (d *decoder) bytes() []byte {
 	n := d.uvarint(uint64(len(d.b)))
-	if n > uint64(len(d.b)) { // the length itself took some
+	if n > uint64(len(d.b)) { // the length itself took some of them
 		d.fail()
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Commit is a snapshot that is being written. The caller calls PutPage for every page
-// that has changed, and then Commit or Abort. A Commit is used by one goroutine.
+// Commit is a snapshot that is being written. The caller calls PutPage for every changed page, and
+// then Commit or Abort. A Commit is used by one goroutine.
 type Commit struct {
 	c         *Catalog
 	id        uint64
@@ -20,17 +20,16 @@ type Commit struct {
 	next      int           // of garbage
 	last      int64         // the page that was put last
 	pageBytes int64
-	err       error // of the table; it must be aborted
+	err       error // error of the table, which must then be aborted
 }
 
-// Begin begins a snapshot of the open table. It is based on the snapshot that Load
-// loaded or that the last Commit committed, so only the pages that differ from it have
-// to be put. If there was neither, all pages must be put. Only one Commit may be under
-// way.
+// Begin begins a snapshot of the open table. It is based on the snapshot that Load loaded or that
+// the last Commit committed, so only pages that differ from it have to be put. If there is no such
+// snapshot, all pages must be put. Only one Commit may be in progress.
 func (c *Catalog) Begin() (*Commit, error) { return c.BeginAs(0) }
 
-// BeginAs is Begin for a snapshot that had this id, which is higher than all that were
-// given, in another catalog; 0 stands for the next one.
+// BeginAs is Begin for a snapshot that had this ID in another catalog; the ID must be higher than
+// all IDs assigned so far. 0 stands for the next ID.
 func (c *Catalog) BeginAs(id uint64) (*Commit, error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -68,8 +67,8 @@ func (c *Catalog) writableLocked() error {
 	return nil
 }
 
-// takeGarbageLocked returns, in ascending order, the page versions to be deleted, and
-// empties the list of them.
+// takeGarbageLocked returns the page versions to be deleted, in ascending order, and clears their
+// list.
 func (c *Catalog) takeGarbageLocked() []pageVersion {
 	g := c.mu.garbage
 	c.mu.garbage = nil
@@ -85,14 +84,13 @@ func (c *Catalog) takeGarbageLocked() []pageVersion {
 	return g
 }
 
-// ID is the id of the new snapshot. Ids ascend and are never used twice.
+// ID is the ID of the new snapshot. IDs ascend and are never reused.
 func (w *Commit) ID() uint64 { return w.id }
 
-// PageBytes is how many bytes the pages have that were put so far.
+// PageBytes is the size of the pages put so far.
 func (w *Commit) PageBytes() int64 { return w.pageBytes }
 
-// PutPage writes a page of the index. Pages come in ascending order. data is
-// not retained.
+// PutPage writes a page of the index. Pages come in ascending order. data is not retained.
 func (w *Commit) PutPage(page uint32, data []byte) error {
 	if int64(page) <= w.last {
 		panic(fmt.Sprintf("catalog: page %d after page %d", page, w.last))
@@ -128,8 +126,8 @@ func (w *Commit) usableLocked() error {
 	return w.c.wrap(w.err, "write a snapshot")
 }
 
-// deleteUpTo writes the deletions of garbage up to and including page, all of whose
-// versions in garbage are older than the one to be written.
+// deleteUpTo writes the deletions of garbage up to and including page. All versions of page in
+// garbage are older than the one to be written.
 func (w *Commit) deleteUpTo(page uint32) error {
 	for ; w.next < len(w.garbage) && w.garbage[w.next].page <= page; w.next++ {
 		if err := w.table.delete(pageKey(w.garbage[w.next])); err != nil {
@@ -139,10 +137,10 @@ func (w *Commit) deleteUpTo(page uint32) error {
 	return nil
 }
 
-// Commit makes the snapshot durable and visible; the next snapshot will be based on it.
-// It sets s.ID and s.PageBytes. After an error there is no such snapshot (except that
-// with ErrFailed only the next Open can tell whether there is), the caller must treat
-// its pages as still dirty, and the Commit has ended.
+// Commit makes the snapshot durable and visible; the next snapshot will be based on it. It sets
+// s.ID and s.PageBytes. After an error there is no such snapshot, except that with ErrFailed only
+// the next Open can tell. The caller must then treat its pages as still dirty, and the Commit has
+// ended.
 func (w *Commit) Commit(s Snapshot) error {
 	c := w.c
 	c.mu.Lock()
@@ -174,14 +172,14 @@ func (w *Commit) Commit(s Snapshot) error {
 	c.mu.lastID = w.id
 	c.mu.snapshots = append(c.mu.snapshots, k)
 	if err := c.writeHeadLocked(); err != nil {
-		// The snapshot is durable all the same; the HEAD that is there does not
-		// contradict it, and the next commit, drop or Open writes a new one.
+		// The snapshot is durable nevertheless. The existing HEAD does not contradict it, and the
+		// next commit, drop or Open writes a new one.
 		c.log.to.Warn("catalog: a snapshot was committed, but the file HEAD could not be written, so damage to the snapshot might go unnoticed", "dir", c.dir, "error", err)
 	}
 	old := c.mu.live
 	c.mu.live = k
 	if old != nil {
-		c.discardLocked(old) // it may have been dropped meanwhile
+		c.discardLocked(old) // it may be dropped already
 	}
 	c.compactLocked()
 	return nil
@@ -198,14 +196,14 @@ func (w *Commit) finish(k *kept) error {
 	return w.table.set([]byte{'z'}, binary.BigEndian.AppendUint64(nil, w.id))
 }
 
-// Abort ends the commit without a trace. After Commit it does nothing.
+// Abort discards the commit. After Commit it does nothing.
 func (w *Commit) Abort() error {
 	w.c.mu.Lock()
 	defer w.c.unlock()
 	return w.c.wrap(w.endLocked(), "abort a snapshot")
 }
 
-// endLocked ends a Commit that did not succeed.
+// endLocked discards an unsuccessful Commit.
 func (w *Commit) endLocked() error {
 	if w.c.mu.commit != w {
 		return nil

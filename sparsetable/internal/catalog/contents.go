@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Contents are the files that a catalog consists of. A directory with just these files is
-// the same catalog.
+// Contents are the files that a catalog consists of. A directory with exactly these files is the
+// same catalog.
 type Contents struct {
 	FS     vfs.FS
 	Dir    string
@@ -25,8 +25,8 @@ type TableFile struct {
 	Bytes int64
 }
 
-// WithContents calls fn with what the catalog consists of. The catalog does not change
-// before fn returns.
+// WithContents calls fn with the contents of the catalog. The catalog does not change before fn
+// returns.
 func (c *Catalog) WithContents(fn func(Contents) error) error {
 	c.mu.Lock()
 	defer c.unlock()

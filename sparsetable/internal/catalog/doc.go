@@ -19,11 +19,10 @@
 //	snapshot 6   5    6    5    6              p1@6      p3@6
 //	snapshot 9   5    6    9    6                   p2@9
 //
-// A version that no snapshot uses is garbage. Dropping a snapshot deletes the versions
-// that only it used. An exception are the versions on which the open table is based:
-// its next snapshot uses the pages that have not changed since its last snapshot, even
-// if that was dropped. If the process crashes before they are deleted, Load finds them
-// and the next commit deletes them.
+// A version that no snapshot uses is garbage. Dropping a snapshot deletes the versions that only it
+// used, except those on which the open table is based: the table's next snapshot uses the pages
+// that have not changed since its last snapshot, even if that was dropped. If the process crashes
+// before these are deleted, Load finds them and the next commit deletes them.
 //
 // # Commit
 //
@@ -52,11 +51,10 @@
 //
 // When Pebble cannot write its manifest it calls Logger.Fatalf, which must not return,
 // and when it cannot sync a directory it panics. In both cases it is unknown what is on
-// disk. The catalog then blocks the goroutine concerned forever, lets the operation and
-// all later ones fail with ErrFailed, and leaves the database open, which takes memory and
-// file descriptors until the process ends. Close gives back the lock of the directory.
-// The table in memory is unharmed; who opens the catalog again, in this process or in
-// another one, finds the last committed snapshot.
+// disk. The catalog then blocks the goroutine concerned forever, fails the operation and all later
+// ones with ErrFailed, and leaves the database open, which takes memory and file descriptors until
+// the process ends. Close releases the lock of the directory. The table in memory is unharmed;
+// opening the catalog again, in this process or another one, finds the last committed snapshot.
 //
 // A process that writes locks the file LOCK exclusively; processes that read share the
 // lock (lock.go).

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Drop deletes a snapshot, and the pages that no other snapshot uses. The snapshot on
-// which the open table is based may be dropped, too. After an error the snapshot is
-// still there, but if the disk has failed for good the next Open may drop it. Drop fails
-// with ErrNoSnapshot if there is no such snapshot.
+// Drop deletes a snapshot and the pages that no other snapshot uses. The snapshot on which the open
+// table is based may be dropped, too. After an error the snapshot is still there, but if the disk
+// has failed for good, the next Open may drop it. Drop fails with ErrNoSnapshot if there is no such
+// snapshot.
 func (c *Catalog) Drop(id uint64) error {
 	c.mu.Lock()
 	defer c.unlock()
@@ -44,7 +44,7 @@ func (c *Catalog) Drop(id uint64) error {
 	return nil
 }
 
-// discardLocked adds to the garbage the page versions of s that nothing uses any more.
+// discardLocked adds the page versions of s that are no longer used to the garbage.
 func (c *Catalog) discardLocked(s *kept) {
 	if s == c.mu.live || slices.Contains(c.mu.snapshots, s) || slices.Contains(c.mu.pinned, s) {
 		return

@@ -22,18 +22,18 @@ var (
 	ErrReadOnly = errors.New("catalog: it is open for reading only")
 	// ErrClosed says that the catalog was closed.
 	ErrClosed = errors.New("catalog: it is closed")
-	// ErrFailed says that a write to the database failed so that it is unknown what is
-	// on disk. Only a new process can find out. The error that wraps ErrFailed names the
-	// directory and also wraps the cause.
+	// ErrFailed says that a write to the database failed and that it is unknown what is on disk.
+	// Only a new process can find out. The error that wraps ErrFailed names the directory and also
+	// wraps the cause.
 	ErrFailed = errors.New("catalog: a write failed half-way: restart to go on from the last committed snapshot")
 )
 
-// FormatError says that the table has another format than the caller asked for.
+// FormatError says that the table has another format than requested.
 type FormatError struct {
 	Dir   string
 	Field string // of Format, as in JSON
-	Have  any    // what the table is
-	Want  any    // what was asked for
+	Have  any    // the table's value
+	Want  any    // the requested value
 }
 
 func (e *FormatError) Error() string {
@@ -60,7 +60,8 @@ func (c *Catalog) corrupt(what string, format string, args ...any) error {
 	return corruption(c.dir, what, fmt.Errorf(format, args...))
 }
 
-// corruption says that a part of what is in dir is damaged, unless err says that a newer program wrote it.
+// corruption reports that a part of what is in dir is damaged, unless err says that a newer program
+// wrote it.
 func corruption(dir, what string, err error) error {
 	if errors.Is(err, errkind.ErrNewer) {
 		return fmt.Errorf("sparsetable: %s: %w", dir, err)
@@ -68,7 +69,7 @@ func corruption(dir, what string, err error) error {
 	return &CorruptionError{Dir: dir, What: what, Err: err}
 }
 
-// wrap says what failed, and makes damage that Pebble found a *CorruptionError.
+// wrap adds what failed, and makes a *CorruptionError of damage that Pebble found.
 func (c *Catalog) wrap(err error, doing string) error {
 	switch {
 	case err == nil:
@@ -83,14 +84,14 @@ func (c *Catalog) wrap(err error, doing string) error {
 		// Without the marker Pebble assumes that the database is new.
 		return c.corrupt("its database", "there is no marker.format-version.*, which says what Pebble's format is: restore the directory from a copy")
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist), strings.Contains(err.Error(), "object size mismatch"):
-		// The manifest names a file that is not there, or is not as long: the
-		// file or the manifest is damaged.
+		// The manifest names a file that does not exist or has another length: the file or the
+		// manifest is damaged.
 		return c.damage(err)
 	}
 	return fmt.Errorf("catalog: %s: %s: %w", c.dir, doing, err)
 }
 
-// textError is an error with another text.
+// textError replaces the text of an error.
 type textError struct {
 	text string
 	err  error
@@ -100,16 +101,16 @@ func (e textError) Error() string { return e.text }
 func (e textError) Unwrap() error { return e.err }
 
 var (
-	// pebblePrefix is what Pebble's text begins with: the parts of Pebble that passed
-	// the error on.
+	// pebblePrefix matches the parts of Pebble that passed the error on, at the beginning of its
+	// text.
 	pebblePrefix = regexp.MustCompile(`^(pebble(/table)?: |L[0-9]: |backing file [0-9]+ error: |file [0-9]+: |[0-9]{6,}: )+`)
 	// pebbleFile matches how Pebble names a file; one of its groups is the name.
 	pebbleFile = regexp.MustCompile(`([0-9]{6,}\.sst)|\b(MANIFEST-[0-9]{6,})|\b(?:L[0-9]: |file |table )([0-9]{6,})`)
 	pebbleWord = strings.NewReplacer(" (type sstable) unknown to the objstorage provider", "")
 )
 
-// damage turns an error of Pebble's about damage into a *CorruptionError of one line,
-// which names the file if only one is concerned.
+// damage converts an error of Pebble about damage into a *CorruptionError of one line, which names
+// the file if only one is affected.
 func (c *Catalog) damage(err error) error {
 	lines := strings.Split(strings.TrimSuffix(err.Error(), "\n<corruption detail carrier>"), "\n")
 	name := damagedFile(err, lines[0])
@@ -125,8 +126,8 @@ func (c *Catalog) damage(err error) error {
 	return bad
 }
 
-// damagedFile is the base name of the file that err is about, or "" if that is not
-// known. text is the text of err.
+// damagedFile is the base name of the file that err is about, or "" if that is unknown. text is the
+// text of err.
 func damagedFile(err error, text string) string {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && info.Path != "" {
 		return filepath.Base(info.Path)

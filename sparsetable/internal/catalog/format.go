@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// formatVersion is the version of the format of keys and pages. A catalog of
-// another version is not opened. Whoever raises it raises recordVersion, too, which streams go by.
+// formatVersion is the version of the format of keys and pages. A catalog of another version is not
+// opened. A change that raises it must also raise recordVersion, which streams check.
 const formatVersion = 2
 
 // Format describes a table. It is fixed when the table is made.
@@ -21,8 +21,7 @@ type Format struct {
 	PageSlots int    `json:"page_slots"` // per page of the index
 }
 
-// check compares want with have, which is the table's format. Fields of want that are
-// zero accept any value.
+// check compares want with have, the table's format. Zero fields of want accept any value.
 func (want Format) check(dir string, have Format) error {
 	for _, f := range []struct {
 		field      string

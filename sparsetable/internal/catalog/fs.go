@@ -14,9 +14,9 @@ import (
 // pebbleFS is the file system that Pebble sees. It differs from the system's in five
 // ways, one of which is in lock.go.
 //
-// Pebble panics when it cannot sync a directory, even in goroutines of its own. Here
-// such an error makes the database unusable instead (see logger.Fatalf), unless the file
-// system cannot sync directories at all.
+// Pebble panics when it cannot sync a directory, even in its own goroutines. Here such an error
+// makes the database unusable instead (see logger.Fatalf), unless the file system cannot sync
+// directories at all.
 //
 // Pebble names its current manifest by a marker file: it creates the manifest and the
 // new marker, removes the old marker, and only then syncs the directory. A file system
@@ -25,13 +25,12 @@ import (
 // systems keep the order of the changes, but none of them promises it. So the directory
 // is synced before and after a marker is created.
 //
-// Pebble stores its options in a text file without a checksum, and refuses to open a
-// database if, say, the comparer in that file is not the one that it is told to use. The
-// version of the Format implies all these options. So the file reads as empty here, and
-// damage to it does no harm.
+// Pebble stores its options in a text file without a checksum, and refuses to open a database if,
+// for example, the comparer in that file is not the configured one. The version of the Format
+// implies all these options. So the file reads as empty here, and damage to it does no harm.
 //
-// After Fatalf nothing is deleted any more: once the lock is given back, the files belong
-// to whoever opens the database next.
+// After Fatalf nothing is deleted any more: once the lock is released, the files belong to the next
+// opener of the database.
 type pebbleFS struct {
 	vfs.FS
 	log      *logger
@@ -100,13 +99,13 @@ type directory struct {
 }
 
 func (d directory) Sync() error {
-	if err := d.File.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // as in atomicfile.SyncDir
+	if err := d.File.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: directories cannot be synced, as in atomicfile.SyncDir
 		d.log.Fatalf("sync directory: %v", err)
 	}
 	return nil
 }
 
-// FaultyFS is a file system whose operations fail as a test says.
+// FaultyFS is a file system whose operations fail as a test specifies.
 func FaultyFS(fs vfs.FS) vfs.FS {
 	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch {

@@ -21,11 +21,11 @@ import (
 //	        n times   id uint64, ascending
 //	crc     uint32    CRC-32C of everything before
 //
-// If the end of the manifest is damaged, Pebble assumes that the machine crashed while
-// it was written, and ignores the last commits. If the table were opened like that, it
-// would delete the files of these commits. So a commit writes HEAD after the snapshot
-// is in the database, and a drop writes HEAD before the snapshot is deleted from the
-// database. Open compares the two before it changes anything:
+// If the end of the manifest is damaged, Pebble assumes that the machine crashed while it was
+// written, and ignores the last commits. If the table were opened in that state, it would delete
+// the files of these commits. So a commit writes HEAD after the snapshot is in the database, and a
+// drop writes HEAD before the snapshot is deleted from the database. Open compares the two before
+// it changes anything:
 //
 //	kept by HEAD, in the database          as it should be
 //	kept by HEAD, not in the database      damage
@@ -34,10 +34,9 @@ import (
 //	                                       Open completes
 //	last is later than the database's      damage
 //
-// HEAD is written under another name, synced and renamed, and then the directory is
-// synced, so that a crash leaves the old HEAD or the new one. A catalog has no HEAD if
-// it was made by a version that did not write one, or if a crash interrupted its making;
-// then Open writes HEAD.
+// HEAD is written under another name, synced and renamed, and then the directory is synced, so that
+// a crash leaves the old HEAD or the new one. A catalog has no HEAD if it was made by a version
+// that did not write one, or if a crash interrupted its creation; Open then writes HEAD.
 type head struct {
 	last uint64
 	ids  []uint64
@@ -81,7 +80,7 @@ func decodeHead(b []byte) (*head, error) {
 	return h, nil
 }
 
-// headLocked returns the contents that HEAD should have.
+// headLocked returns the HEAD for the snapshots in memory.
 func (c *Catalog) headLocked() *head {
 	h := &head{last: c.mu.lastID}
 	for _, s := range c.mu.snapshots {
@@ -90,7 +89,7 @@ func (c *Catalog) headLocked() *head {
 	return h
 }
 
-// readHead reads HEAD; nil means that there is none.
+// readHead reads HEAD; it returns nil if there is none.
 func (c *Catalog) readHead() (*head, error) {
 	f, err := c.fs.Open(c.fs.PathJoin(c.dir, HeadName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,8 +177,8 @@ func (c *Catalog) completeDrops(dropped []uint64) error {
 	return nil
 }
 
-// LastID is the number of the last snapshot that was committed, kept or not, as a file HEAD
-// says; 0 if b is none.
+// LastID is the ID of the last committed snapshot, kept or not, according to the contents b of a
+// file HEAD, or 0 if b is not valid.
 func LastID(b []byte) uint64 {
 	h, err := decodeHead(b)
 	if err != nil {
@@ -188,8 +187,8 @@ func LastID(b []byte) uint64 {
 	return h.last
 }
 
-// Head returns the file HEAD of the catalog in a directory; nil if it is not there, or
-// damaged.
+// Head returns the contents of the file HEAD of the catalog in a directory, or nil if it is missing
+// or damaged.
 func Head(fs vfs.FS, dir string) []byte {
 	if fs == nil {
 		fs = vfs.Default

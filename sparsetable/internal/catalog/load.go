@@ -8,13 +8,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Load calls fn for every page of the index of a snapshot, in ascending order; id 0
-// stands for the newest snapshot. data is only valid during the call. From then on the
-// open table is based on that snapshot, and so is the next Commit. If fn returns an
-// error, Load stops and returns that error as it is.
+// Load calls fn for every page of the index of a snapshot, in ascending order; ID 0 stands for the
+// newest snapshot. data is only valid during the call. From then on the open table and the next
+// Commit are based on that snapshot. If fn returns an error, Load stops and returns that error
+// unchanged.
 //
-// Load fails with ErrNoSnapshot, or with a *CorruptionError when a page is missing or
-// damaged.
+// Load fails with ErrNoSnapshot, or with a *CorruptionError if a page is missing or damaged.
 func (c *Catalog) Load(id uint64, fn func(page uint32, data []byte) error) (Snapshot, error) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -45,7 +44,7 @@ func (c *Catalog) Load(id uint64, fn func(page uint32, data []byte) error) (Snap
 	}
 	old := c.mu.live
 	c.mu.live = s
-	c.mu.garbage = garbage // this is all garbage, so it replaces what was known before
+	c.mu.garbage = garbage // all garbage, so it replaces what was known before
 	if old != nil {
 		c.discardLocked(old) // the sweep still counted its pages as used
 	}
@@ -60,8 +59,8 @@ func (c *Catalog) pageOf(key []byte) (pageVersion, error) {
 	return pageVersion{binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:])}, nil
 }
 
-// sweep reads all versions of all pages. It passes those of s, which may be nil, to fn
-// and returns those that nothing uses.
+// sweep reads all versions of all pages. It passes those of s, which may be nil, to fn and returns
+// those that are not used.
 func (c *Catalog) sweep(s *kept, fn func(page uint32, data []byte) error) (garbage []pageVersion, err error) {
 	it, err := c.mu.db.NewIter(&pebble.IterOptions{LowerBound: []byte{'p'}, UpperBound: []byte{'p' + 1}})
 	if err != nil {

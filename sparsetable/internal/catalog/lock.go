@@ -13,12 +13,12 @@ import (
 	"aibox/internal/filelock"
 )
 
-// ErrInUse says that the catalog is open already, in another process or in this one.
+// ErrInUse says that the catalog is already open, in another process or in this one.
 var ErrInUse = errors.New("it is open elsewhere")
 
-// Lock locks the file exclusively for a process that writes the catalog, and shared for
-// processes that read it; Pebble's own lock would also exclude readers from one another.
-// Only files of the operating system are locked in this way.
+// Lock locks the file exclusively for a process that writes the catalog, and shared for processes
+// that read it; Pebble's own lock would also exclude readers from each other. Only files of the
+// operating system are locked in this way.
 func (fs pebbleFS) Lock(name string) (io.Closer, error) {
 	lock := func() (io.Closer, error) { return lockFile(name, fs.readOnly) }
 	if vfs.Root(fs.FS) != vfs.Default {
@@ -34,10 +34,10 @@ func (fs pebbleFS) Lock(name string) (io.Closer, error) {
 // lockName is the file that Pebble locks while a database is open.
 const lockName = "LOCK"
 
-// LockReading locks the catalog in dir as a process does that reads it.
+// LockReading locks the catalog in dir like a process that reads it.
 func LockReading(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), true) }
 
-// LockAlone locks the catalog in dir as a process does that writes it.
+// LockAlone locks the catalog in dir like a process that writes it.
 func LockAlone(dir string) (io.Closer, error) { return lockFile(filepath.Join(dir, lockName), false) }
 
 // lockFile locks a file, shared or exclusively, until the result is closed.
@@ -51,7 +51,7 @@ func lockFile(name string, shared bool) (io.Closer, error) {
 	case err == nil:
 		return f, nil
 	case shared && errors.Is(err, fs.ErrNotExist):
-		return io.NopCloser(nil), nil // nobody has written here since the file was lost
+		return io.NopCloser(nil), nil // nothing has written here since the file was lost
 	case errors.Is(err, filelock.ErrHeld) && shared:
 		return nil, fmt.Errorf("%w, by a process that writes it: wait until that ends", ErrInUse)
 	case errors.Is(err, filelock.ErrHeld):

@@ -14,25 +14,23 @@ import (
 )
 
 const (
-	// FixedBytes is how much memory an open catalog takes at most, without the lists
-	// that MemoryBytes adds: Pebble's caches, its empty memtable, and the blocks of
-	// tables that are being written and compacted. TestMemory checks it. While the
-	// catalog is idle it takes 0.4 MiB, so that closing the database between commits
-	// would gain little.
+	// FixedBytes is the most memory that an open catalog takes, without the lists that MemoryBytes
+	// adds: Pebble's caches, its empty memtable, and the blocks of tables that are being written
+	// and compacted. TestMemory checks it. An idle catalog takes 0.4 MiB, so closing the database
+	// between commits would gain little.
 	FixedBytes = 1792 << 10
 
 	// Pages are read in one sweep, and nothing goes through the memtable.
 	cacheBytes    = 64 << 10
 	memTableBytes = 64 << 10
-	// blockBytes is the size of a block of a sorted table, which has some pages of the
-	// index.
+	// blockBytes is the size of a block of a sorted table. A block has some pages of the index.
 	blockBytes = 16 << 10
-	// A table is written by one pass over the pages and read by one; many
-	// files would only cost opens.
+	// A table is written in one pass over the pages and read in one; many files would only cost
+	// opens.
 	targetFileBytes = 64 << 20
 	// Every commit and drop adds some 80 bytes to Pebble's manifest, and each Update of the
-	// catalog's copies writes all of it (package catalogcopy). A manifest of this size is
-	// followed by a new one.
+	// catalog's copies writes all of it (package catalogcopy). A manifest of this size is succeeded
+	// by a new one.
 	manifestBytes = 32 << 10
 )
 
@@ -52,7 +50,7 @@ func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatColumnarBlocks,
 		EventListener: &pebble.EventListener{
 			BackgroundError: log.backgroundError,
-			DataCorruption:  log.dataCorruption, // else Fatalf
+			DataCorruption:  log.dataCorruption, // otherwise Pebble calls Fatalf
 		},
 	}
 	for i := range o.TargetFileSizes {
@@ -69,7 +67,7 @@ func pebbleOptions(fs vfs.FS, readOnly bool, log *logger) *pebble.Options {
 	return o
 }
 
-// logger passes Pebble's messages on. After Fatalf, dead is closed and err set.
+// logger logs Pebble's messages. After Fatalf, dead is closed and err is set.
 type logger struct {
 	dir  string // the catalog's
 	to   *slog.Logger
@@ -84,10 +82,10 @@ type logger struct {
 // heldLock is the lock that a database holds.
 type heldLock struct{ *logger }
 
-// Close gives the lock back, unless that was done.
+// Close releases the lock, unless it is already released.
 func (h heldLock) Close() error { return h.release() }
 
-// hold remembers the lock that a database has taken.
+// hold records the lock that a database has taken.
 func (l *logger) hold(lock io.Closer) io.Closer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +93,8 @@ func (l *logger) hold(lock io.Closer) io.Closer {
 	return heldLock{l}
 }
 
-// release gives the lock back for a database that will never do it. Its goroutines are
-// blocked, apart from that which deletes files, see pebbleFS.Remove.
+// release releases the lock for a database that will never do so. The database's goroutines are
+// blocked, except the one that deletes files, see pebbleFS.Remove.
 func (l *logger) release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,12 +134,12 @@ func (l *logger) backgroundError(err error) {
 	l.to.Warn("catalog: Pebble reports an error in the background", "error", err)
 }
 
-// dataCorruption only logs the damage: the reader gets the error as well.
+// dataCorruption only logs the damage, because the reader also gets the error.
 func (l *logger) dataCorruption(info pebble.DataCorruptionInfo) {
 	l.to.Error("catalog: a file is damaged", "path", info.Path)
 }
 
-// Fatalf blocks its goroutine forever, see the package's documentation.
+// Fatalf blocks its goroutine forever, see the package documentation.
 func (l *logger) Fatalf(format string, args ...any) {
 	l.once.Do(func() {
 		l.err = &failure{fmt.Sprintf("%v: %s: "+format, append([]any{ErrFailed, l.dir}, args...)...), causeIn(args)}

@@ -30,10 +30,10 @@ func (c *Catalog) Pin(id uint64) (*Pin, error) {
 	return &Pin{c, s}, nil
 }
 
-// Snapshot is the snapshot that is pinned.
+// Snapshot returns the pinned snapshot.
 func (p *Pin) Snapshot() Snapshot { return p.s.Snapshot }
 
-// Release ends the pin. A second call does nothing.
+// Release unpins the snapshot. A second call does nothing.
 func (p *Pin) Release() {
 	c := p.c
 	c.mu.Lock()
@@ -47,11 +47,10 @@ func (p *Pin) Release() {
 	p.s = nil
 }
 
-// Write writes the snapshot as a stream (stream.go), with record in the place of what the
-// catalog has of it. Where since is the number of an earlier snapshot, of which this one is a
-// continuation, the stream has only the pages that changed after that; 0: it has all of them.
-// Write may run while other snapshots are committed and dropped. The catalog is closed
-// after it.
+// Write writes the snapshot as a stream (stream.go), with record in place of the catalog's own
+// record. If since is the ID of an earlier snapshot of the same table, the stream has only the
+// pages that changed after that snapshot; if it is 0, the stream has all pages. Write may run while
+// other snapshots are committed and dropped. The catalog must not be closed before Write returns.
 func (p *Pin) Write(to io.Writer, record Snapshot, since uint64) error {
 	pages, err := p.pages()
 	if err != nil {
@@ -67,7 +66,7 @@ func (p *Pin) Write(to io.Writer, record Snapshot, since uint64) error {
 	return w.end()
 }
 
-// pages is an iterator over all versions of all pages, as they are now.
+// pages returns an iterator over all present versions of all pages.
 func (p *Pin) pages() (*pebble.Iterator, error) {
 	c := p.c
 	c.mu.Lock()

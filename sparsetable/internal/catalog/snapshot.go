@@ -1,17 +1,17 @@
 package catalog
 
-// Snapshot is what the catalog stores of a snapshot, besides the pages of its index.
+// Snapshot is what the catalog stores of a snapshot besides the pages of its index.
 type Snapshot struct {
-	ID    uint64 // given by Begin
+	ID    uint64 // assigned by Begin
 	Slots uint32 // of the index
 	Rows  int64  // trained rows
-	Files []File // bucket files that must be kept for it
+	Files []File // bucket files that must be kept for the snapshot
 	// Deltas are the dumps of rows that were dirty in the cache, oldest first.
 	Deltas   []Delta
-	Counters map[string]int64 // kept by the table
+	Counters map[string]int64 // maintained by the table
 	Record   []byte           // given by the caller
 
-	// PageBytes is how many bytes this snapshot's own pages take. Commit sets it.
+	// PageBytes is the size of the pages that this snapshot wrote. Commit sets it.
 	PageBytes int64
 }
 
@@ -21,8 +21,8 @@ type File struct {
 	Dir         uint16 // which of the table's directories
 	Bytes       int64
 	LiveBytes   int64  // of the buckets that the snapshot refers to
-	Incarnation uint64 // tells it from other files with the same ID; 0: it has none
-	Begun       uint64 // the Seq of the bucket files when it was begun; 0 in records of version 2 and before
+	Incarnation uint64 // distinguishes the file from others with the same ID; 0: it has none
+	Begun       uint64 // the Seq of the bucket files when this one was begun; 0 in records of versions 1 and 2
 }
 
 // Delta is a file of rows.
@@ -32,24 +32,23 @@ type Delta struct {
 	Bytes int64
 	Rows  int64
 
-	// The fields that follow are 0 in records of version 2 and before, which have at most
-	// one file.
-	Snapshot   uint64 // the one that wrote the file
-	DirtyBytes int64  // of the file's first part, which has the dirty rows
+	// The following fields are 0 in records of versions 1 and 2, which have at most one file.
+	Snapshot   uint64 // the snapshot that wrote the file
+	DirtyBytes int64  // size of the file's first part, which has the dirty rows
 	DirtyRows  int64
-	// Seq and Growing are those of the bucket files at the instant of the rows.
+	// Seq and Growing are those of the bucket files at the instant when the rows were fixed.
 	Seq     uint64
 	Growing []FileEnd
 }
 
-// FileEnd is how long a bucket file was.
+// FileEnd is the length of a bucket file.
 type FileEnd struct {
 	File  uint32
 	Bytes int64
 }
 
-// kept is a snapshot as the catalog has it in memory.
+// kept is a snapshot in memory.
 type kept struct {
 	Snapshot
-	versions []uint64 // per page of the index: the id that wrote it
+	versions []uint64 // per page of the index: the ID of the snapshot that wrote it
 }

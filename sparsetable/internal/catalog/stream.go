@@ -9,10 +9,9 @@ import (
 	"io"
 )
 
-// A snapshot can be written as a stream of bytes, from which another catalog is made, on
-// another machine. A stream has all pages of the index, or only those that changed after an
-// earlier snapshot, whose streams must be at hand then, too. All integers are
-// little-endian:
+// A snapshot can be written as a stream of bytes, from which another catalog is made, for example
+// on another machine. A stream has all pages of the index, or only those that changed after an
+// earlier snapshot, whose streams are then needed as well. All integers are little-endian:
 //
 //	magic     8 bytes  "aiboxid2"
 //	format    uint32 length, and the Format as JSON
@@ -22,19 +21,19 @@ import (
 //	end       uint32   0
 //	crc       uint32   CRC-32C of everything before
 //
-// Earlier versions wrote the magic "aiboxidx". Such a stream has all pages, and neither
-// since nor the pages' numbers.
+// Earlier versions wrote the magic "aiboxidx". Such a stream has all pages, but neither since nor
+// page numbers.
 const (
 	streamMagic    = "aiboxid2"
 	streamMagicOld = "aiboxidx"
-	// maxStreamPart is far more than a page or a record has.
+	// maxStreamPart is far more than the size of a page or a record.
 	maxStreamPart = 1 << 30
 )
 
 // streamWriter writes a stream.
 type streamWriter struct {
 	to  io.Writer
-	w   *bufio.Writer // to the writer and to the sum
+	w   *bufio.Writer // writes to to and sum
 	sum hash.Hash32
 }
 
@@ -74,14 +73,14 @@ func (s *streamWriter) end() error {
 	return err
 }
 
-// Stream is a snapshot that is read from what Pin.Write wrote.
+// Stream is a snapshot that is read from the output of Pin.Write.
 type Stream struct {
 	Format   Format
 	Snapshot Snapshot
 
 	since    uint64
-	numbered bool    // the pages have their numbers
-	older    *Stream // has the pages that this one lacks; nil: it has all of them
+	numbered bool    // pages are preceded by their numbers
+	older    *Stream // the stream that has the pages missing here; nil: none are missing
 	ahead    streamPage
 	name     string
 	r        *bufio.Reader
@@ -89,16 +88,16 @@ type Stream struct {
 	off      int64
 }
 
-// streamPage is the page that a stream comes to next.
+// streamPage is the next page of a stream.
 type streamPage struct {
 	page uint32
-	data []byte // nil: there is no further page
+	data []byte // nil: there is no next page
 }
 
-// ReadNewer begins to read a snapshot from a stream that has the pages that changed after
-// an older snapshot, which has not been read yet; it is read together with this one. older is nil
-// if the stream has all pages. The name is used in errors. They are *CorruptionError unless reading
-// itself failed.
+// ReadNewer begins to read a snapshot from a stream. If the stream has only the pages that changed
+// after an older snapshot, older is the stream of that snapshot, from which nothing has been read
+// yet; the two are read together. older is nil if the stream has all pages. name is used in errors.
+// Errors are *CorruptionError unless reading itself failed.
 func ReadNewer(older *Stream, name string, from io.Reader) (*Stream, error) {
 	s := &Stream{older: older, name: name, r: bufio.NewReaderSize(from, 1<<18), sum: crc32.New(castagnoli)}
 	magic, err := s.take(len(streamMagic))
@@ -137,7 +136,7 @@ func ReadNewer(older *Stream, name string, from io.Reader) (*Stream, error) {
 	return s, s.follows()
 }
 
-// follows returns an error if the stream does not belong to the older one.
+// follows returns an error if the stream does not continue the older one.
 func (s *Stream) follows() error {
 	switch {
 	case s.older == nil && s.since != 0:
@@ -150,8 +149,8 @@ func (s *Stream) follows() error {
 	return nil
 }
 
-// Pages calls fn for every page, in ascending order. data is only valid during the call.
-// Only when it returns nil are all of them known to be right.
+// Pages calls fn for every page, in ascending order. data is only valid during the call. The pages
+// are verified only when Pages has returned nil.
 func (s *Stream) Pages(fn func(page uint32, data []byte) error) error {
 	for p := s; p != nil; p = p.older {
 		if err := p.next(); err != nil {
@@ -170,7 +169,7 @@ func (s *Stream) Pages(fn func(page uint32, data []byte) error) error {
 			return err
 		}
 	}
-	// An older stream may have more pages: slots were merged since.
+	// An older stream may have more pages, because slots were merged since.
 	for p := s; p != nil; p = p.older {
 		for p.ahead.data != nil {
 			if p == s {
@@ -184,8 +183,8 @@ func (s *Stream) Pages(fn func(page uint32, data []byte) error) error {
 	return nil
 }
 
-// newest returns the newest version of a page, and leads all streams behind it; nil if none
-// has it.
+// newest returns the newest version of a page, or nil if no stream has it, and advances all streams
+// past the page.
 func (s *Stream) newest(page uint32) (data []byte, err error) {
 	for p := s; p != nil; p = p.older {
 		if p.ahead.data == nil || p.ahead.page != page {
@@ -201,7 +200,7 @@ func (s *Stream) newest(page uint32) (data []byte, err error) {
 	return data, nil
 }
 
-// next reads the next page, or the end of the stream, whose checksum it verifies.
+// next reads the next page, or the end of the stream and verifies the checksum.
 func (s *Stream) next() error {
 	last := s.ahead
 	s.ahead = streamPage{}
@@ -244,7 +243,7 @@ func (s *Stream) verify() error {
 	return nil
 }
 
-// part reads a length, and as many bytes.
+// part reads a length and that many bytes.
 func (s *Stream) part() ([]byte, error) {
 	word, err := s.take(4)
 	if err != nil {
@@ -253,7 +252,7 @@ func (s *Stream) part() ([]byte, error) {
 	return s.bytes(binary.LittleEndian.Uint32(word))
 }
 
-// bytes reads n bytes, which are not nil.
+// bytes reads n bytes. The result is not nil even if n is 0.
 func (s *Stream) bytes(n uint32) ([]byte, error) {
 	if n > maxStreamPart {
 		return nil, s.corrupt("a part has %d bytes", n)
@@ -265,8 +264,8 @@ func (s *Stream) bytes(n uint32) ([]byte, error) {
 	return data, err
 }
 
-// take reads n bytes, in steps, so that a damaged length does not ask for more memory than
-// there are bytes.
+// take reads n bytes in steps, so that a damaged length does not allocate more memory than the
+// stream has bytes.
 func (s *Stream) take(n int) ([]byte, error) {
 	var out []byte
 	for len(out) < n {

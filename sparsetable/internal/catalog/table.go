@@ -14,8 +14,8 @@ import (
 
 const tablePrefix = "ingest-"
 
-// table is a sorted table that is being written: keys are written in ascending order,
-// and then it is ingested into the database or aborted.
+// table is a sorted table that is being written: keys are written in ascending order, and then the
+// table is ingested into the database or aborted.
 type table struct {
 	fs   vfs.FS
 	path string
@@ -37,9 +37,8 @@ func (c *Catalog) newTable(name string) (*table, error) {
 func (t *table) set(key, value []byte) error { return t.w.Set(key, value) }
 func (t *table) delete(key []byte) error     { return t.w.Delete(key) }
 
-// ingest syncs the table and makes it part of db, atomically. After an error the table
-// is not part of db, unless the error is ErrFailed, with which that is unknown. The file
-// is removed in any case.
+// ingest syncs the table and makes it part of db, atomically. After an error the table is not part
+// of db, except that this is unknown after ErrFailed. The file is removed in any case.
 func (t *table) ingest(db *pebble.DB) error {
 	w := t.w
 	t.w = nil
@@ -56,7 +55,7 @@ func (t *table) ingest(db *pebble.DB) error {
 // abort removes the table.
 func (t *table) abort() error {
 	if t.w != nil {
-		_ = t.w.Close() // whatever it wrote is removed
+		_ = t.w.Close() // what it wrote is removed
 		t.w = nil
 	}
 	return t.remove()
@@ -70,16 +69,15 @@ func (t *table) remove() error {
 }
 
 const (
-	// If there are compactAfter tables on top of the others, all tables are compacted,
-	// because each of them has to be read when pages are read.
+	// If there are compactAfter tables above the lowest level, all tables are compacted, because
+	// reading pages has to read each of them.
 	compactAfter = 8
 	compactBytes = 4 << 20 // less garbage than this is not worth a compaction
 )
 
-// compactLocked merges all tables if there are many on top of the others, or if half of
-// their contents is garbage; then a compaction writes no more bytes than the commits
-// since the last one have written. Committed data does not depend on it, so it only
-// logs errors.
+// compactLocked merges all tables if there are many above the lowest level, or if half of their
+// contents is garbage; in that case a compaction writes no more bytes than the commits since the
+// last one have written. Committed data does not depend on it, so it only logs errors.
 func (c *Catalog) compactLocked() {
 	used := c.usedBytesLocked()
 	err := c.log.do(func() error {
@@ -95,8 +93,8 @@ func (c *Catalog) compactLocked() {
 	}
 }
 
-// usedBytesLocked estimates how many bytes the pages in use take. It assumes that each
-// page has the average size of the pages of the snapshot that wrote it.
+// usedBytesLocked estimates the size of the pages in use. It assumes that each page has the average
+// size of the pages of the snapshot that wrote it.
 func (c *Catalog) usedBytesLocked() int64 {
 	var used, pageBytes int64
 	var before *kept

@@ -6,9 +6,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// WrittenBytes is how many bytes were written to the catalog's files since Open: pages,
-// Pebble's indexes and metadata, and compactions. It does not count what the file system
-// writes for its own purposes.
+// WrittenBytes is the number of bytes written to the catalog's files since Open: pages, Pebble's
+// indexes and metadata, and compactions. It does not include what the file system writes for its
+// own purposes.
 func (c *Catalog) WrittenBytes() int64 { return c.written.Load() }
 
 // countingFS counts the bytes written to the files that it makes.

@@ -33,12 +33,12 @@ type Copies struct {
 type oneCopy struct {
 	fs     vfs.FS
 	dir    string
-	tables map[string]copiedTable // that it is known to have
-	failed bool                   // the last Update of it
+	tables map[string]copiedTable // tables that it is known to have
+	failed bool                   // the last Update of this copy failed
 }
 
-// Open makes or brings up to date the copies of a catalog that is open for writing, in
-// directories other than its own. A copy that cannot be written is reported to log.
+// Open makes the copies of a catalog that is open for writing, or brings them up to date, in
+// directories other than the catalog's. It reports a copy that cannot be written to log.
 func Open(c *catalog.Catalog, fs vfs.FS, dirs []string, log *slog.Logger) *Copies {
 	if len(dirs) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func Open(c *catalog.Catalog, fs vfs.FS, dirs []string, log *slog.Logger) *Copie
 	return x
 }
 
-// withFaults is a file system whose operations fail as a test says.
+// withFaults returns a file system whose operations fail as a test specifies.
 func withFaults(fs vfs.FS) vfs.FS {
 	if fs == nil {
 		fs = vfs.Default
@@ -70,7 +70,7 @@ func withFaults(fs vfs.FS) vfs.FS {
 	return fs
 }
 
-// WrittenBytes is how many bytes were written to the copies.
+// WrittenBytes is the number of bytes written to the copies.
 func (x *Copies) WrittenBytes() int64 {
 	if x == nil {
 		return 0
@@ -78,9 +78,9 @@ func (x *Copies) WrittenBytes() int64 {
 	return x.written.Load()
 }
 
-// Update brings the copies up to date. dropped says that the caller is about to delete files
-// that the catalog needed until now: a copy that cannot be brought up to date becomes invalid
-// then. Otherwise it stays as it was.
+// Update brings the copies up to date. dropped says that the caller is about to delete files that
+// the catalog needed until now: a copy that cannot be updated then becomes invalid. Otherwise it
+// stays as it was.
 func (x *Copies) Update(dropped bool) {
 	if x == nil {
 		return
@@ -110,7 +110,7 @@ func (x *Copies) Update(dropped bool) {
 	}
 }
 
-// describe makes the file COPY. It reads the tables that were not there the last time.
+// describe makes the file COPY. It reads the tables that are new since the last time.
 func (x *Copies) describe(c catalog.Contents) (*copyFile, error) {
 	f := &copyFile{Number: x.number, Small: c.Small}
 	sums := map[string]copiedTable{}
@@ -130,7 +130,7 @@ func (x *Copies) describe(c catalog.Contents) (*copyFile, error) {
 	return f, nil
 }
 
-// ended notes how the Update of a copy ended.
+// ended records and logs the outcome of updating a copy.
 func (x *Copies) ended(one *oneCopy, err error, dropped bool) {
 	switch {
 	case err == nil && one.failed:
@@ -140,7 +140,7 @@ func (x *Copies) ended(one *oneCopy, err error, dropped bool) {
 	}
 	one.failed = err != nil
 	if err != nil && dropped {
-		_ = one.fs.Remove(one.fs.PathJoin(one.dir, copyName)) // that disk may have failed
+		_ = one.fs.Remove(one.fs.PathJoin(one.dir, copyName)) // the copy's disk may have failed
 		clear(one.tables)
 	}
 }
@@ -182,7 +182,7 @@ func (one *oneCopy) bringUpToDate(c catalog.Contents, f *copyFile, written *atom
 		return err
 	}
 	written.Add(int64(len(b)))
-	if err := syncDir(fs, one.dir); err != nil { // the tables' names come before that of COPY
+	if err := syncDir(fs, one.dir); err != nil { // the tables' names must be durable before that of COPY
 		return err
 	}
 	if err := fs.Rename(tmp, fs.PathJoin(one.dir, copyName)); err != nil {
@@ -195,7 +195,7 @@ func (one *oneCopy) bringUpToDate(c catalog.Contents, f *copyFile, written *atom
 	return one.removeOthers()
 }
 
-// copyTable copies a table, which must have the checksum that it had before.
+// copyTable copies a table, which must still have its known checksum.
 func copyTable(c catalog.Contents, fs vfs.FS, path string, t copiedTable) error {
 	return writeDurably(fs, path, func(w io.Writer) error {
 		from := c.FS.PathJoin(c.Dir, t.Name)
@@ -207,8 +207,8 @@ func copyTable(c catalog.Contents, fs vfs.FS, path string, t copiedTable) error 
 	})
 }
 
-// cloning writes copies of what it is given, because a file system of tests scrambles the
-// bytes that were written to it.
+// cloning writes copies of its input, because a file system for tests scrambles the bytes that were
+// written to it.
 type cloning struct{ io.Writer }
 
 func (w cloning) Write(b []byte) (int, error) { return w.Writer.Write(slices.Clone(b)) }

@@ -14,11 +14,11 @@ import (
 
 const (
 	copyName  = "COPY"
-	lockName  = "LOCK" // locked by those who read the copy while there is no catalog
+	lockName  = "LOCK" // locked by readers of the copy while there is no catalog
 	tmpSuffix = ".tmp"
 )
 
-// NewSuffix ends the name of a catalog that is being made of a copy.
+// NewSuffix ends the name of a catalog that is being made from a copy.
 const NewSuffix = ".new"
 
 var (
@@ -32,7 +32,7 @@ func DirName(table string) string { return table + ".catalog" }
 // IsDirName reports whether a directory of this name is a copy of a table's catalog.
 func IsDirName(name string) bool { return dirName.MatchString(name) }
 
-// copyFile is what the file COPY says.
+// copyFile is the contents of the file COPY.
 type copyFile struct {
 	Number uint64            `json:"number"`
 	Small  map[string][]byte `json:"small"`
@@ -84,10 +84,10 @@ func readCopy(fs vfs.FS, dir string) (*copyFile, error) {
 	return c, nil
 }
 
-// bufferBytes is what files are read and copied by.
+// bufferBytes is the size of the buffer with which files are read and copied.
 const bufferBytes = 64 << 10
 
-// checksum returns the CRC-32C and the length of a file, which it writes to w.
+// checksum returns the CRC-32C and the length of a file, and copies the file to w.
 func checksum(fs vfs.FS, path string, w io.Writer) (sum uint32, size int64, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -113,7 +113,7 @@ func writeDurably(fs vfs.FS, path string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// writeBytes is writeDurably for bytes, which the file system may overwrite.
+// writeBytes is writeDurably for bytes. It writes a copy, which the file system may scramble.
 func writeBytes(fs vfs.FS, path string, b []byte) error {
 	return writeDurably(fs, path, func(w io.Writer) error {
 		_, err := w.Write(bytes.Clone(b))

@@ -23,7 +23,7 @@ type Found struct {
 	file *copyFile
 }
 
-// Find returns the whole copies in directories, the newest first. It reads each of them
+// Find returns the undamaged copies in directories, the newest first. It reads each of them
 // completely, and reports damaged ones to log.
 func Find(fs vfs.FS, dirs []string, log *slog.Logger) (found []Found) {
 	fs = withFaults(fs)
@@ -51,8 +51,8 @@ func Find(fs vfs.FS, dirs []string, log *slog.Logger) (found []Found) {
 	return found
 }
 
-// Newest is the newest copy of a table's catalog in directories, and its file HEAD. It does not
-// verify the copy; damaged ones are left out. dir is "" if there is none.
+// Newest returns the newest copy of a table's catalog in directories, and its file HEAD. It does
+// not verify the copy's tables; it skips copies whose COPY is damaged. dir is "" if there is none.
 func Newest(fs vfs.FS, dirs []string, table string) (dir string, head []byte) {
 	fs = withFaults(fs)
 	number := uint64(0)
@@ -65,8 +65,8 @@ func Newest(fs vfs.FS, dirs []string, table string) (dir string, head []byte) {
 	return dir, head
 }
 
-// Damaged is for each copy of a table's catalog in directories that is not whole what is wrong
-// with it, by the directory of the copy. A directory may have none.
+// Damaged returns, for each damaged copy of a table's catalog in directories, what is wrong with
+// it, by the directory of the copy. A directory may have no copy.
 func Damaged(dirs []string, table string) map[string]error {
 	fs, bad := withFaults(nil), map[string]error{}
 	for _, dir := range dirs {
@@ -81,7 +81,7 @@ func Damaged(dirs []string, table string) map[string]error {
 	return bad
 }
 
-// read reads the copy, and compares its tables with their checksums.
+// read reads the copy and verifies the checksums of its tables.
 func (f *Found) read() (err error) {
 	if f.file, err = readCopy(f.fs, f.Dir); err != nil {
 		return err
@@ -102,8 +102,8 @@ func (f *Found) read() (err error) {
 // Head returns the contents of the copy's file HEAD.
 func (f *Found) Head() []byte { return f.file.Small[catalog.HeadName] }
 
-// Restore makes a catalog of the copy in dir, in place of one that is there. A crash leaves
-// dir as it was, or without a catalog, or with the whole one.
+// Restore makes a catalog in dir from the copy, replacing an existing one. A crash leaves dir
+// unchanged, without a catalog, or with the complete one.
 func (f *Found) Restore(dir string) error {
 	fs := f.fs
 	made := dir + NewSuffix
@@ -135,13 +135,13 @@ func (f *Found) Restore(dir string) error {
 	return syncDir(fs, fs.PathDir(dir))
 }
 
-// RemoveBeside deletes the copy in the directory that has the catalog now: only the others are kept
-// up to date.
+// RemoveBeside deletes the copy in the directory that has the catalog now, because only the other
+// copies are kept up to date.
 func (f *Found) RemoveBeside(catalog string) error {
 	return f.fs.RemoveAll(f.fs.PathJoin(f.fs.PathDir(catalog), DirName(f.Table)))
 }
 
-// FS is a file system in which Dir is a catalog that can be read. It writes nothing.
+// FS returns a read-only file system in which Dir is a catalog.
 func (f *Found) FS() (vfs.FS, error) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll(f.Dir, 0o755); err != nil {
@@ -155,8 +155,7 @@ func (f *Found) FS() (vfs.FS, error) {
 	return &overlay{FS: f.fs, small: mem, copied: f}, nil
 }
 
-// overlay has the sorted tables of a copy as they are on disk, and its small files from
-// COPY.
+// overlay has the sorted tables of a copy from disk, and its small files from COPY.
 type overlay struct {
 	vfs.FS
 	small  *vfs.MemFS
@@ -165,7 +164,7 @@ type overlay struct {
 
 func (o *overlay) Unwrap() vfs.FS { return o.FS }
 
-// of is the file system that has a file.
+// of returns the file system that has a file.
 func (o *overlay) of(name string) vfs.FS {
 	if _, small := o.copied.file.Small[o.PathBase(name)]; small && o.PathDir(name) == o.copied.Dir {
 		return o.small

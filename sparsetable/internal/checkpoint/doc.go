@@ -7,15 +7,14 @@
 //	       <---------------------------------------------      v
 //	       Table: no buckets, no releases; memory          devices
 //
-// A snapshot is the buckets as the index has them at one instant, and the rows that were
-// not in buckets then. Fix fixes that instant; work goes on while Write writes what was
-// fixed. Of the rows, those that are dirty are dumped into a delta file of the snapshot,
-// unless an earlier delta file has them as they are (list.go). A row that is about to
-// change, or to leave for a bucket, before it was dumped, is dumped by whoever changes it
-// (dump.go). The pages of the index are copied when they change before they are written,
-// within a budget (pages.go).
+// A snapshot consists of the buckets in the index at one instant and the rows that were not in
+// buckets then. Fix fixes that instant; the table goes on while Write writes what was fixed. The
+// dirty rows are dumped into a delta file of the snapshot, except those that an earlier delta file
+// has unchanged (list.go). If a row is about to change, or to move to a bucket, before it was
+// dumped, the goroutine that changes it dumps it first (dump.go). Pages of the index that change
+// before they are written are copied, within a budget (pages.go).
 //
-// The Store knows which delta files the table has, and deletes a file when neither a
-// snapshot refers to it nor the next one may (files.go). It reads the files for whoever
-// opens the table; how their rows come into the cache is the table's matter.
+// The Store knows the table's delta files, and deletes a file when no snapshot refers to it and the
+// next one will not (files.go). It reads the files when the table is opened; the table puts their
+// rows into the cache.
 package checkpoint

@@ -12,22 +12,21 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// Dump collects the rows of a snapshot while that is being written. A row
-// that is dirty and old (rowcache.Old) is yet to be saved, unless it has Saved and the
-// snapshot inherits the file that has it. Code that is about to
-// change such a row, to write it to a bucket, or to drop it from the cache, saves
-// it first.
+// Dump collects the rows of a snapshot while it is being written. A row that is dirty and old
+// (rowcache.Old) is yet to be saved, unless it has Saved and the snapshot inherits the file that
+// has it. Code that is about to change such a row, write it to a bucket, or drop it from the cache,
+// saves it first.
 type Dump struct {
 	c       *Store
 	id      uint64
 	buffers *deltafile.Buffers
 	parts   []*dumpPart // one for each directory
-	domains *domains    // in which of them a row belongs; set when the snapshot is fixed
-	// inherits says that rows with Saved are in files of earlier snapshots, saved how
-	// many of these were not visited yet.
+	domains *domains    // determine the part of each row; set when the snapshot is fixed
+	// inherits says that rows with Saved are in files of earlier snapshots; saved is how many of
+	// these rows have not been visited yet.
 	inherits bool
 	saved    int64
-	training bool // the snapshot was fixed amid training, see saveClean
+	training bool // the snapshot was fixed during training, see saveClean
 
 	mu     sync.Mutex
 	closed bool
@@ -41,36 +40,36 @@ type dumpPart struct {
 	name   string
 	file   blockio.File
 	writer *deltafile.Writer
-	// claimed is what the directory is charged for the file. No lock guards it,
+	// claimed is the number of bytes charged to the directory for the file. No lock guards it,
 	// because only one goroutine at a time works on a snapshot.
 	claimed int64
-	cap     int64 // how many clean rows it may have
+	cap     int64 // maximum number of clean rows
 
 	// Under Dump.mu:
 	block      []byte // being filled; nil: none
 	used, rows int    // in block
 	next       uint32
-	bytes      int64 // handed to the writer
+	bytes      int64 // passed to the writer
 	dirtyBytes int64
 	count      [2]int64 // of rows, by deltafile.Kind
 }
 
 type dumpCounts struct {
 	dirtyRows int64
-	fresh     int64 // dirty rows that no bucket has, those of inherited files included
-	early     int64 // dirty rows that visit saved, because they were about to change or leave the cache
+	fresh     int64 // dirty rows that are in no bucket, including those in inherited files
+	early     int64 // dirty rows that visit saved because they were about to change or leave the cache
 }
 
-// unsaved are the flags of rows that a running snapshot has yet to save. As long as a row
-// has both, its words and stored are as they were when the snapshot was fixed.
+// unsaved are the flags of rows that a running snapshot has yet to save. As long as a row has both,
+// its words and its flag Stored are as they were when the snapshot was fixed.
 const unsaved = rowcache.Dirty | rowcache.Old
 
-// rowsAtOnce is for how many rows the mutexes of the dump and of the cache are held at a
-// time.
+// rowsAtOnce is the number of rows handled per acquisition of the mutexes of the dump and the
+// cache.
 const rowsAtOnce = 1024
 
-// newDump makes a file in each directory, with extra blocks beyond those of the pool. The
-// names are not durable before finish.
+// newDump makes a file in each directory, with extra blocks beyond those of the pool. The names are
+// not durable before finish.
 func (c *Store) newDump(id uint64, extra int) (d *Dump, err error) {
 	d = &Dump{c: c, id: id}
 	if d.buffers, err = c.Deltas.NewBuffers(len(c.Deltas.Devices), extra); err != nil {
@@ -87,7 +86,7 @@ func (c *Store) newDump(id uint64, extra int) (d *Dump, err error) {
 	return d, nil
 }
 
-// Save saves those rows of refs that are yet to be saved, before they are updated.
+// Save saves the rows of refs that are yet to be saved, before they are updated.
 func (d *Dump) Save(refs []uint32) {
 	if d == nil || d.c.Cache.Owed() == 0 {
 		return
@@ -95,9 +94,8 @@ func (d *Dump) Save(refs []uint32) {
 	d.visit(refs, d.takeUnsavedLocked)
 }
 
-// savePinned saves the rows of a live working set, whether they are dirty or not,
-// because they may change as soon as Snapshot returns, and those that have Saved may
-// have changed already.
+// savePinned saves the rows of a live working set, dirty or not, because they may change as soon as
+// Snapshot returns, and rows with Saved may have changed already.
 func (d *Dump) savePinned(refs []uint32) {
 	d.visit(refs, func(e rowcache.Entry) rowcache.Change {
 		switch {
@@ -105,7 +103,7 @@ func (d *Dump) savePinned(refs []uint32) {
 			d.takeLocked(e)
 			return rowcache.Change{Set: rowcache.Dirty}
 		case e.Flags&unsaved != unsaved:
-			return rowcache.Change{} // it was saved for another set
+			return rowcache.Change{} // it was already saved for another set
 		case e.Flags&Saved != 0 && d.inherits:
 			d.saved--
 		}
@@ -147,8 +145,8 @@ func (d *Dump) saveSlot(slot uint32, mask uint64) {
 	d.visit(refs, d.takeUnsavedLocked)
 }
 
-// collect calls take, which saves a row, for the rows that p picks, in memory
-// order, for at most that many. It may miss rows that move meanwhile.
+// collect calls take, which saves a row, for up to most rows that p picks, in memory order. It may
+// miss rows that move meanwhile.
 func (d *Dump) collect(p rowcache.Pick, most int64, take func(rowcache.Entry) rowcache.Change, canceled func() error) (rows int64, err error) {
 	for at, end := uint32(0), false; !end && rows < most; {
 		if err := errors.Join(canceled(), d.failed()); err != nil {
@@ -167,7 +165,7 @@ func (d *Dump) collect(p rowcache.Pick, most int64, take func(rowcache.Entry) ro
 	return rows, nil
 }
 
-// dirOf is the number of the directory to whose file a row belongs, within locate.
+// dirOf is the number of the directory whose file gets a row. REQUIRES: it is called within locate.
 func (d *Dump) dirOf(key uint64) uint16 {
 	if len(d.parts) == 1 {
 		return 0
@@ -175,7 +173,7 @@ func (d *Dump) dirOf(key uint64) uint16 {
 	return d.domains.of(d.c.Hash(key), d.kind)
 }
 
-// failed is the first error of each file.
+// failed returns the first error of each file.
 func (d *Dump) failed() (err error) {
 	for _, p := range d.parts {
 		err = errors.Join(err, p.writer.Err())
@@ -183,8 +181,8 @@ func (d *Dump) failed() (err error) {
 	return err
 }
 
-// locate calls fn, which looks at rows in the cache, while the index stays as it is, so that
-// domainOf can look into it.
+// locate calls fn, which examines rows in the cache, while the index cannot change, as dirOf
+// requires.
 func (d *Dump) locate(fn func()) {
 	if len(d.parts) > 1 {
 		d.c.IndexMu.RLock()
@@ -193,8 +191,8 @@ func (d *Dump) locate(fn func()) {
 	fn()
 }
 
-// roomLocked is how many rows fit into the block of each file, at least one; it hands full
-// blocks to the writers, and waits for free ones where there are none.
+// roomLocked is how many rows fit into the block of each file, at least one. It passes full blocks
+// to the writers, and waits for a free block if there is none.
 func (d *Dump) roomLocked() int {
 	entry, rows := d.c.Deltas.EntrySize(), math.MaxInt
 	for _, p := range d.parts {
@@ -209,8 +207,7 @@ func (d *Dump) roomLocked() int {
 	return rows
 }
 
-// takeUnsavedLocked saves a row if that is yet to be saved. It runs under the cache's
-// mutex.
+// takeUnsavedLocked saves a row if it is yet to be saved. It runs under the cache's mutex.
 func (d *Dump) takeUnsavedLocked(e rowcache.Entry) rowcache.Change {
 	if e.Flags&unsaved != unsaved {
 		return rowcache.Change{}
@@ -233,7 +230,7 @@ func (d *Dump) takeLocked(e rowcache.Entry) {
 	}
 	p := d.parts[d.dirOf(e.Key)]
 	if d.kind == deltafile.Clean && p.count[deltafile.Clean] == p.cap {
-		return // its directory has no room for more
+		return // the directory has no room for more
 	}
 	if e.Flags&Stored == 0 {
 		d.counts.fresh++
@@ -246,7 +243,7 @@ func (d *Dump) takeLocked(e rowcache.Entry) {
 	p.rows++
 }
 
-// flushLocked hands that many bytes of a file's block to its writer.
+// flushLocked passes that many bytes of a file's block to its writer.
 func (d *Dump) flushLocked(p *dumpPart, bytes int) {
 	b := p.block[:bytes]
 	clear(b[p.used:])
@@ -257,8 +254,8 @@ func (d *Dump) flushLocked(p *dumpPart, bytes int) {
 	p.next++
 }
 
-// endDirty ends the files' parts of dirty rows, once all of them are saved. With
-// more, clean rows follow.
+// endDirty ends the part of dirty rows in each file, once all dirty rows are saved. With more,
+// clean rows follow.
 func (d *Dump) endDirty(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -315,8 +312,8 @@ func (p *dumpPart) finish(dev blockio.Device) error {
 	return nil
 }
 
-// close frees the delta's memory and closes its files, whether finish was called or
-// not. REQUIRES: no row is dirty and old any more.
+// close frees the dump's memory and closes its files, whether finish was called or not. REQUIRES:
+// no row is dirty and old any more.
 func (d *Dump) close() error {
 	d.mu.Lock()
 	finished := d.closed
@@ -340,7 +337,7 @@ func (d *Dump) remove() (err error) {
 	return err
 }
 
-// removeEmpty deletes those of the files that have no rows.
+// removeEmpty deletes the files that have no rows.
 func (d *Dump) removeEmpty() (err error) {
 	for _, p := range d.parts {
 		if p.bytes == 0 {

@@ -13,17 +13,17 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 )
 
-// deltaLists knows the delta files of a table, by the lists that refer to them. A file is
-// deleted when neither a snapshot refers to it nor the next one may, and it is not kept.
+// deltaLists knows the delta files of a table through the lists that refer to them. A file is
+// deleted when no snapshot refers to it, the next one will not, and it is not kept.
 type deltaLists struct {
 	sync.Mutex
-	// base are the files that have the rows with Saved: those of the snapshot that was
-	// committed last, or that the table was opened with, even if that was dropped. Only
-	// who takes a snapshot, or excludes snapshots, changes it, and may read it without the
+	// base are the files that have the rows with Saved: those of the snapshot that was committed
+	// last, or that the table was opened with, even if it was dropped. Only the goroutine that
+	// takes a snapshot, or one that excludes snapshots, changes it; these may read it without the
 	// mutex.
 	base  []catalog.Delta
 	files map[string]keptDelta // the table's, by name
-	kept  map[string]int       // how often a file is part of a snapshot that is kept (Keep)
+	kept  map[string]int       // number of kept snapshots (Keep) that have the file
 
 	closed bool
 }
@@ -34,8 +34,8 @@ type keptDelta struct {
 	dir   int   // the number of the directory that has it
 }
 
-// openLists notes the files of all snapshots. Where the files of the one that is opened are
-// not in the directories for which it wrote them, the next one refers to none of them.
+// openLists records the files of all snapshots. If the files of the opened snapshot are not in the
+// directories for which they were written, the next snapshot refers to none of them.
 func (c *Store) openLists(opened catalog.Snapshot) error {
 	where, err := c.find()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Store) openLists(opened catalog.Snapshot) error {
 		for _, d := range s.Deltas {
 			if dir, here := where[d.Name]; here {
 				f.files[d.Name] = keptDelta{d.Bytes, dir}
-			} else { // who reads it names the directory that it was written for
+			} else { // readers report the directory for which it was written
 				f.files[d.Name] = keptDelta{dir: min(deltafile.DirOf(d.Name), len(c.Deltas.Devices)-1)}
 			}
 		}
@@ -63,7 +63,7 @@ func (c *Store) openLists(opened catalog.Snapshot) error {
 	return nil
 }
 
-// find says in which of the directories the delta files are.
+// find returns the directory of each delta file.
 func (c *Store) find() (where map[string]int, err error) {
 	where = map[string]int{}
 	for i, dev := range slices.Backward(c.Deltas.Devices) {
@@ -78,7 +78,7 @@ func (c *Store) find() (where map[string]int, err error) {
 	return where, nil
 }
 
-// deltaNames are the names of the table's delta files in a directory.
+// deltaNames returns the names of the table's delta files in a directory.
 func (c *Store) deltaNames(dev blockio.Device) ([]string, error) {
 	names, err := dev.List()
 	if err != nil {
@@ -111,9 +111,9 @@ func (c *Store) Kept() (files []int, bytes []int64) {
 	return files, bytes
 }
 
-// rebase makes the list of a snapshot just committed that of the rows with Saved. With
-// no list, there are no such rows. It deletes the files that nothing needs any more.
-// REQUIRES: no other snapshot is being fixed or written.
+// rebase makes the list of a snapshot that was just committed the list of the rows with Saved.
+// Without a list, there are no such rows. It deletes the files that are no longer needed. REQUIRES:
+// no other snapshot is being fixed or written.
 func (c *Store) rebase(list []catalog.Delta) {
 	f := &c.lists
 	f.Lock()
@@ -130,12 +130,12 @@ func (c *Store) rebase(list []catalog.Delta) {
 	}
 }
 
-// Restart makes the next snapshot dump all dirty rows, and refer to no earlier file.
-// REQUIRES: no snapshot is being fixed or written.
+// Restart makes the next snapshot dump all dirty rows and refer to no earlier file. REQUIRES: no
+// snapshot is being fixed or written.
 func (c *Store) Restart() { c.rebase(nil) }
 
-// deleteUnused deletes those of the files that nothing refers to any more. A file that
-// cannot be deleted counts as one of the table's until it is opened again.
+// deleteUnused deletes the files of list that nothing refers to any more. A file that cannot be
+// deleted counts as one of the table's until the table is opened again.
 func (c *Store) deleteUnused(list []catalog.Delta) (err error) {
 	for name, d := range c.takeUnused(list) {
 		if e := c.removeDelta(name, d); e != nil {
@@ -148,7 +148,7 @@ func (c *Store) deleteUnused(list []catalog.Delta) (err error) {
 	return err
 }
 
-// takeUnused returns those of the files that nothing refers to any more, and forgets them.
+// takeUnused returns the files of list that nothing refers to any more, and forgets them.
 func (c *Store) takeUnused(list []catalog.Delta) (unused map[string]keptDelta) {
 	f := &c.lists
 	f.Lock()

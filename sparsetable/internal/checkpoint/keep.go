@@ -8,12 +8,12 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// Kept is a snapshot whose files stay as they are until Release, even if it is dropped. A
-// bucket file may still grow: only its first bytes belong to the snapshot.
+// Kept is a snapshot whose files are kept until Release, even if it is dropped. A bucket file may
+// still grow: only its first bytes belong to the snapshot.
 type Kept struct {
 	store   *Store
 	pin     *catalog.Pin
-	release func() // of the bucket files
+	release func() // releases the bucket files
 	once    sync.Once
 }
 
@@ -35,7 +35,7 @@ func (c *Store) Keep(id uint64) (*Kept, error) {
 	return &Kept{store: c, pin: pin, release: release}, nil
 }
 
-// keepDeltas keeps delta files, if none of them is deleted already.
+// keepDeltas keeps delta files unless one of them is already deleted.
 func (c *Store) keepDeltas(list []catalog.Delta) bool {
 	f := &c.lists
 	f.Lock()
@@ -51,8 +51,8 @@ func (c *Store) keepDeltas(list []catalog.Delta) bool {
 	return true
 }
 
-// Snapshot is the snapshot without the clean rows in its delta files: a table that is made
-// of it elsewhere reads them from their buckets.
+// Snapshot returns the snapshot without the clean rows in its delta files: a table made from it
+// elsewhere reads these rows from their buckets.
 func (k *Kept) Snapshot() catalog.Snapshot {
 	s := Upgraded(k.pin.Snapshot())
 	s.Deltas = WithDirtyRows(s.Deltas)
@@ -62,13 +62,13 @@ func (k *Kept) Snapshot() catalog.Snapshot {
 	return s
 }
 
-// WriteIndex writes the index, or what of it changed after snapshot since, as catalog.Stream
-// reads it. The table is not closed meanwhile.
+// WriteIndex writes the index, or its changes after snapshot since, in the format of
+// catalog.Stream. The table must not be closed meanwhile.
 func (k *Kept) WriteIndex(w io.Writer, since uint64) error {
 	return k.pin.Write(w, k.Snapshot(), since)
 }
 
-// Release lets the files be deleted. It may be called after the table was closed.
+// Release ends the keeping of the files. It may be called after the table was closed.
 func (k *Kept) Release() (err error) {
 	k.once.Do(func() {
 		deltas := k.pin.Snapshot().Deltas

@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// useClasses is the number of classes of frequency in which the rows of a
-	// delta file are ordered. Each class costs a pass over the 16 bytes of metadata
-	// that the cache has for each row. When only a part of the file is restored,
-	// into a smaller cache for example, the choice of the rows used most is exact
-	// to an eighth of the rows.
+	// useClasses is the number of classes of frequency in which the rows of a delta file are
+	// ordered. Each class costs a pass over the cache's metadata, 16 bytes per row. If only a part
+	// of the file is restored, for example into a smaller cache, the choice of the most used rows
+	// is exact to an eighth of the rows.
 	useClasses = 8
-	// The rows are not ordered where fewBlocks blocks hold all of them.
+	// The rows are not ordered if fewBlocks blocks hold all of them.
 	fewBlocks = 4
 )
 
-// saveDirty saves all rows that are yet to be saved, those used most first.
+// saveDirty saves all rows that are yet to be saved, the most used first.
 func (d *Dump) saveDirty(canceled func() error) error {
 	p := rowcache.Pick{Has: unsaved}
 	if d.inherits {
@@ -44,11 +43,10 @@ func (d *Dump) saveDirty(canceled func() error) error {
 	return nil
 }
 
-// saveClean adds clean rows: of those that were clean when the snapshot was fixed
-// and have not changed since, the ones used most. They are in buckets, too. They
-// are saved only so that a restart finds them in memory, so none are saved on a
-// disk that is nearly full, and none amid training: the next snapshot follows soon, and
-// most rows that training uses are dirty.
+// saveClean adds the most used of the rows that were clean when the snapshot was fixed and have not
+// changed since. They are also in buckets, and are saved only so that a restart finds them in
+// memory. So none are saved on a nearly full disk, and none during training: the next snapshot
+// follows soon, and most rows that training uses are dirty.
 func (d *Dump) saveClean(canceled func() error) error {
 	p := rowcache.Pick{Has: rowcache.Old | Stored, Lacks: rowcache.Dirty, Idle: true}
 	left := int64(0)
@@ -80,15 +78,15 @@ func (d *Dump) saveClean(canceled func() error) error {
 	return nil
 }
 
-// hotReserveBytes is how much of a disk the clean rows leave free: for the rest of
-// the snapshot, and for later buckets and snapshots.
+// hotReserveBytes is the disk space that the clean rows leave free for the rest of the snapshot,
+// and for later buckets and snapshots.
 const hotReserveBytes = 256 << 20
 
-// bytesToSpare is how many bytes the clean rows may take: in each directory what the file
-// system has left, less hotReserveBytes and less what may not have been written yet. With a
-// budget for the directory it is at most what the budget has left, less the amount
-// that makes compaction urgent and less what the dirty rows take, so that the next
-// snapshot has room for its own. All directories get as much as the fullest may take.
+// bytesToSpare is how many bytes the clean rows may take. For each directory that is the free space
+// of the file system, less hotReserveBytes and less what may not have been written yet. With a
+// budget for the directory, it is also at most the rest of the budget, less the amount that makes
+// compaction urgent and less what the dirty rows take. So the next snapshot has room for its dirty
+// rows. All directories get the amount of the fullest one.
 func (d *Dump) bytesToSpare() int64 {
 	if d.c.HotBytes <= 0 {
 		return 0
@@ -113,8 +111,8 @@ func (d *Dump) bytesToSpare() int64 {
 	return min(least, d.c.HotBytes) * int64(len(d.parts))
 }
 
-// forgetOld makes all rows not old, as the next snapshot requires. REQUIRES: all
-// dirty rows are saved, or the snapshot is abandoned.
+// forgetOld makes all rows not old, as the next snapshot requires. REQUIRES: all dirty rows are
+// saved, or the snapshot is abandoned.
 func (c *Store) forgetOld() {
 	for {
 		for at, end := uint32(0), false; !end; {

@@ -2,33 +2,32 @@ package checkpoint
 
 import "aibox/sparsetable/internal/catalog"
 
-// A snapshot writes the pages of the index that changed since the last one. A page that
-// changes again before it is written is copied first. The copies have a part of the
-// budget; when they have filled it, whoever is about to change the index waits until
-// the snapshot has written some of them. So the budget holds however many pages change.
+// A snapshot writes the pages of the index that changed since the last one. A page that changes
+// again before it is written is copied first. The copies have a part of the budget; when they fill
+// it, whoever is about to change the index waits until the snapshot has written some of them. So
+// the budget holds however many pages change.
 
-// pageShare bounds the copies: they take at most one part in pageShare of the budget,
-// where the cache can spare it.
+// The copies take at most 1/pageShare of the budget, if the cache can spare it.
 const pageShare = 64
 
-// leastPageBytes is how many bytes the copies need at least. They are reserved from the
-// start, and so is the memory for the catalog's lists, so that a snapshot can be taken
-// where no row can leave the cache. REQUIRES: the index is guarded.
+// leastPageBytes is the number of bytes that the copies need at least. They are reserved from the
+// start, like the memory for the catalog's lists, so that a snapshot can be taken even if no row
+// can leave the cache. REQUIRES: the index is guarded.
 func (c *Store) leastPageBytes() int64 { return c.Index.LeastCaptureBytes() }
 
-// mostPageBytes is how many bytes the copies may take where the cache can spare them.
+// mostPageBytes is the number of bytes that the copies may take if the cache can spare them.
 // REQUIRES: the index is guarded.
 func (c *Store) mostPageBytes() int64 {
 	return max(c.leastPageBytes(), min(c.Index.Bytes(), c.MemoryBytes/pageShare))
 }
 
-// nextListBytes is what the catalog's lists of pages, old and new, take for a snapshot
-// beside those that it has already. REQUIRES: the index is guarded.
+// nextListBytes is the size of the catalog's lists of pages, old and new, for a snapshot, in
+// addition to the present lists. REQUIRES: the index is guarded.
 func (c *Store) nextListBytes() int64 { return 24 * int64(c.Index.Pages()) }
 
-// Memory is the memory that counts as taken for snapshots: blocks beyond those of the
-// pool, the catalog's lists, and copies of pages. While no snapshot is being written, it
-// is what the next one needs at least. REQUIRES: IndexMu is held for reading.
+// Memory is the memory that counts as taken for snapshots: blocks beyond those of the pool, the
+// catalog's lists, and copies of pages. While no snapshot is being written, it is the least that
+// the next one needs. REQUIRES: IndexMu is held for reading.
 func (c *Store) Memory() (blocks, lists, pages int64) {
 	lists, pages = c.Catalog.MemoryBytes()-catalog.FixedBytes, c.Index.CaptureBytes()
 	if c.ReadOnly {
@@ -42,8 +41,8 @@ func (c *Store) Memory() (blocks, lists, pages int64) {
 	return c.blockBytes.Load(), lists, max(pages, c.pageBytes.Load(), c.leastPageBytes())
 }
 
-// AwaitPages waits until the index may be changed. REQUIRES: the caller is the one that
-// writes buckets, and does not keep rows from moving.
+// AwaitPages waits until the index may be changed. REQUIRES: the caller is the one that writes
+// buckets, and does not hold the lock that keeps rows from moving.
 func (c *Store) AwaitPages() {
 	for c.pageBytes.Load() > 0 { // a snapshot is being written
 		if !c.PagesFull() {
@@ -53,18 +52,18 @@ func (c *Store) AwaitPages() {
 	}
 }
 
-// PagesFull reports whether the copies of pages take all the memory that they may.
+// PagesFull reports whether the copies of pages have used up their memory.
 func (c *Store) PagesFull() bool {
 	c.IndexMu.RLock()
 	defer c.IndexMu.RUnlock()
 	return c.Index.CaptureFull(c.pageBytes.Load())
 }
 
-// PageBytes is how many bytes the copies of pages may take; 0: no snapshot is being
+// PageBytes is the number of bytes that the copies of pages may take; 0: no snapshot is being
 // written.
 func (c *Store) PageBytes() int64 { return c.pageBytes.Load() }
 
-// tookPage wakes whoever waits in AwaitPages.
+// tookPage wakes the caller of AwaitPages.
 func (c *Store) tookPage() {
 	select {
 	case c.pageTaken <- struct{}{}:

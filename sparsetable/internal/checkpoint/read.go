@@ -10,13 +10,12 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 )
 
-// readAhead is how many blocks of dirty rows are read ahead: enough for a device to read
-// at its full rate while nothing else is read. Where several devices are read, each has
-// fewer.
+// readAhead is the number of blocks of dirty rows that are read ahead: enough for a device to read
+// at its full rate while nothing else is read. If several devices are read, each has fewer.
 const readAhead = 8
 
-// EachDirty reads the blocks of dirty rows of files of one instant, from all devices at once,
-// and calls fn for each, with the number of the file and that of the block's rows.
+// EachDirty reads the blocks of dirty rows of the files of one instant, from all devices at once,
+// and calls fn for each block, with the number of the file and the number of the block's rows.
 func (c *Store) EachDirty(ctx context.Context, layer Layer, fn func(i int, r *deltafile.Reader, rows int) error) error {
 	parts := make([]deltafile.Part, len(layer))
 	for i, d := range layer {
@@ -28,8 +27,8 @@ func (c *Store) EachDirty(ctx context.Context, layer Layer, fn func(i int, r *de
 	return c.eachBlock(ctx, parts, 2*readAhead, func(i int, r *deltafile.Reader, rows int) (bool, error) { return true, fn(i, r, rows) })
 }
 
-// EachClean reads the blocks of clean rows of a snapshot's newest files and calls fn for
-// each, with the number of its rows, as long as fn returns true.
+// EachClean reads the blocks of clean rows of a snapshot's newest files and calls fn for each, with
+// the number of its rows, until fn returns false.
 func (c *Store) EachClean(ctx context.Context, s catalog.Snapshot, fn func(r *deltafile.Reader, rows int) (more bool, err error)) error {
 	var parts []deltafile.Part
 	for _, d := range Newest(s.Deltas) {
@@ -40,8 +39,8 @@ func (c *Store) EachClean(ctx context.Context, s catalog.Snapshot, fn func(r *de
 	return c.eachBlock(ctx, parts, 2*deltafile.PoolBlocks, func(_ int, r *deltafile.Reader, rows int) (bool, error) { return fn(r, rows) })
 }
 
-// eachBlock reads parts of files, as many at a time as there is certainly memory for, with
-// about half as many blocks ahead.
+// eachBlock reads parts of files, as many at a time as the guaranteed memory allows, with about
+// half as many blocks ahead.
 func (c *Store) eachBlock(ctx context.Context, parts []deltafile.Part, ahead int, fn func(i int, r *deltafile.Reader, rows int) (more bool, err error)) error {
 	dirs := len(c.Deltas.Devices)
 	together := deltafile.BlocksNeeded(dirs) - deltafile.PoolBlocks*dirs

@@ -11,13 +11,13 @@ const (
 	counterSeq      = "bucket_seq"
 	counterStored   = "stored_rows"
 	counterDirs     = "directories" // see Covers
-	// Of the delta file, in records of older versions.
+	// Counters about the delta file, in records of older versions.
 	counterDirtyBytes = "dirty_bytes"
 	counterDirtyRows  = "dirty_rows"
 )
 
-// Upgraded fills in what the records of older versions lack. The rows of such a snapshot
-// are in one file. The bucket files that the snapshot knows never grow once it is open.
+// Upgraded adds what the records of older versions lack. The rows of such a snapshot are in one
+// file. Its bucket files never grow once it is open.
 func Upgraded(s catalog.Snapshot) catalog.Snapshot {
 	if _, old := s.Counters[counterDirtyBytes]; !old || len(s.Deltas) != 1 {
 		return s
@@ -29,7 +29,7 @@ func Upgraded(s catalog.Snapshot) catalog.Snapshot {
 	return s
 }
 
-// StoredRows is how many rows of a snapshot are in buckets.
+// StoredRows is the number of rows of a snapshot that are in buckets.
 func StoredRows(s catalog.Snapshot) int64 { return s.Counters[counterStored] }
 
 // NoBucketSince reports whether no bucket was written between the instants of a delta file
@@ -38,7 +38,7 @@ func NoBucketSince(d *catalog.Delta, s catalog.Snapshot) bool {
 	return d.Seq == uint64(s.Counters[counterSeq])
 }
 
-// FileState is what the bucket files are opened with for a snapshot; unit is the size of
+// FileState is the state with which the bucket files are opened for a snapshot; unit is the size of
 // the table's units.
 func FileState(s catalog.Snapshot, unit int) bucketfile.State {
 	if s.ID == 0 {
@@ -54,7 +54,7 @@ func FileState(s catalog.Snapshot, unit int) bucketfile.State {
 	return st
 }
 
-// WrittenBytes is what a snapshot takes that no earlier one has.
+// WrittenBytes is the size of what a snapshot has and no earlier one has.
 func WrittenBytes(s catalog.Snapshot) int64 {
 	bytes := s.PageBytes
 	for _, d := range s.Deltas {

@@ -8,16 +8,16 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// minMerged is how many layers the next snapshot replaces by its own at least, where the list
-// is full.
+// minMerged is the least number of layers that the next snapshot replaces by its own if the list is
+// full.
 const minMerged = maxDeltas / 2
 
-// allBits is the mask of a slot for the rows of one key.
+// allBits is the slot mask that selects the rows of a single key.
 const allBits = 1<<63 - 1
 
-// unmerged is how many layers stay, from the oldest on, where the newer ones are replaced by
-// one: those that have more rows than all that follow them. So a row is written again
-// a few times, however many others there are that do not change.
+// unmerged is how many of the oldest layers stay when the newer ones are replaced by one: those
+// that have more rows than all that follow them. So a row is written again only a few times,
+// however many other rows do not change.
 func unmerged(layers []Layer) int {
 	n, rows := len(layers), int64(0)
 	for n > 0 && (len(layers)-n < minMerged || DirtyRows(layers[n-1]) <= rows) {
@@ -28,10 +28,10 @@ func unmerged(layers []Layer) int {
 }
 
 // shorten makes room in a full list of delta files for the file of the next snapshot: the newest
-// ones, which have few rows, leave the list, and their rows lose Saved, so that the
-// next snapshot writes those that are still dirty. A row of an older file that one of them
-// has, too, has none of its own then: either it is still dirty, and the next snapshot writes
-// it, or its bucket was written since. REQUIRES: no snapshot is being fixed or written.
+// ones, which have few rows, leave the list, and their rows lose Saved, so that the next snapshot
+// writes those that are still dirty. If an older file also has such a row, that older version is no
+// longer valid: either the row is still dirty, and the next snapshot writes it, or its bucket was
+// written since. REQUIRES: no snapshot is being fixed or written.
 func (c *Store) shorten(ctx context.Context) {
 	layers := Layers(c.lists.base)
 	if len(layers) < maxDeltas {

@@ -17,12 +17,12 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// dumpShare bounds the further blocks of a dump, which are for rows that are about to
-// change: they take at most one part in dumpShare of the budget.
+// The extra blocks of a dump, for rows that are about to change, take at most 1/dumpShare of the
+// budget.
 const dumpShare = 32
 
-// Snapshot is a snapshot being written: the buckets as the index has them at
-// one instant, and the rows that were not in buckets then.
+// Snapshot is a snapshot being written: the buckets in the index at one instant, and the rows that
+// were not in buckets then.
 type Snapshot struct {
 	c      *Store
 	commit *catalog.Commit
@@ -35,14 +35,14 @@ type Snapshot struct {
 	slots     uint32
 	record    []byte
 	held      bool
-	marked    bool    // rows were marked as saved, or may be
+	marked    bool    // rows may be marked as saved
 	free      []int64 // free bytes of each directory's file system, before the files were written
-	// unknown says that the catalog failed and it is not known whether the snapshot is committed.
+	// unknown says that the catalog failed and it is unknown whether the snapshot is committed.
 	unknown bool
 }
 
-// Fix fixes the present state for a snapshot. If that fails, it removes everything that
-// it made. REQUIRES: no other snapshot is being fixed or written, until Write returns.
+// Fix fixes the present state for a snapshot. If that fails, it removes everything that it made.
+// REQUIRES: no other snapshot is being fixed or written, until Write returns.
 func (c *Store) Fix(record []byte) (*Snapshot, error) {
 	s := &Snapshot{c: c, record: bytes.Clone(record)}
 	err := s.begin()
@@ -58,14 +58,14 @@ func (c *Store) Fix(record []byte) (*Snapshot, error) {
 // begin does what can be done before the state is fixed.
 func (s *Snapshot) begin() (err error) {
 	c := s.c
-	// These are blocks for the rows that training is about to change, so that it does
-	// not have to wait for a write as long as there are not too many. The pool's own
-	// blocks hold a few thousand rows of a usual size.
+	// The extra blocks are for rows that training is about to change, so that it does not have to
+	// wait for a write as long as there are not too many. The pool's own blocks hold a few thousand
+	// rows of a usual size.
 	extra := s.moreBlocks()
 	if granted, err := s.reserve(extra); err != nil {
 		return err
 	} else if !granted {
-		extra = 0 // what a snapshot needs at least is reserved from the start
+		extra = 0 // the minimum for a snapshot is reserved from the start
 	}
 	for _, dev := range c.Deltas.Devices {
 		free, err := dev.Free()
@@ -85,12 +85,12 @@ func (s *Snapshot) begin() (err error) {
 	return err
 }
 
-// reserve takes memory for copies of pages and for that many blocks, which
-// count as in use from then on, as do the catalog's lists of pages, for which the table
-// always has room. Where the cache has filled its memory, the copies have the room that the
-// table always has, and there are no blocks: while rows are pinned in all parts of a large
-// cache, it cannot give memory back, however many rows are written to their buckets and
-// leave it, for which training would wait for seconds.
+// reserve takes memory for copies of pages and for that many blocks. From then on these count as
+// used, as do the catalog's lists of pages, for which the table always has room. If the cache has
+// filled its memory, the copies get only the room that the table always has, and there are no extra
+// blocks. The reason: while rows are pinned in all parts of a large cache, it cannot give memory
+// back, however many rows are written to their buckets and leave it, and training would wait for
+// seconds.
 func (s *Snapshot) reserve(blocks int) (granted bool, err error) {
 	c := s.c
 	bytes, pages := int64(blocks)*int64(c.Deltas.BlockBytes()), int64(0)
@@ -117,21 +117,21 @@ func (s *Snapshot) unreserve() {
 	}
 }
 
-// moreBlocks is how many blocks the rows of the snapshot fill beyond those of the pool,
-// but at most as many as a small part of the budget holds.
+// moreBlocks is how many blocks the rows of the snapshot fill beyond those of the pool, bounded by
+// a small part of the budget.
 func (s *Snapshot) moreBlocks() int {
 	d, st := s.c.Deltas, s.c.Cache.Stats()
-	rows, dirs := st.Dirty+st.InFlight, int64(len(d.Devices)) // a dirty row that is pinned counts twice; each directory has a block that is not full
+	rows, dirs := st.Dirty+st.InFlight, int64(len(d.Devices)) // a dirty row that is pinned counts twice; each directory has one partly filled block
 	blocks := (rows+d.RowsPerBlock()-1)/d.RowsPerBlock() + dirs - 1 - dirs*deltafile.PoolBlocks
 	return int(max(0, min(blocks, s.c.MemoryBytes/dumpShare/int64(d.BlockBytes()))))
 }
 
 // fix fixes the state while nobody writes a bucket, and nobody pins or releases rows. Then the
 // index points to all buckets, and every updated row is in a working set or dirty. BeginSave marks
-// the dirty rows, which are to be saved before they change, unless an inherited file has them. Rows
+// the dirty rows, which must be saved before they change, unless an inherited file has them. Rows
 // of working sets are saved at once, because they may be updated as soon as Fix returns. So the
-// time of fix depends on the number of these alone. It waits for the device only where the blocks
-// that begin could get do not hold them.
+// time of fix depends only on their number. It waits for the device only if the blocks that begin
+// could get do not hold them.
 func (s *Snapshot) fix() error {
 	c, start := s.c, time.Now()
 	err := c.Table.BlockWrites(func(storedRows int64) error {
@@ -153,8 +153,8 @@ func (s *Snapshot) fix() error {
 	return nil
 }
 
-// mark marks the rows that are to be saved, and saves those that may be updated.
-// REQUIRES: no bucket is written, and no row is pinned or released.
+// mark marks the rows to be saved, and saves those that may be updated. REQUIRES: no bucket is
+// written, and no row is pinned or released.
 func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 	c := s.c
 	s.dump.training = training
@@ -176,8 +176,7 @@ func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 	return nil
 }
 
-// Write writes what Fix has fixed and commits it. It returns the snapshot as the catalog
-// has it.
+// Write writes what Fix has fixed and commits it. It returns the committed snapshot.
 func (s *Snapshot) Write(ctx context.Context) (catalog.Snapshot, error) {
 	committed, err := s.writeAll(ctx)
 	if err != nil {
@@ -200,8 +199,8 @@ func (s *Snapshot) Write(ctx context.Context) (catalog.Snapshot, error) {
 
 func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err error) {
 	c, d := s.c, s.dump
-	// The pages are written first, because as long as they are not written, a
-	// change of one has to copy it. They have no effect before they are committed.
+	// The pages are written first, because a page that changes before it is written has to be
+	// copied. They have no effect before they are committed.
 	if err := s.writePages(ctx); err != nil {
 		return none, err
 	}
@@ -223,7 +222,7 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 		s.unknown = errors.Is(err, catalog.ErrFailed)
 		return none, err
 	}
-	record.ID, record.PageBytes = s.commit.ID(), s.commit.PageBytes() // it may be dropped already
+	record.ID, record.PageBytes = s.commit.ID(), s.commit.PageBytes() // it may already be dropped
 	c.Copies.Update(false)
 	c.rebase(record.Deltas)
 	if err := d.removeEmpty(); err != nil {
@@ -232,7 +231,7 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 	return record, nil
 }
 
-// catalogRecord is what the catalog is to know of the snapshot.
+// catalogRecord is the snapshot's record for the catalog.
 func (s *Snapshot) catalogRecord() catalog.Snapshot {
 	r := catalog.Snapshot{
 		Slots: s.slots, Rows: s.stored + s.dump.counts.fresh, Record: s.record,
@@ -287,8 +286,8 @@ func (s *Snapshot) writePages(ctx context.Context) error {
 	}
 }
 
-// abandon undoes what was done for a snapshot that failed. Where the snapshot may
-// be committed nevertheless, its files stay; the next Open finds out.
+// abandon undoes what was done for a snapshot that failed. If the snapshot may be committed
+// nevertheless, its files stay; the next Open finds out.
 func (s *Snapshot) abandon() error {
 	c := s.c
 	var errs []error
@@ -302,7 +301,7 @@ func (s *Snapshot) abandon() error {
 		c.tookPage()
 	}
 	if s.dump != nil {
-		// No row may seem to be saved already at the next snapshot.
+		// At the next snapshot, no row may be marked as saved by this one.
 		if s.marked && !s.unknown {
 			c.rebase(nil)
 		}

@@ -10,10 +10,9 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// claim reserves disk space for the rows that the snapshot must write: those that
-// are dirty and in no inherited file, and those that are pinned to be trained. It runs while
-// the state is being fixed, so no others are added. REQUIRES: no bucket is written, and no
-// row is pinned or released.
+// claim reserves disk space for the rows that the snapshot must write: those that are dirty and in
+// no inherited file, and those that are pinned for training. It runs while the state is being
+// fixed, so no others are added. REQUIRES: no bucket is written, and no row is pinned or released.
 func (s *Snapshot) claim(st rowcache.Stats, updatable iter.Seq[[]uint32]) error {
 	rows := st.Dirty - s.dump.saved
 	if len(s.dump.parts) > 1 {
@@ -21,14 +20,14 @@ func (s *Snapshot) claim(st rowcache.Stats, updatable iter.Seq[[]uint32]) error 
 	}
 	err := s.claimRows(rows + st.InFlight)
 	if errors.Is(err, bucketfile.ErrNoSpace) {
-		others := s.pinnedOthers(updatable) // this counts pinned rows that are dirty only once
+		others := s.pinnedOthers(updatable) // counts pinned dirty rows only once
 		return s.claimRows(rows + others[0])
 	}
 	return err
 }
 
-// claimRows reserves space for so many rows in each directory; the last number stands for the
-// directories that follow, too.
+// claimRows reserves space for rows[i] rows in directory i; the last number also applies to all
+// further directories.
 func (s *Snapshot) claimRows(rows ...int64) error {
 	for i, p := range s.dump.parts {
 		bytes := s.c.Deltas.FileBytes(rows[min(i, len(rows)-1)])
@@ -41,9 +40,9 @@ func (s *Snapshot) claimRows(rows ...int64) error {
 	return nil
 }
 
-// claimEach is claim for several directories. How many rows each of them gets is known only
-// once the rows were counted, which takes longer with more dirty rows. So that is done only
-// where the directories have budgets, or may not have room for all rows several times.
+// claimEach is claim for several directories. The number of rows for each is known only after
+// counting, which takes longer with more dirty rows. So it counts only if the directories have
+// budgets, or may not have room for several times all rows.
 func (s *Snapshot) claimEach(dirty, pinned int64, updatable iter.Seq[[]uint32]) error {
 	c, dirs := s.c, int64(len(s.dump.parts))
 	if _, each := c.files.Space(); each[0].BudgetBytes == 0 && dirs*c.Deltas.FileBytes(dirty+pinned) <= slices.Min(s.free) {
@@ -70,14 +69,13 @@ func (s *Snapshot) claimEach(dirty, pinned int64, updatable iter.Seq[[]uint32]) 
 	return s.claimRows(rows...)
 }
 
-// claimClean reserves disk space for clean rows behind the dirty ones, and reports
-// whether there is room. Each directory gets its part of them and a fifth more, beyond which
-// rows are left out.
+// claimClean reserves disk space for clean rows behind the dirty ones, and reports whether there is
+// room. Each directory gets its part and a fifth more; rows beyond that are left out.
 func (d *Dump) claimClean(rows int64) bool {
 	if n := int64(len(d.parts)); n > 1 {
 		rows = (rows/n + 1) * 6 / 5
 	}
-	// The last block of dirty rows is written in its full length then.
+	// The last block of dirty rows is then written in its full length.
 	bytes := int64(d.c.Deltas.BlockBytes()) + d.c.Deltas.FileBytes(rows)
 	for i, p := range d.parts {
 		free, err := d.c.Deltas.Devices[p.dir].Free()
@@ -105,18 +103,18 @@ func (d *Dump) settlePart(p *dumpPart, bytes int64) {
 	p.claimed = bytes
 }
 
-// settleWritten changes the charges to what the files take.
+// settleWritten changes the charges to the sizes of the files.
 func (d *Dump) settleWritten() {
 	for _, p := range d.parts {
 		d.settlePart(p, p.bytes)
 	}
 }
 
-// settleFixed lowers the charge to that of the rows that were saved so far or are
-// yet to be saved. A row that is saved meanwhile may count twice.
+// settleFixed lowers the charge to that of the rows that were saved so far or are yet to be saved.
+// A row that is being saved meanwhile may count twice.
 func (d *Dump) settleFixed() {
 	if len(d.parts) > 1 {
-		return // which of them are in which file is not known
+		return // the distribution of the rows over the files is unknown
 	}
 	rows := d.c.Cache.Owed()
 	d.mu.Lock()
@@ -127,8 +125,8 @@ func (d *Dump) settleFixed() {
 	}
 }
 
-// pinnedOthers is how many pinned rows the snapshot must write into each directory that are
-// not dirty or are in an inherited file. REQUIRES: no row is pinned or released.
+// pinnedOthers is, for each directory, how many pinned rows the snapshot must write that are not
+// dirty or are in an inherited file. REQUIRES: no row is pinned or released.
 func (s *Snapshot) pinnedOthers(updatable iter.Seq[[]uint32]) []int64 {
 	c, rows := s.c, make([]int64, len(s.dump.parts))
 	for refs := range updatable {

@@ -1,4 +1,4 @@
-// Package complaints logs errors that keep recurring, now and then.
+// Package complaints logs recurring errors at most every 30 seconds.
 package complaints
 
 import (
@@ -9,18 +9,17 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// complainEvery is how often an error that keeps recurring is logged.
+// complainEvery is the shortest interval between two logs of the same recurring error.
 const complainEvery = 30 * time.Second
 
-// Complaints logs the errors of the background writer, which tries again
-// whenever a Pull or Release wakes it: on a full disk hundreds of times a second.
-// It belongs to one goroutine.
+// Complaints logs the errors of the background writer, which retries whenever a Pull or Release
+// wakes it: on a full disk hundreds of times a second. It belongs to one goroutine.
 type Complaints struct {
 	log    *slog.Logger
 	now    func() time.Time
 	last   string
 	at     time.Time // when last was logged
-	hushed int       // times that it recurred since without being logged
+	hushed int       // number of recurrences since then that were not logged
 }
 
 // New returns Complaints that log to log.

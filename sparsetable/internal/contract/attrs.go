@@ -2,9 +2,8 @@ package contract
 
 import "math"
 
-// Attrs are the figures that a log line about a table at work has, as keys and
-// values of package slog; of KindSSD many more than of KindMemory. Ratios are
-// since the table was opened.
+// Attrs returns the figures for a log line about a table at work, as keys and values of package
+// slog. There are many more for KindSSD than for KindMemory. Ratios are since the table was opened.
 func (s *Stats) Attrs() []any {
 	attrs := []any{"table_rows", s.Rows, "table_bytes", s.MemoryBytes}
 	if s.Kind != KindSSD {
@@ -64,20 +63,19 @@ func (s *Stats) Attrs() []any {
 	)
 }
 
-// digits is x with the digits that people read.
+// digits rounds x to four decimals, for log lines.
 func digits(x float64) float64 { return math.Round(1e4*x) / 1e4 }
 
-// HitRatio is the share of the keys pulled that were in memory; 0 before the
-// first.
+// HitRatio is the share of the keys pulled that were in memory; 0 before the first Pull.
 func (s *Stats) HitRatio() float64 { return Ratio(s.Hits, s.Lookups) }
 
-// FalsePositiveRate is the share of the keys that were in no bucket but cost the
-// reading of one, among those that filters were asked about; 0 before the first.
+// FalsePositiveRate is the share of keys for which a bucket was read needlessly, among the keys
+// that are in no bucket and were checked against a filter; 0 before the first.
 func (s *Stats) FalsePositiveRate() float64 {
 	return Ratio(s.FalsePositives, s.FalsePositives+s.FilterNegatives)
 }
 
-// Ratio is part by whole, 0 where there is nothing.
+// Ratio is part / whole, or 0 if whole is 0.
 func Ratio(part, whole int64) float64 {
 	if whole == 0 {
 		return 0

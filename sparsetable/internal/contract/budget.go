@@ -6,17 +6,16 @@ import "fmt"
 type BudgetError struct {
 	What        string // what was to be done; the subject of Error's sentence
 	NeedBytes   int64  // the smallest budget that works
-	BudgetBytes int64  // the budget that there is
+	BudgetBytes int64  // the budget of the table
 	// LackingBytes is the part of the budget that the process cannot have at present. If there is
 	// one, the error wraps ErrMemory, too.
 	LackingBytes int64
 
-	// PinnedRows and FitRows describe a Pull whose rows did not fit; they are 0 for
-	// other calls. PinnedRows is how many rows would have been pinned, those of
-	// other working sets included. FitRows is how many keys a Pull may have while
-	// no other working set is pinned: a pass of more keys can be pulled, trained
-	// and released in parts of that size. It is 0 where no smaller Pull helps,
-	// because the table itself does not fit the budget.
+	// PinnedRows and FitRows describe a Pull whose rows did not fit; they are 0 for other calls.
+	// PinnedRows is how many rows would have been pinned, those of other working sets included.
+	// FitRows is how many keys a Pull may have while no other working set is pinned: a larger pass
+	// can be pulled, trained and released in parts of that size. It is 0 where no smaller Pull
+	// helps, because the table itself does not fit the budget.
 	PinnedRows int64
 	FitRows    int
 }
@@ -32,7 +31,7 @@ func (e *BudgetError) Error() string {
 	return text
 }
 
-// Unwrap returns ErrBudget, and ErrMemory where memory is what the budget lacks.
+// Unwrap returns ErrBudget, and also ErrMemory if the process cannot have the whole budget.
 func (e *BudgetError) Unwrap() []error {
 	if e.LackingBytes > 0 {
 		return []error{ErrMemory, ErrBudget}

@@ -1,6 +1,6 @@
-// Package contract has what tables of every kind have in common with their callers: the
-// working sets that Pull returns, modes, rules and sources of rows, snapshots, statistics
-// and errors. Package sparsetable gives all of it its public names.
+// Package contract has what tables of every kind share with their callers: the working sets that
+// Pull returns, modes, rules and sources of rows, snapshots, statistics and errors. Package
+// sparsetable gives all of it its public names.
 package contract
 
 // The kinds of tables.

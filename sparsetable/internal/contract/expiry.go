@@ -2,8 +2,8 @@ package contract
 
 import "aibox/sparsetable/internal/layout"
 
-// ExpiryRule condemns a row when one of its active limits is passed. The zero
-// value condemns nothing, and Expire then does not read a table on SSD.
+// ExpiryRule condemns a row that violates one of the active limits. The zero value condemns
+// nothing; Expire then does not read a table on SSD.
 type ExpiryRule struct {
 	Today      uint32  // the present day
 	UnseenDays uint32  // drop rows with Today-LastSeen > UnseenDays; 0: never
@@ -11,9 +11,9 @@ type ExpiryRule struct {
 	ShowDecay  float32 // factor per day by which Show decays; 0 means 1
 }
 
-// Decay returns factor to the power days: the part of a show or click count that is
-// left after so many days. It is computed by repeated squaring, from products
-// alone, so that the result has the same bits on every machine.
+// Decay returns factor to the power days: the part of a show or click count that is left after that
+// many days. It multiplies by repeated squaring, so that the result has the same bits on every
+// machine.
 func Decay(factor float32, days uint32) float64 {
 	power, base := 1.0, float64(factor)
 	for ; days > 0; days >>= 1 {

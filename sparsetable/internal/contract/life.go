@@ -2,9 +2,9 @@ package contract
 
 import "aibox/sparsetable/internal/layout"
 
-// lifeCounters are the counters that a table keeps over its whole life. Every
-// snapshot stores them, and a table that is opened with the snapshot continues from
-// there. Their names are those of the catalog's counters.
+// lifeCounters are the counters that a table keeps over its whole life. Every snapshot stores them,
+// and a table that is opened from the snapshot continues them. The names are those of the catalog's
+// counters.
 var lifeCounters = []struct {
 	name string
 	of   func(*Stats) *int64
@@ -40,8 +40,8 @@ var lifeCounters = []struct {
 	{"life_snapshot_bytes", func(s *Stats) *int64 { return &s.SnapshotBytes }},
 }
 
-// Lifetime returns the counters over a table's life: the sums of those of the snapshot that was
-// opened and those since.
+// Lifetime returns the counters over a table's life: those of the snapshot that was opened plus
+// those since.
 func Lifetime(opened map[string]int64, now Stats, l layout.Layout) Stats {
 	life := Stats{Kind: now.Kind}
 	for _, c := range lifeCounters {
@@ -51,15 +51,14 @@ func Lifetime(opened map[string]int64, now Stats, l layout.Layout) Stats {
 	return life
 }
 
-// PutLife adds the counters over a table's life, which s has, to those of a snapshot.
+// PutLife stores the lifetime counters s in the counters of a snapshot.
 func (s *Stats) PutLife(counters map[string]int64) {
 	for _, c := range lifeCounters {
 		counters[c.name] = *c.of(s)
 	}
 }
 
-// SumWritten sets the counters that are computed from the bytes written for each
-// purpose.
+// SumWritten computes WrittenBytes and WriteAmplification from the bytes written for each purpose.
 func (s *Stats) SumWritten(l layout.Layout) {
 	s.WrittenBytes = s.FlushedBytes + s.CompactedBytes + s.ImportedBytes + s.SnapshotBytes + s.CatalogWrittenBytes
 	s.WriteAmplification = Ratio(s.WrittenBytes, s.UpdatedRows*int64(layout.EntryBytes(l)))

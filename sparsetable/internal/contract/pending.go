@@ -19,10 +19,9 @@ type PendingSnapshot struct {
 	err  error
 }
 
-// Wait returns when the snapshot is durable or has failed. A snapshot that failed
-// does not exist, with two exceptions: after ErrFailed, and after a directory could
-// not be synced, it may exist when the table is opened again. Wait may be called
-// any number of times, from any goroutine.
+// Wait returns when the snapshot is durable or has failed. A snapshot that failed does not exist,
+// with two exceptions: after ErrFailed, and after a directory could not be synced, it may exist
+// when the table is opened again. Wait may be called any number of times, from any goroutine.
 func (p *PendingSnapshot) Wait() (SnapshotInfo, error) {
 	<-p.done
 	return p.info, p.err
@@ -31,8 +30,8 @@ func (p *PendingSnapshot) Wait() (SnapshotInfo, error) {
 // Done returns a channel that is closed once Wait returns immediately.
 func (p *PendingSnapshot) Done() <-chan struct{} { return p.done }
 
-// NewPendingSnapshot returns a snapshot that is being written, and the function to be called
-// once when it is durable or has failed.
+// NewPendingSnapshot returns a snapshot that is being written. end must be called once, when it is
+// durable or has failed.
 func NewPendingSnapshot() (p *PendingSnapshot, end func(SnapshotInfo, error)) {
 	p = &PendingSnapshot{done: make(chan struct{})}
 	return p, func(info SnapshotInfo, err error) {

@@ -16,19 +16,19 @@ type Stats struct {
 	Snapshots     int64  `json:"snapshots"`      // snapshots committed
 	SnapshotBytes int64  `json:"snapshot_bytes"` // rows written for them, in bytes
 
-	// The fields that follow are those of KindSSD alone.
+	// The following fields are for KindSSD only.
 
-	LackingBytes int64 `json:"lacking_bytes,omitempty"` // of BudgetBytes, what the process could not have when the table looked last
+	LackingBytes int64 `json:"lacking_bytes,omitempty"` // the part of BudgetBytes that the process could not have when the table last checked
 
-	LookaheadPasses  int64 `json:"lookahead_passes,omitempty"`   // passes ahead that the table can use announcements of, at present
-	AnnouncedPasses  int64 `json:"announced_passes,omitempty"`   // passes that were announced and neither pulled nor forgotten, at present
-	AnnouncedKeys    int64 `json:"announced_keys,omitempty"`     // keys of announced passes that the table took note of
-	NotAnnouncedKeys int64 `json:"not_announced_keys,omitempty"` // keys of announced passes that it had no room for
+	LookaheadPasses  int64 `json:"lookahead_passes,omitempty"`   // the number of passes ahead for which the table can now use announcements
+	AnnouncedPasses  int64 `json:"announced_passes,omitempty"`   // passes announced but not yet pulled or forgotten
+	AnnouncedKeys    int64 `json:"announced_keys,omitempty"`     // keys of announced passes that the table noted
+	NotAnnouncedKeys int64 `json:"not_announced_keys,omitempty"` // keys of announced passes for which it had no room
 
 	Prefetched      int64 `json:"prefetched,omitempty"`       // rows read ahead for announced passes
 	HitsInFlight    int64 `json:"hits_in_flight,omitempty"`   // hits on rows that other working sets had pinned
 	HitsIdle        int64 `json:"hits_idle,omitempty"`        // hits on rows that were not pinned
-	FilterNegatives int64 `json:"filter_negatives,omitempty"` // keys for which a filter made a read unnecessary
+	FilterNegatives int64 `json:"filter_negatives,omitempty"` // keys for which a filter saved a read
 	FalsePositives  int64 `json:"false_positives,omitempty"`  // keys that were not in the bucket read for them
 	BucketReads     int64 `json:"bucket_reads,omitempty"`     // buckets read by pulls
 	DeviceReads     int64 `json:"device_reads,omitempty"`     // device reads for those buckets
@@ -45,18 +45,18 @@ type Stats struct {
 	Slots       int64 `json:"slots,omitempty"`
 	IndexBytes  int64 `json:"index_bytes,omitempty"`  // of slots, filters included
 	FilterBytes int64 `json:"filter_bytes,omitempty"` // of all slots
-	// FilterBitsPerKey is what the filters have for each row in buckets. Where the
-	// budget has no room for filters it is 0, and a key that is new costs a read.
+	// FilterBitsPerKey is the filter bits per row in buckets. It is 0 where the budget has no room
+	// for filters; a new key then costs a read.
 	FilterBitsPerKey float64 `json:"filter_bits_per_key"`
 
-	// MemoryBytes is the sum of CacheBytes, IndexBytes and the fields that follow.
+	// MemoryBytes is the sum of CacheBytes, IndexBytes and the following fields.
 
 	BufferBytes  int64 `json:"buffer_bytes,omitempty"`  // reserved for buckets and delta blocks being written or read
 	CarryBytes   int64 `json:"carry_bytes,omitempty"`   // reserved for the copies of buckets that working sets carry
 	CatalogBytes int64 `json:"catalog_bytes,omitempty"` // the catalog's database and lists of pages
-	SetBytes     int64 `json:"set_bytes,omitempty"`     // lists of references of working sets, and scratch memory of Pull
-	ScratchBytes int64 `json:"scratch_bytes,omitempty"` // reserved for rewriting buckets; also what an import or a scan has borrowed
-	OutsideBytes int64 `json:"outside_bytes,omitempty"` // of a table opened for reading only: where the rows lie that the snapshot has outside of buckets
+	SetBytes     int64 `json:"set_bytes,omitempty"`     // reference lists of working sets, and scratch memory of Pull
+	ScratchBytes int64 `json:"scratch_bytes,omitempty"` // reserved for rewriting buckets, and borrowed by an import or a scan
+	OutsideBytes int64 `json:"outside_bytes,omitempty"` // of a table opened for reading only: the index of the snapshot's rows outside of buckets
 
 	FlushedRows      int64 `json:"flushed_rows,omitempty"`  // dirty rows written to buckets
 	FlushedSlots     int64 `json:"flushed_slots,omitempty"` // buckets written for them
@@ -65,8 +65,8 @@ type Stats struct {
 	RewriteReads     int64 `json:"rewrite_reads,omitempty"` // device reads for writing, and for scans
 	RewriteReadBytes int64 `json:"rewrite_read_bytes,omitempty"`
 
-	// WrittenBytes is all that was written to SSD: the sum of SnapshotBytes,
-	// FlushedBytes, CompactedBytes, ImportedBytes and CatalogWrittenBytes.
+	// WrittenBytes is all that was written to SSD: the sum of SnapshotBytes, FlushedBytes,
+	// CompactedBytes, ImportedBytes and CatalogWrittenBytes.
 
 	UpdatedRows         int64   `json:"updated_rows,omitempty"`        // rows pulled to be trained, once for each pass, and rows imported
 	WriteAmplification  float64 `json:"write_amplification,omitempty"` // WrittenBytes divided by the bytes of those rows and their keys

@@ -12,16 +12,16 @@ type WorkingSet struct {
 	release func()
 }
 
-// Rows is where the rows lie that references name.
+// Rows locates the rows that references name.
 type Rows struct {
 	Slabs [][]float32
-	Shift uint   // the bits of a reference that name the row within the slab
-	Mask  uint32 // of these bits
+	Shift uint   // the number of low bits of a reference that name the row within the slab
+	Mask  uint32 // of those bits
 	Words int    // of a row
 }
 
-// NewSet returns the pinned rows at refs. begin, which may be nil, and release are called
-// once, by the methods that are called like them.
+// NewSet returns the pinned rows at refs. The methods Begin and Release call begin, which may be
+// nil, and release once.
 func NewSet(refs []uint32, rows Rows, begin, release func()) WorkingSet {
 	return WorkingSet{refs: refs, rows: rows, begin: begin, release: release}
 }
@@ -36,12 +36,12 @@ func (ws *WorkingSet) Row(i int) []float32 {
 	return x.Slabs[r>>x.Shift][off : off+x.Words : off+x.Words]
 }
 
-// Found reports whether position i has a row of its own; false only for
-// PullLookup, where it then refers to the shared zero row (reference 0).
+// Found reports whether position i has a row of its own. It is false only for PullLookup, where the
+// position then refers to the shared zero row (reference 0).
 func (ws *WorkingSet) Found(i int) bool { return ws.refs[i] != 0 }
 
-// Begin says that the rows will be changed from now on, see PullAhead. Other sets need no
-// Begin, and a second one does nothing. It may wait for a snapshot that needs the rows as they are.
+// Begin says that the rows will be changed from now on, see PullAhead. Other sets need no Begin,
+// and a second Begin does nothing. It may wait for a snapshot that needs the rows unchanged.
 func (ws *WorkingSet) Begin() {
 	if f := ws.begin; f != nil {
 		ws.begin = nil

@@ -1,12 +1,11 @@
 // Package deltafile reads and writes delta files: rows that a table had in memory when a
 // snapshot was fixed.
 //
-// A delta file is written by a snapshot; later ones may refer to it, too. It holds first
-// the dirty rows, whose values are in no bucket then. Then it holds those rows of the cache
-// that are used most although buckets have them too: whoever opens the snapshot starts with
-// them in the cache. The file consists of blocks of Store.BlockBytes, of which the last may
-// be shorter; each block takes a whole number of the table's units. Integers are
-// little-endian:
+// A delta file is written by a snapshot; later snapshots may refer to it, too. It first holds the
+// dirty rows, whose values are in no bucket at that time. Then it holds the rows of the cache that
+// are used most, although buckets have them too: a table opened from the snapshot starts with them
+// in the cache. The file consists of blocks of Store.BlockBytes, of which the last may be shorter;
+// each block takes a whole number of the table's units. Integers are little-endian:
 //
 //	0   magic     "ADL2"
 //	4   crc       uint32, CRC-32C of everything behind it, padding included
@@ -19,13 +18,11 @@
 //	40  rows times: key uint64, info uint32, 0 uint32, row
 //	…   zeros
 //
-// Of a table with several directories, a snapshot writes one file into each, and the number
-// of the directory is part of the file's name and of each block. The random number is that
-// of all of them.
+// A snapshot of a table with several directories writes one file into each. They share the random
+// number; the number of the directory is part of the file's name and of each block.
 //
-// info is how often the row was used, times two, plus one if its bucket has a version of
-// it. Dirty blocks come first; whoever keeps the file knows how many bytes and rows they
-// have.
+// info is twice the row's use count, plus one if the row's bucket has a version of it. Dirty blocks
+// come first; the owner of the file records how many bytes and rows they have.
 //
 // The package knows neither tables nor snapshots: a Store says where the files of one table
 // are and what their rows look like.

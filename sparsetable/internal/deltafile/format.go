@@ -11,8 +11,8 @@ import (
 
 const (
 	magic = "ADL2"
-	// HeaderBytes and EntryBytes are what a block takes beside its entries, and an entry
-	// beside its row.
+	// HeaderBytes is the size of a block's header. EntryBytes is the size of an entry without its
+	// row.
 	HeaderBytes = 40
 	EntryBytes  = 16
 	blockTarget = 64 << 10
@@ -47,8 +47,7 @@ func BlockBytes(rowBytes int) int {
 // Prefix begins the names of all delta files of a table.
 func Prefix(table uint64) string { return fmt.Sprintf("%016x-", table) }
 
-// Name is the name of the file that a snapshot writes into one of the table's directories,
-// of that number.
+// Name is the name of the file that a snapshot writes into the table's directory number dir.
 func Name(table, file uint64, dir int) string {
 	if dir == 0 {
 		return fmt.Sprintf("%s%016x%s", Prefix(table), file, Suffix)
@@ -56,8 +55,8 @@ func Name(table, file uint64, dir int) string {
 	return fmt.Sprintf("%s%016x-%x%s", Prefix(table), file, dir, Suffix)
 }
 
-// split splits the name of a file into what all files of one instant have, and the number of
-// the directory that it was written for.
+// split splits the name of a file into the part that all files of one instant share, and the number
+// of the directory for which it was written.
 func split(name string) (instant string, dir uint32) {
 	instant = strings.TrimSuffix(name, Suffix)
 	parts := strings.Split(instant, "-")
@@ -71,13 +70,13 @@ func split(name string) (instant string, dir uint32) {
 	return strings.Join(parts[:2], "-"), uint32(n)
 }
 
-// DirOf is the number of the directory that a file was written for.
+// DirOf is the number of the directory for which a file was written.
 func DirOf(name string) int {
 	_, dir := split(name)
 	return int(dir)
 }
 
-// fileOf is the number of a file that is part of its name; 0: it has a name that no file has.
+// fileOf is the number in the name of a file; 0: the name is not valid.
 func fileOf(name string) uint64 {
 	instant, _ := split(name)
 	_, number, _ := strings.Cut(instant, "-")
@@ -95,7 +94,7 @@ func IsName(table uint64, name string) bool {
 	return has && ends && rest != "" && strings.Trim(rest, "0123456789abcdef-") == ""
 }
 
-// SameInstant reports whether two files have rows of one instant, which a snapshot wrote into
+// SameInstant reports whether two files have rows of the same instant, which a snapshot wrote into
 // several directories.
 func SameInstant(a, b string) bool {
 	i, _ := split(a)
@@ -105,7 +104,7 @@ func SameInstant(a, b string) bool {
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
-// Header says which block it is, and how many rows it has.
+// Header identifies a block and says how many rows it has.
 type Header struct {
 	Table, File uint64
 	Block       uint32
@@ -114,7 +113,7 @@ type Header struct {
 	Dir         uint32
 }
 
-// AppendEntry appends a row's entry; stored says that its bucket has a version of it.
+// AppendEntry appends a row's entry; stored says that the row's bucket has a version of it.
 func AppendEntry(b []byte, key uint64, uses uint32, stored bool, row []float32) []byte {
 	info := min(uses, 1<<30) << 1
 	if stored {
@@ -129,7 +128,7 @@ func AppendEntry(b []byte, key uint64, uses uint32, stored bool, row []float32) 
 	return b
 }
 
-// Seal writes the header of a block, which has its entries.
+// Seal writes the header of a block that already has its entries.
 func Seal(b []byte, h Header) {
 	copy(b, magic)
 	le := binary.LittleEndian
@@ -142,8 +141,8 @@ func Seal(b []byte, h Header) {
 	le.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli))
 }
 
-// decode checks a block and returns the number of its rows, or the reason why it is
-// damaged. want.Rows is ignored.
+// decode checks a block and returns the number of its rows, or the reason why it is damaged. It
+// ignores want.Rows.
 func decode(b []byte, want Header, rowBytes int) (rows int, reason string) {
 	le := binary.LittleEndian
 	if len(b) < HeaderBytes || string(b[:4]) != magic {

@@ -12,15 +12,15 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// Reader reads a part of a delta file, the dirty or the clean rows, from its
-// beginning to its end, a few blocks ahead of its caller.
+// Reader reads a part of a delta file, the dirty or the clean rows, from beginning to end, a few
+// blocks ahead of its caller.
 type Reader struct {
 	store *Store
 	dev   blockio.Device
 	f     blockio.File
 	path  string
 	part  Part
-	own   int    // how many blocks are of the pool of blocks
+	own   int    // number of buffers that come from Store.Blocks
 	id    uint64 // of the file, as its name says
 	dir   uint32 // of the file, as its name says
 	rows  int64  // delivered so far
@@ -39,24 +39,22 @@ type Reader struct {
 type blockRead struct {
 	block  []byte
 	read   blockio.Read
-	bytes  int  // of the block in the file; what is read beyond it is for alignment
-	on     bool // it is being read, or waits to be delivered
+	bytes  int  // of the block in the file; the read may be longer for alignment
+	on     bool // it is being read or waits to be delivered
 	filled bool
 }
 
-// Part says what a Reader reads: the part of a file between From, where a block begins, and
-// To.
+// Part says what a Reader reads: a file's bytes between From, where a block begins, and To.
 type Part struct {
-	Dir      int // the number of the device that has it
+	Dir      int // the number of the device that has the file
 	Name     string
 	From, To int64
 	Kind     Kind
-	Rows     int64 // that it should have
+	Rows     int64 // expected number of rows
 }
 
-// NewReader opens a part of a file. It reads so many blocks ahead, or fewer where there is no
-// memory for as many. The first own blocks are of the pool of blocks, the others of that of
-// all reads.
+// NewReader opens a part of a file. It reads that many blocks ahead, or fewer if there is not
+// enough memory. The first own blocks come from the pool Blocks, the others from the pool Reads.
 func (s *Store) NewReader(p Part, own, blocks int) (*Reader, error) {
 	dev := s.Devices[p.Dir]
 	f, err := dev.OpenFile(p.Name)
@@ -100,10 +98,10 @@ func (r *Reader) Corrupt(off int64, format string, args ...any) error {
 	return &CorruptionError{File: r.path, Offset: off, Reason: fmt.Sprintf(format, args...)}
 }
 
-// EachBlock calls fn for each block of the parts that several readers read, with the number
-// of the reader, and that of the block's rows, as long as fn returns true. The blocks of one
-// reader come in their order, and it takes turns so that all come to their ends together. A
-// part must have the rows that it should have.
+// EachBlock calls fn for each block of the parts that several readers read, with the number of the
+// reader and the number of the block's rows, until fn returns false. The blocks of one reader come
+// in order, and the readers take turns such that all finish together. It returns an error if a part
+// does not have the expected number of rows.
 func EachBlock(ctx context.Context, readers []*Reader, fn func(i, rows int) (more bool, err error)) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -135,7 +133,7 @@ func EachBlock(ctx context.Context, readers []*Reader, fn func(i, rows int) (mor
 	return nil
 }
 
-// portion is which portion of the part was delivered.
+// portion is the fraction of the part that was delivered.
 func (r *Reader) portion() float64 {
 	return float64(r.at-r.part.From) / float64(r.part.To-r.part.From)
 }
@@ -143,8 +141,8 @@ func (r *Reader) portion() float64 {
 // more reports whether a block is left.
 func (r *Reader) more() bool { return r.at < r.part.To }
 
-// next delivers the next block and returns the number of its rows. The buffer of
-// the block before is then used for reading ahead.
+// next delivers the next block and returns the number of its rows. The buffer of the previous block
+// is then used for reading ahead.
 func (r *Reader) next() (rows int, err error) {
 	if r.last >= 0 {
 		r.ask(r.last)
@@ -201,16 +199,16 @@ func (r *Reader) Close() error {
 	return r.f.Close()
 }
 
-// At is where the block that was delivered last begins.
+// At is the offset of the block that was delivered last.
 func (r *Reader) At() int64 { return r.at - int64(len(r.block)) }
 
-// Entry is row i of the block, in place.
+// Entry returns row i of the block, in place.
 func (r *Reader) Entry(i int) (key uint64, info uint32, row []float32) {
 	b := r.EntryOf(i)
 	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[8:]), offheap.Float32s(b[EntryBytes:])
 }
 
-// EntryOf is the entry of row i, as it lies in the file.
+// EntryOf returns the entry of row i, as it is in the file.
 func (r *Reader) EntryOf(i int) []byte {
 	size := r.store.EntrySize()
 	return r.block[HeaderBytes+i*size:][:size]

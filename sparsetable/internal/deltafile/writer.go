@@ -11,16 +11,16 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// Buffers are the blocks that the files of one snapshot are written from.
+// Buffers are the blocks from which the files of one snapshot are written.
 type Buffers struct {
 	store *Store
-	pool  [][]byte    // blocks of the pool of blocks
+	pool  [][]byte    // blocks from Store.Blocks
 	extra []byte      // memory of the other blocks, or nil
-	free  chan []byte // has room for all blocks, as the queue of each Writer has
+	free  chan []byte // has room for all blocks, like the queue of each Writer
 }
 
-// NewBuffers takes PoolBlocks blocks for each of so many files from the pool; extra is the
-// number of further blocks, whose memory the caller has reserved in the budget.
+// NewBuffers takes PoolBlocks blocks for each file from the pool; extra is the number of further
+// blocks, whose memory the caller has reserved in the budget.
 func (s *Store) NewBuffers(files, extra int) (b *Buffers, err error) {
 	size := s.BlockBytes()
 	b = &Buffers{store: s, free: make(chan []byte, PoolBlocks*files+extra)}
@@ -36,7 +36,7 @@ func (s *Store) NewBuffers(files, extra int) (b *Buffers, err error) {
 		if b.extra, err = offheap.Map(extra * size); err != nil {
 			return nil, errors.Join(err, b.GiveBack())
 		}
-		clear(b.extra) // the system then allocates the pages now and not under locks
+		clear(b.extra) // so that the system allocates the pages now and not under locks
 		for at := 0; at < len(b.extra); at += size {
 			b.free <- b.extra[at : at+size : at+size]
 		}
@@ -44,11 +44,11 @@ func (s *Store) NewBuffers(files, extra int) (b *Buffers, err error) {
 	return b, nil
 }
 
-// Block returns a block to fill. Where none is free, it waits for a write to end. So whoever
-// takes blocks may keep one for each file at most while it waits.
+// Block returns a block to fill. If none is free, it waits for a write to end. So a caller that
+// waits may hold at most one block per file.
 func (b *Buffers) Block() []byte { return <-b.free }
 
-// GiveBack frees the blocks. REQUIRES: nothing is written from them any more.
+// GiveBack frees the blocks. REQUIRES: no more writes use them.
 func (b *Buffers) GiveBack() error {
 	for _, x := range b.pool {
 		b.store.Blocks.Put(x)
@@ -62,9 +62,8 @@ func (b *Buffers) GiveBack() error {
 	return err
 }
 
-// Writer writes the blocks of a delta file in order, on a goroutine of its
-// own, so that whoever fills one waits for the device only when all of them are
-// full.
+// Writer writes the blocks of a delta file in order, on its own goroutine, so that the goroutine
+// that fills blocks waits for the device only when all of them are full.
 type Writer struct {
 	buffers *Buffers
 	file    blockio.File
@@ -73,14 +72,14 @@ type Writer struct {
 	done    sync.WaitGroup
 }
 
-// blockWrite is a block to be written, up to bytes.
+// blockWrite is a write of the first bytes bytes of a block.
 type blockWrite struct {
 	block []byte
 	bytes int
 	at    int64
 }
 
-// NewWriter starts the goroutine that writes blocks of b to a file; Wait ends it.
+// NewWriter starts the goroutine that writes blocks of b to a file; Wait stops it.
 func (b *Buffers) NewWriter(f blockio.File) *Writer {
 	w := &Writer{buffers: b, file: f, full: make(chan blockWrite, cap(b.free))}
 	w.done.Go(w.run)
@@ -102,13 +101,12 @@ func (w *Writer) run() {
 	}
 }
 
-// Write takes a block, of which bytes are to be written at that place. It does
-// not wait.
+// Write queues the first bytes bytes of a block for writing at offset at. It does not wait.
 func (w *Writer) Write(block []byte, bytes int, at int64) {
 	w.full <- blockWrite{block, bytes, at}
 }
 
-// Err is the first error; nothing is written after it.
+// Err returns the first error; nothing is written after it.
 func (w *Writer) Err() error {
 	if p := w.failed.Load(); p != nil {
 		return *p

@@ -11,25 +11,23 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Details are figures that Stats leaves out because they take a pass over the
-// index.
+// Details are figures that Stats leaves out because they take a pass over the index.
 type Details struct {
-	Stats    contract.Stats `json:"stats"`    // what Table.Stats returns
+	Stats    contract.Stats `json:"stats"`    // as returned by Table.Stats
 	Lifetime contract.Stats `json:"lifetime"` // counters since the table was made
 
-	TargetRows int   `json:"target_rows"` // mean rows of a bucket at which slots are split
+	TargetRows int   `json:"target_rows"` // mean number of rows per bucket above which slots are split
 	Empty      int64 `json:"empty_slots"` // slots without a bucket
-	MaxRows    int   `json:"max_rows"`    // the most rows that one bucket may have, by its length
-	// Occupancy counts the slots by the number of rows in their buckets, in
-	// ascending order, without empty bins at the end. The index knows only the
-	// length of a bucket in units of the device, so each bin stands for the numbers
-	// of rows that take the same number of units.
+	MaxRows    int   `json:"max_rows"`    // maximum number of rows in a bucket, by the buckets' lengths
+	// Occupancy counts the slots by the number of rows in their buckets, in ascending order,
+	// without empty bins at the end. The index knows only the length of a bucket in units of the
+	// device, so each bin stands for the numbers of rows that take the same number of units.
 	Occupancy []OccupancyBin `json:"occupancy"`
 
 	FilterBytes int `json:"filter_bytes_per_slot"` // 0: there are no filters
-	// FilterProbes is how many random keys were looked up in the index; they are
-	// almost certainly not in the table. FilterPositives is for how many of them
-	// the filter said that the bucket may have them.
+	// FilterProbes is the number of random keys that were looked up in the index; they are almost
+	// certainly not in the table. FilterPositives is for how many of them the filter said that the
+	// bucket may have them.
 	FilterProbes    int64 `json:"filter_probes"`
 	FilterPositives int64 `json:"filter_positives"`
 
@@ -39,7 +37,7 @@ type Details struct {
 // OccupancyBin counts the slots with MinRows to MaxRows rows.
 type OccupancyBin struct {
 	MinRows int   `json:"min_rows"`
-	MaxRows int   `json:"max_rows"` // in the last bin, that of the longest bucket
+	MaxRows int   `json:"max_rows"` // in the last bin, the maximum of the longest bucket
 	Slots   int64 `json:"slots"`
 }
 
@@ -50,23 +48,22 @@ type DirectoryDetails struct {
 	DiskBytes   int64  `json:"disk_bytes"`
 	LiveBytes   int64  `json:"live_bytes"`    // of buckets in use
 	HeldBytes   int64  `json:"held_bytes"`    // of files that are kept only for snapshots, delta files included
-	DyingBytes  int64  `json:"dying_bytes"`   // of files whose deletion is under way
+	DyingBytes  int64  `json:"dying_bytes"`   // of files being deleted
 	BudgetBytes int64  `json:"budget_bytes"`  // 0: no limit
 	Direct      bool   `json:"direct"`        // reads bypass the page cache
-	Engine      string `json:"engine"`        // the interface by which reads are submitted, io_uring for example
-	QueueDepth  int    `json:"queue_depth"`   // most reads that the device is given at once
-	MaxInFlight int64  `json:"max_in_flight"` // the most reads that it had at once since the table was opened
+	Engine      string `json:"engine"`        // the interface used for reads, for example io_uring
+	QueueDepth  int    `json:"queue_depth"`   // maximum number of reads in flight
+	MaxInFlight int64  `json:"max_in_flight"` // highest number of reads in flight since the table was opened
 }
 
-// IndexBytesPerMillionKeys is what index and filters take in memory for a
-// million of the table's rows; 0 for an empty table.
+// IndexBytesPerMillionKeys is the memory of index and filters per million rows of the table; 0 for
+// an empty table.
 func (d *Details) IndexBytesPerMillionKeys() float64 {
 	return 1e6 * contract.Ratio(d.Stats.IndexBytes, d.Stats.Rows)
 }
 
-// MeasuredFalsePositiveRate is the share of absent keys that the filters take for
-// present ones. Keys of slots without a bucket count as recognized. It is NaN
-// without probes.
+// MeasuredFalsePositiveRate is the share of absent keys that the filters take for present ones.
+// Absent keys of slots without a bucket count as recognized. It is NaN without probes.
 func (d *Details) MeasuredFalsePositiveRate() float64 {
 	if d.FilterProbes == 0 {
 		return math.NaN()
@@ -87,7 +84,7 @@ type Index struct {
 	Words int           // of a row
 }
 
-// Count fills in what a pass over the index tells. seed is that of random keys.
+// Count sets the figures in d that take a pass over the index. seed is for random keys.
 func (x Index) Count(ctx context.Context, d *Details, seed uint64) error {
 	x.Mutex.RLock()
 	d.TargetRows, d.FilterBytes = x.Slots.TargetRows(), x.Slots.FilterBytes()
@@ -96,8 +93,7 @@ func (x Index) Count(ctx context.Context, d *Details, seed uint64) error {
 	return x.probeFilters(ctx, d, seed)
 }
 
-// occupancy counts slots by the rows that their buckets have, as far as their
-// lengths tell.
+// occupancy counts slots by the rows in their buckets, as far as the buckets' lengths tell.
 func (x Index) occupancy(d *Details) {
 	x.Mutex.RLock()
 	s := x.Slots.Stats(func(location uint64) int { return bucketfile.Location(location).Units() })
@@ -116,7 +112,7 @@ func (x Index) occupancy(d *Details) {
 	}
 }
 
-// probeFilters looks random keys up in the index.
+// probeFilters looks up random keys in the index.
 func (x Index) probeFilters(ctx context.Context, d *Details, seed uint64) error {
 	if d.FilterBytes == 0 {
 		return nil

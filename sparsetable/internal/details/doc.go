@@ -1,3 +1,3 @@
-// Package details counts what is in the index of a table: how many rows the buckets have, and how
-// often the filters are wrong.
+// Package details measures the index of a table: how many rows the buckets have, and how often the
+// filters are wrong.
 package details

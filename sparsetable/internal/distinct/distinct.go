@@ -12,9 +12,9 @@ import (
 // maxSample bounds the sample; the standard error of estimates is then 2 %.
 const maxSample = 4096
 
-// Keys estimates how many distinct keys were added (adaptive sampling,
-// Wegman; Flajolet 1990). It keeps the keys whose hash begins with depth zero bits,
-// and increases depth whenever these are too many. Only Hash must be set.
+// Keys estimates how many distinct keys were added (adaptive sampling, Wegman; Flajolet 1990). It
+// keeps the keys whose hash begins with depth zero bits, and increases depth whenever there are too
+// many. Only the field Hash must be set.
 type Keys struct {
 	Hash  slots.Hasher
 	depth int
@@ -40,11 +40,11 @@ func (d *Keys) Add(key, hash uint64) {
 	}
 }
 
-// Number is the estimate, exact as long as all keys are kept.
+// Number is the estimate. It is exact as long as all keys are kept.
 func (d *Keys) Number() int64 { return int64(len(d.keys)) << d.depth }
 
-// Kept is how many of the keys are kept.
+// Kept is the number of keys kept.
 func (d *Keys) Kept() int { return len(d.keys) }
 
-// Keys are the keys that are kept, in no particular order.
+// Keys yields the kept keys, in no particular order.
 func (d *Keys) Keys() iter.Seq[uint64] { return maps.Keys(d.keys) }

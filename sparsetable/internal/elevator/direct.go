@@ -7,21 +7,20 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// prefetchPasses is how many passes beyond the one pulled last are read ahead one
-// by one. Reading farther ahead gains little, because the number of missing keys
-// varies little from pass to pass.
+// prefetchPasses is how many passes beyond the one pulled last are read ahead one by one. Reading
+// farther ahead gains little, because the number of missing keys varies little from pass to pass.
 const prefetchPasses = 8
 
-// chooseStops drops the stops that are no longer of use: those for a pass that was
-// pulled or withdrawn, and those planned in the other mode (direct or not).
+// chooseStops drops stops that are no longer useful: those for a pass that was pulled or withdrawn,
+// and those planned in the other mode (direct or not).
 func (e *Elevator) chooseStops() {
 	if e.direct != (e.aim != nil) || e.aim != nil && e.aim.carry == nil {
 		e.stops, e.next, e.aim = e.stops[:0], 0, nil
 	}
 }
 
-// Settle waits for the reads in flight for announced passes and makes use of
-// them, before one of the passes is taken off the list.
+// Settle waits for the reads in flight for announced passes and uses their results, before one of
+// the passes is removed from the list.
 func (e *Elevator) Settle(ctx context.Context) {
 	if e.direct {
 		e.alight(ctx, true)
@@ -29,8 +28,8 @@ func (e *Elevator) Settle(ctx context.Context) {
 	}
 }
 
-// Submit submits reads for the next announced passes, as many as there is room
-// for, and does not wait for them.
+// Submit submits reads for the next announced passes, as far as there is room, without waiting for
+// them.
 func (e *Elevator) Submit() {
 	if !e.direct {
 		return
@@ -38,13 +37,13 @@ func (e *Elevator) Submit() {
 	e.chooseStops()
 	for e.roomToSubmit() && (e.next < len(e.stops) || e.planPass()) {
 		if e.submitStops() == 0 && e.queue.Pending() > 0 {
-			return // probably all the stops are in flight already
+			return // probably all the stops are already in flight
 		}
 	}
 }
 
-// directAhead is one turn of the prefetcher in direct mode, while no Pull waits. It
-// returns false if there is nothing to read.
+// directAhead is one turn of the prefetcher in direct mode, while no Pull waits. It returns false
+// if there is nothing to read.
 func (e *Elevator) directAhead(ctx context.Context) bool {
 	e.Submit()
 	if e.queue.Pending() == 0 {
@@ -56,9 +55,9 @@ func (e *Elevator) directAhead(ctx context.Context) bool {
 	return true
 }
 
-// planPass sets the stops to the buckets of the rows that the next announced pass
-// lacks. It returns false if the next passes lack no rows, or if no more of their
-// buckets can be carried: each of their rows would cost a second read when it leaves.
+// planPass sets the stops to the buckets of the rows that the next announced pass lacks. It returns
+// false if the next passes lack no rows, or if no more of their buckets can be carried: each of
+// their rows would then cost a second read when it leaves.
 func (e *Elevator) planPass() bool {
 	e.stops, e.next, e.aim = e.stops[:0], 0, nil
 	for !e.full.Load() && e.Carried.Roomy() {
@@ -78,10 +77,9 @@ func (e *Elevator) planPass() bool {
 	return false
 }
 
-// planPart plans the stops for the next part of a pass's keys. The keys are divided
-// into as many parts as are necessary for the stops of a part to have room. Parts
-// are divided by the lowest bits of the hashes, as slots are, so all keys of a slot
-// are in one part and its bucket is read once.
+// planPart plans the stops for the next part of a pass's keys. The keys are divided into as many
+// parts as necessary for the stops of a part to have room. Parts are divided by the lowest bits of
+// the hashes, like slots, so all keys of a slot are in one part and its bucket is read once.
 func (e *Elevator) planPart(a *announcement) {
 	if a.part == 0 {
 		a.parts = 1
@@ -110,10 +108,10 @@ func (e *Elevator) planPart(a *announcement) {
 	}
 }
 
-// planChunk is the most keys that one call of planKeys takes.
+// planChunk is the maximum number of keys for one call of planKeys.
 const planChunk = 1024
 
-// planKeys adds to the stops the buckets of those keys that are not in the cache.
+// planKeys adds the buckets of the keys that are not in the cache to the stops.
 func (e *Elevator) planKeys(a *announcement, keys, hashes []uint64) {
 	e.refs = slices.Grow(e.refs[:0], len(keys))[:len(keys)]
 	e.Cache.Locate(keys, hashes, e.refs)
@@ -133,7 +131,7 @@ func (e *Elevator) planKeys(a *announcement, keys, hashes []uint64) {
 	}
 }
 
-// readAgain puts the keys of stops on the list of those that are planned once more.
+// readAgain adds the keys of stops to the list of keys to be planned again.
 func (e *Elevator) readAgain(stops []stop) {
 	if e.aim != nil {
 		for _, s := range stops {
@@ -150,8 +148,7 @@ func (r *rideRequest) pass() int64 {
 	return r.aim.pass
 }
 
-// aimed returns the keys that the request is to read for its pass, if that pass
-// still waits for them.
+// aimed returns the keys that the request reads for its pass, if that pass still waits for them.
 func (r *rideRequest) aimed() []uint64 {
 	if r == nil || r.aim == nil || r.aim.carry == nil {
 		return nil

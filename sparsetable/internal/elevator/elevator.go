@@ -16,44 +16,40 @@ import (
 )
 
 const (
-	// A gap of up to rideGapBytes between two buckets is read, too, where that
-	// saves a read: a read takes the devices measured 11 microseconds, a KiB 0.5 to
-	// 1.
+	// A gap of up to rideGapBytes between two buckets is read as well if that saves a read. On the
+	// devices measured, a read takes 11 microseconds, and a KiB 0.5 to 1.
 	rideGapBytes = 16 << 10
-	// The elevator pays if it covers at most payingBytes of files for each row that
-	// a pass lacks. A separate read takes as long as reading another 14 KiB in
-	// sequence. Half of that is allowed for, because dead bytes between the
-	// buckets, and stops for rows to be written, take time as well: with files that
-	// were half dead, at 7.7 KiB a row, the elevator made p3 of bench/table take
-	// half as long again.
+	// The elevator pays if it covers at most payingBytes of files for each row that a pass lacks. A
+	// separate read takes as long as reading another 14 KiB in sequence. Half of that is allowed,
+	// because dead bytes between the buckets, and stops for rows to be written, take time as well:
+	// with half-dead files, at 7.7 KiB a row, the elevator made the run p3 of bench/table take half
+	// as long again.
 	payingBytes = 7 << 10
-	// A pass has one part in needWeight of the weight in the moving average of what
-	// passes lack.
+	// In the moving average of what passes lack, a pass has the weight 1/needWeight.
 	needWeight = 8
 
 	// rideStretches is the number of stretches in which a round is planned.
 	rideStretches = 32
-	// rideLead is by how many passes the elevator may be ahead of its schedule
-	// while no Pull waits.
+	// rideLead is by how many passes the elevator may be ahead of its schedule while no Pull waits.
 	rideLead = 2
-	// rideBatch is how many stops are submitted at a time.
+	// rideBatch is the number of stops submitted at a time.
 	rideBatch = 256
-	// rideChunks is how many chunks of buckets the elevator collects before it
-	// gives them to the background writer.
+	// rideChunks is the number of chunks of buckets that the elevator collects before it passes
+	// them to the background writer.
 	rideChunks = 2
-	// Where fewer passes are announced than before, each pass shortens the round by
-	// one part in windowDecay, and by one pass at least.
+	// If fewer passes are announced than before, each pass shortens the round by 1/windowDecay, and
+	// by one pass at least.
 	windowDecay = 32
 )
 
-// Table is what the elevator needs of the table.
+// Table is the elevator's view of the table.
 type Table interface {
-	// TakeAhead puts the rows into the cache, as far as there is room, as rows that are in
-	// their buckets, and sets their references, which are pinned. The others stay 0.
+	// TakeAhead puts rows that their buckets have into the cache, as far as there is room, and sets
+	// their references, which are pinned. The other references stay 0.
 	TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32)
-	// HandOver gives buckets to whoever writes dirty rows into them.
+	// HandOver passes buckets to the goroutine that writes dirty rows into them.
 	HandOver(c *carry.Buckets)
-	// FitRows is how many rows the cache holds.
+	// FitRows is the number of rows that the cache can hold.
 	FitRows() int64
 }
 
@@ -64,16 +60,16 @@ type Options struct {
 	Index   *slots.Index
 	IndexMu *sync.RWMutex // guards Index
 	Cache   *rowcache.Cache
-	Outside *outside.Index // rows that are in no bucket, or in one as an older version; nil: there are none
+	Outside *outside.Index // rows that are in no bucket, or whose bucket has an older version; nil: there are none
 	Carried *carry.Memory
 	Hash    slots.Hasher // of keys
 	Layout  layout.Layout
-	// Incoming is scratch memory for rows that come into the cache, which belongs to the
-	// holder of changing.
+	// Incoming is scratch memory for rows to be inserted into the cache. It belongs to the holder
+	// of changing.
 	Incoming *rowcache.Incoming
 
-	Bytes    int64 // of memory for reads; 0: nothing is read ahead
-	Stops    int   // most stops in a stretch
+	Bytes    int64 // memory for reads; 0: nothing is read ahead
+	Stops    int   // maximum number of stops in a stretch
 	ReadOnly bool  // no row will be written
 }
 
@@ -85,11 +81,11 @@ type Elevator struct {
 	wake       chan struct{} // wakes the prefetcher
 
 	marking atomic.Bool  // the last result of marks
-	marked  bool         // MarkOnce has marked; used by the prefetcher alone
+	marked  bool         // MarkOnce has marked; used by the prefetcher only
 	need    atomic.Int64 // moving average of the rows in buckets that an announced pass lacks
 	full    atomic.Bool  // the cache had no room for rows of announced passes; reset when the prefetcher is woken
 
-	direct bool // it serves passes one by one, see direct.go
+	direct bool // passes are served one by one, see direct.go
 	schedule
 	stretch
 	rides
@@ -98,32 +94,32 @@ type Elevator struct {
 	counts counts
 }
 
-// Counts is what was read since the table was opened.
+// Counts are counters of reads since the table was opened.
 type Counts struct {
 	Buckets, DeviceReads, Bytes int64
-	Rows                        int64 // that came into the cache
+	Rows                        int64 // inserted into the cache
 }
 
 type counts struct{ buckets, reads, bytes, rows atomic.Int64 }
 
-// Counts returns the counters. It may be called by anybody.
+// Counts returns the counters. Any goroutine may call it.
 func (e *Elevator) Counts() Counts {
 	c := &e.counts
 	return Counts{Buckets: c.buckets.Load(), DeviceReads: c.reads.Load(), Bytes: c.bytes.Load(), Rows: c.rows.Load()}
 }
 
-// schedule is where the elevator is, and where it should be.
+// schedule is the elevator's actual and due position.
 type schedule struct {
-	at     bucketfile.Location // where the next stretch begins
+	at     bucketfile.Location // start of the next stretch
 	due    int64               // bytes by which it is behind its schedule; negative: ahead
 	pace   int64               // bytes of files to cover for each pass; 0: it does not pay
 	window int                 // number of passes for one round
 }
 
-// stretch is the part of the way that is planned.
+// stretch is the part of the round that is planned.
 type stretch struct {
 	stops   []stop        // in order
-	next    int           // the first of them that was not submitted
+	next    int           // the first stop not yet submitted
 	perStop int64         // bytes of the stretch for each stop
 	aim     *announcement // the pass that the stops are for; nil: they are those of a stretch
 }
@@ -131,34 +127,34 @@ type stretch struct {
 // rides are the reads of the elevator.
 type rides struct {
 	queue *bucketfile.Queue
-	limit int64 // most bytes of reads in flight
-	most  int64 // most bytes of one read
+	limit int64 // maximum bytes of reads in flight
+	most  int64 // maximum bytes of one read
 
 	idle   []*rideRequest
 	submit []*bucketfile.Request
 	done   []*bucketfile.Request
-	onWay  map[uint32]struct{} // slots whose buckets are being read; none is read twice at a time
+	onWay  map[uint32]struct{} // slots whose buckets are being read; none is read twice at the same time
 }
 
-// takenRows is scratch memory for the rows that are taken into the cache.
+// takenRows is scratch memory for rows that are put into the cache.
 type takenRows struct {
 	keys     []uint64
 	hashes   []uint64
 	wanted   []bool
-	seen     map[bucketfile.Location]struct{} // the buckets of the batch
+	seen     map[bucketfile.Location]struct{} // buckets of the batch
 	from     []*bucketfile.Request            // the request that each key of the batch comes from
 	passesOf []int64                          // the pass that each key of the batch is for; -1: none
 	refs     []uint32
 }
 
-// stop is a bucket that is to be read.
+// stop is a bucket to be read.
 type stop struct {
 	loc  bucketfile.Location
 	slot uint32
 	key  uint64 // the key that the pass lacks; 0 in a stretch
 }
 
-// byPlace orders stops as they lie on the device.
+// byPlace orders stops by their places on the device.
 func byPlace(a, b stop) int { return cmp.Compare(a.loc, b.loc) }
 
 // rideRequest is the request that reads a stop.
@@ -180,7 +176,7 @@ func New(o Options) *Elevator {
 	return e
 }
 
-// Close waits for the reads in flight. No other goroutine may use the table.
+// Close waits for the reads in flight. No other goroutine may use the elevator.
 func (e *Elevator) Close() {
 	e.dropAll()
 	for e.queue.Pending() > 0 {
@@ -190,7 +186,7 @@ func (e *Elevator) Close() {
 	e.Drop(e.carry)
 }
 
-// Wake makes the prefetcher look for work. It may be called by anybody.
+// Wake tells the prefetcher to look for work. Any goroutine may call it.
 func (e *Elevator) Wake() {
 	select {
 	case e.wake <- struct{}{}:
@@ -198,10 +194,10 @@ func (e *Elevator) Wake() {
 	}
 }
 
-// Woken is where the prefetcher waits for work.
+// Woken is the channel on which the prefetcher waits for work.
 func (e *Elevator) Woken() <-chan struct{} { return e.wake }
 
-// noteNeed records that a pass that was announced lacks that many rows.
+// noteNeed records that an announced pass lacks that many rows.
 func (e *Elevator) noteNeed(rows int) {
 	mean := e.need.Load()
 	if mean == 0 {
@@ -210,8 +206,7 @@ func (e *Elevator) noteNeed(rows int) {
 	e.need.Store(mean + (int64(rows)-mean)/needWeight)
 }
 
-// setPace determines how far the elevator has to go for each pass, and whether it
-// pays.
+// setPace determines how far the elevator has to go per pass, and whether it pays.
 func (e *Elevator) setPace() {
 	e.window = max(e.passes.number(), e.window-(e.window+windowDecay-1)/windowDecay, 1)
 	e.pace = 0
@@ -221,8 +216,8 @@ func (e *Elevator) setPace() {
 	e.direct = e.pace == 0
 }
 
-// payingPace is how many bytes of a round the elevator covers for each of that many passes, of
-// which each lacks need rows; 0: that does not pay.
+// payingPace is how many bytes of a round the elevator covers for each of passes passes, each of
+// which lacks need rows; 0: that does not pay.
 func payingPace(round int64, passes int, need int64) int64 {
 	if pace := round / int64(passes); pace <= need*payingBytes {
 		return pace
@@ -230,9 +225,8 @@ func payingPace(round int64, passes int, need int64) int64 {
 	return 0
 }
 
-// ForPull is called by the Pull of an announced pass: it moves the elevator to
-// where it should be by now. Errors are not returned; the Pulls that need the rows
-// meet them.
+// ForPull is called by the Pull of an announced pass: it moves the elevator to where it should be
+// by now. It does not return errors; the Pulls that need the rows encounter them.
 func (e *Elevator) ForPull(ctx context.Context) {
 	e.full.Store(false)
 	e.setPace()
@@ -246,11 +240,11 @@ func (e *Elevator) ForPull(ctx context.Context) {
 	}
 }
 
-// Begin is called by the prefetcher when it was woken. The lock need not be held.
+// Begin is called by the prefetcher when it was woken. It needs no lock.
 func (e *Elevator) Begin() { e.full.Store(false) }
 
 // MarkOnce is called by the prefetcher before a turn. It marks the slots of the rows that became
-// dirty before slots were marked. The lock need not be held.
+// dirty before the elevator began to mark slots. It needs no lock.
 func (e *Elevator) MarkOnce() {
 	if !e.marked && e.marking.Load() {
 		e.marked = true
@@ -258,8 +252,8 @@ func (e *Elevator) MarkOnce() {
 	}
 }
 
-// Ahead is a turn of the elevator while no Pull waits. It returns false if the
-// elevator is far enough ahead.
+// Ahead is a turn of the elevator while no Pull waits. It returns false if the elevator is far
+// enough ahead.
 func (e *Elevator) Ahead(ctx context.Context) bool {
 	if e.direct {
 		return e.directAhead(ctx)
@@ -272,14 +266,14 @@ func (e *Elevator) Ahead(ctx context.Context) bool {
 	return false
 }
 
-// roomToSubmit reports whether more reads may be submitted. The limit on bytes does
-// not count reads that wait for buffers, so their number is limited, too.
+// roomToSubmit reports whether more reads may be submitted. The limit on bytes does not count reads
+// that wait for buffers, so their number is limited, too.
 func (e *Elevator) roomToSubmit() bool {
 	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/plan.StopsPerRide
 }
 
-// ride is one turn of the elevator: it starts some reads and makes use of others
-// that have ended. It returns false if there are no stops.
+// ride is one turn of the elevator: it starts some reads and uses the results of others that have
+// ended. It returns false if there are no stops.
 func (e *Elevator) ride(ctx context.Context) bool {
 	if e.next == len(e.stops) && !e.planStretch() {
 		on := e.queue.Pending() > 0

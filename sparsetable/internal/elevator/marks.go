@@ -6,8 +6,8 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// marks reports whether the table has more rows than the cache holds, so that rows
-// must leave for others and the elevator may be of use. It also stores the result.
+// marks reports whether the table has more rows than the cache can hold, so that rows must be
+// evicted and the elevator may be useful. It also stores the result.
 func (e *Elevator) marks() bool {
 	if e.ReadOnly {
 		return false
@@ -17,12 +17,13 @@ func (e *Elevator) marks() bool {
 	return on
 }
 
-// Marking reports whether the elevator may be of use, so that slots are marked. It may be
-// called by anybody.
+// Marking reports whether the elevator may be useful, so that slots are marked. Any goroutine may
+// call it.
 func (e *Elevator) Marking() bool { return e.marking.Load() }
 
-// MarkLeaving marks the slots of those rows of a released set that are likely to leave in the next
-// round of the elevator. It writes the others where it comes to their slots for another reason.
+// MarkLeaving marks the slots of those rows of a released set that are likely to be evicted during
+// the next round of the elevator. The elevator writes the other rows when it comes to their slots
+// for another reason.
 func (e *Elevator) MarkLeaving(refs []uint32) {
 	const chunk = 1024
 	var hashes [chunk]uint64
@@ -39,8 +40,8 @@ func (e *Elevator) MarkLeaving(refs []uint32) {
 	}
 }
 
-// markDirty marks the slots of all dirty rows in memory that will have to leave. It
-// is called once, for the rows that became dirty before slots were marked.
+// markDirty marks the slots of all dirty rows in memory that will have to be evicted. It is called
+// once, for the rows that became dirty before the elevator began to mark slots.
 func (e *Elevator) markDirty() {
 	const chunk = 1024
 	hashes := make([]uint64, 0, chunk)
@@ -57,8 +58,8 @@ func (e *Elevator) markDirty() {
 	}
 }
 
-// markBuckets marks the slots whose buckets may have the keys of hashes, and
-// returns the number of those keys.
+// markBuckets marks the slots whose buckets may have the keys of hashes, and returns the number of
+// those keys.
 func (e *Elevator) markBuckets(hashes []uint64) (found int) {
 	const chunk = 1024
 	var in [chunk]uint32

@@ -18,16 +18,16 @@ type announcement struct {
 	sum   uint64         // of the hashes
 	carry *carry.Buckets // buckets that were read for it
 
-	// These say how far reading the missing rows of this pass has come (direct.go).
-	list        []uint64 // keys to be looked at; the caller's at first
-	part, parts uint64   // list is looked at in that many parts; part is the next one
-	again       []uint64 // keys that are to be looked at once more, after list
+	// The progress of reading the missing rows of this pass (direct.go):
+	list        []uint64 // keys to be examined; at first the caller's slice
+	part, parts uint64   // list is examined in parts parts; part is the next one
+	again       []uint64 // keys to be examined again, after list
 }
 
-// announcing numbers the passes. The numbers go up for as long as the table is
-// open, so that a pass is never taken for one of an earlier epoch. A pass that the
-// cache's window took no note of gets no number, so that numbers tell how many
-// passes come before, except that the window may count passes in groups.
+// announcing numbers the passes. The numbers grow as long as the table is open, so that a pass is
+// never taken for one of an earlier epoch. A pass that the cache's window does not note gets no
+// number. So numbers tell how many passes come before, except that the window may count passes in
+// groups.
 type announcing struct {
 	sync.Mutex       // held by Announce and Withdraw
 	next       int64 // number of the next pass
@@ -39,7 +39,7 @@ type passes struct {
 	list []*announcement
 }
 
-// number is how many there are.
+// number returns the length of the list.
 func (l *passes) number() int {
 	l.Lock()
 	defer l.Unlock()
@@ -52,7 +52,7 @@ func (l *passes) add(a *announcement) {
 	l.list = append(l.list, a)
 }
 
-// takeAll takes all off the list.
+// takeAll empties the list and returns its passes.
 func (l *passes) takeAll() []*announcement {
 	l.Lock()
 	defer l.Unlock()
@@ -61,9 +61,10 @@ func (l *passes) takeAll() []*announcement {
 	return all
 }
 
-// take takes the pass with the keys of these hashes off the list, and returns its number, or
-// -1 if there is none, with the buckets that were read for it. It also removes the passes that
-// were announced before it, since they were not pulled in their turn, and returns theirs.
+// take removes the pass with the keys of these hashes from the list. It returns the pass's number,
+// or -1 if there is none, and the buckets that were read for it. It also removes the passes that
+// were announced before it, since they were not pulled in their turn, and returns their buckets in
+// gone.
 func (l *passes) take(hashes []uint64) (pass int64, c *carry.Buckets, gone []*carry.Buckets) {
 	l.Lock()
 	defer l.Unlock()
@@ -77,7 +78,7 @@ func (l *passes) take(hashes []uint64) (pass int64, c *carry.Buckets, gone []*ca
 	at := slices.IndexFunc(l.list, func(a *announcement) bool { return a.keys == len(hashes) && a.sum == sum })
 	if at < 0 {
 		if len(l.list) == MaxPasses {
-			gone = append(gone, l.list[0].takeCarry()) // it is not pulled
+			gone = append(gone, l.list[0].takeCarry()) // its Pull does not come
 			l.list = slices.Delete(l.list, 0, 1)
 		}
 		return -1, nil, gone
@@ -90,8 +91,8 @@ func (l *passes) take(hashes []uint64) (pass int64, c *carry.Buckets, gone []*ca
 	return pass, c, gone
 }
 
-// next returns the first of the next passes that has keys which were not looked at yet. No
-// announcement may be taken off the list meanwhile.
+// next returns the first of the next number passes that has keys to be examined. No announcement
+// may be removed from the list meanwhile.
 func (l *passes) next(number int) *announcement {
 	l.Lock()
 	defer l.Unlock()
@@ -106,26 +107,26 @@ func (l *passes) next(number int) *announcement {
 	return nil
 }
 
-// takeCarry returns the buckets that were read for a pass that is taken off the
-// list, and makes sure that nothing more is read for it.
+// takeCarry returns the buckets that were read for a pass that is removed from the list, and
+// ensures that nothing more is read for it.
 func (a *announcement) takeCarry() *carry.Buckets {
 	c := a.carry
 	a.carry, a.list, a.again = nil, nil, nil
 	return c
 }
 
-// Announced is how many announced passes are yet to be pulled. It may be called by anybody.
+// Announced is the number of announced passes yet to be pulled. Any goroutine may call it.
 func (e *Elevator) Announced() int { return e.passes.number() }
 
-// Announce puts a pass on the list, if the cache's window takes note of it; its number is returned for
-// messages. The keys stay as they are until the pass is taken off the list. It may be called
-// by anybody.
+// Announce adds a pass to the list if the cache's window notes it. It returns the pass's number,
+// for messages. The keys must not change until the pass is removed from the list. Any goroutine may
+// call it.
 func (e *Elevator) Announce(keys []uint64) (pass int64, err error) {
 	e.announcing.Lock()
 	defer e.announcing.Unlock()
 	defer e.Wake() // also because the window may be waiting for room
 	if e.passes.number() >= MaxPasses {
-		return 0, nil // they are not pulled; the next Pull removes one
+		return 0, nil // these passes are not being pulled; the next Pull removes one
 	}
 	var mark func(hashes []uint64)
 	lacks := 0
@@ -149,8 +150,8 @@ func (e *Elevator) Announce(keys []uint64) (pass int64, err error) {
 	return pass, nil
 }
 
-// Withdraw takes all passes off the list. It may be called by anybody who does not hold
-// changing, which it takes: the keys are used only under that lock.
+// Withdraw removes all passes from the list. It acquires changing, because the keys are used only
+// under that lock; so the caller must not hold changing.
 func (e *Elevator) Withdraw(changing guard.Lock) {
 	e.announcing.Lock()
 	defer e.announcing.Unlock()
@@ -166,9 +167,9 @@ func (e *Elevator) dropAll() {
 	}
 }
 
-// Take takes the pass with the keys of these hashes off the list, and those that were
-// announced before it. It returns the number of the pass, or -1 if there is none, and the
-// buckets that were read for it.
+// Take removes the pass with the keys of these hashes, and those that were announced before it,
+// from the list. It returns the number of the pass, or -1 if there is none, and the buckets that
+// were read for it.
 func (e *Elevator) Take(hashes []uint64) (pass int64, c *carry.Buckets) {
 	pass, c, gone := e.passes.take(hashes)
 	for _, g := range gone {
@@ -177,10 +178,10 @@ func (e *Elevator) Take(hashes []uint64) (pass int64, c *carry.Buckets) {
 	return pass, c
 }
 
-// Drop gives up copies of buckets. It may be called by anybody.
+// Drop frees copies of buckets. Any goroutine may call it.
 func (e *Elevator) Drop(c *carry.Buckets) {
 	if c != nil {
 		e.Carried.Drop(c)
-		e.Wake() // it may have waited for room
+		e.Wake() // the prefetcher may wait for this room
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// alight waits for some reads of the elevator, or for all of them if all is true,
-// and takes the rows and buckets that are of use out of them.
+// alight waits for some reads of the elevator, or for all of them if all is true, and takes the
+// useful rows and buckets out of them.
 func (e *Elevator) alight(ctx context.Context, all bool) {
 	buckets := 0
 	for first := true; e.queue.Pending() > 0 && (all || first); first = false {
@@ -28,9 +28,8 @@ func (e *Elevator) alight(ctx context.Context, all bool) {
 	e.counts.bytes.Store(int64(bytes))
 }
 
-// TakeAlong puts the rows that announced passes need from finished reads into the
-// cache. The reads are a Pull's, after it has taken its own rows, or the
-// elevator's.
+// TakeAlong puts the rows that announced passes need from finished reads into the cache. The reads
+// are those of a Pull, after it has taken its own rows, or the elevator's.
 func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 	p := e.Incoming
 	p.Clear()
@@ -93,9 +92,9 @@ func rideOf(r *bucketfile.Request) *rideRequest {
 	return ride
 }
 
-// onlyCurrent removes from the incoming rows those that are in the cache or outside of
-// buckets, and those whose bucket is no longer the one of its slot. No row comes
-// into the cache meanwhile, so the rows that remain are the latest versions.
+// onlyCurrent removes incoming rows that are in the cache or outside of buckets, and those whose
+// bucket is no longer the one of its slot. No row is inserted into the cache meanwhile, so the
+// remaining rows are the latest versions.
 func (e *Elevator) onlyCurrent() {
 	p := e.Incoming
 	e.refs = slices.Grow(e.refs[:0], len(p.Keys))[:len(p.Keys)]
@@ -125,8 +124,8 @@ func (e *Elevator) onlyCurrent() {
 	p.Cut(n)
 }
 
-// keepLeaving copies the buckets of slots that have rows to be written, and the
-// buckets that were read for an announced pass, which will write to them.
+// keepLeaving copies the buckets of slots that have rows to be written, and the buckets that were
+// read for an announced pass, which will write to them.
 func (e *Elevator) keepLeaving() {
 	if e.carry == nil {
 		e.carry = e.Carried.New()
@@ -138,19 +137,18 @@ func (e *Elevator) keepLeaving() {
 			continue
 		}
 		if r.Err == nil && e.hasLeaving(r.Slot) && !e.Carried.Keep(e.carry, r) {
-			e.Index.Mark(r.Slot) // it is read again in the next round
+			e.Index.Mark(r.Slot) // read it again in the next round
 		}
 	}
 }
 
-// hasLeaving reports whether rows of a slot are to be written. REQUIRES: IndexMu is
-// held.
+// hasLeaving reports whether rows of a slot have to be written. REQUIRES: IndexMu is held.
 func (e *Elevator) hasLeaving(slot uint32) bool {
 	return slot < e.Index.Slots() && e.Cache.LeavingOfSlot(uint64(slot), e.Index.MaskOf(slot)) > 0
 }
 
-// handRide gives the buckets that were kept to the background writer, if they fill
-// more than that many chunks.
+// handRide passes the collected buckets to the background writer, if they fill more than that many
+// chunks.
 func (e *Elevator) handRide(chunks int) {
 	if e.carry != nil && e.carry.Chunks() > chunks {
 		e.Table.HandOver(e.carry)
@@ -158,8 +156,8 @@ func (e *Elevator) handRide(chunks int) {
 	}
 }
 
-// MarkIfLeaving marks a slot whose bucket a Pull has read and could not keep, if rows of
-// the slot are to be written.
+// MarkIfLeaving marks a slot whose bucket a Pull has read and could not keep, if rows of the slot
+// have to be written.
 func (e *Elevator) MarkIfLeaving(slot uint32) {
 	e.IndexMu.RLock()
 	defer e.IndexMu.RUnlock()

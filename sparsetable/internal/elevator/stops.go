@@ -6,14 +6,14 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// planStretch finds the stops of the next stretch that has any. It returns false if
-// there is none in the whole round. The elevator is not ahead of its schedule by that round,
-// since stops of passes that are announced next may be anywhere on it.
+// planStretch finds the stops of the next stretch that has any. It returns false if there is none
+// in the whole round. Such a round does not put the elevator ahead of its schedule, since stops of
+// passes that are announced next may be anywhere on it.
 func (e *Elevator) planStretch() bool {
 	files := e.Files.LiveFiles()
 	total, unit := wayRound(files), int64(e.Files.Unit())
-	// A stretch has a file or more, or a part of a round. Two are shorter, at the ends of the
-	// way, and the step from the last file to the first counts, too.
+	// A stretch has at least one file, or a part of a round. Two stretches, at the ends of the
+	// round, are shorter, and the step from the last file to the first counts, too.
 	for left := min(len(files)+1, rideStretches+3); left > 0; left-- {
 		first := slices.IndexFunc(files, func(f bucketfile.Candidate) bool { return bucketfile.FileStart(f.File+1) > e.at })
 		if first < 0 {
@@ -39,7 +39,7 @@ func (e *Elevator) planStretch() bool {
 	return false
 }
 
-// wayRound is the size of all files, which is the length of a round in bytes.
+// wayRound is the length of a round in bytes, which is the total size of the files.
 func wayRound(files []bucketfile.Candidate) (bytes int64) {
 	for _, f := range files {
 		bytes += f.Bytes
@@ -64,12 +64,11 @@ func wayBetween(files []bucketfile.Candidate, from, end bucketfile.Location, uni
 	return bytes
 }
 
-// findStops sets the stops to the marked slots whose buckets lie at from or behind
-// it, and before end. Where there is no room for all, it takes a shorter stretch.
-// It returns where the stretch ends.
+// findStops sets the stops to the marked slots whose buckets lie at or after from, and before end.
+// If there is no room for all, it shortens the stretch. It returns the end of the stretch.
 func (e *Elevator) findStops(from, end bucketfile.Location) bucketfile.Location {
 	e.stops, e.next = e.stops[:0], 0
-	const chunk = 1 << 16 // takes some 100 microseconds, for which writers wait
+	const chunk = 1 << 16 // takes some 100 microseconds, during which writers wait
 	for first, n := uint32(0), uint32(1); first < n; first += chunk {
 		e.IndexMu.RLock()
 		n = e.Index.Slots()
@@ -79,7 +78,7 @@ func (e *Elevator) findStops(from, end bucketfile.Location) bucketfile.Location 
 				return // end was moved nearer meanwhile
 			}
 			if len(e.stops) == cap(e.stops) {
-				// There is no more room: the stretch is made shorter.
+				// There is no more room, so shorten the stretch.
 				slices.SortFunc(e.stops, byPlace)
 				half := len(e.stops) / 2
 				end = e.stops[half].loc
@@ -96,14 +95,13 @@ func (e *Elevator) findStops(from, end bucketfile.Location) bucketfile.Location 
 	return end
 }
 
-// submitStops starts reading the next stops, those whose buckets are still where
-// they were, and returns their number.
+// submitStops starts reading the next stops whose buckets have not moved, and returns their number.
 func (e *Elevator) submitStops() int {
 	e.submit = e.submit[:0]
 	e.IndexMu.RLock()
 	defer e.IndexMu.RUnlock()
 	unit := int64(e.Files.Unit())
-	begin, bytes := e.stops[e.next].loc, int64(0) // bytes of the buckets alone
+	begin, bytes := e.stops[e.next].loc, int64(0) // bytes of the buckets only
 	for e.next < len(e.stops) && len(e.submit) < rideBatch && bytes < e.limit/2 {
 		s := e.stops[e.next]
 		if !e.direct && s.loc.File() == begin.File() && (s.loc.Offset()-begin.Offset())*unit > e.limit/2 {
@@ -119,11 +117,11 @@ func (e *Elevator) submitStops() int {
 		}
 		e.Index.Unmark(s.slot)
 		if _, twice := e.onWay[s.slot]; twice {
-			e.readAgain(e.stops[first:e.next]) // the read in flight brings the rows that others lack
+			e.readAgain(e.stops[first:e.next]) // the read in flight brings the rows that other passes lack
 			continue
 		}
 		if size := int64(s.loc.Units()) * unit; size > e.limit || !e.direct && size > e.most {
-			continue // the bucket is huge or the budget small; the Pull of its pass reads it
+			continue // the bucket is huge or the budget small: the Pull of the pass reads it
 		}
 		r := e.newRide()
 		*r = rideRequest{request: bucketfile.Request{Slot: s.slot, Location: s.loc, User: r}, keys: r.keys[:0], aim: e.aim}
@@ -136,11 +134,11 @@ func (e *Elevator) submitStops() int {
 		e.onWay[s.slot] = struct{}{}
 		bytes += int64(s.loc.Units()) * unit
 	}
-	e.queue.Submit(e.submit) // under IndexMu: the location is not released before
+	e.queue.Submit(e.submit) // under IndexMu, so that the location is not released before
 	return len(e.submit)
 }
 
-// newRide returns a request that was used before, or else a new one.
+// newRide returns a recycled or new request.
 func (e *Elevator) newRide() *rideRequest {
 	n := len(e.idle)
 	if n == 0 {

@@ -1,3 +1,3 @@
-// Package guard guards the methods of a table: a Door counts the calls that are under way,
-// so that the table is closed only after them, and a Lock is one whose wait a context ends.
+// Package guard guards the methods of a table: a Door counts the calls in progress, so that the
+// table is closed only after them, and a Lock can be waited for with a context.
 package guard

@@ -7,15 +7,14 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// Door is passed by every call of a table's methods. The zero value is open.
+// Door counts the calls of a table's methods that are in progress. The zero value is open.
 type Door struct {
 	mu     sync.Mutex
 	inside int
 	empty  chan struct{} // closed once the door is closed and nobody is inside; nil while it is open
 }
 
-// Enter counts a call that is under way until it calls Leave. It returns ErrClosed where the
-// door is closed.
+// Enter counts a call that is in progress until Leave. It returns ErrClosed if the door is closed.
 func (d *Door) Enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -36,7 +35,7 @@ func (d *Door) Leave() {
 	}
 }
 
-// Close lets nobody in from now on. It reports whether the door was open.
+// Close makes later Enters fail. It reports whether the door was open.
 func (d *Door) Close() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +49,7 @@ func (d *Door) Close() bool {
 	return true
 }
 
-// Wait waits until all have left. REQUIRES: the door is closed.
+// Wait waits until all calls have left. REQUIRES: the door is closed.
 func (d *Door) Wait() { <-d.empty }
 
 // Closed reports whether the door is closed.
@@ -60,8 +59,8 @@ func (d *Door) Closed() bool {
 	return d.empty != nil
 }
 
-// EnterHolding enters and takes locks, in their order. leave gives everything back. After an
-// error nothing is held.
+// EnterHolding enters and acquires locks in order. leave releases the locks and leaves the door.
+// After an error nothing is held.
 func (d *Door) EnterHolding(ctx context.Context, locks ...Lock) (leave func(), err error) {
 	if err := d.Enter(); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package guard
 
 import "context"
 
-// Lock is a lock that is not waited for longer than a context lasts. It is a channel with
-// room for one element.
+// Lock is a mutex whose acquisition can be cancelled by a context. It is a channel with room for
+// one element.
 type Lock chan struct{}
 
 // NewLock returns a lock that nobody holds.

@@ -1,7 +1,7 @@
-// Package inorder reads buckets of a table ahead, many at a time, and delivers them in the
-// order of a list of slots, whatever the order in which they arrive. Whoever writes the
-// buckets anew in that order makes the files of the old ones free one after the other, where
-// the buckets lie there in the same order.
+// Package inorder reads buckets of a table ahead, many at a time, and delivers them in the order of
+// a list of slots, regardless of the order in which they arrive. When buckets are rewritten in that
+// order, and the old buckets lie in their files in the same order, the old files become free one
+// after the other.
 package inorder
 
 import (
@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// atOnce is how many buckets are submitted at a time: with one system call, and those that lie
-// close together in one read.
+// atOnce is how many buckets are submitted at a time: with one system call, and in one read if they
+// lie close together.
 const atOnce = 64
 
 // Reader reads the buckets of slots. One goroutine at a time uses it.
@@ -21,29 +21,30 @@ type Reader struct {
 	index   *slots.Index
 	indexMu *sync.RWMutex
 	unit    int64
-	limit   int64 // most bytes of buckets that are being read or were not given back
-	bytes   int64 // of buckets asked for and not given back
+	limit   int64 // maximum bytes of buckets being read or not yet given back
+	bytes   int64 // of buckets requested and not yet given back
 
-	ring       []bucket // from head to tail, each modulo its length
+	ring       []bucket // used from head to tail, modulo its length
 	head, tail int
 	submit     []*bucketfile.Request
 	ended      []*bucketfile.Request
 }
 
-// bucket is that of a slot to come.
+// bucket is the bucket of an upcoming slot.
 type bucket struct {
 	request bucketfile.Request // Location 0: the slot has no bucket
 	arrived bool
 }
 
-// New makes a Reader of buckets of whole units, which has up to so many of them, atOnce or more, and their
-// bytes, at a time. The queue is not used otherwise while reads are in flight.
+// New makes a Reader for buckets of whole units of unit bytes. It has up to buckets buckets at a
+// time, atOnce or more, of up to bytes bytes. The queue must not be used otherwise while reads are
+// in flight.
 func New(queue *bucketfile.Queue, index *slots.Index, indexMu *sync.RWMutex, unit, buckets int, bytes int64) *Reader {
 	return &Reader{queue: queue, index: index, indexMu: indexMu, unit: int64(unit), limit: bytes, ring: make([]bucket, buckets)}
 }
 
-// Fill starts reads until there are enough on their way. next gives the slots to
-// come, and false at their end.
+// Fill starts reads until there are enough in flight. next returns the upcoming slots, and false at
+// the end.
 func (r *Reader) Fill(next func() (slot uint32, ok bool)) {
 	for more := true; more && len(r.ring)-(r.tail-r.head) >= atOnce && max(r.bytes, r.queue.HeldBytes()) < r.limit; {
 		r.submit = r.submit[:0]
@@ -67,9 +68,8 @@ func (r *Reader) Fill(next func() (slot uint32, ok bool)) {
 	}
 }
 
-// Wait waits for the buckets of the next slots, of least of them if there are as many, and
-// returns how many consecutive slots, from the next one on, have their buckets now, but not
-// more than most. It returns 0 at the end.
+// Wait waits for the buckets of the next least slots, or of all slots if fewer are left. It returns
+// how many consecutive slots, up to most, have their buckets now, or 0 at the end.
 func (r *Reader) Wait(least, most int) (n int) {
 	for {
 		for n < most && r.head+n < r.tail && r.ring[(r.head+n)%len(r.ring)].arrived {
@@ -85,9 +85,9 @@ func (r *Reader) Wait(least, most int) (n int) {
 	}
 }
 
-// Current returns the bucket of the i-th slot from the next one on, nil if it has
-// none. ok is false if what was read is not the slot's bucket any more. REQUIRES:
-// Wait returned more than i, and nobody changes the index.
+// Current returns the bucket of the slot i places after the next one, or nil if it has none. ok is
+// false if what was read is no longer the slot's bucket. REQUIRES: Wait returned more than i, and
+// nobody changes the index.
 func (r *Reader) Current(i int) (slot uint32, old *bucketfile.Bucket, ok bool, err error) {
 	q := &r.ring[(r.head+i)%len(r.ring)].request
 	switch {
@@ -99,7 +99,7 @@ func (r *Reader) Current(i int) (slot uint32, old *bucketfile.Bucket, ok bool, e
 	return q.Slot, &q.Bucket, true, q.Err
 }
 
-// Advance gives back the buffers of the next n slots.
+// Advance frees the buffers of the next n slots and moves past them.
 func (r *Reader) Advance(n int) {
 	r.ended = r.ended[:0]
 	for range n {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Magic begins what is made of rows: files, and digests.
+// Magic begins the files that hold rows, and the input of digests.
 const Magic = "aiboxrow"
 
 // EntryBytes is the size of a row with its key.
@@ -26,11 +26,10 @@ func appendWords(b []byte, row []float32) []byte {
 // formatShift is the bit at which the value format begins in the word of Packed.
 const formatShift = 24
 
-// Packed is ValueDim and Format in one number, as files have it.
+// Packed is ValueDim and Format in one number, as files store it.
 func Packed(l Layout) uint32 { return uint32(l.ValueDim) | uint32(l.Format)<<formatShift }
 
-// Unpacked is the layout of which Packed and StateDim are given. It may be one that no
-// table can hold.
+// Unpacked is the layout with the given Packed and StateDim. It may be one that no table can hold.
 func Unpacked(values, stateDim uint32) Layout {
 	return Layout{ValueDim: int(values & (1<<formatShift - 1)), StateDim: int(stateDim), Format: ValueFormat(values >> formatShift)}
 }

@@ -6,8 +6,7 @@ import (
 	"aibox/internal/errkind"
 )
 
-// Error says that the rows of a table have another layout than the one that was asked
-// for.
+// Error says that the rows of a table have another layout than requested.
 type Error struct {
 	Dir        string // of the table
 	Have, Want Layout
@@ -17,5 +16,5 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("sparsetable: the table in %s has rows of %v, but rows of %v were asked for: open it with the layout that it has, or make a new table elsewhere", e.Dir, e.Have, e.Want)
 }
 
-// ErrorKind sorts the error for exit codes and reports.
+// ErrorKind classifies the error for exit codes and reports.
 func (*Error) ErrorKind() errkind.Kind { return errkind.Usage }

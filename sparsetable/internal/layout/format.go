@@ -11,9 +11,9 @@ import (
 // ValueFormat is the encoding of the values of rows. The state of the row optimizer
 // is float32 in all of them.
 //
-// In the 16-bit formats a cache of the same size holds up to twice the rows.
-// Training computes in float32 and rounds stochastically what it writes back, so
-// that updates below a format's precision still add up.
+// In the 16-bit formats a cache of the same size holds up to twice as many rows. Training computes
+// in float32 and rounds stochastically when it stores values, so that updates below a format's
+// precision still add up.
 type ValueFormat uint8
 
 const (

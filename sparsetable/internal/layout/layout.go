@@ -15,12 +15,11 @@ import (
 //	| V words    | float32 x    | float32              | f32   | uint32  | uint32 |
 //	+------------+--------------+----------------------+-------+---------+--------+
 //
-// values is the learned embedding; for models with a linear part the weight of that
-// comes first. state belongs to the row optimizer. show and click are decayed counts
-// of the row's occurrences in training and of those in clicked examples. lastSeen is
-// the day on which the row was last trained. count is the number of its occurrences;
-// it saturates. A value that stands twice in a bag, or in two fields of one embedding
-// space, occurs twice in that example.
+// values is the learned embedding; in models with a linear part, the weight of that part comes
+// first. state belongs to the row optimizer. show and click are decayed counts of the row's
+// occurrences in training and of those in clicked examples. lastSeen is the day on which the row
+// was last trained. count is the number of its occurrences; it saturates. A value that appears
+// twice in a bag, or in two fields of one embedding space, occurs twice in that example.
 //
 // Format says how the values are encoded. V is ValueDim for float32. For the 16-bit
 // formats it is half of that, rounded up, because two values share a word: value 2w
@@ -57,7 +56,7 @@ func (l Layout) Words() int { return l.valueWords() + l.StateDim + statWords }
 // Bytes is the length of a row in bytes, its key not included.
 func (l Layout) Bytes() int { return 4 * l.Words() }
 
-// Validate reports a layout that no table can hold.
+// Validate returns an error for a layout that no table can hold.
 func (l Layout) Validate() error {
 	if l.Format >= valueFormats {
 		return fmt.Errorf("sparsetable: unknown value format %d", l.Format)
@@ -96,10 +95,10 @@ func (l Layout) LoadValues(dst, row []float32) {
 	}
 }
 
-// StoreValues makes src, of length ValueDim, the learned part of the row of
-// key, which has length Words(). In a 16-bit format it rounds stochastically with
-// the random bits that r has for key; a value that LoadValues returned and that was
-// not changed is stored exactly. With Float32, key and r are not used.
+// StoreValues makes src, of length ValueDim, the learned part of the row of key, which has length
+// Words(). In a 16-bit format it rounds stochastically with r's random bits for key; a value that
+// LoadValues returned and that was not changed is stored exactly. With Float32, key and r are not
+// used.
 func (l Layout) StoreValues(row, src []float32, key uint64, r Rounding) {
 	switch l.Format {
 	case Float16:
@@ -124,7 +123,7 @@ type RowStats struct {
 	Count       uint32 // occurrences in training, saturating; 0 marks a placeholder
 }
 
-// Trained reports whether row is not that of a placeholder.
+// Trained reports whether row is not a placeholder.
 func Trained(row []float32) bool { return math.Float32bits(row[len(row)-1]) != 0 }
 
 // Stats reads the statistics of row, which has length Words().

@@ -1,3 +1,3 @@
-// Package lost knows which rows of a snapshot are lost with files that are missing, and
-// inserts those of them that are to be had elsewhere (refill.go).
+// Package lost tells which rows of a snapshot are lost with missing files, and inserts those that
+// are found elsewhere (refill.go).
 package lost

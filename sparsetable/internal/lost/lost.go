@@ -10,39 +10,37 @@ import (
 	"aibox/sparsetable/internal/tabledirs"
 )
 
-// Loss is what a table lacks that was opened with sparsetable.SSDOptions.AllowLost.
+// Loss is what a table that was opened with sparsetable.SSDOptions.AllowLost lacks.
 type Loss struct {
 	Dirs       []tabledirs.Lost
-	Files      int   // of the snapshot, that are lost
-	Slots      int64 // of the index, whose rows were lost
-	TotalSlots int64 // that the snapshot had; Slots/TotalSlots is the portion 1/N of CPR, eq. 4
+	Files      int   // lost files of the snapshot
+	Slots      int64 // slots of the index whose rows were lost
+	TotalSlots int64 // slots of the snapshot; Slots/TotalSlots is the portion 1/N of CPR, eq. 4
 	Rows       int64 // lost
 	TotalRows  int64 // that the snapshot had
 }
 
-// Files is what a table knows of the files that Open did not find. Its methods accept nil,
-// which has lost nothing.
+// Files knows which files Open did not find. Its methods accept nil, which has lost nothing.
 //
-// A snapshot has the rows of a slot in the slot's bucket, and in delta files. Where the
-// bucket is lost, so are its rows; rows in the delta files that are left are as they were
-// in the snapshot, and stay. Where a delta file is lost, the rows that it had are lost, and
-// it may have had those of any slot that it covers whose bucket was written before its
-// instant. The versions in that bucket and in older delta files are outdated then; so they
-// must not be used. A bucket or a row that was written later is not affected.
+// A snapshot has the rows of a slot in the slot's bucket and in delta files. If the bucket is lost,
+// so are its rows; rows in the remaining delta files are as they were in the snapshot, and stay. If
+// a delta file is lost, its rows are lost. It may have had rows of any slot that it covers whose
+// bucket was written before the file's instant. The versions in that bucket and in older delta
+// files are then outdated and must not be used. A bucket or a row that was written later is not
+// affected.
 //
-// Which slots a lost delta file covers is in checkpoint.Covers.
+// checkpoint.Covers tells which slots a lost delta file covers.
 type Files struct {
 	Loss
 	slots  uint32   // of the table when it was opened
-	gone   []uint64 // a bit for each of them: rows of its bucket were lost
-	bare   []uint64 // a bit for each of them: it had no bucket
+	gone   []uint64 // a bit for each slot: rows of its bucket were lost
+	bare   []uint64 // a bit for each slot: it had no bucket
 	deltas []delta
 	files  map[uint32]bool         // lost bucket files
-	list   []checkpoint.Layer      // of delta files with dirty rows, those that are left
-	begun  map[uint32]catalog.File // of the snapshot as it was
-	// since is, for each of the slots, the number of the oldest layer of delta files, among
-	// those that are left, that has rows of the slot as they were in the snapshot. It is nil once
-	// the table is open.
+	list   []checkpoint.Layer      // remaining delta files with dirty rows
+	begun  map[uint32]catalog.File // bucket files of the complete snapshot
+	// since[slot] is the number of the oldest remaining layer of delta files that has rows of the
+	// slot as they were in the snapshot. It is nil once the table is open.
 	since []uint8
 }
 
@@ -50,18 +48,18 @@ type Files struct {
 type delta struct {
 	catalog.Delta
 	cover checkpoint.Cover
-	newer uint8 // the number of the oldest layer that is left, of its instant or newer
+	newer uint8 // the number of the oldest remaining layer of its instant or newer
 }
 
 func bitOf(bits []uint64, slot uint32) bool { return bits[slot/64]&(1<<(slot%64)) != 0 }
 func setBit(bits []uint64, slot uint32)     { bits[slot/64] |= 1 << (slot % 64) }
 
-// NoBucket reports whether the bucket that a hash's slot had was lost or is not used.
+// NoBucket reports whether the bucket of a hash's slot was lost or must not be used.
 func (l *Files) NoBucket(hash uint64) bool {
 	return l != nil && bitOf(l.gone, slots.SlotAmong(hash, l.slots))
 }
 
-// Row reports whether a row of that hash may have been lost.
+// Row reports whether a row with that hash may have been lost.
 func (l *Files) Row(hash uint64) bool {
 	slot := slots.SlotAmong(hash, l.slots)
 	if bitOf(l.gone, slot) {
@@ -70,8 +68,7 @@ func (l *Files) Row(hash uint64) bool {
 	return bitOf(l.bare, slot) && slices.ContainsFunc(l.deltas, func(d delta) bool { return d.cover.Hash(hash) })
 }
 
-// Valid reports whether a row in a delta file, of the layer of that number among those left,
-// is not outdated.
+// Valid reports whether a row in a delta file of the remaining layer number at is not outdated.
 func (l *Files) Valid(at int, hash uint64) bool {
 	slot := slots.SlotAmong(hash, l.slots)
 	if int(l.since[slot]) > at {
@@ -80,8 +77,8 @@ func (l *Files) Valid(at int, hash uint64) bool {
 	return !bitOf(l.bare, slot) || !slices.ContainsFunc(l.deltas, func(d delta) bool { return int(d.newer) > at && d.cover.Hash(hash) })
 }
 
-// Find tells which files of a snapshot are missing, of those that a table has in its
-// directories. left is the snapshot without them. It returns nil where none is missing.
+// Find returns which files of a snapshot are missing from have, the files in the table's
+// directories. left is the snapshot without the missing files. l is nil if none is missing.
 func Find(s catalog.Snapshot, table uint64, have map[string]bool) (l *Files, left catalog.Snapshot) {
 	l = &Files{slots: s.Slots, files: map[uint32]bool{}, begun: map[uint32]catalog.File{}}
 	left = s
@@ -116,24 +113,24 @@ func Find(s catalog.Snapshot, table uint64, have map[string]bool) (l *Files, lef
 	return l, left
 }
 
-// Slots is how many slots the table had when it was opened.
+// Slots is the number of slots when the table was opened.
 func (l *Files) Slots() uint32 { return l.slots }
 
-// NeedBytes is the memory that Begin takes. Opened gives SinceBytes of it back.
+// NeedBytes is the memory that Begin takes. Opened frees SinceBytes of it.
 func (l *Files) NeedBytes() int64 { return 16*l.words() + l.SinceBytes() }
 
-// SinceBytes is what is needed only while the table is opened.
+// SinceBytes is the memory that is needed only while the table is being opened.
 func (l *Files) SinceBytes() int64 { return int64(l.slots) }
 
 func (l *Files) words() int64 { return (int64(l.slots) + 63) / 64 }
 
-// Begin is called before Look is.
+// Begin must be called before Look.
 func (l *Files) Begin() {
 	l.gone, l.bare, l.since = make([]uint64, l.words()), make([]uint64, l.words()), make([]uint8, l.slots)
 }
 
-// Look looks at the bucket of a slot, in a table whose unit has that many bytes. gone says that
-// the bucket is lost or must not be used.
+// Look examines the bucket of a slot, in a table whose unit has that many bytes. gone says that the
+// bucket is lost or must not be used.
 func (l *Files) Look(slot uint32, loc bucketfile.Location, unit int) (gone bool) {
 	if loc == 0 {
 		setBit(l.bare, slot)
@@ -162,7 +159,7 @@ func (l *Files) Look(slot uint32, loc bucketfile.Location, unit int) (gone bool)
 // File reports whether a bucket file is lost.
 func (l *Files) File(number uint32) bool { return l.files[number] }
 
-// Opened is called once all rows are restored, of which the table then has so many.
+// Opened is called once all rows are restored; rows is the number of rows in the table then.
 func (l *Files) Opened(rows int64) {
 	l.since, l.list, l.begun = nil, nil, nil
 	l.Rows = max(0, l.TotalRows-rows)

@@ -10,13 +10,13 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Table is what a Refill needs of the table.
+// Table is a Refill's view of the table.
 type Table interface {
 	Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error)
 	Import(ctx context.Context, src contract.RowSource) (rows int64, err error)
 }
 
-// Refill inserts rows into a table, those that may have been lost and whose keys it does not have now.
+// Refill inserts rows that may have been lost and whose keys the table does not have now.
 type Refill struct {
 	ctx    context.Context
 	table  Table
@@ -31,22 +31,23 @@ type Refill struct {
 	next int // of keys, for Next
 }
 
-// refillBytes is how many bytes of rows are looked up at a time. More would not make it
-// faster: they are hundreds of reads.
+// refillBytes is how many bytes of rows are looked up at a time. They cause hundreds of reads, so
+// more would not be faster.
 const refillBytes = 256 << 10
 
-// RefillRows is how many rows of a layout are looked up at a time, in a table that has up to fit
+// RefillRows is how many rows of a layout are looked up at a time, in a table that can have fit
 // rows in memory.
 func RefillRows(l layout.Layout, fit int64) int {
 	return int(max(1, min(int64(refillBytes/layout.EntryBytes(l)), fit/8)))
 }
 
-// NewRefill makes a Refill of a table that has lost these files; it holds up to so many rows, of layout l.
+// NewRefill makes a Refill of a table that has lost these files; it buffers up to rows rows of
+// layout l.
 func NewRefill(ctx context.Context, t Table, files *Files, hash slots.Hasher, l layout.Layout, rows int) *Refill {
 	return &Refill{ctx: ctx, table: t, files: files, hash: hash, layout: l, keys: make([]uint64, 0, rows), all: make([]float32, 0, rows*l.Words())}
 }
 
-// Inserted is how many rows were inserted.
+// Inserted is the number of inserted rows.
 func (r *Refill) Inserted() int64 { return r.inserted }
 
 // Add adds a row that may be inserted.
@@ -64,7 +65,7 @@ func (r *Refill) Add(key uint64, row []float32) error {
 	return nil
 }
 
-// Flush inserts those of the rows that were added whose key the table does not have.
+// Flush inserts the added rows whose keys the table does not have.
 func (r *Refill) Flush() error {
 	if len(r.keys) == 0 {
 		return nil

@@ -6,20 +6,20 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// The marks that rows have while a snapshot is being written.
+// The marks of rows while a snapshot is being written.
 const (
-	markOpen    = 0 // it is not pinned, and is yet to be written as it is in its slab
-	markSettled = 1 // it was written, or is not part of the snapshot
-	markSaved   = 2 // it was copied: markSaved plus the number of its copy in capture.saved
+	markOpen    = 0 // not pinned, and yet to be written from its slab
+	markSettled = 1 // written, or not part of the snapshot
+	markSaved   = 2 // copied: markSaved plus the number of its copy in capture.saved
 )
 
 // saveChunkBytes is the unit in which memory for copies is allocated.
 const saveChunkBytes = 256 << 10
 
-// capture is the state of the table at the time of a Snapshot: each row as it is in
-// its slab, unless its mark says otherwise. The table's mutex guards it.
+// capture is the state of the table at the time of a Snapshot: each row as it is in its slab,
+// unless its mark says otherwise. The table's mutex guards it.
 type capture struct {
-	end      uint64   // references from here on are not part of it
+	end      uint64   // references from here on are not part of the snapshot
 	saved    [][]byte // chunks of copies
 	copies   uint32   // in saved
 	perChunk uint32   // copies in a chunk
@@ -45,9 +45,8 @@ func (c *capture) copied(mark uint32, words int) []float32 {
 	return offheap.Float32s(c.saved[i/c.perChunk][off : off+4*words])
 }
 
-// secure copies the rows of refs for the snapshot, where that still needs them, so that they
-// may be updated. It returns errNoRoom when the budget has no room for a copy, or the process
-// cannot have the memory.
+// secure copies those of refs that the snapshot still needs, so that the rows may be updated. It
+// returns errNoRoom if the budget has no room for a copy, or the process cannot have the memory.
 func (c *capture) secure(t *Table, refs []uint32) error {
 	if c.inline || c.finished {
 		return nil
@@ -93,16 +92,15 @@ func (c *capture) secureRow(t *Table, ref uint32) error {
 	return nil
 }
 
-// pass marks a row that was created after the snapshot was fixed, and so is not
-// part of it.
+// pass marks a row that was created after the snapshot was fixed and so is not part of it.
 func (c *capture) pass(t *Table, ref uint32) {
 	if !c.finished {
 		*t.mu.slabs.mark(ref) = markSettled
 	}
 }
 
-// securePinned secures all pinned rows. When there is no room for the copies, it
-// sets inline, so that the snapshot is written before Snapshot returns.
+// securePinned secures all pinned rows. If there is no room for the copies, it sets inline, so that
+// the snapshot is written before Snapshot returns.
 func (c *capture) securePinned(t *Table) error {
 	for _, ws := range t.mu.live {
 		err := c.secure(t, ws.refs)

@@ -19,8 +19,8 @@ const (
 	tmpSuffix      = ".tmp"
 )
 
-// IsSnapshotName reports whether a file of that name is a committed snapshot, for names
-// that a table gives its files.
+// IsSnapshotName reports whether name, which is one of a table's files, is that of a committed
+// snapshot.
 func IsSnapshotName(name string) bool {
 	return strings.HasPrefix(name, snapshotPrefix) && strings.HasSuffix(name, snapshotSuffix)
 }
@@ -28,8 +28,8 @@ func IsSnapshotName(name string) bool {
 // SnapshotPath is the path of the file of a snapshot in dir.
 func SnapshotPath(dir string, id uint64) string { return snapshotDir{path: dir}.file(id) }
 
-// SnapshotIDs returns the ids of the committed snapshots in dir, ascending, and the names of
-// files that an interrupted Snapshot left behind.
+// SnapshotIDs returns the IDs of the committed snapshots in dir, ascending, and the names of files
+// that an interrupted Snapshot left behind.
 func SnapshotIDs(fs FS, dir string) (ids []uint64, leftovers []string, err error) {
 	return snapshotDir{fs, dir}.list()
 }
@@ -45,9 +45,8 @@ func (d snapshotDir) file(id uint64) string {
 	return filepath.Join(d.path, fmt.Sprintf("%s%020d%s", snapshotPrefix, id, snapshotSuffix))
 }
 
-// list returns the ids of the committed snapshots, ascending, and the names of
-// files that an interrupted Snapshot left behind. A directory that does not exist
-// counts as empty.
+// list returns the IDs of the committed snapshots, ascending, and the names of files that an
+// interrupted Snapshot left behind. A directory that does not exist counts as empty.
 func (d snapshotDir) list() (ids []uint64, leftovers []string, err error) {
 	if d.path == "" {
 		return nil, nil, nil
@@ -74,7 +73,7 @@ func (d snapshotDir) list() (ids []uint64, leftovers []string, err error) {
 		}
 		id, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil {
-			continue // not a name that file gives
+			continue // not a name of file's
 		}
 		ids = append(ids, id)
 	}
@@ -82,7 +81,7 @@ func (d snapshotDir) list() (ids []uint64, leftovers []string, err error) {
 	return ids, leftovers, nil
 }
 
-// infos reads header and footer of every snapshot. One that is dropped meanwhile is left out.
+// infos reads header and footer of every snapshot. It omits snapshots that are dropped meanwhile.
 func (d snapshotDir) infos() ([]contract.SnapshotInfo, error) {
 	ids, _, err := d.list()
 	if err != nil {
@@ -105,7 +104,7 @@ func (d snapshotDir) infos() ([]contract.SnapshotInfo, error) {
 	return infos, errors.Join(errs...)
 }
 
-// missing is the error for a snapshot that there is not.
+// missing returns the error for a snapshot that does not exist.
 func (d snapshotDir) missing(id uint64) error {
 	if d.path == "" {
 		return fmt.Errorf("%w: %d, because the table has no directory", contract.ErrNoSnapshot, id)

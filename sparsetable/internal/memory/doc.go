@@ -1,5 +1,5 @@
-// Package memory is the kind of table that has all rows in memory. Package sparsetable explains what
-// the kinds have in common, and its interface Table says what the methods do.
+// Package memory is the kind of table that has all rows in memory. Package sparsetable explains
+// what the kinds have in common, and its interface Table says what the methods do.
 //
 //	     key --hash--> tag (32 bits)
 //	                     |
@@ -18,9 +18,8 @@
 //
 // Options.MemoryBytes bounds everything the table holds: rows, index, pinned
 // sets and the copies of rows that a snapshot makes. The room for a snapshot's own
-// bookkeeping (5 bytes a row) is reserved from the start, so a table that fits can
-// always be saved. Before the process would be killed for want of memory, rows that are to
-// be added are refused (room.go).
+// bookkeeping (5 bytes a row) is reserved from the start, so a table that fits can always be saved.
+// New rows are refused before the process would be killed for lack of memory (room.go).
 //
 // # Snapshots
 //

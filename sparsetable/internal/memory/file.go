@@ -13,15 +13,15 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// The format is drawn in the package's documentation.
+// The package documentation has a diagram of the format.
 const (
 	snapshotVersion = 1  // for float32 values
-	version16       = 2  // for others: the format is the same, but older programs must not read the values as float32
+	version16       = 2  // for other values: same format, but older programs must not read the values as float32
 	headerBytes     = 32 // without record and checksum
 	footerBytes     = 4 + 8 + 4
 	crcBytes        = 4
 	blockTarget     = 256 << 10 // bytes of rows: large enough for a disk to write at its full rate
-	// maxRecordBytes bounds what a reader allocates where the header is damaged.
+	// maxRecordBytes bounds what a reader allocates if the header is damaged.
 	maxRecordBytes = 1 << 30
 )
 
@@ -59,7 +59,7 @@ func newSnapshotWriter(w io.Writer, l layout.Layout, id uint64, record []byte) (
 	return s, s.write(appendCRC(h))
 }
 
-// snapshotVersionOf is the version of the format that holds rows of layout l.
+// snapshotVersionOf is the version of the format for rows of layout l.
 func snapshotVersionOf(l layout.Layout) uint32 {
 	if l.Format == layout.Float32 {
 		return snapshotVersion
@@ -103,7 +103,7 @@ func (s *snapshotWriter) flush() error {
 	return nil
 }
 
-// finish writes what is left and the footer.
+// finish writes the last block and the footer.
 func (s *snapshotWriter) finish() error {
 	if err := s.flush(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *snapshotReader) corrupt(off int64, format string, args ...any) error {
 	return &contract.CorruptionError{File: r.name, Offset: off, Reason: fmt.Sprintf(format, args...)}
 }
 
-// readAt fills b, or returns a *CorruptionError where the file is too short.
+// readAt fills b, or returns a *CorruptionError if the file is too short.
 func (r *snapshotReader) readAt(b []byte, off int64) error {
 	n, err := r.f.ReadAt(b, off)
 	if n == len(b) {
@@ -145,8 +145,7 @@ func (r *snapshotReader) readAt(b []byte, off int64) error {
 	return fmt.Errorf("sparsetable: read %s at offset %d: %w", r.name, off, err)
 }
 
-// newSnapshotReader reads and checks header and footer. id is what the file's
-// name says.
+// newSnapshotReader reads and checks header and footer. id is the one in the file's name.
 func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) {
 	r := &snapshotReader{f: f, name: name}
 	size, err := f.Size()
@@ -206,8 +205,8 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 	return r, nil
 }
 
-// fileBytes is the size of a file that has a header of that size and total rows.
-// For a total that no file can have, it returns a size that no file has.
+// fileBytes is the size of a file with a header of that size and total rows. For an impossible
+// total it returns a size that no file has.
 func fileBytes(l layout.Layout, header int64, total uint64) uint64 {
 	entry, rows := uint64(layout.EntryBytes(l)), uint64(blockRows(l))
 	if total > math.MaxInt64/(entry+4+crcBytes) {

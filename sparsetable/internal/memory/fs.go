@@ -20,7 +20,7 @@ type FS interface {
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
-	// Rename renames oldName to newName, which it replaces if it exists, atomically.
+	// Rename atomically renames oldName to newName, replacing an existing newName.
 	Rename(oldName, newName string) error
 	Remove(name string) error
 	// List returns the names of the files in dir, in any order.
@@ -93,9 +93,8 @@ func (OSFS) List(dir string) ([]string, error) {
 // MkdirAll implements FS.
 func (OSFS) MkdirAll(dir string) error { return blockio.MakeDir(dir) }
 
-// Lock locks a directory for a table that writes there, until the result is closed.
-// It returns ErrInUse where another table has the lock, in another process or in
-// this one.
+// Lock locks a directory for a table that writes there, until the result is closed. It returns
+// ErrInUse if another table has the lock, in another process or in this one.
 func (OSFS) Lock(dir string) (io.Closer, error) {
 	f, err := filelock.Open(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o666, filelock.Exclusive)
 	if errors.Is(err, filelock.ErrHeld) {

@@ -9,31 +9,30 @@ import (
 )
 
 const (
-	// segmentSlots x 8 bytes, 32 KiB, fit a first-level cache, so that splitting a
-	// segment takes only microseconds.
+	// segmentSlots x 8 bytes, 32 KiB, fit a first-level cache, so that splitting a segment takes
+	// only microseconds.
 	segmentSlots     = 4096
 	segmentSlotsBits = 12
 	segmentBytes     = int64(unsafe.Sizeof(segment{})) + 8 // and the pointer to it
-	// rowsPerSegment is the mean number of rows in a segment at which the index
-	// gets another one. A segment that was not yet split in a round of linear
-	// hashing holds up to twice the mean: 2 x 1,638 rows are 80 % of its slots. The
-	// standard deviation around that is 57 rows, so a full segment is 14 standard
-	// deviations away.
+	// rowsPerSegment is the mean number of rows per segment at which the index gets another
+	// segment. A segment that was not yet split in a round of linear hashing holds up to twice the
+	// mean: 2 x 1,638 rows are 80 % of its slots. The standard deviation around that is 57 rows, so
+	// a full segment is 14 standard deviations away.
 	rowsPerSegment = segmentSlots * 2 / 5
 )
 
 var errSegmentFull = errors.New("sparsetable: a segment of the index is full: far more keys fall into it than chance allows")
 
-// index finds the reference of a key. It is a linear hash table of segments,
-// each an open-addressing table of its own with linear probing:
+// index finds the reference of a key. It is a linear hash table of segments, each of which is an
+// open-addressing table with linear probing:
 //
 //	tag      the upper 32 bits of the key's hash
 //	segment  tag mod 2^(d+1), or mod 2^d where that segment does not exist yet
 //	slot     tag >> 20, and the slots that follow
 //	entry    tag << 32 | ref; 0 is empty (reference 0 is never stored)
 //
-// A split moves the entries of one segment by their tags alone and reads no keys. A
-// lookup compares the key in its slab once the tag agrees.
+// A split moves the entries of one segment by their tags only and reads no keys. A lookup compares
+// the key in its slab if the tag matches.
 type index struct {
 	seed    uint64 // random, so that nobody can choose keys that collide
 	arena   *offheap.Arena
@@ -43,13 +42,13 @@ type index struct {
 
 type segment struct {
 	slots [segmentSlots]uint64
-	used  uint64 // of the slots; one stays empty, where every probe ends
+	used  uint64 // number of used slots; one stays empty, at which every probe ends
 }
 
 // segmentsFor is the number of segments for n rows.
 func segmentsFor(n int64) int64 { return max(1, (n+rowsPerSegment-1)/rowsPerSegment) }
 
-// tag is MurmurHash3's 64-bit finalizer over the seeded key, upper half.
+// tag is the upper half of MurmurHash3's 64-bit finalizer over the seeded key.
 func (x *index) tag(key uint64) uint32 {
 	h := key ^ x.seed
 	h ^= h >> 33
@@ -85,14 +84,14 @@ func (x *index) find(key uint64, s *slabs) uint32 {
 	}
 }
 
-// ahead is how many keys findAll looks up side by side: their misses of the processor's
+// ahead is how many keys findAll looks up side by side, so that their misses of the processor's
 // cache overlap instead of adding up.
 const ahead = 32
 
-// findAll sets refs to what find returns for keys. Most keys are in the first slot that they
-// belong to. So the first loops of a group of keys load only these slots and the keys of their
-// rows, with no branch that depends on what they load: the processor runs ahead and starts the
-// loads of many keys before the first has arrived.
+// findAll sets refs to the results of find for keys. Most keys are in the first slot that they hash
+// to. So the first loops for a group of keys load only these slots and the keys of their rows,
+// without branches that depend on what they load: the processor runs ahead and starts the loads of
+// many keys before the first has arrived.
 func (x *index) findAll(keys []uint64, refs []uint32, s *slabs) {
 	var tags [ahead]uint32
 	var entries, found [ahead]uint64
@@ -104,7 +103,7 @@ func (x *index) findAll(keys []uint64, refs []uint32, s *slabs) {
 			entries[i&(ahead-1)] = x.segment(tag).slots[tag>>(32-segmentSlotsBits)]
 		}
 		for i, e := range entries[:n] {
-			found[i] = s.key(uint32(e)) // reference 0 has one as well
+			found[i] = s.key(uint32(e)) // reference 0 has a key, too
 		}
 		for i, key := range keys[:n] {
 			e := entries[i&(ahead-1)]
@@ -153,7 +152,7 @@ func (x *index) remove(key uint64, ref uint32) {
 		if next == 0 {
 			break
 		}
-		// next may move to the gap unless that lies before its own slot.
+		// next may move to the gap unless the gap lies before next's own slot.
 		home := next >> (64 - segmentSlotsBits)
 		if (i-home)%segmentSlots >= i-gap {
 			seg.slots[gap%segmentSlots] = next
@@ -189,7 +188,7 @@ func (x *index) grow(n int64) error {
 				to = fresh
 			}
 			if err := to.insert(e); err != nil {
-				return err // cannot be: both hold no more than old did
+				return err // cannot happen: both hold no more than old did
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// pullChunk is the number of keys that a thread looks up at a time, and for which the
-// mutex is held at a time where it must be. That takes some 0.1 ms, for which Release and
+// pullChunk is the number of keys that a thread looks up at a time, and that are handled per
+// acquisition of the mutex where it is needed. That takes some 0.1 ms, during which Release and
 // Snapshot may have to wait.
 const pullChunk = 1024
 
@@ -21,7 +21,7 @@ var errNoRoom = errors.New("sparsetable: there is no room in memory for copies o
 // Pull implements Table.
 func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {
 	// Other flags make no difference: there are no filters, snapshots copy pinned rows as they
-	// come, and these do not keep memory from the index.
+	// come, and pinned rows do not keep memory from the index.
 	trained := mode&contract.PullTrained != 0
 	mode = mode.Kind()
 	counts := mode == contract.PullLookup && !trained
@@ -48,7 +48,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	if err == nil {
 		err = t.publish(ctx, ws, refs)
 	}
-	if err == nil && t.door.Closed() { // Close has not seen the set, and waits for this call
+	if err == nil && t.door.Closed() { // Close did not see the set, and waits for this call
 		err = contract.ErrClosed
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	return &ws.WorkingSet, nil
 }
 
-// newSet returns a working set and a list for its n references, which publish gives to the set.
+// newSet returns a working set and a list for its n references, which publish passes to the set.
 func (t *Table) newSet(n int) (*pinned, []uint32, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,9 +84,9 @@ func (t *Table) newSet(n int) (*pinned, []uint32, error) {
 	return ws, refs, nil
 }
 
-// publish gives a set its references. A snapshot that is fixed from then on copies the rows
-// that they pin. One that was fixed before gets its copies here, before the caller can change
-// the rows.
+// publish gives a set its references. A snapshot that is fixed later copies the rows that they pin.
+// For a snapshot that was fixed before, publish makes the copies, before the caller can change the
+// rows.
 func (t *Table) publish(ctx context.Context, ws *pinned, refs []uint32) error {
 	t.mu.Lock()
 	ws.refs = refs
@@ -134,7 +134,7 @@ func (t *Table) takeRefsLocked(n int) ([]uint32, error) {
 	return make([]uint32, n), nil
 }
 
-// release takes a set off the list.
+// release removes a set from the list of live sets.
 func (t *Table) release(ws *pinned, refs []uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,8 +149,8 @@ func (t *Table) release(ws *pinned, refs []uint32) {
 	ws.refs = nil
 }
 
-// lookup finds the rows of keys, on all threads, and returns how many have none. It takes no
-// lock: only holders of changing change the index and where rows lie.
+// lookup finds the rows of keys, on all threads, and returns how many have none. It takes no lock:
+// only holders of changing change the index and the places of rows.
 func (t *Table) lookup(ctx context.Context, keys []uint64, refs []uint32, counts bool) (int64, error) {
 	var missing atomic.Int64
 	kernel.Parallel(len(keys), pullChunk, func(lo, hi int) {
@@ -176,7 +176,7 @@ func (t *Table) lookupChunk(keys []uint64, refs []uint32, counts bool) (missing 
 	return missing
 }
 
-// create makes rows for the references that are 0, and returns how many.
+// create creates rows for the references that are 0, and returns how many.
 func (t *Table) create(ctx context.Context, keys []uint64, refs []uint32, missing int64) (created int64, err error) {
 	t.mu.Lock()
 	err = t.growLocked(missing, fmt.Sprintf("pulling %d rows, %d of them new,", len(keys), missing))
@@ -206,7 +206,7 @@ func (t *Table) createChunk(keys []uint64, refs []uint32) (created int64, err er
 			continue
 		}
 		if ref := t.mu.index.find(key, t.mu.slabs); ref != 0 {
-			refs[i] = ref // the key comes several times in keys
+			refs[i] = ref // the key occurs several times in keys
 			continue
 		}
 		ref, err := t.createLocked(key)

@@ -10,21 +10,22 @@ import (
 )
 
 const (
-	// leastFreeBytes stay free: other parts of the process take memory, too, before the table asks again.
+	// leastFreeBytes stay free for other parts of the process, which take memory before the table
+	// asks again.
 	leastFreeBytes = 8 << 20
-	// Of the memory that is free the table takes 1/askShare, and no more than mostUnaskedBytes,
-	// before it asks again.
+	// Before it asks again, the table takes at most 1/askShare of the free memory, and at most
+	// mostUnaskedBytes.
 	askShare         = 4
 	mostUnaskedBytes = 256 << 20
 )
 
-// room is the memory that the process can still have. Linux kills one that takes more, without a word.
+// room is the memory that the process can still have. Linux kills a process that takes more.
 type room struct {
-	free    func() int64 // process.FreeWithSwap, but for tests
+	free    func() int64 // process.FreeWithSwap, except in tests
 	unasked int64        // bytes that may be taken before free is asked
 }
 
-// take takes so many bytes for the table, or returns ErrMemory.
+// take reserves memory for the table, or returns ErrMemory.
 func (r *room) take(bytes int64, what string) error {
 	if bytes <= r.unasked {
 		r.unasked -= bytes

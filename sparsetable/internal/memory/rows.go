@@ -9,7 +9,7 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// scanChunk is the number of rows for which the mutex is held at a time.
+// scanChunk is the number of rows handled per acquisition of the mutex.
 const scanChunk = 1024
 
 // Scan implements Table.
@@ -30,8 +30,8 @@ func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// Only the caller trains rows, and not while this runs. But a Pull may
-		// create rows meanwhile, in places that were free.
+		// Only the caller trains rows, and not while Scan runs. But a Pull may create rows
+		// meanwhile, in places that were free.
 		t.mu.Lock()
 		chunk = chunk[:0]
 		for ref := from; ref < min(from+scanChunk, end); ref++ {
@@ -49,8 +49,7 @@ func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) err
 	return nil
 }
 
-// change is the beginning of Import and Expire; the caller calls the returned
-// function at the end.
+// change begins Import and Expire; the caller calls end when it is done.
 func (t *Table) change(ctx context.Context) (end func(), err error) {
 	if t.readOnly {
 		return nil, contract.ErrReadOnly
@@ -116,8 +115,8 @@ func (t *Table) importRow(key uint64, row []float32) error {
 	return nil
 }
 
-// Expire implements Table. It drops placeholders, too, but does not count them,
-// because no other method shows them.
+// Expire implements Table. It also drops placeholders, but does not count them, because no other
+// method shows them.
 func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int64, err error) {
 	end, err := t.change(ctx)
 	if err != nil {

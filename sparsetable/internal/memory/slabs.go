@@ -8,16 +8,16 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// slabTargetBytes is the most that the rows of a slab take, unless a single row
-// takes more. It is large enough that the slices that describe a slab are
-// negligible, and small enough that a budget of one megabyte can be filled.
+// slabTargetBytes is the maximum size of the rows of a slab, unless a single row is larger. It is
+// large enough that the slices that describe a slab are negligible, and small enough that a budget
+// of one megabyte can be filled.
 const slabTargetBytes = 256 << 10
 
 // slabHeaderBytes is the size of the three slice headers of a slab.
 const slabHeaderBytes = 3 * 24
 
-// slabs hold rows and their keys. A row is named by its reference, slab number
-// and row within the slab, and never moves. Reference 0 is the shared zero row.
+// slabs hold rows and their keys. A row is named by its reference (slab number and row within the
+// slab) and never moves. Reference 0 is the shared zero row.
 type slabs struct {
 	layout layout.Layout
 	words  int
@@ -44,12 +44,12 @@ func newSlabs(l layout.Layout, a *offheap.Arena) *slabs {
 	return s
 }
 
-// slabBytes is what one slab takes.
+// slabBytes is the size of one slab with its bookkeeping.
 func (s *slabs) slabBytes() int64 {
 	return int64(s.layout.Bytes()+8+4)<<s.shift + slabHeaderBytes
 }
 
-// slabsFor is the number of slabs that the table needs for n more rows.
+// slabsFor is the number of slabs that the table needs to have n more rows.
 func (s *slabs) slabsFor(n int64) int64 {
 	end := int64(s.next) + max(0, n-s.freeRows)
 	return max(int64(len(s.rows)), (end+int64(s.mask))>>s.shift)

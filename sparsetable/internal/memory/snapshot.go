@@ -17,9 +17,9 @@ import (
 
 const (
 	sortEntryBytes = 16
-	// A table of up to minSortRows rows is sorted at once. Larger tables sort a
-	// 16th of their rows at a time, so they scan the keys some 17 times, which
-	// takes a small part of the time for writing the rows.
+	// A table of up to minSortRows rows is sorted at once. Larger tables sort a 16th of their rows
+	// at a time, so they scan the keys some 17 times, which is a small part of the time for writing
+	// the rows.
 	minSortRows = 4096
 	sortShare   = 16
 )
@@ -65,7 +65,7 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 		t.log.Info("training waits while the snapshot is written: there is no room in memory for copies of the pinned rows", slog.Uint64("id", id))
 		s.run(ctx)
 	} else {
-		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it, because leave comes at its end
+		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it because it leaves the door last
 	}
 	t.log.Debug("snapshot fixed", slog.Uint64("id", id), slog.Duration("stall", time.Since(start)))
 	return p, nil
@@ -104,9 +104,8 @@ func (j *snapshotJob) run(ctx context.Context) {
 	t.door.Leave()
 }
 
-// fill writes all rows of the capture in ascending key order. Instead of
-// sorting all references at once it works through key ranges that hold a
-// bounded number of rows.
+// fill writes all rows of the capture in ascending key order. Instead of sorting all references at
+// once, it works through key ranges that hold a bounded number of rows.
 func (j *snapshotJob) fill(w *snapshotWriter) error {
 	j.w = w
 	rows, err := j.settlePlaceholders()
@@ -120,8 +119,8 @@ func (j *snapshotJob) fill(w *snapshotWriter) error {
 	return j.writeRange(0, 64, rows)
 }
 
-// settlePlaceholders takes placeholders and free rows out of the capture and
-// returns the number of rows that are left.
+// settlePlaceholders removes placeholders and free rows from the capture and returns the number of
+// remaining rows.
 func (j *snapshotJob) settlePlaceholders() (rows int64, err error) {
 	s := j.t.mu.slabs
 	err = j.each(func(_ uint64, ref uint32, mark *uint32) {
@@ -134,8 +133,7 @@ func (j *snapshotJob) settlePlaceholders() (rows int64, err error) {
 	return rows, err
 }
 
-// each calls fn, under the mutex, for every row of the capture that is not
-// settled.
+// each calls fn, under the mutex, for every row of the capture that is not settled.
 func (j *snapshotJob) each(fn func(key uint64, ref uint32, mark *uint32)) error {
 	for from := uint64(1); from < j.c.end; from += scanChunk {
 		if err := j.ctx.Err(); err != nil {
@@ -157,7 +155,7 @@ func (j *snapshotJob) each(fn func(key uint64, ref uint32, mark *uint32)) error 
 // A range of keys that holds too many rows is divided into 2^rangeBits parts.
 const rangeBits = 12
 
-// writeRange writes the rows with keys in [lo, lo + 2^width); rows is their number.
+// writeRange writes the rows with keys in [lo, lo + 2^width). There are rows of them.
 func (j *snapshotJob) writeRange(lo uint64, width uint, rows int64) error {
 	limit := int64(cap(j.entries))
 	if rows <= limit {
@@ -191,7 +189,7 @@ func (j *snapshotJob) writeRange(lo uint64, width uint, rows int64) error {
 	return nil
 }
 
-// writeKeys writes the rows with keys in [first, last]; rows is their number.
+// writeKeys writes the rows with keys in [first, last]. There are rows of them.
 func (j *snapshotJob) writeKeys(first, last uint64, rows int64) error {
 	if rows == 0 {
 		return nil
@@ -218,11 +216,10 @@ func (j *snapshotJob) writeKeys(first, last uint64, rows int64) error {
 	return nil
 }
 
-// encodeChunk is the number of rows for which the mutex is held at a time, which
-// takes some 20 µs.
+// encodeChunk is the number of rows handled per acquisition of the mutex, which takes some 20 µs.
 const encodeChunk = 256
 
-// encode puts the next rows into the block and returns their number.
+// encode adds the next rows to the block and returns their number.
 func (j *snapshotJob) encode(entries []sortEntry) int {
 	j.t.mu.Lock()
 	defer j.t.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"aibox/sparsetable/internal/refpool"
 )
 
-// Table is a table of KindMemory. Its methods are those of sparsetable.Table.
+// Table is a table of KindMemory. Its methods implement sparsetable.Table.
 type Table struct {
 	layout   layout.Layout
 	init     func(key uint64, row []float32)
@@ -33,8 +33,8 @@ type Table struct {
 	// taken after changing.
 	saving guard.Lock
 
-	// mu guards everything below. It is never held during I/O. The index and where rows lie are
-	// changed only by holders of changing, who read them without it.
+	// mu guards everything below. It is never held during I/O. Only holders of changing change the
+	// index and the places of rows; they read both without mu.
 	mu struct {
 		sync.Mutex
 		arena   offheap.Arena
@@ -45,21 +45,20 @@ type Table struct {
 		refs    refpool.Pool
 		snap    *capture       // the snapshot being written, or nil
 		nextID  uint64         // of the next snapshot
-		stats   contract.Stats // counters; the method Stats fills in the sizes
-		highest int64          // the most rows that there ever were: the index does not shrink
+		stats   contract.Stats // counters; the method Stats adds the sizes
+		highest int64          // highest number of rows so far, because the index does not shrink
 	}
 }
 
-// pinned is a working set that was not released.
+// pinned is a working set that is not yet released.
 type pinned struct {
 	contract.WorkingSet
 	refs  []uint32 // nil while its Pull looks them up
 	place int      // in live
 }
 
-// fixedBytes is what a table takes before its first row: the index's scratch space
-// and, where snapshots are possible, minSortRows entries to sort and one block
-// buffer.
+// fixedBytes is the size of a table without rows: the index's scratch space and, if snapshots are
+// possible, minSortRows entries to sort and one block buffer.
 func (t *Table) fixedBytes() int64 {
 	n := int64(8 * segmentSlots)
 	if t.dir.path != "" {
@@ -68,8 +67,7 @@ func (t *Table) fixedBytes() int64 {
 	return n
 }
 
-// bytesLocked is the memory that the table would take with that many slabs and
-// segments.
+// bytesLocked is the memory that the table would take with that many slabs and segments.
 func (t *Table) bytesLocked(slabs, segments int64) int64 {
 	n := t.fixedBytes() + slabs*t.mu.slabs.slabBytes() + segments*segmentBytes + t.mu.refs.Held
 	if t.dir.path != "" {
@@ -86,8 +84,7 @@ func (t *Table) presentLocked() int64 {
 	return t.bytesLocked(int64(len(t.mu.slabs.rows)), int64(len(t.mu.index.segs)))
 }
 
-// growLocked makes room for n more rows, or returns ErrBudget or ErrMemory and changes
-// nothing.
+// growLocked makes room for n more rows, or returns ErrBudget or ErrMemory and changes nothing.
 func (t *Table) growLocked(n int64, what string) error {
 	s := t.mu.slabs
 	highest := max(t.mu.highest, s.used+n)
@@ -113,7 +110,7 @@ func (t *Table) overBudget(what string, need int64) error {
 	return &contract.BudgetError{What: what, NeedBytes: need, BudgetBytes: t.budget}
 }
 
-// Options say what table to open, see sparsetable.Options. All but Init, Layout and the
+// Options say what table to open, see sparsetable.Options. All fields but Init, Layout and the
 // numbers must be set.
 type Options struct {
 	Dir         string
@@ -168,7 +165,7 @@ func Open(ctx context.Context, o Options) (_ *Table, err error) {
 	return t, nil
 }
 
-// unlock gives the directory's lock back.
+// unlock releases the directory's lock.
 func (t *Table) unlock() error {
 	if t.lock == nil {
 		return nil
@@ -176,8 +173,8 @@ func (t *Table) unlock() error {
 	return t.lock.Close()
 }
 
-// findSnapshot prepares the directory and opens the snapshot that o asks for. It
-// returns nil without an error where the table is to start empty.
+// findSnapshot prepares the directory and opens the snapshot that o asks for. It returns nil
+// without an error if the table starts empty.
 func (t *Table) findSnapshot(o Options) (*snapshotReader, error) {
 	ids, leftovers, err := t.dir.list()
 	if err != nil {
@@ -279,7 +276,7 @@ func (t *Table) Close() error {
 	default:
 		return fmt.Errorf("%w: %d at Close", contract.ErrPinned, n)
 	}
-	t.door.Wait() // among others for the writer of a snapshot
+	t.door.Wait() // also for the writer of a snapshot
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.refs, t.mu.live = refpool.Pool{}, nil

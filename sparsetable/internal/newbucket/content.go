@@ -1,6 +1,6 @@
-// Package newbucket collects the rows of a bucket that is written anew: those of the old
-// bucket, the dirty rows of the slot, which replace older versions, and, during a large
-// import, the imported rows, which replace both.
+// Package newbucket collects the rows of a bucket that is being rewritten: those of the old bucket,
+// the dirty rows of the slot, which replace older versions, and, during a large import, the
+// imported rows, which replace both.
 package newbucket
 
 import (
@@ -10,25 +10,25 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Content is the rows of one bucket after the other; its memory is used again.
+// Content holds the rows of one bucket at a time; its memory is reused.
 type Content struct {
 	Hash slots.Hasher
 
-	// The dirty rows of the present slot: their references in the cache, their keys and, one
-	// after the other, copies of their words.
+	// The dirty rows of the current slot: their references in the cache, their keys, and copies of
+	// their words, one row after the other.
 	DirtyRefs []uint32
 	dirtyKeys []uint64
 	words     []float32
 
-	// The rows of its new bucket.
+	// The rows of the new bucket.
 	Keys   []uint64
 	Hashes []uint64
 	Rows   [][]float32
-	// replaced is how many rows of the old bucket the dirty ones replace; -1: it was not counted.
+	// replaced is how many rows of the old bucket the dirty ones replace; -1: not counted.
 	replaced int
 }
 
-// NoDirty forgets the dirty rows of the slot before.
+// NoDirty clears the dirty rows of the previous slot.
 func (w *Content) NoDirty() {
 	w.DirtyRefs, w.dirtyKeys, w.words = w.DirtyRefs[:0], w.dirtyKeys[:0], w.words[:0]
 }
@@ -40,15 +40,15 @@ func (w *Content) AddDirty(ref uint32, key uint64, row []float32) {
 	w.words = append(w.words, row...)
 }
 
-// dirtyRow is the copy of the i-th dirty row.
+// dirtyRow returns the copy of dirty row i.
 func (w *Content) dirtyRow(i int) []float32 {
 	words := len(w.words) / len(w.dirtyKeys)
 	return w.words[i*words : (i+1)*words]
 }
 
-// Merge sets the rows to those of the old bucket, which may be nil, and the dirty
-// ones; of rows with the same key it takes the dirty one. If pick is not nil, it
-// leaves out the rows for whose hash pick returns false.
+// Merge sets the rows to those of the old bucket, which may be nil, and the dirty ones; of rows
+// with the same key it takes the dirty one. If pick is not nil, it leaves out the rows for whose
+// hash pick returns false.
 func (w *Content) Merge(old *bucketfile.Bucket, pick func(hash uint64) bool) {
 	w.Keys, w.Hashes, w.Rows, w.replaced = w.Keys[:0], w.Hashes[:0], w.Rows[:0], 0
 	if old != nil {
@@ -82,13 +82,13 @@ func (w *Content) add(key uint64, row []float32, pick func(hash uint64) bool) {
 	w.Rows = append(w.Rows, row)
 }
 
-// SameKeys reports whether the new bucket has the keys of the old one, which had so many
-// rows, and no others.
+// SameKeys reports whether the new bucket has exactly the keys of the old one, which had before
+// rows.
 func (w *Content) SameKeys(before int) bool {
 	return w.replaced == len(w.dirtyKeys) && len(w.Keys) == before
 }
 
-// Filter takes out the rows that drop condemns and returns their number.
+// Filter removes the rows for which drop returns true and returns their number.
 func (w *Content) Filter(drop func(row []float32) bool) (dropped int) {
 	n := 0
 	for i, row := range w.Rows {

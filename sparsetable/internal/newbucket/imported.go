@@ -7,22 +7,21 @@ import (
 	"aibox/sparsetable/internal/spool"
 )
 
-// Imported finds the imported rows among those of a bucket, of which a large import may add
-// thousands.
+// Imported finds imported rows among those of a bucket, to which a large import may add thousands.
 type Imported struct {
 	*Content
-	// Table is memory for a hash table with linear probing over the keys of the slot. An entry
-	// is the key's place in Content.Keys plus 1, or 0. Only Table[:size] is in use.
+	// Table is memory for a hash table with linear probing over the keys of the slot. An entry is
+	// the key's index in Content.Keys plus 1, or 0. Only Table[:size] is in use.
 	Table []uint32
 	size  int
 }
 
-// Take sets the rows to those at the offsets in an area, each of so many bytes; of rows with
-// the same key the last one counts. It forgets the dirty rows of the slot before.
+// Take sets the rows to those at the offsets in an area, of entry bytes each; of rows with the same
+// key the last one counts. It clears the dirty rows of the previous slot.
 func (m *Imported) Take(area *spool.Area, offsets []uint32, entry int) {
 	w := m.Content
 	w.NoDirty()
-	w.Keys, w.Hashes, w.Rows, w.replaced = w.Keys[:0], w.Hashes[:0], w.Rows[:0], -1 // the keys may be others
+	w.Keys, w.Hashes, w.Rows, w.replaced = w.Keys[:0], w.Hashes[:0], w.Rows[:0], -1 // the keys may differ from the old bucket's
 	m.size = spool.KeyTable(len(offsets))
 	clear(m.Table[:m.size])
 	for _, at := range offsets {
@@ -31,7 +30,7 @@ func (m *Imported) Take(area *spool.Area, offsets []uint32, entry int) {
 	}
 }
 
-// set adds an imported row, or replaces the one before with the same key.
+// set adds an imported row, or replaces an earlier one with the same key.
 func (m *Imported) set(key uint64, row []float32) {
 	w := m.Content
 	i := m.place(key, w.Hash.Of(key))
@@ -43,7 +42,7 @@ func (m *Imported) set(key uint64, row []float32) {
 	m.Table[i] = uint32(len(w.Keys))
 }
 
-// place is where in the table a key is, or would be.
+// place is the entry of the table in which a key is, or would be.
 func (m *Imported) place(key, hash uint64) int {
 	// The low bits of the hash are those of the slot.
 	i := int(hash>>40) & (m.size - 1)
@@ -53,7 +52,7 @@ func (m *Imported) place(key, hash uint64) int {
 	return i
 }
 
-// Find is the place of an imported key in Content.Keys, -1 if there is none.
+// Find returns the index of an imported key in Content.Keys, or -1 if there is none.
 func (m *Imported) Find(key uint64) int {
 	return int(m.Table[m.place(key, m.Hash.Of(key))]) - 1
 }
@@ -67,7 +66,7 @@ func (m *Imported) AddDirtyOthers() {
 	}
 }
 
-// AddOld adds those rows of the old bucket whose keys are neither imported nor dirty.
+// AddOld adds the rows of the old bucket whose keys are neither imported nor dirty.
 func (m *Imported) AddOld(old *bucketfile.Bucket) {
 	for i := range old.Len() {
 		if key := old.Key(i); m.Find(key) < 0 && !slices.Contains(m.dirtyKeys, key) {

@@ -6,23 +6,22 @@ import (
 )
 
 const (
-	// Chunks double from the first to the last size: small tables reserve
-	// little address space, and a table of 1 TiB stays well below the 65,530
-	// mappings that Linux allows a process.
+	// Chunks double from the first to the last size: small tables reserve little address space, and
+	// a table of 1 TiB stays well below the 65,530 mappings that Linux allows a process.
 	firstChunkBytes = 512 << 10
 	lastChunkBytes  = 64 << 20
 	doublings       = 7 // from the first to the last
 )
 
-// Arena hands out memory that is only freed all at once. The zero value is
-// empty and ready. It is not safe for concurrent use.
+// Arena hands out memory that can only be freed all at once. The zero value is empty and ready. It
+// is not safe for concurrent use.
 type Arena struct {
 	chunks [][]byte
 	free   []byte // the rest of the last chunk
 }
 
-// Alloc returns n zero bytes, aligned to 8. Memory that is mapped but not yet handed
-// out is not touched, so it costs only address space.
+// Alloc returns n zero bytes, aligned to 8. Memory that is mapped but not yet handed out is not
+// touched, so it costs only address space.
 func (a *Arena) Alloc(n int) ([]byte, error) {
 	n = (n + 7) &^ 7
 	if n > len(a.free) {

@@ -11,16 +11,15 @@ import (
 
 const (
 	hugePageBytes = 2 << 20
-	// hugeFrom is the smallest mapping for which huge pages are asked for. Large
-	// mappings are read at random places, where an access misses the processor's TLB as
-	// well as its caches. In smaller mappings, rounding up to whole huge pages would
-	// waste too large a part.
+	// hugeFrom is the smallest mapping for which huge pages are requested. Large mappings are read
+	// at random places, where an access misses the processor's TLB as well as its caches. In
+	// smaller mappings, rounding up to whole huge pages would waste too much.
 	hugeFrom = 2 * hugePageBytes
 )
 
-// Map returns n zero bytes outside the garbage collector's heap, aligned to a page. The
-// system backs them with memory when they are first touched; for 4 MiB or more it uses
-// huge pages where it has them.
+// Map returns n zero bytes outside the garbage collector's heap, aligned to a page. The system
+// backs them with memory when they are first touched; for 4 MiB or more it uses huge pages if it
+// has them.
 func Map(n int) ([]byte, error) {
 	extra := 0
 	if n >= hugeFrom {
@@ -39,9 +38,9 @@ func Map(n int) ([]byte, error) {
 
 const pageBytes = 4096
 
-// alignHuge cuts size bytes that start at a huge page out of a mapping that is one huge
-// page longer, and asks for huge pages. It ignores it when the system refuses: then more
-// address space stays reserved, or accesses are slower.
+// alignHuge trims a mapping, which is one huge page too long, to size bytes that start at a huge
+// page, and requests huge pages. It ignores refusals of the system: then more address space stays
+// reserved, or accesses are slower.
 func alignHuge(p unsafe.Pointer, size int) unsafe.Pointer {
 	head := -uintptr(p) & (hugePageBytes - 1)
 	aligned := unsafe.Add(p, head)
@@ -55,7 +54,7 @@ func alignHuge(p unsafe.Pointer, size int) unsafe.Pointer {
 	return aligned
 }
 
-// Unmap gives back all the memory that one call of Map returned.
+// Unmap frees all the memory that one call of Map returned.
 func Unmap(b []byte) error {
 	size := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
 	if err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(b)), uintptr(size)); err != nil {
@@ -64,8 +63,8 @@ func Unmap(b []byte) error {
 	return nil
 }
 
-// Discard gives back the memory behind b, which must be whole pages of what Map
-// returned. They are zero when they are touched again.
+// Discard frees the memory behind b, which must be whole pages of what Map returned. They read as
+// zeros when they are touched again.
 func Discard(b []byte) error {
 	if err := unix.Madvise(b, unix.MADV_DONTNEED); err != nil {
 		return fmt.Errorf("give back %d bytes of memory: %w", len(b), err)

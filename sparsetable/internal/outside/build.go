@@ -19,9 +19,9 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Options are what an index is made of.
+// Options are the inputs for an index.
 type Options struct {
-	Deltas      []catalog.Delta // of the snapshot, those with dirty rows, the oldest first
+	Deltas      []catalog.Delta // delta files of the snapshot with dirty rows, the oldest first
 	DirOf       func(name string) int
 	Devices     []blockio.Device
 	Pool        *blockio.Pool // for reads
@@ -52,13 +52,13 @@ func New(o Options) (*Index, error) {
 	return x, nil
 }
 
-// mostRows is how many rows the files say that they have.
+// mostRows is the number of rows that the files should have.
 func (x *Index) mostRows() int64 { return checkpoint.DirtyRows(x.Deltas) }
 
-// NeedBytes is the memory that Open is going to take.
+// NeedBytes is the memory that Open will take.
 func (x *Index) NeedBytes() int64 { return bytesOf(x.mostRows()) }
 
-// Open takes the memory of the index and opens the files.
+// Open allocates the memory of the index and opens the files.
 func (x *Index) Open() (err error) {
 	most := x.mostRows()
 	if x.memory, err = offheap.Map(int(bytesOf(most))); err != nil {
@@ -76,8 +76,8 @@ func (x *Index) Open() (err error) {
 	return nil
 }
 
-// Each calls fn for the blocks of dirty rows of all files, which store reads, those of the
-// newest layer first. Row i of a block is outside of buckets if Current says so.
+// Each calls fn for the blocks of dirty rows of all files, which it reads through store, the newest
+// layer first. Row i of a block is outside of buckets if Current reports so.
 func (x *Index) Each(ctx context.Context, store *checkpoint.Store, fn func(file int, r *deltafile.Reader, rows int) error) error {
 	if x == nil {
 		return nil
@@ -92,7 +92,7 @@ func (x *Index) Each(ctx context.Context, store *checkpoint.Store, fn func(file 
 	return nil
 }
 
-// Add adds row i, with the given hash, of the block that r has read from a file.
+// Add adds row i, whose hash is given, of the block that r has read from a file.
 func (x *Index) Add(file int, r *deltafile.Reader, i int, hash uint64) error {
 	if len(x.rows) == cap(x.rows) {
 		return r.Corrupt(0, "it has more dirty rows than it should have")
@@ -102,8 +102,8 @@ func (x *Index) Add(file int, r *deltafile.Reader, i int, hash uint64) error {
 	return nil
 }
 
-// Sort makes the rows that were added ready for Find. Of rows with the same key it keeps the one of
-// the newest file.
+// Sort prepares the added rows for Find. Of rows with the same key it keeps the one of the newest
+// file.
 func (x *Index) Sort() error {
 	slices.SortFunc(x.rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.place, b.place))
@@ -131,8 +131,8 @@ func (x *Index) Sort() error {
 	return nil
 }
 
-// Current reports whether row i of the block that r has read is the latest version, and
-// returns the number of the row in the index.
+// Current reports whether row i of the block that r has read is the latest version, and returns the
+// row's number in the index.
 func (x *Index) Current(file int, r *deltafile.Reader, i int) (at int, ok bool) {
 	key, info, _ := r.Entry(i)
 	at, ok = x.Find(x.Hash.Of(key))

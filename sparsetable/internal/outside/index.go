@@ -23,7 +23,7 @@ type Index struct {
 
 	memory []byte
 	rows   []row    // ascending by hash
-	starts []uint32 // starts[h>>shift] is the number of the first row whose hash begins with these bits or greater ones
+	starts []uint32 // starts[i] is the number of the first row with hash>>shift >= i
 	shift  uint
 
 	perBlock   uint32 // rows of a full block
@@ -39,7 +39,7 @@ type deltaFile struct {
 	file  blockio.File
 	path  string
 	dir   int    // the number of the directory that has it
-	first uint32 // number of the file's first block, in all files together
+	first uint32 // number of the file's first block, counted over all files
 }
 
 // row is one row of the files.
@@ -49,9 +49,9 @@ type row struct {
 	sum   uint32 // CRC-32C of its entry
 }
 
-// place is twice the number of a row, plus 1 if no bucket has it. The number is that
-// of its block, times the rows of a full block, plus its number in the block. Newer files
-// have smaller numbers.
+// place is twice the number of a row, plus 1 if no bucket has it. The number of a row is the number
+// of its block, times the rows of a full block, plus its number in the block. Newer files have
+// smaller numbers.
 type place uint32
 
 func (x *Index) placeOf(file int, offset int64, i int, info uint32) place {
@@ -63,11 +63,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const rowBytes = int64(unsafe.Sizeof(row{}))
 
-// startBits is the binary logarithm of the number of starts for that many rows, so
-// that each stands for 8 to 16 rows.
+// startBits is the binary logarithm of the number of starts for that many rows, so that there are 8
+// to 16 rows per start.
 func startBits(rows int64) int { return max(0, bits.Len64(uint64(rows))-4) }
 
-// bytesOf is the memory that the index of that many rows takes.
+// bytesOf is the size of the index of that many rows.
 func bytesOf(rows int64) int64 {
 	if rows == 0 {
 		return 0
@@ -75,7 +75,7 @@ func bytesOf(rows int64) int64 {
 	return rows*rowBytes + 4*(1<<startBits(rows)+1)
 }
 
-// Find returns the number of the row of a hash.
+// Find returns the number of the row with a hash.
 func (x *Index) Find(hash uint64) (i int, ok bool) {
 	if x == nil || len(x.rows) == 0 {
 		return 0, false
@@ -128,7 +128,7 @@ func (x *Index) Bytes() int64 {
 	return int64(len(x.memory))
 }
 
-// fileOf is the file that a row is in.
+// fileOf returns the file that has a row.
 func (x *Index) fileOf(place place) *deltaFile {
 	block, at := uint32(place>>1)/x.perBlock, len(x.files)-1
 	for x.files[at].first > block {
@@ -137,7 +137,7 @@ func (x *Index) fileOf(place place) *deltaFile {
 	return &x.files[at]
 }
 
-// Instant is that of the rows of a file.
+// Instant represents the instant of the rows of a file.
 func (x *Index) Instant(file int) *catalog.Delta {
 	at := 0
 	for file >= len(x.layers[at]) {
@@ -147,8 +147,7 @@ func (x *Index) Instant(file int) *catalog.Delta {
 	return x.layers[at].Instant()
 }
 
-// blockOf is the offset, in its file, of the block that a row is in, offset that of its
-// entry.
+// blockOf is the offset in its file of a row's block; offset is that of the row's entry.
 func (x *Index) blockOf(place place) int64 {
 	return int64(uint32(place>>1)/x.perBlock-x.fileOf(place).first) * x.blockBytes
 }

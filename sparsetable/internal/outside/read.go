@@ -16,15 +16,14 @@ import (
 )
 
 const (
-	// Rows that are at most readGap bytes apart are read together, up to
-	// mostRead at a time: reading a gap of that size takes as long as a
-	// separate read.
+	// Rows that are at most readGap bytes apart are read together, up to mostRead bytes at a time:
+	// reading a gap of that size takes as long as a separate read.
 	readGap  = 16 << 10
 	mostRead = 64 << 10
 )
 
-// Row is a row that was read, for the key at a position. Words is valid until the function
-// returns that it is passed to.
+// Row is a row that was read for the key at a position. Words is valid until the function to which
+// the Row is passed returns.
 type Row struct {
 	At    uint32 // the position
 	Key   uint64
@@ -47,15 +46,15 @@ type read struct {
 	want []uint64 // place << 32 | position of the key; part of missing
 }
 
-// DeviceReads is how many reads of devices there were, and their bytes.
+// DeviceReads returns the number of device reads, and their bytes.
 func (x *Index) DeviceReads() (reads, bytes int64) { return x.reader.reads, x.reader.bytes }
 
-// Read reads the rows of the missing positions that are outside of buckets and calls take
-// with some of them at a time. hashes has the hash of each position. At most about limit
-// bytes are read at a time. It returns the other positions, in missing's memory. One Read is
-// under way at a time.
+// Read reads the rows of the missing positions that are outside of buckets and calls take with some
+// of them at a time. hashes has the hash of each position. At most about limit bytes are read at a
+// time. Read returns the other positions, in missing's memory. There must be only one Read at a
+// time.
 func (x *Index) Read(ctx context.Context, hashes, missing []uint64, limit int64, take func([]Row) error) (others []uint64, err error) {
-	// The positions whose rows are to be read here are moved to the end.
+	// Move the positions whose rows are read here to the end.
 	n := len(missing)
 	for i := 0; i < n; {
 		at := missing[i]
@@ -77,7 +76,7 @@ func (x *Index) Read(ctx context.Context, hashes, missing []uint64, limit int64,
 			failed = ctx.Err()
 		}
 		if failed != nil {
-			rest = nil // only wait for the reads in flight
+			rest = nil // submit nothing more, and wait for the reads in flight
 		}
 		for len(rest) > 0 && (inFlight == 0 || inFlight < limit) {
 			after, bytes, err := x.submit(rest, inFlight == 0)
@@ -108,10 +107,9 @@ func (x *Index) Read(ctx context.Context, hashes, missing []uint64, limit int64,
 	return missing[:n], failed
 }
 
-// submit starts reading the first of the rows, with its neighbours, and returns the others.
-// With must, it takes memory beyond the pool's limit if necessary, because no other read is
-// in flight that would give some back. Without it, it returns ErrPoolLimit where the pool
-// has no room.
+// submit starts reading the first of the rows together with its neighbours, and returns the others.
+// With must, it takes memory beyond the pool's limit if necessary, because no other read is in
+// flight that would free some. Without must, it returns ErrPoolLimit if the pool has no room.
 func (x *Index) submit(rest []uint64, must bool) (after []uint64, bytes int64, err error) {
 	p := &x.reader
 	unit := int64(x.Pool.Unit())
@@ -150,7 +148,7 @@ func (x *Index) submit(rest []uint64, must bool) (after []uint64, bytes int64, e
 	return rest[n:], to - from, nil
 }
 
-// arrived checks the reads that have arrived, and sets rows to theirs, if use is true.
+// arrived checks the finished reads and, if use is true, sets p.rows to their rows.
 func (x *Index) arrived(hashes []uint64, use bool) error {
 	p := &x.reader
 	p.rows = p.rows[:0]

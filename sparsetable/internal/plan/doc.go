@@ -1,4 +1,4 @@
-// Package plan divides the memory budget of a table on SSD among its buffers, its index and
-// its cache (plan.go), determines how large buckets and filters are (shape.go), and says
-// whether a budget is enough (fits.go). It computes and holds nothing.
+// Package plan divides the memory budget of a table on SSD among its buffers, its index and its
+// cache (plan.go), determines the sizes of buckets and filters (shape.go), and tells whether a
+// budget is enough (fits.go). It only computes; it allocates nothing.
 package plan

@@ -2,17 +2,16 @@ package plan
 
 import "aibox/sparsetable/internal/slots"
 
-// Load describes the use of a table for which a budget has to be enough.
+// Load describes the use of a table for which a budget has to suffice.
 type Load struct {
 	Rows     int64 // of the table
-	Slots    int64 // that it has already
+	Slots    int64 // existing slots
 	Resident int64 // rows in memory at a time
-	Other    int64 // bytes that pulls take
+	Other    int64 // bytes for pulls
 }
 
-// Fits reports whether a budget is enough: whether buckets need not be larger
-// than the huge ones of the shape, and whether the cache that remains without
-// filters holds the resident rows.
+// Fits reports whether a budget suffices: whether buckets need not exceed the huge ones of the
+// shape, and whether the cache that remains without filters holds the resident rows.
 func (t Table) Fits(budget int64, need Load) bool {
 	p := t.Of(budget, need.Rows, need.Slots)
 	if slots.BytesFor(slots.Options{TargetRows: p.Shape.Huge}, need.Rows) > max(p.IndexLimit(), slots.BytesFor(slots.Options{}, 1)) {

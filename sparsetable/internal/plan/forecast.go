@@ -2,9 +2,8 @@ package plan
 
 import "aibox/sparsetable/internal/slots"
 
-// Forecast is what the table takes that is planned so, if that is less than its budget: as
-// long as all rows are in the cache, buckets that wait to be written again, for instance,
-// take no memory.
+// Forecast is the memory that a table with this plan takes for that many rows, if that is less than
+// its budget. As long as all rows are in the cache, carried buckets, for instance, take no memory.
 func (p *Plan) Forecast(rows int64) int64 {
 	cache := rows * int64(p.Layout.Bytes()+cacheRowBytes)
 	o := p.CacheOptions()
@@ -12,6 +11,6 @@ func (p *Plan) Forecast(rows int64) int64 {
 	return p.fixedBytes - p.CarryBytes + cache + slots.BytesFor(p.IndexOptions(), rows)
 }
 
-// cacheRowBytes is what the cache takes for a row beside the row: key, links, marks and its
-// place in the directory.
+// cacheRowBytes is the size in the cache of a row's bookkeeping: key, links, marks and its place in
+// the directory.
 const cacheRowBytes = 48

@@ -1,21 +1,21 @@
-// Package refpool recycles the lists of references of working sets that were released.
+// Package refpool recycles the reference lists of released working sets.
 package refpool
 
 import "slices"
 
-// MaxIdle is how many lists are kept: enough for a working set that is pulled ahead, one
-// that is trained and one that was released.
+// MaxIdle is the number of lists kept: enough for a working set that is pulled ahead, one that is
+// being trained and one that was released.
 const MaxIdle = 3
 
-// Pool has the lists that are not in use. The caller guards it.
+// Pool has the unused lists. The caller guards it.
 type Pool struct {
 	idle [][]uint32
-	// Held is the bytes of the lists that are kept and of those in use. Whoever makes a new
-	// list adds its bytes.
+	// Held is the size in bytes of the lists that are kept and of those in use. A caller that makes
+	// a new list adds its size.
 	Held int64
 }
 
-// Take returns a list of n references from the pool, with whatever is in it; nil: none suits.
+// Take returns a list of n references with arbitrary contents, or nil if none is suitable.
 func (p *Pool) Take(n int) []uint32 {
 	for i, r := range p.idle {
 		if cap(r) >= n && cap(r) <= 2*n {
@@ -28,7 +28,7 @@ func (p *Pool) Take(n int) []uint32 {
 	return nil
 }
 
-// Give takes a list back.
+// Give returns a list to the pool.
 func (p *Pool) Give(refs []uint32) {
 	if len(p.idle) < MaxIdle {
 		p.idle = append(p.idle, refs)

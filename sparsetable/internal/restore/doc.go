@@ -1,17 +1,15 @@
-// Package restore brings the rows that a snapshot has in delta files back into the cache of a
-// table on SSD.
+// Package restore puts the rows of a snapshot's delta files back into the cache of a table on SSD.
 //
-//	delta files, newest first --> blocks of rows --> those that are the latest versions --> cache
+//	delta files, newest first --> blocks of rows --> only the latest version of each --> cache
 //	(internal/checkpoint)                            rules: checkpoint.Saved, list.go
 //
-// Dirty comes first, and Open waits for it: any of the dirty rows may be newer than its bucket,
-// so nothing could be pulled, scanned or saved before all are in the cache. Of the rows in
-// several files, the newest version of each is wanted, and none whose bucket is newer still
-// (list.go). Clean goes on beside Pulls: its rows only make the next pulls faster, because
-// their buckets have them, too (clean.go). A table that is opened for reading only leaves
-// the dirty rows in their files, and has Block put them into the cache as clean ones
-// (internal/outside).
+// Dirty runs first, and Open waits for it: any dirty row may be newer than its bucket, so nothing
+// can be pulled, scanned or saved before all of them are in the cache. If several files have a row,
+// the newest version counts, unless the row's bucket is newer still (list.go). Clean runs during
+// Pulls: its rows are also in their buckets and only make the next pulls faster (clean.go). A table
+// that is opened for reading only leaves the dirty rows in their files, and calls Block to put them
+// into the cache as clean rows (internal/outside).
 //
-// The methods of Restorer are called before the table is open, or, as Clean does, they take
-// the lock that keeps others from inserting rows.
+// The methods of Restorer are called before the table is open, or take the lock that excludes other
+// inserters, as Clean does.
 package restore

@@ -11,21 +11,21 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// layers loads the dirty rows of a list of delta files, by the rule of checkpoint.Saved. It
-// reads the newest files first, so that a row that is in the cache already is newer than
-// the one in an older file. That requires that no row leaves the cache meanwhile. Where
-// not all rows fit, it loads only the rows whose hashes have a certain first bit, lets
-// them leave, and then loads the others, and so on with more bits.
+// layers loads the dirty rows of a list of delta files, by the rule of checkpoint.Saved. It reads
+// the newest files first, so that a row that is already in the cache is newer than the one in an
+// older file. That requires that no row leaves the cache meanwhile. If not all rows fit, it loads
+// only the rows whose hashes have a certain first bit, evicts them, then loads the others, and so
+// on with more bits.
 type layers struct {
 	*Restorer
 	list []checkpoint.Layer
-	// since is, for each slot that the table had when it was opened, the number of the
+	// since[slot], for each slot that existed when the table was opened, is the number of the
 	// oldest file that is newer than the slot's bucket; nil: no bucket was written since.
 	since []uint8
 	slots uint32
 }
 
-// errFull says that the cache has no room for the rows that were to be loaded.
+// errFull says that the cache has no room for the rows to be loaded.
 var errFull = errors.New("sparsetable: the cache is full")
 
 // hashRange is the hashes with certain first bits.
@@ -96,8 +96,8 @@ func (l *layers) loadBlock(block *deltafile.Reader, n, at int, h hashRange) (add
 	return len(refs), err
 }
 
-// valid reports whether no bucket of the slot of a hash was written, before the table was
-// opened, since the instant of a file.
+// valid reports whether no bucket of the slot of a hash was written between the instant of a file
+// and the opening of the table.
 func (l *layers) valid(at int, hash uint64) bool {
 	if l.Lost != nil {
 		return l.Lost.Valid(at, hash)
@@ -108,16 +108,16 @@ func (l *layers) valid(at int, hash uint64) bool {
 	return l.Checkpoints.WrittenBefore(l.list[at].Instant(), l.bucketOf(hash))
 }
 
-// discard drops the rows of a range, which are in the files.
+// discard drops the rows of a range, which are still in the files.
 func (l *layers) discard(h hashRange) {
 	l.Cache.DropIf(func(e rowcache.Entry) bool { return h.has(l.Hash.Of(e.Key)) })
 }
 
-// noteBuckets makes since. When it is called for the first time no row is in the cache: to borrow its memory
-// would write rows to buckets, and the rows of their slots that are yet to be loaded would seem to be
-// outdated by these.
+// noteBuckets computes since. When it is first called, no row may be in the cache: borrowing its
+// memory would write rows to buckets, and rows of the same slots that are yet to be loaded would
+// then seem to be outdated.
 func (l *layers) noteBuckets(ctx context.Context) error {
-	if l.since != nil || l.Lost != nil { // package lost has noted it
+	if l.since != nil || l.Lost != nil { // package lost has computed it
 		return nil
 	}
 	l.slots = l.Index.Slots()
@@ -133,7 +133,7 @@ func (l *layers) noteBuckets(ctx context.Context) error {
 	return nil
 }
 
-// close gives the memory back.
+// close returns the borrowed memory.
 func (l *layers) close() {
 	if l.since != nil {
 		l.Table.GiveBack(int64(l.slots))

@@ -16,21 +16,21 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Table is what restoring needs of the table.
+// Table is the Restorer's view of the table.
 type Table interface {
-	// InsertDirty puts rows into the cache, makes room for them there where that is necessary, and sets
-	// their references, which are pinned.
+	// InsertDirty puts rows into the cache, makes room for them if necessary, and sets their
+	// references, which are pinned.
 	InsertDirty(ctx context.Context, rows *rowcache.Incoming, refs []uint32) error
-	// Empty lets all rows leave the cache, to their buckets.
+	// Empty evicts all rows to their buckets.
 	Empty(ctx context.Context) error
 	// Borrow takes memory from the cache until GiveBack.
 	Borrow(ctx context.Context, bytes int64) error
 	GiveBack(bytes int64)
-	// FitRows is how many rows the cache holds, and HasRoom whether that many more leave
-	// enough of it free.
+	// FitRows is the number of rows that the cache can hold. HasRoom reports whether that many more
+	// rows leave enough of it free.
 	FitRows() int64
 	HasRoom(rows int) bool
-	// TooSmall is the error of a table whose budget does not hold what must be in memory.
+	// TooSmall returns the error for a budget that does not hold what must be in memory.
 	TooSmall() error
 }
 
@@ -44,9 +44,9 @@ type Options struct {
 	Changing    guard.Lock    // keeps others from inserting rows
 	Hash        slots.Hasher  // of keys
 	Words       int           // of a row
-	Lost        *lost.Files   // files of the snapshot; nil: none
-	// Incoming is scratch memory for rows that come into the cache, which belongs to the
-	// holder of Changing.
+	Lost        *lost.Files   // lost files of the snapshot; nil: none
+	// Incoming is scratch memory for rows to be inserted into the cache. It belongs to the holder
+	// of Changing.
 	Incoming *rowcache.Incoming
 }
 
@@ -61,16 +61,16 @@ type Restorer struct {
 	in     []bool
 }
 
-// Restored is how many rows came into the cache. It may be called by anybody.
+// Restored is the number of rows put into the cache. Any goroutine may call it.
 func (r *Restorer) Restored() int64 { return r.restored.Load() }
 
-// bucketOf is where the bucket of a hash's slot lies. REQUIRES: IndexMu is held, or nobody
-// else works on the table.
+// bucketOf is the location of the bucket of a hash's slot. REQUIRES: IndexMu is held, or no other
+// goroutine uses the table.
 func (r *Restorer) bucketOf(hash uint64) bucketfile.Location {
 	return bucketfile.Location(r.Index.Location(r.Index.Slot(hash)))
 }
 
-// take sets the incoming rows to those of a block from one number to another.
+// take sets the incoming rows to rows from to to-1 of a block.
 func (r *Restorer) take(block *deltafile.Reader, from, to int) {
 	p := r.Incoming
 	p.Clear()
@@ -80,9 +80,8 @@ func (r *Restorer) take(block *deltafile.Reader, from, to int) {
 	}
 }
 
-// keep removes from the incoming rows those that are in the cache, and those for whose
-// hash and bucket keep returns false. REQUIRES: IndexMu is held, or nobody else works on
-// the table.
+// keep removes incoming rows that are in the cache, and those for whose hash and bucket keep
+// returns false. REQUIRES: IndexMu is held, or no other goroutine uses the table.
 func (r *Restorer) keep(keep func(hash uint64, loc bucketfile.Location) bool) {
 	p := r.Incoming
 	r.in = slices.Grow(r.in[:0], len(p.Keys))[:len(p.Keys)]
@@ -97,8 +96,8 @@ func (r *Restorer) keep(keep func(hash uint64, loc bucketfile.Location) bool) {
 	p.Cut(kept)
 }
 
-// fill puts as many of the incoming rows into the cache as there is room for, pinned,
-// and returns their references.
+// fill puts as many of the incoming rows into the cache as there is room for, pinned, and returns
+// their references.
 func (r *Restorer) fill(stored bool) (refs []uint32, err error) {
 	p := r.Incoming
 	refs = p.Refs()
@@ -110,10 +109,10 @@ func (r *Restorer) fill(stored bool) (refs []uint32, err error) {
 	return refs[:added], err
 }
 
-// release unpins rows that were dirty when the snapshot was fixed, the first of the incoming
-// ones. Those at whose number, among the rows of the block from one on, the file says so
-// become stored, unless their buckets are lost. Where no bucket of their slot was written since
-// the instant d of the file, they are saved.
+// release unpins rows that were dirty when the snapshot was fixed: the first of the incoming ones,
+// whose references are refs. from is the number of the first incoming row in the block. A row
+// becomes Stored if the file says so, unless its bucket is lost. It becomes Saved if no bucket of
+// its slot was written since the instant d of the file.
 func (r *Restorer) release(refs []uint32, block *deltafile.Reader, from int, d *catalog.Delta) {
 	p := r.Incoming
 	r.stored = r.stored[:0]
@@ -134,8 +133,8 @@ func (r *Restorer) release(refs []uint32, block *deltafile.Reader, from int, d *
 	r.Cache.Change(refs, rowcache.Change{Set: checkpoint.Saved})
 }
 
-// clean puts the incoming rows into the cache, as clean rows, and reports whether the
-// cache is full. None of the rows is in the cache.
+// clean puts the incoming rows, none of which is in the cache, into the cache as clean rows, and
+// reports whether the cache is full.
 func (r *Restorer) clean() (rows int, full bool, err error) {
 	n := len(r.Incoming.Keys)
 	if !r.Table.HasRoom(n) {
@@ -147,9 +146,9 @@ func (r *Restorer) clean() (rows int, full bool, err error) {
 	return len(refs), len(refs) < n, err
 }
 
-// Block puts those rows of a block of dirty rows of a file of instant d into the cache, as clean rows, that
-// are neither there nor in a bucket that was written since, and reports whether the cache
-// is full.
+// Block puts the rows of a block of dirty rows into the cache as clean rows, except those that are
+// already there or in a bucket that was written since the instant d of the file. It reports whether
+// the cache is full.
 func (r *Restorer) Block(block *deltafile.Reader, rows int, d *catalog.Delta) (full bool, err error) {
 	r.take(block, 0, rows)
 	r.keep(func(_ uint64, loc bucketfile.Location) bool { return r.Checkpoints.WrittenBefore(d, loc) })
@@ -157,10 +156,9 @@ func (r *Restorer) Block(block *deltafile.Reader, rows int, d *catalog.Delta) (f
 	return full, err
 }
 
-// Dirty loads the rows that were dirty when the snapshot was fixed, those used most first.
-// Damage of the files is an error of Open. The rate is that at which the
-// device reads or the cache is filled. Where the rows do not fit the cache, those
-// used least are written to their buckets and leave it again.
+// Dirty loads the rows that were dirty when the snapshot was fixed, the most used first. Damage of
+// the files is an error of Open. The speed is that of reading the device or of filling the cache.
+// If the rows do not fit the cache, the least used are written to their buckets and evicted again.
 func (r *Restorer) Dirty(ctx context.Context, s catalog.Snapshot) error {
 	list := checkpoint.Layers(checkpoint.WithDirtyRows(s.Deltas))
 	if len(list) == 0 {
@@ -174,12 +172,12 @@ func (r *Restorer) Dirty(ctx context.Context, s catalog.Snapshot) error {
 	return l.restore(ctx, hashRange{})
 }
 
-// allOf loads the dirty rows of a snapshot that has all rows of files of one instant.
-// Where they do not fit, those used least leave the cache again.
+// allOf loads the dirty rows of a snapshot whose rows are all in files of one instant. If they do
+// not fit, the least used are evicted again.
 func (r *Restorer) allOf(ctx context.Context, layer checkpoint.Layer) error {
 	return r.Checkpoints.EachDirty(ctx, layer, func(_ int, block *deltafile.Reader, n int) error {
-		// The rows of a part are pinned until all rows of the part are inserted. The smallest
-		// cache does not hold the rows of a whole block.
+		// The rows of a part are pinned until all rows of the part are inserted. The smallest cache
+		// cannot hold the rows of a whole block.
 		for from, part := 0, int(max(1, r.Table.FitRows()/4)); from < n; from += part {
 			r.take(block, from, min(from+part, n))
 			r.refs = slices.Grow(r.refs[:0], len(r.Incoming.Keys))[:len(r.Incoming.Keys)]

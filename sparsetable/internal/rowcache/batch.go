@@ -1,14 +1,14 @@
 package rowcache
 
-// Visit calls fn for the row of each refs[i], with i; it skips references that are
-// 0, and the others must be of live rows. fn is called under the mutex, which Visit
-// releases now and then, so fn must be quick and must not call the cache.
+// Visit calls fn(i, row) for the row of each refs[i]. It skips references that are 0; the others
+// must be of live rows. fn is called under the mutex, which Visit releases now and then, so fn must
+// be quick and must not call the cache.
 func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 	for from := 0; from < len(refs); from += lockKeys {
 		to := min(from+lockKeys, len(refs))
 		c.mu.Lock()
 		for i := from; i < to; i++ {
-			if (i-from)%ahead == 0 { // start the loads of several side by side
+			if (i-from)%ahead == 0 { // load several metas side by side
 				var states uint32
 				for _, ref := range refs[i:min(i+ahead, to)] {
 					states |= c.meta(ref).state
@@ -23,16 +23,16 @@ func (c *Cache) Visit(refs []uint32, fn func(i int, e Entry) Change) {
 	}
 }
 
-// leavingShare says which idle rows are likely to leave soon: the 1/leavingShare of them that the
-// policy would miss least. In the job of docs/performance.md whose table is on SSD, shares from
+// leavingShare defines the idle rows that are likely to leave soon: the 1/leavingShare of them that
+// the policy would miss least. In the job of docs/performance.md whose table is on SSD, shares from
 // a third to a sixteenth made the elevator read 1.92 to 1.96 buckets an example, a half 2.13, and
-// all rows 2.21; the rows that left dirty and cost a read of their own were as few with all.
+// all rows 2.21. With all rows, just as few rows left dirty and cost a separate read.
 const leavingShare = 4
 
-// VisitLeaving calls fn for those of refs at which a row is at present that is one of the idle rows
-// that leave first, 1/leavingShare of them. The rows that the caller means may have left the cache,
-// and even their slabs may be gone; other rows may have taken their places, so fn must look at the
-// key. fn is called under the mutex, see Visit.
+// VisitLeaving calls fn for those of refs that now hold one of the idle rows that leave first,
+// 1/leavingShare of them. The rows that the caller means may have left the cache, and even their
+// slabs may be gone; other rows may have taken their places, so fn must check the key. fn is called
+// under the mutex, see Visit.
 func (c *Cache) VisitLeaving(refs []uint32, fn func(e Entry)) {
 	for len(refs) > 0 {
 		n := min(len(refs), lockKeys)
@@ -61,14 +61,14 @@ func (c *Cache) VisitLeaving(refs []uint32, fn func(e Entry)) {
 	}
 }
 
-// usedLocked reports whether there is, or once was, a row at ref.
+// usedLocked reports whether there is a row at ref or ever was one.
 func (c *Cache) usedLocked(ref uint32) bool {
 	at := int(ref >> c.shift)
 	return ref != 0 && at < len(c.mu.slabs) && c.mu.slabs[at].memory != nil && ref&c.rowMask < c.mu.slabs[at].fresh
 }
 
-// DropIf drops the idle rows that fn condemns, dirty or not, and returns their
-// number. fn is called under the mutex, see Visit.
+// DropIf drops the idle rows for which fn returns true, dirty or not, and returns their number. fn
+// is called under the mutex, see Visit.
 func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (o Options) MinBytes() int64 {
 	}
 }
 
-// WindowBytes is how many bytes the tables for announced passes may take.
+// WindowBytes is the most bytes that the tables for announced passes may take.
 func (o Options) WindowBytes() int64 {
 	if r, err := policyNamed(o.Policy); err != nil || !r.window {
 		return 0
@@ -119,16 +119,15 @@ func (o Options) WindowBytes() int64 {
 	return o.MaxBytes / WindowShare
 }
 
-// FitRowsIn is how many rows a cache of o holds once SetMaxBytes has given it fewer
-// bytes, and 0 where SetMaxBytes refuses so few. Slabs keep the size that they were
-// made with, and the directory is counted at the size to which it may have grown
-// before.
+// FitRowsIn is how many rows a cache of o holds after SetMaxBytes has lowered its limit to bytes,
+// or 0 if SetMaxBytes refuses that limit. Slabs keep their original size, and the directory counts
+// with the size to which it may have grown before.
 func (o Options) FitRowsIn(bytes int64) int64 {
 	g := o.geometry()
 	if bytes < g.minBytes() {
 		return 0
 	}
-	// slabs is how many fit, their share of the directory included.
+	// slabs is how many slabs fit, including their share of the directory.
 	slabs := func(bytes int64) int64 {
 		left := bytes - o.WindowBytes() - g.fixed
 		n := min(left/g.slabBytes, g.maxSlabs)

@@ -17,9 +17,8 @@ type Options struct {
 	Policy   string
 	// Hash mixes a key. The hashes that callers pass must be its results.
 	Hash func(key uint64) uint64
-	// LookaheadPasses is how many passes ahead the policy Lookahead may look. 0
-	// means as many as an eighth of MaxBytes can describe, at most 50, or 100
-	// with NoteMissing.
+	// LookaheadPasses is how many passes ahead the policy Lookahead may look. 0 means as many as
+	// the tables in an eighth of MaxBytes can describe, at most 50, or 100 with NoteMissing.
 	LookaheadPasses int
 	// NoteMissing says that the cache also notes which announced keys are not
 	// cached (see Missed), provided that the window still has room for 50 passes.
@@ -27,16 +26,16 @@ type Options struct {
 }
 
 const (
-	// A slab is about 1/128 of the budget, so that less than 1 % of the budget is
-	// too small for another slab. Slabs below minSlabBytes gain nothing, and those
-	// above maxSlabBytes would take long to map and to give back.
+	// A slab is about 1/128 of the budget, so that less than 1 % of the budget is left over. Slabs
+	// below minSlabBytes gain nothing; slabs above maxSlabBytes would take long to map and to give
+	// back.
 	slabsPerBudget = 128
 	minSlabBytes   = 16 << 10
 	maxSlabBytes   = 64 << 20
 	pageBytes      = 4096
 )
 
-// Validate reports everything that is wrong with o.
+// Validate returns everything that is wrong with o.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Words < 1 || o.Words > 1<<16 {
@@ -59,16 +58,16 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// geometry is how rows are cut into slabs.
+// geometry says how rows are divided into slabs.
 type geometry struct {
 	words     int
 	shift     uint // 2^shift rows a slab
 	slabBytes int64
 	maxSlabs  int64
-	fixed     int64 // bytes that an empty cache takes, slabs and directory apart
+	fixed     int64 // bytes of an empty cache, without slabs and directory
 }
 
-// slabHeaderBytes is what the Go slices keep per slab.
+// slabHeaderBytes is the bookkeeping per slab in Go slices.
 const slabHeaderBytes = int64(unsafe.Sizeof(slab{})) + 8 + 24
 
 func (o *Options) geometry() geometry {
@@ -98,11 +97,10 @@ type slab struct {
 	free   uint32 // first free row that was in use before; 0: none
 	fresh  uint32 // rows from here on were never used
 	used   uint32 // rows in use
-	listed bool   // in Cache.mu.open
+	listed bool   // is in Cache.mu.open
 }
 
-// Cache holds rows in memory. See the package's documentation for what may run
-// at the same time.
+// Cache holds rows in memory. The package documentation says what may run at the same time.
 type Cache struct {
 	geometry
 	rowMask uint32
@@ -120,14 +118,14 @@ type Cache struct {
 		slabs    []slab
 		metas    []unsafe.Pointer  // metas of slab i; nil: not mapped
 		floats   [][]float32       // rows of slab i; nil: not mapped
-		open     []uint32          // slabs with free rows, the last is used first
+		open     []uint32          // slabs with free rows; the last is used first
 		retired  int               // the slab being emptied; -1: none
-		rows     int64             // in use, the zero row not among them
+		rows     int64             // in use, without the zero row
 		taken    int64             // rows handed out by Victims
 		morePins map[uint32]uint32 // pins of a row beyond maxPins
 		parity   uint32            // 0 or Old: the bit of rows that are not Old
 		dir      directory
-		hand     uint32 // where Victims looks next
+		hand     uint32 // where Victims continues
 		epoch    uint32
 		pinsLeft int64 // until the next epoch
 		random   uint64
@@ -195,9 +193,9 @@ func (c *Cache) Close() error {
 	return errors.Join(errs...)
 }
 
-// Slabs returns the rows as a working set sees them: the words of row ref are the
-// Words words from (ref & mask) x Words on in slab ref >> shift. The slice is not
-// copied; later slabs are appended to it, and slabs that hold a pinned row stay.
+// Slabs returns the rows as a working set sees them: the words of row ref are the Words words from
+// (ref & mask) x Words on in slab ref >> shift. The slice is not a copy; later slabs are appended
+// to it, and slabs that hold a pinned row stay.
 func (c *Cache) Slabs() (slabs [][]float32, shift uint, mask uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +213,7 @@ func (c *Cache) row(ref uint32) []float32 {
 	return c.mu.floats[ref>>c.shift][at : at+c.words : at+c.words]
 }
 
-// slabNeed is how many bytes another slab costs, with the directory's share.
+// slabNeed is the number of bytes for another slab, with its share of the directory.
 func (c *Cache) slabNeed() int64 {
 	segs := segmentsFor(int64(c.mapped()+1) << c.shift)
 	return c.slabBytes + max(0, segs-c.mu.dir.segs)*segmentBytes
@@ -232,12 +230,10 @@ func (c *Cache) mapped() int {
 	return n
 }
 
-// budget is the limit for everything in the cache, less the bytes that the window
-// is waiting for.
+// budget is the limit for the whole cache, less the bytes that the window is waiting for.
 func (c *Cache) budget() int64 { return c.mu.maxBytes - c.mu.win.waiting }
 
-// addSlab makes room for 2^shift more rows. It returns errFull when the budget
-// does not allow it.
+// addSlab makes room for 2^shift more rows. It returns errFull if the budget does not allow it.
 func (c *Cache) addSlab() error {
 	at := 0
 	for at < len(c.mu.slabs) && c.mu.slabs[at].memory != nil {
@@ -266,7 +262,7 @@ func (c *Cache) addSlab() error {
 	return nil
 }
 
-// list notes that slab i has free rows.
+// list records that slab i has free rows.
 func (c *Cache) list(i uint32) {
 	if s := &c.mu.slabs[i]; !s.listed && int(i) != c.mu.retired {
 		s.listed = true
@@ -277,7 +273,7 @@ func (c *Cache) list(i uint32) {
 // errFull: there is no free row, and the budget allows no further slab.
 var errFull = errors.New("rowcache: the budget is reached")
 
-// take returns a free row. It fails with errFull, or when memory cannot be mapped.
+// take returns a free row. It fails with errFull, or if memory cannot be mapped.
 func (c *Cache) take() (uint32, error) {
 	for {
 		if len(c.mu.open) == 0 {
@@ -318,7 +314,7 @@ func (c *Cache) put(ref uint32, m *meta) {
 	c.list(i)
 }
 
-// startEpoch begins an epoch, which lasts for epochUses pins per row that fits.
+// startEpoch begins an epoch, which lasts for epochUses pins per row that the cache can hold.
 func (c *Cache) startEpoch() {
 	c.mu.epoch = (c.mu.epoch + 1) % epochCount
 	fit := c.mu.maxBytes / (c.slabBytes >> c.shift)

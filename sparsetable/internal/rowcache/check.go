@@ -2,9 +2,9 @@ package rowcache
 
 import "fmt"
 
-// Check compares the cache's counters with a new count of its rows, and checks that
-// every row is in its chain. It is for tests: it holds the mutex all the time, and
-// its time grows with the number of rows.
+// Check recounts the rows, compares the result with the cache's counters, and checks that every row
+// is in its chain. It is for tests: it holds the mutex all the time, and its time grows with the
+// number of rows.
 func (c *Cache) Check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +77,8 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// inChainLocked reports whether the chain of a row's key has it, and no other
-// row of that key before it.
+// inChainLocked reports whether a row is in the chain of its key, with no other row of that key
+// before it.
 func (c *Cache) inChainLocked(ref uint32, m *meta) bool {
 	for at := *c.mu.dir.head(c.mu.dir.chain(c.hash(m.key))); at != 0; at = c.meta(at).next {
 		if at == ref {

@@ -24,8 +24,8 @@ const (
 // So the rows of an SSD slot lie in the chains whose numbers end in the slot's
 // bits. An insertion splits one chain at most.
 type directory struct {
-	heads []uint32 // room for all is reserved
-	segs  int64    // segments of it that are in use
+	heads []uint32 // address space for all heads is reserved
+	segs  int64    // segments in use
 	n     uint32   // chains
 	mask  uint32   // 2^(d+1) - 1
 }

@@ -34,7 +34,7 @@
 //	   ▲             the paper's LRU lists    Find    the paper's LFU lists
 //	   │                                                      │ Victims
 //	   └───────────────────── Drop ◄── taken ◄────────────────┘
-//	                       (Keep, or pinned meanwhile: back)
+//	                       (dirty, or pinned meanwhile: back)
 //
 // Pinned rows are never victims. Dirty rows may be victims, but Drop keeps a row in
 // the cache until somebody has written it to SSD and has cleared its Dirty flag
@@ -74,22 +74,18 @@
 // ahead, or 100 passes if it also notes which keys are missing from the cache and
 // has room for that. It looks less far ahead in four cases:
 //
-//   - The tables for so many passes of that many keys would take more than an
-//     eighth of the budget.
-//   - The cache has rows for fewer passes whose missing rows are read before they
-//     come. To read them so is worth more than to look farther.
-//   - The rows that are wanted in memory at one time do not fit the cache. These
-//     are the rows that two or more announced passes need and, if missing rows are
-//     read before their pass comes, those, as many that are to leave for them, and
-//     the rows of three passes.
-//   - The table has no room for all the keys that two or more announced passes
-//     need.
+//   - The tables for that many passes would take more than an eighth of the budget.
+//   - The cache has too few rows to read the missing rows of that many passes ahead. Reading them
+//     ahead is worth more than looking farther ahead.
+//   - The rows that are wanted in memory at one time do not fit the cache. These are the rows that
+//     two or more announced passes need and, if missing rows are read before their pass comes, also
+//     those rows, as many rows that have to leave for them, and the rows of three passes.
+//   - The table has no room for all the keys that two or more announced passes need.
 //
-// Lookahead returns the present number of passes, and Announce ignores passes
-// beyond it (lookahead.go). The tables are made for the first pass. They are made
-// again for passes that have over a quarter more keys; they are then empty, and the
-// passes that are announced from then on fill them. Forget withdraws passes that
-// were announced but will not come.
+// Lookahead returns the present number of passes, and Announce ignores passes beyond it
+// (lookahead.go). The tables are made for the first pass. They are made again when passes have over
+// a quarter more keys; the new tables are empty and are filled by the passes that are announced
+// from then on. Forget withdraws passes that were announced but will not come.
 //
 // # What they reach
 //

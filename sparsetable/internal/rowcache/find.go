@@ -6,21 +6,20 @@ import (
 )
 
 const (
-	// lockKeys is how many keys one thread looks up under one hold of the mutex, but
-	// see holdKeys. That takes about 50 microseconds, for which others may have to wait.
+	// lockKeys is how many keys one thread looks up per acquisition of the mutex (several threads:
+	// see holdKeys). That takes about 50 microseconds, during which others may wait.
 	lockKeys = 1024
-	// ahead is how many chains are followed side by side: their misses of the
-	// processor's cache overlap instead of adding up. 32 is more than the
-	// misses that a core has in flight; the lines fit the first-level cache.
+	// ahead is how many chains are followed side by side, so that their misses of the processor's
+	// cache overlap instead of adding up. 32 is more than the misses that a core has in flight, and
+	// the lines still fit the first-level cache.
 	ahead = 32
 )
 
-// Find sets refs[i] to the reference of the row of keys[i], or to 0 where the key is
-// not cached, and pins the rows that it finds, for pass. hashes has the hashes of
-// keys; both and refs have the same length. It returns the number of rows found.
-// Passes are pulled in ascending order, and Find removes pass and those before it
-// from the announced passes. pass is negative if the rows are not pulled for a pass
-// of that order.
+// Find sets refs[i] to the reference of the row of keys[i], or to 0 if the key is not cached, and
+// pins the rows that it finds, for pass. hashes has the hashes of keys; all three slices have the
+// same length. It returns the number of rows found. Passes are pulled in ascending order, and Find
+// removes pass and those before it from the announced passes. pass is negative if the rows are not
+// pulled for such a pass.
 func (c *Cache) Find(pass int64, keys, hashes []uint64, refs []uint32) (found int) {
 	c.reach(pass)
 	c.mu.Lock()
@@ -63,8 +62,8 @@ func (c *Cache) findPart(w *work, t *tally, lo, hi int) {
 	}
 }
 
-// Locate sets refs[i] to the reference of keys[i], or to 0 where the key is not
-// cached. It pins nothing, so an idle row may leave at any time.
+// Locate sets refs[i] to the reference of keys[i], or to 0 if the key is not cached. It pins
+// nothing, so an idle row may leave at any time.
 func (c *Cache) Locate(keys, hashes []uint64, refs []uint32) {
 	for len(keys) > 0 {
 		n := min(len(keys), ahead)
@@ -75,10 +74,10 @@ func (c *Cache) Locate(keys, hashes []uint64, refs []uint32) {
 	}
 }
 
-// locate sets refs to the references of at most ahead keys. Its first loops
-// have no branch that depends on what they load, so that the processor runs
-// ahead and starts the loads of many keys before the first has arrived. Its result is what
-// these loads gave, of which the caller makes no use.
+// locate sets refs to the references of at most ahead keys. Its first loops have no branch that
+// depends on what they load, so that the processor runs ahead and starts the loads of many keys
+// before the first has arrived. It returns a value made from these loads only so that the compiler
+// keeps them; callers ignore it.
 func (c *Cache) locate(keys, hashes []uint64, refs []uint32) (touched uint32) {
 	var heads [ahead]*uint32
 	d := &c.mu.dir
@@ -89,7 +88,7 @@ func (c *Cache) locate(keys, hashes []uint64, refs []uint32) (touched uint32) {
 		refs[i] = *heads[i&(ahead-1)]
 	}
 	for _, ref := range refs {
-		touched |= c.meta(ref).next // reference 0 has one as well
+		touched |= c.meta(ref).next // reference 0 has a meta, too
 	}
 	for i, key := range keys {
 		ref := refs[i]
@@ -105,8 +104,8 @@ func (c *Cache) locate(keys, hashes []uint64, refs []uint32) (touched uint32) {
 	return touched
 }
 
-// pin adds a pin. Whether it counts as a use of a row that was used often depends on hash,
-// so that the order in which threads pin rows makes no difference.
+// pin adds a pin. Whether it counts as a use of an often used row is decided by hash, so that the
+// order in which threads pin rows makes no difference.
 func (c *Cache) pin(t *tally, ref uint32, hash uint64) {
 	m := c.meta(ref)
 	r := c.mu.random + hash
@@ -117,7 +116,7 @@ func (c *Cache) pin(t *tally, ref uint32, hash uint64) {
 		if pins(s) < maxPins {
 			s++
 		}
-		// If the state names a pass that is still to come, that stays the next one.
+		// If the state already names a pass that is still to come, that pass remains the next one.
 		if c.rules.window && c.mu.win.ahead(group(s)) <= 0 {
 			s = withGroup(s, c.mu.win.next(hash))
 		}
@@ -139,12 +138,11 @@ func (c *Cache) pin(t *tally, ref uint32, hash uint64) {
 	}
 }
 
-// Insert adds keys[i] wherever refs[i] is 0; none of those keys may be cached. It
-// pins the new rows, fills them with zeros, and sets refs[i]. used[i] is how often
-// the row was used in its life, as far as the caller knows; a nil slice means never.
-// The rows have Mark2 from the beginning if mark2 says so. It returns how many rows it
-// added. If these are not all, the budget is reached, and the rest of refs is as it was
-// before. It fails only if memory cannot be mapped.
+// Insert adds keys[i] wherever refs[i] is 0; none of those keys may be cached. It pins the new
+// rows, fills them with zeros, and sets refs[i]. used[i] is how often the row was used in its life,
+// as far as the caller knows; a nil slice means never. With mark2, the new rows have Mark2. Insert
+// returns how many rows it added. If these are not all, the budget is reached, and the rest of refs
+// is unchanged. It fails only if memory cannot be mapped.
 func (c *Cache) Insert(keys, hashes []uint64, used []uint32, refs []uint32, mark2 bool) (added int, err error) {
 	if !c.rules.history {
 		used = nil
@@ -212,8 +210,8 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 	return added, err
 }
 
-// Release takes back one pin of every reference but 0. dirty says that the
-// rows may have been updated: they are Dirty then, and no longer Saved.
+// Release removes one pin of every reference but 0. dirty says that the rows may have been updated:
+// they become Dirty and are no longer Saved.
 func (c *Cache) Release(refs []uint32, dirty bool) {
 	set, unset := uint32(0), uint32(0)
 	if dirty {
@@ -243,10 +241,10 @@ func (c *Cache) releasePart(w *work, t *tally, lo, hi int) {
 	}
 }
 
-// unpin takes back a pin, and sets and clears flags.
+// unpin removes a pin, and sets and clears flags.
 func (c *Cache) unpin(t *tally, ref uint32, set, unset uint32) {
 	m := c.meta(ref)
-	one := uint32(1) // 0: the pin was not one of those in the state
+	one := uint32(1) // 0: the pin was counted in morePins, not in the state
 	for {
 		before := atomic.LoadUint32(&m.state)
 		if one == 1 && pins(before) == 0 {

@@ -2,16 +2,16 @@ package rowcache
 
 import "slices"
 
-// Incoming is rows that are about to come into the cache.
+// Incoming is a batch of rows to be inserted into the cache.
 type Incoming struct {
 	Keys, Hashes []uint64
 	Uses         []uint32 // how often each row was used before; empty: never
-	At           []uint32 // the caller's numbers of the rows
+	At           []uint32 // the caller's number of each row
 	Rows         [][]float32
 	refs         []uint32
 }
 
-// Clear takes all rows out.
+// Clear removes all rows.
 func (b *Incoming) Clear() {
 	b.Keys, b.Hashes, b.Uses, b.At, b.Rows = b.Keys[:0], b.Hashes[:0], b.Uses[:0], b.At[:0], b.Rows[:0]
 }
@@ -22,17 +22,17 @@ func (b *Incoming) Add(key, hash uint64, uses, at uint32, row []float32) {
 	b.Uses, b.At = append(b.Uses, uses), append(b.At, at)
 }
 
-// Move replaces the i-th row by the from-th.
+// Move replaces row i by row from.
 func (b *Incoming) Move(i, from int) {
 	b.Keys[i], b.Hashes[i], b.Uses[i], b.At[i], b.Rows[i] = b.Keys[from], b.Hashes[from], b.Uses[from], b.At[from], b.Rows[from]
 }
 
-// Cut takes out all rows but the first n.
+// Cut removes all rows but the first n.
 func (b *Incoming) Cut(n int) {
 	b.Keys, b.Hashes, b.Uses, b.At, b.Rows = b.Keys[:n], b.Hashes[:n], b.Uses[:n], b.At[:n], b.Rows[:n]
 }
 
-// Refs returns a reference of 0 for each row, in memory that is used again by the next call.
+// Refs returns a reference of 0 for each row, in memory that the next call reuses.
 func (b *Incoming) Refs() []uint32 {
 	b.refs = slices.Grow(b.refs[:0], len(b.Keys))[:len(b.Keys)]
 	clear(b.refs)

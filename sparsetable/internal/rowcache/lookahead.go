@@ -3,24 +3,23 @@ package rowcache
 import "fmt"
 
 const (
-	// If passes have more than growNum / growDen times the keys that the window
-	// was made for, the window is made again. Up to that factor the tables have
-	// room enough.
+	// If passes have more than growNum / growDen times the keys that the window was made for, the
+	// window is made again. Up to that factor the tables have enough room.
 	growNum, growDen = 5, 4
-	// From the load tableFullNum / tableFullDen on the table counts as full: one
-	// key in eleven then has no room in its line.
+	// At a load of tableFullNum / tableFullDen the table counts as full: one key in eleven then has
+	// no room in its line.
 	tableFullNum, tableFullDen = 7, 8
-	// For each row that is read before its pass, the cache holds earlyNum / earlyDen rows:
-	// a half, because it comes at any time between the announcement and the pass, and
-	// somewhat less than one, because as many rows and more are dirty, needed by no
-	// announced pass, and wait until their bucket is read.
+	// For each row that is read before its pass, the cache holds earlyNum / earlyDen rows. A half
+	// is for the row itself, because it arrives at any time between announcement and pass. Somewhat
+	// less than one is for rows that are dirty and needed by no announced pass, and wait until
+	// their bucket is read; there are at least as many of them.
 	earlyNum, earlyDen = 7, 5
 )
 
-// Lookahead returns how many passes of passKeys keys, beyond the pass that is pulled
-// next, Announce notes at present. The caller should announce passes that far ahead
-// and no farther. It returns 0 if the policy does not look ahead, or if its window
-// does not hold even one such pass. The first call makes the window.
+// Lookahead returns how many passes of passKeys keys, beyond the pass that is pulled next, Announce
+// notes at present. The caller should announce passes that far ahead and no farther. It returns 0
+// if the policy does not look ahead, or if its window cannot hold even one such pass. The first
+// call makes the window.
 func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 	c.announcing.Lock()
 	defer c.announcing.Unlock()
@@ -48,18 +47,18 @@ func (c *Cache) Lookahead(passKeys int) (passes int, err error) {
 	return passes, nil
 }
 
-// reachLocked is how many passes beyond the next are noted at present. These are as
-// many as the window was made for, but fewer if the rows that these passes want in
-// memory at one time do not fit. Such rows are
+// reachLocked is how many passes beyond the next are noted at present: as many as the window was
+// made for, but fewer if the rows that these passes want in memory at one time do not fit. Such
+// rows are
 //
 //   - the rows that two or more of the announced passes need, from the first of
 //     these passes to the last;
 //   - with Options.NoteMissing, the rows that are read before their pass comes, those
 //     that have to leave for them, and those of the passes that are being trained.
 //
-// All other rows are needed by one pass only and are already cached, or are read
-// with their pass; they leave when other rows need their room more. The number is
-// also lower if passes have more keys in common than the window's table has room for.
+// All other rows are needed by one pass only and are already cached, or are read with their pass;
+// they leave when other rows need their room more. The number is also lower if passes have more
+// keys in common than the window's table can hold.
 func (c *Cache) reachLocked() int {
 	w := &c.mu.win
 	groups := w.newest - w.current
@@ -81,8 +80,7 @@ func (c *Cache) reachLocked() int {
 	return int(reach)
 }
 
-// wantedRows estimates how many rows are wanted in memory at one time because of the
-// announced passes.
+// wantedRows estimates how many rows the announced passes want in memory at one time.
 func (w *window) wantedRows() int64 {
 	early := int64(0)
 	for a := 1; a <= maxAhead && w.current+int64(a) <= w.newest; a++ {
@@ -91,7 +89,7 @@ func (w *window) wantedRows() int64 {
 	return w.again + early/earlyDen*earlyNum
 }
 
-// fitRowsLocked is how many rows the budget holds beside the window.
+// fitRowsLocked is how many rows the budget holds besides the window.
 func (c *Cache) fitRowsLocked() int64 {
 	row := c.slabBytes>>c.shift + segmentBytes/headsPerSegment
 	return (c.budget() - c.fixed - c.mu.win.bytes()) / row
@@ -102,10 +100,9 @@ func (w *window) outgrown(keys int) bool {
 	return keys > minPassKeys && int64(keys)*growDen > int64(w.sized)*growNum
 }
 
-// fitWindowLocked reports whether there is a window. It makes one for the first
-// pass, and a larger one for passes that have markedly more keys. If rows already
-// take the budget, Shrink makes room for the new window; until then the window
-// before it stays, if there is one. REQUIRES: announcing is held.
+// fitWindowLocked reports whether there is a window. It makes one for the first pass, and a larger
+// one when passes have markedly more keys. If rows already take the budget, Shrink makes room for
+// the new window; until then the old window stays, if there is one. REQUIRES: announcing is held.
 func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	w := &c.mu.win
 	if w.yielded {
@@ -123,8 +120,8 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	case passes == 0:
 		return false, c.closeWindowLocked()
 	case w.passes > 0 && more*growDen <= w.bytes()*(growNum-growDen) && (b.missing > 0) == (len(w.missing) > 0):
-		// The window is about as large as it may be, so it stays and holds fewer of
-		// these larger passes.
+		// The window already has about its maximum size, so it stays and holds fewer of these
+		// larger passes.
 		held := int64(len(w.table)) * 8 / int64(tableBytesPerKey*float64(passKeys))
 		w.passes, w.sized, w.waiting = int(max(1, min(int64(passes), held-1))), passKeys, 0
 		return true, nil
@@ -134,8 +131,8 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 		w.waiting = more
 		return w.passes > 0, nil
 	}
-	// The contents of the old window are lost. That costs little: the state of each
-	// cached row has the next pass that needs it, and later passes are announced soon.
+	// The contents of the old window are lost. That costs little: the state of each cached row
+	// names the next pass that needs it, and later passes will be announced soon.
 	if err := c.closeWindowLocked(); err != nil {
 		return false, err
 	}
@@ -147,9 +144,9 @@ func (c *Cache) fitWindowLocked(passKeys int) (open bool, err error) {
 	return true, nil
 }
 
-// YieldWindow frees the window, because its memory is needed for pinned rows or for
-// the lists of a Pull, and reports whether there was one. Passes that are announced
-// after RestoreWindow get a new one.
+// YieldWindow frees the window because its memory is needed for pinned rows or for the lists of a
+// Pull, and reports whether there was one. Passes that are announced after RestoreWindow get a new
+// one.
 func (c *Cache) YieldWindow() (freed bool, err error) {
 	c.announcing.Lock()
 	defer c.announcing.Unlock()
@@ -168,8 +165,8 @@ func (c *Cache) RestoreWindow() {
 	c.mu.win.yielded = false
 }
 
-// LimitWindow bounds the bytes of the window. A window that takes more is freed; the
-// passes that are announced next get a smaller one.
+// LimitWindow bounds the size of the window in bytes. It frees a larger window; the passes that are
+// announced next get a smaller one.
 func (c *Cache) LimitWindow(bytes int64) error {
 	if !c.rules.window {
 		return nil
@@ -200,9 +197,8 @@ func (c *Cache) closeWindowLocked() error {
 	return nil
 }
 
-// Forget withdraws the announced passes that were not pulled, so that no row stays
-// in the cache because of them. After that, Next says from which number on passes
-// may be announced.
+// Forget withdraws the announced passes that were not pulled, so that no row stays in the cache
+// because of them. After that, Next returns the number from which passes may be announced.
 func (c *Cache) Forget() {
 	c.announcing.Lock()
 	defer c.announcing.Unlock()
@@ -210,7 +206,7 @@ func (c *Cache) Forget() {
 	defer c.mu.Unlock()
 	w := &c.mu.win
 	if last := max(w.newest, w.current); last >= 0 {
-		// All announced groups then lie in the past, also those in rows' states.
+		// All announced groups are now in the past, also those in the states of rows.
 		w.setCurrent(last + 1)
 		w.again = 0
 		clear(w.early[:])
@@ -222,11 +218,10 @@ func (c *Cache) Forget() {
 	}
 }
 
-// Expect notes that the announced pass passes[i] needs the row refs[i], so that the
-// row stays until then. The rows must be pinned. Where the reference is 0 or the
-// pass is -1, which stands for no pass, it does nothing. Expect is for rows that are
-// read before their pass: without Options.NoteMissing the window does not note
-// uncached keys that only one pass needs.
+// Expect notes that the announced pass passes[i] needs the row refs[i], so that the row stays until
+// then. The rows must be pinned. Expect skips references that are 0 and passes that are -1, which
+// stands for no pass. It is for rows that are read before their pass: without Options.NoteMissing
+// the window does not note uncached keys that only one pass needs.
 func (c *Cache) Expect(refs []uint32, passes []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,8 +248,8 @@ func (c *Cache) Next() (pass int64) {
 	return (c.mu.win.current + 1) * c.mu.win.perGrp
 }
 
-// beginAnnounce prepares for the keys of a pass and returns its group, or -1 if the
-// pass is not to be noted. REQUIRES: announcing is held.
+// beginAnnounce prepares for the keys of a pass and returns its group, or -1 if the pass cannot be
+// noted. REQUIRES: announcing is held.
 func (c *Cache) beginAnnounce(pass int64, keys int) (g int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,24 +2,23 @@ package rowcache
 
 import "math/bits"
 
-// missing remembers which uncached keys the announced passes need. A caller that
-// reads a bucket for other reasons asks it which rows of the bucket to put into the
-// cache as well, and a row that comes early stays until its pass:
+// missing remembers which uncached keys the announced passes need. A caller that reads a bucket for
+// other reasons asks it which other rows of the bucket to put into the cache; such a row stays
+// until its pass:
 //
 //	line    16 entries, 64 bytes, chosen by the upper half of the hash
 //	entry   tag (24 bits of the hash) << 8 | number of the first group
 //
-// An entry of a group that was pulled is free. Two keys with the same tag in one
-// line are mistaken for one key. The consequence is harmless: a row is cached in
-// vain, or a row is read only when its pass is pulled.
+// An entry of a group that was pulled is free. Two keys with the same tag in one line are mistaken
+// for one key. That is harmless: a row is cached needlessly, or is read only when its pass is
+// pulled.
 type missing []uint32
 
 const (
 	missingLine = 16
-	// missingBytesPerKey is how many bytes are needed for each key of each pass in
-	// the window: there are entries for two fifths of the keys, at a load of three
-	// quarters. While the cache is still empty all keys are missing, and some of
-	// them find no room.
+	// missingBytesPerKey is the number of bytes for each key of each pass in the window: entries
+	// for two fifths of the keys, at a load of three quarters. While the cache is still empty, all
+	// keys are missing, and some of them find no room.
 	missingBytesPerKey = 4 * 0.4 / 0.75
 )
 
@@ -29,7 +28,7 @@ func (m missing) line(hash uint64) (entries []uint32, tag uint32) {
 	return m[at*missingLine:][:missingLine:missingLine], uint32(hash>>24) << 8
 }
 
-// touch loads what missed looks at, for several keys side by side.
+// touch loads what missed will read, for several keys side by side.
 func (m missing) touch(hashes []uint64) (sum uint32) {
 	if len(m) == 0 {
 		return 0
@@ -42,9 +41,9 @@ func (m missing) touch(hashes []uint64) (sum uint32) {
 	return sum
 }
 
-// miss notes that group g needs a key that is not cached. known says that an
-// announced group was already noted for the key; noted says that none was, and that
-// the key has now been noted. If there is no room, both are false.
+// miss notes that group g needs a key that is not cached. known says that an announced group was
+// already noted for the key; noted says that none was and that g is noted now. If there is no room,
+// both are false.
 func (w *window) miss(hash uint64, g int64) (known, noted bool) {
 	if len(w.missing) == 0 {
 		return false, false
@@ -76,8 +75,8 @@ func (w *window) miss(hash uint64, g int64) (known, noted bool) {
 	return false, true
 }
 
-// missed is the number of the first group that needs a key that is not cached, or 0
-// if no such group is known.
+// missed is the number of the first group that is known to need an uncached key, or 0 if there is
+// none.
 func (w *window) missed(hash uint64) uint32 {
 	entries, tag := w.missing.line(hash)
 	for _, e := range entries {
@@ -88,7 +87,7 @@ func (w *window) missed(hash uint64) uint32 {
 	return 0
 }
 
-// arrive returns what missed does and removes the key, which is cached from now on.
+// arrive is missed and removes the key, because it is cached from now on.
 func (w *window) arrive(hash uint64) uint32 {
 	if len(w.missing) == 0 {
 		return 0
@@ -105,7 +104,7 @@ func (w *window) arrive(hash uint64) uint32 {
 	return 0
 }
 
-// sooner returns the number of that of two groups which comes first.
+// sooner returns the number of the group that comes first of the two.
 func (w *window) sooner(a, b uint32) uint32 {
 	if aheadA, aheadB := w.ahead(a), w.ahead(b); aheadA == past || aheadB != past && aheadB < aheadA {
 		return b
@@ -121,9 +120,9 @@ func (c *Cache) NotesMissing() bool {
 	return len(c.mu.win.missing) > 0
 }
 
-// Missed sets wanted[i] to whether a pass that was announced but not yet pulled
-// needs the key of hashes[i], which is not cached. It returns how many keys are
-// wanted. By mistake, keys may be among them that are cached or that no pass needs.
+// Missed sets wanted[i] to whether a pass that was announced but not yet pulled needs the key of
+// hashes[i], which is not cached. It returns how many keys are wanted. They may include false
+// positives: keys that are cached or that no pass needs.
 func (c *Cache) Missed(hashes []uint64, wanted []bool) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

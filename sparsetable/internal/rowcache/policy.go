@@ -9,13 +9,12 @@ import (
 // and find the least used rows in the same way (victims.go).
 type rules struct {
 	name string
-	// history says that a row that comes back from SSD starts with the number of
-	// uses that Insert is given. Otherwise it starts from zero.
+	// history says that a row that comes back from SSD starts with the number of uses that is
+	// passed to Insert. Otherwise it starts from zero.
 	history bool
 	// aging says that a row's uses are halved with every epoch without a use.
 	aging bool
-	// window says that rows that announced passes need stay, and that those which
-	// are needed soonest stay longest.
+	// window says that rows that announced passes need stay, those needed soonest longest.
 	window bool
 }
 
@@ -50,15 +49,14 @@ func policyNamed(name string) (rules, error) {
 	return rules{}, fmt.Errorf("rowcache: unknown policy %q: want one of %s", name, strings.Join(Policies(), ", "))
 }
 
-// An epoch lasts for epochUses pins per row that fits the cache. That is long enough
-// to measure a steady distribution well (epochs of a third of that length cost 1 %
-// of the hits on the trace of bench/policies), and short enough that rows which were
-// popular yesterday leave.
+// An epoch lasts for epochUses pins per row that the cache can hold. That is long enough to measure
+// a steady distribution well: epochs of a third of that length cost 1 % of the hits on the trace of
+// bench/policies. It is short enough that rows leave that were popular only yesterday.
 const epochUses = 32
 
-// ranks counts the idle rows of each rank, and the clean ones among them. It is kept
-// up to date with every change of a row's state, so that Victims knows the rank up
-// to which rows must leave before it looks at any row.
+// ranks counts the idle rows of each rank, and the clean ones among them. It is updated with every
+// change of a row's state, so that Victims knows the rank up to which rows must leave before it
+// examines any row.
 type ranks struct {
 	idle, clean rankCounts
 }

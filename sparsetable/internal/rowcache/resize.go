@@ -6,9 +6,9 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// SetMaxBytes changes the budget, at most to the one that the cache was made with.
-// So other users of the same memory may grow and shrink. If the cache holds more
-// than the new budget, Shrink gives the excess back.
+// SetMaxBytes changes the budget, at most to the one that the cache was made with, so that other
+// users of the same memory can grow and shrink. If the cache holds more than the new budget, Shrink
+// gives the excess back.
 func (c *Cache) SetMaxBytes(n int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -19,7 +19,7 @@ func (c *Cache) SetMaxBytes(n int64) error {
 	return nil
 }
 
-// LeastBytes is the smallest budget that SetMaxBytes takes at present.
+// LeastBytes is the smallest budget that SetMaxBytes accepts at present.
 func (c *Cache) LeastBytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,12 +28,11 @@ func (c *Cache) LeastBytes() int64 {
 
 func (c *Cache) leastLocked() int64 { return c.minBytes() + c.mu.win.bytes() }
 
-// Shrink takes a step towards the budget and reports whether the cache is now within
-// it, with the room that the window of announced passes needs. It empties one slab
-// at a time, the one with the fewest rows, by moving its idle rows into free rows of
-// other slabs, and gives its memory back once the slab is empty. Rows that are
-// pinned or taken, or for which there is no free row, stop it, and it returns false.
-// So the caller drops victims first, and again before each further call.
+// Shrink takes a step towards the budget and reports whether the cache is now within it, including
+// the room that the window of announced passes waits for. It empties one slab at a time, the one
+// with the fewest rows, by moving its idle rows into free rows of other slabs, and gives its memory
+// back once the slab is empty. Rows that are pinned or taken, or a lack of free rows, stop it, and
+// it returns false. So the caller drops victims before the first and each further call.
 func (c *Cache) Shrink() (kept bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +103,7 @@ func (c *Cache) emptyLocked() bool {
 	return s.used == 0
 }
 
-// takeMapped returns a free row of the slabs that are mapped already.
+// takeMapped returns a free row of the slabs that are already mapped.
 func (c *Cache) takeMapped() (ref uint32, ok bool) {
 	kept := c.mu.maxBytes
 	c.mu.maxBytes = 0

@@ -2,25 +2,22 @@ package rowcache
 
 import "iter"
 
-// A save writes all dirty rows as they are at one instant, while work goes on. It
-// begins by marking these rows. To mark each of them would take a time that grows
-// with the number of rows. Instead, every row has a bit that is compared with one
-// bit of the cache, the parity, and a row is Old if the two differ. BeginSave flips
-// the parity, which makes all rows in the cache Old at once. A row's bit is set
-// equal to the parity when the row comes into the cache, when it goes from clean to
-// dirty, and when the caller says that it is saved (Change with Clear: Old). So
-// after BeginSave
+// A save writes all dirty rows as they are at one instant, while work goes on. It begins by marking
+// these rows. Marking each of them would take time that grows with the number of rows. Instead,
+// every row has a bit that is compared with one bit of the cache, the parity, and a row is Old if
+// the two differ. BeginSave flips the parity, which makes all rows in the cache Old at once. A
+// row's bit is set equal to the parity when the row is inserted, when it goes from clean to dirty,
+// and when the caller says that it is saved (Change with Clear: Old). So after BeginSave
 //
 //	dirty and Old      means that the row was dirty at BeginSave and is still to
 //	                   be saved; the code calls such a row owed
 //	clean and Old      means that it was clean then and has not changed since
-//	not Old            means that it is saved, or has changed or come since
+//	not Old            means that it is saved, or was changed or inserted since
 //
-// A row that is owed must be saved before it changes or becomes clean. The cache
-// counts these rows, so that the caller knows when all are saved although Shrink
-// moves rows about. There must be none at the next BeginSave, because they would
-// count as saved from then on. Rows that are clean and Old may remain: they are
-// merely no longer Old after the next BeginSave.
+// A row that is owed must be saved before it changes or becomes clean. The cache counts these rows,
+// so that the caller knows when all are saved even though Shrink moves rows. There must be none at
+// the next BeginSave, because they would count as saved from then on. Rows that are clean and Old
+// may remain: after the next BeginSave they are merely no longer Old.
 
 func (c *Cache) flags(state uint32) Flags { return Flags((state ^ c.mu.parity) & flagMask) }
 
@@ -30,8 +27,7 @@ func (c *Cache) owed(state uint32) bool {
 	return c.flags(state)&(Dirty|Old) == Dirty|Old
 }
 
-// BeginSave makes all rows Old (see above), in a time that does not depend on the
-// number of rows.
+// BeginSave makes all rows Old (see above) in constant time.
 func (c *Cache) BeginSave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,11 +69,10 @@ func atLeast(n int) uint32 {
 	return u
 }
 
-// VisitFrom calls fn for at most that many rows that p picks, in the order of their
-// references from `from` on. It holds the mutex, so fn must be quick and must not
-// call the cache. It returns the reference from which to go on, and whether all rows
-// were visited. It also returns after it has looked at sweepRows rows, so that
-// others get the mutex.
+// VisitFrom calls fn for up to most rows that p picks, in the order of their references, starting
+// at from. It holds the mutex, so fn must be quick and must not call the cache. It returns the
+// reference at which to continue, and whether all rows were visited. It also returns after it has
+// examined sweepRows rows, so that others get the mutex.
 func (c *Cache) VisitFrom(from uint32, p Pick, most int, fn func(Entry) Change) (next uint32, end bool) {
 	minUses := atLeast(p.MinUses)
 	c.mu.Lock()
@@ -103,14 +98,14 @@ func (c *Cache) VisitFrom(from uint32, p Pick, most int, fn func(Entry) Change) 
 	return 0, true
 }
 
-// UsesHistogram says how many rows there are for each value of the counter of uses.
+// UsesHistogram counts rows by the value of their counter of uses.
 type UsesHistogram struct {
 	rows  [maxUses + 1]int64
 	total int64
 }
 
-// Histogram counts the rows that p picks. Those that come, go or change while it
-// runs may be missed or counted twice.
+// Histogram counts the rows that p picks. Rows that are inserted, dropped or changed while it runs
+// may be missed or counted twice.
 func (c *Cache) Histogram(p Pick) (h UsesHistogram) {
 	minUses := atLeast(p.MinUses)
 	c.mu.Lock()
@@ -134,9 +129,9 @@ func (c *Cache) Histogram(p Pick) (h UsesHistogram) {
 // Rows is the number of all rows.
 func (h *UsesHistogram) Rows() int64 { return h.total }
 
-// Classes divides the most used rows, at most the given number of them, into classes
-// of about equal size. It yields the smallest number of uses in each class, in
-// descending order. Rows that were used equally often are in the same class.
+// Classes divides the most used rows, up to the given number, into classes of about equal size. It
+// yields the smallest number of uses in each class, in descending order. Rows that were used
+// equally often are in the same class.
 func (h *UsesHistogram) Classes(rows int64, classes int) iter.Seq[int] {
 	return func(yield func(minUses int) bool) {
 		rows := min(rows, h.total)
@@ -162,8 +157,8 @@ func (c *Cache) Reinsert(keys, hashes []uint64, used []uint32, refs []uint32, ma
 	return c.insert(keys, hashes, used, refs, mark2)
 }
 
-// Contains sets in[i] to whether keys[i] is cached. hashes has the hashes of keys,
-// and in has the same length. It does not count as a use of the rows.
+// Contains sets in[i] to whether keys[i] is cached. hashes has the hashes of keys; all slices have
+// the same length. Contains does not count as a use of the rows.
 func (c *Cache) Contains(keys, hashes []uint64, in []bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

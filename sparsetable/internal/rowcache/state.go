@@ -16,9 +16,9 @@ import (
 //	            21-28  group of the next announced pass that needs it; 0: none
 //	            29-31  epoch of the last use
 //
-// All that the directory and the policy know of a row is in these 16 bytes, so that
-// finding and pinning a row costs two misses of the processor's cache: one for the
-// chain's head and one for the meta.
+// These 16 bytes hold everything that the directory and the policy know of a row, so that finding
+// and pinning a row costs two misses of the processor's cache: one for the chain's head and one for
+// the meta.
 type meta struct {
 	key   uint64
 	next  uint32
@@ -41,8 +41,7 @@ const (
 	epochShift = 29
 	epochCount = 8
 
-	// maxPins is the largest number of pins that a state holds; Cache.mu.morePins
-	// has those beyond it.
+	// maxPins is the largest number of pins that a state holds; Cache.mu.morePins counts the rest.
 	maxPins = pinMask
 )
 
@@ -52,22 +51,20 @@ var _ [metaBytes]byte = [unsafe.Sizeof(meta{})]byte{}
 type Flags uint32
 
 const (
-	// Live rows are in use, all others free.
+	// Live rows are in use; all others are free.
 	Live Flags = 1 << (pinBits + iota)
-	// Dirty rows hold updates that are not on SSD. They are dropped only once
-	// they are clean.
+	// Dirty rows hold updates that are not on SSD. They are dropped only once they are clean.
 	Dirty
-	// Taken rows were handed out by Victims and wait for Drop or Keep.
+	// Taken rows were handed out by Victims and wait for Drop.
 	Taken
-	// Old rows have neither been inserted, nor gone from clean to dirty, nor
-	// been declared saved since the last BeginSave. A row's state does not hold
-	// this flag itself but a bit that is compared with Cache.mu.parity, see save.go.
+	// Old rows have not been inserted, gone from clean to dirty, or been declared saved since the
+	// last BeginSave. A row's state does not hold this flag itself but a bit that is compared with
+	// Cache.mu.parity, see save.go.
 	Old
-	// Mark2 has the meaning that the caller gives it. Insert sets or clears it.
+	// Mark2 is for the caller to define. Insert sets or clears it.
 	Mark2
-	// Saved rows are dirty and as the last save has written them, as far as the caller
-	// says so. A row is no longer Saved when it becomes clean, or when it is released
-	// by somebody who may have updated it.
+	// Saved rows are dirty but unchanged since the last save wrote them, according to the caller. A
+	// row is no longer Saved when it becomes clean, or when it is released after a possible update.
 	Saved
 )
 
@@ -80,24 +77,22 @@ func withUses(s, u uint32) uint32  { return s&^usesMask | u<<usesShift }
 func withGroup(s, g uint32) uint32 { return s&^groupMask | g<<groupShift }
 func withEpoch(s, e uint32) uint32 { return s&^(uint32(7)<<epochShift) | e<<epochShift }
 
-// idle reports whether a row is a candidate of the policy: live, pinned by
-// nobody and not taken.
+// idle reports whether a row is a candidate of the policy: live, not pinned and not taken.
 func idle(s uint32) bool {
 	return s&(pinMask|uint32(Live)|uint32(Taken)) == uint32(Live)
 }
 
-// A counter of uses is exact up to 31. From there on it counts in steps of 1/16
-// octave, and takes each step with such a probability that its expected value is
-// right (Morris 1978), up to half a million. So rows near the edge of the cache,
-// which were used a few times each, are compared exactly, and hot rows can still be
-// told apart after weeks.
+// A counter of uses is exact up to 31. Beyond that it counts in steps of 1/16 octave, and takes
+// each step with such a probability that its expected value is right (Morris 1978), up to half a
+// million. So rows near the edge of the cache, which were used a few times each, are compared
+// exactly, and hot rows can still be told apart after weeks.
 const (
 	exactUses = 32
 	stepBits  = 4
 	maxUses   = 255
 )
 
-// encodeUses is the counter of the largest number of uses that is not above n.
+// encodeUses is the counter for the largest representable number of uses up to n.
 func encodeUses(n uint32) uint32 {
 	if n < exactUses {
 		return n
@@ -115,7 +110,7 @@ func decodeUses(u uint32) uint32 {
 	return (1<<stepBits + u&(1<<stepBits-1)) << (u>>stepBits + 1)
 }
 
-// countUse adds one use. random is any well mixed number.
+// countUse adds one use. random is any well-mixed number.
 func countUse(u uint32, random uint64) uint32 {
 	if u < exactUses {
 		return u + 1

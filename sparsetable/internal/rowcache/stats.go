@@ -6,7 +6,7 @@ type Stats struct {
 	InFlight  int64 // of those, pinned: the paper's LRU lists
 	Idle      int64 // of those, candidates of the policy: the paper's LFU lists
 	Taken     int64 // of those, handed out by Victims
-	Loose     int64 // of the candidates, those that are clean and that no announced pass needs; 0 if the policy does not look ahead
+	Loose     int64 // of the candidates, clean and needed by no announced pass; 0 if the policy does not look ahead
 	Dirty     int64 // with updates that are not on SSD
 	Marked2   int64 // with Mark2
 	Saved     int64 // with Saved
@@ -22,9 +22,9 @@ type Stats struct {
 	Inserts      int64
 	Evictions    int64
 
-	LookaheadPasses int   // how far Announce looks at present, beyond the next pass
+	LookaheadPasses int   // how many passes ahead Announce notes at present, beyond the next pass
 	Announced       int64 // keys of announced passes
-	NotAnnounced    int64 // keys that were not noted, because the window has no room
+	NotAnnounced    int64 // keys that were not noted because the window has no room
 }
 
 // Stats returns the present state.

@@ -7,24 +7,23 @@ import (
 	"aibox/internal/kernel"
 )
 
-// tally counts rows by their states, and the hits of Find. Where several threads change
-// rows at the same time, each counts in a tally of its own, which is then added to
-// Cache.mu.
+// tally counts rows by their states, and the hits of Find. When several threads change rows at the
+// same time, each counts in its own tally, which is then added to Cache.mu.
 type tally struct {
 	ranks        ranks
 	dirty        int64 // rows with updates not on SSD
 	marked2      int64 // rows with Mark2
 	saved        int64 // rows with Saved
-	owed         int64 // rows that are dirty and Old, so still to be saved
+	owed         int64 // rows that are dirty and Old, so yet to be saved
 	hitsInFlight int64
 	hitsIdle     int64
-	// touched receives what was loaded ahead of its use, so that the compiler
-	// does not drop these loads. Nobody reads it.
+	// touched receives what was loaded ahead of its use, so that the compiler does not drop these
+	// loads. It is never read.
 	touched uint32
 	others  bool // other threads change rows at the same time
 }
 
-// swap gives a row another state, unless another thread has changed it since it was before.
+// swap changes a row's state from before to after, unless another thread has changed it meanwhile.
 func (t *tally) swap(m *meta, before, after uint32) bool {
 	if t.others {
 		return atomic.CompareAndSwapUint32(&m.state, before, after)
@@ -33,7 +32,7 @@ func (t *tally) swap(m *meta, before, after uint32) bool {
 	return true
 }
 
-// count counts a row that goes from one state to another. An idle row keeps its rank.
+// count updates the counters for a row whose state changes. An idle row keeps its rank.
 func (c *Cache) count(t *tally, before, after uint32) {
 	changed := before ^ after
 	if was, is := idle(before), idle(after); was != is || changed&uint32(Dirty) != 0 {
@@ -55,8 +54,7 @@ func (c *Cache) count(t *tally, before, after uint32) {
 	t.saved += gained(before, after, Saved)
 }
 
-// gained is 1 where only the state after has the flag, -1 where only the one before has it, and
-// otherwise 0.
+// gained is 1 if only after has the flag, -1 if only before has it, and otherwise 0.
 func gained(before, after uint32, flag Flags) (n int64) {
 	if after&uint32(flag) != 0 {
 		n++
@@ -89,10 +87,10 @@ func (k *rankCounts) add(l *rankCounts) {
 	k.rows += l.rows
 }
 
-// tallies has those of threads, 8 KiB each.
+// tallies recycles the tallies of threads, 8 KiB each.
 var tallies = sync.Pool{New: func() any { return new(tally) }}
 
-// work is what several threads do for the holder of the mutex.
+// work is the work that several threads do for the holder of the mutex.
 type work struct {
 	do           func(c *Cache, w *work, t *tally, lo, hi int)
 	keys, hashes []uint64
@@ -100,9 +98,9 @@ type work struct {
 	set, unset   uint32
 }
 
-// holdKeys is how many of n keys are found or released under one hold of the mutex. With
-// several threads that takes some 0.5 ms, for which others may have to wait: threads need a
-// good part of 0.1 ms to start.
+// holdKeys is how many of n keys are found or released per acquisition of the mutex. With several
+// threads that takes some 0.5 ms, during which others may wait: threads need a good part of 0.1 ms
+// to start.
 func holdKeys(n int) int {
 	if threads := kernel.Threads(); threads > 1 {
 		return min(n, 8*lockKeys*threads)
@@ -110,21 +108,21 @@ func holdKeys(n int) int {
 	return min(n, lockKeys)
 }
 
-// share does w for ranges that cover its references, on all threads if there are enough of
-// them. REQUIRES: the mutex is held.
+// share runs w over all of its references, on all threads if there are enough references. REQUIRES:
+// the mutex is held.
 func (c *Cache) share(w work) {
 	n, threads := len(w.refs), kernel.Threads()
 	c.mu.work = w
 	if n <= lockKeys || threads == 1 {
 		w.do(c, &c.mu.work, &c.mu.tally, 0, n)
 	} else {
-		// A thread gets few ranges, because adding up its tally takes a microsecond for each.
+		// Each thread gets few ranges, because adding up a tally takes a microsecond per range.
 		kernel.Parallel(n, max(lockKeys, n/(2*threads)), c.part)
 	}
 	c.mu.work = work{}
 }
 
-// doPart does a part of the work with a tally of its own.
+// doPart does a part of the work with its own tally.
 func (c *Cache) doPart(lo, hi int) {
 	t := tallies.Get().(*tally)
 	t.others = true

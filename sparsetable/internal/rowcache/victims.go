@@ -3,31 +3,29 @@ package rowcache
 import "runtime"
 
 const (
-	// sweepRows is how many rows are looked at under one hold of the mutex. That
-	// reads 256 KiB in order and takes about 50 microseconds.
+	// sweepRows is how many rows are examined per acquisition of the mutex. That reads 256 KiB in
+	// order and takes about 50 microseconds.
 	sweepRows = 16 << 10
-	// sparsest bounds the sweep: if fewer victims are asked for than one in sparsest
-	// of the idle rows, the bar (see below) is set as if that many were. So finding
-	// a victim reads about 64 metas, 1 KiB, in order. In return the order in which
-	// rows leave is only exact to 1.6 % of the rows: a row may leave now that would
-	// otherwise have left when the sweep comes by the next time. If only clean rows
-	// are wanted and there are few of them, finding one costs more.
+	// sparsest bounds the length of a sweep: if fewer victims are wanted than 1/sparsest of the
+	// idle rows, the bar (see below) is set as if that many were. So finding a victim reads about
+	// 64 metas, 1 KiB, in order. In return the order in which rows leave is only exact to 1.6 % of
+	// the rows: a row may leave now instead of when the sweep comes by the next time. If only clean
+	// rows are wanted and there are few of them, finding one costs more.
 	sparsest = 64
-	// CleanVictims is not limited to the rows that are next to leave. It may take
-	// clean rows from the lowest-ranked 1/looseShare of the idle rows, or from the
-	// lowest 1/looseShareWindow if the policy has a window: rows that no announced
-	// pass needs are missed little, and a caller that cleans rows bucket by bucket
-	// finds only a few that are next to leave. In p3 of bench/table at 256 MiB this
-	// lets it read 735 buckets a pass for rewriting instead of 1,870.
+	// CleanVictims is not limited to the rows that are next to leave. It may take clean rows from
+	// the lowest-ranked 1/looseShare of the idle rows, or from the lowest 1/looseShareWindow if the
+	// policy has a window: rows that no announced pass needs are missed little, and a caller that
+	// cleans rows bucket by bucket finds only a few that are next to leave. In the run p3 of
+	// bench/table at 256 MiB, the table then reads 735 buckets a pass for rewriting instead of
+	// 1,870.
 	looseShare       = 16
 	looseShareWindow = 2
 )
 
-// bar says which idle rows are victims: all rows whose rank is below rank, and a
-// share of some / of of the rows whose rank is equal to it. The rank of a row is its
-// counter of uses if no announced pass needs it. If one does, the rank is
-// maxUses + 1 + maxAhead - a, where a is how many groups of passes ahead the row is
-// needed; a is 0 for the group that is being pulled.
+// bar says which idle rows are victims: all rows whose rank is below rank, and a share of some / of
+// of the rows whose rank is equal to it. The rank of a row is its counter of uses if no announced
+// pass needs it. Otherwise the rank is maxUses + 1 + maxAhead - a, where a is the number of groups
+// of passes until the row is needed; a is 0 for the group that is being pulled.
 type bar struct {
 	rank     uint32
 	some, of int64
@@ -39,7 +37,7 @@ func needed(a int) uint32 { return uint32(maxUses + 1 + maxAhead - a) }
 
 const highest = maxUses + 1 + maxAhead
 
-// barFor computes the bar below which n of the counted rows are.
+// barFor computes the bar that has n of the counted rows below it.
 func (c *Cache) barFor(n int64, of *rankCounts) bar {
 	below := int64(0)
 	for u, rows := range &of.byUses {
@@ -74,10 +72,9 @@ func (b *bar) takes(s uint32, w *window) bool {
 	return true
 }
 
-// Victims appends to dst up to n idle rows, namely those that the policy would miss
-// least, and marks them Taken, so that no other call returns them. Each must be
-// given to Drop or Keep. It looks at every row a few times at most. If it returns
-// fewer than n, all other rows are pinned or taken.
+// Victims appends to dst up to n idle rows, those that the policy would miss least, and marks them
+// Taken, so that no other call returns them. Each must be passed to Drop. It examines every row a
+// few times at most. If it returns fewer than n, all other rows are pinned or taken.
 func (c *Cache) Victims(n int, dst []uint32) []uint32 { return c.victims(n, dst, false) }
 
 // CleanVictims is Victims for clean rows, which cost nothing to drop. It takes them
@@ -109,8 +106,8 @@ func (c *Cache) victims(n int, dst []uint32, clean bool) []uint32 {
 		b.clean = true
 		return c.turnLocked(&b, want, dst)
 	}
-	// Rows released and passes pulled meanwhile, and rows that aged, move the
-	// bar: then another turn finds the rest. The last one takes what there is.
+	// Rows that are released or age meanwhile, and passes that are pulled, move the bar: then
+	// another turn finds the rest. The last turn takes any idle row.
 	const turns = 3
 	for turn := 0; turn < turns && len(dst) < want; turn++ {
 		b := c.barFor(max(int64(want-len(dst)), r.idle.rows/sparsest), &r.idle)
@@ -122,7 +119,7 @@ func (c *Cache) victims(n int, dst []uint32, clean bool) []uint32 {
 	return dst
 }
 
-// turnLocked goes once round all rows, or until it has found what is wanted.
+// turnLocked examines all rows once, or stops when it has found as many as wanted.
 func (c *Cache) turnLocked(b *bar, want int, dst []uint32) []uint32 {
 	for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle.rows > 0; left -= sweepRows {
 		dst = c.sweepLocked(min(left, sweepRows), b, want, dst)
@@ -133,16 +130,15 @@ func (c *Cache) turnLocked(b *bar, want int, dst []uint32) []uint32 {
 	return dst
 }
 
-// letOthersLocked gives up the mutex for a moment. Without the call of the
-// scheduler those who wait for it hardly ever got it: they would have to run
-// before it is locked again.
+// letOthersLocked releases the mutex for a moment. Without the call of the scheduler, waiting
+// goroutines would hardly ever get it, because they would have to run before it is locked again.
 func (c *Cache) letOthersLocked() {
 	c.mu.Unlock()
 	runtime.Gosched()
 	c.mu.Lock()
 }
 
-// sweepLocked looks at the next rows in order of their references.
+// sweepLocked examines the next rows in the order of their references.
 func (c *Cache) sweepLocked(rows int64, b *bar, want int, dst []uint32) []uint32 {
 	ref := c.mu.hand
 	for rows > 0 && len(dst) < want {
@@ -176,8 +172,8 @@ func (c *Cache) sweepLocked(rows int64, b *bar, want int, dst []uint32) []uint32
 	return dst
 }
 
-// refresh lets an idle row age. If the pass for which the row was announced has come
-// without pulling it, refresh notes the next announced pass that needs the row.
+// refresh ages an idle row. If the pass for which the row was announced came without pulling it,
+// refresh notes the next announced pass that needs the row.
 func (c *Cache) refresh(m *meta) {
 	s := m.state
 	if g := group(s); g != 0 && c.mu.win.ahead(g) == past {
@@ -197,10 +193,9 @@ func (c *Cache) refresh(m *meta) {
 	}
 }
 
-// refreshStale refreshes the rows that were announced for passes which then came
-// without pulling them, if there are many: then what is pulled differs from what was
-// announced. There are always a few, because the window's Bloom filters have false
-// positives; sweeps refresh those.
+// refreshStale refreshes the rows that were announced for passes which came without pulling them,
+// if there are many. Then the pulled keys differ from the announced ones. There are always a few
+// such rows, because the window's Bloom filters have false positives; sweeps refresh those.
 func (c *Cache) refreshStale() {
 	r := &c.mu.ranks
 	known := int64(0)
@@ -223,9 +218,9 @@ func (c *Cache) refreshStale() {
 	}
 }
 
-// Drop ends what Victims began. All of refs must be Taken; those that are clean and
-// pinned by nobody leave the cache, and the others stay and are no longer Taken. It
-// returns the number of rows that left.
+// Drop completes an eviction that Victims began. All of refs must be Taken. Those that are clean
+// and not pinned leave the cache; the others stay and are no longer Taken. It returns the number of
+// rows that left.
 func (c *Cache) Drop(refs []uint32) (dropped int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,14 +5,14 @@ type Entry struct {
 	Ref    uint32
 	Key    uint64
 	Flags  Flags
-	Pins   int       // passes that hold it; its words may only be read if there are none
+	Pins   int       // passes that hold it; its words may be read only if there are none
 	Uses   int       // as the policy counts them
 	Needed bool      // by an announced pass
 	Row    []float32 // valid during the call
 }
 
-// Change is what a visitor does to a row's flags. Dirty, Mark2 and, of a row that is
-// dirty, Saved may be set and cleared; Old may only be cleared.
+// Change is a visitor's change to a row's flags. Dirty, Mark2 and (on a dirty row) Saved may be set
+// and cleared; Old may only be cleared.
 type Change struct{ Set, Clear Flags }
 
 const changeable = Dirty | Mark2 | Saved
@@ -32,8 +32,7 @@ func (c *Cache) change(m *meta, state uint32) {
 	m.state = state
 }
 
-// settled is the state of a row, which was in another one before, with the flags that
-// follow from that.
+// settled adjusts the flags that follow from the change of a row's state from before to state.
 func (c *Cache) settled(before, state uint32) uint32 {
 	if state&^before&uint32(Dirty) != 0 {
 		state = c.notOld(state)
@@ -52,16 +51,16 @@ func (c *Cache) visit(ref uint32, m *meta, fn func(Entry) Change) {
 	c.change(m, c.changed(m.state, ch))
 }
 
-// ForEachOfSlot calls fn for every cached row whose hash h has
-// h & mask == slot; mask is 2^n - 1. It walks the few chains that can hold
-// such rows, under the mutex: fn must be quick and not call the cache.
+// ForEachOfSlot calls fn for every cached row whose hash h has h & mask == slot; mask is 2^n - 1.
+// It walks the few chains that can hold such rows, under the mutex: fn must be quick and must not
+// call the cache.
 func (c *Cache) ForEachOfSlot(slot, mask uint64, fn func(Entry) Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d := &c.mu.dir
 	step := mask + 1
 	if step > uint64(d.mask>>1)+1 {
-		// The directory is coarser than the slots: all lie in one chain.
+		// The directory is coarser than the slots: all rows of the slot are in one chain.
 		c.visitChain(d.chain(slot), slot, mask, fn)
 		return
 	}
@@ -94,16 +93,16 @@ func (c *Cache) Change(refs []uint32, ch Change) {
 	}
 }
 
-// Row returns the words of ref, which the caller has pinned. Working sets find the
-// words themselves, from Slabs.
+// Row returns the words of ref, which the caller has pinned. Working sets find the words themselves
+// through Slabs.
 func (c *Cache) Row(ref uint32) []float32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.row(ref)
 }
 
-// LeavingOfSlot is how many dirty rows of a slot are needed by no pass, neither in flight nor
-// announced, see ForEachOfSlot.
+// LeavingOfSlot is the number of dirty rows of a slot (see ForEachOfSlot) that no pass in flight
+// and no announced pass needs.
 func (c *Cache) LeavingOfSlot(slot, mask uint64) (rows int) {
 	c.ForEachOfSlot(slot, mask, func(e Entry) Change {
 		if e.Flags&Dirty != 0 && e.Pins == 0 && !e.Needed {

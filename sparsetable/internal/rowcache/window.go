@@ -10,56 +10,56 @@ import (
 // window knows which announced passes need which keys. It counts passes in groups;
 // a group is one pass, unless the window looks more than 50 passes ahead.
 //
-// The state of a cached row says which group needs the row next. Beyond that, only
-// the keys that two or more announced passes need matter; on the trace of
-// bench/policies these are a ninth of all announced keys. They are in table:
+// The state of a cached row says which group needs the row next. Beyond that, only keys that two or
+// more announced passes need matter; on the trace of bench/policies these are a ninth of all
+// announced keys. They are in table:
 //
 //	line    8 entries, 64 bytes, chosen by the upper half of the hash
 //	entry   tag (12 bits of the hash) << 52 | set of groups
 //	set     bit g mod 52: group g needs the key; 0: the entry is empty
 //
-// doors says which keys have been announced once. It consists of Bloom filters, each
-// of which takes the keys that are first announced in a third of the window:
+// doors knows which keys have been announced once. It consists of Bloom filters, each for the keys
+// that are first announced in one third of the window:
 //
 //	line    4 words, 32 bytes, chosen by the upper half of the hash
 //	word    of filter (g / span) mod 4: 4 bits a key
 //
-// With Options.NoteMissing, missing says which announced keys are not cached.
+// With Options.NoteMissing, missing knows which announced keys are not cached.
 //
-// Tags may collide, and the filters have false positives. The only consequence is
-// that a row stays longer than it had to.
+// Tags may collide, and the filters have false positives. The only consequence is that a row stays
+// longer than necessary.
 type window struct {
-	limit   int64 // bytes it may take
-	yielded bool  // it gave its memory to rows, see YieldWindow
-	waiting int64 // bytes it waits for, because rows have the budget
+	limit   int64 // maximum size in bytes
+	yielded bool  // its memory was given to rows, see YieldWindow
+	waiting int64 // bytes it waits for, because rows have taken the budget
 	wanted  int   // Options.LookaheadPasses
 	misses  bool  // Options.NoteMissing
-	passes  int   // how far it can look; 0 until the first Announce
-	sized   int   // keys of a pass that it was made for
+	passes  int   // how many passes ahead it can look; 0 until the first Announce
+	sized   int   // number of keys of a pass for which it was made
 	perGrp  int64 // passes in a group
 	current int64 // group of the pass last pulled; -1: none
 	place   int   // of current in the ring of groups
 	newest  int64 // group last announced
-	lost    int64 // keys of the present pass whose line was full
+	lost    int64 // keys of the current pass whose line was full
 
-	again int64                // keys in table; those that came since the last advance may count twice
-	early [groupRing + 1]int32 // by a group's number, the uncached keys that it was the first to need
+	again int64                // keys in table; those added since the last advance may count twice
+	early [groupRing + 1]int32 // by group number: the uncached keys that this group was the first to need
 
 	table   []uint64
 	doors   []uint64
 	missing missing
 	memory  []byte // the memory of these tables
 
-	span  int64            // groups whose keys one filter takes
-	epoch [doorCount]int64 // says what each filter is for: span groups from epoch*span on
+	span  int64            // number of groups per filter
+	epoch [doorCount]int64 // of each filter: it is for the span groups from epoch*span on
 }
 
 const (
 	setBits = 52
 	setMask = 1<<setBits - 1
-	// maxAhead is how many groups beyond the one pulled last a set has bits for. The
-	// bit of the group pulled last stays free, so that these are the group that is
-	// pulled next and maxLook more.
+	// maxAhead is the number of groups beyond the one pulled last for which a set has bits. The bit
+	// of the group pulled last stays free, so that these are the group that is pulled next and
+	// maxLook more.
 	maxAhead = setBits - 1
 	maxLook  = maxAhead - 1
 
@@ -70,28 +70,27 @@ const (
 	// groupRing is the modulus of the 8 bits for a group in a row's state.
 	groupRing = 255
 
-	// These are the bytes for each key of each pass in the window, as measured on the
-	// trace of bench/policies. The table needs 0.14 entries, false positives of the
-	// filters included, at a load of 0.75. The filters need 12 bits for each of
-	// 0.16 x 4 new keys.
+	// Bytes for each key of each pass in the window, measured on the trace of bench/policies. The
+	// table needs 0.14 entries, including the filters' false positives, at a load of 0.75. The
+	// filters need 12 bits for each of 0.16 x 4 new keys.
 	tableBytesPerKey = 1.5
 	doorBytesPerKey  = 1.0
 
-	// Where missing keys are read before their pass, the cache holds the rows of some
-	// earlyPasses passes that are pulled, wait or are trained. For each key of each pass
-	// in the window it also holds earlyRowsPerKey rows: those that came for a pass, and
-	// dirty ones that wait until their bucket is read. (As measured on the log of
-	// bench/speed with a tenth of 2.7 million rows in memory: passes of 14,000, 25,000 and
-	// 44,000 keys were pulled fastest with windows of 40, 25 and 8.)
+	// If missing keys are read before their pass, the cache holds the rows of some earlyPasses
+	// passes that are being pulled, are waiting or are being trained. For each key of each pass in
+	// the window it also holds earlyRowsPerKey rows: those that were read for a pass, and dirty
+	// ones that wait until their bucket is read. (Measured on the log of bench/speed with a tenth
+	// of 2.7 million rows in memory: passes of 14,000, 25,000 and 44,000 keys were pulled fastest
+	// with windows of 40, 25 and 8.)
 	earlyPasses, earlyRowsPerKey = 3, 0.6
-	// A window of fewer passes does not note missing keys: whoever goes round all
-	// buckets in so few passes reads too much for each.
+	// A window of fewer passes does not note missing keys: a round through all buckets in so few
+	// passes would read too much in each.
 	fewestEarly = 6
 
 	// A window is made for passes of at least minPassKeys keys.
 	minPassKeys = 512
 
-	// WindowShare: the window takes at most one in so many bytes of the budget.
+	// The window takes at most 1/WindowShare of the budget.
 	WindowShare = 8
 )
 
@@ -113,26 +112,25 @@ type windowBytes struct{ table, doors, missing int64 }
 
 func (b windowBytes) total() int64 { return b.table + b.doors + b.missing }
 
-// fit is how many passes of that many keys the window can hold beyond the one
-// about to be pulled.
+// fit is how many passes of that many keys the window can hold beyond the next one to be pulled.
 func (w *window) fit(keys int, missingPerKey float64) int {
 	bytes := float64(w.limit-3*pageBytes) / (tableBytesPerKey + doorBytesPerKey + missingPerKey)
 	return int(bytes/float64(max(keys, minPassKeys))) - 1
 }
 
-// fitEarly is how many passes of that many keys a cache of that many rows can hold
-// beyond the one about to be pulled, if missing keys are read before their pass.
+// fitEarly is how many passes of that many keys a cache of that many rows can hold beyond the next
+// one to be pulled, if missing keys are read before their pass.
 func fitEarly(keys int, rows int64) int {
 	return int((float64(rows)/float64(max(keys, minPassKeys)) - earlyPasses) / earlyRowsPerKey)
 }
 
-// choose decides from the size of the first pass how far to look ahead, where the
-// options do not say so: 50 passes, or 100 passes in groups of two if missing keys are
-// to be noted and there is room for so many. The caller goes round all buckets once in
-// as many passes as are announced; with 100 passes it reads half as many in each.
+// choose decides, from the size of the first pass, how far to look ahead if the options leave that
+// open: 50 passes, or 100 passes in groups of two if missing keys are to be noted and there is room
+// for that many. The caller goes through all buckets once in as many passes as are announced; with
+// 100 passes it reads half as many in each.
 func (w *window) choose(keys int, rows int64) {
 	if w.wanted > 0 || w.newest >= 0 || w.current >= 0 {
-		return // passes are counted in groups by now
+		return // too late: groups are already in use
 	}
 	w.perGrp = 1
 	if w.misses && min(w.fit(keys, missingBytesPerKey), fitEarly(keys, rows)) >= 2*maxLook {
@@ -140,10 +138,10 @@ func (w *window) choose(keys int, rows int64) {
 	}
 }
 
-// plan returns how many passes of that many keys the window can hold, and how many
-// bytes it takes for them, in a cache of that many rows. It plans for missing keys if
-// there is room for as many passes with them as the options want, or at least 50.
-// Where the options leave that open, fewer are enough: as many as the cache has rows for.
+// plan returns how many passes of that many keys the window can hold in a cache of that many rows,
+// and the bytes that it takes for them. It includes missing keys if there is room for as many
+// passes with them as the options want, or at least 50. If the options leave the number open, fewer
+// are enough: as many as the cache has rows for.
 func (w *window) plan(keys int, rows int64) (passes int, b windowBytes) {
 	wanted, enough := w.wanted, min(w.wanted, maxLook)
 	early := w.fit(keys, missingBytesPerKey)
@@ -177,8 +175,8 @@ func (w *window) open(passes int, b windowBytes) error {
 	if b.missing > 0 {
 		w.missing = unsafe.Slice((*uint32)(unsafe.Pointer(&all[b.doors/8])), b.missing/4)
 	}
-	// The window's passes/perGrp + 1 groups lie in doorCount - 1 spans and a part of
-	// one more, and each span has a filter of its own.
+	// The window's passes/perGrp + 1 groups lie in doorCount - 1 spans and a part of another one,
+	// and each span has its own filter.
 	w.span = (int64(passes)/w.perGrp + doorCount - 1) / (doorCount - 1)
 	for i := range w.epoch {
 		w.epoch[i] = -1
@@ -195,15 +193,15 @@ func (w *window) close() error {
 	return err
 }
 
-// number is group g as a row's state holds it, 1 to 255.
+// number is the number, 1 to 255, that stands for group g in a row's state.
 func number(g int64) uint32 { return 1 + uint32(g%groupRing) }
 
-// groupAhead is the number of the group that is a groups after the current one.
+// groupAhead is the number of the group that comes a groups after the current one.
 func (w *window) groupAhead(a int) uint32 { return number(w.current + groupRing + int64(a)) }
 
-// ahead is how many groups after the current one the group numbered n comes. It is
-// past if that group has already been pulled, or if n is 0, which stands for no
-// group. It must be fast, because it is called for every row that a sweep looks at.
+// ahead is how many groups after the current one the group with number n comes. It is past if that
+// group has already been pulled, or if n is 0, which stands for no group. It must be fast, because
+// it is called for every row that a sweep examines.
 func (w *window) ahead(n uint32) int {
 	if n == 0 {
 		return past
@@ -225,15 +223,15 @@ func (w *window) setCurrent(g int64) {
 	w.place = int((g%groupRing + groupRing) % groupRing)
 }
 
-// line returns the entries among which a key of that hash may be, and its tag.
+// line returns the entries in which a key with that hash may be, and its tag.
 func (w *window) line(hash uint64) (entries []uint64, tag uint64) {
 	lines := uint64(len(w.table) / lineEntries)
 	at, _ := bits.Mul64(hash, lines)
 	return w.table[at*lineEntries:][:lineEntries:lineEntries], hash >> 8 << setBits
 }
 
-// next is the number of the first group after the current one that needs a key of
-// that hash, or 0 if no such group is known.
+// next is the number of the first group after the current one that is known to need a key with that
+// hash, or 0 if there is none.
 func (w *window) next(hash uint64) uint32 {
 	if len(w.table) == 0 || w.newest <= w.current {
 		return 0
@@ -251,7 +249,7 @@ func (w *window) next(hash uint64) uint32 {
 	return 0
 }
 
-// touch loads what note and knock look at, for several keys side by side.
+// touch loads what note and knock will read, for several keys side by side.
 func (w *window) touch(hashes []uint64) uint32 {
 	lines, doors := uint64(len(w.table)/lineEntries), uint64(len(w.doors)/doorCount)
 	sum := uint64(0)
@@ -263,8 +261,8 @@ func (w *window) touch(hashes []uint64) uint32 {
 	return uint32(sum)
 }
 
-// note notes in the table that group g needs a key, if the key is there already, if
-// again says that another group needs it too, or if doors knows it.
+// note records in the table that group g needs a key, if the key is already in the table, if again
+// says that another group also needs it, or if doors knows it.
 func (w *window) note(hash uint64, g int64, again bool) {
 	entries, tag := w.line(hash)
 	bit := uint64(1) << (g % setBits)
@@ -289,8 +287,7 @@ func (w *window) note(hash uint64, g int64, again bool) {
 	w.again++
 }
 
-// knock reports whether doors knows the key from an earlier announcement, and adds
-// it if not.
+// knock reports whether doors knows the key from an earlier announcement. If not, it adds it.
 func (w *window) knock(hash uint64, g int64) bool {
 	lines := uint64(len(w.doors) / doorCount)
 	at, rest := bits.Mul64(hash, lines)
@@ -325,7 +322,7 @@ func (w *window) begin(g int64) {
 	}
 }
 
-// advance makes g the current group, and forgets it and those before it.
+// advance makes g the current group and forgets g and all groups before it.
 func (w *window) advance(g int64) {
 	if len(w.table) > 0 && w.newest > w.current {
 		gone := uint64(0)
@@ -345,13 +342,12 @@ func (w *window) advance(g int64) {
 	w.setCurrent(g)
 }
 
-// Announce tells the Lookahead policy that pass will need keys. Passes are
-// announced in ascending order, before they are pulled. With Options.NoteMissing,
-// missing, if it is not nil, is called with the hashes of keys that are not cached
-// and that no pass announced before needs; keys that there was no room to note are
-// left out. It is called with some of them at a time, and must not keep the slice.
-// Announce reports whether it noted the pass. It does not if the policy does not
-// look ahead, if the pass lies beyond the window, or if it has been pulled already.
+// Announce tells the policy Lookahead that pass will need keys. Passes are announced in ascending
+// order, before they are pulled. With Options.NoteMissing, missing, unless it is nil, is called
+// with the hashes of keys that are not cached and that no pass announced before needs, except keys
+// that there was no room to note. It is called with some of them at a time, and must not keep the
+// slice. Announce reports whether it noted the pass. It does not if the policy does not look ahead,
+// if the pass lies beyond the window, or if the pass was already pulled.
 func (c *Cache) Announce(pass int64, keys []uint64, missing func(hashes []uint64)) (noted bool, err error) {
 	if !c.rules.window || pass < 0 || len(keys) == 0 {
 		return false, nil
@@ -371,7 +367,7 @@ func (c *Cache) Announce(pass int64, keys []uint64, missing func(hashes []uint64
 		c.mu.Lock()
 		if g <= c.mu.win.current {
 			c.mu.Unlock()
-			return true, nil // it is being pulled by now
+			return true, nil // it is already being pulled
 		}
 		m := c.announceLocked(g, keys[:n], hashes[:n], c.missed[:0])
 		c.mu.Unlock()
@@ -383,8 +379,8 @@ func (c *Cache) Announce(pass int64, keys []uint64, missing func(hashes []uint64
 	return true, nil
 }
 
-// announceLocked notes that group g needs keys. It appends to missing the hashes of
-// those keys that are not cached and that were not noted as missing before.
+// announceLocked notes that group g needs keys. It appends to missing the hashes of keys that are
+// not cached and were not yet noted as missing.
 func (c *Cache) announceLocked(g int64, keys, hashes, missing []uint64) []uint64 {
 	c.mu.stats.Announced += int64(len(keys))
 	w := &c.mu.win
@@ -422,7 +418,7 @@ func (c *Cache) announceLocked(g int64, keys, hashes, missing []uint64) []uint64
 	return missing
 }
 
-// reach notes that pass is being pulled from now on.
+// reach records that pass is now being pulled.
 func (c *Cache) reach(pass int64) {
 	if !c.rules.window || pass < 0 {
 		return

@@ -1,11 +1,11 @@
-// Package scan shows all rows of a table on SSD, each once.
+// Package scan yields all rows of a table on SSD, each once.
 //
-// It reads bucket files from end to end and skips the buckets that the index does not
-// point to. Meanwhile rows may leave the cache and compaction may move buckets. But the
-// rows of a slot, in its bucket and in the cache together, do not change, because no rows
-// are updated, no row comes into the cache, and no slot is split or merged. So each slot is
-// shown once, where its bucket is found first. The slots that were found in no file,
-// because they have no bucket there or it was moved, are looked up at the end.
+// It reads bucket files from end to end and skips the buckets that the index does not point to.
+// Meanwhile rows may leave the cache and compaction may move buckets. But the rows of a slot, in
+// its bucket and in the cache together, do not change, because no rows are updated, no row is
+// inserted into the cache, and no slot is split or merged. So the rows of each slot are yielded
+// once, where its bucket is found first. Slots that were not found in any file, because they have
+// no bucket or it was moved, are looked up at the end.
 package scan
 
 import (
@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// minLive is a bound for the live part of a file. Below it, the file's buckets
-	// are read one by one; otherwise the file is read from end to end. A random read
-	// takes about as long as reading four blocks in sequence.
+	// minLive is the least live part of a file that is read from end to end. Below it, the file's
+	// buckets are read one by one: a random read takes about as long as reading four blocks in
+	// sequence.
 	minLive = 0.25
-	// batch is how many slots are looked up at a time.
+	// batch is the number of slots looked up at a time.
 	batch = 128
 )
 
-// Table is what a scan needs of the table. While it is locked, nobody writes a bucket.
+// Table is a scan's view of the table. While it is locked, nobody writes a bucket.
 type Table interface {
 	sync.Locker
-	// EachCached calls fn for the rows of a slot that are in the cache, if they may be newer than
-	// those in its bucket. It must not keep row. REQUIRES: the table is locked.
+	// EachCached calls fn for the rows of a slot in the cache, if they may be newer than those in
+	// its bucket. fn must not keep row. REQUIRES: the table is locked.
 	EachCached(slot uint32, fn func(key uint64, row []float32))
-	// ReadBuckets reads the buckets of some slots, of as many from the first of the list on as can
-	// be read at once, and calls fn for each of these, in any order; b is nil where a slot has
-	// none. It returns their number. REQUIRES: the table is locked.
+	// ReadBuckets reads the buckets of as many slots at the beginning of list as can be read at
+	// once, and calls fn for each of them, in any order; b is nil if a slot has none. It returns
+	// the number of slots. REQUIRES: the table is locked.
 	ReadBuckets(list []uint32, fn func(slot uint32, b *bucketfile.Bucket) error) (n int, err error)
 }
 
@@ -48,19 +48,19 @@ type Options struct {
 	Table       Table
 	Files       *bucketfile.Set
 	Index       *slots.Index
-	Outside     *outside.Index // rows that are in no bucket, or in one as an older version; nil: there are none
+	Outside     *outside.Index // rows that are in no bucket, or whose bucket has an older version; nil: there are none
 	Checkpoints *checkpoint.Store
 	Slots       uint32 // of the index
 	Words       int    // of a row
-	// Seen has a bit for each slot, of SeenBytes in all; nil: there is no memory for it, so that
-	// all slots are looked up one by one.
+	// Seen has a bit for each slot, SeenBytes in all. nil: there is no memory for it, so all slots
+	// are looked up one by one.
 	Seen []uint64
 }
 
-// SeenBytes is the size of Options.Seen for so many slots.
+// SeenBytes is the size of Options.Seen for that many slots.
 func SeenBytes(slots uint32) int64 { return (int64(slots) + 63) / 64 * 8 }
 
-// Rows calls fn for every row that was ever trained, until it returns an error, which Rows returns as it is.
+// Rows calls fn for every trained row. If fn returns an error, Rows stops and returns it unchanged.
 func Rows(ctx context.Context, o Options, fn func(key uint64, row []float32) error) error {
 	s := scan{Options: o, ctx: ctx, fn: fn}
 	var err error
@@ -97,8 +97,8 @@ func (s *scan) isSeen(slot uint32) bool {
 	return len(s.Seen) > 0 && s.Seen[slot/64]&(1<<(slot%64)) != 0
 }
 
-// files goes through the files. It ignores damage and bad sectors: the slots whose buckets it did
-// not reach are left for rest, which returns the errors of these.
+// files goes through the files. It ignores damage and bad sectors: it leaves the slots whose
+// buckets it did not reach to rest, which returns their errors.
 func (s *scan) files() error {
 	if s.Seen == nil {
 		return nil
@@ -115,7 +115,7 @@ func (s *scan) files() error {
 	return nil
 }
 
-// bucket shows the rows of a slot, if the bucket at loc is the present one.
+// bucket yields the rows of a slot if the bucket at loc is the current one.
 func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	if b.Slot >= s.Slots || s.isSeen(b.Slot) {
 		return nil
@@ -145,13 +145,13 @@ func (s *scan) bucket(loc bucketfile.Location, b *bucketfile.Bucket) error {
 	return nil
 }
 
-// newer reports whether the table has a newer version of a row than the bucket of
-// its slot: among those that were copied, or outside of buckets.
+// newer reports whether the table has a newer version of a row than the bucket of its slot: among
+// the copied rows, or outside of buckets.
 func (s *scan) newer(copied []uint64, key uint64) bool {
 	return slices.Contains(copied, key) || s.Outside.Has(key)
 }
 
-// outside shows the rows that are outside of buckets.
+// outside yields the rows that are outside of buckets.
 func (s *scan) outside() error {
 	return s.Outside.Each(s.ctx, s.Checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {
@@ -185,7 +185,7 @@ func (s *scan) show() error {
 	return nil
 }
 
-// rest shows the slots that were not seen yet; it reads a batch of them at a time.
+// rest yields the rows of the slots not yet seen; it reads a batch of slots at a time.
 func (s *scan) rest() error {
 	var list []uint32
 	for slot := uint32(0); slot < s.Slots; {

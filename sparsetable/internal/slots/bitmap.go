@@ -23,7 +23,7 @@ func (b bitmap) clear(p uint32) {
 	b[p/64] &^= 1 << (p % 64)
 }
 
-// clearFrom takes out the pages from p on.
+// clearFrom removes the pages from p on.
 func (b bitmap) clearFrom(p uint32) {
 	if i := int(p / 64); i < len(b) {
 		b[i] &= 1<<(p%64) - 1
@@ -31,7 +31,7 @@ func (b bitmap) clearFrom(p uint32) {
 	}
 }
 
-// has is false for pages beyond what the bitmap has room for.
+// has returns false for pages beyond the capacity of the bitmap.
 func (b bitmap) has(p uint32) bool {
 	return p/64 < uint32(len(b)) && b[p/64]>>(p%64)&1 != 0
 }
@@ -51,7 +51,7 @@ func (b bitmap) or(o bitmap) {
 	}
 }
 
-// next returns the first page of the set from p on.
+// next returns the first page of the set that is p or greater.
 func (b bitmap) next(p uint32) (uint32, bool) {
 	for i := p / 64; i < uint32(len(b)); i++ {
 		w := b[i]

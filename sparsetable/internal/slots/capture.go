@@ -1,24 +1,24 @@
 package slots
 
-// Capture holds the pages that were dirty when it began, with the contents that they
-// had then, until Next has taken each of them. Its methods count as changes of the
-// index, so nothing else may use the index while they run.
+// Capture holds the pages that were dirty when it began, with the contents that they had then,
+// until Next has taken each of them. Its methods count as changes of the index, so nothing else may
+// use the index while they run.
 type Capture struct {
 	x      *Index
 	slots  uint32 // when it began
 	pages  bitmap // all pages of the capture
 	live   bitmap // pages neither taken nor copied, because they have not changed
 	left   int    // pages not yet taken
-	cursor uint32 // all pages before have been taken
+	cursor uint32 // all pages before this one have been taken
 
 	copies map[uint32][]byte // pages that changed before they were taken
 	spare  [][]byte          // buffers of copies that were taken
 	bytes  int64             // of copies and spare
 }
 
-// BeginCapture begins a capture of the dirty pages as they are now, and marks them
-// clean. It only copies the marks twice, which are one bit a page. There is one
-// capture at a time; it ends by Done or Abort.
+// BeginCapture begins a capture of the pages that are dirty now, and marks them clean. It only
+// makes two copies of the marks, which take one bit a page. There is at most one capture at a time;
+// Done or Abort ends it.
 func (x *Index) BeginCapture() *Capture {
 	if x.capture != nil {
 		panic("slots: a capture is running already")
@@ -35,8 +35,8 @@ func (x *Index) BeginCapture() *Capture {
 // Capturing reports whether a capture is running.
 func (x *Index) Capturing() bool { return x.capture != nil }
 
-// Next takes the next page, in ascending order, and appends it encoded to dst.
-// ok is false when all pages have been taken.
+// Next takes the next page, in ascending order, and appends its encoding to dst. ok is false when
+// all pages have been taken.
 func (c *Capture) Next(dst []byte) (page uint32, data []byte, ok bool) {
 	page, ok = c.pages.next(c.cursor)
 	if !ok {
@@ -61,7 +61,7 @@ func (c *Capture) Done() {
 // Abort ends the capture: its pages are dirty again.
 func (c *Capture) Abort() {
 	c.x.dirty.or(c.pages)
-	c.x.dirty.clearFrom(c.x.Pages()) // merges have removed these pages since
+	c.x.dirty.clearFrom(c.x.Pages()) // merges may have removed some of these pages
 	c.end()
 }
 
@@ -96,20 +96,19 @@ func (c *Capture) copy(page uint32) {
 	c.copies[page] = c.x.encodePage(page, c.slots, b)
 }
 
-// ChangedPages is how many pages a split or a merge of slots, or a new bucket, changes
-// at most.
+// ChangedPages is the maximum number of pages that a split, a merge or a new bucket changes.
 const ChangedPages = 4
 
-// LeastCaptureBytes is how many bytes a capture must be allowed so that the index can be
-// changed at all before Next has taken a page. It includes the marks of pages that may be
+// LeastCaptureBytes is the least number of bytes that a capture must be allowed so that the index
+// can be changed at all before Next has taken a page. It includes the marks of pages that may be
 // added before the capture begins.
 func (x *Index) LeastCaptureBytes() int64 {
 	const added = 4096 // pages
 	return ChangedPages*int64(x.MaxPageBytes()) + 2*(int64(len(x.dirty))*8+bitmapBytes(added))
 }
 
-// CaptureFull reports whether a running capture could hold more than limit bytes after
-// the next change. It could not once Next has taken a few more pages.
+// CaptureFull reports whether a running capture could hold more than limit bytes after the next
+// change. After Next has taken a few more pages, it no longer could.
 func (x *Index) CaptureFull(limit int64) bool {
 	c := x.capture
 	if c == nil || c.left == 0 {
@@ -118,7 +117,7 @@ func (x *Index) CaptureFull(limit int64) bool {
 	return int64(len(c.spare))+(limit-x.captureBytes())/int64(x.MaxPageBytes()) < ChangedPages
 }
 
-// captureBytes is how many bytes a running capture holds.
+// captureBytes is the number of bytes that a running capture holds.
 func (x *Index) captureBytes() int64 {
 	if x.capture == nil {
 		return 0

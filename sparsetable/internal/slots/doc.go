@@ -43,9 +43,9 @@
 //
 // A filter of a library is an object with its own bit array. With one filter of 32
 // bytes a slot, pointers and headers would take several times the memory of the bits,
-// and the garbage collector would have to walk millions of them. Here the filter of
-// slot s lies at s times FilterBytes in mapped memory. All k probes stay inside these
-// 64 bytes or fewer, so a query costs one cache miss instead of k.
+// and the garbage collector would have to walk millions of them. Here the filter of slot s lies at
+// s times FilterBytes in mapped memory. All k probes stay inside the filter's 64 bytes or fewer, so
+// a query costs one cache miss instead of k.
 //
 // Each probe takes 12 bits of a second hash, which a 128-bit product mixes from the
 // key's hash, because the keys of a slot share the low bits of the first hash.
@@ -73,11 +73,10 @@
 //
 // A filter has no false negatives, but no key can be removed from it: when a bucket
 // is rewritten, its filter is reset and its keys are added again. A filter whose bits
-// are all ones (see FilterUnknown) stands for a bucket whose keys are not known. The
-// filters of pages that were written without filters, or with fewer probes, are read
-// like that. Filters that were written larger or smaller by a power of two are
-// converted to the present size; a filter that was made larger lets through as many
-// keys as before until it is built again.
+// are all ones (see FilterUnknown) stands for a bucket whose keys are not known. Filters of pages
+// that were written without filters, or with fewer probes, are read as such. Filters that were
+// written larger or smaller by a power of two are converted to the present size; an enlarged filter
+// lets through as many keys as before until it is rebuilt.
 //
 // # Pages
 //

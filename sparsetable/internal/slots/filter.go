@@ -2,20 +2,20 @@ package slots
 
 import "math/bits"
 
-// filterShape is how the filters of an index are laid out and probed.
+// filterShape says how the filters of an index are laid out and probed.
 type filterShape struct {
 	bytes  int
 	words  uint32 // of 64 bits
 	bits   uint64
 	probes int
-	// shifts says where in the mixed hash the 12 bits of each probe begin. Beyond the
-	// number of probes the last place repeats, so that there are always five probes: a
-	// loop of varying length would cost more than the probes that it saves.
+	// shifts has the positions in the mixed hash at which the 12 bits of each probe begin. The last
+	// position is repeated so that there are always five probes: a loop of varying length would
+	// cost more than the probes that it saves.
 	shifts [maxProbes]uint8
 }
 
-// shapeOf returns the shape of filters of that many bytes. If probes is 0 it chooses
-// their number for filters of rows keys, see the package's documentation.
+// shapeOf returns the shape of filters of that many bytes. If probes is 0, it chooses the number
+// for filters with rows keys, see the package documentation.
 func shapeOf(bytes, rows, probes int) filterShape {
 	f := filterShape{bytes: bytes, words: uint32(bytes / 8), bits: uint64(bytes) * 8}
 	if bytes == 0 {
@@ -31,14 +31,14 @@ func shapeOf(bytes, rows, probes int) filterShape {
 	return f
 }
 
-// mix returns bits that all depend on the whole hash: it XORs the halves of a 128-bit
+// mix returns bits each of which depends on the whole hash: it XORs the halves of a 128-bit
 // product. The constant is the fraction of sqrt(2).
 func mix(hash uint64) uint64 {
 	hi, lo := bits.Mul64(hash, 0x6a09e667f3bcc909)
 	return hi ^ lo
 }
 
-// place is where in a filter of n bits a probe falls: 12 bits of g scaled to n.
+// place is the bit of a filter of n bits on which a probe falls: 12 bits of g scaled to n.
 func place(g uint64, shift uint8, n uint64) uint64 {
 	return g >> (shift & 63) % probeRange * n >> probeBits
 }
@@ -67,8 +67,8 @@ func (x *Index) filterOf(slot uint32) []uint64 {
 	return x.chunk(slot).filters[i : i+x.filter.words]
 }
 
-// MayContain reports whether the bucket of slot may hold a key with that hash:
-// false means that it does not. Without filters it is always true.
+// MayContain reports whether the bucket of slot may hold a key with that hash; false means that it
+// does not. Without filters it always returns true.
 func (x *Index) MayContain(slot uint32, hash uint64) bool {
 	return x.filter.bytes == 0 || x.filter.has(x.filterOf(slot), mix(hash)) != 0
 }
@@ -76,7 +76,7 @@ func (x *Index) MayContain(slot uint32, hash uint64) bool {
 // ResetFilter removes all keys from the filter of slot.
 func (x *Index) ResetFilter(slot uint32) { x.SetFilter(slot, nil) }
 
-// SetFilter replaces the keys in the filter of slot by these.
+// SetFilter replaces the keys in the filter of slot with those of hashes.
 func (x *Index) SetFilter(slot uint32, hashes []uint64) {
 	if x.filter.bytes == 0 {
 		return
@@ -89,9 +89,9 @@ func (x *Index) SetFilter(slot uint32, hashes []uint64) {
 	}
 }
 
-// FilterUnknown reports whether the filter of slot lets every key through, because it
-// was written in a form that this index cannot use. A caller that reads the bucket
-// can repair the filter with SetFilter.
+// FilterUnknown reports whether the filter of slot lets every key through because it was written in
+// a form that this index cannot use. A caller that reads the bucket can repair the filter with
+// SetFilter.
 func (x *Index) FilterUnknown(slot uint32) bool {
 	if x.filter.bytes == 0 {
 		return false

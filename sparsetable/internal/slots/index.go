@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// chunkSlots is how many slots the index grows and shrinks by in memory: 48
-	// KiB with filters of 16 bytes, so that small tables stay small, while the
-	// chunks' headers for 20 million keys stay in the second-level cache.
+	// chunkSlots is the number of slots by which the index grows and shrinks in memory: 48 KiB with
+	// filters of 16 bytes. So small tables stay small, while the chunks' headers for 20 million
+	// keys stay in the second-level cache.
 	chunkSlots     = 1 << chunkSlotsBits
 	chunkSlotsBits = 11
 
@@ -23,22 +23,21 @@ const (
 	maxSlots       = 1 << 31
 
 	defaultTargetRows = 24
-	// DefaultPageSlots makes pages of 5 KiB with filters of 32 bytes. Smaller
-	// ones would cost more in the catalog's own overhead, larger ones write
-	// more slots that did not change.
+	// DefaultPageSlots makes pages of 5 KiB with filters of 32 bytes. Smaller pages would cost more
+	// overhead in the catalog; larger ones would write more slots that did not change.
 	DefaultPageSlots = 128
 	maxPageSlots     = chunkSlots // a page lies in one chunk
 )
 
-// errFull says that there are 2^31 slots, or would be. The index still works with the slots that it has, but
-// buckets become larger.
+// errFull says that the index has, or would have, 2^31 slots. It still works with the slots that it
+// has, but buckets become larger.
 var errFull = errors.New("slots: index is full")
 
 // Options describe an index.
 type Options struct {
 	FilterBytes int // per slot: 0 (no filters) or a multiple of 8 up to 64
-	Probes      int // of a filter, 1 to 5; 0: chosen by FilterBytes and TargetRows
-	TargetRows  int // mean rows per slot at which ShouldSplit says yes; 0: 24
+	Probes      int // of a filter, 1 to 5; 0: derived from FilterBytes and TargetRows
+	TargetRows  int // mean number of rows per slot above which ShouldSplit returns true; 0: 24
 	PageSlots   int // slots per page, a power of two up to 2,048; 0: 128
 }
 
@@ -51,7 +50,7 @@ func (o *Options) ensureDefaults() {
 	}
 }
 
-// Validate reports everything that is wrong with o.
+// Validate returns everything that is wrong with o.
 func (o Options) Validate() error {
 	o.ensureDefaults()
 	var errs []error
@@ -70,11 +69,11 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Index maps hashes to slots, and slots to the locations and filters of their buckets.
-// See the package's documentation for what may run at the same time.
+// Index maps hashes to slots, and slots to the locations and filters of their buckets. The package
+// documentation says what may run at the same time.
 type Index struct {
 	targetRows int64
-	pageShift  uint // slots per page, as a power of two
+	pageShift  uint // log2 of the slots per page
 
 	n      uint32 // slots
 	mask   uint32 // 2^(L+1) - 1
@@ -85,7 +84,7 @@ type Index struct {
 	capture *Capture
 }
 
-// chunk is the memory of chunkSlots slots, which are two mappings of its own.
+// chunk is the memory of chunkSlots slots, in two mappings.
 type chunk struct {
 	locations *[chunkSlots]uint64
 	filters   []uint64 // chunkSlots x filter words
@@ -95,7 +94,7 @@ type chunk struct {
 
 const chunkHeaderBytes = int64(unsafe.Sizeof(chunk{}))
 
-// New makes an index of one slot without a bucket.
+// New makes an index with one slot and no bucket.
 func New(o Options) (*Index, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (x *Index) Close() error {
 // Slots is the number of slots.
 func (x *Index) Slots() uint32 { return x.n }
 
-// Location is where the bucket of slot lies, 0 if it has none.
+// Location is the location of the bucket of slot, or 0 if it has none.
 func (x *Index) Location(slot uint32) uint64 {
 	return x.chunk(slot).locations[slot%chunkSlots]
 }

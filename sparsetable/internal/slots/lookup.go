@@ -1,13 +1,12 @@
 package slots
 
-// lookupBlock is how many keys go through Lookup's steps together: their cache misses
+// lookupBlock is the number of keys that go through Lookup's steps together: their cache misses
 // overlap, and the results of one step are still in the first-level cache in the next.
 const lookupBlock = 64
 
-// Lookup sets slots[i] to the slot of hashes[i], and locations[i] to the location of
-// its bucket, or to 0 if there is no bucket or if the filter rules out that the key is
-// in it. It returns how many reads of buckets the filters saved. Both results must be
-// at least as long as hashes.
+// Lookup sets slots[i] to the slot of hashes[i], and locations[i] to the location of its bucket, or
+// to 0 if there is no bucket or the filter excludes the key. It returns how many reads of buckets
+// the filters saved. Both results must be at least as long as hashes.
 func (x *Index) Lookup(hashes []uint64, slots []uint32, locations []uint64) (negatives int) {
 	slots, locations = slots[:len(hashes)], locations[:len(hashes)]
 	for len(hashes) > 0 {
@@ -18,8 +17,8 @@ func (x *Index) Lookup(hashes []uint64, slots []uint32, locations []uint64) (neg
 	return negatives
 }
 
-// lookupBlock works in steps whose loads do not wait for one another: no branch
-// depends on them, so the processor runs ahead while they miss its cache.
+// lookupBlock works in steps whose loads do not wait for each other: no branch depends on them, so
+// the processor runs ahead while they miss its cache.
 func (x *Index) lookupBlock(hashes []uint64, slots []uint32, locations []uint64) (negatives int) {
 	n, mask, chunks := x.n, x.mask, x.chunks
 	for i, h := range hashes {
@@ -32,8 +31,8 @@ func (x *Index) lookupBlock(hashes []uint64, slots []uint32, locations []uint64)
 		return 0
 	}
 	var maybe [lookupBlock]uint64
-	// This step only loads, so that a dozen cache misses are under way at once: without
-	// it lookups in a table of 20 million rows take twice as long.
+	// This step only loads, so that a dozen cache misses are outstanding at once: without it,
+	// lookups in a table of 20 million rows take twice as long.
 	for i, s := range slots {
 		maybe[i] = chunks[s>>chunkSlotsBits].filters[s%chunkSlots*f.words]
 	}

@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// marks has a bit for each slot of a chunk, by which the caller notes that something
-// is to be done with the slot. Marks are not part of a page.
+// marks has a bit for each slot of a chunk, with which the caller notes that something is to be
+// done with the slot. Marks are not part of a page.
 type marks [chunkSlots / 64]uint64
 
 const marksBytes = chunkSlots / 8
 
-// Mark marks a slot. Several goroutines may set and clear marks at the same time,
-// whenever Location may be called.
+// Mark marks a slot. Several goroutines may set and clear marks at the same time, whenever Location
+// may be called.
 func (x *Index) Mark(slot uint32) {
 	if w, bit := x.markOf(slot); atomic.LoadUint64(w)&bit == 0 {
 		atomic.OrUint64(w, bit)

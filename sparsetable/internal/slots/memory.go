@@ -24,7 +24,7 @@ func (x *Index) addChunk() error {
 	return nil
 }
 
-// unmap gives back the memory of a chunk and leaves the chunk empty.
+// unmap frees the memory of a chunk and leaves the chunk empty.
 func (c *chunk) unmap() error {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(c.locations)), chunkSlots*slotBytes)
 	err := errors.Join(offheap.Unmap(b), c.unmapFilters())
@@ -45,9 +45,8 @@ func chunkBytes(filterBytes int) int64 {
 	return chunkSlots*int64(slotBytes+filterBytes) + marksBytes + chunkHeaderBytes
 }
 
-// BytesFor is how many bytes an index of o takes for that many rows when it has all
-// the slots that ShouldSplit asks for. It leaves out captures and the slack of two
-// small slices.
+// BytesFor is the size in bytes of an index of o for that many rows, with all the slots that
+// ShouldSplit asks for. It does not include captures and the slack of two small slices.
 func BytesFor(o Options, rows int64) int64 {
 	o.ensureDefaults()
 	slots := max(1, (rows+int64(o.TargetRows)-1)/int64(o.TargetRows))
@@ -56,22 +55,22 @@ func BytesFor(o Options, rows int64) int64 {
 	return chunks*chunkBytes(o.FilterBytes) + bitmapBytes(pages)
 }
 
-// SlotsIn is how many slots fit in that many bytes.
+// SlotsIn is the number of slots that fit in that many bytes.
 func SlotsIn(bytes int64, filterBytes int) int64 {
 	chunks := bytes / (chunkBytes(filterBytes) + bitmapBytes(chunkSlots/DefaultPageSlots))
 	return chunks * chunkSlots
 }
 
-// GrowthBytes is by how much Bytes grows when the index gets n more slots. It leaves
-// out the slack of two small slices.
+// GrowthBytes is by how much Bytes grows when the index gets n more slots. It does not include the
+// slack of two small slices.
 func (x *Index) GrowthBytes(n int) int64 {
 	chunks := (int64(x.n)+int64(n)+chunkSlots-1)/chunkSlots - int64(len(x.chunks))
 	return chunks * (chunkBytes(x.filter.bytes) + chunkSlots>>x.pageShift/8)
 }
 
-// Bytes is the memory that the index holds: locations, filters, the list of chunks,
-// the marks of slots and pages, and the copies of a running capture. Chunks count as a
-// whole, even where their memory has not been touched.
+// Bytes is the memory that the index holds: locations, filters, the list of chunks, the marks of
+// slots and pages, and the copies of a running capture. Chunks count as a whole, even if their
+// memory has not been touched.
 func (x *Index) Bytes() int64 {
 	return x.FilterTotalBytes() + int64(len(x.chunks))*(chunkSlots*slotBytes+marksBytes) +
 		int64(cap(x.chunks))*chunkHeaderBytes + int64(cap(x.dirty))*8 + x.captureBytes()
@@ -88,19 +87,19 @@ func (x *Index) FilterTotalBytes() int64 {
 // FilterBytes is the size of the filter of a slot, 0 without filters.
 func (x *Index) FilterBytes() int { return x.filter.bytes }
 
-// Stats describes how buckets spread over slots.
+// Stats describes the distribution of buckets over slots.
 type Stats struct {
 	Slots   uint32 `json:"slots"`
 	Empty   uint32 `json:"empty"`    // slots without a bucket
 	Unknown uint32 `json:"unknown"`  // slots whose filter is unknown
 	MaxSize int    `json:"max_size"` // of a bucket
-	// Sizes counts the slots by the size of their buckets: [i] those of size i,
-	// the last those of that size or more.
+	// Sizes[i] is the number of slots whose bucket has size i; the last element also counts larger
+	// ones.
 	Sizes [65]uint32 `json:"sizes"`
 }
 
-// Stats counts the slots, which takes one pass over all of them. size returns the size
-// of the bucket at a location, which is at least 1.
+// Stats counts the slots in one pass over all of them. size returns the size, at least 1, of the
+// bucket at a location.
 func (x *Index) Stats(size func(location uint64) int) Stats {
 	st := Stats{Slots: x.n}
 	for s := range x.n {

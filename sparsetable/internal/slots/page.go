@@ -38,8 +38,8 @@ func (x *Index) MaxPageBytes() int {
 	return pageHeaderBytes + x.PageSlots()*(slotBytes+x.filter.bytes) + pageFooterBytes
 }
 
-// encodePage appends page to dst, in the format of the package's documentation, as if there were
-// only n slots.
+// encodePage appends page to dst, in the format of the package documentation, as if there were only
+// n slots.
 func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 	first := page << x.pageShift
 	if first >= n {
@@ -61,11 +61,10 @@ func (x *Index) encodePage(page, n uint32, dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// DecodePage sets the slots of page from the bytes that encodePage made, without
-// marking the page dirty; Restore must have made exactly the slots that existed then.
-// Filters that are larger or smaller than those of the index by a power of two are
-// converted; filters of any other shape are taken as unknown. The error is a
-// *PageError; the index is then as it was before.
+// DecodePage sets the slots of page from the bytes that encodePage made, without marking the page
+// dirty; Restore must have made exactly the slots that existed then. It converts filters that are
+// larger or smaller than those of the index by a power of two; filters of any other shape become
+// unknown. The error is a *PageError; the index is then unchanged.
 func (x *Index) DecodePage(page uint32, src []byte) error {
 	bad := func(format string, args ...any) error {
 		return &PageError{Page: page, Reason: fmt.Sprintf(format, args...)}
@@ -96,14 +95,13 @@ func (x *Index) DecodePage(page uint32, src []byte) error {
 	if want := int(count) * (slotBytes + filterBytes); len(body) != want {
 		return bad("%d bytes of slots, should be %d", len(body), want)
 	}
-	// Filters that were written with more probes can be used, since the first probes
-	// are the same.
+	// Filters that were written with more probes can be used, since the first probes are the same.
 	x.fillPage(first, count, body, shrinksTo(filterBytes, x.filter.bytes) && probes >= x.filter.probes)
 	return nil
 }
 
-// shrinksTo reports whether repeated shrinking by SmallerFilter turns one of the two
-// sizes into the other, and neither is 0.
+// shrinksTo reports whether repeated shrinking by SmallerFilter converts one of the two sizes into
+// the other, and neither is 0.
 func shrinksTo(a, b int) bool {
 	a, b = max(a, b), min(a, b)
 	for a > b {
@@ -112,8 +110,8 @@ func shrinksTo(a, b int) bool {
 	return a == b && b > 0
 }
 
-// fillPage sets count slots from first on; usable says whether the filters in src have
-// this index's shape or can be converted to it.
+// fillPage sets count slots, starting at first; usable says whether the filters in src have this
+// index's shape or can be converted to it.
 func (x *Index) fillPage(first, count uint32, src []byte, usable bool) {
 	c := x.chunk(first)
 	at := first % chunkSlots

@@ -2,18 +2,16 @@ package slots
 
 import "math/bits"
 
-// A Hasher is the hash function of a table. Its value is a random number, the
-// table's own. So keys that were chosen by the hash of one table, for example because
-// they come in the order of its files, are spread evenly over the slots of another.
-// Hasher 0 is Hash.
+// A Hasher is the hash function of a table. Its value is the table's own random number. So keys
+// that were selected by the hash of one table, for example because they come in the order of its
+// files, are spread evenly over the slots of another. Hasher 0 is Hash.
 type Hasher uint64
 
-// Of returns the hash of a key. It is a bijection, as Hash is.
+// Of returns the hash of a key. It is a bijection, like Hash.
 func (h Hasher) Of(key uint64) uint64 { return Hash(key ^ uint64(h)) }
 
-// Hash mixes key so that every bit of the result depends on all of it: the
-// finalizer of MurmurHash3 (Appleby), a bijection, so distinct keys have
-// distinct hashes.
+// Hash mixes key so that every bit of the result depends on every bit of key. It is the finalizer
+// of MurmurHash3 (Appleby), a bijection, so distinct keys have distinct hashes.
 func Hash(key uint64) uint64 {
 	key ^= key >> 33
 	key *= 0xff51afd7ed558ccd
@@ -29,7 +27,7 @@ func maskOf(n uint32) uint32 { return uint32(1)<<bits.Len32(n) - 1 }
 // Slot is the slot of the keys with that hash.
 func (x *Index) Slot(hash uint64) uint32 { return route(hash, x.n, x.mask) }
 
-// MaskOf is the mask of the bits of a hash that are compared with a slot's number.
+// MaskOf is the mask of the hash bits that must equal the number of slot.
 func (x *Index) MaskOf(slot uint32) uint64 { return SlotMask(slot, x.n) }
 
 // SlotMask is MaskOf in an index of n slots.
@@ -41,7 +39,7 @@ func SlotMask(slot, n uint32) uint64 {
 	return 1<<level - 1
 }
 
-// LiesAt reports whether there is such a slot and its bucket is the one at location.
+// LiesAt reports whether slot exists and its bucket is at location.
 func (x *Index) LiesAt(slot uint32, location uint64) bool {
 	return slot < x.n && x.Location(slot) == location
 }
@@ -49,14 +47,13 @@ func (x *Index) LiesAt(slot uint32, location uint64) bool {
 func route(hash uint64, n, mask uint32) uint32 {
 	s := uint32(hash) & mask
 	parent := s & (mask >> 1)
-	if s >= n { // compiled to a conditional move: a branch would be a coin toss
+	if s >= n { // compiled to a conditional move; a branch would be unpredictable
 		s = parent
 	}
 	return s
 }
 
-// NextSplit returns the slot that is split next, and the new slot that takes some of
-// its keys.
+// NextSplit returns the next slot to be split, and the new slot that takes some of its keys.
 func (x *Index) NextSplit() (from, to uint32) {
 	return x.n & (x.mask >> 1), x.n
 }
@@ -66,10 +63,10 @@ func (x *Index) ShouldSplit(totalRows int64) bool {
 	return totalRows > int64(x.n)*x.targetRows
 }
 
-// Grow makes the slot `to` of NextSplit, without a bucket. From now on some keys of
-// `from` belong to it, and it is marked if `from` is. The caller must set the locations
-// and filters of both slots before anybody uses the index. Grow fails if there are 2^31
-// slots, or memory cannot be mapped; the index is then as it was before.
+// Grow makes the slot `to` of NextSplit, without a bucket. From now on some keys of `from` belong
+// to it, and it is marked if `from` is. The caller must set the locations and filters of both slots
+// before the index is used. Grow fails if there are 2^31 slots, or if memory cannot be mapped; the
+// index is then unchanged.
 func (x *Index) Grow() error {
 	if x.n == maxSlots {
 		return errFull
@@ -83,10 +80,10 @@ func (x *Index) Grow() error {
 	return nil
 }
 
-// SetTargetRows changes the mean number of rows per slot at which ShouldSplit says yes.
+// SetTargetRows changes the mean number of rows per slot above which ShouldSplit returns true.
 func (x *Index) SetTargetRows(n int) { x.targetRows = int64(n) }
 
-// TargetRows is the mean number of rows per slot at which ShouldSplit says yes.
+// TargetRows is the mean number of rows per slot above which ShouldSplit returns true.
 func (x *Index) TargetRows() int { return int(x.targetRows) }
 
 // NextMerge returns the last slot, which a merge removes, and the slot that takes its
@@ -96,15 +93,15 @@ func (x *Index) NextMerge() (from, into uint32) {
 	return from, from &^ (uint32(1) << (bits.Len32(from) - 1))
 }
 
-// Shrink removes the slot `from` of NextMerge. From now on its keys belong to `into`,
-// which is marked if either of the two was. The caller must set the location and filter
-// of `into` before anybody uses the index. Shrink gives back the memory of a chunk
-// without slots, and fails only if that fails; the slot is removed nevertheless.
+// Shrink removes the slot `from` of NextMerge. From now on its keys belong to `into`, which is
+// marked if either of the two was. The caller must set the location and filter of `into` before the
+// index is used. Shrink frees the memory of a chunk without slots, and fails only if that fails;
+// the slot is removed nevertheless.
 func (x *Index) Shrink() error {
 	if x.n < 2 {
 		panic("slots: the only slot cannot be merged")
 	}
-	x.touch((x.n - 1) >> x.pageShift) // a capture copies it as it was
+	x.touch((x.n - 1) >> x.pageShift) // so that a capture copies it unchanged
 	from, into := x.NextMerge()
 	x.inheritMark(from, into)
 	x.Unmark(from)
@@ -123,8 +120,8 @@ func (x *Index) Shrink() error {
 	return err
 }
 
-// Restore gives a new index that many slots, which DecodePage then fills. No page is
-// dirty after it. It fails as Grow does.
+// Restore gives a new index that many slots, which DecodePage then fills. Afterwards no page is
+// dirty. It fails like Grow.
 func (x *Index) Restore(slots uint32) error {
 	if slots < x.n || slots > maxSlots {
 		return errFull
@@ -138,7 +135,7 @@ func (x *Index) Restore(slots uint32) error {
 	return nil
 }
 
-// addSlot makes one more slot, in a new chunk if the last one is full.
+// addSlot adds a slot, in a new chunk if the last one is full.
 func (x *Index) addSlot() error {
 	if x.n%chunkSlots == 0 {
 		if err := x.addChunk(); err != nil {

@@ -1,3 +1,3 @@
-// Package space says which bucket file is emptied next, so that a table keeps to its space on
-// SSD, and how much room there is.
+// Package space chooses the bucket file to be emptied next, so that a table keeps to its space on
+// SSD, and tells how much room there is.
 package space

@@ -23,9 +23,9 @@
 //	40  rows times: key uint64, row
 //	…   padding to 4096 bytes
 //
-// A Unit is what is merged with a table as a whole: a partition, or several of them where the
-// table has fewer slots than the spool has partitions. A Loader loads units one ahead of their
-// merging, in areas that hold rows sorted by slot.
+// A Unit is the part of a spool that is merged with a table at once: a partition, or several of
+// them where the table has fewer slots than the spool has partitions. A Loader loads each unit
+// while the one before it is merged, into areas that hold rows sorted by slot.
 //
-// All memory is given by the caller: buffers while a spool is written, areas while it is read.
+// The caller provides all memory: buffers for writing a spool, areas for reading it.
 package spool

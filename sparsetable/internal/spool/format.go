@@ -29,7 +29,7 @@ func (e *CorruptionError) Error() string {
 	return fmt.Sprintf("spool: %s is damaged at offset %d: %s", e.File, e.Offset, e.Reason)
 }
 
-// EntryBytes is what a row of rowBytes takes with its key.
+// EntryBytes is the size of a row of rowBytes with its key.
 func EntryBytes(rowBytes int) int { return 8 + rowBytes }
 
 // PutEntry writes a row with its key to the beginning of b.
@@ -40,7 +40,7 @@ func PutEntry(b []byte, key uint64, row []float32) {
 
 func entryKey(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// EachEntry calls fn for the rows that lie in b, of entry bytes each.
+// EachEntry calls fn for the rows in b, which have entry bytes each.
 func EachEntry(b []byte, entry int, fn func(key uint64, row []float32) error) error {
 	for ; len(b) >= entry; b = b[entry:] {
 		if err := fn(entryKey(b), offheap.Float32s(b[8:entry:entry])); err != nil {
@@ -50,7 +50,7 @@ func EachEntry(b []byte, entry int, fn func(key uint64, row []float32) error) er
 	return nil
 }
 
-// padded is the length of a block with that many rows on the device.
+// padded is the length on the device of a block with that many rows.
 func (s *Spool) padded(rows int) int { return padUp(headerBytes + rows*s.entry) }
 
 func padUp(n int) int { return (n + padTo - 1) / padTo * padTo }
@@ -72,8 +72,8 @@ func (s *Spool) seal(w write) int {
 	return n
 }
 
-// check returns what is wrong with a block that should have that partition, number
-// and number of rows, or "".
+// check returns what is wrong with a block that should have that partition, number and number of
+// rows, or "".
 func (s *Spool) check(b []byte, part, number uint32, rows int) string {
 	le := binary.LittleEndian
 	used := headerBytes + rows*s.entry

@@ -10,17 +10,17 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// Plan says how an arena is divided for merging: two areas, of which one is
-// being loaded while the other is merged, and a table of a slot's keys.
+// Plan says how an arena is divided for merging: two areas, one of which is loaded while the other
+// is merged, and a table of a slot's keys.
 type Plan struct {
 	blocks  int   // of an area
 	rows    int   // of an area
-	locals  int   // slots of a unit, at most
-	largest int64 // blocks of a unit, at most
+	locals  int   // maximum number of slots of a unit
+	largest int64 // maximum number of blocks of a unit
 }
 
-// Plan divides an arena of that many bytes, for units of a table of n slots. It fails where
-// the arena is too small for even a part of a unit.
+// Plan divides an arena of that many bytes, for units of a table of n slots. It fails if the arena
+// is too small even for a part of a unit.
 func (s *Spool) Plan(units []Unit, arena int, n uint32) (Plan, error) {
 	var p Plan
 	for i := range units {
@@ -28,7 +28,7 @@ func (s *Spool) Plan(units []Unit, arena int, n uint32) (Plan, error) {
 		p.locals = max(p.locals, units[i].locals(n))
 	}
 	p.blocks = int(p.largest)
-	// Bisection is used because the size of the table of keys is not continuous.
+	// Bisection, because the size of the table of keys is not continuous.
 	if low := 0; p.bytes(s) > arena {
 		for high := p.blocks; high-low > 1; {
 			p.blocks = (low + high) / 2
@@ -51,7 +51,7 @@ func (s *Spool) Plan(units []Unit, arena int, n uint32) (Plan, error) {
 // Fits reports whether a unit fits into an area.
 func (p *Plan) Fits(u *Unit) bool { return len(u.blocks) <= p.blocks }
 
-// KeyTable is the length of a table of that many keys, at most half full.
+// KeyTable is the length of a table for that many keys, at most half full.
 func KeyTable(keys int) int { return 1 << bits.Len(uint(2*keys-1)) }
 
 func (p *Plan) bytes(s *Spool) int {
@@ -63,24 +63,24 @@ func (p *Plan) bytes(s *Spool) int {
 // Area holds loaded rows, sorted by slot.
 type Area struct {
 	Unit *Unit
-	Ends bool // it is the last area of the unit
+	Ends bool // this is the last area of the unit
 	Err  error
 
 	mem    []byte
-	order  []uint32 // offsets of rows in mem, in words; ordered by slot, then as the source gave them
-	starts []uint32 // starts[i]: where in order the rows of local slot i begin
+	order  []uint32 // offsets of rows in mem, in words, ordered by slot, then as in the source
+	starts []uint32 // starts[i]: index in order of the first row of local slot i
 	reads  []blockio.Read
 	list   []*blockio.Read
 }
 
-// RowsOf are the places of the rows of a slot, in the order in which they were added.
+// RowsOf returns the places of the rows of a slot, in the order in which they were added.
 func (a *Area) RowsOf(slot uint32) []uint32 {
 	local := a.Unit.local(slot)
 	return a.order[a.starts[local]:a.starts[local+1]]
 }
 
-// Slots returns a function that gives the slots that have rows, one after the other, and false
-// at their end. The table has n slots.
+// Slots returns an iterator over the slots that have rows, in order; ok is false at the end. The
+// table has n slots.
 func (a *Area) Slots(n uint32) func() (slot uint32, ok bool) {
 	local, end := uint32(0), uint32(a.Unit.locals(n))
 	return func() (uint32, bool) {
@@ -94,13 +94,13 @@ func (a *Area) Slots(n uint32) func() (slot uint32, ok bool) {
 	}
 }
 
-// Entry is the row at a place, with its key.
+// Entry returns the row at a place, with its key.
 func (a *Area) Entry(place uint32, entry int) (key uint64, row []float32) {
 	b := a.mem[4*int(place):][:entry:entry]
 	return entryKey(b), offheap.Float32s(b[8:])
 }
 
-// Loader loads units on a goroutine of its own, one ahead of the merging.
+// Loader loads units on its own goroutine, one ahead of the merging.
 type Loader struct {
 	s      *Spool
 	n      uint32 // slots
@@ -111,7 +111,7 @@ type Loader struct {
 	ready  []*blockio.Read
 }
 
-// NewLoader divides arena and returns the table of keys as well.
+// NewLoader divides arena. It also returns the table of keys.
 func (s *Spool) NewLoader(plan Plan, arena []byte, n uint32) (*Loader, []uint32) {
 	l := &Loader{s: s, n: n, plan: plan, loaded: make(chan *Area, 2), free: make(chan *Area, 2)}
 	take := func(bytes int) []byte {
@@ -131,13 +131,14 @@ func (s *Spool) NewLoader(plan Plan, arena []byte, n uint32) (*Loader, []uint32)
 	return l, offheap.Uint32s(take(4 * KeyTable(max(plan.rows, 1))))
 }
 
-// Loaded gives the areas, in the order of the units. Each is given back by Free.
+// Loaded delivers the areas in the order of the units. Each must be returned by Free.
 func (l *Loader) Loaded() <-chan *Area { return l.loaded }
 
-// Free gives an area back.
+// Free returns an area to the Loader.
 func (l *Loader) Free(a *Area) { l.free <- a }
 
-// Run loads all units and closes Loaded, or ends with ctx or at the first area with an Err.
+// Run loads all units and then closes Loaded. It stops when ctx ends, or after the first area with
+// an Err.
 func (l *Loader) Run(ctx context.Context, units []Unit) {
 	defer close(l.loaded)
 	for i := range units {
@@ -166,10 +167,10 @@ func (l *Loader) Run(ctx context.Context, units []Unit) {
 	}
 }
 
-// load reads and checks blocks.
+// load reads and checks the blocks of an area.
 func (l *Loader) load(a *Area, blocks []block) error {
 	s := l.s
-	// The reads of a device are submitted together.
+	// The reads of each device are submitted together.
 	for dir, dev := range s.store.Devices {
 		a.list = a.list[:0]
 		for i, b := range blocks {
@@ -200,8 +201,8 @@ func (l *Loader) load(a *Area, blocks []block) error {
 	return failed
 }
 
-// sort sorts the rows of an area by slot, by counting: it counts the rows of each
-// slot, adds up the counts, and puts each row at its place.
+// sort sorts the rows of an area by slot, by counting: it counts the rows of each slot, sums the
+// counts, and puts each row at its place.
 func (l *Loader) sort(a *Area, blocks []block) {
 	s, u := l.s, a.Unit
 	n, mask := l.n, uint32(1)<<bits.Len32(l.n)-1
@@ -221,8 +222,8 @@ func (l *Loader) sort(a *Area, blocks []block) {
 		}
 	}
 	each(func(local uint32, _ int) { starts[local+1]++ })
-	// At first starts[i+1] counts the rows of slot i. Then it becomes the place
-	// where they begin, and when all rows are placed, the place where they end.
+	// First, starts[i+1] is the number of rows of slot i. Then it becomes the index of the first of
+	// them, and once all rows are placed, the index after the last.
 	sum := uint32(0)
 	for i := 1; i < len(starts); i++ {
 		sum, starts[i] = sum+starts[i], sum

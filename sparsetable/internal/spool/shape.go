@@ -3,28 +3,27 @@ package spool
 import "math/bits"
 
 const (
-	// partitions is the number of partitions of a spool. With more partitions each is
-	// smaller, so that sorting stays in the processor's caches; with fewer, writes are
-	// larger.
+	// partitions is the number of partitions of a spool. More and smaller partitions keep sorting
+	// in the processor's caches; fewer make writes larger.
 	partitions    = 512
 	minPartitions = 4
-	// Nothing is gained by writes larger than maxBlock.
+	// Writes larger than maxBlock gain nothing.
 	maxBlock  = 256 << 10
-	tinyBlock = 16 << 10 // where there is little memory
-	// spareBlocks is how many blocks may be on their way to the device of each directory.
+	tinyBlock = 16 << 10 // used if memory is scarce
+	// spareBlocks is the number of blocks per directory that may be on their way to the device.
 	spareBlocks = 8
 )
 
-// Shape is how a spool divides its memory.
+// Shape says how a spool divides its memory.
 type Shape struct {
 	BlockBytes int
 	Bits       uint // 2^Bits partitions
-	spare      int  // blocks besides one for each partition
+	spare      int  // number of blocks besides one for each partition
 }
 
-// ShapeOf divides an arena of that many bytes among the partitions of a spool with entries of
-// entry bytes. Writes have minBlock bytes, unless memory is scarce. ok is false where the
-// arena is too small to be of use.
+// ShapeOf divides an arena of that many bytes among the partitions of a spool with entries of entry
+// bytes. Writes have at least minBlock bytes, unless memory is scarce. ok is false if the arena is
+// too small to be useful.
 func ShapeOf(arena int64, entry, dirs, minBlock int) (s Shape, ok bool) {
 	s.spare = spareBlocks * dirs
 	least := padUp(headerBytes + entry)
@@ -42,7 +41,7 @@ func ShapeOf(arena int64, entry, dirs, minBlock int) (s Shape, ok bool) {
 	return s, true
 }
 
-// LeastArena is the smallest arena that is of use where rows are small.
+// LeastArena is the smallest useful arena for small rows.
 func LeastArena(dirs, minBlock int) int64 {
 	return int64((minPartitions + spareBlocks*dirs) * min(tinyBlock, minBlock))
 }

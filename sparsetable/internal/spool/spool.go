@@ -15,29 +15,29 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Store is where the spools of a table lie.
+// Store says where the spools of a table are.
 type Store struct {
 	Devices  []blockio.Device // one for each directory
 	Table    uint64
 	RowBytes int
 	Hash     slots.Hasher // of keys
-	// Charge is told the bytes that spools take, or no longer take, in a directory.
+	// Charge is called with the bytes that spools take, or no longer take, in a directory.
 	Charge func(dir int, bytes int64)
-	// Written is told the bytes that were written. It is called by several goroutines.
+	// Written is called with the number of bytes written, by several goroutines.
 	Written func(bytes int64)
 }
 
-// Place says which rows a spool is for, and how many groups it has at most.
+// Place says which rows a spool is for, and bounds its number of groups.
 type Place struct {
 	ID uint64
-	// The number of a row's partition is made of the bits of its hash from Shift on. All
-	// rows of the spool have the bits from Free to Shift in common; their value is Common.
+	// The number of a row's partition consists of the bits of its hash from Shift on. All rows of
+	// the spool have the same bits from Free to Shift; their value is Common.
 	Free, Shift uint
 	Common      uint64
 	Groups      int
 }
 
-// Spool is one spool. Its methods are for one goroutine.
+// Spool is one spool. It must be used by one goroutine at a time.
 type Spool struct {
 	store *Store
 	place Place
@@ -56,12 +56,12 @@ type Spool struct {
 }
 
 const (
-	// Groups is how many groups a large spool has: the space of a group is freed only when
-	// its last partition is done with. A spool that is made of a part of another has fewer,
-	// because there may be many such spools and making files takes time.
+	// Groups is the number of groups of a large spool: the space of a group is freed only when its
+	// last partition is done. A spool that divides a part of another has fewer, because there may
+	// be many such spools and making files takes time.
 	Groups     = 64
 	groupBytes = 16 << 20
-	// With two writers, a directory is kept busy while one of them completes a block.
+	// With two writers, a directory stays busy while one of them completes a block.
 	writersEach = 2
 )
 
@@ -72,14 +72,14 @@ type buffer struct {
 
 type partition struct {
 	blocks []uint32 // numbers of its blocks, in order
-	last   int      // rows in the last of them; all others are full
+	last   int      // rows in the last block; all others are full
 }
 
 type group struct {
 	files  []blockio.File // by directory; nil: not made
 	bytes  []int64        // by directory
 	blocks uint32
-	parts  int // partitions that are not done with yet
+	parts  int // partitions that are not yet done
 }
 
 // write is a block on its way to a device.
@@ -93,8 +93,8 @@ type write struct {
 	number uint32
 }
 
-// New makes a spool whose buffers lie in arena, until Finish or Close. It returns false where
-// arena is too small.
+// New makes a spool whose buffers lie in arena, until Finish or Close. It returns false if arena is
+// too small.
 func (st *Store) New(arena []byte, minBlock int, p Place) (*Spool, bool) {
 	entry := EntryBytes(st.RowBytes)
 	shape, ok := ShapeOf(int64(len(arena)), entry, len(st.Devices), minBlock)
@@ -130,7 +130,7 @@ func (st *Store) New(arena []byte, minBlock int, p Place) (*Spool, bool) {
 	return s, true
 }
 
-// Bytes is what was written, without the rows in the buffers.
+// Bytes is the number of bytes written, without the rows in the buffers.
 func (s *Spool) Bytes() int64 { return s.bytes }
 
 // BlockBytes is the size of a block.
@@ -138,10 +138,10 @@ func (s *Spool) BlockBytes() int { return s.shape.BlockBytes }
 
 func (s *Spool) mask() uint64 { return 1<<s.shape.Bits - 1 }
 
-// perBlock is how many rows a block holds.
+// perBlock is the number of rows in a full block.
 func (s *Spool) perBlock() int { return (s.shape.BlockBytes - headerBytes) / s.entry }
 
-// Add appends a row. Its error may be about an earlier row.
+// Add appends a row. Its error may concern an earlier row.
 func (s *Spool) Add(ctx context.Context, key, hash uint64, row []float32) error {
 	p := uint32(hash >> s.place.Shift & s.mask())
 	b := &s.fill[p]
@@ -155,7 +155,7 @@ func (s *Spool) Add(ctx context.Context, key, hash uint64, row []float32) error 
 	return nil
 }
 
-// send hands the buffer of a partition to a writer and replaces it.
+// send passes the buffer of a partition to a writer and replaces it.
 func (s *Spool) send(ctx context.Context, p uint32) error {
 	if err := s.err(ctx); err != nil {
 		return err
@@ -186,18 +186,16 @@ func (s *Spool) send(ctx context.Context, p uint32) error {
 	}
 }
 
-// group is the number of a partition's group. A group has partitions with
-// consecutive numbers.
+// group is the number of a partition's group. The partitions of a group have consecutive numbers.
 func (s *Spool) group(p uint32) uint32   { return p / uint32(len(s.parts)/len(s.groups)) }
 func (s *Spool) groupOf(p uint32) *group { return &s.groups[s.group(p)] }
 
-// offset is where a block lies in its file.
+// offset is the offset of a block in its file.
 func (s *Spool) offset(number uint32) int64 {
 	return int64(number) / int64(len(s.store.Devices)) * int64(s.shape.BlockBytes)
 }
 
-// file returns the file of a group in a directory. It is made when it is first
-// needed.
+// file returns the file of a group in a directory, and makes it when it is first needed.
 func (s *Spool) file(g *group, number, dir int) (blockio.File, error) {
 	if g.files[dir] == nil {
 		d := s.store.Devices[dir]
@@ -210,7 +208,7 @@ func (s *Spool) file(g *group, number, dir int) (blockio.File, error) {
 	return g.files[dir], nil
 }
 
-// deviceError says how much space is left where a file system is full.
+// deviceError adds the remaining space if the file system is full.
 func deviceError(what string, err error, d blockio.Device) error {
 	if blockio.IsFull(err) {
 		return fmt.Errorf("%s a spool in %s: %w", what, blockio.Left(d), err)
@@ -224,7 +222,7 @@ func (s *Spool) name(group int) string {
 
 func (st *Store) prefix() string { return fmt.Sprintf("%016x-", st.Table) }
 
-// err returns the reason why the spool takes no more rows, if there is one.
+// err returns the error that keeps the spool from taking more rows, if there is one.
 func (s *Spool) err(ctx context.Context) error {
 	if err := s.failed.Load(); err != nil {
 		return *err
@@ -247,13 +245,13 @@ func (s *Spool) write(writes <-chan write) {
 		}
 		select {
 		case s.spare <- w.mem:
-		default: // the spool is ending
+		default: // the spool is being closed
 		}
 	}
 }
 
-// Finish writes the rows in the buffers and waits for the writers. Even after an
-// error, the buffers are no longer in use then.
+// Finish writes the rows in the buffers and waits for the writers. Afterwards, even after an error,
+// the buffers are no longer in use.
 func (s *Spool) Finish(ctx context.Context) error {
 	var err error
 	for p := range s.fill {
@@ -278,8 +276,8 @@ func (s *Spool) stop() {
 	s.fill = nil
 }
 
-// Done notes that the rows of a unit are not needed any more. With the last partition of a
-// group, the group's files are deleted.
+// Done says that the rows of a unit are no longer needed. When all partitions of a group are done,
+// the group's files are deleted.
 func (s *Spool) Done(u *Unit) error {
 	var errs []error
 	for _, p := range u.parts {
@@ -309,7 +307,7 @@ func (s *Spool) drop(group int) error {
 	return errors.Join(errs...)
 }
 
-// Close ends the spool and deletes what is left of it.
+// Close closes the spool and deletes what is left of it.
 func (s *Spool) Close() error {
 	s.stop()
 	var errs []error
@@ -319,7 +317,7 @@ func (s *Spool) Close() error {
 	return errors.Join(errs...)
 }
 
-// Remove deletes the spools of imports that did not come to their end.
+// Remove deletes the spools of unfinished imports.
 func (st *Store) Remove() error {
 	for _, d := range st.Devices {
 		names, err := d.List()

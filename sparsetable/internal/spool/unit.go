@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Unit is a set of rows that is merged with the table as a whole: those with
-// certain bits in the hash. It is a partition of a spool, or several of them where
-// the table has fewer slots than the spool has partitions.
+// Unit is a set of rows that is merged with the table at once: those with certain bits in the hash.
+// It is a partition of a spool, or several of them if the table has fewer slots than the spool has
+// partitions.
 //
 //	slot number   | any | bits of common | any |
 //	                    ^ top            ^ free
@@ -18,7 +18,7 @@ type Unit struct {
 	free, top uint
 	common    uint64 // shifted down by free
 	parts     []uint32
-	blocks    []block // those of a partition are in order
+	blocks    []block // the blocks of each partition are in order
 }
 
 // block is one block of a partition.
@@ -27,8 +27,8 @@ type block struct {
 	rows         int
 }
 
-// Units divides the spool so that each unit is a set of whole slots of a table of
-// 2^level slots or more.
+// Units divides the spool so that each unit is a set of whole slots of a table with at least
+// 2^level slots.
 func (s *Spool) Units(level uint) []Unit {
 	free, shift := min(s.place.Free, level), s.place.Shift
 	width := min(s.shape.Bits, max(level, shift)-shift)
@@ -54,17 +54,17 @@ func (s *Spool) Units(level uint) []Unit {
 	return units
 }
 
-// Divisible reports whether a unit of a table of 2^level slots has several slots, so that it
-// can be spooled again in smaller partitions.
+// Divisible reports whether a unit of a table with 2^level slots has several slots, so that it can
+// be spooled again in smaller partitions.
 func (s *Spool) Divisible(level uint) bool { return level > s.place.Shift+s.shape.Bits }
 
-// Part is the place of a spool, of that ID, which divides a unit of s.
+// Part returns the place for a spool with that ID that divides a unit of s.
 func (s *Spool) Part(id uint64, u *Unit) Place {
 	bytes := int64(len(u.blocks)) * int64(s.shape.BlockBytes)
 	return Place{ID: id, Free: s.place.Free, Shift: u.top, Common: u.common, Groups: int(min(bytes/groupBytes+1, Groups))}
 }
 
-// local numbers the slots of a unit without gaps.
+// local numbers the slots of a unit consecutively.
 func (u *Unit) local(slot uint32) uint32 {
 	return slot>>u.top<<u.free | slot&(1<<u.free-1)
 }
@@ -74,7 +74,7 @@ func (u *Unit) slot(local uint32) uint32 {
 	return local>>u.free<<u.top | uint32(u.common)<<u.free | local&(1<<u.free-1)
 }
 
-// locals is how many numbers local uses in a table of n slots.
+// locals is the number of local slots in a table of n slots.
 func (u *Unit) locals(n uint32) int { return int((n-1)>>u.top+1) << u.free }
 
 func (s *Spool) path(b block) string {
@@ -96,7 +96,7 @@ func (s *Spool) readError(b block, err error) error {
 	return fmt.Errorf("read a spool: %w", err)
 }
 
-// Copy adds the rows of a unit to another spool, by way of buf, which has the size of a block.
+// Copy adds the rows of a unit to another spool. buf has the size of a block.
 func (s *Spool) Copy(ctx context.Context, u *Unit, to *Spool, buf []byte) error {
 	for _, b := range u.blocks {
 		dir := int(b.number) % len(s.store.Devices)

@@ -41,8 +41,8 @@ func (t *Table) ForgetAnnounced() {
 	}
 	defer t.door.Leave()
 	t.elevator.Withdraw(t.changing)
-	t.elevator.Wake() // it may have paused for the announced passes
-	t.wakeIfFull()    // rows may leave now
+	t.elevator.Wake() // it may have paused because of the announced passes
+	t.wakeIfFull()    // rows that the passes needed may leave now
 }
 
 // prefetchLoop is the goroutine that reads ahead.
@@ -56,8 +56,8 @@ func (t *Table) prefetchLoop(ctx context.Context) {
 		}
 		t.elevator.Begin()
 		if t.opts.ReadOnly && t.changing.Acquire(ctx) == nil {
-			// Nothing else makes room for the window of announced passes. If there
-			// is no room, nothing is read ahead.
+			// In a table opened for reading, nothing else makes room for the window of announced
+			// passes. If there is no room, nothing is read ahead.
 			_ = t.reserveNow(ctx, 0)
 			t.changing.Release()
 		}
@@ -66,8 +66,8 @@ func (t *Table) prefetchLoop(ctx context.Context) {
 	}
 }
 
-// readAhead is a turn of the elevator, unless a Pull waits. It returns false if there is
-// nothing to do.
+// readAhead does one turn of the elevator unless a Pull waits. It returns false if there is nothing
+// to do.
 func (t *Table) readAhead(ctx context.Context) bool {
 	t.elevator.MarkOnce()
 	if t.waitingPulls.Load() > 0 || t.changing.Acquire(ctx) != nil {
@@ -77,14 +77,14 @@ func (t *Table) readAhead(ctx context.Context) bool {
 	return t.elevator.Ahead(ctx)
 }
 
-// lifted is what the elevator sees of the table; it implements elevator.Table.
+// lifted is the elevator's view of the table; it implements elevator.Table.
 type lifted struct{ *Table }
 
 // TakeAhead implements elevator.Table.
 func (t lifted) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
 	t.pull.prefetching = true
 	defer func() { t.pull.prefetching = false }()
-	// Where there is no room, the Pulls of the passes read the remaining rows.
+	// If there is no room, the Pulls of the passes read the remaining rows.
 	_ = t.insert(ctx, rows, refs, true)
 }
 

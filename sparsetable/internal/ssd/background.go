@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// The background writer starts when less than this part of the cache is
-	// free, and stops when twice of it is.
+	// The background writer starts when less than 1/freeShare of the cache is free, and stops at
+	// 2/freeShare.
 	freeShare = 64
-	// It writes the buckets of at most aheadStep rows before it looks again for buckets that
-	// working sets carried. While those wait, the next Pulls can carry fewer, and each bucket
-	// that they do not carry is read a second time.
+	// It writes the buckets of at most aheadStep rows before it checks again for buckets that
+	// working sets carried. While those wait, the next Pulls can carry fewer, and each bucket that
+	// they do not carry is read a second time.
 	aheadStep = 512
 )
 
-// background is what runs beside the calls of the table's methods.
+// background is the state of what runs in the background of method calls.
 type background struct {
 	kick    chan struct{} // wakes the background writer
 	stop    context.CancelFunc
@@ -33,7 +33,7 @@ type background struct {
 	}
 }
 
-// wake makes the background writer look for work.
+// wake tells the background writer to look for work.
 func (b *background) wake() {
 	select {
 	case b.kick <- struct{}{}:
@@ -41,7 +41,7 @@ func (b *background) wake() {
 	}
 }
 
-// stopBackground ends it and waits for that.
+// stopBackground stops the background goroutines and waits for them.
 func (b *background) stopBackground() {
 	if b.stop != nil {
 		b.stop()
@@ -49,7 +49,7 @@ func (b *background) stopBackground() {
 	}
 }
 
-// fail notes an error for failure.
+// fail records an error for failure to return.
 func (b *background) fail(err error) {
 	b.failed.Lock()
 	defer b.failed.Unlock()
@@ -58,7 +58,7 @@ func (b *background) fail(err error) {
 	}
 }
 
-// failure returns the first error in the background since the last call of failure.
+// failure returns the first background error since the last call of failure.
 func (b *background) failure() error {
 	b.failed.Lock()
 	defer b.failed.Unlock()
@@ -76,8 +76,7 @@ func (t *Table) wakeIfFull() {
 	}
 }
 
-// work is the background writer: it lets rows leave the cache before a Pull
-// needs their room, and compacts files.
+// work is the background writer: it evicts rows before a Pull needs their room, and compacts files.
 func (t *Table) work(ctx context.Context) {
 	defer panics.Exit("the background writer of the table")
 	recurring := complaints.New(t.opts.Logger)
@@ -90,7 +89,7 @@ func (t *Table) work(ctx context.Context) {
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
 			recurring.About(err)
 			if errors.Is(err, bucketfile.ErrNoSpace) {
-				continue // rows stay in memory; calls that need room for others return the error
+				continue // rows stay in memory; calls that need their room return the error
 			}
 			t.fail(apierr.Of(err))
 		}
@@ -100,13 +99,13 @@ func (t *Table) work(ctx context.Context) {
 func (t *Table) step(ctx context.Context) error {
 	writeCarries := func() (bool, error) { return t.writeCarries(ctx) }
 	for ctx.Err() == nil {
-		// Each turn does one step of each kind of work, so that none waits until
-		// another is done. The buckets that working sets carried come first,
-		// because the next working sets need their memory.
+		// Each iteration does one step of each kind of work, so that none waits for another to
+		// finish. The buckets that working sets carried come first, because the next working sets
+		// need their memory.
 		worked := false
 		for _, work := range []func() (bool, error){writeCarries, t.evictAhead, t.sweepAhead, t.reshape} {
 			some, err := work()
-			if err == nil && some { // space keeps up with writing, however busy that is
+			if err == nil && some { // compaction keeps up with writing, however busy the writer is
 				err = t.keepSpace(ctx)
 			}
 			if errors.Is(err, bucketfile.ErrNoSpace) {
@@ -121,12 +120,12 @@ func (t *Table) step(ctx context.Context) error {
 			break
 		}
 	}
-	// Files may have become free without a write, when a snapshot was dropped.
+	// Dropping a snapshot may have freed files without a write.
 	return t.compact(ctx)
 }
 
-// evictAhead lets some rows leave the cache, if it is nearly full. It returns
-// false if it is not, or if all that is left is pinned.
+// evictAhead evicts some rows if the cache is nearly full. It returns false if it is not, or if all
+// remaining rows are pinned.
 func (t *Table) evictAhead() (worked bool, err error) {
 	if err := t.restoreSpare(); err != nil {
 		return false, err

@@ -11,11 +11,11 @@ import (
 	"aibox/sparsetable/internal/plan"
 )
 
-// errNoVictims: no row can leave the cache, because all are pinned.
+// errNoVictims: no row can leave the cache because all are pinned.
 var errNoVictims = errors.New("sparsetable: all rows in memory are pinned")
 
-// cannotShrink reports whether an error says that the cache could not become smaller: all rows that
-// could leave it are pinned, or there is no room on disk for dirty ones.
+// cannotShrink reports whether err says that the cache could not shrink: all rows that it would
+// evict are pinned, or the disk has no room for dirty ones.
 func cannotShrink(err error) bool {
 	return errors.Is(err, errNoVictims) || errors.Is(err, bucketfile.ErrNoSpace)
 }
@@ -24,9 +24,8 @@ func cannotShrink(err error) bool {
 type budget struct {
 	plan plan.Plan
 	bulk bulk.Plan
-	// fitRows is how many rows the cache holds within its present budget. mayCreate
-	// is how many rows may be created before the number of slots must be checked,
-	// see admit.
+	// fitRows is how many rows the cache holds within its present budget. mayCreate is how many
+	// rows may be created before the number of slots must be checked, see admit.
 	fitRows   atomic.Int64
 	mayCreate atomic.Int64
 	// borrowed is memory that an Import or a Scan has taken from the cache.
@@ -35,12 +34,11 @@ type budget struct {
 	scarcity
 }
 
-// freeRows is how many more rows the cache takes.
+// freeRows is how many more rows the cache can hold when it has rows.
 func (b *budget) freeRows(rows int64) int64 { return b.fitRows.Load() - rows }
 
-// overfull is the most rows that a table of that many slots may have. On average
-// that is a quarter more a slot than plan.Table.Fits allows, and far fewer than a bucket
-// can have.
+// overfull is the maximum number of rows in a table of that many slots. It allows on average a
+// quarter more per slot than plan.Table.Fits, and far fewer than a bucket can have.
 func (b *budget) overfull(slots int64) int64 {
 	huge := int64(b.plan.Shape.Huge)
 	return slots * (huge + max(1, huge/4))
@@ -75,8 +73,8 @@ func (t *Table) memoryParts() memoryParts {
 // otherBytes is the memory that the table takes besides the cache.
 func (t *Table) otherBytes() int64 { return t.memoryParts().total() }
 
-// takenBytes is the part of the budget that the cache may not have: what the table holds besides it,
-// what the index is to take, and reserves.
+// takenBytes is the part of the budget that the cache may not have: what the table holds besides
+// it, the room set aside for the index, and reserves.
 func (t *Table) takenBytes() int64 {
 	t.indexMu.RLock()
 	awaited := max(0, t.indexRoom.Load()-t.indexBytes())
@@ -84,21 +82,21 @@ func (t *Table) takenBytes() int64 {
 	return t.otherBytes() + awaited + plan.IndexSlackBytes + t.plan.SpareBytes
 }
 
-// cacheLimit is how many bytes the cache may have while extra bytes are needed besides
-// what the table holds.
+// cacheLimit is the size in bytes that the cache may have while extra bytes are needed besides what
+// the table holds.
 func (t *Table) cacheLimit(extra int64) int64 {
 	return min(t.budgetBytes()-t.takenBytes()-extra, t.plan.CacheBytes)
 }
 
-// fitIn is how many rows the cache holds within so many bytes.
+// fitIn is how many rows the cache holds within limit bytes.
 func (t *Table) fitIn(limit int64) int64 {
 	o := t.plan.CacheOptions()
 	return o.FitRowsIn(limit + min(t.lackingWindow(), o.WindowBytes()))
 }
 
-// reserve limits the cache so that the budget has room for extra bytes besides what
-// the table holds. REQUIRES: rewrite is held. Errors: errNoVictims where the cache
-// cannot shrink because of pinned rows; errUnpaid where it has to be called again.
+// reserve limits the cache so that the budget has room for extra bytes besides what the table
+// holds. REQUIRES: rewrite is held. Errors: errNoVictims if pinned rows keep the cache from
+// shrinking; errUnpaid if reserve has to be called again.
 func (t *Table) reserve(extra int64) error {
 	limit := t.cacheLimit(extra)
 	if err := t.limitWindow(); err != nil {
@@ -106,13 +104,13 @@ func (t *Table) reserve(extra int64) error {
 	}
 	err := t.shrinkCache(limit)
 	if st := t.cache.Stats(); cannotShrink(err) && st.MaxBytes == limit && st.Bytes <= limit+t.plan.SpareBytes {
-		return nil // the spare bytes are used until the rows are released, see restoreSpare
+		return nil // the cache uses the spare bytes until the rows are released, see restoreSpare
 	}
 	return err
 }
 
-// limitWindow gives the window of announced passes the part of its memory that the
-// filters do not need, of what there is. REQUIRES: rewrite is held.
+// limitWindow limits the window of announced passes to the part of its memory that is available and
+// that the filters do not need. REQUIRES: rewrite is held.
 func (t *Table) limitWindow() error {
 	o := t.plan.CacheOptions()
 	t.indexMu.RLock()
@@ -131,8 +129,7 @@ func (t *Table) reserveNow(ctx context.Context, extra int64) error {
 	return t.inSteps(ctx, func() error { return t.reserve(extra) })
 }
 
-// restoreSpare lets the cache give back memory that it could not give back before
-// because of pinned rows.
+// restoreSpare shrinks the cache after pinned rows have kept it from giving back memory.
 func (t *Table) restoreSpare() error {
 	if st := t.cache.Stats(); st.Bytes <= st.MaxBytes {
 		return nil
@@ -143,16 +140,15 @@ func (t *Table) restoreSpare() error {
 	return err
 }
 
-// shrinking is how far the cache has come in shrinking, under rewrite.
+// shrinking is the cache's progress in shrinking. Guarded by rewrite.
 type shrinking struct {
-	bytes int64 // of the cache when it last gave memory back, or grew
-	rows  int64 // that have left it since
+	bytes int64 // size of the cache when it last gave memory back, or grew
+	rows  int64 // evicted since
 }
 
-// shrinkCache sets the cache's limit, and makes rows leave until the cache is
-// within it. Errors: errNoVictims where pinned rows prevent that; ErrNoSpace where
-// dirty rows do, because the disk is full; errUnpaid where as many rows were written as
-// may be at a time: the next call goes on from there.
+// shrinkCache sets the cache's limit, and evicts rows until the cache is within it. Errors:
+// errNoVictims if pinned rows prevent that; ErrNoSpace if dirty rows do because the disk is full;
+// errUnpaid if it has written as many rows as it may at a time: the next call continues from there.
 func (t *Table) shrinkCache(limit int64) error {
 	err := t.shrinkStep(limit)
 	if !errors.Is(err, errUnpaid) {
@@ -161,7 +157,7 @@ func (t *Table) shrinkCache(limit int64) error {
 	return err
 }
 
-// shrinkStep is shrinkCache, which ends what is known of its progress.
+// shrinkStep is shrinkCache without the reset of its progress.
 func (t *Table) shrinkStep(limit int64) error {
 	if err := t.limitCache(limit); err != nil {
 		return err
@@ -176,7 +172,7 @@ func (t *Table) shrinkStep(limit int64) error {
 		if now := t.cache.Stats().Bytes; now != s.bytes {
 			*s = shrinking{bytes: now}
 		}
-		dropped := t.dropClean(int(slab), &t.rewrite.victims) // as many as a slab has, so that a slab's rows can move into their places
+		dropped := t.dropClean(int(slab), &t.rewrite.victims) // a slab's worth, so that the rows of one slab can move into their places
 		if dropped == 0 {
 			if err := t.mayWrite(); err != nil {
 				return err
@@ -194,8 +190,8 @@ func (t *Table) shrinkStep(limit int64) error {
 	return errNoVictims
 }
 
-// limitCache sets the cache's limit, which it may exceed. It fails with errNoVictims where
-// even an empty cache is larger. REQUIRES: rewrite is held.
+// limitCache sets the cache's limit, which the cache may still exceed. It fails with errNoVictims
+// if even an empty cache is larger. REQUIRES: rewrite is held.
 func (t *Table) limitCache(limit int64) error {
 	t.fitRows.Store(t.fitIn(limit))
 	if t.cache.SetMaxBytes(limit) != nil {
@@ -204,21 +200,19 @@ func (t *Table) limitCache(limit int64) error {
 	return nil
 }
 
-// maxShrinkSlabs is how many slabs' rows leave without any memory given back before
-// shrinking fails. Pinned rows may prevent that a slab is emptied, however many other
-// rows leave.
+// maxShrinkSlabs is how many slabs' worth of rows are evicted without freeing any memory before
+// shrinking fails. However many rows leave, pinned rows may keep every slab from becoming empty.
 const maxShrinkSlabs = 4
 
-// aLittleMore is the budget to try next where the present one should be enough, but
-// was not.
+// aLittleMore is the next budget to suggest when the present one should suffice but did not.
 func (t *Table) aLittleMore() int64 { return t.budgetBytes() + max(t.opts.MemoryBytes/128, 16<<10) }
 
-// borrowSteps is the number of steps in which borrow takes its memory. Dirty rows
-// leave the cache for it, so after each step the space on disk is checked.
+// borrowSteps is the number of steps in which borrow takes its memory. Dirty rows are evicted for
+// it, so the space on disk is checked after each step.
 const borrowSteps = 16
 
-// borrow takes bytes of memory from the cache, until giveBack. Errors: errNoVictims
-// where the cache cannot give as many.
+// borrow takes bytes of memory from the cache until giveBack. It returns errNoVictims if the cache
+// cannot give that much.
 func (t *Table) borrow(ctx context.Context, bytes int64) error {
 	for i := range int64(borrowSteps) {
 		if err := t.reserveNow(ctx, bytes*(i+1)/borrowSteps); err != nil {
@@ -232,20 +226,18 @@ func (t *Table) borrow(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// giveBack ends borrow.
+// giveBack returns borrowed memory to the cache.
 func (t *Table) giveBack(bytes int64) {
 	t.borrowed.Add(-bytes)
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
-	// The cache may grow again. It does not have to shrink for that, so there is no
-	// error. If it has to shrink for another reason and cannot, the next call that
-	// needs room returns the error.
+	// The cache may grow again, which cannot fail. If it has to shrink for another reason and
+	// cannot, the next call that needs room returns the error.
 	_ = t.reserve(0)
 }
 
-// borrowUpTo borrows bytes, or half of them, or a quarter and so on, but not less
-// than least. It returns how many it borrowed, or 0 where the cache cannot give
-// even that.
+// borrowUpTo borrows bytes, or half of them, or a quarter and so on, but not less than least. It
+// returns how many it borrowed, or 0 if the cache cannot give even least.
 func (t *Table) borrowUpTo(ctx context.Context, bytes, least int64) (int64, error) {
 	for ; bytes >= least; bytes /= 2 {
 		err := t.borrow(ctx, bytes)

@@ -6,11 +6,11 @@ import (
 	"aibox/sparsetable/internal/carry"
 )
 
-// carryBatch is how many carried buckets are handled each time that rewrite is
-// taken, which is then held for some 200 microseconds; fewer in small tables.
+// carryBatch is the number of carried buckets that are handled per acquisition of rewrite, some 200
+// microseconds of work; fewer in small tables.
 const carryBatch = 64
 
-// handOver gives the buckets of a released set to the background writer.
+// handOver passes the buckets of a released set to the background writer.
 func (t *Table) handOver(c *carry.Buckets) {
 	if c == nil {
 		return
@@ -23,10 +23,10 @@ func (t *Table) handOver(c *carry.Buckets) {
 	t.wake()
 }
 
-// writeCarries writes the buckets of all sets that are released by now. It returns
-// false if there are none.
+// writeCarries writes the buckets of all sets that are released by now. It returns false if there
+// are none.
 func (t *Table) writeCarries(ctx context.Context) (worked bool, err error) {
-	for range t.carried.Waiting() { // others may be released meanwhile, but other work comes first
+	for range t.carried.Waiting() { // sets released meanwhile wait, because other work comes first
 		c := t.carried.Next()
 		if c == nil {
 			break
@@ -39,8 +39,7 @@ func (t *Table) writeCarries(ctx context.Context) (worked bool, err error) {
 	return worked, nil
 }
 
-// writeCarried merges the rows of a released set into the buckets that it
-// carried.
+// writeCarried merges the rows of a released set into the buckets that it carried.
 func (t *Table) writeCarried(ctx context.Context, c *carry.Buckets) error {
 	defer t.elevator.Drop(c)
 	if !t.outgrowsCache() {
@@ -61,8 +60,8 @@ func (t *Table) writeCarried(ctx context.Context, c *carry.Buckets) error {
 	return nil
 }
 
-// outgrowsCache reports whether buckets have more rows than three quarters of what
-// the cache holds, so that rows will have to leave it.
+// outgrowsCache reports whether buckets have more rows than three quarters of what the cache holds,
+// so that rows will have to leave it.
 func (t *Table) outgrowsCache() bool {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()

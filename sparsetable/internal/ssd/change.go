@@ -11,10 +11,9 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// beginScan prevents until end is called that slots are split or merged, so that
-// each row belongs to the same slot all the time. It returns the number of slots.
-// REQUIRES: changing is held, so that no rows are created which would need more
-// slots.
+// beginScan keeps slots from being split or merged until end is called, so that each row stays in
+// the same slot. It returns the number of slots. REQUIRES: changing is held, so that no rows are
+// created that would need more slots.
 func (t *Table) beginScan() (slots uint32, end func(), err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
@@ -25,8 +24,7 @@ func (t *Table) beginScan() (slots uint32, end func(), err error) {
 	return t.index.Slots(), t.rewrite.scan(), nil
 }
 
-// change is the beginning of Import and Expire; the caller calls the returned
-// function at the end.
+// change begins Import, Expire and similar calls; the caller calls end when it is done.
 func (t *Table) change(ctx context.Context) (end func(), err error) {
 	if t.opts.ReadOnly {
 		return nil, contract.ErrReadOnly
@@ -64,9 +62,8 @@ func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int6
 			if !t.trained(e.Row) {
 				return true
 			}
-			// A condemned row that is still dirty is kept: an error ended Expire
-			// before it came to the row's slot, whose bucket may have an older
-			// version of it.
+			// A condemned row that is still dirty is kept: an error ended Expire before it reached
+			// the row's slot, whose bucket may have an older version of the row.
 			return e.Flags&rowcache.Dirty == 0 && condemned(e.Row)
 		})
 		t.sets.Lock()
@@ -76,7 +73,7 @@ func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int6
 	if rule.UnseenDays == 0 && rule.MinShow <= 0 {
 		return 0, nil // no bucket need be read
 	}
-	// A row that is gone must not come back from a delta file, see checkpoint.Saved.
+	// A dropped row must not come back from a delta file, see checkpoint.Saved.
 	t.checkpoints.Restart()
 	n, end, err := t.beginScan()
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"aibox/sparsetable/internal/invariants"
 )
 
-// keepSpace compacts files, if buckets were written, until the space on disk is
-// within its bounds. Code that writes buckets calls it after every step, so that
-// the bounds hold however fast the table is written. The caller thereby waits,
-// about as long again as the step took. REQUIRES: rewrite is not held.
+// keepSpace compacts files until the space on disk is within its bounds, if enough buckets were
+// written since the last check. Code that writes buckets calls it after every step, so that the
+// bounds hold however fast the table is written. The call takes about as long as the step did.
+// REQUIRES: rewrite is not held.
 func (t *Table) keepSpace(ctx context.Context) error {
 	if t.unpaid.Load() < int64(t.plan.BufferBytes) {
 		return nil
@@ -20,7 +20,7 @@ func (t *Table) keepSpace(ctx context.Context) error {
 	if err := t.compact(ctx); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
 		return err
 	}
-	return nil // where there is no room to move buckets, the next write returns the error
+	return nil // if there is no room to move buckets, the next write returns the error
 }
 
 // compact empties files until the space on disk is within its bounds.
@@ -38,7 +38,7 @@ func (t *Table) compact(ctx context.Context) error {
 			return err
 		}
 		if file == last {
-			// It was read to its end without an error, and yet it counts live buckets.
+			// It was read to its end without an error but still counts live buckets.
 			t.opts.Logger.Warn("sparsetable: a bucket file is not deleted: it counts live buckets, but the index refers to none of them", "file", file)
 			return nil
 		}
@@ -46,10 +46,9 @@ func (t *Table) compact(ctx context.Context) error {
 	}
 }
 
-// compactOne moves the live buckets out of one file, if that is necessary, and
-// returns the file's number, or 0 if it was not necessary. A file that snapshots
-// hold is deleted only once these are dropped. One file is emptied at a time,
-// because reading it takes memory.
+// compactOne moves the live buckets out of one file, if that is necessary, and returns the file's
+// number, else 0. A file that snapshots hold is deleted only once these are dropped. Only one file
+// is emptied at a time, because reading it takes memory.
 func (t *Table) compactOne(ctx context.Context) (file uint32, err error) {
 	if err := t.rewrite.compacting.Acquire(ctx); err != nil {
 		return 0, err
@@ -65,15 +64,15 @@ func (t *Table) compactOne(ctx context.Context) (file uint32, err error) {
 	err = t.emptyFile(ctx, c.File)
 	if invariants.Enabled {
 		t.rewrite.Lock()
-		defer t.rewrite.Unlock() // also where the check panics
+		defer t.rewrite.Unlock() // even if the check panics
 		t.checkTable()
 	}
 	return c.File, err
 }
 
-// emptyFile appends the live buckets of a file to another file. In a file that is damaged, or on
-// a bad sector, those that the scan did not reach are read one by one, so that the error names
-// the slot of a damaged bucket, and damage outside live buckets is no error.
+// emptyFile moves the live buckets of a file to another file. If the file is damaged or has a bad
+// sector, it reads the buckets that the scan did not reach one by one. So the error names the slot
+// of a damaged bucket, and damage outside live buckets is no error.
 func (t *Table) emptyFile(ctx context.Context, file uint32) error {
 	err := t.files.ScanFile(ctx, file, func(loc bucketfile.Location, b *bucketfile.Bucket) error {
 		t.rewrite.Lock()
@@ -111,8 +110,9 @@ func (t *Table) emptyRest(ctx context.Context, file uint32) error {
 	return nil
 }
 
-// bucketsIn reads the buckets in a file, of some slots from one on, and returns the slot to go on
-// with, and whether it has come to the last one. REQUIRES: rewrite is held.
+// bucketsIn calls fn for the buckets that lie in file, for a range of slots that begins at slot. It
+// returns the slot to continue with and whether that is the end of the index. REQUIRES: rewrite is
+// held.
 func (t *Table) bucketsIn(file, slot uint32, fn func(slot uint32, b *bucketfile.Bucket) error) (next uint32, end bool, err error) {
 	var list []uint32
 	n := t.index.Slots()

@@ -9,28 +9,28 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// The index takes memory from the cache as the table grows. The cache gives memory back in
-// slabs, and a slab with a pinned row stays. While passes overlap, each slab may have one at any
-// time: rows that every pass uses are never released. Without a measure against that, slots
-// could not be split any more, so that buckets would grow, and with them what each row that is
-// read or written costs, and filters would be full, so that each new key would cost a read, too.
+// The index takes memory from the cache as the table grows. The cache gives memory back in slabs,
+// and a slab with a pinned row stays. While passes overlap, every slab may have a pinned row at any
+// time, because rows that every pass uses are never released. If nothing were done, slots could not
+// be split any more. Buckets would grow, and with them the cost of each row that is read or
+// written; and filters would fill up, so that each new key would cost a read, too.
 //
-// So where the index lacks memory for that reason, and there are too few slots by more than one
-// part in crowdedShare, the table is crowded: a Pull of a patient caller (PullPatient) waits until
-// no other set is pinned, and then the cache makes way for the slots that are missing and a
-// quarter of all slots more. That happens once for each quarter by which a table grows.
+// So the table is crowded when pinned rows keep memory from the index and the missing slots are
+// more than 1/crowdedShare of all slots. Then a Pull of a patient caller (PullPatient) waits until
+// no other set is pinned, and the cache makes room for the missing slots and for another
+// 1/growthShare of all slots. That happens once each time the table has grown by a quarter.
 const (
 	crowdedShare = 8
 	growthShare  = 4
 )
 
-// crowding is the memory that the index needs and pinned rows keep from it.
+// crowding describes the memory that the index needs and that pinned rows keep from it.
 type crowding struct {
 	crowded atomic.Bool
-	// indexRoom is how many bytes the cache has made way for in advance, those that the index
-	// takes by now included. Changed under rewrite.
+	// indexRoom is the size in bytes up to which the cache has made room for the index, including
+	// what the index takes by now. Changed under rewrite.
 	indexRoom atomic.Int64
-	// calmRows is the number of rows from which on the table may be crowded again; under rewrite.
+	// calmRows is the number of rows from which the table may be crowded again. Guarded by rewrite.
 	calmRows int64
 }
 
@@ -38,9 +38,9 @@ type crowding struct {
 // REQUIRES: rewrite or indexMu is held.
 func (x *indexed) indexBytes() int64 { return x.index.Bytes() - x.index.CaptureBytes() }
 
-// roomForSlots reports whether the index may grow by n slots: whether it then stays
-// within its share of the memory and the cache can make room for it. missing is how many slots
-// the table lacks in all. REQUIRES: rewrite is held.
+// roomForSlots reports whether the index may grow by n slots, that is, whether it then stays within
+// its share of the memory and the cache can make room for it. missing is how many slots the table
+// lacks in all. REQUIRES: rewrite is held.
 func (t *Table) roomForSlots(n, missing int) (bool, error) {
 	more := t.index.GrowthBytes(n)
 	if more <= 0 {
@@ -54,20 +54,20 @@ func (t *Table) roomForSlots(n, missing int) (bool, error) {
 		return true, nil
 	}
 	if t.crowded.Load() && t.sets.number() > 0 {
-		return false, nil // rows would leave the cache in vain
+		return false, nil // evicting rows would free no memory
 	}
 	err := t.reserve(used + more - max(used, room))
 	if errors.Is(err, errNoVictims) {
-		// Buckets grow instead, for a while.
+		// Buckets grow instead for now.
 		t.crowded.Store(missing > int(t.index.Slots()/crowdedShare) && t.totalRows() >= t.calmRows)
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// waitsForRoom is asked before a Pull. Where the table is crowded, or pinned rows keep the cache
-// from giving back memory that the process lacks, it returns ErrCrowded to a patient caller while
-// other sets are pinned, and makes the room when there are none. REQUIRES: changing is held.
+// waitsForRoom is called before a Pull. It acts if the table is crowded, or if pinned rows keep the
+// cache from giving back memory that the process lacks. While other sets are pinned, it returns
+// ErrCrowded to a patient caller; otherwise it makes the room. REQUIRES: changing is held.
 func (t *Table) waitsForRoom(ctx context.Context, creates, patient bool) error {
 	makeRoom := t.makeIndexRoom
 	if !creates || !t.crowded.Load() {
@@ -84,14 +84,14 @@ func (t *Table) waitsForRoom(ctx context.Context, creates, patient bool) error {
 	}
 	err := t.inSteps(ctx, makeRoom)
 	if cannotShrink(err) {
-		err = nil // it goes on with large buckets
+		err = nil // the table continues with large buckets
 	}
 	t.wake() // slots can be split
 	return err
 }
 
-// makeIndexRoom makes room for the slots that are missing, and some more. REQUIRES: rewrite
-// is held, and no row is pinned. Errors: errUnpaid where it has to be called again.
+// makeIndexRoom makes room for the missing slots and some more. REQUIRES: rewrite is held, and no
+// row is pinned. It returns errUnpaid if it has to be called again.
 func (t *Table) makeIndexRoom() error {
 	rows := t.totalRows()
 	more := t.index.GrowthBytes(t.slotsWanted(rows) + int(t.index.Slots()/growthShare))

@@ -11,54 +11,50 @@ import (
 )
 
 const (
-	// evictBatch bounds the victims of one step, for which rewrite is held: a
-	// few milliseconds of reads and writes.
+	// evictBatch bounds the victims of one step under rewrite: a few milliseconds of reads and
+	// writes.
 	evictBatch = 4096
-	// A Pull without room frees one part in roomShare of the cache at once, so that
-	// the next one finds some.
+	// A Pull without room frees 1/roomShare of the cache at once, so that the next Pull finds some.
 	roomShare = 64
-	// A step may rewrite one part in stepShare of all buckets. It has at least
-	// minEvictStep rows, so that its reads keep a device busy, or in a small table as
-	// many as fill an append buffer, but not fewer than tinyEvictStep.
+	// A step may rewrite 1/stepShare of all buckets, but at least as many as fill an append buffer,
+	// within tinyEvictStep to minEvictStep rows. minEvictStep rows keep a device busy with reads.
 	stepShare     = 64
 	minEvictStep  = 256
 	tinyEvictStep = 16
-	// Clean rows are looked for only if at least one part in cleanShare of the idle
-	// rows is clean, or if they are worth it for another reason, see cleanSearch.
+	// Clean rows are searched for only if at least 1/cleanShare of the idle rows is clean, or for
+	// the other reason in cleanSearch.
 	cleanShare = 8
-	// If at least one part in enoughShare of the wanted rows was found clean, no
-	// dirty rows leave. Otherwise clean rows are not looked for the next cleanPause
-	// times.
+	// If at least 1/enoughShare of the wanted rows was found clean, no dirty rows are evicted.
+	// Otherwise the next cleanPause searches for clean rows are skipped.
 	enoughShare = 4
 	cleanPause  = 8
-	// Training on a full disk leaves one part in readersShare of the cache to clean
-	// rows, so that other rows can be read.
+	// On a full disk, training leaves 1/readersShare of the cache to clean rows, so that other rows
+	// can be read.
 	readersShare = 8
 )
 
-// evictStep is how many rows may leave the cache before the space on disk is checked.
-// Each row that leaves may cause a bucket to be written, so the number is bounded by a
-// share of the table's slots: one step then adds little to what a small table takes.
-// REQUIRES: rewrite is held, or indexMu.
+// evictStep is how many rows may be evicted before the space on disk is checked. Each evicted row
+// may cause a bucket to be written, so the number is bounded by a share of the table's slots: one
+// step then adds little to the size of a small table. REQUIRES: rewrite or indexMu is held.
 func (t *Table) evictStep() int64 {
 	slotsNow := int64(t.index.Slots())
 	few := int64(t.plan.BufferBytes) / max(t.files.LiveBytes()/slotsNow, 1)
 	return min(max(slotsNow/stepShare, min(max(few, tinyEvictStep), minEvictStep)), evictBatch)
 }
 
-// stepBytes is how many bytes of buckets a step rewrites on average, but at least the
-// size of an append buffer. REQUIRES: rewrite is held, or indexMu.
+// stepBytes is the mean size in bytes of the buckets that a step rewrites, but at least the size of
+// an append buffer. REQUIRES: rewrite or indexMu is held.
 func (t *Table) stepBytes() int64 {
 	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.BufferBytes))
 }
 
-// errUnpaid says that a holder of rewrite has more to write than a step: it has to give
-// rewrite back and call keepSpace before it goes on, see inSteps.
+// errUnpaid says that a holder of rewrite has more to write than one step allows: it has to release
+// rewrite and call keepSpace before it continues, see inSteps.
 var errUnpaid = errors.New("sparsetable: the space on disk has to be checked before more is written")
 
-// mayWrite returns errUnpaid once a step was written since the space on disk was last
-// checked. Whoever holds rewrite and writes buckets whose number has no other bound asks
-// it before each batch of them. REQUIRES: rewrite is held.
+// mayWrite returns errUnpaid once a step's worth of bytes was written since the space on disk was
+// last checked. Holders of rewrite call it before each batch if nothing else bounds the number of
+// buckets that they write. REQUIRES: rewrite is held.
 func (t *Table) mayWrite() error {
 	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.BufferBytes) || unpaid < t.stepBytes() {
 		return nil
@@ -66,8 +62,8 @@ func (t *Table) mayWrite() error {
 	return errUnpaid
 }
 
-// inSteps calls step, which gets rewrite, until its error is not errUnpaid, and checks
-// the space on disk between the calls. REQUIRES: rewrite is not held.
+// inSteps calls step with rewrite held until its error is not errUnpaid, and checks the space on
+// disk between the calls. REQUIRES: rewrite is not held.
 func (t *Table) inSteps(ctx context.Context, step func() error) error {
 	once := func() error {
 		t.rewrite.Lock()
@@ -84,10 +80,9 @@ func (t *Table) inSteps(ctx context.Context, step func() error) error {
 	}
 }
 
-// makeRoom lets rows leave the cache: n of them where that is possible and not more
-// than a step, and at least one. As long as there are clean rows among those that are
-// next to leave, it neither reads nor writes nor waits for a goroutine that does. Where
-// there were none, it has written rows, returns wrote as true, and the caller must
+// makeRoom evicts rows: n if possible, but at most a step's worth, and at least one. As long as
+// there are clean rows among the next victims, it neither reads nor writes nor waits for a
+// goroutine that does. Otherwise it writes rows and returns wrote as true; the caller must then
 // check the space on disk. REQUIRES: changing is held.
 func (t *Table) makeRoom(n int) (wrote bool, err error) {
 	want := int(min(max(int64(n), t.cache.Stats().FitRows/roomShare), evictBatch))
@@ -106,24 +101,22 @@ func (t *Table) makeRoom(n int) (wrote bool, err error) {
 	dropped, err := t.evict(int(min(int64(want), t.evictStep())))
 	st := t.cache.Stats()
 	if dropped > 0 && errors.Is(err, bucketfile.ErrNoSpace) && (t.pull.reading || st.Dirty+st.InFlight <= st.FitRows-st.FitRows/readersShare) {
-		err = nil // clean rows could leave
+		err = nil // clean rows could be evicted
 	}
 	if err == nil && dropped+cleaned == 0 && st.Rows >= st.FitRows {
-		err = errNoVictims // otherwise there is room by now
+		err = errNoVictims // if Rows < FitRows, there is room by now
 	}
 	return true, err
 }
 
-// dropClean lets up to n clean rows leave the cache and returns their number.
-// victims is the caller's scratch.
+// dropClean evicts up to n clean rows and returns their number. victims is the caller's scratch.
 func (t *Table) dropClean(n int, victims *[]uint32) (dropped int) {
 	if !t.search.worth(t.cache.Stats(), n) || t.search.pause.Add(-1) >= 0 {
 		return 0
 	}
 	*victims = t.cache.CleanVictims(n, (*victims)[:0])
 	if len(*victims)*enoughShare < n {
-		// It has looked at all rows and found nearly none: the rows that are next
-		// to leave are dirty.
+		// All rows were examined and nearly none was clean: the next rows to leave are dirty.
 		t.search.pause.Store(cleanPause)
 	}
 	t.rewrite.moving.Lock()
@@ -131,26 +124,26 @@ func (t *Table) dropClean(n int, victims *[]uint32) (dropped int) {
 	return t.cache.Drop(*victims)
 }
 
-// cleanSearch says when clean rows are looked for.
+// cleanSearch decides when to search for clean rows.
 type cleanSearch struct {
-	pause atomic.Int32 // how many more times they are not
+	pause atomic.Int32 // the number of searches still to be skipped
 	// creating says that the last Pull created more rows than it read buckets, so that
 	// few of its rows will be written with buckets that it carries.
 	creating atomic.Bool
 }
 
-// worth reports whether n clean rows are worth looking for. They are if many rows
-// are clean. Where announced passes need nearly all rows, few are clean, but those may be
-// just the right ones: nobody needs them, whereas the dirty rows that nobody needs were
-// mostly pulled just now, and are about to be written without a read, with the buckets
-// that their set carries. That is not so for rows that were just created. Where most are,
-// dirty rows must leave all the time, and not only once no clean row is left.
+// worth reports whether n clean rows are worth a search. They are if many rows are clean. If
+// announced passes need nearly all rows, few are clean, but those few are good victims if nobody
+// needs them: the dirty rows that nobody needs were mostly pulled just now, and are about to be
+// written without a read, with the buckets that their set carries. That does not hold for rows that
+// were just created. If most are, dirty rows must be evicted all the time, and not only once no
+// clean row is left.
 func (s *cleanSearch) worth(st rowcache.Stats, n int) bool {
 	return st.Idle-st.Dirty >= st.Idle/cleanShare || !s.creating.Load() && st.Loose*enoughShare >= int64(n)
 }
 
-// evict lets up to n rows leave the cache, those that the policy chooses, and
-// returns their number. REQUIRES: rewrite is held.
+// evict evicts up to n rows that the policy chooses and returns their number. REQUIRES: rewrite is
+// held.
 func (t *Table) evict(n int) (dropped int, err error) {
 	w := &t.rewrite.rewriter
 	for dropped < n {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// fetchBatch is how many requests are submitted at a time, with one system
-	// call, during which the index is locked.
+	// fetchBatch is how many requests are submitted with one system call, while the index is
+	// locked.
 	fetchBatch = 64
-	// maxFetches bounds the requests in flight. It is several times what a device
-	// is given at once, so that neighbouring buckets can be read together.
+	// maxFetches bounds the requests in flight. It is several times a device's queue depth, so that
+	// neighbouring buckets can be read together.
 	maxFetches = 1024
 )
 
@@ -29,7 +29,7 @@ func (t *Table) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) 
 			failed = ctx.Err()
 		}
 		if failed != nil {
-			rest = nil // only wait for the reads in flight
+			rest = nil // submit nothing more, and wait for the reads in flight
 		}
 		for len(rest) > 0 && p.queue.Pending() < maxFetches && inFlight < t.plan.ReadBytes/4 {
 			rest = t.submit(rest, &inFlight)
@@ -63,8 +63,7 @@ func (t *Table) fetchMissing(ctx context.Context, keys []uint64, refs []uint32) 
 func (t *Table) submit(rest []uint64, inFlight *int64) []uint64 {
 	p := &t.pull
 	p.submit = p.submit[:0]
-	// The batch has all keys of fetchBatch slots, by the slots that they had when
-	// they were sorted.
+	// The batch has all keys of fetchBatch slots, as they were when the keys were sorted.
 	n, buckets := 0, 0
 	for n < len(rest) && buckets < fetchBatch {
 		slot := rest[n] >> 32
@@ -76,7 +75,7 @@ func (t *Table) submit(rest []uint64, inFlight *int64) []uint64 {
 	batch := rest[:n]
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
-	// Slots may have been split since.
+	// Slots may have been split since then.
 	for i, m := range batch {
 		batch[i] = uint64(t.index.Slot(p.hashes[uint32(m)]))<<32 | m&(1<<32-1)
 	}
@@ -106,7 +105,7 @@ func (t *Table) submit(rest []uint64, inFlight *int64) []uint64 {
 		}
 	}
 	p.counts.bucketReads += int64(len(p.submit))
-	// Under indexMu, see Table.
+	// Submitted under indexMu; the comment on Table says why.
 	p.queue.Submit(p.submit)
 	return rest[n:]
 }
@@ -146,15 +145,14 @@ func (t *Table) takeFetched(ctx context.Context, keys []uint64, refs []uint32, u
 	}
 	if use && t.elevator.Marking() {
 		p.tookAlong = true
-		t.elevator.TakeAlong(ctx, p.done) // half of these buckets have rows that later passes need
+		t.elevator.TakeAlong(ctx, p.done) // half of these buckets also have rows that later passes need
 	}
 	return nil
 }
 
-// useCached takes those of the wanted rows that are in the cache by now from there. Where slots
-// were split or merged since the Pull looked for its keys, it may read a bucket again that has more
-// of its rows, and announced passes may need these, too, so that they came into the cache with the
-// first read.
+// useCached takes wanted rows from the cache if they are there by now. When slots were split or
+// merged since the Pull looked up its keys, it may read a bucket a second time for other rows. The
+// first read may already have put these into the cache, because announced passes need them, too.
 func (t *Table) useCached(refs []uint32) {
 	p := &t.pull
 	cached := p.Refs()
@@ -171,7 +169,7 @@ func (t *Table) useCached(refs []uint32) {
 	p.Cut(n)
 }
 
-// match adds the rows of a bucket that are wanted to the batch.
+// match adds the wanted rows of a bucket to the batch.
 func (t *Table) match(f *fetch, b *bucketfile.Bucket, keys []uint64) {
 	p := &t.pull
 	left := f.wanted

@@ -34,8 +34,8 @@ func (t *Table) Flush(ctx context.Context) error {
 	}
 }
 
-// flushFrom writes the next dirty rows in memory order, with the others of their
-// slots. Placeholders, which are never written, become clean.
+// flushFrom writes the next dirty rows in memory order, with the other dirty rows of their slots.
+// Placeholders, which are never written, become clean.
 func (t *Table) flushFrom(from uint32, refs []uint32) (used []uint32, next uint32, end bool, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()

@@ -11,7 +11,7 @@ import (
 	"aibox/sparsetable/internal/tabledirs"
 )
 
-// identity is what a table has from its making on. Its catalog has it.
+// identity is what never changes in a table. It is stored in the catalog.
 type identity struct {
 	layout  layout.Layout
 	unit    int // size of a unit in bytes: a bucket takes a whole number of units
@@ -19,11 +19,11 @@ type identity struct {
 	hash    slots.Hasher // of keys
 }
 
-// hasherOf is the hash of a table by its number. Tests replace it, so that they do the
-// same in every run.
+// hasherOf is the hash of a table by its number. Tests replace it to be reproducible.
 var hasherOf = func(tableID uint64) slots.Hasher { return slots.Hasher(tableID) }
 
-// identify takes what the catalog in catalogPath, of a table whose first directory is dir, says.
+// identify sets d from the format f in the catalog at catalogPath, of a table whose first directory
+// is dir.
 func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err error) {
 	d.unit = f.UnitBytes
 	if d.layout, err = tabledirs.LayoutOf(f); err != nil {
@@ -45,13 +45,13 @@ func (d *identity) identify(f catalog.Format, catalogPath, dir string) (err erro
 // Layout implements Table.
 func (d *identity) Layout() layout.Layout { return d.layout }
 
-// entryBytes is what a row takes in a spool.
+// entryBytes is the size of a row in a spool.
 func (d *identity) entryBytes() int { return spool.EntryBytes(d.layout.Bytes()) }
 
-// trained reports whether row is not that of a placeholder.
+// trained reports whether row is not a placeholder.
 func (d *identity) trained(row []float32) bool { return layout.Trained(row) }
 
-// hashKeys sets hashes to those of keys.
+// hashKeys sets hashes[i] to the hash of keys[i].
 func (d *identity) hashKeys(hashes, keys []uint64) {
 	kernel.Parallel(len(keys), 1<<14, func(lo, hi int) {
 		for i, k := range keys[lo:hi] {

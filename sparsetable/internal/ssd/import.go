@@ -22,7 +22,7 @@ func (t *Table) Import(ctx context.Context, src contract.RowSource) (rows int64,
 	}, src)
 }
 
-// spools is where the spools of imports lie.
+// spools returns the store of the spools of imports.
 func (t *Table) spools() *spool.Store {
 	return &spool.Store{
 		Devices: t.dirs.Devices, Table: t.tableID, RowBytes: t.layout.Bytes(), Hash: t.hash,
@@ -30,7 +30,7 @@ func (t *Table) spools() *spool.Store {
 	}
 }
 
-// importing is what an import sees of the table; it implements bulk.Table.
+// importing is an import's view of the table; it implements bulk.Table.
 type importing struct{ *Table }
 
 // Borrow implements bulk.Table.
@@ -46,8 +46,8 @@ func (t importing) PullLimit() int {
 	return max(1, min(bulk.Batch, int(t.cache.Stats().FitRows/4), (64<<20)/t.entryBytes()))
 }
 
-// Overwrite implements bulk.Table: it pulls keys and overwrites their rows by those of entries, in
-// smaller parts where the budget does not let all be pinned.
+// Overwrite implements bulk.Table: it pulls keys and overwrites their rows with those of entries,
+// in smaller parts if not all of them can be pinned within the budget.
 func (t importing) Overwrite(ctx context.Context, keys []uint64, entries []byte) error {
 	if err := ctx.Err(); err != nil || len(keys) == 0 {
 		return err

@@ -13,7 +13,7 @@ import (
 // maxLookups bounds how many keys of the sample are looked up in the table.
 const maxLookups = 1024
 
-// Grow implements bulk.Table. It makes the index as large as the table is going to need it, so
+// Grow implements bulk.Table. It grows the index at once to the size that the table will need, so
 // that buckets are written once. Slots without a bucket cost nothing to split.
 func (t importing) Grow(ctx context.Context, keys *distinct.Keys) error {
 	added, err := t.newKeys(keys)
@@ -29,7 +29,7 @@ func (t importing) Grow(ctx context.Context, keys *distinct.Keys) error {
 		before := t.index.Slots()
 		more := t.index.ShouldSplit(total)
 		if more {
-			// A step at a time, so that others get the lock.
+			// Grow in steps, so that others get the lock.
 			err = t.keepShapeFor(min(total, (int64(before)+evictBatch)*int64(t.index.TargetRows())))
 		}
 		grown := t.index.Slots() > before
@@ -37,7 +37,7 @@ func (t importing) Grow(ctx context.Context, keys *distinct.Keys) error {
 			grown, err = true, nil
 		}
 		t.rewrite.Unlock()
-		if err != nil || !more || !grown { // where there is no room for more slots, buckets grow
+		if err != nil || !more || !grown { // without room for more slots, buckets grow
 			return err
 		}
 		if err := t.keepSpace(ctx); err != nil {
@@ -46,7 +46,7 @@ func (t importing) Grow(ctx context.Context, keys *distinct.Keys) error {
 	}
 }
 
-// newKeys estimates how many of the keys of rows to come the table does not have.
+// newKeys estimates how many of the distinct keys to be imported the table does not have.
 func (t importing) newKeys(keys *distinct.Keys) (int64, error) {
 	n := keys.Number()
 	t.rewrite.Lock()
@@ -58,7 +58,7 @@ func (t importing) newKeys(keys *distinct.Keys) (int64, error) {
 	for k := range keys.Keys() {
 		bySlot = append(bySlot, k)
 	}
-	// Any of the keys will do. They are chosen by hash, so that the choice is always the same.
+	// Any sample of the keys will do. Sorting by hash makes it deterministic.
 	slices.SortFunc(bySlot, func(a, b uint64) int {
 		if t.hash.Of(a) < t.hash.Of(b) {
 			return -1

@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	// A large import reads mergeAhead old buckets ahead: as many as a device works on
-	// at once, and two batches, of which one is being merged.
+	// A large import reads mergeAhead old buckets ahead: as many as a device reads at a time, plus
+	// two batches, one of which is being merged.
 	mergeAhead = 2*rewriteBatch + blockio.DefaultQueueDepth
-	// A gap of up to mergeGapBytes between two of them is read, too, where that
-	// saves a read.
+	// A gap of up to mergeGapBytes between two buckets is read as well if that saves a read.
 	mergeGapBytes = 4 << 10
 	maxMergeRead  = 64 << 10
 )
 
-// merger merges the rows of loaded areas with the table. It implements bulk.Merger. The buffers
-// for old buckets come from a pool of its own, in memory that the import borrowed.
+// merger merges the rows of loaded areas with the table. It implements bulk.Merger. Buffers for old
+// buckets come from a pool of its own, in memory that the import borrowed.
 type merger struct {
 	t         *Table
 	endScan   func()
@@ -31,7 +30,7 @@ type merger struct {
 	queue     *bucketfile.Queue
 	old       *inorder.Reader
 	rows      newbucket.Imported
-	again     []uint32 // slots whose buckets are to be read once more
+	again     []uint32 // slots whose buckets have to be read again
 	reads     uint64   // the queue's counters when they were last added to the statistics
 	readBytes uint64
 }
@@ -40,8 +39,8 @@ type merger struct {
 func (t importing) NewMerger(bytes int64) bulk.Merger {
 	m := &merger{t: t.Table, pool: blockio.NewPool(t.pool.Unit(), bytes), rows: newbucket.Imported{Content: &t.rewrite.Content}}
 	m.queue = t.files.NewQueueIn(m.pool)
-	// Buffers are rounded up, by a third at most, and free ones may be of other
-	// sizes than those that are wanted.
+	// Buffers are rounded up, by a third at most, and free buffers may not have the wanted sizes.
+	// So only half of the pool is planned with.
 	limit := bytes / 2
 	m.queue.MergeWithin(mergeGapBytes, min(limit/8, maxMergeRead))
 	m.old = inorder.New(m.queue, t.index, &t.indexMu, t.unit, mergeAhead, limit)
@@ -60,7 +59,7 @@ func (m *merger) Close() {
 	m.endScan()
 }
 
-// count adds what was read to the statistics. REQUIRES: rewrite is held.
+// count adds the reads since the last call to the statistics. REQUIRES: rewrite is held.
 func (m *merger) count() {
 	reads, bytes := m.queue.DeviceReads()
 	c := &m.t.rewrite.counts
@@ -69,8 +68,8 @@ func (m *merger) count() {
 	m.reads, m.readBytes = reads, bytes
 }
 
-// Merge implements bulk.Merger. It writes the buckets of all slots of an area, in their order, a
-// batch at a time, while the buckets of the next ones are read.
+// Merge implements bulk.Merger. It writes the buckets of all slots of an area in order, a batch at
+// a time, while the next buckets are read.
 func (m *merger) Merge(ctx context.Context, a *spool.Area, table []uint32) (rows int64, err error) {
 	t := m.t
 	m.rows.Table = table
@@ -96,8 +95,8 @@ func (m *merger) Merge(ctx context.Context, a *spool.Area, table []uint32) (rows
 	}
 }
 
-// mergeNext merges the next n slots. Buckets that were moved or written anew
-// after they were read are read once more.
+// mergeNext merges the next n slots. Buckets that were moved or rewritten after they were read are
+// read again.
 func (m *merger) mergeNext(a *spool.Area, n int) (rows int64, err error) {
 	t := m.t
 	defer m.old.Advance(n)
@@ -128,9 +127,8 @@ func (m *merger) mergeNext(a *spool.Area, n int) (rows int64, err error) {
 	return rows, err
 }
 
-// mergeSlot writes the bucket of a slot. It has the slot's rows in the area, the
-// other dirty rows of the slot in the cache, and the remaining rows of the old
-// bucket.
+// mergeSlot writes the new bucket of a slot: the slot's rows in the area, the other dirty rows of
+// the slot in the cache, and the remaining rows of the old bucket.
 func (m *merger) mergeSlot(a *spool.Area, slot uint32, old *bucketfile.Bucket, cached bool) (rows int64, err error) {
 	t, w := m.t, &m.t.rewrite.rewriter
 	offsets := a.RowsOf(slot)

@@ -13,8 +13,8 @@ type indexed struct {
 	index   *slots.Index
 }
 
-// bucketOf is where the bucket of a hash's slot lies. REQUIRES: indexMu is held, or the
-// table was opened for reading only.
+// bucketOf is the location of the bucket of a hash's slot. REQUIRES: indexMu is held, or the table
+// was opened for reading only.
 func (x *indexed) bucketOf(hash uint64) bucketfile.Location {
 	return bucketfile.Location(x.index.Location(x.index.Slot(hash)))
 }

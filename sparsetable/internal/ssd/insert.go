@@ -9,20 +9,20 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// insert puts rows into the cache, fills each, with its words or else by Options.Init, and sets
+// insert puts rows into the cache, fills them (with p.Rows, or else with Options.Init), and sets
 // the references at their positions in refs. A reference is set only once its row is filled, so
-// that even after an error all cached rows are complete.
+// that all cached rows are complete even after an error.
 func (t *Table) insert(ctx context.Context, p *rowcache.Incoming, refs []uint32, stored bool) error {
 	return t.insertBy(ctx, t.cache.Insert, p, refs, stored)
 }
 
-// insertBy is insert by one of the cache's methods: Insert or Reinsert.
+// insertBy is insert with one of the cache's methods Insert and Reinsert.
 func (t *Table) insertBy(
 	ctx context.Context, insert func(keys, hashes []uint64, used, refs []uint32, mark2 bool) (int, error),
 	p *rowcache.Incoming, refs []uint32, stored bool,
 ) error {
 	n, got := len(p.Keys), p.Refs()
-	const tries = 3 // successive attempts that insert nothing
+	const tries = 3 // attempts in a row that insert nothing
 	for done, left := 0, tries; done < n; {
 		if err := ctx.Err(); err != nil {
 			return err

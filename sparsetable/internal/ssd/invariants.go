@@ -15,11 +15,10 @@ import (
 
 // The functions of this file are called only where invariants.Enabled is true.
 
-// checkCached compares the rows of a slot in the cache with its bucket, which may
-// be nil. A clean row that was stored must be the same in the bucket, and a row
-// that was never stored must not be in the bucket. Pinned rows are left out,
-// because they may be changing. REQUIRES: rewrite is held, and no row of the slot
-// is being collected.
+// checkCached compares the rows of a slot in the cache with its bucket, which may be nil. A clean
+// row that was stored must be the same in the bucket, and a row that was never stored must not be
+// in the bucket. Pinned rows are skipped, because they may be changing. REQUIRES: rewrite is held,
+// and no row of the slot is being collected.
 func (t *Table) checkCached(slot uint32, b *bucketfile.Bucket) {
 	inBucket := map[uint64][]float32{}
 	if b != nil {
@@ -48,8 +47,8 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// checkSlot checks the index's entry of a slot whose bucket was written with keys
-// of these hashes. REQUIRES: rewrite is held.
+// checkSlot checks the index entry of a slot whose bucket was written with keys of these hashes.
+// REQUIRES: rewrite is held.
 func (t *Table) checkSlot(slot uint32, hashes []uint64) {
 	seen := make(map[uint64]bool, len(hashes))
 	for _, h := range hashes {
@@ -61,11 +60,11 @@ func (t *Table) checkSlot(slot uint32, hashes []uint64) {
 	invariants.Check((t.index.Location(slot) != 0) == (len(hashes) > 0), "slot %d has %d rows, its location is %x", slot, len(hashes), t.index.Location(slot))
 }
 
-// checkTable counts again what the table has counters for: rows in buckets, live
-// bytes of files, and the counters of the cache. REQUIRES: rewrite is held, and the
-// index refers to all buckets that were committed.
+// checkTable recounts what the table has counters for: rows in buckets, live bytes of files, and
+// the counters of the cache. REQUIRES: rewrite is held, and the index refers to all buckets that
+// were committed.
 func (t *Table) checkTable() {
-	least, most := int64(0), int64(0) // of rows, by the buckets' lengths
+	least, most := int64(0), int64(0) // bounds on the number of rows, by the buckets' lengths
 	for l := range verify.Locations(t.index) {
 		least++
 		most += int64(bucketfile.RowsIn(l.Units()*t.files.Unit(), t.layout.Words()))

@@ -9,8 +9,8 @@ import (
 	"aibox/sparsetable/internal/lost"
 )
 
-// findLost looks for the files of a snapshot. Where some are missing, it notes them in
-// t.lost and returns the snapshot without them.
+// findLost looks for the files of a snapshot. If some are missing, it records them in t.lost and
+// returns the snapshot without them.
 func (t *Table) findLost(s catalog.Snapshot) (catalog.Snapshot, error) {
 	have, err := t.dirs.FileNames()
 	if err != nil {
@@ -23,8 +23,8 @@ func (t *Table) findLost(s catalog.Snapshot) (catalog.Snapshot, error) {
 	return left, nil
 }
 
-// takeOutLost takes the lost buckets out of the index, and those whose rows have newer
-// versions in a lost delta file.
+// takeOutLost removes lost buckets from the index, and buckets whose rows have newer versions in a
+// lost delta file.
 func (t *Table) takeOutLost(ctx context.Context) error {
 	l := t.lost
 	if l == nil {
@@ -58,7 +58,7 @@ func (t *Table) takeOutLost(ctx context.Context) error {
 	return t.countStored(ctx)
 }
 
-// countStored counts the rows in buckets, which it reads. REQUIRES: rewrite is held.
+// countStored sets the number of rows in buckets by reading all buckets. REQUIRES: rewrite is held.
 func (t *Table) countStored(ctx context.Context) error {
 	t.rewrite.stored = 0
 	for _, f := range t.files.LiveFiles() {
@@ -80,8 +80,8 @@ func (t *Table) countStored(ctx context.Context) error {
 	return nil
 }
 
-// countOneByOne counts the rows in a file of which a part is damaged or cannot be read. REQUIRES:
-// rewrite is held.
+// countOneByOne counts the rows in a file that is partly damaged or unreadable. REQUIRES: rewrite
+// is held.
 func (t *Table) countOneByOne(ctx context.Context, file uint32) (rows int64, err error) {
 	for slot, end := uint32(0), false; !end; {
 		if err := ctx.Err(); err != nil {
@@ -100,8 +100,9 @@ func (t *Table) countOneByOne(ctx context.Context, file uint32) (rows int64, err
 	return rows, nil
 }
 
-// reportLost ends the opening of a table that has lost files. The next snapshot refers to
-// no earlier delta file, because these have rows that are outdated by lost buckets.
+// reportLost completes the opening of a table that has lost files. The next snapshot refers to no
+// earlier delta file: such files have old versions of rows whose newer versions were in lost
+// buckets.
 func (t *Table) reportLost() {
 	l := t.lost
 	if l == nil {
@@ -115,7 +116,7 @@ func (t *Table) reportLost() {
 	c := t.cache.Stats()
 	l.Opened(t.rewrite.stored + c.Rows - c.Marked2)
 	log := t.opts.Logger
-	if len(l.Dirs) > 0 { // else files of directories that are there
+	if len(l.Dirs) > 0 { // otherwise only files are lost
 		log = log.With("dirs", l.Dirs)
 	}
 	log.Warn("sparsetable: files of the table are lost; it goes on without their rows", "files", l.Loss.Files,

@@ -8,23 +8,21 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// A table merges slots when its buckets have on average less than mergeBelow of the
-// rows that they should have, and goes on until they have mergeUntil of them. The
-// distance between the two prevents that a table whose size varies a little splits
-// and merges slots in turn.
+// A table merges slots when its buckets have on average less than mergeBelow of their target rows,
+// and continues until they have mergeUntil of them. The gap between the two keeps a table whose
+// size varies a little from splitting and merging slots in turn.
 const (
 	mergeBelow = 0.6
 	mergeUntil = 0.9
-	mergeBatch = rewriteBatch / 2 // pairs of slots at a time
-	// A table of up to minMergedSlots slots takes so little memory that merging is
-	// not worth the effort.
+	mergeBatch = rewriteBatch / 2 // pairs of slots in a batch
+	// A table of up to minMergedSlots slots takes so little memory that merging is not worthwhile.
 	minMergedSlots = 64
 )
 
-// tooManySlots reports whether slots are to be merged. They are not before the clean rows of the
-// snapshot are restored: restoreHot could not tell a row whose slot lost its bucket, with rows that
-// are expired or lost, once the slot is a part of one that still has the bucket that it had.
-// REQUIRES: rewrite is held.
+// tooManySlots reports whether slots should be merged. They are not merged before the clean rows of
+// the snapshot are restored: restoreHot takes the rows of a slot without an old bucket for expired
+// or lost, and skips them. It could not recognize these rows once their slot is merged with one
+// that still has its old bucket. REQUIRES: rewrite is held.
 func (t *Table) tooManySlots() bool {
 	select {
 	case <-t.restored:
@@ -34,7 +32,7 @@ func (t *Table) tooManySlots() bool {
 	}
 }
 
-// slotsToMerge is tooManySlots once the clean rows are restored.
+// slotsToMerge is tooManySlots after the clean rows are restored.
 func (t *Table) slotsToMerge() bool {
 	share := mergeBelow
 	if t.rewrite.merging {
@@ -45,14 +43,13 @@ func (t *Table) slotsToMerge() bool {
 	return t.rewrite.merging
 }
 
-// mergeSlots merges a batch of the last slots into their partners. That is the
-// reverse of splitting: each gives its rows to the slot that it was split from.
-// more is false where there is no disk space for the merged buckets. REQUIRES:
-// rewrite is held.
+// mergeSlots merges a batch of the last slots into their partners, the reverse of splitting: each
+// slot gives its rows to the slot that it was split from. more is false if there is no disk space
+// for the merged buckets. REQUIRES: rewrite is held.
 func (t *Table) mergeSlots() (more bool, err error) {
 	var list []uint32
 	from, into := t.index.NextMerge()
-	for n := 0; n < mergeBatch && from > into; n++ { // to the beginning of the round
+	for n := 0; n < mergeBatch && from > into; n++ { // back to the beginning of the round
 		list = append(list, into, from)
 		if into == 0 {
 			break

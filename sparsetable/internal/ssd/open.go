@@ -27,12 +27,12 @@ import (
 	"aibox/sparsetable/internal/tabledirs"
 )
 
-// media is the devices and the file system that a table is stored on. The zero
-// value stands for those of the system; tests use others.
+// media is the devices and the file system that a table is stored on. The zero value stands for
+// those of the operating system; tests use others.
 type media struct {
 	devices []blockio.Device
 	fs      vfs.FS
-	hash    string // of a new table's keys; "" stands for slots.SeededHashName
+	hash    string // the hash function of a new table; "" stands for slots.SeededHashName
 }
 
 // Open opens a table. o is valid, and has a Logger.
@@ -51,8 +51,8 @@ func openOn(ctx context.Context, o Options, on media) (*Table, error) {
 			}
 			return t, nil
 		}
-		// The disk of a directory fails while the table is opened: that is like a crash, and the
-		// table is opened again without that directory.
+		// A disk failed while the table was being opened. That is like a crash: the table is opened
+		// again without the disk's directory.
 		o.Logger.Warn("sparsetable: files in a directory of the table cannot be read or written; the table is opened without it", "dir", dir, "error", err)
 		t.dirs.LeaveOut(dir, err)
 		o.Dirs, lost = t.dirs.Names, t.dirs.Lost
@@ -62,8 +62,8 @@ func openOn(ctx context.Context, o Options, on media) (*Table, error) {
 	}
 }
 
-// openOnce opens a table of which some directories are lost already. It returns the table
-// also with an error; then it is closed.
+// openOnce opens a table whose directories in lost are already known to be lost. It returns the
+// table even with an error; the table is then closed.
 func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (*Table, error) {
 	t := &Table{
 		opts:       o,
@@ -83,7 +83,7 @@ func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (
 	t.stopped.Go(func() { t.restoreHot(background) })
 	if !t.opts.ReadOnly {
 		t.stopped.Go(func() { t.work(background) })
-		t.wake() // slots may be too many or too few for this budget
+		t.wake() // the number of slots may not suit this budget
 	}
 	if t.opts.CachePolicy == policyLookahead {
 		t.stopped.Go(func() { t.prefetchLoop(background) })
@@ -91,12 +91,13 @@ func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (
 	return t, nil
 }
 
-// leastUnit is the smallest unit of a table. pageCacheUnit is the unit of a new table
-// that is made without direct I/O: the page cache reads and writes whole pages.
+// leastUnit is the smallest unit of a table. pageCacheUnit is the unit of a new table without
+// direct I/O, because the page cache reads and writes whole pages.
 const leastUnit, pageCacheUnit = 512, 4096
 
-// unitFor is the unit of a new table with rows of layout l, on devices that allow one of unit bytes:
-// a larger one where the longest bucket would have too few units for very wide rows.
+// unitFor is the unit of a new table with rows of layout l, on devices that allow units of unit
+// bytes. It is larger for very wide rows, if the largest bucket would otherwise have more than
+// bucketfile.MaxUnits units.
 func unitFor(l layout.Layout, unit int) int {
 	for unit < pageCacheUnit && bucketfile.RowsIn(bucketfile.MaxUnits*unit, l.Words()) < plan.ShapeOf(l, unit).Capacity() {
 		unit *= 2
@@ -104,7 +105,7 @@ func unitFor(l layout.Layout, unit int) int {
 	return unit
 }
 
-// open opens what the table has on its devices, and restores the rows that were in memory.
+// open opens the table's parts on its devices, and restores the rows that were in memory.
 func (t *Table) open(ctx context.Context, on media) error {
 	if err := t.openDirs(ctx, on); err != nil {
 		return err
@@ -141,8 +142,8 @@ func (t *Table) open(ctx context.Context, on media) error {
 		return err
 	}
 	if snapshot.ID == 0 && !t.opts.ReadOnly {
-		// A new table that cannot be saved is of no use. In one that has rows, compaction
-		// may make room.
+		// A new table that cannot be saved is of no use. In a table that has rows, compaction may
+		// make room.
 		if err := t.files.CheckRoom(); err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func (t *Table) openDirs(ctx context.Context, on media) error {
 	if err := t.dirs.OpenDevices(ctx); err != nil {
 		return err
 	}
-	t.opts.Dirs = t.dirs.Names // some may be lost
+	t.opts.Dirs = t.dirs.Names // without those that are lost
 	unit := leastUnit
 	for _, d := range t.dirs.Devices {
 		unit = max(unit, d.Unit())
@@ -178,7 +179,7 @@ func (t *Table) openDirs(ctx context.Context, on media) error {
 	return t.openCatalog(on, unitFor(t.opts.Layout, unit))
 }
 
-// openIndex divides the memory for the rows of a snapshot, and loads the index that it has.
+// openIndex divides the memory budget for a snapshot's rows, and loads the snapshot's index.
 func (t *Table) openIndex(ctx context.Context, s catalog.Snapshot, on media) error {
 	if err := t.allocate(s.Rows, int64(s.Slots)); err != nil {
 		return err
@@ -201,16 +202,16 @@ func (t *Table) openIndex(ctx context.Context, s catalog.Snapshot, on media) err
 	return err
 }
 
-// catalogOptions are those of the catalog that the table has.
+// catalogOptions returns the options for opening an existing catalog.
 func (t *Table) catalogOptions(on media) catalog.Options {
 	return catalog.Options{
 		Dir: t.dirs.CatalogPath(), FS: on.fs, Logger: t.opts.Logger, ReadOnly: t.opts.ReadOnly, MustExist: true,
-		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared below
+		Format: catalog.Format{PageSlots: slots.DefaultPageSlots}, // any layout and hash are accepted here; they are compared later
 	}
 }
 
-// openCatalog opens the catalog. Where there is none, it makes one, of a table
-// whose buckets take whole units of unit bytes.
+// openCatalog opens the catalog, or makes one if there is none. unit is the unit of a new table in
+// bytes.
 func (t *Table) openCatalog(on media, unit int) error {
 	o := t.catalogOptions(on)
 	var err error

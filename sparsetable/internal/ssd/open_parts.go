@@ -31,7 +31,7 @@ func (t *Table) allocate(rows, slotsNow int64) (err error) {
 		t.plan.ForReading()
 	}
 	t.carried.SetLimit(t.plan.CarryBytes)
-	align := t.unit // of a table that was made on other devices it may be smaller than theirs
+	align := t.unit // a table that was made on other devices may have smaller units
 	for _, d := range t.dirs.Devices {
 		align = max(align, d.Unit())
 	}
@@ -72,8 +72,8 @@ func (t *Table) loadIndex(ctx context.Context, s catalog.Snapshot) error {
 	return err
 }
 
-// loadCopiedIndex loads the index from a copy of the catalog, if cause is damage of the
-// catalog, which may show only when its pages are read.
+// loadCopiedIndex loads the index from a copy of the catalog if cause is damage of the catalog,
+// which may show only when its pages are read. Otherwise it returns cause.
 func (t *Table) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on media, cause error) error {
 	if !errors.As(apierr.Of(cause), new(*contract.CorruptionError)) {
 		return cause
@@ -88,7 +88,7 @@ func (t *Table) loadCopiedIndex(ctx context.Context, s catalog.Snapshot, on medi
 	return t.loadIndex(ctx, s)
 }
 
-// reopenCatalog replaces the open catalog, which is damaged as cause says, by its copy.
+// reopenCatalog replaces the open catalog, whose damage is cause, by a copy.
 func (t *Table) reopenCatalog(o catalog.Options, cause error) error {
 	err := t.catalog.Close()
 	t.catalog = nil
@@ -115,13 +115,14 @@ func (t *Table) openFiles(ctx context.Context, current catalog.Snapshot) (err er
 		o.BudgetBytes = append(o.BudgetBytes, t.opts.DirBudgetBytes)
 	}
 	if b := t.opts.DirBudgetBytes; b > 0 {
-		// Neither so large that the reserve is a large part of the budget, nor very many.
+		// Files must not be so large that the reserve takes a large part of the budget, nor so
+		// small that there are very many.
 		o.FileBytes = max(min(max(128<<20, b/256), b/16, bucketfile.MaxFileBytes(t.unit))/4096*4096, int64(o.BufferBytes))
-		o.UrgentBytes = 2 * o.FileBytes // a file is emptied into another, and dirty rows may be added
+		o.UrgentBytes = 2 * o.FileBytes // room to move a file's buckets together with dirty rows
 	}
 	o.MinFileBytes = t.plan.MinFileBytes()
 	if t.plan.ReadBytes < 8<<20 {
-		o.MergeBytes = int64(o.UnitBytes) // the bytes between two buckets take memory, too
+		o.MergeBytes = int64(o.UnitBytes) // the bytes between two buckets that are read together take memory, too
 	}
 	t.files, err = bucketfile.Open(ctx, checkpoint.FileState(current, t.unit), kept, o)
 	if errors.Is(err, bucketfile.ErrUnknownFile) || errors.Is(err, bucketfile.ErrTwoFiles) {

@@ -49,17 +49,16 @@ const (
 	defaultMemoryBytes      = 256 << 20
 	defaultCachePolicy      = policyLookahead
 	defaultMaxAmplification = 2.0 // HierPS's bound
-	// hotShare and maxHotBytes determine the default of HotBytes. A
-	// quarter of the budget holds most of the hot clean rows, because the rows in
-	// use are mostly dirty and are saved anyway. maxHotBytes is what a device
-	// writes in about a second.
+	// hotShare and maxHotBytes determine the default of HotBytes. A quarter of the budget holds
+	// most of the hot clean rows, because the rows in use are mostly dirty and are saved anyway. A
+	// device writes maxHotBytes in about a second.
 	hotShare    = 4
 	maxHotBytes = 1 << 30
 )
 
 const policyLookahead = rowcache.Lookahead
 
-// maxWords is how many words a row may have: buckets say it in 16 bits.
+// maxWords is the maximum number of words of a row: buckets store it in 16 bits.
 const maxWords = 1<<16 - 1
 
 // CachePolicies are the names that CachePolicy takes, the default first.
@@ -72,7 +71,7 @@ func CachePolicies() []string {
 
 var directModes = map[string]blockio.Mode{"": blockio.Auto, "auto": blockio.Auto, "on": blockio.On, "off": blockio.Off}
 
-// setDefaults replaces what is 0 or empty by its default.
+// setDefaults replaces zero values by their defaults.
 func (o *Options) setDefaults() {
 	s := &o.Settings
 	if len(s.Dirs) == 0 {
@@ -100,10 +99,11 @@ func (e *OptionsError) Error() string { return e.Err.Error() }
 // Unwrap returns the fault.
 func (e *OptionsError) Unwrap() error { return e.Err }
 
-// ErrorKind sorts the error for exit codes and reports.
+// ErrorKind classifies the error for exit codes and reports.
 func (*OptionsError) ErrorKind() errkind.Kind { return errkind.Usage }
 
-// Validate reports everything that is wrong with what is for this kind alone. o may lack its defaults.
+// Validate returns everything that is wrong with the options that only this kind has. o may lack
+// its defaults.
 func (o Options) Validate() error {
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sparsetable: "+format, args...)) }
@@ -170,13 +170,13 @@ func (o Options) CheckBudget() error {
 	return &contract.BudgetError{What: "an empty table", NeedBytes: need, BudgetBytes: o.MemoryBytes}
 }
 
-// planned is what the plan of a table with rows of layout l, in units of so many bytes,
-// depends on. REQUIRES: o has its defaults.
+// planned returns the inputs of the plan for a table with rows of layout l and units of unit bytes.
+// REQUIRES: o has its defaults.
 func (o Options) planned(l layout.Layout, unit int) plan.Table {
 	return plan.Table{Layout: l, Unit: unit, Dirs: len(o.Dirs), Policy: o.CachePolicy, LookaheadPasses: o.LookaheadPasses}
 }
 
-// Directories are those of the table.
+// Directories returns the table's directories.
 func (o Options) Directories() *tabledirs.Set {
 	o.setDefaults()
 	return &tabledirs.Set{Names: o.Dirs, Options: tabledirs.Options{
@@ -188,9 +188,9 @@ func (o Options) Directories() *tabledirs.Set {
 // forecastUnit is the unit of the device that a forecast assumes.
 const forecastUnit = 4096
 
-// ForecastBytes is how much memory a new table takes at most when it gets that many rows; rows < 0
-// means that nobody knows how many. It is the budget, or less for a table that is much smaller: buckets
-// that wait to be written again, for instance, take no memory as long as all rows are in the cache.
+// ForecastBytes is the most memory that a new table takes when it has the given number of rows;
+// rows < 0 means that the number is unknown. The result is the budget, or less for a much smaller
+// table: carried buckets, for instance, take no memory as long as all rows are in the cache.
 func (o Options) ForecastBytes(rows int64) int64 {
 	o.setDefaults()
 	budget := o.MemoryBytes

@@ -12,9 +12,9 @@ import (
 	"aibox/sparsetable/internal/plan"
 )
 
-// restoreOutside makes the index of the rows outside of buckets, and fills the
-// cache with them as far as there is room, those used most first. They are clean in
-// the cache, because they can be read again.
+// restoreOutside builds the index of the rows outside of buckets, and puts these rows into the
+// cache while there is room, the most used first. They are clean in the cache, because they can be
+// read again.
 func (t *Table) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	list := checkpoint.WithDirtyRows(s.Deltas)
 	if len(list) == 0 {
@@ -50,7 +50,7 @@ func (t *Table) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 		if full {
 			return nil
 		}
-		full, err = t.restorer.Block(r, rows, d) // then none is added any more, so that no row is taken from an older file
+		full, err = t.restorer.Block(r, rows, d) // once full, none is added any more, so that no row is taken from an older file
 		return err
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Table) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 	return x.Sort()
 }
 
-// roomOutside makes room for that many bytes of the index of rows outside of buckets.
+// roomOutside makes room for bytes of the index of rows outside of buckets.
 func (t *Table) roomOutside(ctx context.Context, s catalog.Snapshot, bytes int64) error {
 	err := t.reserveNow(ctx, bytes)
 	for errors.Is(err, errNoVictims) && t.economize(0) {

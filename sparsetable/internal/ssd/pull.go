@@ -24,17 +24,17 @@ type pullState struct {
 	submit  []*bucketfile.Request
 	victims []uint32
 
-	rowcache.Incoming // the rows of a step, which go into the cache together
+	rowcache.Incoming // the rows that go into the cache together in one step
 	pullWants
-	carry *carry.Buckets // buckets that the present Pull's working set will carry; nil: none
-	// tookAlong says that the present Pull has brought rows for announced passes.
+	carry *carry.Buckets // buckets that the working set of the current Pull will carry; nil: none
+	// tookAlong says that the current Pull has also inserted rows for announced passes.
 	tookAlong bool
 	counts    pullCounts
 
-	windowPause int // Pulls until the window of announced passes may have memory again
+	windowPause int // number of Pulls until the window of announced passes may have memory again
 }
 
-// pullWants is what rows are inserted for.
+// pullWants says what rows are inserted for.
 type pullWants struct {
 	prefetching bool // for announced passes, not for a Pull
 	reading     bool // for a Pull that creates no rows
@@ -50,7 +50,7 @@ type pullCounts struct {
 	bucketReads, deviceReads, readBytes int64
 }
 
-// pullBytesPerKey is what the slices of pullState take for each key, at most.
+// pullBytesPerKey is the most memory per key that the slices of pullState take.
 const pullBytesPerKey = 8 + 8 + 4 + 8 + 4
 
 // fetch reads one bucket for the keys at some positions.
@@ -71,7 +71,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 		return nil, err
 	}
 	defer t.door.Leave()
-	defer t.elevator.Wake() // it may go on now
+	defer t.elevator.Wake() // it paused for this Pull
 	t.waitingPulls.Add(1)
 	err := t.changing.Acquire(ctx)
 	t.waitingPulls.Add(-1)
@@ -94,14 +94,14 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 		return nil, err
 	}
 	t.publish(ws)
-	if t.door.Closed() { // Close has not seen the set, and waits for this call
+	if t.door.Closed() { // Close did not see the set, and waits for this call
 		ws.Release()
 		return nil, contract.ErrClosed
 	}
 	return &ws.WorkingSet, nil
 }
 
-// pullKeys is Pull but for publish, which the caller calls next. REQUIRES: changing is held.
+// pullKeys is Pull without publish, which the caller calls next. REQUIRES: changing is held.
 func (t *Table) pullKeys(ctx context.Context, keys []uint64, mode contract.PullMode) (*pinned, error) {
 	for refs := t.sets.nextToMark(); refs != nil; refs = t.sets.nextToMark() {
 		t.elevator.MarkLeaving(refs)
@@ -154,14 +154,14 @@ func (t *Table) pullKeys(ctx context.Context, keys []uint64, mode contract.PullM
 	return ws, nil
 }
 
-// pullFailed gives back what a Pull that failed with err has got, and returns its error.
+// pullFailed releases what a Pull that failed with err has acquired, and returns the Pull's error.
 func (t *Table) pullFailed(refs []uint32, err error) error {
 	if errors.Is(err, errNoVictims) {
 		err = t.pullOverBudget(len(refs), t.pinnedWith(refs))
 	}
 	t.elevator.Drop(t.pull.carry)
 	t.cache.Release(refs, false)
-	t.sets.Lock() // the cache has counted these lookups and hits, too
+	t.sets.Lock() // because the cache has counted these lookups and hits, too
 	t.sets.stats.Lookups += int64(len(refs))
 	t.sets.stats.Hits += t.pull.counts.found
 	t.sets.Unlock()
@@ -169,9 +169,8 @@ func (t *Table) pullFailed(refs []uint32, err error) error {
 	return apierr.Of(err)
 }
 
-// publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a
-// snapshot was fixed before, the set's rows are saved for it here, before the
-// caller can change them.
+// publish adds a set to the live ones, whose rows a snapshot treats as pinned. If a snapshot was
+// fixed before, publish saves the set's rows for it, before the caller can change them.
 func (t *Table) publish(ws *pinned) {
 	t.sets.Lock()
 	t.sets.add(ws)
@@ -197,8 +196,8 @@ func (t *Table) publish(ws *pinned) {
 	}
 }
 
-// begin is WorkingSet.Begin of a set from PullAhead. A snapshot that was fixed before it gets the
-// set's rows here; one that is fixed later finds them among those that may be changed.
+// begin is WorkingSet.Begin of a set from PullAhead. It saves the set's rows for a snapshot that
+// was fixed before; a snapshot that is fixed later treats them as rows that may be changing.
 func (t *Table) begin(ws *pinned) {
 	t.sets.Lock()
 	ws.unchanged = false
@@ -210,7 +209,7 @@ func (t *Table) begin(ws *pinned) {
 // release is WorkingSet.Release.
 func (t *Table) release(ws *pinned) {
 	t.sets.Lock()
-	// Both happen under sets, so that a snapshot sees every updated row either in a
+	// Both happen under the mutex of sets, so that a snapshot sees every updated row either in a
 	// live set or dirty.
 	t.cache.Release(ws.refs, ws.mode == contract.PullCreate)
 	t.sets.remove(ws)
@@ -225,8 +224,7 @@ func (t *Table) release(ws *pinned) {
 	t.wakeIfFull()
 }
 
-// unpinPlaceholders unpins rows that were never trained and sets their references
-// to 0.
+// unpinPlaceholders unpins rows that were never trained and sets their references to 0.
 func (t *Table) unpinPlaceholders(refs []uint32) {
 	var unpin []uint32
 	t.cache.Visit(refs, func(i int, e rowcache.Entry) rowcache.Change {
@@ -247,8 +245,7 @@ func (t *Table) unpinPlaceholders(refs []uint32) {
 	}
 }
 
-// noteMissing sets missing to the positions without a reference, and empties
-// absent.
+// noteMissing sets missing to the positions without a reference and clears absent.
 func (p *pullState) noteMissing(refs []uint32) {
 	p.missing, p.absent = p.missing[:0], p.absent[:0]
 	for i, ref := range refs {
@@ -258,10 +255,10 @@ func (p *pullState) noteMissing(refs []uint32) {
 	}
 }
 
-// pullMissing gives every position without a row its row.
+// pullMissing finds or creates the rows of all positions without one.
 func (t *Table) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode contract.PullMode) error {
 	p := &t.pull
-	t.findTwins(keys, refs) // of an earlier attempt, which failed
+	t.findTwins(keys, refs) // twins that an earlier, failed attempt left
 	p.noteMissing(refs)
 	p.counts.found = int64(len(refs) - len(p.missing))
 	if len(p.missing) == 0 {
@@ -275,7 +272,7 @@ func (t *Table) pullMissing(ctx context.Context, keys []uint64, refs []uint32, m
 	return nil
 }
 
-// pullOnce gives the positions in missing, whose keys all differ, their rows.
+// pullOnce finds or creates the rows of the positions in missing, whose keys all differ.
 func (t *Table) pullOnce(ctx context.Context, keys []uint64, refs []uint32, mode contract.PullMode) error {
 	p := &t.pull
 	if t.outside != nil {
@@ -324,10 +321,10 @@ func (t *Table) locate() {
 	slices.Sort(p.missing)
 }
 
-// createChunk is how many rows are created at a time.
+// createChunk is the number of rows created at a time.
 const createChunk = 1024
 
-// create makes rows for the absent positions.
+// create creates rows for the absent positions.
 func (t *Table) create(ctx context.Context, keys []uint64, refs []uint32) error {
 	p := &t.pull
 	slices.Sort(p.absent)

@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// takeRefs returns a list of n references, from the pool if possible, and makes room for
-// the scratch memory of a Pull of that many keys. REQUIRES: changing is held.
+// takeRefs returns a list of n references, from the pool if possible, and makes room for the
+// scratch memory of a Pull of that many keys. REQUIRES: changing is held.
 func (t *Table) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	t.sets.Lock()
 	p := &t.sets.refs
@@ -22,7 +22,7 @@ func (t *Table) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	}
 	t.sets.Unlock()
 	room := roomForKeys(n)
-	longer := n > cap(t.pull.hashes) // also where the references are those of a set whose lists had room for fewer keys
+	longer := n > cap(t.pull.hashes) // may be true even if the pool had a list, because the list may be longer than the scratch slices
 	need := int64(0)
 	if refs == nil {
 		need += 4 * int64(room)
@@ -35,7 +35,7 @@ func (t *Table) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	}
 	take := func() error {
 		err := t.reserve(need)
-		if err == nil { // before somebody else lets the cache have the memory again
+		if err == nil { // in the same critical section, before the cache can take the memory again
 			t.sets.Lock()
 			p.Held += need
 			t.sets.Unlock()
@@ -66,26 +66,31 @@ func (t *Table) takeRefs(ctx context.Context, n int) ([]uint32, error) {
 	return refs, nil
 }
 
-// roomForKeys is the capacity of the lists for a Pull of n keys. The passes of a job
-// have about the same number of keys. Without some room to spare, a pass with a few
-// keys more than all before it would need longer lists, and a cache full of pinned
-// rows may have no room for them.
+// roomForKeys is the capacity of the lists for a Pull of n keys. The passes of a job have about the
+// same number of keys. Without spare capacity, a pass with a few more keys than all before it would
+// need new lists, and a cache full of pinned rows may have no room for them.
 func roomForKeys(n int) int { return n + n/16 }
 
-// windowPause is for how many Pulls there is no window of announced passes after
-// one that needed its memory, because the next ones are likely to need it, too.
+// windowPause is the number of Pulls without a window of announced passes after a Pull that needed
+// the window's memory, because the next Pulls are likely to need it, too.
 const windowPause = 16
 
-// makeMoreRoom tries to make room where no row can leave, and reports whether trying again is worth
-// while. It takes what the process can have of a budget that lacks memory, and frees the window of
-// announced passes first. Then it makes the filters smaller, as far as they stay worth their
-// memory. Where that is not possible, it waits once for a snapshot that is being written, because
-// that holds memory and prevents that filters are made smaller. It drops the filters only if no
-// other working set is pinned, and the caller cannot pull fewer keys; otherwise the caller can
-// release a set, or divide the keys, and try again. REQUIRES: changing is held.
+// makeMoreRoom tries to make room when no row can be evicted, and reports whether another attempt
+// is worthwhile. It tries in this order:
+//
+//   - If the budget is reduced because the process lacks memory, it takes more of what the process
+//     can have.
+//   - It frees the window of announced passes.
+//   - It shrinks the filters, as far as they stay worth their memory.
+//   - It waits, once, for a snapshot that is being written, which holds memory and keeps filters
+//     from being shrunk.
+//   - It drops the filters, but only if no other working set is pinned and the caller cannot pull
+//     fewer keys. Otherwise the caller can release a set, or divide the keys, and try again.
+//
+// REQUIRES: changing is held.
 func (t *Table) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if grew, err := t.takeMore(ctx); grew && err == nil {
-		return true // another error is that of the next attempt
+		return true // the next attempt returns an error, if there is one
 	}
 	t.pull.windowPause = windowPause
 	freed, err := t.cache.YieldWindow()
@@ -104,8 +109,8 @@ func (t *Table) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	return alone && !t.pull.divisible && t.economize(0)
 }
 
-// restoreWindow allows a window of announced passes again some Pulls after one that
-// needed its memory. REQUIRES: changing is held.
+// restoreWindow allows a window of announced passes again, windowPause Pulls after a Pull needed
+// its memory. REQUIRES: changing is held.
 func (t *Table) restoreWindow() {
 	if p := &t.pull; p.windowPause > 0 {
 		if p.windowPause--; p.windowPause == 0 {
@@ -114,8 +119,8 @@ func (t *Table) restoreWindow() {
 	}
 }
 
-// pinnedWith is how many rows would be pinned in all if a Pull that has refs also
-// got the rows whose references are still 0. REQUIRES: changing is held.
+// pinnedWith is the total number of pinned rows if a Pull with refs also got the rows whose
+// references are still 0. REQUIRES: changing is held.
 func (t *Table) pinnedWith(refs []uint32) int64 {
 	rows := t.cache.Stats().InFlight
 	for _, ref := range refs {
@@ -126,8 +131,8 @@ func (t *Table) pinnedWith(refs []uint32) int64 {
 	return rows
 }
 
-// pullOverBudget returns the error of a Pull of n keys that did not fit; pinned is
-// how many rows would be pinned with it in all.
+// pullOverBudget returns the error of a Pull of n keys that did not fit; pinned is the number of
+// rows that would be pinned in all.
 func (t *Table) pullOverBudget(n int, pinned int64) *contract.BudgetError {
 	listed := int64(roomForKeys(n))
 	t.sets.Lock()
@@ -140,14 +145,13 @@ func (t *Table) pullOverBudget(n int, pinned int64) *contract.BudgetError {
 	rows, slotsNow := t.rewrite.stored, int64(t.index.Slots())
 	t.rewrite.Unlock()
 	other := 4*listed + int64(max(roomForKeys(n), cap(t.pull.hashes)))*pullBytesPerKey
-	if sets > 0 || t.pull.divisible { // filters do not make way for several sets, nor for a set that can be smaller
+	if sets > 0 || t.pull.divisible { // filters are not dropped for one of several sets, nor for a set that can be divided
 		other += t.filtersOf(rows + pinned)
 	}
 	need := t.plan.Smallest(plan.Load{Rows: rows + pinned, Slots: slotsNow, Resident: pinned, Other: other})
 	if need <= t.budgetBytes() {
-		// The estimate says that this budget is enough, but it does not know that
-		// pinned rows are scattered over the slabs, so that the cache can give back
-		// little memory.
+		// The estimate says that this budget is enough. It does not know that pinned rows are
+		// scattered over the slabs, so that the cache can give back little memory.
 		need = t.aLittleMore() + other
 	}
 	e := t.overBudget(fmt.Sprintf("pinning %d rows", pinned), need)
@@ -161,8 +165,7 @@ func (t *Table) pullOverBudget(n int, pinned int64) *contract.BudgetError {
 	return e
 }
 
-// filtersOf is the memory of the smallest filters that are worth it in a table of
-// that many rows.
+// filtersOf is the size of the smallest filters worth having in a table of that many rows.
 func (t *Table) filtersOf(rows int64) int64 {
 	t.indexMu.RLock()
 	defer t.indexMu.RUnlock()
@@ -170,8 +173,8 @@ func (t *Table) filtersOf(rows int64) int64 {
 	return slots.BytesFor(slots.Options{TargetRows: 1, FilterBytes: t.plan.Shape.Floor()}, n) - slots.BytesFor(slots.Options{TargetRows: 1}, n)
 }
 
-// fitPull estimates how many of n keys a Pull may have while no other working set
-// is pinned, for a table of that many rows and slots.
+// fitPull estimates how many of n keys a Pull may have while no other working set is pinned, in a
+// table of that many rows and slots.
 func (t *Table) fitPull(n int, rows, slotsNow int64) int {
 	t.indexMu.RLock()
 	keepFilters := t.pull.divisible && t.index.FilterBytes() > 0
@@ -183,7 +186,7 @@ func (t *Table) fitPull(n int, rows, slotsNow int64) int {
 			other += t.filtersOf(rows + keys)
 		}
 		if t.lacking.Load() > 0 && t.fitIn(t.cacheLimit(other)) < keys+keys/16 {
-			return true // the table was planned for more memory, so that its buffers leave the cache less than the estimate says
+			return true // the plan was for more memory, so its buffers leave the cache less than the estimate says
 		}
 		return !t.plan.Fits(t.budgetBytes(), plan.Load{Rows: rows + keys, Slots: slotsNow, Resident: keys, Other: other})
 	})

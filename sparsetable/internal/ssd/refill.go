@@ -51,7 +51,7 @@ func (t *Table) RefillFrom(ctx context.Context, from contract.Scanner) (rows int
 	})
 }
 
-// refill calls fn, which adds rows, if any were lost. Close of the table waits for it.
+// refill calls fn, which adds rows, if any rows were lost. The table's Close waits for it.
 func (t *Table) refill(ctx context.Context, fn func(*lost.Refill) error) (rows int64, err error) {
 	if t.lost == nil {
 		return 0, nil

@@ -9,30 +9,29 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// The number of slots depends on the number of rows, and the size of buckets and
-// filters on the memory that there is (plan.Shape). Code that makes rows leave the
-// cache splits some slots before, enough to keep up with new rows (keepShape). The
-// background writer does the rest (reshape): the splits that pinned rows prevented,
-// and those or the merges that are necessary because rows were dropped or the
-// budget was changed.
+// The number of slots depends on the number of rows, and the size of buckets and filters on the
+// available memory (plan.Shape). Code that evicts rows first splits some slots, enough to keep up
+// with new rows (keepShape). The background writer does the rest (reshape): splits that pinned rows
+// prevented, and splits or merges that became necessary because rows were dropped or the budget was
+// changed.
 
 const (
-	// splitStep is how many buckets may be split at a time, at least, before rewrite is
-	// given back; it takes some milliseconds of reads.
+	// splitStep is the least number of buckets that may be split before rewrite is released; that
+	// takes some milliseconds of reads.
 	splitStep = 256
-	// Of more slots that are missing than that, one part in splitShare is split at a time: rows also
-	// leave the cache without a split, and the number of slots must not fall behind for good.
+	// If many slots are missing, 1/splitShare of them may be split at a time: rows also leave the
+	// cache without a split, and the number of slots must not fall behind for good.
 	splitShare = 16
 )
 
-// splitsAtOnce is how many buckets may be split at a time for a table of that many rows.
-// REQUIRES: rewrite is held.
+// splitsAtOnce is how many buckets may be split at a time in a table of that many rows. REQUIRES:
+// rewrite is held.
 func (t *Table) splitsAtOnce(rows int64) int { return max(splitStep, t.slotsWanted(rows)/splitShare) }
 
-// keepShape splits slots as the number of rows requires: all slots without a bucket, which costs
-// nothing, and of the others up to twice as many as one step of rows that leave the cache makes
-// necessary, or more where many are missing. What would be more than a step of writing is left for
-// later. REQUIRES: rewrite is held.
+// keepShape splits slots as the number of rows requires. It splits all slots without a bucket,
+// which costs nothing. Of the others it splits up to twice as many as one step of evictions makes
+// necessary, or more if many are missing. It leaves for later what exceeds a step of writing.
+// REQUIRES: rewrite is held.
 func (t *Table) keepShape() error {
 	if err := t.keepShapeFor(t.totalRows()); !errors.Is(err, errUnpaid) {
 		return err
@@ -40,8 +39,8 @@ func (t *Table) keepShape() error {
 	return nil
 }
 
-// keepShapeFor is keepShape for another number of rows, and returns errUnpaid where it
-// has to be called again.
+// keepShapeFor is keepShape for another number of rows; it returns errUnpaid if it has to be called
+// again.
 func (t *Table) keepShapeFor(rows int64) error {
 	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
 		return nil
@@ -54,8 +53,8 @@ func (t *Table) keepShapeFor(rows int64) error {
 	return err
 }
 
-// reshape splits or merges a batch of slots, if there are too few or too many of
-// them, and reports whether there is more to do that there is room for.
+// reshape splits or merges a batch of slots if there are too few or too many. It reports whether
+// there is more to do and room to do it.
 func (t *Table) reshape() (more bool, err error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
@@ -78,9 +77,9 @@ func (t *Table) reshape() (more bool, err error) {
 	return !done && t.index.Slots() > before, err
 }
 
-// retarget sets the mean size of buckets for a table of that many rows, and makes
-// filters smaller where the index would take too much. It leaves the filters as
-// they are while a snapshot has yet to write them. REQUIRES: rewrite is held.
+// retarget sets the mean size of buckets for a table of that many rows, and shrinks the filters if
+// the index would take too much memory. It leaves the filters alone while a snapshot has yet to
+// write them. REQUIRES: rewrite is held.
 func (t *Table) retarget(rows int64) error {
 	target, filterBytes := t.plan.Shape.Target(rows, t.plan.IndexLimits())
 	t.indexMu.Lock()
@@ -96,13 +95,13 @@ func (t *Table) retarget(rows int64) error {
 	return t.shrinkFilters()
 }
 
-// shrinkFilters halves the filters, or drops them, and lets the cache have the
-// memory. REQUIRES: rewrite is held.
+// shrinkFilters halves the filters, or drops them, and gives their memory to the cache. REQUIRES:
+// rewrite is held.
 func (t *Table) shrinkFilters() error {
 	t.indexMu.Lock()
 	err := t.index.ShrinkFilters()
 	t.indexMu.Unlock()
-	t.indexRoom.Store(0) // it was for larger filters
+	t.indexRoom.Store(0) // it was computed for larger filters
 	if err == nil {
 		err = t.giveCache()
 	}
@@ -121,18 +120,17 @@ func (t *Table) warnOfFilters() {
 	t.rewrite.fewFilters = few
 }
 
-// giveCache lets the cache have memory that became free. REQUIRES: rewrite is
-// held.
+// giveCache gives free memory to the cache. REQUIRES: rewrite is held.
 func (t *Table) giveCache() error {
 	err := t.reserve(0)
 	if errors.Is(err, errNoVictims) || errors.Is(err, errUnpaid) {
-		return nil // it was over its limit before, and pinned rows prevent that it shrinks, or it shrinks later
+		return nil // the cache was over its limit before: pinned rows keep it from shrinking, or it shrinks later
 	}
 	return err
 }
 
-// economize makes the filters smaller, but not smaller than least bytes a slot, to
-// make room for rows that must be in memory, and reports whether it could.
+// economize shrinks the filters, but not below least bytes a slot, to make room for rows that must
+// be in memory. It reports whether it could.
 func (t *Table) economize(least int) bool {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
@@ -150,13 +148,12 @@ func (t *Table) economize(least int) bool {
 	return true
 }
 
-// countRoom sets how many rows may be created before the number of slots must be
-// checked.
+// countRoom sets how many rows may be created before the number of slots must be checked.
 func (t *Table) countRoom() { t.mayCreate.Store(t.overfull(int64(t.index.Slots())) - t.totalRows()) }
 
-// admit is asked before n rows are created. Where there are so few slots that
-// buckets would get too large, it splits some. Where that cannot be done, the disk is full,
-// or the budget is too small for the table, and it returns a *BudgetError.
+// admit is called before n rows are created. If there are so few slots that buckets would get too
+// large, it splits some. If it cannot, the disk is full, or the budget is too small for the table
+// and admit returns a *BudgetError.
 func (t *Table) admit(ctx context.Context, n int) error {
 	if t.mayCreate.Add(-int64(n)) >= 0 {
 		return nil
@@ -164,8 +161,8 @@ func (t *Table) admit(ctx context.Context, n int) error {
 	return t.inSteps(ctx, func() error { return t.splitFor(n) })
 }
 
-// splitFor is admit where there are too few slots. REQUIRES: rewrite is held. Errors:
-// errUnpaid where it has to be called again.
+// splitFor is admit when there are too few slots. REQUIRES: rewrite is held. It returns errUnpaid
+// if it has to be called again.
 func (t *Table) splitFor(n int) error {
 	total := t.totalRows() + int64(n)
 	if err := t.keepShapeFor(total); err != nil {
@@ -177,7 +174,7 @@ func (t *Table) splitFor(n int) error {
 		return nil
 	}
 	if total <= 3*now/2 && total <= t.overfull(slots.SlotsIn(t.plan.IndexLimit(), 0)) {
-		return nil // pinned rows prevent splits for a while
+		return nil // pinned rows prevent splits for now
 	}
 	if t.rewrite.unsplit != nil {
 		return t.rewrite.unsplit

@@ -15,8 +15,8 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// removeStrays deletes the delta files that no snapshot refers to, and the spools
-// that unfinished imports left behind.
+// removeStrays deletes delta files that no snapshot refers to and spools that unfinished imports
+// left behind.
 func (t *Table) removeStrays() error {
 	if t.opts.ReadOnly {
 		return nil
@@ -27,8 +27,8 @@ func (t *Table) removeStrays() error {
 	return t.checkpoints.RemoveStrays()
 }
 
-// restoreDirty loads the rows that were dirty when the snapshot was fixed. A table that is
-// opened for reading only leaves the rows in the delta file, see outside.
+// restoreDirty loads the rows that were dirty when the snapshot was fixed. A table that is opened
+// for reading only leaves them in the delta files, see restoreOutside.
 func (t *Table) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	t.restorer = &restore.Restorer{Options: restore.Options{
 		Table: restoring{t}, Cache: t.cache, Checkpoints: t.checkpoints, Index: t.index, IndexMu: &t.indexMu, Changing: t.changing,
@@ -40,10 +40,10 @@ func (t *Table) restoreDirty(ctx context.Context, s catalog.Snapshot) error {
 	return t.restorer.Dirty(ctx, s)
 }
 
-// restoreHot brings the clean rows of the snapshot back into the cache, in turns with Pulls. They
-// only make the next pulls faster, because their buckets have them, too. So where the file cannot be
-// read, or is damaged, the rest of them is left out with a warning. Slots are not merged
-// meanwhile, see tooManySlots.
+// restoreHot loads the clean rows of the snapshot into the cache, in turns with Pulls. They only
+// make the next pulls faster, because their buckets have them, too. So if the file is damaged or
+// cannot be read, restoreHot logs a warning and skips the rest. Slots are not merged meanwhile, see
+// tooManySlots.
 func (t *Table) restoreHot(ctx context.Context) {
 	defer panics.Exit("restoring the rows used most")
 	defer t.nowRestored()
@@ -67,7 +67,7 @@ func (t *Table) restoreHot(ctx context.Context) {
 	}
 }
 
-// nowRestored lets slots be merged.
+// nowRestored allows slots to be merged from now on.
 func (t *Table) nowRestored() {
 	close(t.restored)
 	if t.opts.ReadOnly {
@@ -80,7 +80,7 @@ func (t *Table) nowRestored() {
 	}
 }
 
-// restoring is what restoring rows sees of the table; it implements restore.Table.
+// restoring is the Restorer's view of the table; it implements restore.Table.
 type restoring struct{ *Table }
 
 // InsertDirty implements restore.Table.
@@ -128,7 +128,8 @@ func (t restoring) GiveBack(bytes int64) { t.giveBack(bytes) }
 // FitRows implements restore.Table.
 func (t restoring) FitRows() int64 { return t.fitRows.Load() }
 
-// HasRoom implements restore.Table: the part that the background writer keeps free counts as taken.
+// HasRoom implements restore.Table. The part of the cache that the background writer keeps free
+// counts as taken.
 func (t restoring) HasRoom(rows int) bool {
 	return t.freeRows(t.cache.Stats().Rows)-2*t.fitRows.Load()/freeShare >= int64(rows)
 }

@@ -12,20 +12,20 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// rewriteBatch is how many buckets are read at a time.
+// rewriteBatch is the maximum number of buckets read at a time.
 const rewriteBatch = 128
 
-// rewriteSlots writes the bucket of each slot anew, with the slot's dirty rows and
-// the rest of its old bucket. If drop is not nil, rows for which it returns true
-// are left out. REQUIRES: rewrite is held.
+// rewriteSlots rewrites the bucket of each slot, with the slot's dirty rows and the rest of its old
+// bucket. If drop is not nil, rows for which it returns true are left out. REQUIRES: rewrite is
+// held.
 func (t *Table) rewriteSlots(list []uint32, drop func(row []float32) bool) error {
 	return t.eachBucket(list, func(slot uint32, old *bucketfile.Bucket) error {
 		return t.rewriteSlot(slot, old, drop)
 	})
 }
 
-// eachBucket calls readBuckets for any number of slots, for as many at a time as
-// can be read at once. REQUIRES: rewrite is held.
+// eachBucket is readBuckets for any number of slots, in batches that can be read at once. REQUIRES:
+// rewrite is held.
 func (t *Table) eachBucket(list []uint32, fn func(slot uint32, old *bucketfile.Bucket) error) error {
 	for len(list) > 0 {
 		n := t.batchOf(list)
@@ -37,7 +37,7 @@ func (t *Table) eachBucket(list []uint32, fn func(slot uint32, old *bucketfile.B
 	return nil
 }
 
-// batchOf is how many slots, from the first of the list on, can be read at once.
+// batchOf is how many slots at the beginning of list can be read at once.
 func (t *Table) batchOf(list []uint32) int {
 	bytes := int64(0)
 	for n, slot := range list {
@@ -49,8 +49,8 @@ func (t *Table) batchOf(list []uint32) int {
 	return len(list)
 }
 
-// readBuckets reads the buckets of slots and calls fn for each slot, in any
-// order; old is nil where it has no bucket. REQUIRES: rewrite is held.
+// readBuckets reads the buckets of slots and calls fn for each slot, in any order; old is nil if
+// the slot has no bucket. REQUIRES: rewrite is held.
 func (t *Table) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.Bucket) error) error {
 	w := &t.rewrite.rewriter
 	if cap(w.requests) < len(list) {
@@ -82,12 +82,12 @@ func (t *Table) readBuckets(list []uint32, fn func(slot uint32, old *bucketfile.
 	return failed
 }
 
-// lockMoving takes moving for a caller that is about to write the dirty rows of a slot,
-// and the rows of its old bucket, which may be nil, to the slot's bucket, or to the
-// buckets of the slot and of others. Before that, it does everything that may have to
-// wait for a device, so that nobody who needs moving waits for a write: for the snapshot
-// that is being written (checkpoint.Store.BeforeBucket), and for an append buffer with room
-// for about as many rows as the bucket will have. REQUIRES: rewrite is held.
+// lockMoving acquires moving for a caller that is about to write a slot's bucket, or the buckets of
+// the slot and of others, from the slot's dirty rows and its old bucket, which may be nil. Before
+// it locks, it does everything that may wait for a device, so that nobody who needs moving waits
+// for a write. It waits for the snapshot that is being written (checkpoint.Store.BeforeBucket), and
+// for an append buffer with room for about as many rows as the bucket will have. REQUIRES: rewrite
+// is held.
 func (t *Table) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, others ...uint32) {
 	t.checkpoints.BeforeBucket(slot, mask)
 	rows := plan.LikelyRows(t.index.TargetRows())
@@ -101,7 +101,7 @@ func (t *Table) lockMoving(slot uint32, mask uint64, old *bucketfile.Bucket, oth
 	t.rewrite.moving.Lock()
 }
 
-// rewriteSlot writes the bucket of one slot anew.
+// rewriteSlot rewrites the bucket of one slot.
 func (t *Table) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row []float32) bool) error {
 	mask := t.index.MaskOf(slot)
 	t.lockMoving(slot, mask, old)
@@ -120,7 +120,7 @@ func (t *Table) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row [
 		dropped = w.Filter(drop)
 	}
 	if len(w.DirtyRefs) == 0 && dropped == 0 {
-		return nil // there is nothing to write, because its dirty rows were pinned meanwhile
+		return nil // nothing to write: the slot's dirty rows were pinned meanwhile
 	}
 	prev, err := t.replaceBucket(slot, before)
 	if err != nil {
@@ -130,10 +130,9 @@ func (t *Table) rewriteSlot(slot uint32, old *bucketfile.Bucket, drop func(row [
 	return t.files.Release(prev)
 }
 
-// replaceBucket writes the rows that merge has collected as the new bucket of slot,
-// and puts its location into the index. before is the number of rows of the old
-// bucket, whose location it returns for the caller to release. REQUIRES: rewrite
-// and moving are held.
+// replaceBucket writes the merged rows as the new bucket of slot and puts its location into the
+// index. before is the number of rows of the old bucket. The caller must release prev, the location
+// of the old bucket. REQUIRES: rewrite and moving are held.
 func (t *Table) replaceBucket(slot uint32, before int) (prev bucketfile.Location, err error) {
 	w := &t.rewrite.rewriter
 	loc, err := t.writeBucket(slot)
@@ -156,10 +155,10 @@ func (t *Table) replaceBucket(slot uint32, before int) (prev bucketfile.Location
 	return prev, nil
 }
 
-// collectDirty copies the dirty rows of a slot that are not pinned and marks them clean; an update
-// from then on makes them dirty again. The others lose checkpoint.Saved. They stay in the cache as
-// long as both rewrite and moving are held, since a row is dropped only under one of the two.
-// REQUIRES: lockMoving has been called for the slot.
+// collectDirty copies the dirty rows of a slot that are not pinned and marks them clean; a later
+// update makes them dirty again. Pinned rows lose the flag checkpoint.Saved. The collected rows
+// stay in the cache as long as rewrite and moving are held, since a row is dropped only under one
+// of the two. REQUIRES: lockMoving has been called for the slot.
 func (t *Table) collectDirty(slot uint32, mask uint64) {
 	w := &t.rewrite.rewriter
 	w.NoDirty()
@@ -177,7 +176,7 @@ func (t *Table) collectDirty(slot uint32, mask uint64) {
 	})
 }
 
-// dirtyAgain undoes collectDirty: it marks the rows dirty again.
+// dirtyAgain undoes collectDirty by marking the rows dirty again.
 func (t *Table) dirtyAgain() {
 	t.cache.Change(t.rewrite.DirtyRefs, rowcache.Change{Set: rowcache.Dirty})
 }
@@ -190,7 +189,7 @@ func (t *Table) nowStored() {
 	w.counts.flushedSlots++
 }
 
-// writeBucket appends keys and rows as the bucket of slot.
+// writeBucket appends the collected keys and rows as the bucket of slot.
 func (t *Table) writeBucket(slot uint32) (bucketfile.Location, error) {
 	w := &t.rewrite.rewriter
 	if len(w.Keys) == 0 {

@@ -9,8 +9,8 @@ import (
 	"aibox/sparsetable/internal/newbucket"
 )
 
-// rewriting is what those share who write buckets. Its Mutex is the lock rewrite, which
-// guards all that no other lock is named for.
+// rewriting is the state that all writers of buckets share. Its Mutex is the lock rewrite, which
+// guards every field without another lock.
 type rewriting struct {
 	sync.Mutex
 	compacting guard.Lock // held while a file is emptied
@@ -18,19 +18,19 @@ type rewriting struct {
 
 	rewriter
 	stored   int64 // rows in buckets
-	scanning int   // scans under way: no slot is split or merged
-	merging  bool  // there are too many slots
-	unsplit  error // the disk is too full for what was to be split last
-	// fewFilters says that the log has a warning about missing filters.
+	scanning int   // scans in progress, during which no slot is split or merged
+	merging  bool  // slots are being merged until there are few enough
+	unsplit  error // the last split failed with this error because the disk is full
+	// fewFilters says that the warning about missing filters was logged.
 	fewFilters bool
 	sweep      sweep
 	shrinking  shrinking
-	// windowLimit is how many bytes the window of announced passes may take.
+	// windowLimit is the number of bytes that the window of announced passes may take.
 	windowLimit int64
 }
 
-// scan prevents until end is called that slots are split or merged. REQUIRES: the lock
-// is held; not for end.
+// scan keeps slots from being split or merged until end is called. REQUIRES: the lock is held for
+// scan, but not for end.
 func (r *rewriting) scan() (end func()) {
 	r.scanning++
 	return func() {
@@ -40,11 +40,10 @@ func (r *rewriting) scan() (end func()) {
 	}
 }
 
-// rewriter is the scratch memory for rewriting buckets. It belongs to the holder of
-// rewrite.
+// rewriter is the scratch memory for rewriting buckets. It belongs to the holder of rewrite.
 type rewriter struct {
 	queue    *bucketfile.Queue
-	ordered  *inorder.Reader // by the same queue
+	ordered  *inorder.Reader // reads through queue
 	requests []bucketfile.Request
 	submit   []*bucketfile.Request
 	done     []*bucketfile.Request
@@ -53,16 +52,16 @@ type rewriter struct {
 	slots   []uint32
 	newbucket.Content
 
-	// urgent says that what is written makes room, so that it may use the disk
-	// space that is reserved for that.
+	// urgent says that writing makes room, so that it may use the disk space that is reserved for
+	// this purpose.
 	urgent bool
-	// moves says that compaction writes: it frees more than it writes.
+	// moves says that compaction writes, which frees more than it writes.
 	moves bool
 
 	counts rewriteCounts
 }
 
-// rewriteCounts are counters since the table was opened, under rewrite.
+// rewriteCounts are counters since the table was opened. Guarded by rewrite.
 type rewriteCounts struct {
 	flushedRows, flushedSlots int64
 	reads, readBytes          int64 // for large imports; the others are counted by queue

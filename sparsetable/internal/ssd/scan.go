@@ -38,7 +38,7 @@ func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) err
 	return scan.Rows(ctx, o, fn)
 }
 
-// scanned is what a scan sees of the table; it implements scan.Table.
+// scanned is a scan's view of the table; it implements scan.Table.
 type scanned struct{ *Table }
 
 // Lock implements scan.Table.
@@ -47,7 +47,7 @@ func (t scanned) Lock() { t.rewrite.Lock() }
 // Unlock implements scan.Table.
 func (t scanned) Unlock() { t.rewrite.Unlock() }
 
-// EachCached implements scan.Table. The cache of a table that is opened for reading only has no
+// EachCached implements scan.Table. In a table that is opened for reading only, the cache has no
 // newer versions.
 func (t scanned) EachCached(slot uint32, fn func(key uint64, row []float32)) {
 	if t.opts.ReadOnly {

@@ -8,36 +8,37 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// A budget says what the table may have, not what there is: the machine, or the control group of
-// the process, may have less memory, and others take some of it. Linux kills a process that takes
-// more. So now and then a Pull looks how much more memory the process should take. The cache may
-// grow by half of that, or gives back what is missing; the budget shrinks by as much, and grows
-// again as memory becomes free. What the table contains does not depend on that.
+// The budget says what the table may have, not what is available: the machine, or the control group
+// of the process, may have less memory, and other processes take some of it. Linux kills a process
+// that takes more than there is. So a Pull checks now and then how much more memory the process
+// should take. The cache may grow by half of that, or gives back what is missing. The budget
+// shrinks by the same amount, and grows again as memory becomes free. The contents of the table do
+// not depend on that.
 
 // scarcity is the part of the budget that the process cannot have at present.
 type scarcity struct {
 	lacking atomic.Int64 // bytes
-	room    func() int64 // process.Room, but for tests
-	// every is how long the table does not look again.
+	room    func() int64 // process.Room, except in tests
+	// every is the interval between two checks.
 	every  time.Duration
-	looked time.Time // the last time; under changing, as warned
+	looked time.Time // time of the last check; under changing, like warned
 	warned bool
 }
 
 const (
-	// lookInterval is scarcity.every. A look takes some 0.2 ms.
+	// lookInterval is the default of scarcity.every. A check takes some 0.2 ms.
 	lookInterval = 100 * time.Millisecond
 	// mostLoose bounds looseBytes.
 	mostLoose = 64 << 20
 )
 
-// budgetBytes is what the table may have at present.
+// budgetBytes is the budget at present.
 func (t *Table) budgetBytes() int64 { return t.opts.MemoryBytes - t.lacking.Load() }
 
-// lackingWindow is the part of what is lacking by which the window of announced passes gets smaller.
+// lackingWindow is the window's part of the lacking memory.
 func (t *Table) lackingWindow() int64 { return t.lacking.Load() / rowcache.WindowShare }
 
-// heedMachine adapts the budget to what the process can have, if that was not done a moment ago.
+// heedMachine adapts the budget to what the process can have, unless it did so a moment ago.
 // REQUIRES: changing is held.
 func (t *Table) heedMachine(ctx context.Context) error {
 	now := time.Now()
@@ -48,7 +49,7 @@ func (t *Table) heedMachine(ctx context.Context) error {
 	room := t.room()
 	grow, loose := room, int64(0)
 	if room >= 0 {
-		grow = room / 2 // others grow before the next look, too
+		grow = room / 2 // other processes grow before the next check, too
 		loose = t.looseBytes()
 	}
 	has, lacking := t.heldBytes(), t.lacking.Load()
@@ -64,11 +65,11 @@ func (t *Table) heedMachine(ctx context.Context) error {
 	return t.limitTo(ctx, has+grow)
 }
 
-// looseBytes is by how much the cache may differ from its limit because it grows and shrinks by slabs.
+// looseBytes is how far the cache may be off its limit because it grows and shrinks by slabs.
 func (t *Table) looseBytes() int64 { return min(t.plan.SpareBytes, mostLoose) }
 
-// cramped reports whether the cache has not been able to give back what the process lacks. The spare bytes do
-// not count: it may take them while rows are pinned.
+// cramped reports whether the cache could not give back what the process lacks. The spare bytes do
+// not count: the cache may take them while rows are pinned.
 func (t *Table) cramped() bool {
 	if t.lacking.Load() == 0 {
 		return false
@@ -77,15 +78,15 @@ func (t *Table) cramped() bool {
 	return st.Bytes > st.MaxBytes+t.looseBytes()
 }
 
-// heldBytes is what the table has of its budget, without copies of buckets that it may make.
-// Buffers count as if they were used.
+// heldBytes is the part of the budget that the table holds, without the copies of buckets that it
+// has yet to make. Buffers count as used.
 func (t *Table) heldBytes() int64 {
 	mapped, most := t.carried.Bytes()
 	return t.takenBytes() + t.cache.Stats().Bytes - (most - mapped)
 }
 
-// takeMore gives the budget a bit more of what the process should take, since rows that are pinned need it,
-// and reports whether there was that much. REQUIRES: changing is held.
+// takeMore enlarges the budget a little because pinned rows need it, if the process can have that
+// much, and reports whether it did. REQUIRES: changing is held.
 func (t *Table) takeMore(ctx context.Context) (grew bool, err error) {
 	more := min(t.plan.SpareBytes, t.lacking.Load())
 	if more == 0 || t.heldBytes()+t.room() < t.budgetBytes()+more {
@@ -94,7 +95,7 @@ func (t *Table) takeMore(ctx context.Context) (grew bool, err error) {
 	return true, t.limitTo(ctx, t.budgetBytes()+more)
 }
 
-// limitTo makes the budget so small, or as large as it may be.
+// limitTo sets the budget to bytes, within its maximum and the minimum that the table needs.
 func (t *Table) limitTo(ctx context.Context, bytes int64) error {
 	bytes = min(bytes, t.opts.MemoryBytes)
 	t.carried.SetLimit(t.plan.CarryIn(bytes))

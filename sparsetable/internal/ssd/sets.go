@@ -8,23 +8,24 @@ import (
 	"aibox/sparsetable/internal/refpool"
 )
 
-// pinnedSets is the working sets that were not released, and the counters.
+// pinnedSets holds the working sets that are not yet released, and the counters.
 type pinnedSets struct {
 	sync.Mutex
 	live     []*pinned
 	refs     refpool.Pool
-	released [][]uint32 // of sets whose rows nextToMark has not returned; counted in refs
+	released [][]uint32 // lists of sets that nextToMark has yet to return; counted in refs
 	stats    contract.Stats
 }
 
-// pinned is a working set that was not released.
+// pinned is a working set that is not yet released.
 type pinned struct {
 	contract.WorkingSet
 	refs  []uint32
 	place int // among the live sets
 	mode  contract.PullMode
 	carry *carry.Buckets // copies of the buckets that were read for it
-	// unchanged says that the set is from PullAhead and Begin was not called. Under the mutex of pinnedSets.
+	// unchanged says that the set is from PullAhead and Begin was not called. Guarded by the mutex
+	// of pinnedSets.
 	unchanged bool
 }
 
@@ -44,30 +45,29 @@ func (s *pinnedSets) remove(ws *pinned) {
 	s.live = s.live[:last]
 }
 
-// number is how many there are.
+// number returns the number of live sets.
 func (s *pinnedSets) number() int {
 	s.Lock()
 	defer s.Unlock()
 	return len(s.live)
 }
 
-// give takes references back.
+// give returns a list of references to the pool.
 func (s *pinnedSets) give(refs []uint32) {
 	s.Lock()
 	defer s.Unlock()
 	s.refs.Give(refs)
 }
 
-// markLater leaves the rows of a released set for the next Pull to mark, so that
-// the trainer does not wait for that.
+// markLater leaves it to the next Pull to mark the rows of a released set, so that the trainer need
+// not wait for that.
 func (s *pinnedSets) markLater(refs []uint32) {
 	s.Lock()
 	defer s.Unlock()
 	s.released = append(s.released, refs)
 }
 
-// nextToMark returns the references of a set that markLater was called for; nil: there are
-// none.
+// nextToMark returns a list that was passed to markLater, or nil if there is none.
 func (s *pinnedSets) nextToMark() []uint32 {
 	s.Lock()
 	defer s.Unlock()

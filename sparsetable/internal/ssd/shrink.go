@@ -9,9 +9,9 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// CompactProgress says how far Compact has come.
+// CompactProgress is the progress of Compact.
 type CompactProgress struct {
-	Files, FilesTotal int   // number of files emptied so far, and to be emptied in all
+	Files, FilesTotal int   // files emptied so far, and files to be emptied in all
 	MovedBytes        int64 // bytes of live buckets that were moved
 	FreedBytes        int64 // bytes of the emptied files that were not moved
 }
@@ -32,16 +32,15 @@ func (t *Table) Compact(ctx context.Context, minGain float64, progress func(Comp
 	if err := t.failure(); err != nil {
 		return p, err
 	}
-	// Files whose last buckets are still on their way to the device are not listed.
+	// The list lacks files whose last buckets are still on their way to the device.
 	if err := t.files.Flush(ctx); err != nil {
 		return p, apierr.Of(err)
 	}
-	// The list is made only once, because files that are written meanwhile have
-	// only live buckets.
+	// The list is made only once, because files written meanwhile have only live buckets.
 	all := t.files.CompactionCandidates()
 	files := all[:0]
 	for _, c := range all {
-		// A new file has these bytes, too: a header, and the padding of its writes.
+		// A new file has these dead bytes, too: a header, and the padding of its writes.
 		same := bucketfile.HeaderBytes + (c.Bytes/int64(t.plan.BufferBytes)+1)*bucketfile.WriteAlign
 		dead := c.Bytes - c.LiveBytes - same
 		if c.LiveBytes > 0 && dead > 0 && float64(dead) >= minGain*float64(c.Bytes) {

@@ -43,13 +43,13 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 		return nil, t.snapshotError(err)
 	}
 	p, end := contract.NewPendingSnapshot()
-	panics.Go("writing a snapshot of the table", func() { // Close waits for it, because leave comes at its end
+	panics.Go("writing a snapshot of the table", func() { // Close waits for it because it leaves the door last
 		committed, err := s.Write(ctx)
 		var info contract.SnapshotInfo
 		if err == nil {
 			info = t.infoOf(committed)
 			if t.opts.DirBudgetBytes > 0 {
-				t.wake() // the directory may be nearly full now, so that files must be emptied
+				t.wake() // the directory may be nearly full now and files may have to be emptied
 			}
 		}
 		t.saving.Release()
@@ -98,7 +98,7 @@ func (t *Table) DropSnapshot(id uint64) error {
 	return apierr.Of(err)
 }
 
-// snapshotted is what snapshots see of the table; it implements checkpoint.Table.
+// snapshotted is a snapshot's view of the table; it implements checkpoint.Table.
 type snapshotted struct{ *Table }
 
 // BlockWrites implements checkpoint.Table.
@@ -132,9 +132,9 @@ func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
 	limit, st := t.cacheLimit(size()), t.cache.Stats()
 	fit := t.fitIn(limit)
 	if crowded := st.Rows > fit/16*sweepFrom; crowded || st.Bytes > limit || t.limitCache(limit) != nil {
-		return false, nil // rows would be written so that they can leave
+		return false, nil // rows would have to be written in order to be evicted
 	}
-	if t.cache.Stats().Bytes > limit { // it has grown meanwhile
+	if t.cache.Stats().Bytes > limit { // the cache has grown meanwhile
 		return false, t.giveCache()
 	}
 	granted()

@@ -8,12 +8,11 @@ import (
 	"aibox/sparsetable/internal/invariants"
 )
 
-// split splits slots until there are as many as the total number of rows requires,
-// and reports whether that is achieved. It splits at most limit slots that have a
-// bucket. Their dirty rows are written with them, so that splitting does not cause
-// a bucket to be written more often. Where there is no room for more slots, it
-// leaves the rest for later. REQUIRES: rewrite is held. Errors: errUnpaid where it has
-// to be called again.
+// split splits slots until there are as many as the total number of rows requires, and reports
+// whether that is achieved. It splits at most limit slots that have a bucket. Their dirty rows are
+// written with them, so that splitting does not cause a bucket to be written more often. If there
+// is no room for more slots, it leaves the rest for later. REQUIRES: rewrite is held. It returns
+// errUnpaid if it has to be called again.
 func (t *Table) split(total int64, limit int) (done bool, err error) {
 	w := &t.rewrite.rewriter
 	var batch []uint32
@@ -21,13 +20,11 @@ func (t *Table) split(total int64, limit int) (done bool, err error) {
 	for t.index.ShouldSplit(total) {
 		missing := t.slotsWanted(total)
 		most := min(rewriteBatch/2, missing)
-		// Room is made first, because for it rows may be written to slots that had
-		// no bucket.
+		// Room is made first, because that may write rows to slots that had no bucket.
 		if room, err := t.roomForSlots(most, missing); err != nil || !room {
 			return false, err
 		}
-		// The slots to be split next have consecutive numbers, up to the end of the
-		// round.
+		// The next slots to be split have consecutive numbers, up to the end of the round.
 		from, to := t.index.NextSplit()
 		level := uint32(1) << (bits.Len32(to) - 1)
 		empty := t.index.Location(from) == 0
@@ -62,7 +59,7 @@ func (t *Table) split(total int64, limit int) (done bool, err error) {
 	return true, nil
 }
 
-// slotsWanted is how many more slots that number of rows requires; at least one.
+// slotsWanted is how many more slots that number of rows requires, at least 1.
 func (t *Table) slotsWanted(rows int64) int {
 	target := int64(t.index.TargetRows())
 	return int(max(1, (rows+target-1)/target-int64(t.index.Slots())))
@@ -81,8 +78,7 @@ func (t *Table) splitEmpty(n int) error {
 	return nil
 }
 
-// splitSlots splits the slots of list, the next ones to be split, all of which
-// have a bucket.
+// splitSlots splits the slots of list, which are the next to be split and have buckets.
 func (t *Table) splitSlots(list []uint32) error {
 	return t.readInOrder(list, 1, func(old []*bucketfile.Bucket) error {
 		from := list[0]
@@ -91,10 +87,9 @@ func (t *Table) splitSlots(list []uint32) error {
 	})
 }
 
-// readInOrder reads the buckets of the slots, all at once, and calls fn for n
-// buckets at a time, in the order of the list: buckets that arrive earlier wait.
-// For a slot without a bucket it passes nil. REQUIRES: rewrite is held, and there are at most
-// rewriteBatch slots, a multiple of n.
+// readInOrder reads the buckets of all slots of list at once, and calls fn for n buckets at a time,
+// in the order of the list: buckets that arrive early wait. For a slot without a bucket it passes
+// nil. REQUIRES: rewrite is held, and list has at most rewriteBatch slots, a multiple of n.
 func (t *Table) readInOrder(list []uint32, n int, fn func(old []*bucketfile.Bucket) error) error {
 	r := t.rewrite.ordered
 	defer r.Drain()

@@ -5,7 +5,7 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// Stats implements Table. Of a table that is closed, it has only what calls and passes have counted.
+// Stats implements Table. For a closed table it returns only the counters of calls and passes.
 func (t *Table) Stats() contract.Stats {
 	if t.door.Enter() != nil {
 		return t.callStats()
@@ -14,7 +14,7 @@ func (t *Table) Stats() contract.Stats {
 	return t.openStats()
 }
 
-// callStats are the statistics that need nothing of the memory that Close frees.
+// callStats returns the statistics that do not need memory that Close frees.
 func (t *Table) callStats() contract.Stats {
 	t.sets.Lock()
 	st := t.sets.stats
@@ -31,18 +31,18 @@ func (t *Table) callStats() contract.Stats {
 	return st
 }
 
-// openStats is Stats for callers that Close waits for, even if it has begun.
+// openStats is Stats for callers that Close waits for, even if Close has begun.
 func (t *Table) openStats() contract.Stats {
 	st := t.callStats()
 	t.rewrite.Lock()
-	c := t.cache.Stats() // under the lock, as writers make rows stored
+	c := t.cache.Stats() // under the lock, because writers mark rows as stored under it
 	stored := t.rewrite.stored
 	st.Rows = stored + c.Rows - c.Marked2 + t.outside.Fresh()
 	st.LookaheadPasses, st.AnnouncedKeys, st.NotAnnouncedKeys = int64(c.LookaheadPasses), c.Announced, c.NotAnnounced
 	w := t.rewrite.counts
 	reads, readBytes := t.rewrite.queue.DeviceReads()
 	space, _ := t.files.Space()
-	p := t.memoryParts() // under the lock, too: what takes memory from the cache holds it
+	p := t.memoryParts() // under the lock, too, because whatever takes memory from the cache holds it
 	t.rewrite.Unlock()
 	t.indexMu.RLock()
 	st.Slots, st.FilterBytes = int64(t.index.Slots()), t.index.FilterTotalBytes()
@@ -58,8 +58,7 @@ func (t *Table) openStats() contract.Stats {
 	st.RewriteReads, st.RewriteReadBytes = w.reads+int64(reads), w.readBytes+int64(readBytes)
 	st.UpdatedRows += w.importedRows
 	st.CompactedBytes, st.ImportedBytes = w.compactedBytes, w.importedBytes
-	// The files' total is read after the counters of its parts, so that no part
-	// exceeds the whole.
+	// The total is read after the counters of its parts, so that the parts do not exceed it.
 	st.FlushedBytes = t.files.AppendedBytes() - w.compactedBytes - w.importedBytes
 	st.ImportedBytes += t.spooled.Load()
 	st.CatalogWrittenBytes = t.catalog.WrittenBytes() + t.copies.WrittenBytes()
@@ -71,7 +70,7 @@ func (t *Table) openStats() contract.Stats {
 	return st
 }
 
-// lifetime returns the counters over the table's life, of which now are those since it was opened.
+// lifetime returns the counters over the table's life; now has those since the table was opened.
 func (t *Table) lifetime(now contract.Stats) contract.Stats {
 	return contract.Lifetime(t.opened.Counters, now, t.layout)
 }

@@ -2,32 +2,30 @@ package ssd
 
 import "aibox/sparsetable/internal/rowcache"
 
-// While a table is being filled, nearly all rows in memory are new, and every slot
-// has several of them. They are written before the cache is full, slot by slot in
-// order, so that each write is a bucket with many new rows. Rows that leave the
-// cache later are clean by then.
+// While a table is being filled, nearly all rows in memory are new, and every slot has several of
+// them. They are written before the cache is full, slot by slot in order, so that each write is a
+// bucket with many new rows. When rows are evicted later, they are already clean.
 const (
-	// Sweeping begins when the cache is filled to sweepFrom sixteenths, and dirty
-	// rows take sweepDirty sixteenths of it.
+	// Sweeping begins when rows fill sweepFrom/16 of the cache, and dirty rows sweepDirty/16.
 	sweepFrom  = 12
 	sweepDirty = 8
-	// sweepSlots is how many slots are looked at in a step, which takes some 100
-	// microseconds, and sweepBuckets is how many of them are written at most.
+	// A step examines sweepSlots slots, which takes some 100 microseconds, and writes at most
+	// sweepBuckets of them.
 	sweepSlots   = 1024
 	sweepBuckets = 512
-	// A slot is written if it has dirty rows for at least one part in sweepRows of
-	// a bucket, so that several rows share the cost of writing the others again.
+	// A slot is written if it has dirty rows for at least 1/sweepRows of a bucket, so that several
+	// rows share the cost of rewriting the others.
 	sweepRows = 4
-	// If a round over all slots cleaned less than one part in sweepYield of the
-	// dirty rows, sweeping pauses until there are half as many dirty rows more.
+	// If a round over all slots cleaned less than 1/sweepYield of the dirty rows, sweeping pauses
+	// until their number has grown by half.
 	sweepYield = 8
 )
 
-// sweep is where sweeping stands, under rewrite.
+// sweep is the progress of sweeping. Guarded by rewrite.
 type sweep struct {
-	slot    uint32 // to be looked at next
-	cleaned int64  // rows, in this round
-	rest    int64  // sweeping pauses while there are at most that many dirty rows
+	slot    uint32 // the next slot to examine
+	cleaned int64  // rows cleaned in this round
+	rest    int64  // sweeping pauses while there are no more dirty rows than this
 }
 
 // wantsSweep reports whether new rows should be written ahead.
@@ -35,8 +33,8 @@ func (t *Table) wantsSweep(st rowcache.Stats) bool {
 	return st.Rows > t.fitRows.Load()/16*sweepFrom && st.Dirty > t.fitRows.Load()/16*sweepDirty
 }
 
-// sweepAhead writes the dirty rows of some slots. It returns false if that is not
-// necessary, or would not pay.
+// sweepAhead writes the dirty rows of some slots. It returns false if that is not necessary or
+// would not pay.
 func (t *Table) sweepAhead() (worked bool, err error) {
 	st := t.cache.Stats()
 	if !t.wantsSweep(st) {

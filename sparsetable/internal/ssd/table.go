@@ -23,28 +23,26 @@ import (
 	"aibox/sparsetable/internal/tabledirs"
 )
 
-// Table is a table of KindSSD. Its methods are those of sparsetable.Table, and of the interfaces
-// there that not all tables implement.
+// Table is a table of KindSSD. Its methods implement sparsetable.Table, and the interfaces there
+// that not all tables implement.
 //
-// Its locks, and the order in which they are taken, are in the package's
-// documentation.
+// The package documentation lists its locks and their order.
 //
-// The latest version of a row that is not in the cache is in the bucket of its
-// slot. The reason is that a row leaves the cache only while it is clean, and only
-// under moving or rewrite. It is marked clean when it is copied for a new bucket,
-// and the writer of the bucket holds both from then on until the index points to
-// the bucket. Besides, only a holder of changing inserts rows into the cache. So a
-// Pull that looks for a key in the cache first, and in the index afterwards, gets a
-// location whose bucket has the row. It does no harm if the bucket is superseded
-// before it has been read, because the new bucket has the same version of all rows
-// that were not in the cache. The file of the superseded bucket is not deleted
-// before the read has ended: the request, which holds the file, is submitted under
-// indexMu, before the location can be replaced and then released.
+// The latest version of a row that is not in the cache is in the bucket of its slot. The reason is
+// that a row leaves the cache only while it is clean, and only under moving or rewrite. It is
+// marked clean when it is copied for a new bucket, and the writer of the bucket holds both locks
+// from then on until the index points to the bucket. Besides, only a holder of changing inserts
+// rows into the cache. So a Pull that looks for a key first in the cache and then in the index gets
+// a location whose bucket has the row. It does no harm if the bucket is superseded before it has
+// been read, because the new bucket has the same version of all rows that were not in the cache.
+// The file of the superseded bucket is not deleted before the read has ended: the request, which
+// holds the file, is submitted under indexMu, before the location can be replaced and then
+// released.
 //
-// Its parts have the methods that use their own fields alone, and the locks of these. The
-// methods of Table itself use several parts.
+// Each embedded part has the methods that use only its own fields, and the locks of these fields.
+// The methods of Table itself use several parts.
 type Table struct {
-	// opts are the options that the table is opened with, with their defaults.
+	// opts are the options, with their defaults.
 	opts Options
 	dirs *tabledirs.Set
 	identity
@@ -62,7 +60,7 @@ type Table struct {
 	rewrite  rewriting
 }
 
-// calls is what calls of the table's methods pass and hold.
+// calls has what method calls enter and lock.
 type calls struct {
 	door     guard.Door
 	changing guard.Lock
@@ -78,30 +76,28 @@ type storage struct {
 	space   space.Policy // of files
 	catalog *catalog.Catalog
 	copies  *catalogcopy.Copies // of the catalog
-	// checkpoints has the snapshots.
+	// checkpoints manages the snapshots.
 	checkpoints *checkpoint.Store
 
-	// spooled counts the bytes of spools that were written to SSD since the table was
-	// opened.
+	// spooled is the number of bytes of spools written since the table was opened.
 	spooled atomic.Int64
-	// unpaid is how many bytes of buckets were written, not counting moved ones, since
-	// the space on disk was last checked, see keepSpace.
+	// unpaid is the number of bytes of buckets, without moved ones, that were written since the
+	// space on disk was last checked, see keepSpace.
 	unpaid atomic.Int64
 }
 
 // origin is the snapshot that the table was opened with.
 type origin struct {
-	opened   catalog.Snapshot // what is left of it, if any
-	restored chan struct{}    // closed when no more rows of it come into the cache
+	opened   catalog.Snapshot // the snapshot, or what is left of it
+	restored chan struct{}    // closed when no more of its rows come into the cache
 	restorer *restore.Restorer
-	lost     *lost.Files // files of it; nil: none
-	// outside is the index, in a table that is opened for reading only, of the rows
-	// that are in no bucket or in a bucket as an older version; nil: there are
-	// none.
+	lost     *lost.Files // its lost files; nil: none
+	// outside is the index, in a table opened for reading only, of the rows that are in no bucket,
+	// or whose bucket has only an older version; nil: there are none.
 	outside *outside.Index
 }
 
-// resident is the rows in memory.
+// resident has the rows in memory.
 type resident struct {
 	cache   *rowcache.Cache
 	search  cleanSearch
@@ -127,7 +123,7 @@ func (t *Table) Close() error {
 	return errors.Join(t.failure(), t.free())
 }
 
-// free gives back everything that open has made, even if it failed half-way.
+// free releases everything that open has made, even if open failed half-way.
 func (t *Table) free() error {
 	var errs []error
 	if t.elevator != nil {

@@ -2,15 +2,14 @@ package ssd
 
 import "math/bits"
 
-// A key that comes several times among those of a Pull has one row, which all its
-// positions share. Where the row is in memory, each position simply finds it.
-// Otherwise the first position gets the row, and the others, its twins, find it in
-// the cache afterwards.
+// A key that occurs several times in a Pull has one row, which all its positions share. If the row
+// is in memory, each position simply finds it. Otherwise the first position gets the row, and the
+// others, its twins, then find it in the cache.
 
-// takeTwins moves the positions whose key an earlier position of missing has, too,
-// from missing to twins. It uses absent, which has room for all keys, as a hash
-// table of positions. Where more than half of the keys are missing, it does this in
-// two turns, with half of the hashes each, so that the table is not too full.
+// takeTwins moves positions from missing to twins if an earlier position of missing has the same
+// key. It uses absent, which has room for all keys, as a hash table of positions. If more than half
+// of the keys are missing, it works in two turns, with half of the hashes each, so that the table
+// does not get too full.
 func (p *pullState) takeTwins() {
 	p.twins = p.twins[:0]
 	table := p.absent[:cap(p.absent)]
@@ -33,8 +32,8 @@ func (p *pullState) takeTwins() {
 	}
 }
 
-// twinOf reports whether the table has a position with that hash, that is, with the
-// same key; if not, it adds the position.
+// twinOf reports whether the table has a position with that hash, that is, with the same key. If
+// not, it adds the position.
 func (p *pullState) twinOf(table []uint32, at uint32, hash uint64) bool {
 	i, _ := bits.Mul64(hash, uint64(len(table)))
 	for table[i] != 0 {

@@ -15,7 +15,7 @@ import (
 	"aibox/sparsetable/internal/verify"
 )
 
-// Verify verifies the snapshot o.SnapshotID of a table, or all that it has where that is 0, and
+// Verify verifies the snapshot o.SnapshotID of a table, or all its snapshots if that is 0, and
 // reports to r. o is valid, and has a Logger.
 func Verify(ctx context.Context, o Options, r *verify.Report) error {
 	o.setDefaults()
@@ -34,10 +34,11 @@ func Verify(ctx context.Context, o Options, r *verify.Report) error {
 type verifier struct {
 	*verify.Report
 	opts   Options
-	copied bool // it was reported that the catalog is lost or damaged, and its copy used
+	copied bool // the use of a copy for a lost or damaged catalog was reported
 }
 
-// snapshots lists the snapshots, and reports those of their files that are missing or too short.
+// snapshots returns the IDs of the snapshots, and reports files of theirs that are missing or too
+// short.
 func (v *verifier) snapshots(ctx context.Context) (ids []uint64, err error) {
 	t := &Table{opts: v.opts, dirs: v.opts.Directories()}
 	defer func() { err = errors.Join(err, t.free()) }()
@@ -90,7 +91,7 @@ func (v *verifier) snapshot(ctx context.Context, id uint64) (err error) {
 	return v.table(ctx, t)
 }
 
-// catalog reports, once, that the catalog cannot be used, and was read from its copy.
+// catalog reports, once, that the catalog is unusable and its copy was read.
 func (v *verifier) catalog(t *Table) {
 	if path, at := t.dirs.CatalogPath(), t.catalog.Dir(); at != path && !v.copied {
 		v.copied = true
@@ -98,7 +99,7 @@ func (v *verifier) catalog(t *Table) {
 	}
 }
 
-// table verifies a table just opened.
+// table verifies a table that was just opened.
 func (v *verifier) table(ctx context.Context, t *Table) error {
 	v.catalog(t)
 	open := verify.Table{

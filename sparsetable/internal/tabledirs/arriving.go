@@ -8,23 +8,22 @@ import (
 	"aibox/internal/errkind"
 )
 
-// A table on SSD can be opened while its bucket files arrive from another machine, if
-// everything else of its snapshots is there. SSDOptions.Source brings what is read and has
-// not arrived, and writes it into the files, which have their names and sizes from the
-// beginning. What is not there is zeros, which are no bucket: as every bucket has a
-// checksum, no row is ever made of them. Nobody else can tell such files from complete ones,
-// so as long as they lack anything there is a file called ArrivingName in each of the
-// directories, in which the source keeps what it needs to know. A table with that file is
-// opened with a source or not at all: for reading, one that writes nothing will do.
+// A table on SSD can be opened while its bucket files are still arriving from another machine, if
+// everything else of its snapshots is there. SSDOptions.Source fetches the missing bytes that are
+// read and writes them into the files, which have their names and sizes from the beginning. Missing
+// bytes read as zeros. Since every bucket has a checksum, they are never taken for rows. Nothing in
+// such files distinguishes them from complete ones. So while they lack anything, each of the
+// directories has a file ArrivingName, in which the source keeps its state. A table with that file
+// can only be opened with a source; for reading, a source that writes nothing suffices.
 
-// ArrivingName is the name of the file that says that bucket files lack bytes.
+// ArrivingName is the name of the file whose presence says that bucket files lack bytes.
 const ArrivingName = "ARRIVING.json"
 
 // ErrArriving says that the files of a table have not all arrived from elsewhere.
 var ErrArriving = errkind.New(errkind.IO, "sparsetable: the files of the table have not all arrived from the remote directory: `aibox restore` brings them, and so does the job that trains it, or starts from it, when it runs; until then it can be read, where its model directory is named")
 
-// CheckArrived fails if bucket files in dirs lack bytes. Why a directory cannot be read is said
-// by who opens it.
+// CheckArrived fails if bucket files in dirs lack bytes. It ignores directories that cannot be
+// read; opening them reports why.
 func CheckArrived(dirs []string) error {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, ArrivingName)

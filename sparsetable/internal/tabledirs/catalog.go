@@ -12,8 +12,8 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// OpenCatalog opens the catalog. Where it is lost or damaged, it opens the newest copy of
-// it, or makes a catalog of that to write to.
+// OpenCatalog opens the catalog. If the catalog is lost or damaged, it opens its newest copy, or,
+// for writing, makes a catalog from that copy.
 func (d *Set) OpenCatalog(o catalog.Options) (*catalog.Catalog, error) {
 	c, err := catalog.Open(o)
 	if err == nil {
@@ -34,10 +34,10 @@ func (d *Set) OpenCatalog(o catalog.Options) (*catalog.Catalog, error) {
 	return nil, err
 }
 
-// OpenCopy opens the newest copy of the catalog, or makes a catalog of it to write to. It
-// returns cause, which says why the catalog itself cannot be used, where no copy is whole, and
-// another error where the copy is not of the same time as the catalog, or where files are
-// missing that the table needs: then a directory is missing, or is not the table's.
+// OpenCopy opens the newest copy of the catalog, or, for writing, makes a catalog from it. cause
+// says why the catalog itself cannot be used; OpenCopy returns it if no copy is whole. It returns
+// another error if the copy and the catalog differ in time, or if files that the table needs are
+// missing: then a directory is missing, or does not belong to the table.
 func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error) {
 	found := catalogcopy.Find(o.FS, d.Names, d.Logger)
 	if len(found) == 0 {
@@ -84,7 +84,7 @@ func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 		return nil, err
 	}
 	if o.FS == nil {
-		for _, f := range found { // whoever reads a copy holds it
+		for _, f := range found { // readers of a copy hold its lock
 			lock, err := catalog.LockAlone(f.Dir)
 			if err != nil {
 				return nil, fmt.Errorf("the table in %s: %w", f.Dir, err)
@@ -105,7 +105,7 @@ func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 	return c, nil
 }
 
-// filesMissing is how many files of the snapshot to open are in none of the directories.
+// filesMissing is how many files of the snapshot to be opened are in none of the directories.
 func (d *Set) filesMissing(c *catalog.Catalog) (missing int, err error) {
 	s, err := c.Snapshot(d.SnapshotID)
 	if err != nil {

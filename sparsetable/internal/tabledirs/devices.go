@@ -11,7 +11,7 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// OpenDevices opens the devices, unless they are open.
+// OpenDevices opens the devices, unless they are already open.
 func (d *Set) OpenDevices(ctx context.Context) error {
 	if d.Devices != nil {
 		return nil
@@ -41,8 +41,8 @@ func (d *Set) OpenDevices(ctx context.Context) error {
 	return nil
 }
 
-// withoutLostDirs leaves out the directories that do not exist or cannot be read, and notes
-// those that are empty.
+// withoutLostDirs leaves out directories that do not exist or cannot be read, and records those
+// that are empty.
 func (d *Set) withoutLostDirs(open func(dir string) error) error {
 	var dirs []string
 	for _, dir := range d.Names {
@@ -71,7 +71,7 @@ func (d *Set) withoutLostDirs(open func(dir string) error) error {
 	return nil
 }
 
-// CloseDevices closes those that it has opened.
+// CloseDevices closes the devices that OpenDevices has opened.
 func (d *Set) CloseDevices() error {
 	if !d.own {
 		return nil

@@ -24,9 +24,9 @@ const CatalogName = "catalog"
 // Set is the directories of a table.
 type Set struct {
 	Options
-	Names   []string         // the one with the catalog first, once Order was called
-	Devices []blockio.Device // of Names; nil: they are not open
-	Lost    []Lost           // that cannot be used or are empty, with AllowLost
+	Names   []string         // the one with the catalog is first after Order
+	Devices []blockio.Device // of Names; nil: not open
+	Lost    []Lost           // directories that cannot be used or are empty, with AllowLost
 	own     bool             // the devices were opened by OpenDevices
 }
 
@@ -41,8 +41,7 @@ type Options struct {
 	Logger     *slog.Logger
 }
 
-// Order puts the directory with the catalog first: a table's directories may be
-// named in any order.
+// Order puts the directory with the catalog first: a table's directories may be named in any order.
 func (d *Set) Order(on vfs.FS) error {
 	if on == nil {
 		on = vfs.Default
@@ -73,15 +72,14 @@ func (d *Set) Order(on vfs.FS) error {
 	return nil
 }
 
-// toFront returns a list of the same elements that begins with element i.
+// toFront returns a copy of list with element i moved to the front.
 func toFront[T any](list []T, i int) []T {
 	front := append([]T{list[i]}, list[:i]...)
 	return append(front, list[i+1:]...)
 }
 
-// CheckNoTable returns an error if directories without a catalog have files with
-// rows. Such directories are not those of a new table: a directory of a table is
-// missing, or its catalog is.
+// CheckNoTable returns an error if directories without a catalog have files with rows. A new table
+// must not be made there: a directory of an existing table is missing, or its catalog is.
 func (d *Set) CheckNoTable() error {
 	var names []string
 	for _, on := range d.Devices {
@@ -104,7 +102,7 @@ func (d *Set) CheckNoTable() error {
 		contract.ErrFiles, filesOf(names), strings.Join(d.Names, ", "))
 }
 
-// FileNames are the names of the files in the table's directories.
+// FileNames returns the names of the files in the table's directories.
 func (d *Set) FileNames() (map[string]bool, error) {
 	all := map[string]bool{}
 	for _, on := range d.Devices {
@@ -132,13 +130,13 @@ func (d *Set) CatalogPath() string { return filepath.Join(d.Names[0], CatalogNam
 // Lost is a directory that cannot be used, or has no file of the table.
 type Lost struct {
 	Dir string // its name in SSDOptions.Dirs
-	// Replaced says that the directory can be used, and is again one of the table's. The
-	// others are not used until the table is opened the next time.
+	// Replaced says that the directory can be used, and is one of the table's again. The other lost
+	// directories are not used until the table is opened again.
 	Replaced bool
 	Err      error // why the directory cannot be used; nil: it is empty
 }
 
-// String is for the log.
+// String describes the directory for the log.
 func (d Lost) String() string {
 	switch {
 	case errors.Is(d.Err, fs.ErrNotExist):
@@ -149,7 +147,7 @@ func (d Lost) String() string {
 	return d.Dir + " (empty)"
 }
 
-// LayoutOf is the layout of the rows of a table.
+// LayoutOf returns the layout of a table's rows.
 func LayoutOf(f catalog.Format) (layout.Layout, error) {
 	l := layout.Layout{ValueDim: f.ValueDim, StateDim: f.StateDim}
 	var err error
@@ -159,7 +157,7 @@ func LayoutOf(f catalog.Format) (layout.Layout, error) {
 	return l, err
 }
 
-// TableNumber is the number of a table, which is part of the names of its files.
+// TableNumber returns the number of a table, which is part of the names of its files.
 func TableNumber(f catalog.Format) (uint64, error) {
 	n, err := strconv.ParseUint(f.TableID, 16, 64)
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// diskErrors are what file systems, and the kernel's block devices, say of a disk that is broken or
-// away. A direct read of a bad sector fails with ENODATA, where one through the page cache says EIO.
+// diskErrors are the errors that file systems and the kernel's block devices return for a broken or
+// missing disk. A direct read of a bad sector fails with ENODATA; one through the page cache fails
+// with EIO.
 var diskErrors = []error{
 	unix.EIO, unix.ENXIO, unix.ENODEV, unix.EBADMSG, unix.EUCLEAN, unix.ESTALE, unix.ENOTCONN,
 	unix.ENODATA, unix.ENOLINK, unix.EREMOTEIO, unix.EILSEQ,
 }
 
-// DiskFailed reports whether an error is one that a disk causes that is broken or away, and not
-// one that goes away when somebody frees space, or gives a permission.
+// DiskFailed reports whether a broken or missing disk caused err, as opposed to something that a
+// user can mend by freeing space or granting a permission.
 func DiskFailed(err error) bool {
 	var at *fs.PathError
-	if errors.As(err, &at) && errors.Is(at, unix.ETIMEDOUT) { // without a path it is one of a network
+	if errors.As(err, &at) && errors.Is(at, unix.ETIMEDOUT) { // without a path, it comes from a network
 		return true
 	}
 	return slices.ContainsFunc(diskErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
-// FailedDir is the one of the directories whose disk has caused an error; "": none has, or it
-// is not known which.
+// FailedDir is the directory whose disk has caused err, or "" if none has, or it is unknown which.
 func FailedDir(err error, dirs []string) string {
 	var at *fs.PathError
 	if !DiskFailed(err) || !errors.As(err, &at) {
@@ -46,14 +46,14 @@ func FailedDir(err error, dirs []string) string {
 
 const unreadableSuffix = ".unreadable"
 
-// SetAside takes a file away from a table that is closed, because the file cannot be read though its
-// disk still can be written: the table lacks it then, and can be recovered as one that has lost a
-// file. So do the tables in dirs that have links to the same file. The file is kept under another name,
-// with the bad blocks of the disk, as long as the table is.
+// SetAside takes away from a closed table a file that cannot be read although its disk can still be
+// written. The table then lacks the file and can be recovered like one that has lost a file. The
+// same happens to the tables in dirs that have links to the file. The file is kept under another
+// name, so that the disk's bad blocks stay in use, as long as the table exists.
 func SetAside(file string, dirs []string) error {
 	bad, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nobody needs it any more
+		return nil // it is no longer needed
 	}
 	if err != nil {
 		return err

@@ -19,22 +19,22 @@ import (
 	"aibox/sparsetable/internal/spool"
 )
 
-// This file alone knows which files a table has in its directories. Code that looks
-// for tables or deletes one calls FilesIn or Remove.
+// Only this file knows which files a table has in its directories. Code that looks for tables or
+// deletes one calls FilesIn or Remove.
 
 // tableFile matches the names of a table's files:
 //
 //	T-….bucket, T-….delta, T-….spool   of kind "ssd"; T is the table's number, and
 //	                                   more numbers with hyphens between them follow.
-//	                                   With .part behind it, it is not yet complete:
-//	                                   whoever brings it from elsewhere gives it its name;
-//	                                   with .unreadable, it is one that was set aside (SetAside)
+//	                                   With .part appended, the file is incomplete and
+//	                                   still being fetched from elsewhere;
+//	                                   with .unreadable, it was set aside (SetAside)
 //	.probe-…                           a file that tests what the file system can do
 //	ARRIVING.json                      see ArrivingName
 //	snapshot-N.rows, snapshot-N.rows.tmp, LOCK   of kind "memory"
 //
-// Beside them, the first directory of a table on SSD has the directory catalog, and each of
-// the others the directory T.catalog with a copy of it (internal/catalogcopy).
+// In addition, the first directory of a table on SSD has the directory catalog, and each of the
+// others has the directory T.catalog with a copy of it (internal/catalogcopy).
 var tableFile = regexp.MustCompile(`^(?:[0-9a-f]{16}-[0-9a-f-]+\.(?:bucket|delta|spool)(?:\.part|\.unreadable)?|\.probe-[0-9]+|snapshot-[0-9]{20}\.rows(?:\.tmp|\.part)?|LOCK|ARRIVING\.json(?:\.tmp)?)$`)
 
 // Files lists the files of tables in a directory, by their base names.
@@ -43,14 +43,14 @@ type Files struct {
 	Rows      []string // files of tables on SSD that hold rows
 	Snapshots []string // files of tables in memory that hold rows
 	Others    []string // other files of tables
-	Copies    []string // of Others, the directories with a copy of a catalog
+	Copies    []string // those of Others that are directories with a copy of a catalog
 }
 
-// HasTable reports whether the directory has what a table is opened by: a catalog
-// or a snapshot.
+// HasTable reports whether the directory has what is needed to open a table: a catalog or a
+// snapshot.
 func (f Files) HasTable() bool { return f.Catalog || len(f.Snapshots) > 0 }
 
-// Names returns the names of all of them, the catalog's included.
+// Names returns the names of all files, including the catalog.
 func (f Files) Names() []string {
 	var names []string
 	if f.Catalog {
@@ -102,11 +102,11 @@ func (f *Files) add(name string, isDir bool) {
 	}
 }
 
-// Remove deletes the table on SSD whose first directory is one of dirs, with its
-// files in the others. It keeps the files of other tables there, and the
-// directories. Where the catalog is lost, copies of it say which table it is. Where there is
-// neither, or a catalog that cannot be read, it deletes the files of all tables in dirs if all
-// is true, and nothing otherwise. It returns ErrInUse where the table is open.
+// Remove deletes the table on SSD whose first directory is one of dirs, with its files in the
+// others. It keeps the files of other tables there, and the directories. If the catalog is lost,
+// its copies identify the table. If there is neither, or the catalog cannot be read, Remove deletes
+// the files of all tables in dirs if all is true, and nothing otherwise. It returns ErrInUse if the
+// table is open.
 func Remove(dirs []string, all bool) error {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, CatalogName)
@@ -156,7 +156,7 @@ func Remove(dirs []string, all bool) error {
 // tableNumberLen is the length of a table's number, with which the names of its files begin.
 const tableNumberLen = 16
 
-// CopiesIn are the copies of catalogs in directories. A directory that cannot be read has none.
+// CopiesIn returns the copies of catalogs in directories. A directory that cannot be read has none.
 func CopiesIn(dirs []string) (paths []string) {
 	for _, dir := range dirs {
 		files, _ := FilesIn(dir)
@@ -167,10 +167,9 @@ func CopiesIn(dirs []string) (paths []string) {
 	return paths
 }
 
-// removeFiles deletes the files of tables in dirs whose names begin with prefix,
-// and the catalog at catalogPath; where that is "", it deletes the catalog of each
-// directory. A catalog and its copies are deleted last, because without them nothing tells
-// which table the other files belong to.
+// removeFiles deletes the files of tables in dirs whose names begin with prefix, and the catalog at
+// catalogPath; if that is "", it deletes the catalog of each directory. A catalog and its copies
+// are deleted last, because without them nothing tells which table the other files belong to.
 func removeFiles(dirs []string, prefix, catalogPath string) error {
 	var errs []error
 	var catalogs []string
@@ -183,7 +182,7 @@ func removeFiles(dirs []string, prefix, catalogPath string) error {
 		if files.Catalog && catalogPath == "" {
 			catalogs = append(catalogs, filepath.Join(dir, CatalogName))
 		}
-		if prefix == "" { // a process may have been killed while it made the catalog of a copy
+		if prefix == "" { // a process may have been killed while it made the catalog from a copy
 			errs = append(errs, os.RemoveAll(filepath.Join(dir, CatalogName+catalogcopy.NewSuffix)))
 		}
 		files.Catalog = false

@@ -12,7 +12,7 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// Hold prevents that the table is opened for writing until the result is closed, see
+// Hold prevents the table from being opened for writing until the result is closed, see
 // sparsetable.Hold.
 func (d *Set) Hold() (io.Closer, error) {
 	if err := d.Order(nil); err != nil {
@@ -25,7 +25,7 @@ func (d *Set) Hold() (io.Closer, error) {
 			if _, e := os.Stat(path); err == nil && errors.Is(e, fs.ErrNotExist) {
 				return held, nil
 			}
-			// A process that writes is making a catalog of a copy, or has made it.
+			// A writing process is making a catalog from a copy, or has made it.
 			if err := errors.Join(err, held.Close()); err != nil {
 				return nil, err
 			}

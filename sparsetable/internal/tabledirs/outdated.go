@@ -14,21 +14,21 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// A directory may come back after the table has gone on without it: its disk was away for a
-// night, and is mounted again. If it is the first, it has a catalog, which ends with an older
-// snapshot than the catalog, or the copy of it, in another directory. That state must not be
+// A directory may come back after the table has continued without it, for example because its disk
+// was away for a night and is mounted again. If it is the first directory, its catalog ends with an
+// older snapshot than the catalog, or the copy of it, in another directory. That state must not be
 // opened in place of the newer one, whose files would be deleted.
 
 // errOutdated says that a directory has an older state than the rest of the table.
 var errOutdated = fmt.Errorf("%w: the directory is older than the rest of the table", contract.ErrFiles)
 
-// outdated says what an outdated directory is, and what can be done.
+// outdated returns errOutdated with the directories, and what can be done.
 func outdated(dir string, last uint64, newer string, newest uint64) error {
 	return fmt.Errorf("%w: %s ends with snapshot %d, and %s with snapshot %d: the disk of the first was away, or was restored from an older copy, while the table went on without it. To go on with the newer state, move the table's files out of %s and open the table as after the loss of that directory; to go back to the older one, restore all directories from copies of that time",
 		errOutdated, dir, last, newer, newest, filepath.Dir(dir))
 }
 
-// lastOf is the number of the last snapshot of an open catalog, kept or not.
+// lastOf is the ID of the last snapshot of an open catalog, kept or not.
 func lastOf(fs vfs.FS, c *catalog.Catalog, path string) uint64 {
 	last := catalog.LastID(catalog.Head(fs, path))
 	for _, s := range c.Snapshots() {
@@ -37,7 +37,7 @@ func lastOf(fs vfs.FS, c *catalog.Catalog, path string) uint64 {
 	return last
 }
 
-// checkOutdated fails with errOutdated if a copy of the open catalog is newer than that.
+// checkOutdated fails with errOutdated if a copy of the open catalog is newer than the catalog.
 func (d *Set) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
 	dir, head := catalogcopy.Newest(o.FS, d.Names, c.Format().TableID)
 	if last, newest := lastOf(o.FS, c, o.Dir), catalog.LastID(head); newest > last {
@@ -46,8 +46,8 @@ func (d *Set) checkOutdated(o catalog.Options, c *catalog.Catalog) error {
 	return nil
 }
 
-// leaveOutdated decides between several directories that have a catalog each. It leaves out
-// those that are older than another one of the same table, with AllowLost, and fails otherwise.
+// leaveOutdated decides between several directories that each have a catalog. With AllowLost, it
+// leaves out those that are older than another one of the same table; otherwise it fails.
 func (d *Set) leaveOutdated(on vfs.FS, with []string) error {
 	var tables []string
 	var last []uint64
@@ -85,7 +85,7 @@ func (d *Set) leaveOutdated(on vfs.FS, with []string) error {
 	return nil
 }
 
-// LeaveOut opens the table without one of its directories.
+// LeaveOut removes a directory from the table's and records it as lost.
 func (d *Set) LeaveOut(dir string, why error) {
 	for i, other := range d.Names {
 		if other != dir {
@@ -100,5 +100,5 @@ func (d *Set) LeaveOut(dir string, why error) {
 	}
 }
 
-// without is a list of the same elements but element i.
+// without returns a copy of list without element i.
 func without[T any](list []T, i int) []T { return append(append([]T(nil), list[:i]...), list[i+1:]...) }

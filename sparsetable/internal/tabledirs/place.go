@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 )
 
-// Place identifies a directory, whatever name it was given by.
+// Place identifies a directory independently of the name by which it was given.
 type Place struct {
 	path string      // absolute, without symbolic links; "": no directory was given
-	info os.FileInfo // nil where the directory does not exist
+	info os.FileInfo // nil if the directory does not exist
 }
 
-// Is reports whether two places are one directory.
+// Is reports whether two places are the same directory.
 func (p Place) Is(q Place) bool {
 	return q.path != "" && (p.path == q.path || p.info != nil && q.info != nil && os.SameFile(p.info, q.info))
 }

@@ -26,15 +26,15 @@ import (
 
 // CloneInfo says what Clone did.
 type CloneInfo struct {
-	Snapshot    contract.SnapshotInfo // in the new table, with the record of the one that was cloned
-	LinkedBytes int64                 // of files that both tables have; they take no more space
+	Snapshot    contract.SnapshotInfo // the snapshot in the new table, with the record of the cloned one
+	LinkedBytes int64                 // of files shared by both tables; they take no more space
 	CopiedBytes int64                 // of files that could not be linked
 }
 
-// ErrNotCloneable: Clone cannot make a table of this one. Import can.
+// ErrNotCloneable: the table cannot be cloned. Its rows can be imported into a new one.
 var ErrNotCloneable = errors.New("sparsetable: the table cannot be cloned")
 
-// linkFile makes a second name of a file. Tests replace it.
+// linkFile makes a hard link. Tests replace it.
 var linkFile = os.Link
 
 // LinkWith makes Clone and CanLink call link, in tests, until the returned function is called.
@@ -51,7 +51,7 @@ func Clone(ctx context.Context, from, to *tabledirs.Set) (CloneInfo, error) {
 	return c.info, apierr.Of(err)
 }
 
-// cloning is one call of Clone.
+// cloning is the state of one call of Clone.
 type cloning struct {
 	from, to *tabledirs.Set
 	info     CloneInfo
@@ -81,7 +81,7 @@ func (c *cloning) run(ctx context.Context) (err error) {
 	return c.catalog(ctx, old, snapshot)
 }
 
-// prepare makes the new table's directories, in which there may be no table yet.
+// prepare makes the new table's directories, which must not have a table yet.
 func (c *cloning) prepare() error {
 	for _, dir := range c.to.Names {
 		if err := (memory.OSFS{}).MkdirAll(dir); err != nil {
@@ -123,7 +123,7 @@ func (c *cloning) files(ctx context.Context, f catalog.Format, s catalog.Snapsho
 	return nil
 }
 
-// file gives the new table, in one of the directories to, a file that is in one of from.
+// file gives the new table, in one of the directories to, a file from one of the directories from.
 func (c *cloning) file(ctx context.Context, name string, from, to []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -142,8 +142,8 @@ func (c *cloning) file(ctx context.Context, name string, from, to []string) erro
 	return fmt.Errorf("%w: %s is in none of %v", contract.ErrFiles, name, from)
 }
 
-// linkOrCopy links a file into the first of dirs, beginning with the one at an index, where
-// the file system does that, and copies it to that one if none does.
+// linkOrCopy links a file into the first of dirs, beginning with dirs[at], whose file system allows
+// it. If none does, it copies the file to dirs[at].
 func (c *cloning) linkOrCopy(ctx context.Context, path string, size int64, dirs []string, at int) error {
 	for i := range dirs {
 		to := filepath.Join(dirs[(at+i)%len(dirs)], filepath.Base(path))
@@ -163,14 +163,15 @@ func (c *cloning) linkOrCopy(ctx context.Context, path string, size int64, dirs 
 	return copyDurably(ctx, path, filepath.Join(dirs[at%len(dirs)], filepath.Base(path)))
 }
 
-// cannotLink reports whether a file system refuses to link a file that can be copied: it is on
-// another one, which has no links, somebody else owns it, or it has as many links as it can have.
+// cannotLink reports whether a file system refuses to link a file that can be copied: because it is
+// on another file system, the file system has no links, somebody else owns the file, or it has the
+// maximum number of links.
 func cannotLink(err error) bool {
 	return errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EMLINK)
 }
 
 // CanLink reports whether a file in the directory from can be linked into the directory to. It
-// tries, with a file of its own.
+// tries it with a file that it makes.
 func CanLink(from, to string) bool {
 	f, err := os.CreateTemp(from, ".probe-")
 	if err != nil {
@@ -178,11 +179,11 @@ func CanLink(from, to string) bool {
 	}
 	name := filepath.Join(to, filepath.Base(f.Name()))
 	err = linkFile(f.Name(), name)
-	_ = os.Remove(name) // there is none if it could not be linked
+	_ = os.Remove(name) // does not exist if it could not be linked
 	return errors.Join(f.Close(), os.Remove(f.Name())) == nil && err == nil
 }
 
-// copyDurably copies a file to a new one and syncs that.
+// copyDurably copies a file to a new one and syncs it.
 func copyDurably(ctx context.Context, from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -193,7 +194,7 @@ func copyDurably(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	const step = 64 << 20 // between looks at ctx
+	const step = 64 << 20 // bytes between checks of ctx
 	n := int64(step)
 	for err == nil && n == step {
 		if err = ctx.Err(); err == nil {
@@ -209,10 +210,10 @@ func copyDurably(ctx context.Context, from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// catalog writes the new table's catalog, with the one snapshot.
+// catalog writes the new table's catalog, with only this snapshot.
 func (c *cloning) catalog(ctx context.Context, old *catalog.Catalog, s catalog.Snapshot) (err error) {
 	id := s.ID
-	s.ID = 0 // it gets a number of its own
+	s.ID = 0 // it gets a new ID
 	infos, err := newCatalog(ctx, c.to, old.Format(), []loadedSnapshot{{Snapshot: s, load: func(page func(uint32, []byte) error) error {
 		_, err := old.Load(id, page)
 		return err
@@ -223,15 +224,15 @@ func (c *cloning) catalog(ctx context.Context, old *catalog.Catalog, s catalog.S
 	return err
 }
 
-// loadedSnapshot is a snapshot of which load hands out the pages.
+// loadedSnapshot is a snapshot whose pages load passes to a function.
 type loadedSnapshot struct {
 	catalog.Snapshot
 	load   func(page func(uint32, []byte) error) error
 	format catalog.Format
 }
 
-// newCatalog makes the catalog of a table whose files are in the directories of o, with
-// these snapshots, in ascending order of their numbers; 0 stands for a new number.
+// newCatalog makes the catalog of a table whose files are in the directories of o, with these
+// snapshots, in ascending order of IDs; 0 stands for a new ID.
 func newCatalog(ctx context.Context, o *tabledirs.Set, f catalog.Format, snapshots []loadedSnapshot) (infos []contract.SnapshotInfo, err error) {
 	layout, err := tabledirs.LayoutOf(f)
 	if err != nil {

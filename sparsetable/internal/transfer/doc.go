@@ -1,3 +1,3 @@
-// Package transfer makes tables of snapshots of other ones, and takes snapshots to other
-// machines as files (clone.go, files.go). Package sparsetable says what its functions do.
+// Package transfer makes new tables from snapshots of other tables, and moves snapshots to other
+// machines as files (clone.go, files.go). Package sparsetable documents its functions.
 package transfer

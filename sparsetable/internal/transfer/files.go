@@ -21,21 +21,20 @@ import (
 	"aibox/sparsetable/internal/tabledirs"
 )
 
-// A snapshot can be taken to another machine as files. Those that hold rows are copied as
-// they are. Of a table on SSD the index is one more file, which WriteIndex makes from the
-// snapshot, and from which RestoreIndex makes a catalog. The directories that the files are
-// copied to may be others, and their number another one: the files of a table are found by
-// their names.
+// A snapshot can be moved to another machine as files. Those that hold rows are copied unchanged.
+// For a table on SSD the index is one more file, which WriteIndex makes from the snapshot, and from
+// which RestoreIndex makes a catalog. The files may be copied to other directories, also to another
+// number of them: the files of a table are found by their names.
 
-// File is a file of a snapshot. As long as the snapshot is there, its first Bytes
-// bytes do not change; the file may have more, which do not belong to the snapshot.
+// File is a file of a snapshot. As long as the snapshot exists, the first Bytes bytes do not
+// change; the file may have more, which do not belong to the snapshot.
 type File struct {
 	Name  string // the same in every copy of the table
 	Path  string
 	Bytes int64
 	Open  func() (OpenFile, error)
-	// Unique says that the name has a random part, so no other file has it: not one of
-	// another table, nor one that a copy of this table has made. The file only grows.
+	// Unique says that the name has a random part, so no other file has it: neither one of another
+	// table, nor one that a copy of this table has made. The file only grows.
 	Unique bool
 }
 
@@ -45,19 +44,19 @@ type OpenFile interface {
 	io.Closer
 }
 
-// SnapshotFiles are the files of a snapshot of an open table. They stay as they are until
-// Release, whatever happens to the table meanwhile, the snapshot's being dropped included.
+// SnapshotFiles are the files of a snapshot of an open table. They stay unchanged until Release,
+// even if the snapshot is dropped meanwhile.
 type SnapshotFiles struct {
 	Files []File
-	// WriteIndex writes the index as RestoreIndex reads it, or, where since is the number of
-	// an earlier snapshot that was taken since the table was opened, what of it changed after
-	// that; nil for KindMemory, which has no index. It is not called after the table was
+	// WriteIndex writes the index in the form that RestoreIndex reads. If since is the ID of an
+	// earlier snapshot that was taken since the table was opened, it writes only what changed after
+	// that. It is nil for KindMemory, which has no index. It must not be called after the table was
 	// closed, nor after Release.
 	WriteIndex func(w io.Writer, since uint64) error
 	Release    func() error
 }
 
-// OfFile are the files of a snapshot of a table in memory, which is one file and is open.
+// OfFile returns the files of a snapshot of a table in memory, which is one open file.
 func OfFile(f *os.File) (*SnapshotFiles, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -68,8 +67,8 @@ func OfFile(f *os.File) (*SnapshotFiles, error) {
 	return &SnapshotFiles{Files: []File{file}, Release: sync.OnceValue(f.Close)}, nil
 }
 
-// Files returns the files that hold the rows of the snapshot of a table on SSD. The caller
-// holds the table.
+// Files returns the files that hold the rows of the snapshot of a table on SSD. The caller holds
+// the table.
 func Files(d *tabledirs.Set) ([]File, error) {
 	old, err := openCatalog(d)
 	if err != nil {
@@ -87,7 +86,7 @@ func Files(d *tabledirs.Set) ([]File, error) {
 	return FilesOf(s, table, d.Names)
 }
 
-// FileAt is the file of a snapshot of a table in memory.
+// FileAt returns the file of a snapshot of a table in memory.
 func FileAt(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -106,7 +105,7 @@ func opening(path string) func() (OpenFile, error) {
 	}
 }
 
-// copied is a file that is read to be copied.
+// copied is a file that is read in order to be copied.
 type copied struct{ *os.File }
 
 func (f copied) ReadAt(p []byte, off int64) (int, error) {
@@ -116,7 +115,7 @@ func (f copied) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// keptOpen is a file that is closed by somebody else.
+// keptOpen is a file that its owner closes.
 type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }
@@ -139,8 +138,7 @@ func FilesOf(s catalog.Snapshot, table uint64, dirs []string) (out []File, err e
 	return out, err
 }
 
-// openCatalog opens the catalog of a table for reading, and puts the directory that has it
-// first.
+// openCatalog opens the catalog of a table for reading, and puts its directory first.
 func openCatalog(d *tabledirs.Set) (*catalog.Catalog, error) {
 	if err := d.Order(nil); err != nil {
 		return nil, err
@@ -152,7 +150,7 @@ func openCatalog(d *tabledirs.Set) (*catalog.Catalog, error) {
 	return c, err
 }
 
-// pathIn is the path of a file in one of dirs, which has at least so many bytes.
+// pathIn returns the path of a file in one of dirs that has at least that many bytes.
 func pathIn(dirs []string, name string, bytes int64) (string, error) {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)
@@ -207,8 +205,8 @@ func RestoreIndex(ctx context.Context, d *tabledirs.Set, indexes ...[]string) (i
 	return infos, apierr.Of(err)
 }
 
-// checkNames fails where a snapshot that comes from elsewhere, in an index of that name, names files
-// that are not delta files of its table: they would be deleted with it.
+// checkNames fails if a snapshot that comes from elsewhere, in the file index, refers to files that
+// are not delta files of its table: they would be deleted together with it.
 func checkNames(s *catalog.Stream, index string) error {
 	table, err := tabledirs.TableNumber(s.Format)
 	if err != nil {
@@ -242,14 +240,15 @@ func openIndex(names []string) (s *catalog.Stream, closeAll func(), err error) {
 	return s, closeAll, nil
 }
 
-// SpreadFiles says for each of the names of a snapshot's files, of these sizes, in which of
-// n directories it is put: bucket files where the least is, and delta files each where it was,
-// as far as there are as many. The same files are put into the same directories each time.
+// SpreadFiles returns, for each of the files of a snapshot, given by their names and sizes, the
+// number of the directory (of n) in which it is put. Bucket files go where the fewest bytes are.
+// Delta files go to the directory that they came from, as far as there are that many. The result is
+// deterministic.
 func SpreadFiles(names []string, bytes []int64, n int) []int {
 	load := make([]int64, n)
 	out := make([]int, len(names))
 	for i, name := range names {
-		at := 0 // that of everything else
+		at := 0 // the directory for everything else
 		switch {
 		case strings.HasSuffix(name, ".bucket"):
 			for j := range load {

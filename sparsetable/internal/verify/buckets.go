@@ -15,7 +15,7 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// batch is how many buckets are read at a time.
+// batch is the number of buckets read at a time.
 const batch = 128
 
 // located is a slot with a bucket.
@@ -24,19 +24,19 @@ type located struct {
 	slot uint32
 }
 
-// memory is the memory for verifying.
+// memory is the working memory of Verify.
 type memory struct {
 	memory []byte
-	list   []located // room for some buckets, in the order in which they lie on the devices
-	seen   []uint64  // a bit for each row outside of buckets, set if its bucket has the row, too
+	list   []located // some buckets, in the order in which they lie on the devices
+	seen   []uint64  // a bit for each row outside of buckets, set if its bucket also has the row
 	broken map[uint32]bool
 }
 
-// minList is the least number of entries that list has room for.
+// minList is the minimum length of list.
 const minList = 256
 
-// Memory is how many bytes Verify takes: at most what a list of all slots needs, and at least
-// what it cannot do without.
+// Memory returns how many bytes Verify takes: at most those for a list of all slots, and at least
+// those that it cannot do without.
 func (t *Table) Memory() (most, least int64) {
 	bits := int64(t.Outside.Rows()+63) / 64 * 8
 	n := max(minList, int64(t.Index.Slots()))
@@ -56,10 +56,9 @@ func (t *Table) newMemory(bytes int64) (m *memory, err error) {
 	return m, nil
 }
 
-// parts divides the locations of all buckets into ascending ranges, each of which
-// has no more buckets than the list has room for. For each range it fills the list,
-// sorts it and calls fn with it. That takes two passes over the index for each
-// range, and some more to find the ranges.
+// parts divides the locations of all buckets into ascending ranges, each with at most as many
+// buckets as the list can hold. For each range it fills the list, sorts it and calls fn with it.
+// That takes two passes over the index per range, and some more to find the ranges.
 func (m *memory) parts(t *Table, fn func(list []located) error) error {
 	count := func(from, to bucketfile.Location) (n int) {
 		for l := range Locations(t.Index) {
@@ -75,7 +74,7 @@ func (m *memory) parts(t *Table, fn func(list []located) error) error {
 		if n == 0 {
 			return nil
 		}
-		if n > len(m.list) && from < to { // several buckets at one location are a fault, which two of them show
+		if n > len(m.list) && from < to { // several buckets at one location are a fault, which two of them suffice to show
 			mid := from + (to-from)/2
 			if err := part(from, mid); err != nil {
 				return err
@@ -101,8 +100,8 @@ func (m *memory) parts(t *Table, fn func(list []located) error) error {
 	return part(first, last)
 }
 
-// buckets verifies all buckets, in the order in which they lie on the devices,
-// and returns the number of their rows.
+// buckets verifies all buckets, in the order in which they lie on the devices, and returns the
+// number of their rows.
 func (t *Table) buckets(ctx context.Context, v *Report, m *memory) (rows int64, err error) {
 	q := t.Files.NewQueue()
 	requests := make([]bucketfile.Request, batch)
@@ -194,9 +193,8 @@ func (t *Table) bucket(ctx context.Context, v *Report, m *memory, r *bucketfile.
 	return int64(n), nil
 }
 
-// outside verifies for each row outside of buckets that its bucket has
-// the key if the file says so, and does not have it otherwise. It skips rows whose
-// bucket could not be read.
+// outside verifies, for each row outside of buckets, that its bucket has the key if and only if the
+// file says so. It skips rows whose bucket could not be read.
 func (t *Table) outside(ctx context.Context, v *Report, m *memory) error {
 	return t.Outside.Each(ctx, t.Checkpoints, func(file int, r *deltafile.Reader, rows int) error {
 		for i := range rows {

@@ -1,3 +1,3 @@
-// Package verify verifies tables: the files of the snapshots of a table on SSD (files.go),
-// and one snapshot of it that is open (table.go, buckets.go). A Report has what was found.
+// Package verify verifies tables: the snapshot files of a table on SSD (files.go), and one open
+// snapshot of it (table.go, buckets.go). A Report has the result.
 package verify

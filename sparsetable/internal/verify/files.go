@@ -15,8 +15,8 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 )
 
-// Files reports the files of snapshots that are missing or too short. dirs are the
-// directories of the devices.
+// Files reports files of snapshots that are missing or too short. dirs are the directories of the
+// devices.
 func (v *Report) Files(devices []blockio.Device, dirs []string, table uint64, snapshots []catalog.Snapshot, log *slog.Logger) error {
 	names := map[string]string{} // the directory of each file
 	for _, d := range devices {

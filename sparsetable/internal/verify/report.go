@@ -9,14 +9,14 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// Fault is something that Verify found wrong.
+// Fault is a fault that Verify found.
 type Fault struct {
-	Snapshot uint64 `json:"snapshot"` // the snapshot in which it was found; 0: no particular one
+	Snapshot uint64 `json:"snapshot"` // the snapshot in which it was found; 0: none in particular
 	File     string `json:"file,omitempty"`
 	Offset   int64  `json:"offset"` // in File; -1: the fault has no single place
 	Slot     int64  `json:"slot"`   // the slot whose bucket is at fault; -1: none
 	Reason   string `json:"reason"`
-	// Missing: the file is in none of the directories that were given.
+	// Missing says that the file is in none of the given directories.
 	Missing bool `json:"-"`
 }
 
@@ -41,14 +41,14 @@ func (f Fault) String() string {
 type Verification struct {
 	Kind      string `json:"kind"`
 	Snapshots int    `json:"snapshots"`
-	Buckets   int64  `json:"buckets"`    // in all snapshots; a bucket counts once for each snapshot that has it
+	Buckets   int64  `json:"buckets"`    // in all snapshots; a bucket counts once per snapshot that has it
 	Rows      int64  `json:"rows"`       // counted in the same way
-	TotalRows int64  `json:"total_rows"` // rows to be verified in all; 0: not known yet
+	TotalRows int64  `json:"total_rows"` // rows to be verified in all; 0: not yet known
 	ReadBytes int64  `json:"read_bytes"` // of buckets
 	Faults    int64  `json:"faults"`
 }
 
-// Report takes note of what is verified, and of faults.
+// Report records what is verified, and faults.
 type Report struct {
 	Done Verification
 	At   uint64 // the snapshot that is being verified; 0: none in particular
@@ -69,7 +69,7 @@ func NewReport(kind string, fault func(Fault), progress func(Verification)) *Rep
 	return &Report{Done: Verification{Kind: kind}, fault: fault, progress: progress, named: map[string]bool{}}
 }
 
-// Each calls verify with each of the snapshots ids.
+// Each calls verify for each of the snapshots ids.
 func (v *Report) Each(ids []uint64, verify func(id uint64) error) error {
 	for _, id := range ids {
 		v.At = id
@@ -83,13 +83,13 @@ func (v *Report) Each(ids []uint64, verify func(id uint64) error) error {
 	return nil
 }
 
-// Progress tells the caller how far it has come.
+// Progress reports the progress to the caller.
 func (v *Report) Progress() { v.progress(v.Done) }
 
-// Named reports whether Files has found a fault of the file at path.
+// Named reports whether Files found a fault of the file at path.
 func (v *Report) Named(path string) bool { return v.named[filepath.Clean(path)] }
 
-// NamedAny reports whether Files has found a fault of any file.
+// NamedAny reports whether Files found a fault of any file.
 func (v *Report) NamedAny() bool { return len(v.named) > 0 }
 
 // Found reports a fault.
@@ -99,8 +99,8 @@ func (v *Report) Found(f Fault) {
 	v.fault(f)
 }
 
-// FoundError reports an error as a fault if it is about damage of the table. It
-// returns all other errors, and any error after ctx has ended.
+// FoundError reports err as a fault if it is about damage of the table. It returns all other
+// errors, and any error after ctx has ended.
 func (v *Report) FoundError(ctx context.Context, err error) error {
 	var bad *contract.CorruptionError
 	switch {

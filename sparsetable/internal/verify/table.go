@@ -17,7 +17,7 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// Table is a table on SSD that was opened for reading only and is not used otherwise.
+// Table is a table on SSD that was opened for reading only and has no other users.
 type Table struct {
 	Files       *bucketfile.Set
 	Index       *slots.Index
@@ -27,9 +27,9 @@ type Table struct {
 	ReadBytes   int64 // for reads in flight
 	CatalogPath string
 
-	Opened catalog.Snapshot // the one that it was opened with
-	Rows   int64            // that the snapshot counts
-	Stored int64            // of them, in buckets
+	Opened catalog.Snapshot // the snapshot that it was opened with
+	Rows   int64            // number of rows in the snapshot's record
+	Stored int64            // those of them in buckets
 }
 
 // Verify verifies everything in the table. It takes that many bytes of memory, see Memory.

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Crash stops the device, every later operation on it and on its files fails,
-// and returns the device that a reboot finds. Of what was not synced chance
-// keeps a part: at random nothing, everything, or each unit with even odds.
+// Crash stops the device, so that every later operation on it and on its files fails, and returns
+// the device as after a reboot. It randomly keeps a part of what was not synced: nothing,
+// everything, or each unit with even odds.
 func (d *Device) Crash(seed uint64) *Device {
 	d.mu.Lock()
 	d.mu.crashed = true
@@ -16,8 +16,7 @@ func (d *Device) Crash(seed uint64) *Device {
 	return d.AfterCrash(seed)
 }
 
-// AfterCrash returns what a reboot would find if the device crashed now. The
-// device itself goes on.
+// AfterCrash returns the device as after a crash now and a reboot. The device itself continues.
 func (d *Device) AfterCrash(seed uint64) *Device {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,7 +33,7 @@ func (d *Device) AfterCrash(seed uint64) *Device {
 		change(durable)
 	}
 
-	// In the order of names, so that the seed alone decides.
+	// In the order of names, so that only the seed decides.
 	names := make([]string, 0, len(durable))
 	for name := range durable {
 		names = append(names, name)
@@ -52,8 +51,8 @@ func (d *Device) AfterCrash(seed uint64) *Device {
 	return after
 }
 
-// afterCrash returns the synced contents with some of the units that were
-// written since. A file that grew may keep the growth without its bytes.
+// afterCrash returns the synced contents with some of the units that were written since. A file
+// that grew may keep the new length without the bytes.
 func (n *inode) afterCrash(unit int64, keep float64, rng *rand.Rand) []byte {
 	data := slices.Clone(n.durable)
 	units := make([]int64, 0, len(n.dirty))

@@ -17,10 +17,10 @@ import (
 type Options struct {
 	Dir       string // default "mem"
 	UnitBytes int    // default 512
-	// CapacityBytes bounds the sum of all files' sizes; writes beyond it store
-	// what fits and return ENOSPC. 0 is no limit.
+	// CapacityBytes bounds the sum of all files' sizes; writes beyond it store what fits and return
+	// ENOSPC. 0: no limit.
 	CapacityBytes int64
-	// Seed of everything random.
+	// Seed is the seed of everything random.
 	Seed uint64
 }
 
@@ -80,7 +80,7 @@ func (d *Device) Direct() bool    { return true }
 func (d *Device) Engine() string  { return "memory" }
 func (d *Device) QueueDepth() int { return 64 }
 
-// pathError is what the operating system's device returns.
+// pathError returns an error like that of the operating system's device.
 func (d *Device) pathError(op, name string, err error) error {
 	return &os.PathError{Op: op, Path: d.dir + "/" + name, Err: err}
 }
@@ -128,8 +128,8 @@ func (d *Device) OpenFile(name string) (blockio.File, error) {
 	return &file{dev: d, name: name, node: n}, nil
 }
 
-// changeLocked applies a change of names and notes it for the next SyncDir or
-// crash. REQUIRES: mu is held.
+// changeLocked applies a change of names and records it for the next SyncDir or crash. REQUIRES: mu
+// is held.
 func (d *Device) changeLocked(change func(map[string]*inode)) {
 	change(d.mu.names)
 	d.mu.journal = append(d.mu.journal, change)
@@ -214,7 +214,7 @@ func (d *Device) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	}
 }
 
-// serve ends the queued reads in random order and returns when there are none.
+// serve completes the queued reads in random order and returns when there are none.
 func (d *Device) serve() {
 	for {
 		d.mu.Lock()
@@ -236,7 +236,7 @@ func (d *Device) serve() {
 	}
 }
 
-// read carries one submitted read out.
+// read performs one submitted read.
 func (d *Device) read(r *blockio.Read, closed bool) error {
 	f, ok := r.File.(*file)
 	if closed || !ok || f.dev != d {
@@ -277,5 +277,5 @@ func (d *Device) Close() error {
 
 var _ blockio.Device = (*Device)(nil)
 
-// errNoSpace is what a full file system returns.
+// errNoSpace is the error of a full file system.
 const errNoSpace = unix.ENOSPC

@@ -41,32 +41,30 @@ type Op struct {
 	Bytes  int
 }
 
-// Fault is what happens to an operation. The zero value lets it succeed.
+// Fault says what happens to an operation. The zero value lets it succeed.
 type Fault struct {
-	// Err fails the operation before it did anything, or after Bytes of a write
-	// if Partial is set.
+	// Err fails the operation before it does anything, or, for a write with Partial, after Bytes.
 	Err error
-	// Partial ends a read or a write after Bytes; writes after whole units.
-	// Without Err a write loses the rest silently and a read meets the file's
-	// end.
+	// Partial ends a read or a write after Bytes; writes end after whole units. Without Err, a
+	// write silently loses the rest and a read sees the end of the file.
 	Partial bool
 	Bytes   int
-	// FlipBit inverts a random bit of what a read returns.
+	// FlipBit inverts a random bit of the result of a read.
 	FlipBit bool
 }
 
-// Inject calls decide before every operation from now on; nil ends it. decide
-// runs under the device's lock and must not call the device.
+// Inject calls decide before every operation from now on; nil stops that. decide runs under the
+// device's lock and must not call the device.
 func (d *Device) Inject(decide func(Op) Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.inject = decide
 }
 
-// FailNth returns a decision for Inject: the n-th operation (from 0) of the
-// kinds given, of any kind if none is given, fails with err, and no other one.
-// Writes that fail keep a random prefix. hit tells afterwards whether it came to
-// that. The devices that it is given to count together.
+// FailNth returns a decision for Inject: the n-th operation (from 0) of the given kinds, or of any
+// kind if none is given, fails with err. No other operation fails. Failing writes keep a random
+// prefix. hit tells whether the operation has failed. All devices that use the decision are counted
+// together.
 func FailNth(n int, seed uint64, err error, kinds ...Kind) (decide func(Op) Fault, hit *atomic.Bool) {
 	hit = new(atomic.Bool)
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
@@ -93,7 +91,7 @@ func FailNth(n int, seed uint64, err error, kinds ...Kind) (decide func(Op) Faul
 	}, hit
 }
 
-// SetCapacity changes the device's capacity in bytes; 0 is no limit.
+// SetCapacity changes the device's capacity in bytes; 0: no limit.
 func (d *Device) SetCapacity(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -117,8 +117,8 @@ func (f *file) Size() (int64, error) {
 	return int64(len(f.node.data)), nil
 }
 
-// Close implements blockio.File. It never fails by injection: nothing that is
-// durable depends on it.
+// Close implements blockio.File. No fault can be injected into it, because nothing durable depends
+// on it.
 func (f *file) Close() error {
 	f.dev.mu.Lock()
 	defer f.dev.mu.Unlock()

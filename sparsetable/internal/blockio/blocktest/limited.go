@@ -7,9 +7,9 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// Limited is a device that serves no more than so many submitted reads a second,
-// any number of them waiting: what one SSD is to several of them, where there is
-// but one, or none. Everything else is the inner device's.
+// Limited is a device that serves a limited number of submitted reads a second, whatever number of
+// them is waiting. It lets several simulated SSDs share one real SSD, or none. Everything else is
+// passed to the inner device.
 type Limited struct {
 	blockio.Device
 	each time.Duration // for one read
@@ -23,7 +23,7 @@ type Limited struct {
 	idle sync.Cond // on mu: serving became false
 }
 
-// NewLimited limits a device to so many reads a second.
+// NewLimited limits a device to that many reads a second.
 func NewLimited(inner blockio.Device, readsPerSecond float64) *Limited {
 	d := &Limited{Device: inner, each: time.Duration(float64(time.Second) / readsPerSecond)}
 	d.idle.L = &d.mu
@@ -48,8 +48,8 @@ func (d *Limited) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	}
 }
 
-// serve serves queued reads as their time comes and returns when there are none.
-// Those whose time came while it slept go together.
+// serve serves queued reads when their time comes, and returns when there are none. Reads whose
+// time came while it slept are served together.
 func (d *Limited) serve() {
 	var c blockio.Completions
 	for {
@@ -75,7 +75,7 @@ func (d *Limited) serve() {
 	}
 }
 
-// carryOut has the inner device do reads and delivers them.
+// carryOut performs reads on the inner device and delivers them.
 func (d *Limited) carryOut(c *blockio.Completions, reads []*blockio.Read) {
 	inner := make([]*blockio.Read, len(reads))
 	for i, r := range reads {
