@@ -17,8 +17,8 @@ func LossError(step int64, loss float64) error {
 	return fmt.Errorf("%w: the loss of step %d is %g; %s", program.ErrNotFinite, step, loss, remedy)
 }
 
-// StatisticsError is the error of a step whose batch statistics are not finite. They would spoil the
-// running statistics for good. The loss need not show it: a huge value can pass through a
+// StatisticsError is the error of a step whose batch statistics are not finite. They would spoil
+// the running statistics for good. The loss need not show it: a huge value can pass through a
 // normalization and give a finite loss.
 func StatisticsError(n *program.Norm) error {
 	return fmt.Errorf("%w: the batch statistics for %s and %s", program.ErrNotFinite, n.Mean.Name, n.Variance.Name)

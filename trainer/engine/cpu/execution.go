@@ -45,7 +45,8 @@ type tasks struct {
 	stage      program.Stage
 	reduction  *program.Step // argument of runColumns
 	rectangles []rectangle   // argument of runSums
-	// runTiles, runColumns, runSums and runPacking, bound once so that a mini-batch allocates nothing:
+	// runTiles, runColumns, runSums and runPacking, bound once so that a mini-batch allocates
+	// nothing:
 	tiles, columns, sums, packing func(lo, hi int)
 }
 
