@@ -35,11 +35,11 @@
 //	               nothing (diverged.go), and publishing it (publishing.go)
 //	describe.go    the summary, with what bounded the speed (bounds.go), memory (memory.go) and
 //	               warnings (warnings.go)
-//	closing.go     the end of a run, however it ends; failure.go is what a run leaves that makes
-//	               no model
+//	closing.go     the end of a run, however it ends; failure.go has what a run leaves behind if
+//	               it makes no model
 //
 // A run keeps its state in a runstate.State, and reports its progress through package report.
-// check.go and bench.go do not run a job.
+// check.go and bench.go are not part of a run.
 //
 // # Interruptions
 //
@@ -57,9 +57,9 @@
 //
 // # What decides the model's bits
 //
-// The model's bits depend only on the job's seed, data, model and optimizers. Each sum
-// in the engine has a fixed order (packages internal/kernel and trainer/ops); rows are
-// created from hash(seed, key) and counted at their first use; the reader's order does
-// not depend on its threads. Queue depths, threads, pass size and passes that were read
-// ahead but never trained do not influence the model.
+// The model's bits depend only on the job's seed, data, model and optimizers. Each sum in the
+// engine has a fixed order (packages internal/kernel and trainer/ops); rows are created from
+// hash(seed, key) and counted at their first use; the reader's order does not depend on its
+// threads. Queue depths, threads, pass size and passes that were read ahead but never trained do
+// not influence the model.
 package trainer

@@ -110,12 +110,13 @@ func (h *History) validate() error {
 	return nil
 }
 
-// Timeline computes from a History how far rows have decayed. Only one goroutine may call At.
+// Timeline computes from a History how far rows have decayed. At may extend it, so no other
+// method of it or of its moments may be called at the same time as At.
 type Timeline struct {
 	history  History
 	by       *Denominators // of the segments that have them
 	segments []segment
-	covered  int64 // the step up to which At can be called without Extend
+	covered  int64 // the step up to which the curves are extended
 }
 
 // segment is a Segment with its sums.

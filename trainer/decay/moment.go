@@ -11,7 +11,7 @@ import (
 const clockPeriod = math.MaxUint32
 
 // Moment is the state after a step of the model, up to which rows can be decayed. Any number of
-// goroutines may use it at the same time.
+// goroutines may call Clock and Settle at the same time. Step calls Timeline.At.
 type Moment struct {
 	timeline *Timeline
 	step     int64

@@ -2,9 +2,9 @@
 //
 //	RE     reads passes, divides those whose rows would not fit (Limit), and tells the table of
 //	       their keys (Announce), as far ahead as the table looks and Queues.ReadAheadBytes allows
-//	ST     pulls and pins the rows of a pass. Where the table's memory does not hold them beside
-//	       those of the passes before, it waits for these, or divides the pass further
-//	EL+JL  has an engine work on the mini-batches of a pass one after the other, and releases its rows
+//	ST     pulls and pins the rows of a pass. If the table's memory cannot hold them beside those
+//	       of earlier passes, it waits for those to be released, or divides the pass further
+//	EL+JL  has an engine work on the mini-batches of a pass in order, and releases the pass's rows
 //
 // Each stage is one goroutine of a pipeline.Pipeline. Training and evaluation are both a Flow, with
 // different pull modes and a different Batch. They share Stages; Hooks are what a run does or

@@ -9,10 +9,10 @@ import (
 )
 
 // A restored generation can be published before the bucket files of its table have arrived. Its
-// table then has a record of what is missing, a copy in each of its directories, and only readers
-// that understand the record can open it (sparsetable.ArrivingName). Only the process that holds
-// the lock of the model directory writes the files and the record. If the files can never become
-// complete, it withdraws the generation (Restoring.Discard).
+// table then has a record of what is missing, a copy in each of its directories
+// (sparsetable.ArrivingName), and can be opened only with a source of the missing bytes. Only the
+// process that holds the lock of the model directory writes the files and the record. If the files
+// can never become complete, it withdraws the generation (Restoring.Discard).
 
 // ArrivingTable is a table whose files have not all arrived.
 type ArrivingTable struct {

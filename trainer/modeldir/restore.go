@@ -169,7 +169,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 		if isComplete(r.w.dir, g) || g != r.w.gen && !disk.Gone(filepath.Join(at, discardedName)) {
 			continue
 		}
-		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
+		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise its run can be resumed
 			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead) && !DiskLost(err)) { // else the next run deletes it
 				return err
 			}

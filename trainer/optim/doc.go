@@ -20,7 +20,8 @@
 //	ftrl             see kernel.FTRL
 //
 // Package decay does the weight decay of rows, w -= lr weight_decay w in every step before the
-// update. It also does table_l2, which shrinks all rows, each divided by its own denominators.
+// update. It also does table_l2, which shrinks every row at a rate divided by the row's own
+// denominators.
 //
 // Averages of the dense parameters over the last steps are in average.go.
 //

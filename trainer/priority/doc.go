@@ -16,8 +16,8 @@
 //	       new row replaces a randomly drawn one. So rows with many accesses are likely to be in
 //	       it.
 //	scar   those whose values changed most, by the L2 norm of the difference from the saved values.
-//	       An entry has the row's values at that time: an unused row does not change, so these
-//	       are its values at the start of the first pass that uses it.
+//	       An entry has the saved values. They are taken at the start of the next pass that uses
+//	       the row, since an unused row does not change.
 //
 // # Memory
 //
