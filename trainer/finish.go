@@ -115,7 +115,7 @@ func (r *run) manifest(ctx context.Context, state *runstate.Kept) (*modeldir.Man
 	return m, nil
 }
 
-// origin records in a manifest what the model was made from and of which night it is.
+// origin records in a manifest what the model was made from, and its night.
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)

@@ -59,7 +59,7 @@ type History struct {
 // renewAfter is the number of steps after which a warm start renews the clocks of all rows.
 const renewAfter = 1 << 31
 
-// by returns the denominators of the history, of which it has at most one pair; nil if it has none.
+// by returns the denominators of the history, nil if it has none. It has at most one pair.
 func (h *History) by() *Denominators {
 	for _, s := range h.Segments {
 		if s.Rates.By != nil {

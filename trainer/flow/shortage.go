@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A table may lack memory within its budget only for a moment, because garbage has not been
+// A table may run out of memory within its budget only for a moment, because garbage has not been
 // collected yet or another process holds the memory. So before a job fails for that reason, it
 // returns garbage to the system, and then waits.
 const (
@@ -15,7 +15,7 @@ const (
 	memoryPause    = 250 * time.Millisecond
 )
 
-// shortage is the state of one pass whose rows lack memory while no others are pinned.
+// shortage is the state of one pass whose rows do not fit in memory although no others are pinned.
 type shortage struct {
 	patience, pause time.Duration
 	since           time.Time // zero if nothing was done about it yet

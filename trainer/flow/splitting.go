@@ -71,7 +71,7 @@ func (l *Limit) lower(pass *reader.Pass, cause *sparsetable.BudgetError, log *sl
 	}
 }
 
-// fits records that the rows of a pass fitted. The lacking memory may be available again, so now
+// fits records that the rows of a pass fitted. The missing memory may be available again, so now
 // and then the limit is doubled. It is removed once it would reach the size of the pass that did
 // not fit.
 func (l *Limit) fits() {

@@ -115,7 +115,7 @@ func freeMemoryOf(p gpu.Platform, number int) (free, total int64, err error) {
 	return free, total, errors.Join(err, dev.Close())
 }
 
-// lacking returns the device that lacks most memory, and how much, if engines need n.
+// lacking returns the device that is shortest of memory, and by how much, if engines need n.
 func (f *OnDevices) lacking(n cuda.Needs) (DeviceMemory, int64) {
 	lack := func(d DeviceMemory) int64 { return int64(d.Times)*n.Device() - d.Free }
 	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
@@ -123,7 +123,7 @@ func (f *OnDevices) lacking(n cuda.Needs) (DeviceMemory, int64) {
 }
 
 // Fits returns an error if a device has less free memory than the engine takes. It describes the
-// device that lacks most, and says what to change.
+// device that is shortest of memory, and says what to change.
 func (f *OnDevices) Fits() error {
 	if len(f.Devices) == 0 {
 		return nil

@@ -37,7 +37,7 @@ const (
 	sampleChunkBytes = 64 << 10
 )
 
-// ensureDefaults fills in assumptions about data of which nothing is known.
+// ensureDefaults fills in assumptions about unknown data.
 func (d *DataSize) ensureDefaults(p *jobparts.Parts) {
 	if d.Features == 0 {
 		d.Features = float64(len(p.Spec.Fields))

@@ -32,7 +32,7 @@ func parent(all []Generation, child *Manifest, here bool) int {
 }
 
 // Parents finds the models that models were made from. It caches what it has read of model
-// directories, by name: they may have hundreds of models, for each of which it is called.
+// directories, by name, since it is called for each of their models, of which there may be hundreds.
 type Parents map[string][]Generation
 
 // Of returns the model that child, which is in dir, was made from, and the directory that has it:

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// bagPoolGrad is the derivative of bagPool with regard to the rows. From the gradients of the bags
-// (N, F*R), the rows (U, R), of which only the shape is used, and the bags it computes the
-// gradients of the rows (U, R).
+// bagPoolGrad is the derivative of bagPool with regard to the rows. It computes the gradients of
+// the rows (U, R) from the gradients of the bags (N, F*R), the rows (U, R; only their shape is
+// used) and the bags.
 //
 // It first sorts the occurrences by row with a stable counting sort, so that those of a row are in
 // ascending order. Then the rows can be divided among threads without locks, and the order of each

@@ -27,7 +27,7 @@ func NewRows(cfg RowConfig, valueDim int) (*Rows, error) {
 	return &Rows{cfg: cfg, valueDim: valueDim}, nil
 }
 
-// NewLinearRows returns an optimizer for rows of valueDim values, of which the first, the linear
+// NewLinearRows returns an optimizer for rows of valueDim values. The first value, the linear
 // weight, has an optimizer of its own.
 func NewLinearRows(linear, cfg RowConfig, valueDim int) (*Rows, error) {
 	first, err := NewRows(linear, 1)

@@ -95,7 +95,7 @@ func (d *Dense) update(i int, t int64, lrScale float32) kernel.Update {
 	return u
 }
 
-// everyStep is update t of values each of which is a row that every step uses.
+// everyStep is update t of values, each of them a row that every step uses.
 func (r *Rows) everyStep(t int64, lrScale float32) kernel.Update {
 	u := r.step(t, lrScale)
 	u.L2 += float32(r.cfg.TableL2) // every step uses the weight, so this is ordinary L2

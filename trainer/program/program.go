@@ -112,7 +112,7 @@ func rowWise(s *Step) bool {
 	return true
 }
 
-// Continues reports whether a reduction can be computed over blocks of examples, each of which adds
+// Continues reports whether a reduction can be computed over blocks of examples, each block adding
 // to the result of the one before. Such reductions read only rows of examples, so those of a stage
 // do not depend on one another.
 func (s *Step) Continues() bool { return s.Kind == ops.KindMatMul || s.Kind == ops.KindColumnSum }

@@ -9,8 +9,8 @@ import (
 	"aibox/reader/source"
 )
 
-// chunkBytes is how much is fetched at once for a waiting reader. A disk or a DataNode sends it in
-// a few milliseconds, most of which it needs to find it.
+// chunkBytes is how much is fetched at once for a waiting reader. A disk or a DataNode takes
+// a few milliseconds to send it, most of them to find it.
 const chunkBytes = 1 << 20
 
 // chunkState says whether the bytes of a chunk have arrived.

@@ -14,8 +14,8 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// arrivingRecord says which files miss bytes, and where these are. It is a file in each of their
-// directories, as long as any byte is missing, so that nobody takes the files for complete.
+// arrivingRecord says which files miss bytes, and where these are. As long as any byte is missing,
+// it is a file in each of their directories, so that no process takes them for complete.
 type arrivingRecord struct {
 	URI      string          `json:"uri"`
 	Manifest json.RawMessage `json:"manifest"` // as in its own file, with its checksum

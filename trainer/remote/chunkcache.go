@@ -130,7 +130,7 @@ func (h *chunkCache) aheadLocked(f *arrivingFile, p *arrivingPart, i int) int {
 	run, at := h.runs[f], p.offset+int64(i)*chunkBytes
 	end := at + p.chunk(i)
 	switch {
-	case run.length > 0 && run.end == end: // once more
+	case run.length > 0 && run.end == end: // the same chunk again
 	case run.length > 0 && run.end == at:
 		run.length++
 	default:

@@ -39,7 +39,7 @@
 // No process deletes an object that a manifest names, pending or committed. A process that cleans
 // lists the objects first, then the pending manifests, then the committed ones. So if a listed
 // object will be used, a manifest that it sees names the object. Either that manifest was written
-// before the listing. Or it was written later, and shares an object whose earlier manifest has been
+// before the listing, or it was written later and shares an object whose earlier manifest has been
 // removed; its process notices that when it looks again. A third process may also remove that
 // earlier manifest after that, before the committed ones are listed. Therefore all manifests are
 // read once more, and then the new one is seen. From a pending manifest, other processes take only

@@ -132,7 +132,7 @@ func (s *Store) outsideReport(name string) string {
 	return filepath.Join(paths["tensorboard"], name)
 }
 
-// Restored is a snapshot in a directory of its own, of which only the rows are used.
+// Restored is a snapshot in a directory of its own. Only its rows are used.
 type Restored struct {
 	Name     string // of the snapshot
 	Step     int64

@@ -34,7 +34,7 @@ func IdentityOf(job *configs.Job, start *chain.Start, data *dataset.Data) (*Iden
 	return &Identity{Job: text.String(), Night: job.Night(), Start: start, Files: data.Files, Statistics: data.Statistics, Split: data.Split}, nil
 }
 
-// Key is equal for runs of which one can resume from the snapshots of the other.
+// Key is the same for runs that can resume from one another's snapshots.
 func (id *Identity) Key() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(id.Job+"\n"+id.Night)))
 }

@@ -48,9 +48,9 @@ func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
 	}
 }
 
-// unpublished returns which of the models from which m was made the remote directory does not have,
-// the oldest first. It considers only as many as stay there beside m, and none for which a model of
-// a later night there would have to make room.
+// unpublished returns the models from which m was made that the remote directory does not have, the
+// oldest first. It considers only as many as are kept there besides m, and none for which a model
+// of a later night there would have to be removed.
 func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o *publishing) (out []keptModel, err error) {
 	there, _, err := d.Generations(ctx)
 	if err != nil {

@@ -20,9 +20,9 @@ var ErrEmptied = errkind.New(errkind.IO, "there are no models there, and there h
 
 // checkEmptied checks a directory that has no models before the model is published to it. It fails
 // with ErrEmptied if models of the model directory have been there, since the directory may be one
-// in which a file system is not mounted. It fails with another error if the directory has files of
-// something else instead. HDFS is not mounted: there, somebody has deleted the models, and wants
-// those that are made from now on.
+// in which a file system is not mounted. HDFS is not mounted, so there somebody has deleted the
+// models, and it only warns. It fails with another error if the directory has files of something
+// else.
 func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sources *source.Sources, m *modeldir.Model) error {
 	if begun, err := d.Begun(ctx); err != nil || begun {
 		return err

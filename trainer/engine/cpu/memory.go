@@ -112,7 +112,7 @@ func (t *tile) at(v program.Value) matrix {
 	return matrix{data[v.Column:], b.Stride, v.Columns}
 }
 
-// optional is at for a value that a mini-batch may lack: then the matrix has no data.
+// optional is like at, for a value that a mini-batch may not have: then the matrix has no data.
 func (t *tile) optional(v program.Value) matrix {
 	if t.e.base[v.Buffer] == nil {
 		return matrix{}
