@@ -7,8 +7,8 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// scoring is a mini-batch that is added to the online metrics while the next one is trained, since
-// adding it takes one thread about as long as a device may take for the whole step.
+// scoring is a mini-batch that is added to the online metrics while the next one is trained. One
+// thread takes about as long for that as a device may take for the whole step.
 type scoring struct {
 	logits, labels, weights []float32 // copies, since the caller reuses its memory
 	step, examples          int64     // of the run, after this mini-batch

@@ -45,8 +45,8 @@ func (e *GoneError) And(why string) error {
 // ErrorKind says that the job file has to change.
 func (e *GoneError) ErrorKind() errkind.Kind { return errkind.Job }
 
-// OriginIn follows, among the models of a remote directory, the chain from child back to the first
-// model that the job may start from, and returns the origin by which its successor names it. The
+// OriginIn follows the chain from child back through the models of a remote directory, all, to the
+// first that the job may start from, and returns the origin by which its successor names it. The
 // origin is zero if the chain begins with a new model. ok is false if models are missing.
 func (ch *Chain) OriginIn(all []*remote.Manifest, child *modeldir.Manifest) (origin modeldir.Origin, ok bool) {
 	origin = child.StartedFrom

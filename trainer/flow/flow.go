@@ -48,9 +48,9 @@ type Stages struct {
 	Table  sparsetable.Table
 	Limit  *Limit        // works on the rows of the passes
 	Engine engine.Engine // that works on the rows of the passes
-	// Announces says that the engine is told of a pass during the pass before, which waits a little
-	// for it before it ends, and that the engine may use the rows of a pass after End. Hooks.Begins
-	// and Hooks.Ends, which look at rows on the host, are not set then.
+	// Announces says that the engine is told of a pass during the pass before (which waits a little
+	// for that at its end), and may use the rows of a pass after End. Hooks.Begins and Hooks.Ends,
+	// which look at rows on the host, are not set then.
 	Announces bool
 	Queues
 	Bytes *Gauge // size of the passes between the reader and the end of their training

@@ -165,8 +165,8 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 	return nil
 }
 
-// explainBadRow adds to an error about a bad or lost row what can be done about it, and to an error
-// about a prediction that is not finite that the row is not a bad one.
+// explainBadRow adds a remedy to an error about a bad or lost row. To an error about a prediction
+// that is not finite it adds that the row is not a bad one.
 func explainBadRow(err error, keepBad bool) error {
 	var bad *reader.BadRowsError
 	var lost *reader.LostDataError

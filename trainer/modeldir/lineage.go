@@ -85,7 +85,7 @@ func lineage(all []Generation, i int) []int {
 }
 
 // Lineage returns the model of the directory, the generation from which it was made, the one from
-// which that was made, and so on, as far as they are in all, which is the result of Generations.
+// which that was made, and so on, as far as all, the result of Generations, has them.
 func Lineage(all []Generation) []Generation {
 	i := slices.IndexFunc(all, func(g Generation) bool { return g.Published && g.Fault == nil })
 	if i < 0 {

@@ -49,8 +49,9 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 	return nil
 }
 
-// begun returns the directories of the table that contain files, as indexes in r.dirs by file name,
-// and also by file name without its last suffix, which files have while they are being fetched.
+// begun returns, by file name, the indexes in r.dirs of the directories that contain files of the
+// table. Each is also there by the name without its last suffix, which files have while they are
+// being fetched.
 func (r *Restoring) begun() (map[string]int, error) {
 	out := make(map[string]int)
 	for i, dir := range r.dirs {

@@ -27,8 +27,8 @@ const (
 )
 
 // Indexes writes the indexes of the snapshots of a run, which are moved to another machine one
-// after the other, in such a way that each adds only what has changed since an earlier one. The
-// index of a table is a few bytes for each of its rows, far more than a minute of training changes.
+// after the other. Each index adds only what has changed since an earlier one: a table's index is a
+// few bytes for each of its rows, far more than a minute of training changes.
 //
 //	table/pages-5d0c…-0   all pages of snapshot 40
 //	table/pages-5d0c…-1   those that changed until snapshot 41

@@ -20,8 +20,8 @@
 // The tape machine drops its memory at every Reset, so with Gorgonia's own preallocation the
 // activations of the whole network would be allocated anew at every step. Each op of this package
 // therefore keeps its result buffer and returns the same memory at every run, overwritten
-// completely. It follows that an op belongs to one node of one graph, that a graph must not be run
-// by two machines at once, and that values read from a node are valid until the graph runs again.
+// completely. So an op belongs to one node of one graph, and two machines must not run a graph at
+// once. Values read from a node are valid until the graph runs again.
 //
 // # Inputs of changing length
 //

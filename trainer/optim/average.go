@@ -2,10 +2,10 @@ package optim
 
 import "slices"
 
-// With DenseConfig.Averaging, a model predicts not with the parameters after the last step but with
-// their moving average over the last steps, in which the noise of single mini-batches cancels out
-// (Polyak and Juditsky 1992; an exponential average, as Adam's of the gradients). After step t, for
-// each parameter w and its average a:
+// With DenseConfig.Averaging, a model predicts with the moving average of its parameters over the
+// last steps, in which the noise of single mini-batches cancels out (Polyak and Juditsky 1992). It
+// is an exponential average, like Adam's of the gradients. After step t, for each parameter w and
+// its average a:
 //
 //	a += max(1-averaging, 1/t) (w - a)
 //

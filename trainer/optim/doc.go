@@ -3,8 +3,8 @@
 //
 // The formulas are PyTorch's (torch.optim; SparseAdam for rows), so settings carry over. Below, w
 // is a parameter, g its gradient, lr the learning rate times the schedule's multiplier, and t the
-// number of the step, 1 for the first one that w takes with its current state (see steps.go). L2 is
-// applied first, only after weight decay, for every kind and to biases as well as weights:
+// number of the step; the first step of w with its current state is 1 (see steps.go). L2 is applied
+// first, only after weight decay, for every kind and to biases as well as weights:
 //
 //	g += l2 w
 //

@@ -12,9 +12,9 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// Announce makes the late files of m, with their full sizes but without their bytes, at the paths
-// that place returns, and the record that says so, with a copy at each of paths. Complete files
-// stay. After an interruption, another call continues.
+// Announce writes the record of which late files of m miss bytes, a copy at each of paths. Then it
+// makes these files, at their full sizes but without their bytes, at the paths that place returns.
+// Complete files stay. After an interruption, another call continues.
 func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*File) string, paths ...string) error {
 	rs, old, err := readRecords(paths)
 	var damaged *DamagedError

@@ -140,9 +140,9 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 	return freed, nil
 }
 
-// RemoveSnapshots deletes the snapshots and priority saves of a job that are not needed any more,
-// and their uploaded parts, including those left by a process that was killed while it did the
-// same. It returns how many bytes that freed.
+// RemoveSnapshots deletes the unneeded snapshots and priority saves of a job and their uploaded
+// parts. It also deletes what a process that was killed in the same function has left. It returns
+// how many bytes that freed.
 func (d *Directory) RemoveSnapshots(ctx context.Context, job string, unneeded func(*Manifest) bool) (freed int64, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {

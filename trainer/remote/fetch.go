@@ -197,9 +197,9 @@ func hasPart(out *os.File, offset int64, p *Part) bool {
 	return err == nil && n == p.Bytes && hex.EncodeToString(sum.Sum(nil)) == p.SHA256
 }
 
-// Adopt puts the file from, if it begins with the bytes of f, to the path to, or makes it the
-// beginning of what is fetched there, so that Fetch does not fetch it. It reports whether it did.
-// Afterwards both paths may be the same file.
+// Adopt uses the file at path from, if it begins with the bytes of f, for the file at path to, so
+// that Fetch need not fetch it: it links the file, or copies the bytes to the file that Fetch then
+// completes. It reports whether it did. Afterwards both paths may be the same file.
 func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
 	have, err := os.Open(from)
 	if err != nil {

@@ -32,9 +32,9 @@ func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transf
 
 // restoreLatest restores the newest model of an earlier run from output.remote, if there is one and
 // the job's chain has none on this machine. It reports whether it did. If the models there are of
-// this very night, because its command is given again after its machine was lost, it restores the
-// newest of these, unless that began as a new model. Then the chain shows that the night need not
-// be trained, or why it cannot be.
+// this night, because its command is given again after its machine was lost, it restores the newest
+// of them, unless that began as a new model. Then the chain shows that the night need not be
+// trained, or why it cannot be.
 func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	uri := m.Job.Output.Remote
 	if uri == "" {
