@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Ahead lets a source run further ahead than the depth of the queue behind it. The source
-// may always go on to the next item while at most depth items wait, as it can without an
-// Ahead (then depth items are queued and the source holds one more). Beyond that it may go
-// on while fewer than Items() items wait and there is room for one more in Bytes, if that
-// item is as large as the largest so far. Items on which a stage is working do not count
-// as waiting.
+// Ahead lets a source run further ahead than the depth of the queue behind it. The source may
+// always go on to the next item while at most depth items wait, as it can without an Ahead (then
+// depth items are queued and the source holds one more). Beyond that, it may go on while fewer than
+// Items() items wait and Bytes has room for one more item of the largest size seen so far. An item
+// on which a stage is working does not count as waiting.
 type Ahead[T any] struct {
-	Items    func() int    // how many may wait at present; called before every item
-	MaxItems int           // Items() is never more
-	Bytes    int64         // of all that wait
+	Items    func() int    // the current limit on waiting items; called before every item
+	MaxItems int           // an upper bound of Items()
+	Bytes    int64         // limit on the total size of the waiting items
 	Size     func(T) int64 // bytes of an item
 }
 
@@ -23,7 +22,7 @@ type Ahead[T any] struct {
 type ahead[T any] struct {
 	Ahead[T]
 	depth int
-	taken chan struct{} // an item was taken since the source last looked
+	taken chan struct{} // signals that an item was taken since the source last looked
 
 	mu             sync.Mutex
 	waiting        int
@@ -39,7 +38,7 @@ func (o *Output[T]) RunAhead(a Ahead[T]) {
 	o.ahead = &ahead[T]{Ahead: a, taken: make(chan struct{}, 1)}
 }
 
-// queueFor is the capacity of the queue behind o for that depth.
+// queueFor returns the capacity of the queue behind o for the given depth.
 func (o *Output[T]) queueFor(depth int) int {
 	if o.ahead == nil {
 		return depth
@@ -48,7 +47,7 @@ func (o *Output[T]) queueFor(depth int) int {
 	return max(depth+1, o.ahead.MaxItems) // one more, for the item that the source would hold without an Ahead
 }
 
-// put notes an item that is about to wait.
+// put counts an item that is about to be queued.
 func (a *ahead[T]) put(v T) {
 	size := a.Size(v)
 	a.mu.Lock()
@@ -58,7 +57,7 @@ func (a *ahead[T]) put(v T) {
 	a.mu.Unlock()
 }
 
-// take notes that an item no longer waits.
+// take counts an item that has left the queue.
 func (a *ahead[T]) take(v T) {
 	size := a.Size(v)
 	a.mu.Lock()
@@ -71,7 +70,7 @@ func (a *ahead[T]) take(v T) {
 	}
 }
 
-// room reports whether the source may go on, and how many items may wait.
+// room reports whether the source may go on, and how many items may wait at present.
 func (a *ahead[T]) room() (ok bool, most int) {
 	items := min(a.Items(), a.MaxItems)
 	a.mu.Lock()
@@ -80,7 +79,7 @@ func (a *ahead[T]) room() (ok bool, most int) {
 	return a.waiting <= a.depth || a.waiting < items && a.bytes+a.largest <= a.Bytes, most
 }
 
-// wait returns once the source may go on, or false because the run was cancelled.
+// wait returns true once the source may go on, or false if the run was cancelled.
 func (o *Output[T]) wait(ctx context.Context) bool {
 	a := o.ahead
 	if a == nil {

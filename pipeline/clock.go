@@ -33,7 +33,7 @@ type clock struct {
 	started time.Time
 	ended   time.Time // zero while running
 
-	itemStart time.Duration // spent[Busy] at which the present item began
+	itemStart time.Duration // spent[Busy] when work on the current item began
 	items     int64
 	min, max  time.Duration
 	mean, m2  float64 // of the busy seconds per item, Welford's recurrence

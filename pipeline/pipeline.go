@@ -36,7 +36,7 @@ func New(ctx context.Context) *Pipeline {
 	return p
 }
 
-// stage is what the pipeline knows of a stage, except for the types of its items.
+// stage is a stage without the types of its items.
 type stage struct {
 	name  string
 	clock clock
@@ -65,10 +65,9 @@ func (p *Pipeline) add(s *stage) {
 	p.mu.stages = append(p.mu.stages, s)
 }
 
-// Run starts every stage, waits until the last has ended, drops what is left
-// in the queues and returns the first error: a stage's error with the stage's
-// name in front, a *panics.Error, or the cause of the cancelled context. It
-// returns nil when all items went through, and after ErrStop.
+// Run starts every stage, waits until the last has ended, and drops what is left in the queues. It
+// returns the first error: a stage's error prefixed with the stage's name, a *panics.Error, or the
+// cause of the cancelled context. It returns nil when all items went through, and after ErrStop.
 //
 // Run panics when called twice or on a line without a sink.
 func (p *Pipeline) Run() error {
@@ -102,8 +101,8 @@ type outcome struct {
 	panicked *panics.Error // or nil
 }
 
-// verdict returns Run's result: the first error, or a panic even if it came later, since
-// a panic shows a bug.
+// verdict returns Run's result: the first error, joined with panics that came later, since a panic
+// shows a bug.
 func verdict(cause error, outcomes []outcome) error {
 	var errs []error
 	complete := true

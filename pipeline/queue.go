@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// Output is the end of a stage from which the next stage takes its items.
+// Output is the end of a stage, from which the next stage takes its items.
 type Output[T any] struct {
 	p     *Pipeline
 	from  *stage
 	queue chan T
 	meter *meter
-	ahead *ahead[T] // nil: no further than the queue's depth
+	ahead *ahead[T] // nil if the source runs no further ahead than the queue's depth
 
 	dropping sync.Mutex // held while onDrop runs
 	onDrop   func(T)
 }
 
-// OnDrop sets the function that gets every item which was emitted but not
-// handed to the next stage because the run was cancelled. It is called from
-// the goroutines of the two stages and from Run's, one call at a time, and must
-// be set before Run.
+// OnDrop sets the function that gets every item that was emitted but not handed to the next stage
+// because the run was cancelled. Run's goroutine and those of the two stages call it, one call at a
+// time. It must be set before Run.
 func (o *Output[T]) OnDrop(f func(T)) { o.onDrop = f }
 
 // send queues v and reports true, or drops it because the run was cancelled.
@@ -89,7 +88,8 @@ func (o *Output[T]) receiveNow() (v T, ok bool) {
 	return v, ok
 }
 
-// receiveWithin is receive that waits no longer than patience, or until enough is ready.
+// receiveWithin waits for the next item until patience has passed, enough is ready or the run is
+// cancelled.
 func (o *Output[T]) receiveWithin(ctx context.Context, c *clock, patience time.Duration, enough <-chan struct{}) (v T, ok bool) {
 	c.enter(Starved, time.Now())
 	timer := time.NewTimer(patience)
@@ -107,7 +107,7 @@ func (o *Output[T]) receiveWithin(ctx context.Context, c *clock, patience time.D
 	return v, ok
 }
 
-// taken notes that the queue has an item less.
+// taken records that v has left the queue.
 func (o *Output[T]) taken(v T) {
 	if o.ahead != nil {
 		o.ahead.take(v)

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Source puts the first stage of the line into p. fn calls emit for every
-// item, from its own goroutine only, and returns nil at the end. emit blocks
-// while the queue is full; it returns an error once the run is cancelled (the
-// item was then dropped) and fn should return that error.
+// Source adds the first stage to p. fn calls emit for every item, from its own goroutine only, and
+// returns nil at the end. emit blocks while the queue is full. Once the run is cancelled, emit
+// drops the item and returns an error, which fn should return.
 func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit func(T) error) error) *Output[T] {
 	s := &stage{name: name}
 	o := &Output[T]{p: p, from: s}
@@ -40,11 +39,10 @@ func Source[T any](p *Pipeline, name string, fn func(ctx context.Context, emit f
 	return o
 }
 
-// Map puts a stage behind in that turns each item into any number of others: fn calls
-// emit for each, from its own goroutine only. emit blocks while the queue is full;
-// it returns an error once the run is cancelled (the item was then dropped), and
-// fn should return that error. depth is the capacity of the queue between in's stage
-// and this one; 0 hands items over without a queue.
+// Map adds a stage behind in that turns each item into any number of others. fn calls emit for each
+// of them, from its own goroutine only. emit blocks while the queue is full. Once the run is
+// cancelled, emit drops the item and returns an error, which fn should return. depth is the
+// capacity of the queue between in's stage and this one; 0 hands items over without a queue.
 func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, emit func(O) error) error) *Output[O] {
 	s := &stage{name: name}
 	o := &Output[O]{p: p, from: s}
@@ -68,15 +66,15 @@ func Map[I, O any](p *Pipeline, name string, in *Output[I], depth int, fn func(c
 	return o
 }
 
-// Next returns the next item if it has arrived, and the same one when it is called again. With a
-// patience it waits for it that long, but no longer than until enough is ready, or no more items
-// come.
+// Next returns the next item if it has arrived; until that item is consumed, further calls return
+// it again. If patience is positive, Next waits for an item until patience has passed, enough is
+// ready, or no more items come.
 type Next[I any] func(patience time.Duration, enough <-chan struct{}) (I, bool)
 
-// Sink puts the last stage behind in. depth is the capacity of the queue between in's stage and
-// this one. With next the stage prepares for an item while it works on the one before. If the run
-// ends before fn gets an item that next has returned, dropped gets it, on the goroutine of fn, in
-// place of the function of OnDrop; a stage that never calls next needs no dropped.
+// Sink adds the last stage, behind in. depth is the capacity of the queue between in's stage and
+// this one. With next, fn can prepare for an item while it works on the one before. If the run ends
+// before fn gets an item that next has returned, dropped gets that item, on fn's goroutine, instead
+// of the function set by OnDrop. dropped may be nil if fn never calls next.
 func Sink[I any](p *Pipeline, name string, in *Output[I], depth int, fn func(ctx context.Context, in I, next Next[I]) error, dropped func(I)) {
 	s := &stage{name: name}
 	consume(p, s, in, depth, func(ctx context.Context, v I, next Next[I]) error {
@@ -100,7 +98,7 @@ func consume[I any](p *Pipeline, s *stage, in *Output[I], depth int, do func(con
 	in.queue = make(chan I, in.queueFor(depth))
 	in.meter = &meter{length: func() int { return len(in.queue) }, capacity: depth}
 	s.meter = in.meter
-	var waits bool // an item that next has returned
+	var waits bool // whether waiting is an item that next has returned
 	var waiting I
 	s.body = func(ctx context.Context) error {
 		next := func(patience time.Duration, enough <-chan struct{}) (I, bool) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// StageStats are the measurements of one stage, since Run began. Busy, Starved
-// and Blocked add up to Elapsed.
+// StageStats are the measurements of one stage since Run began. Busy, Starved and Blocked add up to
+// Elapsed.
 type StageStats struct {
 	Name    string        `json:"name"`
 	State   State         `json:"state"`
@@ -47,9 +47,8 @@ func (p *Pipeline) Stats() []StageStats {
 	return out
 }
 
-// Limiting names the stage that bounds the job: with queues between them the
-// stages overlap, so the line is as fast as the stage with the most work. It
-// returns "" when no stage has worked.
+// Limiting names the stage that bounds the job. The stages overlap, so the line is as fast as the
+// stage with the most work. Limiting returns "" when no stage has worked.
 func Limiting(stats []StageStats) string {
 	name, most := "", time.Duration(0)
 	for _, s := range stats {
@@ -92,7 +91,7 @@ func percent(part, whole time.Duration) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// round keeps about four digits.
+// round keeps about four significant digits.
 func round(d time.Duration) time.Duration {
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 10000*unit {

@@ -14,16 +14,17 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// A scheduler repeats the command of a night whose process was killed after it had committed the model
-// of the night, and before it ended. If the model from which that was made is not there any more, as
-// with output.keep_generations: 1, or has lost its table, the night cannot be trained again, nor need it be.
+// A scheduler repeats the command of a night if its process was killed after the commit of the
+// night's model but before it exited. If the model from which that one was made no longer exists,
+// as with output.keep_generations: 1, or has lost its table, the night cannot be trained again, and
+// need not be.
 
-// errMade says that the published model is that of the job, so that there is nothing to train.
+// errMade says that the published model is that of the job, so there is nothing to train.
 var errMade = errors.New("the model of the job is there already")
 
-// alreadyMade returns errMade if the published model is the one that the job would make, as which
-// gone says that it cannot be trained again; otherwise it returns gone with the differences, or
-// with what that model has lost.
+// alreadyMade handles gone, the error which says that the job's model cannot be trained again. If
+// the published model is the one that the job would make, it returns errMade. Otherwise it returns
+// gone with the differences, or with what that model has lost.
 func (r *run) alreadyMade(ctx context.Context, gone error) error {
 	dir := r.job.Output.ModelDir
 	m, err := modeldir.Open(dir)

@@ -14,8 +14,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// Bench is what trains in a new run of a job, without the pipeline around it and without
-// files: programs that measure single steps use it. Compute threads are those of package
+// Bench has the parts that train in a new run of a job, without the pipeline around them and
+// without files, for programs that measure single steps. Its compute threads are those of package
 // kernel.
 type Bench struct {
 	Engine engine.Engine
@@ -23,8 +23,8 @@ type Bench struct {
 	Reader reader.Options    // for the first epoch of data.train
 }
 
-// NewBench makes a Bench for a job. Statistics of the data are not gathered, so a column that needs
-// them has to be given them in the job. Devices are those of platform; nil: those of the machine.
+// NewBench makes a Bench for a job. It gathers no statistics of the data, so the job must have
+// those that a column needs. If platform is nil, the devices are those of the machine.
 func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log *slog.Logger) (*Bench, error) {
 	r := &run{task: task{job: job, log: log, opts: Options{Status: new(report.Status), platform: platform}}}
 	var err error

@@ -8,7 +8,7 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// keepBest saves the current state as the best so far.
+// keepBest saves the current state as the best one so far.
 func (r *run) keepBest(ctx context.Context) error {
 	r.snapshots.wait()
 	id, err := r.saveModel(ctx, r.state.Last.Step)
@@ -19,7 +19,7 @@ func (r *run) keepBest(ctx context.Context) error {
 	best := *r.state.Last
 	best.Snapshot = id
 	r.state.Best = &best
-	if r.snapshots.pace.On() { // the same files save the run, and what was before is dropped
+	if r.snapshots.pace.On() { // the same files save the run, and the previous state is dropped
 		if r.snapshots.saveExisting(id, nil) != nil && before != nil {
 			r.snapshots.older = append(r.snapshots.older, before.Snapshot)
 		}
@@ -32,7 +32,7 @@ func (r *run) keepBest(ctx context.Context) error {
 	return nil
 }
 
-// restore replaces model and table by the state kept for an earlier epoch.
+// restore replaces model and table by the state that was kept for an earlier epoch.
 func (r *run) restore(ctx context.Context, k *runstate.Kept) error {
 	if err := r.table.Close(); err != nil {
 		return err

@@ -14,14 +14,13 @@ import (
 	"aibox/trainer/jobparts"
 )
 
-// coresBusy is the share of the cores' time from which on a job counts as one that the cores
-// bound: more threads would not make it faster.
+// coresBusy is the utilization of the cores from which on a job counts as bound by them: more
+// threads would not make it faster.
 const coresBusy = 0.8
 
-// bound says which stage bounded the speed of a job, in words, and which settings would
-// change that. stages are those of an epoch, busy is the share of the cores' time that the
-// process used in it, and files is the number of training files. The text is empty if no
-// stage has worked.
+// bound describes which stage bounded the speed of a job, and which settings would change that.
+// stages are those of an epoch, busy is the share of the cores' time that the process used in it,
+// and files is the number of training files. The text is empty if no stage has worked.
 func bound(job *configs.Job, stages []pipeline.StageStats, busy float64, files int) string {
 	count := cores.Count()
 	load := fmt.Sprintf("while the %d cores were busy for %.0f %% of the time", count, 100*min(busy, 1))
@@ -62,7 +61,7 @@ func fasterTable(job *configs.Job) string {
 }
 
 func fasterTraining(job *configs.Job, cores int, busy float64) string {
-	const enough = 512 // examples in a mini-batch, from which on more of them gain little (measured with dlrm)
+	const enough = 512 // examples in a mini-batch beyond which more gain little (measured with dlrm)
 	var list []string
 	if n := job.Pipeline.ComputeThreads; n > 0 && n < cores && busy < coresBusy {
 		return fmt.Sprintf("increase pipeline.compute_threads, which is %d, or set it to 0", n)
@@ -81,7 +80,7 @@ func fasterTraining(job *configs.Job, cores int, busy float64) string {
 	}
 	if busy >= coresBusy {
 		list = append(list, "use more cores")
-	} else if cores > 1 { // they wait, or others use them
+	} else if cores > 1 { // the cores wait, or other programs use them
 		list = append(list, "leave the cores to this job, if other programs use them")
 	}
 	return strings.Join(list, ", or ")

@@ -16,10 +16,10 @@ import (
 	"aibox/trainer/program"
 )
 
-// Check reports everything in a job that training would refuse before it opens
-// any of the job's files. Package configs has reported the faults that belong to a
-// line of the job file; Check reports the others, among them a network that no machine could hold, and outputs
-// that would overwrite local files that the job reads.
+// Check reports everything in a job that training would refuse before it opens any of the job's
+// files. Package configs has reported the faults that belong to a line of the job file. Check
+// reports the others, among them a network that no machine could hold, and outputs that would
+// overwrite local files that the job reads.
 func Check(ctx context.Context, job *configs.Job) error {
 	p, err := jobparts.Make(job)
 	if err == nil {

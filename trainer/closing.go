@@ -7,7 +7,7 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// logLeftovers logs what was deleted of earlier runs, and which of their files could not be.
+// logLeftovers logs which files of earlier runs were deleted, and which could not be.
 func (r *run) logLeftovers() {
 	if says := r.models.startsOver; says != nil {
 		r.models.startsOver = nil
@@ -18,9 +18,9 @@ func (r *run) logLeftovers() {
 	}
 }
 
-// close frees what is still open, and returns failure, which may then be a
-// *ResumableError. After a failure it removes the generation, unless another process can
-// go on with it, and leaves reports that say why.
+// close frees what is still open, and returns failure, perhaps as a *ResumableError. After a
+// failure it removes the generation, unless another process can resume from it, and leaves reports
+// that give the reason.
 func (r *run) close(ctx context.Context, failure error) error {
 	r.snapshots.wait()
 	r.snapshots.uploads.Stop()
@@ -44,7 +44,7 @@ func (r *run) close(ctx context.Context, failure error) error {
 		_ = r.models.Previous.Close() // it was only read
 		r.models.Remove()
 	}
-	made := r.models.writer != nil && r.models.writer.Committed() // the model is committed, and something failed afterwards
+	made := r.models.writer != nil && r.models.writer.Committed() // something failed after the commit of the model
 	others := errors.Is(failure, modeldir.ErrLocked)              // another run is using the directory
 	if failure != nil && !made && !others {
 		failure = r.resumable(ctx, failure)

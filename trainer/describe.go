@@ -46,7 +46,7 @@ func (r *run) describe() {
 	s.Devices = report.DevicesOf(r.engine)
 }
 
-// summarize fills in the fields of the summary that are known when the model is about to be committed.
+// summarize fills in the fields of the summary that are known just before the model is committed.
 func (r *run) summarize(m *modeldir.Manifest, table sparsetable.Stats, expired int64) {
 	s := &r.summary
 	r.describe()

@@ -9,7 +9,7 @@ import (
 	"aibox/trainer/forecast"
 )
 
-// openPlatform looks for the devices that the job asks for, before anything else is done.
+// openPlatform opens the devices that the job asks for. It is called before anything else.
 func (r *run) openPlatform() (err error) {
 	job := &r.job.Engine
 	if job.Kind != "cuda" {

@@ -14,26 +14,26 @@ import (
 	"aibox/trainer/report"
 )
 
-// The disk of one of the table's directories may fail, or vanish, while a run has the table open; or
-// that of the model directory, if the table is in there, for a moment: if it does not answer again,
-// there is nothing to go on with. The run then ends as if its process had been killed: what another
-// process can go on from stays. Train begins again in the same process, and what a restart would do
-// takes place: training goes on from the last snapshot if that is still whole, else the table is
+// While a run has the table open, the disk of one of the table's directories may fail or vanish. So
+// may that of the model directory, if it has the table; but unless it answers again soon, there is
+// nothing to resume from. The run then ends as if its process had been killed, and keeps what
+// another process can resume from. Train begins again in the same process, and does what a restart
+// would do: training resumes from the last snapshot if that is still intact; otherwise the table is
 // recovered (recovery.go, package refill).
 //
-// A disk may also have bad blocks and answer otherwise. Then the last snapshot seems to be whole, until
-// the same file is read again. When that fails, too, the file is set aside (sparsetable.SetAside), and
-// the table is recovered as one that has lost a file.
+// A disk may also have bad blocks and otherwise work. Then the last snapshot seems to be intact,
+// until the same file is read again. When that fails, too, the file is set aside
+// (sparsetable.SetAside), and the table is recovered as one that has lost a file.
 
-// diskFailures are those after which Train has begun again.
+// diskFailures are the disk failures after which Train has begun again.
 type diskFailures struct {
-	entries []string // of sparse_table.dirs that have failed; "": it was not known which
-	more    bool     // one of them has failed once more
+	entries []string // of sparse_table.dirs that have failed; "" stands for an unknown one
+	more    bool     // one of them has failed a second time
 	files   []string // that could not be read
 }
 
-// unreadable returns those of the files which lost says could not be read that could not be read
-// before either, and takes note of all of them.
+// unreadable returns those of the files named by lost.Unreadable that could not be read before
+// either, and remembers all of them.
 func (f *diskFailures) unreadable(lost *modeldir.LostError) (again []string) {
 	for _, path := range lost.Unreadable() {
 		// Each generation has a directory of its own; in a new one, a file of that name is a link.
@@ -47,7 +47,7 @@ func (f *diskFailures) unreadable(lost *modeldir.LostError) (again []string) {
 	return again
 }
 
-// setAside takes files of tables away that cannot be read.
+// setAside moves unreadable files of tables out of the way.
 func (r *run) setAside(files []string) error {
 	dirs := modeldir.AllTableDirs(r.job.Output.ModelDir)
 	if r.models.Previous != nil {
@@ -62,12 +62,12 @@ func (r *run) setAside(files []string) error {
 	return nil
 }
 
-// replaceDisk is what people can do about a disk that fails.
+// replaceDisk is advice about a disk that fails.
 const replaceDisk = "replace the disk, or take its directory out of sparse_table.dirs"
 
-// beginAgain reports whether Train begins again after a failure, and takes note of it: after the
-// first one of each directory, and once besides. So a disk that fails for good, or again and
-// again, ends the job.
+// beginAgain reports whether Train begins again after a failure, and remembers the failure. Train
+// begins again after the first failure of each directory, and once more in all. So a disk that
+// fails for good, or again and again, ends the job.
 func (f *diskFailures) beginAgain(lost *modeldir.LostError) bool {
 	entries := []string{""}
 	if len(lost.Lost) > 0 {
@@ -90,9 +90,9 @@ func (f *diskFailures) beginAgain(lost *modeldir.LostError) bool {
 	return again
 }
 
-// tableFailed looks whether a failed or vanished directory of the run's table, or of that of the
-// model which it has started from, is the cause of failure, notes that in r.failed, and returns
-// failure as a *modeldir.LostError then.
+// tableFailed checks whether failure was caused by a failed or vanished directory of the run's
+// table, or of the table of the model that it started from. If so, it sets r.failed and returns
+// failure as a *modeldir.LostError.
 func (r *run) tableFailed(ctx context.Context, failure error) error {
 	w := r.models.writer
 	if failure == nil || ctx.Err() != nil || w == nil {
@@ -127,7 +127,7 @@ func (r *run) tableFailed(ctx context.Context, failure error) error {
 }
 
 // checkTable fails with a *modeldir.LostError if directories of the run's table, or files of its
-// snapshots, are lost. cause is what has made the run look, if anything has.
+// snapshots, are lost. cause is the error that led to the check, or nil.
 func (r *run) checkTable(cause error) error {
 	var ids []uint64
 	if r.final != nil {
@@ -138,7 +138,7 @@ func (r *run) checkTable(cause error) error {
 	err := modeldir.CheckOpenTable(r.table.dirs, r.table.Table, ids...)
 	var damaged *sparsetable.CorruptionError
 	if err == nil && len(r.table.dirs) > 0 && errors.As(cause, &damaged) && !disk.Exists(damaged.File) {
-		err = &modeldir.LostError{Dirs: r.table.dirs} // of the catalog, say
+		err = &modeldir.LostError{Dirs: r.table.dirs} // a file of the catalog, for example
 	}
 	var lost *modeldir.LostError
 	if !errors.As(err, &lost) {
@@ -148,8 +148,8 @@ func (r *run) checkTable(cause error) error {
 	return lost
 }
 
-// suspended reports whether Train begins again after failure, which it says, and keeps what the
-// next run can go on from. Otherwise it returns failure, perhaps with more advice.
+// suspended reports whether Train begins again after failure. If so, it logs that, and keeps what
+// the next run can resume from. Otherwise it returns failure, perhaps with more advice.
 func (r *run) suspended(failure error) (bool, error) {
 	if r.failed == nil {
 		return false, failure

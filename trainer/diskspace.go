@@ -13,8 +13,8 @@ import (
 	"aibox/trainer/forecast"
 )
 
-// spareBytes is how much of a file system snapshots leave free for everything else that a
-// run writes.
+// spareBytes is how much of a file system snapshots leave free for everything else that a run
+// writes.
 const spareBytes = 256 << 20
 
 // diskFull reports whether an error says that there is no space on disk.
@@ -22,14 +22,14 @@ func diskFull(err error) bool {
 	return errors.Is(err, sparsetable.ErrNoSpace) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// snapshotBytes is what a snapshot of the present state takes on disk beside those before
-// it, at most or nearly so.
+// snapshotBytes returns how much disk space a snapshot of the current state takes beside earlier
+// ones: an upper bound, or nearly one.
 func (r *run) snapshotBytes() int64 {
 	return forecast.DenseBytes(r.model, r.state.Engine.Dense) + r.tableBytes()
 }
 
-// tableBytes is what a snapshot of the table takes on disk beside those before it, at most or
-// nearly so.
+// tableBytes returns how much disk space a snapshot of the table takes beside earlier ones: an
+// upper bound, or nearly one.
 func (r *run) tableBytes() int64 {
 	if r.table.Table == nil {
 		return 0
@@ -39,11 +39,10 @@ func (r *run) tableBytes() int64 {
 	if r.job.SparseTable.Kind != sparsetable.KindSSD {
 		return st.Rows * row
 	}
-	return min(st.Rows, st.CacheRows)*row + st.IndexBytes // changed rows, often used rows, and pages of the index
+	return min(st.Rows, st.CacheRows)*row + st.IndexBytes // changed rows, frequently used rows, and pages of the index
 }
 
-// room fails if a snapshot might fill the memory, or one of the file systems that it is
-// written to.
+// room fails if a snapshot might fill the memory or one of the file systems that it is written to.
 func (s *snapshots) room() error {
 	r := s.run
 	if err := r.roomInMemory(); err != nil {
@@ -70,14 +69,14 @@ func (s *snapshots) room() error {
 	return nil
 }
 
-// copiedShare is how much of a table in memory may be copied while a snapshot of it is
-// written: the rows that training pins before they are written. Where 100,000 examples with
-// 5 new rows each are trained in a second and 200 MB of the table are written, that is an
+// copiedShare is the share of a table in memory that may be copied while a snapshot of it is
+// written: the rows that training pins before they are written. If 100,000 examples with 5 new rows
+// each are trained per second, and 200 MB of the table are written per second, that share is an
 // eighth.
 const copiedShare = 0.25
 
-// roomInMemory fails if the copies that a snapshot of a table in memory makes might not fit
-// into the machine's memory. A table with a limit of its own keeps to that.
+// roomInMemory fails if the copies that a snapshot of a table in memory makes might not fit the
+// machine's memory. A table with a limit of its own stays within that limit.
 func (r *run) roomInMemory() error {
 	if r.job.SparseTable.Kind == sparsetable.KindSSD || r.job.SparseTable.MemoryBytes > 0 {
 		return nil
@@ -89,7 +88,7 @@ func (r *run) roomInMemory() error {
 	return nil
 }
 
-// errNoRoom is why no snapshot is begun where it might fill the disk.
+// errNoRoom says why no snapshot is begun: it might fill the disk.
 func errNoRoom(dir string, free, need int64) error {
 	return fmt.Errorf("%w: %s has %s left, and a snapshot may take %s and has to leave %s", sparsetable.ErrNoSpace, dir, humanize.Bytes(free), humanize.Bytes(need), humanize.Bytes(spareBytes))
 }

@@ -8,12 +8,12 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// checkLearned refuses a model that predicts worse than one that knows nothing but the share of the
-// positives, such as one whose training has diverged, so that it predicts 0 and 1: published, it
-// would do harm every hour until the next night. It also refuses one whose many examples all have
-// the same label. The former is decided by the evaluation after the kept epoch or, where all data
-// are trained on, by the last line of the metrics of training, if training was long enough to learn
-// anything, or if that line is hopeless.
+// checkLearned refuses a model that predicts worse than the share of the positives alone, such as
+// one whose training has diverged so that it predicts 0 and 1. Published, it would do harm every
+// hour until the next night. checkLearned also refuses a model whose many training examples all
+// have the same label. How well the model predicts is decided by the evaluation after the kept
+// epoch. If all data are trained on, the last line of the training metrics decides, provided that
+// training was long enough to learn anything or that line is hopeless.
 func (r *run) checkLearned(k *runstate.Kept) error {
 	if r.job.Training.AcceptDiverged {
 		return nil
@@ -32,13 +32,13 @@ func (r *run) checkLearned(k *runstate.Kept) error {
 		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))}
 }
 
-// manyExamples is a number of examples that do not all have the same label by chance: a share of
-// positives of one in ten thousand has ten among them. Where they do, clicks have not been joined
-// to them, or only clicks were.
+// manyExamples is a number of examples that do not all have the same label by chance: even with a
+// share of positives of one in ten thousand, ten of them are positive. If they do have the same
+// label, clicks were not joined to impressions, or the log has only clicks.
 const manyExamples = 100_000
 
-// oneLabel says that all training examples have the same label; "": they do not. A later epoch than
-// the first may have been cut short.
+// oneLabel returns an error text if all training examples have the same label, and "" otherwise. It
+// looks at the first epoch, since a later one may have been cut short.
 func (r *run) oneLabel() string {
 	if len(r.state.Epochs) == 0 {
 		return ""
@@ -52,27 +52,28 @@ func (r *run) oneLabel() string {
 	return ""
 }
 
-// worseError is the error of a run whose model is trained, but worse than none. A run that
-// accepts such a model goes on from there.
+// worseError is the error of a run whose trained model is worse than none. A run that accepts such
+// a model resumes from there.
 type worseError struct{ error }
 
 func (e *worseError) Unwrap() error { return e.error }
 
-// hopeless is a log loss that no model has which has learned nothing yet: one that predicts 0.5 has 0.69.
+// hopeless is a log loss that no untrained model has: one that predicts 0.5 has 0.69.
 const hopeless = 2
 
-// chance is by how many standard errors a log loss must be above the entropy of the labels, so
-// that a small set of examples does not refuse a model by chance.
+// chance is the number of standard errors by which a log loss must exceed the entropy of the
+// labels, so that a small set of examples does not refuse a model by chance.
 const chance = 3
 
-// worseThanConstant reports whether a normalized entropy is above 1, by more than chance.
+// worseThanConstant reports whether the normalized entropy exceeds 1 by more than chance.
 func worseThanConstant(report *metrics.Report) bool {
 	if !(report.NormalizedEntropy > 1) || report.Examples == 0 {
 		return false
 	}
 	p := float64(report.BaseRate)
 	entropy := float64(report.LogLoss) / float64(report.NormalizedEntropy)
-	// That of the log loss of the constant prediction p, and of one that is off by about as much.
+	// The deviation of the log loss of the constant prediction p, and of one that is off by about
+	// as much.
 	deviation := math.Sqrt(p*(1-p)) * max(1, math.Abs(math.Log(p/(1-p))))
 	return float64(report.LogLoss)-entropy > chance*deviation/math.Sqrt(float64(report.Examples))
 }

@@ -7,22 +7,22 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// dropOthers drops all snapshots and dense files that x does not refer to. Where that
-// fails, they take space.
+// dropOthers drops all snapshots and dense files that x does not refer to. Those that cannot be
+// dropped stay on disk.
 func (r *run) dropOthers(x *runstate.Record) {
 	var ids []uint64
 	infos, err := r.table.Snapshots()
 	for _, info := range infos {
 		ids = append(ids, info.ID)
 	}
-	r.table.base = 0 // it is dropped too
+	r.table.base = 0 // it is dropped, too
 	if err := errors.Join(err, r.dropExcept(ids, x)); err != nil {
 		r.log.Warn("an older snapshot could not be deleted; it takes space on disk", "error", err)
 	}
 }
 
-// dropExcept drops those of the table's snapshots ids, and all dense files, that x does
-// not refer to.
+// dropExcept drops the table's snapshots ids, and all dense files, except for those that x refers
+// to.
 func (r *run) dropExcept(ids []uint64, x *runstate.Record) error {
 	r.models.writer.RemoveOtherDense(x.DenseFiles()...)
 	var errs []error
@@ -34,9 +34,9 @@ func (r *run) dropExcept(ids []uint64, x *runstate.Record) error {
 	return errors.Join(errs...)
 }
 
-// giveSpace deletes what the snapshots take on disk, if cause says that there is no space left, and
-// reports whether that may have made room. From then on the run takes none, so it can end
-// as it would without them. It may be called from any goroutine.
+// giveSpace deletes the snapshots if cause says that there is no space left on disk, and reports
+// whether that may have made room. From then on the run takes no snapshots, so it can end as it
+// would without them. It may be called from any goroutine.
 func (s *snapshots) giveSpace(cause error) bool {
 	if !diskFull(cause) {
 		return false
@@ -53,8 +53,8 @@ func (s *snapshots) giveSpace(cause error) bool {
 	return s.forget(&runstate.Record{Best: r.state.Best})
 }
 
-// forget makes sure that no other process goes on with the run, and deletes all snapshots
-// and dense files but those of keep. It reports whether it could.
+// forget makes sure that no other process resumes the run, and deletes all snapshots and dense
+// files except for those that keep refers to. It reports whether it succeeded.
 func (s *snapshots) forget(keep *runstate.Record) bool {
 	r := s.run
 	if err := r.models.writer.ForgetResume(); err != nil {
@@ -67,7 +67,8 @@ func (s *snapshots) forget(keep *runstate.Record) bool {
 	return true
 }
 
-// withSpace calls do, and calls it again without snapshots if it finds no space on disk.
+// withSpace calls do. If do finds no space on disk, withSpace deletes the snapshots and calls it
+// again.
 func (r *run) withSpace(do func() error) error {
 	err := do()
 	if err != nil && r.snapshots.giveSpace(err) {

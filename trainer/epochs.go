@@ -18,8 +18,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// epochs trains until the epochs, the examples or the patience are used up. It goes on
-// from the state of the run, and can be called again after it was interrupted.
+// epochs trains until the epochs, the examples or the patience of early stopping are used up. It
+// starts from the state of the run, so it can be called again after an interruption.
 func (r *run) epochs(ctx context.Context) error {
 	for epoch := max(1, r.state.Epoch); epoch <= r.job.Training.Epochs; epoch++ {
 		limit, left := r.epochLimit(epoch)
@@ -44,8 +44,8 @@ func (r *run) epochs(ctx context.Context) error {
 	return nil
 }
 
-// epochLimit returns how many examples of an epoch are trained at most, 0 for all, and
-// whether there are any left to train.
+// epochLimit returns the maximum number of examples to train in an epoch, 0 for all, and whether
+// any are left to train.
 func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 	limit = r.job.Data.Limit
 	if most := r.job.Training.MaxExamples; most > 0 {
@@ -60,8 +60,8 @@ func (r *run) epochLimit(epoch int) (limit int64, left bool) {
 	return limit, true
 }
 
-// reportBadRows makes only the first epoch log and record bad rows, since later ones
-// find the same.
+// reportBadRows lets only the first epoch log and quarantine bad rows, since later epochs find the
+// same ones.
 func (r *run) reportBadRows(o *reader.Options, epoch int) {
 	if epoch == 1 {
 		o.Quarantine = r.data.Quarantine
@@ -97,7 +97,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	if counted := r.counted(); err == nil {
 		err = counted
 	}
-	r.yieldRows() // none is pinned beside those of an evaluation
+	r.yieldRows() // so that none is pinned beside those of an evaluation
 	if epoch == 1 {
 		r.state.TrainRows = report.ReadingOf(rd.Counts())
 	}
@@ -113,7 +113,7 @@ func (r *run) trainEpoch(ctx context.Context, epoch int, limit int64) error {
 	return r.epochTrained(epoch, stages)
 }
 
-// trainingFlow is how the passes of one reading of the training data are trained.
+// trainingFlow returns the flow that trains the passes of one reading of the training data.
 func (r *run) trainingFlow(ctx context.Context, rd *reader.Reader) *flow.Flow {
 	status := r.opts.Status
 	f := &flow.Flow{
@@ -161,7 +161,7 @@ func (r *run) passDone(ctx context.Context, p *reader.Pass) error {
 	return r.snapshots.passTrained()
 }
 
-// epochTrained notes and reports the metrics of an epoch that was trained to its end.
+// epochTrained records and reports the metrics of an epoch that was trained to its end.
 func (r *run) epochTrained(epoch int, stages []pipeline.StageStats) error {
 	if err := r.readingEnded(); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (r *run) epochTrained(epoch int, stages []pipeline.StageStats) error {
 		return err
 	}
 	if report.WeightSum == 0 {
-		at := slices.IndexFunc(r.Schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }) // without it, weights are 1
+		at := slices.IndexFunc(r.Schema.Columns, func(c reader.Column) bool { return c.Role == reader.RoleWeight }) // without such a column, weights are 1
 		return errkind.Errorf(errkind.Data, "data.train: the weights of all %d examples, in column %s, are 0, so that nothing can be learned from them", report.Examples, r.Schema.Columns[at].Name)
 	}
 	r.state.AddEpoch(epoch, report, r.clock.Stop(stages), stages)
@@ -186,7 +186,7 @@ func (r *run) epochTrained(epoch int, stages []pipeline.StageStats) error {
 	return nil
 }
 
-// passBegins, passEnds and yieldRows are hooks of a flow.
+// passBegins, passEnds and yieldRows are hooks of the training flow.
 func (r *run) passBegins(w flow.Pulled) {
 	if u := r.snapshots.uploads; u != nil {
 		u.Priority.PassBegins(w)
@@ -204,7 +204,7 @@ func (r *run) yieldRows() bool {
 	return u != nil && u.Priority.EndCollecting()
 }
 
-// readingEnded notes how long the quarantine file is after a reading of data.
+// readingEnded records the length of the quarantine file after the data have been read.
 func (r *run) readingEnded() (err error) {
 	r.state.Quarantine, err = r.data.Quarantine.Bytes()
 	return err

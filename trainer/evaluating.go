@@ -57,8 +57,7 @@ func (r *run) evaluate(ctx context.Context, epoch int) error {
 	})
 }
 
-// validate measures the model after an epoch on the part of the training data that is held
-// out.
+// validate measures the model after an epoch on the held-out part of the training data.
 func (r *run) validate(ctx context.Context, epoch int) error {
 	return r.measure(ctx, epoch, heldOut{
 		name: report.ValidationData, kind: "validation", options: r.data.ValidationOptions(), rows: &r.state.ValidationRows,
@@ -69,14 +68,14 @@ func (r *run) validate(ctx context.Context, epoch int) error {
 // heldOut is data that are not trained on.
 type heldOut struct {
 	name    string
-	kind    string // of the lines of metrics
+	kind    string // kind of the lines in the metrics report
 	options reader.Options
 	rows    *report.Reading                      // set after the first epoch
 	of      func(*report.Epoch) **metrics.Report // where the report belongs
 }
 
-// measure measures the model after an epoch, unless a process that was interrupted later, in
-// the evaluation on other data, has done so.
+// measure measures the model after an epoch, unless an interrupted process has already done so and
+// was then stopped in the evaluation on other data.
 func (r *run) measure(ctx context.Context, epoch int, data heldOut) error {
 	if *data.of(r.state.OfEpoch(epoch)) != nil {
 		return nil

@@ -19,18 +19,17 @@ import (
 	"aibox/trainer/report"
 )
 
-// ResumableError is the error of a run that goes on from a snapshot when its job is
-// started again.
+// ResumableError is the error of a run that resumes from a snapshot when its job is started again.
 type ResumableError struct {
 	Err  error
-	From report.Resumption // Time is that of the failure
+	From report.Resumption // Time is the time of the failure
 }
 
 func (e *ResumableError) Error() string {
 	return fmt.Sprintf("%v; %s", e.Err, e.Advice())
 }
 
-// Advice says what to do.
+// Advice says what the user can do.
 func (e *ResumableError) Advice() string {
 	var worse *worseError
 	if errors.As(e.Err, &worse) {
@@ -47,22 +46,22 @@ func (e *ResumableError) Advice() string {
 // Unwrap returns what ended the run.
 func (e *ResumableError) Unwrap() error { return e.Err }
 
-// resumable returns failure as a *ResumableError if another process can go on from a
-// snapshot of this run. It cannot succeed where the job or its data are at fault, or where
-// files are damaged: it would do the same again. A job that accepts a model that is worse than
-// none differs from one that does not, and goes on from its snapshot.
+// resumable returns failure as a *ResumableError if another process can resume this run from a
+// snapshot. That is not so if the job or its data are at fault, or if files are damaged: the next
+// process would fail in the same way. A model that is worse than none is resumable, because the
+// same job with training.accept_diverged commits it.
 func (r *run) resumable(ctx context.Context, failure error) error {
 	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || modeldir.Damaged(failure) {
 		return failure
 	}
 	if errors.Is(failure, arriving.ErrDistrusted) {
-		r.models.writer.Suspend() // what it has tells the next process what not to trust
+		r.models.writer.Suspend() // its record tells the next process what not to trust
 		return failure
 	}
 	var device *gpu.Error
 	if errors.As(failure, &device) || errors.Is(failure, sparsetable.ErrMemory) || errors.Is(failure, sparsetable.ErrBudget) {
-		// With other devices, libraries or free memory the same job may succeed, and with a larger
-		// budget, which may differ.
+		// The same job may succeed with other devices, libraries or more free memory, or with a
+		// larger budget, which may differ between the two runs.
 		return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 	}
 	switch errkind.Of(ctx, failure) {
@@ -78,17 +77,16 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	return &ResumableError{failure, r.snapshots.saved.Record.Place()}
 }
 
-// Names of the reports of a run that made no model. They are beside those of the
-// committed model, which are not changed. The next run that makes a model removes them.
+// Names of the reports of a run that made no model. They are beside the reports of the committed
+// model, which stay as they are. The next run that makes a model removes them.
 const (
 	failedSummaryName    = "summary-failed.json"
 	failedQuarantineName = "quarantine-failed.jsonl"
 )
 
-// reportFailure writes the summary of a run that made no model, which says how far it
-// came, and keeps its bad rows. It makes the model directory for that if it does not
-// exist yet, unless the job file is at fault, and may thus name the wrong directory. It
-// writes nothing where the job would read it as data.
+// reportFailure writes the summary of a run that made no model, with how far it came, and keeps its
+// bad rows. It creates the model directory for that if necessary, unless the job file is at fault
+// and may name the wrong directory. It writes nothing where the job would read it as data.
 func (r *run) reportFailure(ctx context.Context, failure error, status report.View) error {
 	s := &r.summary
 	r.describe()
@@ -137,10 +135,9 @@ func (r *run) reportFailure(ctx context.Context, failure error, status report.Vi
 	return disk.WriteFile(path, data)
 }
 
-// forgetFailures removes the reports that earlier failed runs left in the model
-// directory.
+// forgetFailures removes the reports that earlier failed runs left in the model directory.
 func (r *run) forgetFailures() {
 	for _, name := range []string{failedSummaryName, failedQuarantineName} {
-		_ = os.Remove(filepath.Join(r.job.Output.ModelDir, name)) // mostly there is none
+		_ = os.Remove(filepath.Join(r.job.Output.ModelDir, name)) // usually there is none
 	}
 }

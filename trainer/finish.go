@@ -22,7 +22,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if r.final == nil {
 		r.snapshots.wait()
-		r.snapshots.uploads.Stop() // the model is published soon, or another process goes on from what is there
+		r.snapshots.uploads.Stop() // the model is published soon, or another process resumes from what is there
 		if err := r.complete(ctx); err != nil {
 			return err
 		}
@@ -30,8 +30,8 @@ func (r *run) finish(ctx context.Context) error {
 	return r.commit()
 }
 
-// complete goes back to the best epoch if there is one, expires rows, and saves all files
-// of the model but the manifest. A model that is worse than none stays as a snapshot.
+// complete goes back to the best epoch if there is one, expires rows, and saves all files of the
+// model but the manifest. A model that is worse than none stays as a snapshot.
 func (r *run) complete(ctx context.Context) error {
 	state := *r.state.Last
 	goBack := r.state.Best != nil && r.state.Best.Epoch != r.state.Last.Epoch
@@ -60,9 +60,9 @@ func (r *run) complete(ctx context.Context) error {
 		return err
 	}
 	r.final = &runstate.Final{Manifest: m, Table: r.table.Stats(), Expired: expired}
-	// Those of training are dropped now. So from here on, another process goes on with the
-	// commit. If that cannot be saved, another process goes on from the snapshot before,
-	// unless it takes the space that the model needs.
+	// The snapshots of training are dropped now, so another process would resume with the commit.
+	// If this record cannot be saved, another process would resume from the snapshot before, which
+	// is deleted only if it takes the space that the model needs.
 	saved := false
 	if r.snapshots.saved != nil {
 		err := r.snapshots.saveExisting(m.TableSnapshot, r.final)
@@ -73,11 +73,11 @@ func (r *run) complete(ctx context.Context) error {
 	if !saved {
 		r.snapshots.forget(&runstate.Record{Snapshot: m.TableSnapshot, Step: m.Step})
 	}
-	r.final.Table = r.table.Stats() // the files that only those of training had are deleted
+	r.final.Table = r.table.Stats() // the files that only the snapshots of training had are deleted
 	return nil
 }
 
-// expire deletes the rows of the table that the job does not want to keep, and returns how many.
+// expire deletes the rows that the job does not want to keep, and returns their number.
 func (r *run) expire(ctx context.Context) (expired int64, err error) {
 	e := r.job.SparseTable.Expiry
 	rule := sparsetable.ExpiryRule{
@@ -91,7 +91,7 @@ func (r *run) expire(ctx context.Context) (expired int64, err error) {
 	return expired, err
 }
 
-// manifest describes the model of a state, apart from the snapshot of its table.
+// manifest describes the model of a state, except for the snapshot of its table.
 func (r *run) manifest(ctx context.Context, state *runstate.Kept) (*modeldir.Manifest, error) {
 	m := &modeldir.Manifest{
 		AiboxVersion: r.opts.Version, Dense: modeldir.DenseName(state.Step),
@@ -100,7 +100,7 @@ func (r *run) manifest(ctx context.Context, state *runstate.Kept) (*modeldir.Man
 		RowDecay: r.state.Engine.Decay.Record(),
 	}
 	r.origin(m)
-	if r.job.SparseTable.Kind == sparsetable.KindSSD { // its digest would need a read of the whole table
+	if r.job.SparseTable.Kind == sparsetable.KindSSD { // a digest would need to read the whole table
 		return m, nil
 	}
 	statistics, err := r.data.StatisticsFile()
@@ -115,7 +115,7 @@ func (r *run) manifest(ctx context.Context, state *runstate.Kept) (*modeldir.Man
 	return m, nil
 }
 
-// origin says in a manifest what the model was made from and of which night it is.
+// origin records in a manifest what the model was made from, and its night.
 func (r *run) origin(m *modeldir.Manifest) {
 	m.SavedAt = time.Now().UTC().Format(time.RFC3339)
 	m.Job, m.Night, m.TrainData = r.job.PlainName(), r.job.Night(), chain.TrainDataHash(r.job)
@@ -126,7 +126,7 @@ func (r *run) origin(m *modeldir.Manifest) {
 	}
 }
 
-// commit makes the files of the final model the model of the directory.
+// commit makes the final model the published model of the directory.
 func (r *run) commit() error {
 	if err := r.checkTable(nil); err != nil {
 		return err
@@ -144,8 +144,7 @@ func (r *run) commit() error {
 	if err := errors.Join(r.reports.Close(), r.data.Quarantine.Close()); err != nil {
 		return err
 	}
-	// The table is closed too, so that others can open it as soon as the model is
-	// committed.
+	// The table is closed, too, so that others can open it as soon as the model is committed.
 	r.closeTable()
 	m := r.final.Manifest
 	r.summarize(m, r.final.Table, r.final.Expired)
@@ -153,7 +152,7 @@ func (r *run) commit() error {
 		return err
 	}
 	if p := r.models.Previous; p != nil {
-		if err := p.Close(); err != nil { // Commit may delete it; all of it that the run needs is read
+		if err := p.Close(); err != nil { // Commit may delete it, and the run has read all that it needs of it
 			return err
 		}
 	}

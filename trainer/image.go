@@ -14,25 +14,25 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// image is what is saved in a snapshot. Once it is fixed, it does not change with the run.
+// image is the content of a snapshot. Once it is fixed, it no longer changes with the run.
 type image struct {
 	remotesnapshots.Snapshot
 	epoch   int
-	tensors []tensorfile.Tensor          // copies; nil: the dense file exists
-	pending *sparsetable.PendingSnapshot // nil: the table's snapshot exists
-	stall   time.Duration                // for which training waited
+	tensors []tensorfile.Tensor          // copies; nil if the dense file exists already
+	pending *sparsetable.PendingSnapshot // nil if the table's snapshot exists already
+	stall   time.Duration                // time for which training waited
 
-	done     chan struct{} // closed when what follows, and Data, is final
+	done     chan struct{} // closed when Data and the fields below are final
 	err      error
-	doubtful bool // RESUME.json may have been replaced all the same
+	doubtful bool // RESUME.json may have been replaced despite err
 
 	bytes int64
 	took  time.Duration
 	next  int64 // see snapshots.tableBytes
 }
 
-// fix copies everything of the present instant that may change, and fixes the snapshot of
-// the table. The result is not nil, also with an error.
+// fix copies everything in the current state that may change, and fixes the snapshot of the table.
+// The result is never nil, even with an error.
 func (s *snapshots) fix() (*image, error) {
 	r := s.run
 	im, err := s.image()
@@ -52,8 +52,8 @@ func (s *snapshots) fix() (*image, error) {
 	return im, nil
 }
 
-// image describes the present state, except for the snapshot of the table. What is large
-// in it is copied, and encoded in the background.
+// image describes the current state, except for the snapshot of the table. Large parts are copied
+// here and encoded in the background.
 func (s *snapshots) image() (*image, error) {
 	r := s.run
 	im := &image{done: make(chan struct{}), epoch: r.state.Epoch}
@@ -76,8 +76,8 @@ func (s *snapshots) image() (*image, error) {
 	return im, err
 }
 
-// write makes an image durable, and drops those of the table's snapshots older that it
-// does not refer to. It runs in the background.
+// write makes an image durable, and drops those of the table's snapshots in older that it does not
+// refer to. It runs in the background.
 func (s *snapshots) write(im *image, older []uint64) error {
 	r := s.run
 	info, err := im.pending.Wait()
@@ -106,8 +106,8 @@ func (s *snapshots) write(im *image, older []uint64) error {
 	return nil
 }
 
-// prepare makes everything of an image durable but the table's snapshot, which is, and
-// RESUME.json.
+// prepare makes everything of an image durable except for RESUME.json and the table's snapshot,
+// which is durable already.
 func (s *snapshots) prepare(im *image) error {
 	if im.tensors != nil {
 		if err := s.run.models.writer.SaveDense(modeldir.DenseName(im.Record.Step), im.tensors); err != nil {
@@ -121,7 +121,7 @@ func (s *snapshots) prepare(im *image) error {
 	return errors.Join(s.run.reports.Sync(), s.run.data.Quarantine.Sync())
 }
 
-// commit makes an image the one that another process goes on from.
+// commit makes an image the one that another process resumes from.
 func (s *snapshots) commit(im *image) error {
 	im.count(&im.Record.Snapshots)
 	data, err := json.Marshal(&im.Record)

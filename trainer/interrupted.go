@@ -14,7 +14,7 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// identify describes the run for its snapshots.
+// identify sets r.identity, which identifies the run in its snapshots.
 func (r *run) identify() error {
 	id, err := runstate.IdentityOf(r.job, r.models.Start, &r.data)
 	if err == nil {
@@ -23,8 +23,8 @@ func (r *run) identify() error {
 	return err
 }
 
-// interrupted returns what an interrupted run left, if this run can go on with it. If it
-// cannot, the log says why, at the latest when what it left is deleted, and the result is nil.
+// interrupted returns what an interrupted run left, if this run can resume it. If it cannot, the
+// result is nil, and the log says why, at the latest when the files of that run are deleted.
 func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Identity, err error) {
 	data, err = modeldir.Interrupted(r.job.Output.ModelDir)
 	var damage *modeldir.CorruptionError
@@ -58,18 +58,19 @@ func (r *run) interrupted() (data []byte, x *runstate.Record, id *runstate.Ident
 	return data, x, id, nil
 }
 
-// otherFormat logs why a run does not go on from what another version of aibox has saved.
+// otherFormat logs why a run does not resume from a snapshot of another version of aibox.
 func (r *run) otherFormat(x *runstate.Record, err error) {
 	r.log.Warn("the snapshot of an interrupted run has the format of another version of aibox; training starts over", "version", x.Version, "error", err)
 }
 
-// doesNotContinue has the log say why an interrupted run is not continued once its snapshot is
-// deleted: until then this run may still fail, as where another one has locked the directory.
+// doesNotContinue defers a log message, which says why an interrupted run is not continued, until
+// that run's snapshot is deleted. Until then this run may still fail, for example because another
+// run has locked the directory.
 func (r *run) doesNotContinue(level slog.Level, msg string, args ...any) {
 	r.models.startsOver = func() { r.log.Log(context.Background(), level, msg, args...) }
 }
 
-// store is snapshots.remote.
+// store returns the store of snapshots.remote.
 func (r *run) store() *remotesnapshots.Store {
 	return &remotesnapshots.Store{
 		Job: r.job, Sources: r.data.Sources, Version: r.opts.Version, Log: r.log,
@@ -79,7 +80,7 @@ func (r *run) store() *remotesnapshots.Store {
 	}
 }
 
-// resume goes on with an interrupted run, if there is one, and reports whether it does.
+// resume resumes an interrupted run, if there is one, and reports whether it did.
 func (r *run) resume(ctx context.Context) (bool, error) {
 	data, x, id, err := r.interrupted()
 	if err != nil || x == nil {
@@ -104,11 +105,11 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		r.recovered(r.snapshotSource(), x.Place())
 		return true, nil
 	case errors.As(err, &lost):
-		// Where the model directory fails, too, nothing is known to be lost.
+		// If the model directory fails, too, nothing is known to be lost.
 		if e := r.models.writer.SaveResume(data); e != nil {
 			return false, errors.Join(err, e)
 		}
-		// Then what is left is not whole.
+		// Then the remaining files are not complete.
 		incomplete := r.arriving.Arriving != nil || modeldir.InterruptedArrives(r.job.Output.ModelDir)
 		if err := r.suspend(); err != nil {
 			return false, err
@@ -141,8 +142,8 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
-// machine, as what an interrupted run left, and reports whether there is one.
+// fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this machine, in
+// the form that an interrupted run leaves, and reports whether there is one.
 func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if r.job.Snapshots.Remote == "" || !r.snapshots.pace.On() || r.opts.Fresh {
 		return false, nil

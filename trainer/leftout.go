@@ -6,18 +6,18 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// leaveOutFailed has the run do without the entries of sparse_table.dirs whose disks have failed,
-// are read-only or are not mounted, as if they were not in the job, so that a dead disk does not
-// end the nights until somebody comes. The model is the same, since its bits do not depend on where
-// its table is. If no entry would be left, all stay, and the first use of one says what is wrong.
-// It is called when a run begins, before something may be restored to these entries, and once more
-// when the table is made: all data may have been read between the two.
+// leaveOutFailed removes from the job the entries of sparse_table.dirs whose disks have failed, are
+// read-only or are not mounted, so that a dead disk does not stop the nights until somebody
+// replaces it. The model is the same, since its bits do not depend on where its table is. If no
+// entry would be left, all stay, and the first use of one reports the fault. leaveOutFailed is
+// called when a run begins, before anything may be restored to these entries, and again when the
+// table is made, since reading all data may come between the two.
 func (r *run) leaveOutFailed() {
 	failed := modeldir.FailedEntries(r.job.SparseTable.Dirs)
 	if len(failed) == 0 || len(failed) == len(r.job.SparseTable.Dirs) {
 		return
 	}
-	job := *r.job // that of the caller stays, for the next attempt
+	job := *r.job // the caller's job stays as it is, for the next attempt
 	job.SparseTable.Dirs = slices.DeleteFunc(slices.Clone(job.SparseTable.Dirs), func(dir string) bool {
 		return slices.ContainsFunc(failed, func(f modeldir.LostDir) bool { return f.Dir == dir })
 	})

@@ -15,14 +15,14 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// checkOutputs refuses a job that would overwrite what it reads: its data, the model
-// that it starts from, or its own job file; and one that would change the reports of another model.
+// checkOutputs refuses a job that would overwrite what it reads (its data, the model that it starts
+// from, or its own job file), or that would change the reports of another model.
 func (r *run) checkOutputs(ctx context.Context) error {
 	return errors.Join(r.data.Sources.RefuseOverwrite(ctx, Inputs(r.job), jobOutputs(r.job)), refuseOtherModels(r.job))
 }
 
-// refuseOtherModels fails if reports are to be written into the directory of another model, as
-// where output.model_dir was changed in a job file that "config show" has printed. What is there are
+// refuseOtherModels fails if reports would be written into the directory of another model, as when
+// output.model_dir was changed in a job file that "config show" had printed. The files there are
 // links to the reports of that model, which belong to it.
 func refuseOtherModels(job *configs.Job) error {
 	paths := report.Paths(job)
@@ -39,10 +39,11 @@ func refuseOtherModels(job *configs.Job) error {
 	return errors.Join(errs...)
 }
 
-// checkFirstRemote fails, before a first night that restores no model, if its own could not be published.
+// checkFirstRemote fails if the model of a first night, which restores none, could not be
+// published.
 func (r *run) checkFirstRemote(ctx context.Context) error {
 	uri := r.job.Output.Remote
-	if uri == "" || r.models.Chain.Exists() { // it may be away for a night
+	if uri == "" || r.models.Chain.Exists() { // the remote directory may be unavailable for a night
 		return nil
 	}
 	if err := transfer.CheckPlace(ctx, r.data.Sources, uri); err != nil {
@@ -51,12 +52,11 @@ func (r *run) checkFirstRemote(ctx context.Context) error {
 	return nil
 }
 
-// Inputs are the URIs and files that a training job reads, and that nothing may be
-// written to.
+// Inputs returns the URIs and files that a training job reads, to which nothing may be written.
 func Inputs(job *configs.Job) []string {
 	inputs := append(append([]string{}, job.Data.Train...), job.Data.Eval...)
-	// Another model directory stays as it is. In its own, a job may start from an earlier
-	// model, because it does not overwrite that.
+	// A model directory other than the job's own must not change. In its own directory a job may
+	// start from an earlier model, because it does not overwrite that.
 	if start := job.Training.WarmStart; start != "" && start != configs.WarmStartLatest {
 		if dir, generation := modeldir.SplitName(start); generation == 0 || !disk.SameDir(dir, job.Output.ModelDir) {
 			inputs = append(inputs, filepath.Join(dir, modeldir.ManifestName))
@@ -68,8 +68,8 @@ func Inputs(job *configs.Job) []string {
 	return inputs
 }
 
-// jobOutputs are the files that a job writes. Where the names of a directory's files
-// are known only during the run, one file stands for all of them.
+// jobOutputs returns the files that a job writes. Where the names of the files in a directory are
+// known only during the run, one file stands for all of them.
 func jobOutputs(job *configs.Job) []string {
 	paths := report.Paths(job)
 	outputs := []string{
@@ -82,7 +82,7 @@ func jobOutputs(job *configs.Job) []string {
 	for _, dir := range job.SparseTable.Dirs {
 		outputs = append(outputs, filepath.Join(dir, "table"))
 	}
-	for _, remote := range [][2]string{{job.Output.Remote, "generations"}, {job.Snapshots.Remote, "snapshots"}} { // which may be one directory
+	for _, remote := range [][2]string{{job.Output.Remote, "generations"}, {job.Snapshots.Remote, "snapshots"}} { // the two may be the same directory
 		if remote[0] != "" {
 			outputs = append(outputs, strings.TrimRight(remote[0], "/")+"/"+remote[1])
 		}

@@ -23,9 +23,9 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// prepare opens, before training begins, everything that can fail for reasons that the
-// user can correct: the data for training and evaluation, the earlier model, and the
-// model directory. If the same job was interrupted, it opens what that run left.
+// prepare opens everything that can fail for reasons that the user can correct, before training
+// begins: the data for training and evaluation, the earlier model, and the model directory. If the
+// same job was interrupted, it opens what that run left.
 func (r *run) prepare(ctx context.Context) error {
 	r.opts.Status.Begin(report.PhaseStarting, 0, r.job.Training.Epochs, nil, nil)
 	var err error
@@ -72,16 +72,16 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// startArriving begins to fetch what lacks. Tests replace it.
+// startArriving begins to fetch the missing files. Tests replace it.
 var startArriving = (*remote.Arriving).Start
 
-// openData checks the listed data, once it is known on which day they are trained.
+// openData checks the listed data. The day on which they are trained must be known.
 func (r *run) openData(ctx context.Context) error {
 	r.data.SetSchema(r.Schema)
 	return r.data.Check(ctx)
 }
 
-// begin prepares a run that does not go on with another one.
+// begin prepares a run that does not resume another one.
 func (r *run) begin(ctx context.Context) error {
 	err := r.models.Open(ctx)
 	if lost := r.models.Lost; lost != nil && r.loss == nil {
@@ -132,8 +132,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.build(ctx)
 }
 
-// build makes model, optimizers, table and engine, from the earlier model if
-// there is one.
+// build makes model, optimizers, table and engine, from the earlier model if there is one.
 func (r *run) build(ctx context.Context) error {
 	if err := r.makeModel(); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (r *run) build(ctx context.Context) error {
 }
 
 // initBias looks at the first examples and sets the output bias of a model that does not take it
-// over from an earlier one. A run that goes on from a snapshot has it in its parameters.
+// over from an earlier one. A run that resumes from a snapshot has it in its parameters.
 func (r *run) initBias(ctx context.Context) error {
 	bias := r.model.OutputBias()
 	if p := r.models.Previous; p != nil && slices.ContainsFunc(p.Dense, func(t tensorfile.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
@@ -184,13 +183,14 @@ func (r *run) initBias(ctx context.Context) error {
 	return nil
 }
 
-// decayRows begins the decay of the rows of a new model, if they are to decay.
+// decayRows sets up the decay of the rows of a new model, if they are to decay.
 func (r *run) decayRows() (err error) {
 	r.state.Engine.Decay, _, err = jobparts.NewDecay(r.job, r.Rows, nil, 0)
 	return err
 }
 
-// makeModel makes a new model, its optimizers, and what fills the rows of its table.
+// makeModel makes a new model, its optimizers, and the function that initializes the rows of its
+// table.
 func (r *run) makeModel() error {
 	job := r.job
 	var err error

@@ -15,17 +15,17 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// A finished model is published to output.remote, a directory on HDFS or a mounted file
-// system, from which any machine can restore it. The model is committed before that, so a
-// remote directory that fails costs its copy and never the model.
+// A finished model is published to output.remote, a directory on HDFS or a mounted file system,
+// from which any machine can restore it. The model is committed before that, so a failing remote
+// directory never costs the model, only its remote copy.
 
-// transfer are the options of package transfer.
+// transfer returns the options for package transfer.
 func (o *Options) transfer() transfer.Options {
 	return transfer.Options{Logger: o.Logger, Version: o.Version}
 }
 
-// publishTrained publishes the model that the run has committed. That it fails does not make the
-// run fail, except if the run was told to stop. If files of the table cannot be read, the job may
+// publishTrained publishes the model that the run has committed. A failure to publish does not make
+// the run fail, unless the run was told to stop. If files of the table cannot be read, the job may
 // begin again: see trainsAgain.
 func (r *run) publishTrained(ctx context.Context) error {
 	uri, dir, s := r.job.Output.Remote, r.job.Output.ModelDir, &r.summary
@@ -66,16 +66,18 @@ func (r *run) publishTrained(ctx context.Context) error {
 	return nil
 }
 
-// notReadable returns why a model could not be published as the loss of files of its table, if it is
-// one: the disk has failed since they were written, or has bad blocks, which only reading finds.
+// notReadable returns the *modeldir.LostError if a model could not be published because files of
+// its table are lost: the disk has failed since they were written, or has bad blocks, which only
+// reading finds.
 func (r *run) notReadable(err error) (lost *modeldir.LostError) {
 	_ = errors.As(modeldir.TableFailed(r.table.dirs, err), &lost)
 	return lost
 }
 
 // trainsAgain reports whether Train begins again because files of the committed model's table are
-// lost, which it says: the next night, which would find that out, could not go back to a snapshot of this
-// run any more. A job without a date that starts from its newest model would start from that one.
+// lost, and logs that. The next night would find the loss, too, but could no longer go back to a
+// snapshot of this run. Train does not begin again for a job without a date that starts from its
+// newest model, since it would start from the one that it has just made.
 func (r *run) trainsAgain(lost *modeldir.LostError) bool {
 	if lost == nil || r.job.Training.WarmStart == configs.WarmStartLatest && !r.job.Dated || !r.opts.failures.beginAgain(lost) {
 		return false

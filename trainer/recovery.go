@@ -13,48 +13,47 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// A table on several disks loses one of its directories with a disk. Then the run goes back
-// to the last snapshot that is whole: that in snapshots.remote or, if there is none, to the
-// model that it started from, which output.remote may have. That is full recovery (CPR,
-// Maeng et al., MLSys 2021, §2.2): what was trained since is trained again, to the same
-// bits. Files in the directories that are left are not fetched if they are what was
-// uploaded.
+// When a disk fails, a table on several disks loses one of its directories. Then the run goes back
+// to the last intact snapshot: the one in snapshots.remote or, if there is none, to the model that
+// it started from, which output.remote may have. That is full recovery (CPR, Maeng et al., MLSys
+// 2021, §2.2): what was trained since is trained again, to the same bits. Files in the remaining
+// directories are not fetched if they equal those that were uploaded.
 
-// history is what a run has gone through, in this process and in those before.
+// history is what a run has gone through, in this process and in earlier ones.
 type history struct {
 	started    time.Time
 	earlier    float64             // seconds that the run took in earlier processes
 	resumed    []report.Resumption // after interruptions
 	recoveries []report.Recovery   // after losses
-	refilled   bool                // lost rows have gone back: see partially
+	refilled   bool                // lost rows were restored: see partially
 }
 
-// elapsed is how many seconds the run has taken, those between its processes left out.
+// elapsed returns how many seconds the run has taken, without the time between its processes.
 func (h *history) elapsed() float64 { return h.earlier + time.Since(h.started).Seconds() }
 
-// losses are what a run has lost of its table.
+// losses are what a run has lost of its table, and what follows from that.
 type losses struct {
-	loss   *loss               // nil: there is none, or the run goes on after it
-	failed *modeldir.LostError // has ended the run
-	again  *loss               // because of that, for the run that begins next; nil: none does
-	// leftOut are the entries of sparse_table.dirs that the job does without, since their disks
-	// have failed, are read-only or are not mounted.
+	loss   *loss               // nil if there is none, or the run has recovered from it
+	failed *modeldir.LostError // the loss that has ended the run
+	again  *loss               // handed to the run that begins next because of failed; nil if none does
+	// leftOut are the entries of sparse_table.dirs that the job leaves out, since their disks have
+	// failed, are read-only or are not mounted.
 	leftOut []modeldir.LostDir
 }
 
-// loss is what a run has found lost, or what has ended the run before it in this process, until
-// it goes on.
+// loss is a loss that the run has found, or that has ended the run before it in this process, until
+// the run has recovered from it.
 type loss struct {
 	err *modeldir.LostError
-	at  report.Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero: a model has lost its table
-	// snapshots says that the newest snapshot is not whole; survivors are the files that are
-	// left of the table then.
+	at  report.Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero if a model has lost its table
+	// snapshots says that the newest snapshot is not intact; survivors are then the remaining files
+	// of the table.
 	snapshots bool
 	survivors map[string]string
 	uploaded  bool // the run had a snapshot in snapshots.remote
 }
 
-// lostTable takes note of the loss of files of an interrupted run's table.
+// lostTable records the loss of files of an interrupted run's table.
 func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 	if r.loss == nil {
 		r.loss = &loss{err: lost, at: x.Place()}
@@ -65,7 +64,7 @@ func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 }
 
 // partially recovers the table of an interrupted run partially, if the job asks for that, and
-// reports whether it has.
+// reports whether it did.
 func (r *run) partially(ctx context.Context, data []byte, x *runstate.Record, id *runstate.Identity, lost *modeldir.LostError) (bool, error) {
 	if r.job.Recovery.Mode != configs.RecoveryPartial {
 		return false, nil
@@ -76,13 +75,13 @@ func (r *run) partially(ctx context.Context, data []byte, x *runstate.Record, id
 	}
 	rec, err := run.Do(ctx)
 	if rec != nil && rec.RowsLost > 0 {
-		r.loss = nil // x tells of it
+		r.loss = nil // x.Recoveries describes it
 	}
 	r.refilled = rec != nil
 	return rec != nil, err
 }
 
-// recovered takes note of how a run goes on after a loss.
+// recovered records how a run goes on after a loss.
 func (r *run) recovered(from string, at report.Resumption) {
 	l := r.loss
 	if l == nil {
@@ -97,8 +96,8 @@ func (r *run) recovered(from string, at report.Resumption) {
 	r.log.Error("after the loss of files of the table, training goes on; the model will be the same as without the loss", "lost", l.err.Error(), "from", from, "step", at.Step, "trained_examples", at.Examples, "examples_trained_again", rec.Again)
 }
 
-// checkPlaces fails if a new table cannot be made where a directory of one is lost. Then what the
-// interrupted run has left is not deleted: the disk may come back.
+// checkPlaces fails if a directory is lost in which a new table has to be made. Then the files of
+// the interrupted run are not deleted, since the disk may come back.
 func (r *run) checkPlaces() error {
 	if r.loss == nil {
 		return nil
@@ -109,7 +108,7 @@ func (r *run) checkPlaces() error {
 	return nil
 }
 
-// snapshotSource is where the snapshot comes from with which the run goes on.
+// snapshotSource names the source of the snapshot from which the run resumes.
 func (r *run) snapshotSource() string {
 	if r.loss != nil && !r.loss.snapshots {
 		return "the last snapshot on this machine"
@@ -117,7 +116,7 @@ func (r *run) snapshotSource() string {
 	return r.job.Snapshots.Remote
 }
 
-// beginning is what a run goes back to that begins anew.
+// beginning names what a run that begins anew goes back to.
 func (r *run) beginning() string {
 	if r.models.Start == nil {
 		return "a new model"

@@ -16,8 +16,7 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// goOn takes over the generation of an interrupted run, and opens everything at its last
-// snapshot.
+// goOn takes over the generation of an interrupted run, and opens everything at its last snapshot.
 func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *runstate.Identity) error {
 	w, err := r.takeOver(data)
 	if err != nil {
@@ -74,7 +73,7 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	return nil
 }
 
-// takeOver takes over the generation of the interrupted run that has left data.
+// takeOver takes over the generation of the interrupted run whose record is data.
 func (r *run) takeOver(data []byte) (*modeldir.Writer, error) {
 	return modeldir.Continue(r.job.Output.ModelDir, func(now []byte) (bool, error) {
 		if !bytes.Equal(now, data) {
@@ -88,8 +87,8 @@ func (r *run) usedMeanwhile() error {
 	return fmt.Errorf("model directory %s: %w: another run has used it meanwhile; try again", r.job.Output.ModelDir, modeldir.ErrLocked)
 }
 
-// takeReports opens the reports of the interrupted run and cuts off what it wrote after
-// the snapshot.
+// takeReports opens the reports of the interrupted run and truncates them to their lengths at the
+// snapshot.
 func (r *run) takeReports(x *runstate.Record) (err error) {
 	if r.data.Quarantine, err = dataset.OpenQuarantine(r.models.writer.Report(report.QuarantineName), 0); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (r *run) takeReports(x *runstate.Record) (err error) {
 	return err
 }
 
-// takeTable opens the table at the snapshot and drops all other ones.
+// takeTable opens the table at the snapshot and drops all other snapshots.
 func (r *run) takeTable(ctx context.Context, x *runstate.Record) (err error) {
 	if r.table.dirs, err = r.models.writer.TakeTable(); err != nil {
 		return err
@@ -145,7 +144,7 @@ func (r *run) takeDense(x *runstate.Record) error {
 	return r.makeEngine()
 }
 
-// checkSnapshot checks that the table's snapshot is of the same instant as the rest.
+// checkSnapshot checks that the table's snapshot belongs to the same step as the rest.
 func (r *run) checkSnapshot(x *runstate.Record) error {
 	infos, err := r.table.Snapshots()
 	if err != nil {

@@ -29,43 +29,43 @@ type run struct {
 	losses
 }
 
-// task is what a run is to do, and how.
+// task is what a run is to do.
 type task struct {
-	job   *configs.Job // without entries of sparse_table.dirs that are left out
-	asked *configs.Job // as it was given
+	job   *configs.Job // without the entries of sparse_table.dirs that are left out
+	asked *configs.Job // as the caller gave it
 	opts  Options
 	log   *slog.Logger
 	jobparts.Parts
 }
 
-// models are the models that a run has to do with, and their directories.
+// models are the models that a run uses, and their directories.
 type models struct {
 	start.Model // from which the run starts
 	writer      *modeldir.Writer
-	startsOver  func() // logs, once, why an interrupted run is not continued; nil: nothing to say
+	startsOver  func() // logs, once, why an interrupted run is not continued; may be nil
 }
 
-// training is what is trained, and how far that is.
+// training is what is trained, and its progress.
 type training struct {
 	model   *model.Model
 	table   runTable
 	engine  engine.Engine
 	state   runstate.State
-	clock   runstate.Clock // of the present epoch
+	clock   runstate.Clock // of the current epoch
 	scoring scoring
-	midway  bool            // the state is not one that another process can go on from
+	midway  bool            // another process cannot resume from the present state
 	final   *runstate.Final // the trained model, once its files are complete
 }
 
-// saving is how a run is saved, so that another process can go on with it.
+// saving is what a run needs to be saved, so that another process can resume it.
 type saving struct {
 	snapshots *snapshots
-	identity  []byte // of the run, as in snapshots
-	// grace is the context of what may be completed after the run was told to stop.
+	identity  []byte // of the run, as it is in snapshots
+	// grace is the context of work that may be completed after the run was told to stop.
 	grace context.Context
 }
 
-// results are what a run says of itself.
+// results are the reports of a run.
 type results struct {
 	reports *report.Writer
 	summary report.Summary

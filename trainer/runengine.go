@@ -12,7 +12,7 @@ import (
 	"aibox/trainer/jobparts"
 )
 
-// makeEngine makes the engine that goes on from the state of the run.
+// makeEngine makes the engine, which starts from the state of the run.
 func (r *run) makeEngine() error {
 	job := r.job
 	c := engine.Config{
@@ -45,7 +45,7 @@ func (r *run) makeEngine() error {
 	return err
 }
 
-// stages are what training and evaluations run through.
+// stages returns the stages that training and evaluation share.
 func (r *run) stages() flow.Stages {
 	return flow.Stages{
 		Table: r.table.Table, Limit: &r.table.passLimit, Engine: r.engine, Announces: jobparts.Announces(r.job),
@@ -53,10 +53,10 @@ func (r *run) stages() flow.Stages {
 	}
 }
 
-// ranges tell a profiler of the devices what the run does.
+// ranges returns the Ranger that tells a profiler of the devices what the run does.
 func (r *run) ranges() gpu.Ranger { return gpu.RangerOf(r.opts.platform) }
 
-// closeEngine gives back the devices that the engine has, if it has some.
+// closeEngine releases the devices of the engine, if it has any.
 func (r *run) closeEngine() {
 	r.opts.Status.Computes(nil)
 	if c, ok := r.engine.(io.Closer); ok {

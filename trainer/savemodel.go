@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// saveModel saves the dense part and the table after a step, and returns the number of the
-// table's snapshot.
+// saveModel saves the dense part and the table after a step, and returns the ID of the table's
+// snapshot.
 func (r *run) saveModel(ctx context.Context, step int64) (id uint64, err error) {
 	err = r.withSpace(func() error {
 		if err := r.models.writer.SaveDense(modeldir.DenseName(step), r.tensors(step)); err != nil {
@@ -32,7 +32,7 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("table snapshot: %w", err)
 	}
-	if r.table.base != 0 { // it would hold files that the table does not need any more
+	if r.table.base != 0 { // it would keep files that the table no longer needs
 		if err := r.table.DropSnapshot(r.table.base); err != nil {
 			return 0, fmt.Errorf("table snapshot: %w", err)
 		}
@@ -41,7 +41,7 @@ func (r *run) snapshot(ctx context.Context, step int64) (uint64, error) {
 	return info.ID, nil
 }
 
-// tensors are those of the dense file after step t. They share memory with the model.
+// tensors returns the tensors of the dense file after step t. They share memory with the model.
 func (r *run) tensors(t int64) []tensorfile.Tensor {
 	return densefile.Trained(r.model, &r.state.Engine, r.Rows, t)
 }

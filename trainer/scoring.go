@@ -7,16 +7,16 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// scoring is a mini-batch that is added to the online metrics while the next one is trained: that
-// takes one thread about as long as a device may take for the whole step.
+// scoring is a mini-batch that is added to the online metrics while the next one is trained. One
+// thread takes about as long for that as a device may take for the whole step.
 type scoring struct {
-	logits, labels, weights []float32 // copies, since the caller gets its memory back
-	step, examples          int64     // of the run, after it
+	logits, labels, weights []float32 // copies, since the caller reuses its memory
+	step, examples          int64     // of the run, after this mini-batch
 	begun                   bool
 	outcome                 chan error
 }
 
-// scored begins to count a mini-batch that was scored and trained on, after the one before is
+// scored starts counting a mini-batch that was scored and trained on, after the previous one is
 // counted. Its error may come with a later call, at the latest with that of counted.
 func (r *run) scored(res *engine.Result) error {
 	if err := r.counted(); err != nil {
@@ -40,7 +40,8 @@ func (r *run) scored(res *engine.Result) error {
 	return nil
 }
 
-// counted waits until all mini-batches that were scored are counted, and writes a line if it is time for one.
+// counted waits until all scored mini-batches are counted, and writes a line of metrics if one is
+// due.
 func (r *run) counted() error {
 	s := &r.scoring
 	if !s.begun {
@@ -56,7 +57,8 @@ func (r *run) counted() error {
 	return nil
 }
 
-// metricsLine writes the window's metrics after a step and so many examples, and starts the next window.
+// metricsLine writes the metrics of the window after a step and the given number of examples, and
+// starts the next window.
 func (r *run) metricsLine(step, examples int64) error {
 	w, auc := r.state.Online.Line()
 	r.state.Recent = &w

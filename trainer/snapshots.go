@@ -13,17 +13,16 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// A snapshot saves everything of one instant between two passes that the rest of the run
-// depends on, so that another process can go on from it. The instant is fixed on the
-// training goroutine, which copies the dense tensors and the metrics and has the table copy
-// its pinned rows; the rest is written in the background (image.go), one snapshot at a time.
-// In the end RESUME.json is replaced, and after that the snapshot before is dropped. So at
-// any instant the files that RESUME.json refers to are complete.
+// A snapshot saves the state of the run at one instant between two passes, so that another process
+// can resume from it. The instant is fixed on the training goroutine, which copies the dense
+// tensors and the metrics and has the table copy its pinned rows. The rest is written in the
+// background (image.go), one snapshot at a time. At the end RESUME.json is replaced, and then the
+// snapshot before is dropped. So the files that RESUME.json refers to are complete at any instant.
 //
-// A snapshot that fails is not the end of the run: it is counted, the log says why, and the
-// one before stays valid.
+// A snapshot that fails does not end the run: it is counted and logged, and the one before stays
+// valid.
 
-// count counts a snapshot. The final model, though it is saved in the same way, is none.
+// count counts a snapshot. The final model is saved in the same way but does not count.
 func (im *image) count(s *report.Snapshots) {
 	if im.Record.Final == nil {
 		s.Taken++
@@ -32,27 +31,27 @@ func (im *image) count(s *report.Snapshots) {
 	}
 }
 
-// snapshots takes the snapshots of a run. Its methods are for the goroutine that trains,
-// except for giveSpace.
+// snapshots takes the snapshots of a run. Only the training goroutine calls its methods, except for
+// giveSpace.
 type snapshots struct {
-	mu      sync.Mutex // held by giveSpace, and by passBegun and passTrained, beside which it may run
+	mu      sync.Mutex // held by giveSpace, which may run concurrently, and by passBegun and passTrained
 	run     *run
 	pace    pace.Snapshots
 	summary report.Snapshots
-	full    bool  // giveSpace was called: no further snapshots but a last one
-	lost    error // directories or files of the table are lost, as a snapshot has shown: the run has to end
-	// tableBytes is about what the next snapshot of a table on SSD takes, which has at most
-	// the size of its cache and its index; 0: not known. Asking such a table may take as long
-	// as it writes its buckets, so it is asked in the background.
+	full    bool  // giveSpace was called: no further snapshots are taken, except for a last one
+	lost    error // why the run has to end: a snapshot has shown that directories or files of the table are lost
+	// tableBytes is approximately the size of the next snapshot of a table on SSD, which is at most
+	// that of its cache and its index; 0 if unknown. The table may answer only after it has written
+	// its buckets, so it is asked in the background.
 	tableBytes int64
 
-	writing *image // in the background; nil: none
-	saved   *image // the last that is complete; nil: none
-	// older are snapshots of the table besides that of saved which RESUME.json may refer
-	// to, because it is not known whether it was replaced.
+	writing *image // being written in the background; may be nil
+	saved   *image // the last complete one; may be nil
+	// older are further snapshots of the table that RESUME.json may refer to, because it is not
+	// known whether it was replaced.
 	older []uint64
 
-	uploads *remotesnapshots.Uploads // to snapshots.remote; nil: there are none
+	uploads *remotesnapshots.Uploads // to snapshots.remote; nil if there are none
 }
 
 // The stages of saving a snapshot, for tests.
@@ -73,7 +72,7 @@ func newSnapshots(r *run) *snapshots {
 	return &snapshots{run: r, pace: pace.NewSnapshots(r.job, r.snapshotBytes)}
 }
 
-// upload begins to upload the snapshots that are taken from now on, if they are to be.
+// upload begins to upload the snapshots that are taken from now on, if the job asks for that.
 func (s *snapshots) upload() {
 	r := s.run
 	if r.job.Snapshots.Remote == "" || !s.pace.On() || r.final != nil {
@@ -85,8 +84,8 @@ func (s *snapshots) upload() {
 	r.opts.Status.Uploads(s.uploads.Uploader)
 }
 
-// passBegun takes note of the time that the rows of a pass took until they might be changed.
-// While a snapshot is being written, they are copied for it first.
+// passBegun counts the time that it took until the rows of a pass could be changed. While a
+// snapshot is being written, they are copied for it first.
 func (s *snapshots) passBegun(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +126,7 @@ func (s *snapshots) takeIfDue() error {
 	return s.lost
 }
 
-// take fixes a snapshot of the present state and begins to write it. It fails only where
+// take fixes a snapshot of the current state and begins to write it. It returns an error only if
 // the run has to end.
 func (s *snapshots) take() error {
 	r := s.run
@@ -141,7 +140,7 @@ func (s *snapshots) take() error {
 	im, err := s.fix()
 	if err != nil {
 		s.failed(im, err)
-		return context.Cause(r.grace) // nil unless the run was told to stop and the time for that is over
+		return context.Cause(r.grace) // nil unless the run was told to stop and its time limit has passed
 	}
 	stall := time.Since(start)
 	s.summary.StallSeconds += stall.Seconds()
@@ -175,7 +174,7 @@ func (s *snapshots) wait() {
 	}
 }
 
-// written takes note of the snapshot that was written.
+// written records the outcome of the snapshot that was being written.
 func (s *snapshots) written() {
 	im := s.writing
 	s.writing = nil
@@ -189,7 +188,7 @@ func (s *snapshots) written() {
 	s.lost = s.run.checkTable(nil)
 }
 
-// succeeded takes note of a snapshot that is complete.
+// succeeded records a complete snapshot.
 func (s *snapshots) succeeded(im *image) {
 	s.saved, s.older, s.run.table.base = im, nil, 0
 	im.count(&s.summary)
@@ -198,7 +197,7 @@ func (s *snapshots) succeeded(im *image) {
 	}
 }
 
-// failed takes note of a snapshot that could not be taken.
+// failed records a snapshot that could not be taken.
 func (s *snapshots) failed(im *image, err error) {
 	s.summary.Failed++
 	s.pace.Failed()
@@ -209,8 +208,8 @@ func (s *snapshots) failed(im *image, err error) {
 	s.lost = s.run.checkTable(err)
 }
 
-// saveExisting saves the present state with a snapshot of the table and a dense file that
-// exist, and drops all others. With last, nothing but the commit of the model is left.
+// saveExisting saves the current state with an existing snapshot of the table and an existing dense
+// file, and drops all others. If last is not nil, only the commit of the model remains to be done.
 func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	r := s.run
 	start := time.Now()
@@ -236,7 +235,7 @@ func (s *snapshots) saveExisting(snapshot uint64, last *runstate.Final) error {
 	return nil
 }
 
-// complete makes an image durable whose table snapshot and dense file are.
+// complete makes durable an image whose table snapshot and dense file are durable already.
 func (s *snapshots) complete(im *image, snapshot uint64, last *runstate.Final) error {
 	if err := s.run.engine.Export(); err != nil {
 		return err

@@ -7,15 +7,16 @@ import (
 	"aibox/trainer/metrics"
 )
 
-// farOff is the ratio between clicks and predicted clicks, or its reciprocal, from which on the
-// first examples of a night do not look as if they were counted like those of the nights before.
+// farOff is a ratio between clicks and predicted clicks. From this ratio on, or from its reciprocal
+// down, the first examples of a night do not look as if they were counted like those of earlier
+// nights.
 const farOff = 2.0
 
-// startRateWarning says that the share of positives among the first examples of a run, each of
-// which the model scored before it was trained on it, is far from what a model predicts that goes
-// on from an earlier one; "": it is not, or chance may be the reason. A night for which most of the
-// clicks have not arrived looks like that. The model learns the new share within some hundred
-// steps, and its AUC shows nothing.
+// startRateWarning returns a warning if the share of positives among the first examples of a run is
+// far from the predictions of the model that the run started from, and chance is not the reason;
+// otherwise it returns "". Each example was scored before it was trained on. A night for which most
+// of the clicks have not arrived looks like that. The model learns the new share within some
+// hundred steps, and its AUC does not show the fault.
 func startRateWarning(first metrics.Report) string {
 	predicted := float64(first.MeanPrediction) * first.WeightSum
 	ratio := first.Positives / predicted
@@ -26,8 +27,8 @@ func startRateWarning(first metrics.Report) string {
 		first.Examples, float64(first.BaseRate), float64(first.MeanPrediction))
 }
 
-// checkStartRate adds that warning when enough examples of the first epoch are counted: after a
-// window of so many, of so many in all.
+// checkStartRate adds that warning once manyExamples examples of the first epoch are counted. It is
+// called after a window of the given length, with the number of examples so far.
 func (r *run) checkStartRate(window, examples int64) {
 	if r.state.Epoch != 1 || r.state.InitialBias != nil || examples < manyExamples || examples-window >= manyExamples {
 		return

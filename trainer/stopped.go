@@ -7,7 +7,7 @@ import (
 	"aibox/trainer/remotesnapshots"
 )
 
-// onStop saves the present state after an interruption, and waits until it is uploaded.
+// onStop saves the current state after an interruption, and waits until it is uploaded.
 func (s *snapshots) onStop() {
 	if s.keep() {
 		var last *remotesnapshots.Snapshot
@@ -18,8 +18,7 @@ func (s *snapshots) onStop() {
 	}
 }
 
-// keep saves the present state if another process can go on from it, and reports whether it
-// can.
+// keep saves the current state if another process can resume from it, and reports whether it can.
 func (s *snapshots) keep() bool {
 	r := s.run
 	if !s.pace.On() || r.midway || r.state.Epoch == 0 || r.engine == nil || r.table.Table == nil {
@@ -36,8 +35,8 @@ func (s *snapshots) keep() bool {
 	return true
 }
 
-// withGrace returns a context for the work that may end after ctx is cancelled, within so
-// long; then it is cancelled with the same cause.
+// withGrace returns a context for work that may end up to d after ctx is cancelled. Then it is
+// cancelled with the same cause.
 func withGrace(ctx context.Context, d time.Duration) (context.Context, func()) {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

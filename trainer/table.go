@@ -13,15 +13,15 @@ import (
 type runTable struct {
 	sparsetable.Table
 	init      func(key uint64, row []float32)
-	dirs      []string // outside of the model directory; nil: there are none
-	base      uint64   // the snapshot that was cloned, until the run has one of its own; 0: none
-	day       uint32   // of the rows that the run trains
-	converted bool     // they began as rows of the earlier model that were converted
+	dirs      []string // outside of the model directory; may be nil
+	base      uint64   // the cloned snapshot, until the run has one of its own; 0 if there is none
+	day       uint32   // the job's day, which trained rows get as lastSeen
+	converted bool     // the rows began as converted rows of the earlier model
 	passLimit flow.Limit
 	passBytes flow.Gauge
 }
 
-// newTable returns the options of the run's table, whose directories it makes.
+// newTable returns the options of the run's table, and makes its directories.
 func (r *run) newTable() (sparsetable.Options, error) {
 	if r.table.dirs == nil {
 		r.leaveOutFailed()
@@ -36,7 +36,7 @@ func (r *run) newTable() (sparsetable.Options, error) {
 	return r.placedTable(), nil
 }
 
-// placedTable is newTable once it is known where the table is.
+// placedTable is newTable for a table whose directories are known.
 func (r *run) placedTable() sparsetable.Options {
 	o := jobparts.TableOptions(r.job)
 	o.Dir, o.SSD.Dirs = r.models.writer.TableDir(), r.table.dirs
@@ -54,7 +54,7 @@ func (r *run) openTable(ctx context.Context, snapshot uint64) error {
 	return r.openTableIn(ctx, o, snapshot)
 }
 
-// openTableIn opens the run's table in the place that o says.
+// openTableIn opens the run's table at the place given by o.
 func (r *run) openTableIn(ctx context.Context, o sparsetable.Options, snapshot uint64) error {
 	o.SnapshotID, o.MustExist = snapshot, snapshot != 0
 	t, err := sparsetable.Open(ctx, o)
@@ -65,7 +65,6 @@ func (r *run) openTableIn(ctx context.Context, o sparsetable.Options, snapshot u
 	return nil
 }
 
-// closeTable closes the table, if it is open.
 func (r *run) closeTable() {
 	if r.table.Table == nil {
 		return

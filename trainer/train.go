@@ -22,26 +22,26 @@ import (
 // Options are settings of a run that are not in the job file.
 type Options struct {
 	Logger  *slog.Logger   // nil: slog.Default()
-	Status  *report.Status // is kept up to date during the run; nil: none
+	Status  *report.Status // kept up to date during the run; may be nil
 	Version string         // of the binary, recorded with the model
-	// WaitUntil is how long Train waits while another run has locked the model directory.
-	// The zero value means not at all.
+	// WaitUntil is the time until which Train waits while another run has locked the model
+	// directory. With the zero value it does not wait.
 	WaitUntil time.Time
-	Fresh     bool // do not go on with an interrupted run
-	// KernelTimes gets the times of all operations on devices, which makes the run slower; nil:
-	// they are not measured.
+	Fresh     bool // do not resume an interrupted run
+	// KernelTimes, if not nil, gets the times of all operations on devices. Measuring them makes
+	// the run slower.
 	KernelTimes *profiled.Times
 
-	failures *diskFailures // that Train has survived
+	failures *diskFailures // those that Train has survived
 	// afterPass is called between two passes of training, by tests.
 	afterPass func(context.Context, *run) error
 	// atStage is called while a snapshot is saved, by tests.
 	atStage func(stage string)
-	// freeBytes, if set, is the free space of a directory's file system, in tests.
+	// freeBytes, if set, replaces the free space of a directory's file system, in tests.
 	freeBytes func(dir string) int64
-	// platform has the devices of engine.kind: cuda; nil: those of the machine.
+	// platform has the devices of engine.kind: cuda; nil stands for those of the machine.
 	platform gpu.Platform
-	// tableFS, if set, is what a table in memory saves its snapshots to, in tests.
+	// tableFS, if set, is the file system for snapshots of a table in memory, in tests.
 	tableFS sparsetable.FS
 }
 
@@ -54,16 +54,16 @@ func (o *Options) ensureDefaults() {
 	}
 }
 
-// Train runs job and commits its model to job.Output.ModelDir. When it fails or ctx is
-// cancelled, the directory's earlier model, if any, stays. If the same job was interrupted
-// before, Train goes on from its last snapshot; a *ResumableError says that it can. If a disk of
-// the table fails, it does so by itself.
+// Train runs job and commits its model to job.Output.ModelDir. When it fails or ctx is cancelled,
+// the directory's earlier model, if any, stays. A *ResumableError says that the next Train of the
+// same job resumes from the last snapshot. If a disk of the table fails, Train does so in the same
+// call.
 func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report.Summary, err error) {
 	defer panics.Catch("the end of training", &err)
 	opts.ensureDefaults()
 	opts.failures = new(diskFailures)
 	kernel.SetThreads(job.Pipeline.ComputeThreads)
-	var failed *loss // after which the job has begun again
+	var failed *loss // after which the job begins again
 	for {
 		r := newRun(job, opts)
 		r.loss = failed
@@ -84,8 +84,8 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 		if !errors.Is(err, modeldir.ErrLocked) || !time.Now().Before(opts.WaitUntil) {
 			return nil, err
 		}
-		// It starts again from the beginning, because the other run may write the model
-		// that this one is to start from.
+		// Start again from the beginning, because the other run may write the model that this one
+		// is to start from.
 		opts.Logger.Info("another run writes the model directory; waiting until it ends", "model_dir", job.Output.ModelDir, "until", opts.WaitUntil.Format(time.DateTime))
 		if err := modeldir.WaitUnlocked(ctx, job.Output.ModelDir, opts.WaitUntil); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func newRun(job *configs.Job, opts Options) *run {
 	return r
 }
 
-// do trains, and frees everything in the end.
+// do trains, and frees everything at the end.
 func (r *run) do(ctx context.Context) error {
 	r.grace = ctx
 	if r.snapshots.pace.On() {

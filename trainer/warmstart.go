@@ -13,10 +13,10 @@ import (
 	"aibox/trainer/warmstart"
 )
 
-// warmStart fills model, optimizers and table from the earlier model. The parts that
-// both models have are copied by name: a field, dense feature or tower that was added
-// starts with fresh values, one that was removed is dropped. Optimizer state is copied
-// if both use the same kind of optimizer; if it cannot be, the log says so.
+// warmStart fills model, optimizers and table from the earlier model. The parts that both models
+// have are copied by name: a field, dense feature or tower that was added starts with fresh values,
+// and one that was removed is dropped. Optimizer state is copied if both use the same kind of
+// optimizer; if it cannot be, the log says so.
 func (r *run) warmStart(ctx context.Context) error {
 	t := &takeover.Takeover{Job: r.job, Parts: &r.Parts, Model: r.model, State: &r.state.Engine, Log: r.log, Day: r.table.day, Saved: r.models.Previous}
 	if err := t.Begin(); err != nil {
@@ -34,9 +34,9 @@ func (r *run) warmStart(ctx context.Context) error {
 	return nil
 }
 
-// takeRows makes the run's table of that of the earlier model. If both are on SSD, and
-// rows have the same words, it clones that table, which costs next to nothing however large
-// it is. Otherwise it copies and converts every row.
+// takeRows makes the run's table from the earlier model's. If both are on SSD and their rows have
+// the same layout, it clones that table, which costs next to nothing however large it is. Otherwise
+// it copies and converts every row.
 func (r *run) takeRows(ctx context.Context, t *takeover.Takeover) error {
 	rows, err := t.Rows()
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *run) cloneRows(ctx context.Context) error {
 	return nil
 }
 
-// otherRows says that the earlier model's table is that of another model.
+// otherRows returns the error of an earlier model whose table does not match its job.
 func (r *run) otherRows(have, want sparsetable.Layout) error {
 	reason := fmt.Sprintf("its table has %d values per row, but its job has %d", have.ValueDim, want.ValueDim)
 	if have.ValueDim == want.ValueDim {
@@ -92,7 +92,7 @@ func (r *run) otherRows(have, want sparsetable.Layout) error {
 	return &modeldir.CorruptionError{File: r.models.Previous.Name, Offset: -1, Reason: reason}
 }
 
-// copyRows copies every row of the earlier table to the run's.
+// copyRows copies every row of the earlier table to the run's table.
 func (r *run) copyRows(ctx context.Context, earlier *configs.Job, c *warmstart.Converter) error {
 	if err := r.arriving.Read(r.models.Previous); err != nil {
 		return err

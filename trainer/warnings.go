@@ -35,16 +35,16 @@ func warnings(r *run) []string {
 	return out
 }
 
-// fewThreads and fewFiles are limits below which a job may fail for want of them: with a table on
-// SSD in two directories and snapshots elsewhere, a small one had 27 threads on two cores, and 50
-// files; large tables have more files.
+// A job may fail if it can have fewer threads or open files than these: with a table on SSD in two
+// directories and snapshots elsewhere, a small job had 27 threads on two cores, and 50 open files;
+// large tables have more files.
 const (
 	fewThreads = 64
 	fewFiles   = 256
 )
 
-// warnOfLimits says what limits of the process that may not suffice do to a job: those of addresses
-// and threads make Go's runtime end the program, in its own way.
+// warnOfLimits warns of limits of the process that may not suffice. Where address space or threads
+// run out, Go's runtime ends the program with a message of its own.
 func warnOfLimits(log *slog.Logger) {
 	if limit := process.AddressSpaceLimit(); limit > 0 {
 		log.Warn("the address space is limited (ulimit -v): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary; a program needs more addresses than memory, so it is better to limit its memory, by a control group",

@@ -20,31 +20,31 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Options say of which run the files are, and how they are fetched.
+// Options say which run the files belong to, and how they are fetched.
 type Options struct {
 	Job     *configs.Job
 	Sources *source.Sources
 	Status  *report.Status
 	Log     *slog.Logger
-	// Begin begins to fetch what lacks.
+	// Begin starts fetching what is missing.
 	Begin func(*remote.Arriving)
 }
 
-// Files are the files of a run's table that are fetched while it is trained, if there are some.
+// Files are the files of a run's table that are fetched during training, if there are any.
 type Files struct {
-	*remote.Arriving // nil: all files are there
+	*remote.Arriving // nil if all files are there
 	Options
-	Restored   report.Arrival // what was restored before; zero: nothing
-	Distrusted string         // id of a snapshot in snapshots.remote whose files were found damaged
+	Restored   report.Arrival // what was restored before the run; zero if nothing was
+	Distrusted string         // ID of a snapshot in snapshots.remote whose files were found damaged
 
 	uri    string
 	opened time.Time
-	usable float64 // seconds
+	usable float64 // seconds until the table was usable
 }
 
-// Open opens what the records of the run's table, in its directories or else in those of w, say
-// lacks, and begins to fetch it. It does nothing if the table is whole. start is the model that the
-// run has started from.
+// Open starts fetching what is missing from the run's table, according to the records in dirs or,
+// if there are none, in w's table directory. It does nothing if the table is complete. start is the
+// model that the run has started from.
 func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) error {
 	if len(dirs) == 0 {
 		dirs = []string{w.TableDir()}
@@ -62,9 +62,9 @@ func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) erro
 		records, places := transfer.RecordsOf(f.Job.Output.ModelDir, said.Manifest.ID)
 		return modeldir.TableFailed(dirs, f.fetch(said.URI, records, places))
 	}
-	// The model from which an interrupted run has copied its rows. Others that were never whole,
-	// such as one that a restore has taken the place of, are none of the run's business, and may be
-	// gone from the remote directory.
+	// Continue with the model from which an interrupted run has copied its rows. Other models that
+	// never became complete, such as one that a restore has replaced, do not concern the run, and
+	// may be gone from the remote directory.
 	for _, t := range modeldir.Arriving(f.Job.Output.ModelDir) {
 		if start == nil || start.ModelDir != "" || start.Generation != t.Generation {
 			continue
@@ -76,8 +76,8 @@ func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) erro
 	return nil
 }
 
-// fetch begins to fetch what records say lacks, from the remote directory uri into
-// the directories of tables.
+// fetch starts fetching what is missing according to records, from the remote directory uri into
+// the tables' directories.
 func (f *Files) fetch(uri string, records, places []string) error {
 	d, err := transfer.Open(f.Sources, uri, int64(f.Job.Output.RemoteBytesPerSecond), "restoring", f.Log)
 	if err != nil {
@@ -93,9 +93,9 @@ func (f *Files) fetch(uri string, records, places []string) error {
 	return nil
 }
 
-// Clone prepares the run for cloning the table of the model p that it starts from, whose
-// files have not all arrived: they go on arriving in both. o says where the run's table is. Where
-// the files cannot be linked, or another process may write them, it waits until they are there.
+// Clone prepares the run for cloning the table of p, the model that it starts from, while files of
+// p are still arriving: they go on arriving in both tables. o says where the run's table is. If the
+// files cannot be linked, or another process may write them, Clone waits until they are there.
 func (f *Files) Clone(ctx context.Context, p *modeldir.Model, o *sparsetable.Options) error {
 	from := p.Arriving()
 	if from == nil {
@@ -126,7 +126,7 @@ func (f *Files) Clone(ctx context.Context, p *modeldir.Model, o *sparsetable.Opt
 	return nil
 }
 
-// openModel begins to fetch what the files of the model lack that the run starts from.
+// openModel starts fetching what is missing from the model that the run starts from.
 func (f *Files) openModel(p *modeldir.Model, places, records []string) error {
 	said, err := transfer.Announced(p, records)
 	if said == nil {
@@ -139,7 +139,7 @@ func (f *Files) openModel(p *modeldir.Model, places, records []string) error {
 	return nil
 }
 
-// Read begins to fetch what the table of the model that the run starts from lacks, before
+// Read starts fetching what is missing from the table of the model that the run starts from, before
 // all of its rows are read.
 func (f *Files) Read(p *modeldir.Model) error {
 	from := p.Arriving()
@@ -149,7 +149,7 @@ func (f *Files) Read(p *modeldir.Model) error {
 	return f.openModel(p, from.Dirs, from.Records)
 }
 
-// wait waits until all files of the model have arrived that the run starts from.
+// wait waits until all files have arrived of the model that the run starts from.
 func (f *Files) wait(ctx context.Context, p *modeldir.Model) error {
 	from := p.Arriving()
 	if from == nil {
@@ -162,7 +162,7 @@ func (f *Files) wait(ctx context.Context, p *modeldir.Model) error {
 	return f.Whole(ctx)
 }
 
-// Source is what the run's table reads from what lacks.
+// Source returns where the run's table reads missing files from; nil if none is missing.
 func (f *Files) Source() sparsetable.Source {
 	if f.Arriving == nil {
 		return nil
@@ -170,7 +170,7 @@ func (f *Files) Source() sparsetable.Source {
 	return f.Arriving
 }
 
-// Ready notes that training can go on.
+// Ready records that training can begin or go on.
 func (f *Files) Ready() {
 	if f.Arriving != nil {
 		f.usable = f.Restored.UsableSeconds + time.Since(f.opened).Seconds()
@@ -179,7 +179,7 @@ func (f *Files) Ready() {
 	}
 }
 
-// Report says what was restored for the run, nil if nothing was.
+// Report describes what was restored for the run, nil if nothing was.
 func (f *Files) Report() *report.Arrival {
 	out := f.Restored
 	if f.Arriving != nil {
@@ -203,7 +203,7 @@ func (f *Files) Whole(ctx context.Context) error {
 	return f.Wait(ctx)
 }
 
-// Close ends fetching. What the table waits for then fails, so the table is closed after it.
+// Close ends fetching. Reads that wait for missing data fail then, so the table is closed after it.
 func (f *Files) Close() error {
 	if f.Arriving == nil {
 		return nil
@@ -211,10 +211,10 @@ func (f *Files) Close() error {
 	return f.Stop()
 }
 
-// Forget forgets what was closed, except what is not to be trusted.
+// Forget resets f, except for Distrusted.
 func (f *Files) Forget() { f.Arriving, f.Restored = nil, report.Arrival{} }
 
-// Check fails if it is known that not everything will be there.
+// Check fails if it is known that not everything will arrive.
 func (f *Files) Check() error {
 	if f.Arriving == nil {
 		return nil
@@ -222,12 +222,12 @@ func (f *Files) Check() error {
 	return f.Err()
 }
 
-// ErrDistrusted says that the interrupted run is not gone on with.
+// ErrDistrusted says that the interrupted run cannot be resumed.
 var ErrDistrusted = errors.New("training cannot go on")
 
-// Distrust is the error of a run that has failed for a fault of its table's files, which had
-// not all arrived: the fault may be that of the snapshot in snapshots.remote. It lets the
-// next process fetch that as a whole, or an older one.
+// Distrust returns the error of a run that has failed because of a fault in files of its table,
+// while not all had arrived: the snapshot in snapshots.remote itself may be faulty. It makes the
+// next process fetch that snapshot as a whole, or an older one.
 func (f *Files) Distrust(failure error) error {
 	var lost *remote.DamagedError
 	if f.Arriving == nil || !errors.As(failure, &lost) && !modeldir.Damaged(failure) || f.Stats().WholeSeconds > 0 && f.Err() == nil {

@@ -13,13 +13,13 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// GoneError says that no model of a directory is one that the job may start from, and that
-// the one from which the first of them was made is not on this machine.
+// GoneError says that the job may not start from any model of a directory, and that the model from
+// which the first of them was made is not on this machine.
 type GoneError struct {
 	Dir   string
 	First *modeldir.Manifest // in dir
 	job   string             // the night of the job
-	why   string             // more of it; "": there is nothing
+	why   string             // further reason; may be empty
 }
 
 func (e *GoneError) Error() string {
@@ -32,12 +32,12 @@ func (e *GoneError) Error() string {
 		filepath.Join(e.Dir, e.First.Generation), e.First.OfNight(), e.job, origin, e.why)
 }
 
-// wasHere reports whether the model that is gone was in the same directory.
+// wasHere reports whether the missing model was in the same directory.
 func (e *GoneError) wasHere() bool {
 	return e.First.StartedFrom.ModelDir == "" && e.First.StartedFrom != (modeldir.Origin{})
 }
 
-// And is e with more of the reason.
+// And returns e with a further reason.
 func (e *GoneError) And(why string) error {
 	return &GoneError{e.Dir, e.First, e.job, ", " + why}
 }
@@ -45,9 +45,9 @@ func (e *GoneError) And(why string) error {
 // ErrorKind says that the job file has to change.
 func (e *GoneError) ErrorKind() errkind.Kind { return errkind.Job }
 
-// OriginIn follows, among the models of a remote directory, the chain that leads to child, back to
-// the first model that the job may start from, and returns what the one after it says of it; zero: the
-// chain begins with a new model. ok is false if models are missing.
+// OriginIn follows the chain from child back through the models of a remote directory, all, to the
+// first that the job may start from, and returns the origin by which its successor names it. The
+// origin is zero if the chain begins with a new model. ok is false if models are missing.
 func (ch *Chain) OriginIn(all []*remote.Manifest, child *modeldir.Manifest) (origin modeldir.Origin, ok bool) {
 	origin = child.StartedFrom
 	for range all {

@@ -14,11 +14,11 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Chain is the chain of models of one job, seen from a run of it.
+// Chain is the chain of models of one job, as seen from one run.
 type Chain struct {
 	job       *configs.Job
 	log       *slog.Logger
-	overtakes string // the published model of a later night, of which the log has warned
+	overtakes string // the published model of a later night, if the log has warned of it
 }
 
 // New returns the chain of a job.
@@ -29,11 +29,11 @@ type Choice struct {
 	Name       string // for modeldir.Open
 	Generation string
 	Identity   string
-	Night      string // "": it has none
+	Night      string // "" if it has none
 }
 
-// Latest finds the model to start from. The result is nil, without an error, if training
-// begins with a new model, as it does in the first night.
+// Latest finds the model to start from. It returns nil, without an error, if training begins with a
+// new model, as in the first night.
 func (ch *Chain) Latest() (*Choice, error) {
 	best, blocked, err := ch.latestIn(ch.job.Output.ModelDir)
 	if err != nil {
@@ -41,13 +41,13 @@ func (ch *Chain) Latest() (*Choice, error) {
 	}
 	var gone *GoneError
 	if errors.As(blocked, &gone) && gone.wasHere() && ch.job.SharesModelDir() {
-		return nil, blocked // models in the directories before are older than what was here
+		return nil, blocked // models in earlier directories are older than the one that was here
 	}
 	there := make(listings)
 	tried := make(map[string]bool)
 	for dir, night := range ch.job.EarlierModelDirs() {
 		if best != nil && (best.Night == "" || !modeldir.LaterNight(night, best.Night)) {
-			break // a directory that was last written at such a night has no newer model
+			break // a directory last written in that night has no newer model
 		}
 		if tried[dir] || !there.have(dir) {
 			continue
@@ -70,9 +70,9 @@ func (ch *Chain) Latest() (*Choice, error) {
 	return best, nil
 }
 
-// latestIn chooses a model of the directory dir. If it has models, but none that the job
-// may start from, blocked is a *GoneError; it is nil if the first of them began as a new
-// model, so that the job may do so, too.
+// latestIn chooses a model of the directory dir. If dir has models, but none that the job may start
+// from, blocked is a *GoneError, unless the first of them began as a new model: then the job may
+// begin with one, too.
 func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	all, err := modeldir.Generations(dir)
 	if errors.Is(err, modeldir.ErrNoModel) {
@@ -85,7 +85,7 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	if len(made) == 0 {
 		m, err := modeldir.Open(dir)
 		if err != nil {
-			return nil, nil, err // it says what to do
+			return nil, nil, err // the error says what to do
 		}
 		_ = m.Close() // one was published meanwhile
 		return ch.latestIn(dir)
@@ -96,7 +96,7 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	}
 	for _, g := range made {
 		if !ch.MayStartFrom(&g.Manifest) {
-			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, ch.job.Night()) && ch.overtakes != at { // else it has said so
+			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, ch.job.Night()) && ch.overtakes != at { // else it has been said
 				ch.overtakes = at
 				ch.log.Warn("a night is trained again, and a later one is published: the model of this one takes its place, and the next night starts from it", "night", ch.job.Night(), "published", g.Name, "published_night", night)
 			}
@@ -115,8 +115,8 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	return nil, &GoneError{Dir: dir, First: first, job: ch.job.Night()}, nil
 }
 
-// MayStartFrom reports whether the model is of an earlier run than the job: its night is
-// not later, and it was not trained on the same data in the same night.
+// MayStartFrom reports whether the model is of an earlier run than the job: its night is not later,
+// and it was not trained on the same data in the same night.
 func (ch *Chain) MayStartFrom(m *modeldir.Manifest) bool {
 	night := m.OfNight()
 	if !ch.job.Dated || night == "" {
@@ -135,15 +135,15 @@ func TrainDataHash(job *configs.Job) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Exists reports whether output.model_dir has any model. Where a night is trained again
-// that made the first model, it does, though no earlier run has made one.
+// Exists reports whether output.model_dir has any model. If the night that made the first model is
+// trained again, it has one, although no earlier run has made one.
 func (ch *Chain) Exists() bool {
 	_, err := modeldir.Generations(ch.job.Output.ModelDir)
 	return !errors.Is(err, modeldir.ErrNoModel)
 }
 
-// listings are the names in directories, of which each is read once: most directories
-// that a template names do not exist.
+// listings caches the names in directories, each of which is read once: most directories that a
+// template names do not exist.
 type listings map[string]map[string]bool
 
 // have reports whether path exists.
@@ -167,7 +167,7 @@ func (l listings) have(path string) bool {
 		}
 		l[parent] = names
 	}
-	if names == nil { // it cannot be listed, and may have path all the same
+	if names == nil { // it cannot be listed, but path may exist all the same
 		return !disk.Gone(path)
 	}
 	return names[filepath.Base(path)]

@@ -9,16 +9,16 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Start is the model that a run has started from. A run that goes on after an
-// interruption does not read it again: the model may have been deleted meanwhile.
+// Start is the model that a run has started from. A run that resumes after an interruption does not
+// read it again: the model may have been deleted meanwhile.
 type Start struct {
 	modeldir.Origin
 	Name    string `json:"name"` // DIR@N
 	SavedAt string `json:"saved_at,omitempty"`
-	Inexact bool   `json:"inexact,omitempty"` // it is not the model of undisturbed runs
+	Inexact bool   `json:"inexact,omitempty"` // the model is not that of undisturbed runs
 }
 
-// StartAt is the model of the manifest, which is in dir, as a start.
+// StartAt returns the model with the given manifest, in dir, as a Start.
 func (ch *Chain) StartAt(dir string, m *modeldir.Manifest) *Start {
 	s := &Start{Origin: modeldir.Origin{Generation: m.Generation, Identity: m.Identity()}, Name: modeldir.JoinName(dir, m.Number()), SavedAt: m.SavedAt, Inexact: m.PartialRecovery != (modeldir.PartialRecovery{})}
 	if !disk.SameDir(dir, ch.job.Output.ModelDir) {
@@ -27,12 +27,12 @@ func (ch *Chain) StartAt(dir string, m *modeldir.Manifest) *Start {
 	return s
 }
 
-// OtherStart says from which model training would start if it started over, if that is
-// a reason not to go on with the run that has started from before (nil: from a new
-// model). It is one if somebody published another model since: by a rollback, or by
-// training an earlier night that was missing. Otherwise data would be missing in the
-// chain of models, or be in it again that were to be undone. It is none if the other model
-// is only what is left after that of the run was deleted.
+// OtherStart returns a reason not to resume the run that has started from before (nil if it started
+// from a new model): training would start from another model if it started over. That is so if
+// somebody has published another model since, by a rollback or by training an earlier night that
+// was missing. Resuming would then leave out data from the chain of models, or keep data that were
+// to be undone. It is no reason if the other model is only what is left after the run's start was
+// deleted.
 func (ch *Chain) OtherStart(before *Start) string {
 	now := ch.presentStart()
 	if now == nil || before != nil && now.same(before) {
@@ -48,8 +48,8 @@ func (ch *Chain) OtherStart(before *Start) string {
 	return fmt.Sprintf("training.warm_start: it means %s now, but the interrupted run has started from %s", now.Name, from)
 }
 
-// presentStart is the model that a run would start from now; nil: a new one, or it cannot
-// start.
+// presentStart returns the model that a run would start from now; nil if that is a new one or
+// cannot be found.
 func (ch *Chain) presentStart() *Start {
 	name := ch.job.Training.WarmStart
 	if name == configs.WarmStartLatest {
@@ -72,7 +72,7 @@ func (ch *Chain) presentStart() *Start {
 	return nil
 }
 
-// same reports whether s and other are the same model, wherever they are.
+// same reports whether s and other are the same model, in whatever directory.
 func (s *Start) same(other *Start) bool {
 	if s.Identity == "" || other.Identity == "" { // an earlier version saved it
 		return s.ModelDir == other.ModelDir && s.Generation == other.Generation && s.SavedAt == other.SavedAt
@@ -80,7 +80,7 @@ func (s *Start) same(other *Start) bool {
 	return s.Identity == other.Identity
 }
 
-// has reports whether the model that s is still exists.
+// has reports whether the model s still exists.
 func (ch *Chain) has(s *Start) bool {
 	for _, dir := range []string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir} {
 		all, _ := modeldir.Generations(dir) // it may be gone
@@ -93,8 +93,8 @@ func (ch *Chain) has(s *Start) bool {
 	return false
 }
 
-// newer reports whether s was saved after other. Numbers tell only where times do not: a model that
-// was restored may have any.
+// newer reports whether s was saved after other. Numbers decide only if times do not: a restored
+// model may have any number.
 func (s *Start) newer(other *Start) bool {
 	if s.SavedAt != other.SavedAt && s.SavedAt != "" && other.SavedAt != "" {
 		return s.SavedAt > other.SavedAt

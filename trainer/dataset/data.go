@@ -20,8 +20,8 @@ type Data struct {
 	Files
 	Sources    *source.Sources
 	Statistics *reader.Statistics
-	Split      *reader.Split // of the training data into what is trained on and what is held out; nil: all is trained on
-	Quarantine *Quarantine   // nil: it is not open
+	Split      *reader.Split // of the training data into a part to train on and a held-out part; nil if nothing is held out
+	Quarantine *Quarantine   // nil if it is not open
 
 	job    *configs.Job
 	status *report.Status
@@ -29,12 +29,13 @@ type Data struct {
 	base   reader.Options // for every reading of the data
 }
 
-// New returns the data of a job, none of which is read yet. status says which phase the run is in.
+// New returns the data of a job, of which nothing is read yet. status gets the phases of the run.
 func New(job *configs.Job, status *report.Status, log *slog.Logger) Data {
 	return Data{Sources: jobsource.New(job, log), job: job, status: status, log: log}
 }
 
-// List lists the files. If those for training and those for evaluation do not exist, the error names both.
+// List lists the files. If the files for both training and evaluation are missing, the error names
+// both.
 func (d *Data) List(ctx context.Context) error {
 	var missing, err error
 	if d.Train, missing = d.list(ctx, "data.train", d.job.Data.Train); missing != nil && !errors.Is(missing, source.ErrNotFound) {
@@ -59,13 +60,13 @@ func (d *Data) list(ctx context.Context, key string, uris []string) (*source.Lis
 	return l, nil
 }
 
-// SetSchema says what the columns of the data are.
+// SetSchema sets the columns of the data.
 func (d *Data) SetSchema(s reader.Schema) {
 	d.base = jobparts.ReaderOptions(d.job, d.Sources, s, d.log)
 }
 
-// Check opens the training and the evaluation data once, so that a wrong path or
-// header, or evaluation data without an example, are found now and not after hours.
+// Check opens the training and evaluation data once, so that a wrong path or header, or evaluation
+// data without an example, is found now and not after hours.
 func (d *Data) Check(ctx context.Context) error {
 	if len(d.job.Data.Eval) > 0 {
 		if err := d.checkEval(ctx); err != nil {
@@ -81,8 +82,8 @@ func (d *Data) Check(ctx context.Context) error {
 	return rd.Close()
 }
 
-// checkEval looks for the first good example of the evaluation data. Whether there are too
-// many bad rows, or too much is lost, is for the evaluation to judge.
+// checkEval looks for the first good example of the evaluation data. The evaluation itself decides
+// whether there are too many bad rows, or too much is lost.
 func (d *Data) checkEval(ctx context.Context) error {
 	o := jobparts.Unjudged(d.EvalOptions())
 	o.URIs, o.Limit = d.job.Data.Eval, 1
@@ -96,29 +97,29 @@ func (d *Data) checkEval(ctx context.Context) error {
 	return rd.Close()
 }
 
-// TrainOptions are the reader's options for the training data in the given
-// epoch, counted from 0, with at most limit examples (0: all).
+// TrainOptions returns the reader's options for the training data in the given epoch, counted from
+// 0, with at most limit examples (0 for all).
 func (d *Data) TrainOptions(epoch int, limit int64) reader.Options {
 	o := jobparts.TrainReaderOptions(d.base, d.job, epoch, limit)
 	o.Listing, o.Split = d.Train, d.Split
 	return o
 }
 
-// EvalOptions are those for the evaluation data.
+// EvalOptions returns the reader's options for the evaluation data.
 func (d *Data) EvalOptions() reader.Options {
 	o := d.base
 	o.Listing = d.Eval
 	return o
 }
 
-// ValidationOptions are those for the part of the training data that is held out.
+// ValidationOptions returns the reader's options for the held-out part of the training data.
 func (d *Data) ValidationOptions() reader.Options {
 	o := d.base
 	o.Listing, o.Split, o.Part = d.Train, d.Split, reader.Tail
 	return o
 }
 
-// HoldOut finds where the part of the training data begins that is held out, if one is.
+// HoldOut finds where the held-out part of the training data begins, if the job has one.
 func (d *Data) HoldOut(ctx context.Context) error {
 	share := d.job.Data.ValidationFraction
 	if share == 0 {

@@ -17,13 +17,13 @@ type Files struct {
 	Eval  *source.Listing `json:"eval,omitempty"` // nil without data.eval
 }
 
-// named are the files of one key of the job file.
+// named are the files given by one key of the job file.
 type named struct {
 	key   string
 	files []source.File
 }
 
-// each are the files for training, and then those for evaluation.
+// each returns the files for training, and then those for evaluation.
 func (f Files) each() [2]named {
 	all := [2]named{{key: "data.train"}, {key: "data.eval"}}
 	for i, l := range []*source.Listing{f.Train, f.Eval} {
@@ -34,7 +34,7 @@ func (f Files) each() [2]named {
 	return all
 }
 
-// Differences says which of the files are others than those of an earlier run.
+// Differences describes how the files differ from those of an earlier run.
 func (f Files) Differences(earlier Files) (reasons []string) {
 	before := earlier.each()
 	for i, now := range f.each() {
@@ -45,8 +45,8 @@ func (f Files) Differences(earlier Files) (reasons []string) {
 	return reasons
 }
 
-// Hash identifies the files: their names, lengths and times. It does not depend on the time zone of
-// the process, which cron and a shell may set differently.
+// Hash identifies the files by their names, lengths and times. It does not depend on the time zone
+// of the process, which cron and a shell may set differently.
 func (f Files) Hash() string {
 	var files [2][]source.File
 	for i, l := range f.each() {
@@ -63,10 +63,10 @@ func (f Files) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Warnings says what looks wrong with the files: those that are read more often than the user may
-// think, since patterns may overlap, and compressed ones that have no bytes.
+// Warnings describes files that look wrong: those that are read more often than the user may
+// expect, since patterns may overlap, and compressed files without content.
 func (f Files) Warnings() (warnings []string) {
-	// warn warns of those of the files that are like that, with their key, their number and one of them.
+	// warn warns of the files for which like is true, with their key, their number and one of them.
 	warn := func(l named, like func(source.File) bool, format string) {
 		files := slices.DeleteFunc(slices.Clone(l.files), func(f source.File) bool { return !like(f) })
 		if len(files) > 0 {

@@ -13,21 +13,21 @@ import (
 	"aibox/trainer/jobparts"
 )
 
-// firstExamples is how many training examples are looked at before training begins, in a
-// fraction of a second, instead of a scan of data that may be terabytes. In data with a share of
-// positives of 0.001, that share is then known to 12 %.
+// firstExamples is how many training examples are read before training begins, in a fraction of a
+// second, instead of a scan of data that may be terabytes. If the share of positives is 0.001, it
+// is then known to within 12 %.
 const firstExamples = 1 << 16
 
-// firstChunkBytes bounds what is read beyond the first examples, and is large enough for HDFS, where
+// firstChunkBytes bounds what is read beyond the first examples. It is large enough for HDFS, where
 // each chunk is a connection.
 const firstChunkBytes = 1 << 20
 
-// hugeFeature is a value of a dense feature that makes gradients so large that usual learning
+// hugeFeature is a value of a dense feature from which gradients are so large that usual learning
 // rates fail.
 const hugeFeature = 1000
 
-// firstExamples are the reader's options for the first training examples, in the order of the
-// files. Training judges bad rows and losses.
+// firstExamples returns the reader's options for the first training examples, in the order of the
+// files. They set no limits for bad rows and losses, which training checks.
 func (d *Data) firstExamples() reader.Options {
 	limit := int64(firstExamples)
 	for _, most := range []int64{d.job.Data.Limit, d.job.Training.MaxExamples} {
@@ -41,17 +41,18 @@ func (d *Data) firstExamples() reader.Options {
 	return o
 }
 
-// FirstLook is what the first training examples are like.
+// FirstLook summarizes the first training examples.
 type FirstLook struct {
 	Examples             int64
-	positives, negatives float64   // their weights
-	largest              []float64 // of each dense feature, without its sign
+	positives, negatives float64   // sums of their weights
+	largest              []float64 // largest absolute value of each dense feature
 }
 
-// FirstLook looks at the first examples, which have so many dense features. There may be none.
+// FirstLook reads the first examples, which have the given number of dense features. There may be
+// no examples.
 //
-// What it sees depends on the job and the beginning of its data alone: not on threads, mini-batches
-// and passes.
+// The result depends only on the job and the beginning of its data, not on threads, mini-batches or
+// passes.
 func (d *Data) FirstLook(ctx context.Context, dense int) (*FirstLook, error) {
 	l := &FirstLook{largest: make([]float64, dense)}
 	if err := l.read(ctx, d.firstExamples()); err != nil {
@@ -81,8 +82,7 @@ func (l *FirstLook) read(ctx context.Context, o reader.Options) error {
 	return errors.Join(err, rd.Close())
 }
 
-// add adds the examples of a mini-batch one by one, so that the sums do not depend on its
-// size.
+// add adds the examples of a mini-batch one by one, so that the sums do not depend on its size.
 func (l *FirstLook) add(batch *reader.Batch) {
 	l.Examples += int64(batch.N)
 	for i, label := range batch.Labels {
@@ -102,8 +102,8 @@ func (l *FirstLook) add(batch *reader.Batch) {
 	}
 }
 
-// LogOdds is the logarithm of the odds of a positive. Half an example of mean weight is added
-// to either class, so that it is finite if one of them is absent. It is 0 if both are.
+// LogOdds returns the logarithm of the odds of a positive. Half an example of mean weight is added
+// to either class, so that it is finite if one class is absent. It is 0 if both are.
 func (l *FirstLook) LogOdds() float64 {
 	total := l.positives + l.negatives
 	if !(total > 0) {
@@ -113,10 +113,10 @@ func (l *FirstLook) LogOdds() float64 {
 	return fixmath.Log(l.positives+half) - fixmath.Log(l.negatives+half)
 }
 
-// Rate is the share of the positives, NaN without examples.
+// Rate returns the share of positives, NaN without examples.
 func (l *FirstLook) Rate() float64 { return l.positives / (l.positives + l.negatives) }
 
-// Warnings says what the first examples show of the columns. dense are the names of the dense features.
+// Warnings returns warnings about the columns. dense are the names of the dense features.
 func (l *FirstLook) Warnings(columns []reader.Column, dense []string) (warnings []string) {
 	if l.Examples == firstExamples && l.positives == 0 {
 		warnings = append(warnings, fmt.Sprintf("none of the first %d training examples is positive; check data.label, and whether the data are sorted by it", l.Examples))

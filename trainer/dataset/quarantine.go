@@ -6,10 +6,11 @@ import (
 	"os"
 )
 
-// Quarantine is the file of bad rows. They may hold personal data, so only the owner of the file may read it.
+// Quarantine is the file of bad rows. They may contain personal data, so only the owner of the file
+// may read it.
 type Quarantine struct{ *os.File }
 
-// OpenQuarantine opens the file at path, which it makes if there is none. flag is more flags of os.OpenFile.
+// OpenQuarantine opens the file at path, or creates it. flag has further flags of os.OpenFile.
 func OpenQuarantine(path string, flag int) (*Quarantine, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag, 0o600)
 	if err != nil {
@@ -18,7 +19,7 @@ func OpenQuarantine(path string, flag int) (*Quarantine, error) {
 	return &Quarantine{f}, nil
 }
 
-// Bytes is how long the file is.
+// Bytes returns the length of the file.
 func (q *Quarantine) Bytes() (int64, error) {
 	size, err := q.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -27,7 +28,7 @@ func (q *Quarantine) Bytes() (int64, error) {
 	return size, nil
 }
 
-// Cut cuts the file to its first size bytes, and goes to their end.
+// Cut truncates the file to its first size bytes, and seeks to its end.
 func (q *Quarantine) Cut(size int64) error {
 	info, err := q.Stat()
 	if err == nil && info.Size() > size {

@@ -13,9 +13,9 @@ import (
 	"aibox/trainer/takeover"
 )
 
-// Scan computes the statistics of the data that schema lacks, and completes it with them. A warm
-// start keeps those of the earlier model, nil if there is none, so that its weights get inputs of
-// the same scale as before; only new columns are scanned.
+// Scan computes the statistics that schema lacks, and completes schema with them. A warm start
+// keeps the statistics of the earlier model (previous, which may be nil), so that its weights get
+// inputs on the same scale as before. Only new columns are scanned.
 func (d *Data) Scan(ctx context.Context, schema *reader.Schema, previous *modeldir.Model) error {
 	d.Statistics = new(reader.Statistics)
 	if schema.NeedsScan() {
@@ -63,12 +63,12 @@ func (d *Data) ApplyStatistics(schema *reader.Schema) error {
 	return nil
 }
 
-// StatisticsFile are the statistics as a model has them.
+// StatisticsFile returns the statistics in the form that a model stores.
 func (d *Data) StatisticsFile() ([]byte, error) {
 	return json.MarshalIndent(d.Statistics, "", "  ")
 }
 
-// missingStatistics says whether the schema has a standardize step whose numbers are
+// missingStatistics reports whether the schema has a standardize step whose mean and deviation are
 // neither in the job nor in known.
 func missingStatistics(s *reader.Schema, known *reader.Statistics) bool {
 	for i := range s.Columns {

@@ -11,18 +11,18 @@ import (
 
 // Rates are learning rate times weight decay, or times L2 of the table, before the schedule.
 type Rates struct {
-	First float64       `json:"first"`        // of the first value of a row, which may be a linear weight with an optimizer of its own
+	First float64       `json:"first"`        // of a row's first value, which may be a linear weight with an optimizer of its own
 	Rest  float64       `json:"rest"`         // of the other values
-	By    *Denominators `json:"by,omitempty"` // of each row: what its rates are divided by; nil: nothing
+	By    *Denominators `json:"by,omitempty"` // what the rates of each row are divided by; nil if by nothing
 }
 
-// Denominators say where the state of a row has what its rates are divided by.
+// Denominators say where the state of a row has the sums that its rates are divided by.
 type Denominators struct {
 	First optim.Accumulators `json:"first"`
 	Rest  optim.Accumulators `json:"rest"`
 }
 
-// RatesOf are the rates of an optimizer of rows.
+// RatesOf returns the rates of a row optimizer.
 func RatesOf(rows *optim.Rows) (r Rates) {
 	if r.First, r.Rest = rows.TableL2Rates(); r.First == 0 && r.Rest == 0 {
 		r.First, r.Rest = rows.DecayRates()
@@ -38,28 +38,28 @@ func (d *Denominators) same(other *Denominators) bool {
 	return d == other || d != nil && other != nil && *d == *other
 }
 
-// same reports whether rows decay alike.
+// same reports whether rows decay in the same way.
 func (r Rates) same(other Rates) bool {
 	return r.First == other.First && r.Rest == other.Rest && r.By.same(other.By)
 }
 
-// Segment says how rows decay after a step of the model, until the next segment begins.
+// Segment says how rows decay after a step of the model, up to the next segment.
 type Segment struct {
 	After    int64                `json:"after"`
 	Rates    Rates                `json:"rates"`
 	Schedule optim.ScheduleConfig `json:"schedule"` // counted from After on
 }
 
-// History is how the rows of a model have decayed from the first step on.
+// History says how the rows of a model have decayed since the first step.
 type History struct {
-	Base     int64     `json:"base"` // step from which clocks count
+	Base     int64     `json:"base"` // the step that clocks count from
 	Segments []Segment `json:"segments"`
 }
 
 // renewAfter is the number of steps after which a warm start renews the clocks of all rows.
 const renewAfter = 1 << 31
 
-// by are the denominators of the history; nil: there are none. A history has no more than one of them.
+// by returns the denominators of the history, nil if it has none. It has at most one pair.
 func (h *History) by() *Denominators {
 	for _, s := range h.Segments {
 		if s.Rates.By != nil {
@@ -69,10 +69,10 @@ func (h *History) by() *Denominators {
 	return nil
 }
 
-// Continued returns the history of a run that begins after a step with the given rates, with
-// rows of a model with history h; nil: with rows that have no clocks. renew reports whether
-// the clocks of all rows have to be set to that step, to which their values are decayed: so they have if
-// the state of the rows may no longer have the denominators of h.
+// Continued returns the history of a run that begins after a step with the given rates. h is the
+// history of the model whose rows it continues, nil if they have no clocks. renew reports whether
+// the clocks of all rows have to be set to that step, up to which their values are decayed. That is
+// also necessary if the rows' state may no longer have the denominators of h.
 func (h *History) Continued(after int64, r Rates, s optim.ScheduleConfig) (next *History, renew bool) {
 	next, renew = &History{Base: after}, true
 	if h != nil && after-h.Base <= renewAfter && (h.by() == nil || h.by().same(r.By)) {
@@ -85,7 +85,7 @@ func (h *History) Continued(after int64, r Rates, s optim.ScheduleConfig) (next 
 	return next, renew
 }
 
-// validate reports what no run can have written.
+// validate reports faults that no run can have written.
 func (h *History) validate() error {
 	for i, s := range h.Segments {
 		if i > 0 && s.After < h.Segments[i-1].After || s.After < 0 {
@@ -110,13 +110,13 @@ func (h *History) validate() error {
 	return nil
 }
 
-// Timeline computes from a History how far rows have decayed. At and Extend belong to one
-// goroutine.
+// Timeline computes from a History how far rows have decayed. At may extend it, so no other
+// method of it or of its moments may be called at the same time as At.
 type Timeline struct {
 	history  History
 	by       *Denominators // of the segments that have them
 	segments []segment
-	covered  int64 // the step up to which At can be called without Extend
+	covered  int64 // the step up to which the curves are extended
 }
 
 // segment is a Segment with its sums.
@@ -124,10 +124,11 @@ type segment struct {
 	after       int64
 	before      sums
 	first, rest *curve // the same one if the rates are equal
-	divided     bool   // by each row's denominators
+	divided     bool   // whether logarithms are divided by each row's denominators
 }
 
-// sums are logarithms of factors: of the first value of a row, and of the others.
+// sums are logarithms of factors, in which alike is the same for all rows, and divided is still to
+// be divided by each row's denominators.
 type sums struct{ alike, divided pair }
 
 type pair struct{ first, rest float64 }
@@ -161,15 +162,15 @@ func NewTimeline(h *History) (*Timeline, error) {
 	return t, nil
 }
 
-// extend makes the segment's curves cover the steps up to one of the model, and returns the sum
-// of all steps up to it.
+// extend makes the segment's curves cover the steps up to a step of the model, and returns the sum
+// over all steps up to it.
 func (s *segment) extend(step int64) sums {
 	s.first.extend(step - s.after)
 	s.rest.extend(step - s.after)
 	return s.at(step)
 }
 
-// at is the sum of all steps up to one of the segment.
+// at returns the sum over all steps up to a step of the segment.
 func (s *segment) at(step int64) sums {
 	at := s.before
 	own := &at.alike
@@ -181,7 +182,7 @@ func (s *segment) at(step int64) sums {
 	return at
 }
 
-// WithoutState is the timeline that rows whose state does not stay the same can go on with; nil: none.
+// WithoutState returns the timeline for rows that lose their state: nil if it needs denominators.
 func (t *Timeline) WithoutState() *Timeline {
 	if t != nil && t.by != nil {
 		return nil
@@ -189,7 +190,7 @@ func (t *Timeline) WithoutState() *Timeline {
 	return t
 }
 
-// History is the history of the timeline; nil if that is nil.
+// History returns the history of the timeline; nil for a nil timeline.
 func (t *Timeline) History() *History {
 	if t == nil {
 		return nil
@@ -197,7 +198,7 @@ func (t *Timeline) History() *History {
 	return &t.history
 }
 
-// at is the sum of all steps up to one that is covered.
+// at returns the sum over all steps up to a covered step.
 func (t *Timeline) at(step int64) sums {
 	i := sort.Search(len(t.segments), func(i int) bool { return t.segments[i].after >= step }) - 1
 	if i < 0 {

@@ -10,8 +10,8 @@ import (
 // clockPeriod is the number of different clocks of rows that were updated.
 const clockPeriod = math.MaxUint32
 
-// Moment is the state after a step of the model, up to which rows can be decayed. Any number
-// of goroutines may use it at once.
+// Moment is the state after a step of the model, up to which rows can be decayed. Any number of
+// goroutines may call Clock and Settle at the same time. Step calls Timeline.At.
 type Moment struct {
 	timeline *Timeline
 	step     int64
@@ -29,8 +29,8 @@ func (t *Timeline) At(step int64) Moment {
 	return Moment{timeline: t, step: step, sums: t.at(step)}
 }
 
-// Clock is the clock of a row that has been decayed up to this moment. Its bits are those of
-// an integer.
+// Clock returns the clock of a row that has been decayed up to this moment. Its bits are an
+// integer.
 func (m *Moment) Clock() float32 {
 	return math.Float32frombits(m.clock())
 }
@@ -39,7 +39,7 @@ func (m *Moment) clock() uint32 {
 	return uint32((m.step-m.timeline.history.Base)%clockPeriod) + 1
 }
 
-// Settle decays the values of a row with the given state, whose last word is its clock, up to this moment.
+// Settle decays the values of a row up to this moment. The last word of state is the row's clock.
 func (m *Moment) Settle(values, state []float32) {
 	before, now := math.Float32bits(*ClockOf(state)), m.clock()
 	if before == 0 || before == now {
@@ -58,7 +58,7 @@ func (m *Moment) Settle(values, state []float32) {
 	f.Apply(values)
 }
 
-// divided is the logarithm of a row's factor. A row that has had no gradient yet stays as it is.
+// divided returns the logarithm of a row's factor. A row that has had no gradient does not decay.
 func divided(log float64, state []float32, a optim.Accumulators) float64 {
 	if log == 0 {
 		return 0
@@ -73,10 +73,10 @@ func divided(log float64, state []float32, a optim.Accumulators) float64 {
 	return log / (math.Sqrt(sum/float64(a.To-a.From)) + a.Epsilon)
 }
 
-// Step returns what the update of a row, whose values are settled up to this moment, does in the
-// next step: by what it multiplies the values before, and the clock that it leaves. If rates are
-// divided by denominators, the decay of the step waits until the row is settled again, since the
-// update changes these.
+// Step returns what the next step does to a row that is settled up to this moment: the factors that
+// multiply its values before the update, and its clock afterwards. If rates are divided by
+// denominators, the decay of the step waits until the row is settled again, since the update
+// changes the denominators.
 func (m *Moment) Step() (Factors, float32) {
 	if m.timeline.by != nil {
 		return pair{}.factors(), m.Clock()
@@ -85,11 +85,11 @@ func (m *Moment) Step() (Factors, float32) {
 	return next.sums.minus(m.sums).alike.factors(), next.Clock()
 }
 
-// Factors are what the values of a row are multiplied by.
+// Factors multiply the values of a row.
 type Factors struct{ first, rest factor }
 
-// factor is 1+less, or exactly factor if that is far from 1. Multiplying by 1+less as a float32
-// would lose digits of less, which is some millionths for a step.
+// factor is 1+less, or exactly factor if that is far from 1. As a float32, 1+less would lose digits
+// of less, which is some millionths for a step.
 type factor struct{ less, factor float32 }
 
 func (s pair) factors() Factors {

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 )
 
-// Record is a History as a model keeps it: JSON without blanks, which can be compared. "" is that of
-// rows that do not decay.
+// Record is a History as stored with a model: JSON without spaces, which can be compared. "" stands
+// for rows that do not decay.
 type Record string
 
-// Record returns the record of the timeline's history; nil: "".
+// Record returns the record of the timeline's history, "" for a nil timeline.
 func (t *Timeline) Record() Record {
 	if t == nil {
 		return ""
@@ -22,7 +22,7 @@ func (t *Timeline) Record() Record {
 	return Record(text)
 }
 
-// Timeline returns the timeline of the recorded history; nil: rows do not decay.
+// Timeline returns the timeline of the recorded history, nil if rows do not decay.
 func (r Record) Timeline() (*Timeline, error) {
 	if r == "" {
 		return nil, nil
@@ -42,7 +42,7 @@ func (r *Record) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Digest is the digest of a table whose stored words have the digest rows, and of how its rows decay.
+// Digest combines rows, the digest of a table's stored words, with how its rows decay.
 func (r Record) Digest(rows [32]byte) [32]byte {
 	if r == "" {
 		return rows

@@ -6,15 +6,15 @@ import (
 	"aibox/sparsetable"
 )
 
-// Table is a table for reading whose rows are decayed up to a moment. Their values are
-// float32, since those of 16 bits would have to be rounded again.
+// Table is a read-only table whose rows are decayed up to a moment. Its values are float32, since
+// 16-bit values would have to be rounded again.
 type Table struct {
 	sparsetable.Table
 	now    Moment
 	stored sparsetable.Layout
 }
 
-// NewTable returns a view of t, whose rows have clocks.
+// NewTable returns a view of t, whose rows have clocks, at the given moment.
 func NewTable(t sparsetable.Table, now Moment) *Table {
 	return &Table{Table: t, now: now, stored: t.Layout()}
 }
@@ -35,7 +35,7 @@ func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) err
 	})
 }
 
-// Settle writes row, as the table has stored it, to settled, which has the view's layout.
+// Settle writes a row of the underlying table to settled, in the view's layout.
 func (t *Table) Settle(settled, row []float32) {
 	l := t.Layout()
 	values, state := l.Values(settled), l.State(settled)
@@ -48,5 +48,5 @@ func (t *Table) Settle(settled, row []float32) {
 	}
 }
 
-// ClockOf is the clock of a row with that state: its last word.
+// ClockOf returns the clock of a row with the given state: its last word.
 func ClockOf(state []float32) *float32 { return &state[len(state)-1] }

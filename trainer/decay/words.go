@@ -6,20 +6,22 @@ import (
 	"aibox/trainer/optim"
 )
 
-// Devices settle rows by a timeline as words of 64 bits, integers or float64. First come the number
-// of segments, History.Base, and the denominators of rows:
+// Devices get the timeline as 64-bit words, integers or float64. First come the number of segments,
+// History.Base, and the denominators of rows:
 //
 //	segments, base, first.From, first.To, first.Epsilon, rest.From, rest.To, rest.Epsilon
 //
-// then the segments, where a curve is the range of its pieces among all pieces:
+// then the segments, where a curve is a range of indexes of pieces:
 //
-//	after, divided (0 or 1), before: alike.first, alike.rest, divided.first, divided.rest, first: lo, hi, rest: lo, hi
+//	after, divided (0 or 1),
+//	before: alike.first, alike.rest, divided.first, divided.rest,
+//	first: lo, hi, rest: lo, hi
 //
 // and last the pieces:
 //
 //	after, before, first, slope
 
-// AppendWords appends the words of the timeline, up to the step that At was last called for. They
+// AppendWords appends the words of the timeline, up to the last step for which At was called. They
 // change only when their number does.
 func (t *Timeline) AppendWords(w []uint64) []uint64 {
 	w = append(w, uint64(len(t.segments)), uint64(t.history.Base))
@@ -59,17 +61,17 @@ func (s *sums) appendWords(w []uint64) []uint64 {
 	return append(w, math.Float64bits(s.alike.first), math.Float64bits(s.alike.rest), math.Float64bits(s.divided.first), math.Float64bits(s.divided.rest))
 }
 
-// MomentWords is how many words a moment has.
+// MomentWords is the number of words of a moment.
 const MomentWords = 5
 
-// AppendWords appends the words of the moment: its step, and the sums up to it in the order of
-// those of segments.
+// AppendWords appends the words of the moment: its step, and the sums up to it in the same order as
+// for segments.
 func (m *Moment) AppendWords(w []uint64) []uint64 {
 	return m.sums.appendWords(append(w, uint64(m.step)))
 }
 
-// Numbers are the factors of the first value and those of the others, each a pair: by v+v*less if
-// less is not 0, otherwise by v*factor.
+// Numbers returns the factors of the first value and of the others, each as a pair. They multiply
+// by v+v*less if less is not 0, and otherwise by v*factor.
 func (f *Factors) Numbers() [4]float32 {
 	return [4]float32{f.first.less, f.first.factor, f.rest.less, f.rest.factor}
 }

@@ -17,8 +17,7 @@ const (
 	OptimizerPrefix = "optimizer/"
 )
 
-// Network returns the dense parameters and buffers of m. They share memory
-// with it.
+// Network returns the dense parameters and buffers of m. They share memory with m.
 func Network(m *model.Model) []tensorfile.Tensor {
 	var out []tensorfile.Tensor
 	for _, p := range m.Params() {
@@ -46,8 +45,8 @@ func Load(into, saved []tensorfile.Tensor) error {
 	return nil
 }
 
-// Trained returns the tensors of the network, averaged if they are to be, and the optimizer state, with the
-// numbers of steps that it has taken after step t. Parameters and state share memory with the model.
+// Trained returns the tensors of the network, averaged if the job asks for that, and the optimizer
+// state, with its numbers of steps after step t. Parameters and state share memory with the model.
 func Trained(m *model.Model, s *engine.State, rows *optim.Rows, t int64) []tensorfile.Tensor {
 	out := Network(m)
 	for i, p := range m.Params() {

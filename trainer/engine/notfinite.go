@@ -7,7 +7,8 @@ import (
 	"aibox/trainer/program"
 )
 
-// All engines say in the same words what is not finite. The errors wrap program.ErrNotFinite.
+// All engines report values that are not finite in the same words. The errors wrap
+// program.ErrNotFinite.
 
 const remedy = "lower the learning rate, or look for extreme dense features or weights"
 
@@ -16,8 +17,9 @@ func LossError(step int64, loss float64) error {
 	return fmt.Errorf("%w: the loss of step %d is %g; %s", program.ErrNotFinite, step, loss, remedy)
 }
 
-// StatisticsError is the error of a step whose batch statistics are not finite. They would spoil the
-// running ones permanently; a huge value can pass through a normalization and give a finite loss.
+// StatisticsError is the error of a step whose batch statistics are not finite. They would spoil
+// the running statistics for good. The loss need not show it: a huge value can pass through a
+// normalization and give a finite loss.
 func StatisticsError(n *program.Norm) error {
 	return fmt.Errorf("%w: the batch statistics for %s and %s", program.ErrNotFinite, n.Mean.Name, n.Variance.Name)
 }
@@ -27,12 +29,12 @@ func LogitError(example int, logit float32) error {
 	return fmt.Errorf("%w: the logit of example %d of the mini-batch is %g", program.ErrNotFinite, example, logit)
 }
 
-// UpdateError is the error if the update of a step has made something infinite or NaN.
+// UpdateError is the error of a step whose update has made a value infinite or NaN.
 func UpdateError(what string, step int64) error {
 	return fmt.Errorf("%w: %s after the update of step %d; %s", program.ErrNotFinite, what, step, remedy)
 }
 
-// BatchError says in which mini-batch a step failed.
+// BatchError wraps an error with the step of its mini-batch.
 func BatchError(step int64, err error) error {
 	return fmt.Errorf("mini-batch of step %d: %w", step, err)
 }

@@ -8,16 +8,16 @@ import (
 	"aibox/trainer/optim"
 )
 
-// RowSteps counts the steps that the rows of each embedding space have taken with
-// their optimizer state, for row optimizers that need this number (Adam). All rows of
-// a space share one number, as in PyTorch, where a table has one for all of its rows.
-// It equals the model's number of steps, except for spaces that a warm start has
-// added, or for all spaces if a warm start has changed rows or their optimizer.
+// RowSteps counts the steps that the rows of each embedding space have taken with their optimizer
+// state, for row optimizers that need this number (Adam). All rows of a space share one number, as
+// in PyTorch, where a table has one for all of its rows. It equals the model's number of steps,
+// except for spaces that a warm start has added, or for all spaces if a warm start has changed rows
+// or their optimizer.
 type RowSteps struct {
 	spaces []string // of each field
-	began  []int64  // of each field: the model's step at which its current optimizer state began
+	began  []int64  // of each field: the model's step when its current optimizer state began
 
-	// Fields with the same number make a group.
+	// Fields whose state began at the same step form a group.
 	groups []int64  // began of each group
 	group  []uint16 // of each field
 
@@ -44,18 +44,18 @@ func (s *RowSteps) regroup() {
 	s.steps = make([]optim.RowStep, len(s.groups))
 }
 
-// Prepare computes the updates of rows in step t, which Of and Updates return.
+// Prepare computes the row updates of step t, which Of and Updates return.
 func (s *RowSteps) Prepare(rows *optim.Rows, t int64, scale float32) {
 	for g, began := range s.groups {
 		s.steps[g] = rows.Step(t-began, scale)
 	}
 }
 
-// Of returns the update of a row that occurs in a field: in the mini-batch's last bag of it, if
-// several spaces share the row because their keys collide.
+// Of returns the update of a row that occurs in a field. If several spaces share the row because
+// their keys collide, field is that of its last bag in the mini-batch.
 func (s *RowSteps) Of(field int) *optim.RowStep { return &s.steps[s.group[field]] }
 
-// Updates are the updates of each group. The slice is valid until the next call of Prepare.
+// Updates returns the update of each group. The slice is valid until the next call of Prepare.
 func (s *RowSteps) Updates() []optim.RowStep { return s.steps }
 
 // AppendGroups appends the group of each field.
@@ -66,10 +66,10 @@ func (s *RowSteps) AppendGroups(groups []int32) []int32 {
 	return groups
 }
 
-// The state of the optimizer has the number of steps of a space as a tensor of one value,
-// named "rows/" space "/step". Spaces whose number equals the model's have none.
+// The optimizer state stores the number of steps of a space as a tensor of one value, named "rows/"
+// space "/step". Spaces whose number equals the model's have none.
 
-// Steps returns the numbers of steps after step t of the model.
+// Steps returns these tensors after step t of the model.
 func (s *RowSteps) Steps(rows *optim.Rows, t int64) []optim.StateTensor {
 	var out []optim.StateTensor
 	if !rows.HasSteps() {
@@ -86,9 +86,9 @@ func (s *RowSteps) Steps(rows *optim.Rows, t int64) []optim.StateTensor {
 }
 
 // TakeOver continues the numbers of an earlier model, which had taken t steps, for the spaces that
-// it has; other spaces begin at 0. So does one that comes back, whose rows have moments of before:
-// its updates are some 0.15 to 0.3 times as large as they were, until the count has grown. saved
-// returns a tensor of its optimizer's state by name, or nil.
+// it has; other spaces begin at 0. So does a space that was removed and has come back, whose rows
+// still have moments: its updates are about 0.15 to 0.3 times as large as before, until the count
+// has grown. saved returns a tensor of the earlier optimizer's state by name, or nil.
 func (s *RowSteps) TakeOver(saved func(name string) []float32, has func(space string) bool, t int64) {
 	for i, space := range s.spaces {
 		s.began[i] = 0

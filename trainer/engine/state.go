@@ -7,7 +7,7 @@ import (
 	"aibox/trainer/program"
 )
 
-// Config is what an engine computes with and does not change.
+// Config has the constants of an engine.
 type Config struct {
 	Network   *program.Network
 	Precision Precision
@@ -18,12 +18,12 @@ type Config struct {
 
 	Day            uint32
 	ShowDecay      float32 // per day
-	MinOccurrences uint32  // an embedding is used from this occurrence of its key on
+	MinOccurrences uint32  // a key's embedding is used from this occurrence on
 }
 
-// State is the image, in the host's memory, of all that an engine changes besides rows:
-// the parameters and running statistics of the network, and what follows. As JSON it is
-// all of that but the tensors, which are those of the network and of Dense.State.
+// State is the image, in the host's memory, of all that an engine changes besides rows: the
+// parameters and running statistics of the network, and the fields below. Its JSON has all of that
+// but the tensors, which are those of the network and of Dense.State.
 type State struct {
 	Dense    *optim.Dense `json:"dense_steps,omitempty"` // state of the optimizer of the parameters; nil if the engine only infers
 	RowSteps *RowSteps    `json:"row_steps,omitempty"`   // nil if the engine only infers
@@ -31,5 +31,5 @@ type State struct {
 	Decay *decay.Timeline `json:"row_decay,omitempty"` // nil if rows do not decay; then they have no clocks
 
 	Step      int64 `json:"step"`       // optimizer steps taken, including those of earlier models
-	FirstStep int64 `json:"first_step"` // the step after which this run began; the schedule counts from it
+	FirstStep int64 `json:"first_step"` // the step before this run's first one; the schedule counts from it
 }

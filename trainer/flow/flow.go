@@ -35,56 +35,57 @@ type Flow struct {
 	Stages
 	Reader *reader.Reader
 	Mode   sparsetable.PullMode
-	Skip   int64 // mini-batches that the reader yields first and that are left out
-	// Grace, if set, ends a pass that was begun. Without it, that is the context of Run.
+	Skip   int64 // number of leading mini-batches to leave out
+	// Grace, if set, is the context that cancels a pass that has begun. If nil, Run's context does.
 	Grace context.Context
 	// Batch is stage EL+JL's work on one mini-batch. It may return pipeline.ErrStop.
 	Batch func(b *reader.Batch) error
 	Hooks
 }
 
-// Stages are what all flows of a run go through.
+// Stages is what all flows of a run share.
 type Stages struct {
 	Table  sparsetable.Table
-	Limit  *Limit        // of the table
+	Limit  *Limit        // works on the rows of the passes
 	Engine engine.Engine // that works on the rows of the passes
-	// Announces says that the engine is told of a pass during the one before, which waits a little
-	// for it before it ends, and that the engine may use the rows of a pass after its end. Then
-	// Begins and Ends, which look at rows of the host, are not set.
+	// Announces says that the engine is told of a pass during the pass before (which waits a little
+	// for that at its end), and may use the rows of a pass after End. Hooks.Begins and Hooks.Ends,
+	// which look at rows on the host, are not set then.
 	Announces bool
 	Queues
-	Bytes *Gauge // of the passes between the reader and the end of their training
-	// Space, if set, is called with the error when rows cannot be pulled, and reports whether it
-	// has made room on a disk that was full.
+	Bytes *Gauge // size of the passes between the reader and the end of their training
+	// Space, if set, is called with the error when rows cannot be pulled. It reports whether it has
+	// made room on a full disk.
 	Space  func(cause error) bool
-	Ranges gpu.Ranger // what the stages do, for profilers; nil: none
+	Ranges gpu.Ranger // marks the stages' work for profilers; may be nil
 	Log    *slog.Logger
 }
 
-// Hooks are called at certain times, each if it is set.
+// Hooks are called at certain points of a run. Each may be nil.
 type Hooks struct {
 	// Started gets the pipeline before it runs, for its statistics.
 	Started func(p *pipeline.Pipeline)
-	// Yield is called when the table's memory cannot hold a pass, and reports whether it has made room.
+	// Yield is called when the table's memory cannot hold a pass. It reports whether it has made
+	// room.
 	Yield func() bool
-	// Begins and Ends are called before the first mini-batch of a pass, and after the last one, when nobody
-	// changes its rows.
+	// Begins and Ends are called before the first mini-batch of a pass and after the last one, when
+	// nobody changes its rows.
 	Begins, Ends func(w Pulled)
-	// Begun gets the time that the rows of a pass took until they might be changed.
+	// Begun gets the time that it took until the rows of a pass could be changed.
 	Begun func(took time.Duration)
-	// PassDone is called after a pass's last mini-batch, when its rows are released: a snapshot of the table
-	// need not copy them at once.
+	// PassDone is called after the last mini-batch of a pass, when its rows are released, so a
+	// snapshot of the table need not copy them at once.
 	PassDone func(p *reader.Pass) error
 }
 
-// Run runs the stages until the data ends, and returns their statistics.
+// Run runs the stages until the data end, and returns their statistics.
 func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 	if f.Ranges == nil {
 		f.Ranges = gpu.RangerOf(nil)
 	}
 	p := pipeline.New(ctx)
 	f.Bytes.now.Store(0)
-	var look atomic.Int64 // how many passes after the next one the table wants to be told of
+	var look atomic.Int64 // how many passes after the next one the table wants to have announced
 	passes := pipeline.Source(p, StageRead, func(ctx context.Context, emit func(*reader.Pass) error) error {
 		return f.read(ctx, &look, emit)
 	})
@@ -107,11 +108,11 @@ func (f *Flow) Run(ctx context.Context) ([]pipeline.StageStats, error) {
 		f.Started(p)
 	}
 	err := p.Run()
-	f.Table.ForgetAnnounced() // passes that were announced but, after an error or a stop, never pulled
+	f.Table.ForgetAnnounced() // passes that were announced but never pulled, because of an error or a stop
 	return p.Stats(), err
 }
 
-// read is stage RE. look gets how far the table looks ahead.
+// read is stage RE. It stores in look how many passes the table looks ahead.
 func (f *Flow) read(ctx context.Context, look *atomic.Int64, emit func(*reader.Pass) error) error {
 	for {
 		reading := f.Ranges.StartRange("read")
@@ -130,7 +131,7 @@ func (f *Flow) read(ctx context.Context, look *atomic.Int64, emit func(*reader.P
 		}
 		if f.Skip > 0 {
 			pass.Batches, f.Skip = pass.Batches[f.Skip:], 0
-			pass = splitPass(pass, math.MaxInt)[0] // has no keys but those of its mini-batches
+			pass = splitPass(pass, math.MaxInt)[0] // removes the keys of the skipped mini-batches
 		}
 		for _, part := range f.Limit.cut(pass, f.Log) {
 			f.Table.Announce(part.Keys)

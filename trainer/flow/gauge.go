@@ -2,7 +2,7 @@ package flow
 
 import "sync/atomic"
 
-// Gauge is a number of bytes that goes up and down, and the most it was.
+// Gauge is a number of bytes and its maximum so far.
 type Gauge struct{ now, most atomic.Int64 }
 
 func (g *Gauge) add(n int64) {
@@ -15,8 +15,8 @@ func (g *Gauge) add(n int64) {
 	}
 }
 
-// Set makes it n.
+// Set sets the gauge to n.
 func (g *Gauge) Set(n int64) { g.add(n - g.now.Load()) }
 
-// Most is the most that it was.
+// Most returns the maximum so far.
 func (g *Gauge) Most() int64 { return g.most.Load() }

@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// work is stage EL+JL: it learns from a pass, and gives its memory back.
+// work is stage EL+JL. It learns from a pass and then releases the memory of the pass.
 func (f *Flow) work(ctx context.Context, w Pulled, next pipeline.Next[Pulled], rows *puller) error {
 	users := 2 // this function, and the engine, which may use the pass for longer
 	left := func() {
@@ -30,8 +30,8 @@ func (f *Flow) work(ctx context.Context, w Pulled, next pipeline.Next[Pulled], r
 	return nil
 }
 
-// learn runs the engine over the mini-batches of a pass. release is called when its rows are not
-// used any more; if the engine is told of passes beforehand, that can be during the next one.
+// learn runs the engine over the mini-batches of a pass. It calls release when the rows are no
+// longer used, which may be during the next pass if the engine is told of passes beforehand.
 // starved is ready if a pass waits for memory of the table.
 func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], starved <-chan struct{}, release func()) (err error) {
 	name := "evaluate"
@@ -44,7 +44,7 @@ func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], 
 		pass.Ended = release
 	} else {
 		defer release()
-		defer func() { // the rows are not the engine's any more, and still pinned
+		defer func() { // the engine no longer uses the rows, and they are still pinned
 			if err == nil && f.Ends != nil {
 				f.Ends(w)
 			}
@@ -99,7 +99,7 @@ func (f *Flow) learn(ctx context.Context, w Pulled, next pipeline.Next[Pulled], 
 	return announce(patience)
 }
 
-// patience is how long an engine that may be told of the next pass keeps the rows of a pass that
-// was trained where there is none yet: if reading is slower, the rows that both have stay on the
-// devices all the same. It bounds what a snapshot may lack.
+// patience is how long a trained pass stays open if the next pass cannot be announced yet. So rows
+// that both passes use stay on the devices even if reading is slower. patience bounds how long
+// trained work waits before a snapshot can include it.
 const patience = time.Second

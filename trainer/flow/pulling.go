@@ -18,14 +18,14 @@ type Pulled struct {
 	Rows *sparsetable.WorkingSet
 }
 
-// forEngine is the pass as an engine gets it.
+// forEngine returns the pass in the engine's form.
 func (w Pulled) forEngine() engine.Pass {
 	return engine.Pass{Keys: w.Pass.Keys, Rows: w.Rows, Batches: w.Pass.Batches}
 }
 
-// puller pulls the rows of passes, one pass after the other, and counts the passes
-// whose rows are pinned. The queues limit their number; if the table's memory cannot
-// hold so many, fewer passes are pinned.
+// puller pulls the rows of one pass after the other, and counts the passes whose rows are pinned.
+// The queues limit that number; if the table's memory cannot hold that many passes, fewer are
+// pinned.
 type puller struct {
 	*Stages
 	mode  sparsetable.PullMode
@@ -33,10 +33,10 @@ type puller struct {
 
 	begun    int64 // passes that were pulled
 	warned   bool
-	ended    atomic.Int64  // those that were released
+	ended    atomic.Int64  // passes that were released
 	released chan struct{} // wakes pull
-	starved  chan struct{} // pull waits for memory
-	shortage shortage      // what each pass begins with
+	starved  chan struct{} // signals that pull waits for memory
+	shortage shortage      // the initial value for each pass
 }
 
 func newPuller(s *Stages, mode sparsetable.PullMode, yield func() bool) *puller {
@@ -44,8 +44,8 @@ func newPuller(s *Stages, mode sparsetable.PullMode, yield func() bool) *puller 
 		shortage: shortage{patience: memoryPatience, pause: memoryPause}}
 }
 
-// pull pins the rows of a pass. If the table's memory cannot hold all of them at the
-// same time, it does so in parts; if it cannot hold those of one mini-batch, it fails.
+// pull pins the rows of a pass. If the table's memory cannot hold all of them at once, pull does so
+// in parts. It fails if the memory cannot hold those of one mini-batch.
 func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) error) error {
 	for parts := p.Limit.cut(pass, p.Log); len(parts) > 0; {
 		part := parts[0]
@@ -61,7 +61,7 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 		case !errors.As(err, &budget) || budget.FitRows == 0:
 			return fmt.Errorf("pass %d with %d unique keys: %w", part.Seq, len(part.Keys), err)
 		case len(part.Batches) == 1:
-			// What else can be done depends on the error, and cmd/aibox says it.
+			// cmd/aibox adds further advice, depending on the error.
 			return fmt.Errorf("a mini-batch with %d unique keys: %w; a smaller training.batch_size needs less", len(part.Keys), err)
 		default:
 			p.Limit.lower(part, budget, p.Log)
@@ -71,10 +71,9 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 	return nil
 }
 
-// pin pins the rows of a pass. While the table has no memory for them, or wants to be without
-// pinned rows for a moment, it waits for earlier passes to be released; if none is left to wait
-// for, it does what it can about a shortage of memory, and fails. After other errors it asks for
-// space.
+// pin pins the rows of a pass. While the table has no memory for them, or needs a moment without
+// pinned rows, pin waits for earlier passes to be released. If there are none, it tries to relieve
+// the shortage of memory, and fails if it cannot. After other errors it asks for space on disk.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 	defer p.Ranges.EndRange(p.Ranges.StartRange("pull"))
 	short := p.shortage
@@ -82,10 +81,10 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		ended := p.ended.Load() // read before Pull: if a pass is released meanwhile, another attempt may succeed
 		mode := p.mode
 		if mode == sparsetable.PullCreate {
-			mode |= sparsetable.PullAhead // stage EL+JL begins
+			mode |= sparsetable.PullAhead // stage EL+JL calls Rows.Begin
 		}
 		if ended != p.begun {
-			mode |= sparsetable.PullPatient // those passes are released
+			mode |= sparsetable.PullPatient // the pinned passes will be released
 		}
 		if len(pass.Batches) > 1 {
 			mode |= sparsetable.PullDivisible
@@ -131,7 +130,7 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 	}
 }
 
-// release ends a pass. It is called once for each, from any goroutine.
+// release releases the rows of a pass. It is called once for each pass, from any goroutine.
 func (p *puller) release(w Pulled) {
 	w.Rows.Release()
 	p.ended.Add(1)

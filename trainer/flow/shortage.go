@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// A table that cannot have the memory of its budget may lack it for a moment only: it may be
-// garbage that has not been collected yet, or another process may have it. So before a job fails
-// for that, garbage is given back to the system, and then the job waits.
+// A table may run out of memory within its budget only for a moment, because garbage has not been
+// collected yet or another process holds the memory. So before a job fails for that reason, it
+// returns garbage to the system, and then waits.
 const (
 	memoryPatience = 30 * time.Second
 	memoryPause    = 250 * time.Millisecond
 )
 
-// shortage is the memory that the rows of one pass lack while no others are pinned.
+// shortage is the state of one pass whose rows do not fit in memory although no others are pinned.
 type shortage struct {
 	patience, pause time.Duration
-	since           time.Time // zero: nothing was done about it yet
+	since           time.Time // zero if nothing was done about it yet
 	waits           bool
 }
 
-// relieve gives garbage back to the system, the first time, and waits for memory after that, until
-// patience ends. It reports whether pulling the rows again is worth while. A pass that can be
-// pulled in parts is not waited for.
+// relieve returns garbage to the system on its first call. Later calls wait for memory, until
+// patience has passed. It reports whether pulling the rows again is worth while. It does not wait
+// for a pass that can be pulled in parts.
 func (s *shortage) relieve(ctx context.Context, divisible bool, log *slog.Logger, cause error) (again bool) {
 	switch {
 	case s.since.IsZero():

@@ -8,28 +8,28 @@ import (
 	"aibox/sparsetable"
 )
 
-// Limit is how many unique keys a pass may have so that the memory of the table, and that of
-// devices if rows are there, can hold its rows. That of the table is found when a pass does not
-// fit, and stays as long as the table is open; where memory was lacking that others took, it is
-// raised again (see fits). The model does not depend on how passes are divided.
+// Limit is the number of unique keys that a pass may have so that its rows fit the memory of the
+// table and, if rows are there, of the devices. The table's limit is found when a pass does not
+// fit, and stays as long as the table is open, unless other processes had taken the memory: then it
+// is raised again (see fits). The model does not depend on how passes are divided.
 type Limit struct {
-	keys        atomic.Int64 // 0: none so far
+	keys        atomic.Int64 // 0 if there is no limit so far
 	told        atomic.Bool
 	passing     shrunk
-	Devices     func([]reader.Batch) int64 // of a pass with these mini-batches; nil: none. It does not change while passes are cut
+	Devices     func([]reader.Batch) int64 // returns the devices' limit for a pass with these mini-batches, which does not change while passes are cut; nil if there is none
 	toldDevices atomic.Bool
 }
 
-// shrunk is why a limit is lower than the budget of the table: the process could not have as much
-// memory at that time. Stage ST alone uses it.
+// shrunk is the state of a limit that is below the table's budget because the process could not get
+// as much memory. Only stage ST uses it.
 type shrunk struct {
-	whole int64 // unique keys of the pass that did not fit; 0: the budget itself is too small, or nothing is
-	every int   // so many passes that fit raise the limit
+	whole int64 // unique keys of the pass that did not fit; 0 if the limit is not shrunk
+	every int   // the limit is raised after this many passes that fit
 	fit   int   // passes that fitted since the limit changed
 }
 
-// A limit is raised after as many passes that fit as leastFits, and after twice as many each time
-// that this was in vain.
+// A limit is raised after leastFits passes that fit. Each time that a raised limit turns out too
+// high, that number is doubled, up to mostFits.
 const (
 	leastFits = 16
 	mostFits  = 1024
@@ -71,9 +71,9 @@ func (l *Limit) lower(pass *reader.Pass, cause *sparsetable.BudgetError, log *sl
 	}
 }
 
-// fits notes that the rows of a pass have fitted. Memory that was lacking may be there again, so
-// now and then the limit is doubled, until it is as high as the pass that did not fit, and then
-// taken away.
+// fits records that the rows of a pass fitted. The missing memory may be available again, so now
+// and then the limit is doubled. It is removed once it would reach the size of the pass that did
+// not fit.
 func (l *Limit) fits() {
 	x := &l.passing
 	if x.whole == 0 {
@@ -91,13 +91,13 @@ func (l *Limit) fits() {
 	}
 }
 
-// splitPass divides a pass into passes of consecutive mini-batches. Each has at most
-// the given number of unique keys, unless a single mini-batch has more. They share the
-// examples with p. Only the last one ends where p ends, and has its cursor.
+// splitPass divides a pass into passes of consecutive mini-batches. Each has at most the given
+// number of unique keys, unless a single mini-batch has more. The parts share the examples of p.
+// Only the last part ends where p ends, and has p's cursor.
 func splitPass(p *reader.Pass, keys int) []*reader.Pass {
 	var parts []*reader.Pass
 	part := new(reader.Pass)
-	at := make([]int32, len(p.Keys))   // place of a key in its part
+	at := make([]int32, len(p.Keys))   // index of a key in its part
 	seen := make([]int32, len(p.Keys)) // number of the last part that has it, from 1 on
 	number := int32(1)
 	for _, b := range p.Batches {

@@ -9,7 +9,7 @@ import (
 	"aibox/trainer/optim"
 )
 
-// outline makes the network of a job and its optimizer without the memory that they would take.
+// outline makes the network of a job and its optimizer without allocating their memory.
 func outline(job *configs.Job, spec model.Spec) (*model.Model, *optim.Dense, error) {
 	m, err := model.Outline(spec)
 	if err != nil {
@@ -19,7 +19,7 @@ func outline(job *configs.Job, spec model.Spec) (*model.Model, *optim.Dense, err
 	return m, dense, err
 }
 
-// DenseBytes is what dense parameters take with gradients and optimizer state.
+// DenseBytes returns the memory of the dense parameters with gradients and optimizer state.
 func DenseBytes(m *model.Model, d *optim.Dense) int64 {
 	n, each := int64(0), 2 // values and gradients
 	if d.Averages() {
@@ -34,7 +34,7 @@ func DenseBytes(m *model.Model, d *optim.Dense) int64 {
 	return n
 }
 
-// savedBytes is what the copy of the dense part takes that a snapshot saves.
+// savedBytes returns the size of the copy of the dense part that a snapshot makes.
 func savedBytes(m *model.Model, d *optim.Dense) int64 {
 	n := DenseBytes(m, d)
 	for _, p := range m.Params() {
@@ -43,9 +43,9 @@ func savedBytes(m *model.Model, d *optim.Dense) int64 {
 	return n
 }
 
-// DenseFits returns an error if the dense part of a job alone takes more than free, which is what
-// the process can have before Linux kills it; negative: unknown. Such a job would be killed, or
-// ended by Go's runtime, while its parameters are made.
+// DenseFits returns an error if the dense part of a job alone takes more than free, the memory that
+// the process can have before Linux kills it; a negative number means unknown. Such a job would be
+// killed, or ended by Go's runtime, while its parameters are made.
 func DenseFits(job *configs.Job, spec model.Spec, free int64) error {
 	m, dense, err := outline(job, spec)
 	if err != nil {
@@ -63,5 +63,5 @@ func DenseFits(job *configs.Job, spec model.Spec, free int64) error {
 		humanize.Count(params, "parameter"), humanize.Bytes(need), humanize.Bytes(free), fewerLayers)
 }
 
-// fewerLayers is how the dense part becomes smaller.
+// fewerLayers is advice to make the dense part smaller.
 const fewerLayers = "make the layers of the model fewer or narrower"

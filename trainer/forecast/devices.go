@@ -20,30 +20,30 @@ import (
 	"aibox/trainer/optim"
 )
 
-// DeviceMemory is what the engine of a job takes of a physical device, and what there is.
+// DeviceMemory is a physical device that the engine of a job uses, with its memory.
 type DeviceMemory struct {
 	Number      int
 	Times       int // how often engine.devices names it
 	Name        string
-	Free, Total int64 // bytes, once the driver has what it takes for a program
+	Free, Total int64 // bytes, after the driver has taken its share for the program
 
-	productBytes int64 // that it needs to multiply matrices
+	productBytes int64 // needed to multiply matrices
 }
 
-// OnDevices is what the engine of a job takes of its devices.
+// OnDevices is the memory that the engine of a job takes of its devices.
 type OnDevices struct {
-	Examples int        // of a mini-batch
-	Of       int        // devices that engine.devices names
+	Examples int        // in a mini-batch
+	Of       int        // number of devices that engine.devices names
 	Needs    cuda.Needs // without Products if Absent
-	Rows     bool       // the rows of a pass take part of what is left
+	Rows     bool       // the rows of a pass take part of the remaining memory
 	Devices  []DeviceMemory
-	Absent   error // why it is not known what memory the devices have
+	Absent   error // why the memory of the devices is unknown
 
-	needs func(examples int) cuda.Needs // for mini-batches of so many
+	needs func(examples int) cuda.Needs // for mini-batches of that many examples
 }
 
-// ForDevices says what a job takes of the devices that compute its network; nil if those are the processors
-// of the host. It opens the devices for a moment to see how much memory is free.
+// ForDevices returns what a job takes of the devices that compute its network, nil if it uses the
+// host's processors. It opens the devices for a moment to see how much memory is free.
 func ForDevices(job *configs.Job, size DataSize) (*OnDevices, error) {
 	return forDevices(job, size, gpucuda.Open)
 }
@@ -78,14 +78,14 @@ func forDevices(job *configs.Job, size DataSize, open func() (gpu.Platform, erro
 	return f, err
 }
 
-// deviceNeeds is what the engine of a job takes for mini-batches of so many examples, on devices
-// that need so much to multiply matrices.
+// deviceNeeds returns what the engine of a job takes for mini-batches of the given number of
+// examples, on devices that need productBytes to multiply matrices.
 func deviceNeeds(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, examples int, productBytes int64) cuda.Needs {
 	c := engine.Config{Network: m.Network(), Precision: p.Precision, Layout: p.Layout, Rows: p.Rows, Schedule: p.Schedule}
 	return cuda.Forecast(c, &engine.State{Dense: dense}, len(job.Engine.Devices), examples, job.Engine.Embeddings == "device", productBytes)
 }
 
-// DevicesOf looks at the devices that a job names, each once, in the order of their numbers.
+// DevicesOf inspects the devices that a job names, each once, in the order of their first mention.
 func DevicesOf(p gpu.Platform, job *configs.Job) (list []DeviceMemory, err error) {
 	infos := p.Devices()
 	for _, number := range job.Engine.Devices {
@@ -115,15 +115,15 @@ func freeMemoryOf(p gpu.Platform, number int) (free, total int64, err error) {
 	return free, total, errors.Join(err, dev.Close())
 }
 
-// lacking is the device that lacks most, and how much, where engines need so much of each.
+// lacking returns the device that is shortest of memory, and by how much, if engines need n.
 func (f *OnDevices) lacking(n cuda.Needs) (DeviceMemory, int64) {
 	lack := func(d DeviceMemory) int64 { return int64(d.Times)*n.Device() - d.Free }
 	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
 	return d, lack(d)
 }
 
-// Fits returns an error if a device has not as much memory free as the engine takes. It is about
-// the one that lacks most, and says what to change.
+// Fits returns an error if a device has less free memory than the engine takes. It describes the
+// device that is shortest of memory, and says what to change.
 func (f *OnDevices) Fits() error {
 	if len(f.Devices) == 0 {
 		return nil

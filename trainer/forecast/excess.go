@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// String says what the process takes by purpose.
+// String lists the memory of the process by purpose.
 func (m *Memory) String() string {
 	saved := ""
 	if m.Priority > 0 {
@@ -18,9 +18,9 @@ func (m *Memory) String() string {
 		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
 }
 
-// Excess says, where a job may take more memory than the process can have (in bytes; negative:
-// unknown), which it is and which key of the job to lower; otherwise it is empty. Garbage does not
-// count, since little of it is let lie where memory is scarce.
+// Excess returns a text if a job may take more memory than the process can have (most, in bytes;
+// negative means unknown), which names the key of the job to lower; otherwise it is empty. Garbage
+// does not count, since little of it is left uncollected if memory is scarce.
 func (m *Memory) Excess(job *configs.Job, most int64) string {
 	least := *m
 	least.Process -= m.Runtime - programBytes
@@ -40,10 +40,10 @@ func (m *Memory) Excess(job *configs.Job, most int64) string {
 		humanize.Bytes(least.Process), &least, beside, humanize.Bytes(most), otherwise, m.advice(job))
 }
 
-// leastTableShare: a table on SSD works with one part in so many of its memory, if memory is scarce.
+// leastTableShare: if memory is scarce, a table on SSD works with 1/leastTableShare of its memory.
 const leastTableShare = 8
 
-// advice is how the largest part of the memory becomes smaller.
+// advice says how to make the largest part of the memory smaller.
 func (m *Memory) advice(job *configs.Job) string {
 	ssd := job.SparseTable.Kind == sparsetable.KindSSD
 	largest, advice := m.Engine, "lower training.batch_size"

@@ -12,31 +12,32 @@ import (
 )
 
 const (
-	// programBytes are the program's code and data, stacks and libraries: a job of a
-	// few rows takes less than this.
+	// programBytes covers the program's code and data, stacks and libraries: a job with a few rows
+	// takes less than this.
 	programBytes = 40 << 20
-	// uniqueShare is how many of a mini-batch's feature values are taken to be
-	// unique; in click logs it is less.
+	// uniqueShare is the assumed share of unique values among a mini-batch's feature values; in
+	// click logs it is smaller.
 	uniqueShare = 0.7
-	// mostLookahead is how many passes a table looks ahead at most by itself.
+	// mostLookahead is the largest number of passes that a table looks ahead by itself.
 	mostLookahead = 100
-	// textShare is what the examples of a chunk of text take, by the text, and parquetShare
-	// what a worker decodes of Parquet before it hands it on, by pipeline.chunk_bytes.
+	// textShare is the size of the examples of a chunk of text relative to the text. parquetShare
+	// is what a worker decodes from Parquet before it passes it on, relative to
+	// pipeline.chunk_bytes.
 	textShare    = 1.5
 	parquetShare = 2
-	// growthShare is what decoded examples take, by their size, since the slices that
-	// they are appended to have room to spare.
+	// growthShare is the memory of decoded examples relative to their size, since the slices that
+	// they are appended to have spare capacity.
 	growthShare = 1.3
-	// garbageShare is how much garbage lies in memory at a time while the data are read
-	// once, by what is in use: buffers that were replaced by larger ones.
+	// garbageShare is the amount of garbage relative to the memory in use while the data are read
+	// once: buffers that were replaced by larger ones.
 	garbageShare = 0.5
-	// garbageBytes is how much more garbage an example makes.
+	// garbageBytes is the additional garbage per example.
 	garbageBytes = 16
 )
 
-// ForHost says how much memory a job will take at most. What its data need is computed
-// from size, as SampleData finds it; where that is unknown, bags are taken to have one
-// value, and the data to be so large that all queues are full.
+// ForHost returns an upper bound of the memory that a job will take. What its data need is computed
+// from size, as SampleData returns it. If that is unknown, bags are assumed to have one value, and
+// the data to be large enough to fill all queues.
 func ForHost(job *configs.Job, size DataSize) (Memory, error) {
 	p, err := jobparts.Make(job)
 	if err != nil {
@@ -62,8 +63,8 @@ func ForHost(job *configs.Job, size DataSize) (Memory, error) {
 	return f, nil
 }
 
-// tableBytes is what the table takes, or 0 if nothing bounds it. A table that starts
-// from an earlier model has the rows of that model too.
+// tableBytes returns the memory of the table, or 0 if nothing bounds it. A table that starts from
+// an earlier model has the rows of that model, too.
 func tableBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	o := jobparts.TableOptions(job)
 	o.Layout, o.SSD.Dirs = p.Layout, job.SparseTable.Dirs
@@ -74,7 +75,7 @@ func tableBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	return sparsetable.ForecastBytes(o, rows)
 }
 
-// engineBytes is what the engine takes of the host's memory for whole mini-batches.
+// engineBytes returns the host memory that the engine takes for full mini-batches.
 func engineBytes(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *optim.Dense, size DataSize) int64 {
 	n := size.batch(job)
 	rows := int64(uniqueShare*size.Features*float64(n)) * int64(4*p.Layout.ValueDim)
@@ -85,7 +86,7 @@ func engineBytes(job *configs.Job, p *jobparts.Parts, m *model.Model, dense *opt
 	return cpu.ForecastBytes(m.Network(), n) + rows
 }
 
-// batch is how many examples the largest mini-batch has.
+// batch returns the number of examples in the largest mini-batch.
 func (d *DataSize) batch(job *configs.Job) int {
 	if d.Examples == 0 {
 		return job.Training.BatchSize
@@ -93,10 +94,10 @@ func (d *DataSize) batch(job *configs.Job) int {
 	return int(min(int64(job.Training.BatchSize), d.passed()))
 }
 
-// passesBytes is what passes take: one that is made, one that is pulled, one that is trained, those
-// in the queues between, and the mini-batches of the next passes that are made meanwhile; but no
-// more than all examples take. An engine that is told of passes beforehand has the one before and
-// the one after, too.
+// passesBytes returns the memory of passes: one being made, one being pulled, one being trained,
+// those in the queues between, and the mini-batches of later passes that are made meanwhile, but no
+// more than all examples take. An engine that is told of passes beforehand also has the previous
+// and the next one.
 func passesBytes(job *configs.Job, size DataSize) int64 {
 	pass := int64(size.PassBytes * float64(job.Pipeline.BatchesPerPass*job.Training.BatchSize))
 	queues := flow.QueuesOf(job)
@@ -116,15 +117,15 @@ func passesBytes(job *configs.Job, size DataSize) int64 {
 	return atMost(n, size.passed(), size.PassBytes)
 }
 
-// exampleBytes is what an example with that many feature values takes in a pass: see
-// reader.Batch.
+// exampleBytes returns the size in a pass of an example with the given number of feature values:
+// see reader.Batch.
 func exampleBytes(p *jobparts.Parts, features float64) float64 {
 	fields, dense := float64(len(p.Spec.Fields)), float64(len(p.Spec.Dense))
 	return 4 + 4*dense + 4*fields + (4+4)*features + (4+4+8)*uniqueShare*features
 }
 
-// ReadingBytes is what the reader has in hand: chunks of text that wait for
-// their turn or are decoded, their examples, and the shuffle buffer.
+// ReadingBytes returns the memory of the reader: chunks of text that wait for their turn or are
+// being decoded, their examples, and the shuffle buffer.
 func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	size.ensureDefaults(p)
 	threads := jobparts.ReaderThreads(job)
@@ -139,16 +140,16 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	if jobparts.Compressed(job) {
 		n += atMost(int64(reader.TextChunks(threads))*chunk, size.Read, decoded)
 	}
-	if job.Data.Format == "parquet" { // pages that are being decoded
+	if job.Data.Format == "parquet" { // pages being decoded
 		n += atMost(int64(threads)*chunk, size.Read, decoded)
 	}
 	return n + atMost(int64(float64(job.Data.ShuffleBuffer)*size.PassBytes), size.Examples, size.PassBytes)
 }
 
-// garbage is how much garbage lies in memory at a time, by what is in use, and by what of it a
-// reading of the data has. Go's collector lets half of the memory that it manages be garbage. In a
-// single reading of the data little garbage is made, and the next reading, also one that evaluates,
-// turns the buffers of the one before it into garbage.
+// garbage returns how much garbage is in memory at a time. used is the memory in use, and ofReading
+// the part of it that belongs to a reading of the data. Go's collector lets half of the memory that
+// it manages be garbage. A single reading of the data makes little garbage, but the next reading,
+// including one that evaluates, turns the buffers of the one before into garbage.
 func garbage(job *configs.Job, size DataSize, used, ofReading int64) int64 {
 	if size.Examples == 0 || job.Training.Epochs > 1 {
 		return used

@@ -15,17 +15,17 @@ import (
 	"aibox/trainer/jobsource"
 )
 
-// DataSize is what a forecast of memory is computed from: how much data a job reads, as
-// far as the beginning of the data tells. The zero value says that nothing is known.
+// DataSize is the input of a forecast of memory: how much data a job reads, as estimated from the
+// beginning of the data. In the zero value nothing is known.
 type DataSize struct {
 	Files    int     // of data.train
 	Bytes    int64   // stored bytes of data.train
 	Sampled  int64   // examples that were read
-	Examples int64   // of one epoch, estimated from those; 0: unknown
+	Examples int64   // of one epoch, estimated from the sample; 0 if unknown
 	Eval     int64   // rows of data.eval, estimated from the same sample
-	Read     int64   // rows that the longest reading goes over, also those that no epoch has; 0: unknown
+	Read     int64   // rows of the longest reading, including rows that no epoch has; 0 if unknown
 	Features float64 // feature values of an example
-	Rows     int64   // rows that the table gets, estimated to be too many rather than too few
+	Rows     int64   // estimated number of rows that the table gets, rather too large than too small
 
 	PassBytes float64 // bytes of an example in a pass
 }
@@ -33,12 +33,11 @@ type DataSize struct {
 const (
 	// sampleExamples is how many examples are read for a forecast.
 	sampleExamples = 32 << 10
-	// sampleChunkBytes is small, so that the share of the data that was read is known
-	// well.
+	// sampleChunkBytes is small, so that the share of the data that was read is known precisely.
 	sampleChunkBytes = 64 << 10
 )
 
-// ensureDefaults fills in what is assumed of data about which nothing is known.
+// ensureDefaults fills in assumptions about unknown data.
 func (d *DataSize) ensureDefaults(p *jobparts.Parts) {
 	if d.Features == 0 {
 		d.Features = float64(len(p.Spec.Fields))
@@ -48,7 +47,7 @@ func (d *DataSize) ensureDefaults(p *jobparts.Parts) {
 	}
 }
 
-// passed is how many examples pass to training or evaluation in one reading; 0: unknown.
+// passed returns how many examples reach training or evaluation in one reading; 0 if unknown.
 func (d *DataSize) passed() int64 {
 	if d.Examples == 0 {
 		return 0
@@ -56,7 +55,7 @@ func (d *DataSize) passed() int64 {
 	return max(d.Examples, d.Eval)
 }
 
-// atMost is n, or what so many examples take if that is less and their number is known.
+// atMost returns n, or the size of the given number of examples if that is known and smaller.
 func atMost(n, examples int64, exampleBytes float64) int64 {
 	if examples == 0 {
 		return n
@@ -64,9 +63,9 @@ func atMost(n, examples int64, exampleBytes float64) int64 {
 	return int64(min(float64(n), math.Ceil(exampleBytes*float64(examples))))
 }
 
-// SampleData lists a job's data and samples them (Sample).
+// SampleData lists a job's data and samples them: see Sample.
 func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
-	if !isLocal(job) { // listing them takes time
+	if !isLocal(job) { // listing remote data takes time
 		return DataSize{}, nil
 	}
 	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
@@ -78,7 +77,7 @@ func SampleData(ctx context.Context, job *configs.Job) (DataSize, error) {
 	var eval *source.Listing
 	if len(job.Data.Eval) > 0 {
 		if eval, err = sources.List(ctx, job.Data.Eval); err != nil {
-			eval = nil // training says what is wrong with them
+			eval = nil // training reports what is wrong with them
 		}
 	}
 	return Sample(ctx, job, sources, train, eval)
@@ -90,8 +89,8 @@ func isLocal(job *configs.Job) bool {
 }
 
 // Sample reads the beginning of a job's training data, if they are local files. Data that cannot be
-// read, or are elsewhere, have an unknown size: training says what is wrong with them. eval is nil
-// where data.eval could not be listed, or are not given.
+// read, or are elsewhere, have an unknown size: training reports what is wrong with them. eval is
+// nil if data.eval is not given or could not be listed.
 func Sample(ctx context.Context, job *configs.Job, sources *source.Sources, train, eval *source.Listing) (DataSize, error) {
 	if !isLocal(job) {
 		return DataSize{}, nil
@@ -120,7 +119,7 @@ func Sample(ctx context.Context, job *configs.Job, sources *source.Sources, trai
 	return d, nil
 }
 
-// read counts what the passes of rd have, and estimates from it what all data have.
+// read counts the contents of the passes of rd, and extrapolates to all data.
 func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job) error {
 	unique := map[uint64]struct{}{}
 	var examples, rows []float64 // after each pass
@@ -165,10 +164,10 @@ func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job
 	return nil
 }
 
-// extrapolate estimates how many unique values n examples have, given the numbers after the
-// first ones. They grow as a power of the number of examples (Heaps' law), whose exponent
-// falls as fewer values are new; so the exponent between the middle of the sample and its
-// end gives too many rather than too few.
+// extrapolate estimates how many unique values n examples have, from the numbers after the first
+// examples. They grow as a power of the number of examples (Heaps' law), with an exponent that
+// falls as fewer values are new. So the exponent between the middle and the end of the sample
+// rather gives too many than too few.
 func extrapolate(examples, unique []float64, n float64) float64 {
 	last := len(examples) - 1
 	if last < 0 {

@@ -17,53 +17,53 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// Generation is what `aibox generations` says of a generation of a model directory.
+// Generation is what `aibox generations` prints about a generation of a model directory.
 type Generation struct {
 	Generation  int    `json:"generation"`
 	State       State  `json:"state"`
 	Night       string `json:"night,omitempty"` // the date of its job
 	Day         uint32 `json:"day,omitempty"`
 	DayFromDate bool   `json:"day_from_date"`
-	SavedAt     string `json:"saved_at,omitempty"`     // in UTC; "": an earlier version saved it
-	StartedFrom string `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "": a new one
-	// StartedFromGone says that this model is not there any more; its number may be that of another one.
+	SavedAt     string `json:"saved_at,omitempty"`     // in UTC; "" if an earlier version saved it
+	StartedFrom string `json:"started_from,omitempty"` // the model that it was made from, as DIR@N; "" for a new one
+	// StartedFromGone says that this model does not exist any more; another one may have its
+	// number.
 	StartedFromGone bool            `json:"started_from_gone,omitempty"`
 	Steps           int64           `json:"steps"`
 	Examples        int64           `json:"trained_examples"`
-	Eval            *metrics.Report `json:"eval,omitempty"` // from its summary; without data.eval, on what was held out of the training data
+	Eval            *metrics.Report `json:"eval,omitempty"` // from its summary; without data.eval, on the held-out training data
 	Digest          string          `json:"digest,omitempty"`
-	Bytes           int64           `json:"bytes"` // its files, the table included
+	Bytes           int64           `json:"bytes"` // size of its files, including the table
 	Fault           string          `json:"fault,omitempty"`
-	// Arriving says that files of its table have not all arrived from a remote directory; nil:
-	// they have.
+	// Arriving is set if files of its table have not all arrived from a remote directory.
 	Arriving *ArrivingFiles `json:"arriving,omitempty"`
 }
 
-// ArrivingFiles are files that lack bytes.
+// ArrivingFiles are files with missing bytes.
 type ArrivingFiles struct {
 	Remote       string `json:"remote"`
-	LackingBytes int64  `json:"lacking_bytes"`     // of the files that are not known to be whole
-	Damaged      string `json:"damaged,omitempty"` // why they never will be
+	LackingBytes int64  `json:"lacking_bytes"`     // of the files that are not known to be complete
+	Damaged      string `json:"damaged,omitempty"` // why they never will be complete
 }
 
-// State is what a generation is to its directory.
+// State is the role of a generation in its directory.
 type State string
 
 const (
 	Published  State = "published"  // it is the model of the directory
 	Kept       State = "kept"       // it is complete, and can be published
-	Newer      State = "newer"      // a newer version of aibox has made it, in a form that this one cannot read
+	Newer      State = "newer"      // made by a newer version of aibox, in a form that this one cannot read
 	Damaged    State = "damaged"    // its manifest cannot be read
-	Resumable  State = "resumable"  // it has a snapshot from which its run goes on after an interruption
-	Unfinished State = "unfinished" // its run goes on, or ended without a model, and has no snapshot
+	Resumable  State = "resumable"  // it has a snapshot from which its run resumes after an interruption
+	Unfinished State = "unfinished" // its run is still going, or ended without a model, and it has no snapshot
 
 	// PriorityRows is not a model but rows of an interrupted run in snapshots.remote, which partial
 	// recovery uses: see snapshots.priority.
 	PriorityRows State = "rows"
 )
 
-// List describes the generations of the model directory dir, the newest first. The
-// error is modeldir.ErrNoModel if there are neither models nor a run that can go on.
+// List describes the generations of the model directory dir, the newest first. The error is
+// modeldir.ErrNoModel if there are neither models nor a run that can be resumed.
 func List(dir string) ([]Generation, error) {
 	all, none := modeldir.Generations(dir)
 	if none != nil && !errors.Is(none, modeldir.ErrNoModel) {
@@ -104,7 +104,7 @@ func List(dir string) ([]Generation, error) {
 	return out, nil
 }
 
-// arrivingOf says what the table of a generation lacks.
+// arrivingOf describes what is missing from the table of a generation.
 func arrivingOf(tables []modeldir.ArrivingTable, gen string) *ArrivingFiles {
 	i := slices.IndexFunc(tables, func(t modeldir.ArrivingTable) bool { return t.Generation == gen })
 	if i < 0 {
@@ -114,7 +114,7 @@ func arrivingOf(tables []modeldir.ArrivingTable, gen string) *ArrivingFiles {
 	switch {
 	case err != nil:
 		return &ArrivingFiles{Damaged: err.Error()}
-	case said == nil: // they have arrived meanwhile
+	case said == nil: // the files have arrived meanwhile
 		return nil
 	}
 	return &ArrivingFiles{said.URI, said.LackingBytes, said.Damaged}
@@ -171,8 +171,8 @@ func describeUnfinished(dir string, g *modeldir.Incomplete, parents modeldir.Par
 	return d
 }
 
-// startOf names the model from which child, which is in dir, was made, as DIR@N: where it is or, if it
-// is gone, where it was.
+// startOf names the model from which child, which is in dir, was made, as DIR@N: where it is or, if
+// it is gone, where it was.
 func startOf(dir string, child *modeldir.Manifest, parents modeldir.Parents) (name string, gone bool) {
 	if child.StartedFrom == (modeldir.Origin{}) {
 		return "", false

@@ -15,32 +15,32 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Remote is what `aibox generations` says of a generation of a remote directory, or
-// of a snapshot of a run there, or of rows that were saved by priority.
+// Remote is what `aibox generations` prints about a generation of a remote directory, a snapshot of
+// a run there, or rows that were saved by priority.
 type Remote struct {
-	Generation  int    `json:"generation,omitempty"` // 0: a snapshot, which `aibox train` goes on from, or rows
-	State       State  `json:"state"`                // Published, Resumable: a snapshot, or PriorityRows
-	Run         string `json:"run,omitempty"`        // of a snapshot or rows; the same for all of a run
+	Generation  int    `json:"generation,omitempty"` // 0 for a snapshot, from which `aibox train` resumes, or rows
+	State       State  `json:"state"`                // Published, Resumable (a snapshot) or PriorityRows
+	Run         string `json:"run,omitempty"`        // of a snapshot or rows; the same for all those of a run
 	Job         string `json:"job"`
 	Owner       string `json:"owner"` // the machine and the model directory that it comes from
 	Night       string `json:"night,omitempty"`
 	SavedAt     string `json:"saved_at,omitempty"`     // in UTC
 	PublishedAt string `json:"published_at"`           // in UTC
-	StartedFrom string `json:"started_from,omitempty"` // the generation that it was made from; "": a new one
+	StartedFrom string `json:"started_from,omitempty"` // the generation that it was made from; "" for a new model
 	Steps       int64  `json:"steps"`
 	Rows        int64  `json:"rows,omitempty"` // of PriorityRows
 	Digest      string `json:"digest,omitempty"`
-	Bytes       int64  `json:"bytes"`     // of its files, those included that others share
-	OwnBytes    int64  `json:"own_bytes"` // of those that no other generation shares
+	Bytes       int64  `json:"bytes"`     // size of its files, including shared ones
+	OwnBytes    int64  `json:"own_bytes"` // size of its files that no other generation shares
 	// Damaged says that VerifyRemote has found files of it missing, damaged or unreadable.
 	Damaged bool `json:"damaged,omitempty"`
 
 	id string // of its manifest
 }
 
-// ListRemote describes the generations of a remote directory, the newest first, and after them the
-// snapshots and the rows that were saved by priority there. total is how many bytes they take
-// together. The job says how HDFS is reached.
+// ListRemote describes the generations of a remote directory, the newest first, and then the
+// snapshots and the rows that were saved by priority. total is the number of bytes that they take
+// together. The job says how to reach HDFS.
 func ListRemote(ctx context.Context, job *configs.Job, uri string, log *slog.Logger) (out []Remote, total int64, err error) {
 	sources := jobsource.New(job, log)
 	defer func() { err = errors.Join(err, sources.Close()) }()
@@ -63,7 +63,8 @@ func warnOf(uri string, faults []error, log *slog.Logger) {
 	}
 }
 
-// describeRemote describes manifests of a remote directory, and logs which of them this program cannot read.
+// describeRemote describes manifests of a remote directory, and logs which ones this program cannot
+// read.
 func describeRemote(uri string, all []*remote.Manifest, log *slog.Logger) (out []Remote, total int64) {
 	own, total := remote.OwnBytes(all)
 	out = []Remote{}

@@ -16,12 +16,12 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Verified is what `aibox inspect` says of a remote directory.
+// Verified is what `aibox inspect` prints about a remote directory.
 type Verified struct {
 	Remote      string   `json:"remote"`
-	Generations []Remote `json:"generations"` // as ListRemote has them
-	TotalBytes  int64    `json:"total_bytes"` // that they take there
-	Files       int      `json:"files"`       // of the remote directory, that were verified
+	Generations []Remote `json:"generations"` // as ListRemote returns them
+	TotalBytes  int64    `json:"total_bytes"` // that the generations take there
+	Files       int      `json:"files"`       // files of the remote directory that were verified
 	Faults      []Fault  `json:"faults"`
 }
 
@@ -29,22 +29,22 @@ type Verified struct {
 type Fault struct {
 	URI    string `json:"uri"`
 	Reason string `json:"reason"`
-	// NeededBy are the files of models and snapshots that are in it; nil: it is a manifest.
+	// NeededBy are the files of models and snapshots that it contains; nil for a manifest.
 	NeededBy []NeededBy `json:"needed_by,omitempty"`
 
-	newer error // a newer version of aibox has written it; nil: this one can read it
+	newer error // set if a newer version of aibox has written it
 }
 
-// NeededBy is a file of a model, or of what a run has uploaded.
+// NeededBy is a file of a model, or of a run's uploads.
 type NeededBy struct {
-	Generation int    `json:"generation,omitempty"` // 0: it is of a run
+	Generation int    `json:"generation,omitempty"` // 0 if it belongs to a run
 	Run        string `json:"run,omitempty"`
 	Steps      int64  `json:"steps,omitempty"` // of the run
 	File       string `json:"file"`
 }
 
-// VerifyRemote reads every file of a remote directory, or of its generation with a number, if that
-// is not 0, and says what is wrong. The job says how HDFS is reached.
+// VerifyRemote reads every file of a remote directory or, if number is not 0, of that generation,
+// and reports what is wrong. The job says how to reach HDFS.
 func VerifyRemote(ctx context.Context, job *configs.Job, uri string, number int, log *slog.Logger) (out *Verified, err error) {
 	sources := jobsource.New(job, log)
 	defer func() { err = errors.Join(err, sources.Close()) }()
@@ -111,7 +111,7 @@ func (f *Fault) String() string {
 	return text
 }
 
-// Err is the error that a command ends with; nil: there are no faults.
+// Err returns the error that a command ends with; nil if there are no faults.
 func (v *Verified) Err() error {
 	var newer []error
 	for _, f := range v.Faults {

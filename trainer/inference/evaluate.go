@@ -14,13 +14,13 @@ import (
 	"aibox/trainer/report"
 )
 
-// maxExactExamples bounds the memory of an exact AUC. With more examples the evaluation
-// uses the streaming AUC, and its report says so with an error bound. At 4 to 8 bytes
-// per example, and 16 more with groups, this is at most 1.5 GiB.
+// maxExactExamples bounds the memory of an exact AUC. With more examples, the evaluation uses the
+// streaming AUC, and its report says so with an error bound. At 4 to 8 bytes per example, and 16
+// more with groups, it is at most 1.5 GiB.
 const maxExactExamples = 64 << 20
 
-// Runner runs an engine over a reader without training: that of a model of a directory, or of one
-// that is being trained.
+// Runner runs an engine over a reader without training. The engine belongs to a saved model or to
+// one that is being trained.
 type Runner struct {
 	flow.Stages
 	Status *report.Status
@@ -30,20 +30,19 @@ type Runner struct {
 	each func(b *reader.Batch, logits []float32) error
 }
 
-// Measure evaluates everything that r yields, which has labels.
+// Measure evaluates everything that r yields, which must have labels.
 func (ev *Runner) Measure(ctx context.Context, r *reader.Reader, groups bool) (metrics.Report, error) {
 	return ev.run(ctx, r, true, groups)
 }
 
-// run evaluates everything that r yields. labelled says whether the examples have
-// labels; without labels (as in predict) run computes no metrics, and each has to count
-// the examples.
+// run evaluates everything that r yields. labelled says whether the examples have labels. Without
+// labels (as in predict) run computes no metrics, and each has to count the examples.
 func (ev *Runner) run(ctx context.Context, r *reader.Reader, labelled, groups bool) (metrics.Report, error) {
 	acc := metrics.New(metrics.Options{
 		Exact: true, MaxExactExamples: maxExactExamples, Groups: groups, LogitShift: ev.Shift,
 	})
-	seen := int64(0)   // examples of the mini-batches whose results have come
-	var expected []int // examples of those whose results may come with a later call
+	seen := int64(0)   // examples in mini-batches whose results have come
+	var expected []int // sizes of the mini-batches whose results are outstanding
 	f := flow.Flow{
 		Stages: ev.Stages, Reader: r, Mode: sparsetable.PullLookup,
 		Batch: func(b *reader.Batch) error {

@@ -11,7 +11,7 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Inspection is what a model directory holds.
+// Inspection describes the contents of a model directory.
 type Inspection struct {
 	Dir          string             `json:"dir"`
 	Digest       string             `json:"digest"` // computed from the files
@@ -25,8 +25,8 @@ type Inspection struct {
 	RowOptimizer string             `json:"row_optimizer"`
 	Layout       sparsetable.Layout `json:"row_layout"`
 	Rows         RowsInfo           `json:"rows"`
-	// Faults lists damage in files that the model does not need, which are copies of
-	// rows for speed. Damage in a file that the model needs is an error of Inspect.
+	// Faults lists damage in files that the model does not need, which are copies of rows for
+	// speed. Inspect fails on damage in a file that the model needs.
 	Faults []sparsetable.Fault `json:"faults"`
 }
 
@@ -49,10 +49,10 @@ type RowsInfo struct {
 	NewestDay   uint32  `json:"newest_day"`
 }
 
-// Inspect reads and verifies everything in the model directory dir from which its
-// digest is computed, and computes the digest. If a digest is recorded and differs, the
-// error is a *modeldir.CorruptionError. With all, it also reads the files that the model
-// does not need, and checks the table as `aibox table verify` does.
+// Inspect reads and verifies everything in the model directory dir from which its digest is
+// computed, and computes the digest. If a different digest is recorded, the error is a
+// *modeldir.CorruptionError. With all, Inspect also reads the files that the model does not need,
+// and checks the table as `aibox table verify` does.
 func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspection, error) {
 	l, err := Load(ctx, dir, configs.LoadOptions{}, opts)
 	if err != nil {
@@ -82,7 +82,7 @@ func Inspect(ctx context.Context, dir string, all bool, opts Options) (*Inspecti
 	return in, err
 }
 
-// verifyTable verifies the model's table, for which it closes the table.
+// verifyTable verifies the model's table. It closes l.Table for that.
 func (l *Model) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	held, err := l.Saved.HoldTable(ctx, l.opts.Logger)
 	if err != nil {
@@ -101,8 +101,8 @@ func (l *Model) verifyTable(ctx context.Context) ([]sparsetable.Fault, error) {
 	return faults, err
 }
 
-// rowsInfo summarizes the rows of the table, decayed up to the last step, and calls each for every row
-// as it is stored.
+// rowsInfo summarizes the rows of the table, decayed up to the last step. It calls each for every
+// row as stored.
 func (l *Model) rowsInfo(ctx context.Context, each func(key uint64, row []float32)) (RowsInfo, error) {
 	t := l.Table
 	layout := t.Layout()

@@ -34,28 +34,28 @@ type Model struct {
 	Job     *configs.Job // as trained, with overrides
 	Saved   *modeldir.Model
 	Network *model.Model
-	Table   sparsetable.Table // its rows are not changed
+	Table   sparsetable.Table // its rows are never changed
 
 	opts      Options
 	sources   *source.Sources
 	schema    reader.Schema
 	engine    engine.Engine
 	precision engine.Precision
-	decay     *decay.Timeline   // of rows; nil: they do not decay
-	reading   *transfer.Reading // nil: the model is whole
+	decay     *decay.Timeline   // of rows; nil if they do not decay
+	reading   *transfer.Reading // nil if the model is complete
 
 	passLimit flow.Limit
 }
 
-// Options are what a model may be loaded with.
+// Options are the options of Load.
 type Options struct {
 	Logger *slog.Logger   // nil: slog.Default()
-	Status *report.Status // is kept up to date; nil: none
+	Status *report.Status // kept up to date; may be nil
 }
 
-// Load opens the model directory dir. change.Set overrides values of the job that the
-// model was trained with, as --set does; settings that define the model, such as its
-// columns and layers, cannot be changed.
+// Load opens the model directory dir. change.Set overrides values of the job that the model was
+// trained with, as --set does. Settings that define the model, such as its columns and layers,
+// cannot be changed.
 func Load(ctx context.Context, dir string, change configs.LoadOptions, opts Options) (*Model, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -110,7 +110,7 @@ func (l *Model) load(ctx context.Context, change configs.LoadOptions) (err error
 		return errkind.Errorf(errkind.Usage, "engine.precision: %w", err)
 	}
 	if l.precision == engine.TF32 {
-		l.precision = engine.Float32 // the processors of the host have no tf32
+		l.precision = engine.Float32 // the host's processors have no tf32
 	}
 	e, err := cpu.New(engine.Config{
 		Network: l.Network.Network(), Precision: l.precision, Layout: l.Table.Layout(), MinOccurrences: l.Job.SparseTable.Admission.MinOccurrences,
@@ -123,8 +123,8 @@ func (l *Model) load(ctx context.Context, change configs.LoadOptions) (err error
 	return nil
 }
 
-// mismatch is the error if the files of a model do not match its job: either overrides
-// have turned the job into that of another model, or the files are damaged.
+// mismatch returns the error of a model whose files do not match its job: either overrides have
+// turned the job into that of another model, or the files are damaged.
 func (l *Model) mismatch(set []string, err error) error {
 	if len(set) > 0 {
 		return errkind.Errorf(errkind.Usage, "model in %s: %w; settings that define the model cannot be overridden", l.Saved.Name, err)
@@ -147,7 +147,7 @@ func (l *Model) Close() error {
 // Evaluation is what `aibox eval` reports.
 type Evaluation struct {
 	ModelDir  string         `json:"model_dir"`
-	Digest    string         `json:"digest,omitempty"` // if the model has it recorded
+	Digest    string         `json:"digest,omitempty"` // if the model records it
 	Precision string         `json:"precision"`        // of matrix products: that of training, unless overridden; float32 for tf32
 	Data      []string       `json:"data"`
 	Rows      report.Reading `json:"input_rows"`
@@ -177,7 +177,8 @@ func (l *Model) list(ctx context.Context, uris []string) (*source.Listing, error
 	return data, err
 }
 
-// withoutWeights is the schema without the weights of examples, on which predictions do not depend.
+// withoutWeights returns the schema without the weights of examples, on which predictions do not
+// depend.
 func withoutWeights(s reader.Schema) reader.Schema {
 	s.Columns = slices.Clone(s.Columns)
 	for i := range s.Columns {
@@ -188,7 +189,7 @@ func withoutWeights(s reader.Schema) reader.Schema {
 	return s
 }
 
-// read runs the model over data; if each is set, the data need neither labels, weights nor the
+// read runs the model over data. If each is set, the data need neither labels, weights nor the
 // column of groups.
 func (l *Model) read(ctx context.Context, phase report.Phase, data *source.Listing, pass passThrough, each func(*reader.Batch, []float32) error) (metrics.Report, report.Reading, error) {
 	o := jobparts.ReaderOptions(l.Job, l.sources, l.schema, l.opts.Logger)
@@ -202,7 +203,7 @@ func (l *Model) read(ctx context.Context, phase report.Phase, data *source.Listi
 	case each != nil:
 		o.MaxBadRows, o.MaxLostFraction = 0, 0
 	}
-	o.PlainLists = !pass.keepBad // else the row has a prediction, and its list is written as it is
+	o.PlainLists = !pass.keepBad // else such a row has a prediction, and its list is written as it is
 	rd, err := flow.OpenReader(ctx, o)
 	if err != nil {
 		return metrics.Report{}, report.Reading{}, err

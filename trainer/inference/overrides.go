@@ -11,11 +11,11 @@ import (
 	"aibox/trainer/optim"
 )
 
-// checkOverrides fails if overrides of a model's job make another network of it that has parameters
-// of the same sizes, since the model would predict nonsense: with its columns in another order,
-// say, which a file without a header may have, or without some of its layers; or if other rows
-// would count. A column may have another name, as in data whose header calls it so, in its place.
-// Where a column is read in another way, a warning says so.
+// checkOverrides fails if overrides of a model's job would make it predict nonsense without an
+// error: if they define another network whose parameters have the same sizes, for example with its
+// columns in another order, as in a file without a header, or without some of its layers; or if
+// other rows would count. A column may have another name in the same place, as data may have in
+// their header. If a column is read in another way, a warning says so.
 func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error {
 	if len(change.Set) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 		}
 	}
 	jobparts.ColumnChanges(job, l.Job, func(column, what, before, now string) {
-		if !slices.Contains([]string{"separator", "weight_separator", "range[0]", "field"}, what) { // other data may have others
+		if !slices.Contains([]string{"separator", "weight_separator", "range[0]", "field"}, what) { // other data may have different ones
 			l.opts.Logger.Warn("a column is read in another way than the model was trained with; if that is not meant, its predictions are wrong", "column", column, "what", what, "trained", before, "now", now)
 		}
 	})
@@ -69,7 +69,7 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 	return nil
 }
 
-// inPlace fails if an axis of a parameter has a name that it had in another place.
+// inPlace fails if an entry of a parameter's axis had its name in another position.
 func inPlace(old [][]string, axis int, names []string) error {
 	if axis >= len(old) {
 		return nil

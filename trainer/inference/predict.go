@@ -18,22 +18,22 @@ import (
 	"aibox/trainer/report"
 )
 
-// PredictOptions say what Predict reads and writes.
+// PredictOptions are the options of Predict.
 type PredictOptions struct {
 	Data    []string // URIs, in the format of the model's job
-	Output  string   // .csv, .tsv or .parquet, local or HDFS; text also compressed: .csv.gz
+	Output  string   // .csv, .tsv or .parquet, local or HDFS; text may be compressed: .csv.gz
 	Columns []string // input columns to pass through
-	// KeepBadRows writes a row without a prediction for each bad row, and for each
-	// that a damaged page of Parquet loses, however many there are, as long as at
-	// least one row is good; the job's data.max_lost_fraction limits how much may be
-	// lost. Without it, the first bad or lost row is an error.
+	// KeepBadRows writes a row without a prediction for each bad row, and for each row that a
+	// damaged Parquet page loses. Their number is not limited, as long as at least one row is good;
+	// the job's data.max_lost_fraction limits how much may be lost. Without KeepBadRows, the first
+	// bad or lost row is an error.
 	KeepBadRows bool
 }
 
 // Prediction is what `aibox predict` reports.
 type Prediction struct {
 	ModelDir string         `json:"model_dir"`
-	Digest   string         `json:"digest,omitempty"` // if the model has it recorded
+	Digest   string         `json:"digest,omitempty"` // if the model records it
 	Output   string         `json:"output"`
 	Examples int64          `json:"examples"`
 	Unscored int64          `json:"rows_without_prediction"` // bad rows, and lost ones of Parquet
@@ -41,7 +41,7 @@ type Prediction struct {
 	Rows     report.Reading `json:"input_rows"`
 }
 
-// Columns that predictions add to those passed through.
+// Columns that are written besides those passed through.
 const (
 	labelColumn      = "label"
 	predictionColumn = "prediction"
@@ -54,7 +54,7 @@ type passThrough struct {
 	keepBad   bool
 }
 
-// outputSchema is the format and the schema of a file of predictions.
+// outputSchema returns the format and the schema of a file of predictions.
 func outputSchema(name string, columns []string) (reader.Format, reader.Schema, error) {
 	s := reader.Schema{Header: true}
 	for i, c := range columns {
@@ -79,10 +79,9 @@ func outputSchema(name string, columns []string) (reader.Format, reader.Schema, 
 	return 0, s, fmt.Errorf("output %s: want a name that ends in .csv, .tsv or .parquet (text also compressed: .csv.gz, .csv.zst)", name)
 }
 
-// Predict writes one row per input row, in input order: the columns passed
-// through, the label where the input has one, and the predicted probability of a
-// click. A bad row is an error, or has no prediction; see PredictOptions. The output
-// appears under its name when it is complete.
+// Predict writes one row per input row, in input order: the columns passed through, the label if
+// the input has one, and the predicted probability of a click. A bad row is an error, or has no
+// prediction: see PredictOptions. The output appears under its name when it is complete.
 func (l *Model) Predict(ctx context.Context, o PredictOptions) (*Prediction, error) {
 	format, schema, err := outputSchema(o.Output, o.Columns)
 	if err != nil {
@@ -117,7 +116,7 @@ func (l *Model) Predict(ctx context.Context, o PredictOptions) (*Prediction, err
 		err = explainBadRow(err, o.KeepBadRows)
 		return nil, errors.Join(err, file.Abort())
 	}
-	if out.Examples == 0 { // all rows are bad: without any row the reader has returned an error
+	if out.Examples == 0 { // all rows are bad: if there were no rows at all, the reader would have returned an error
 		err := fmt.Errorf("none of the %d rows has the format of the data that the model was trained on; the log says what is wrong with the first of them: %w", out.Unscored, reader.ErrNoExamples)
 		return nil, errors.Join(err, file.Abort())
 	}
@@ -166,8 +165,8 @@ func (p *predictor) batch(b *reader.Batch, logits []float32) error {
 	return nil
 }
 
-// explainBadRow adds to the error about a bad or lost row what can be done about it, and to that
-// about a row without a finite prediction that it is no bad row.
+// explainBadRow adds a remedy to an error about a bad or lost row. To an error about a prediction
+// that is not finite it adds that the row is not a bad one.
 func explainBadRow(err error, keepBad bool) error {
 	var bad *reader.BadRowsError
 	var lost *reader.LostDataError

@@ -9,7 +9,7 @@ import (
 	"aibox/configs"
 )
 
-// ColumnChanges calls changed for what is not the same about the columns that both jobs use.
+// ColumnChanges calls changed for each difference between the columns that both jobs use.
 func ColumnChanges(earlier, job *configs.Job, changed func(column, what, before, now string)) {
 	for _, now := range job.Data.Columns {
 		i := slices.IndexFunc(earlier.Data.Columns, func(c configs.Column) bool { return c.Name == now.Name })
@@ -42,7 +42,7 @@ func ColumnChanges(earlier, job *configs.Job, changed func(column, what, before,
 	}
 }
 
-// transformText is a list of transforms as a job file may have it.
+// transformText returns a list of transforms as it may be written in a job file.
 func transformText(steps []configs.Transform) string {
 	var texts []string
 	for _, s := range steps {
@@ -67,8 +67,8 @@ func transformText(steps []configs.Transform) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// missingValue is the value of a missing cell. An indicator, which is a feature of its own,
-// leaves it 0.
+// missingValue returns the value of a missing cell. With an indicator, which is a feature of its
+// own, it is 0.
 func missingValue(missing configs.NumberOrWord) string {
 	if missing == configs.MissingIndicator {
 		return "0"
@@ -76,7 +76,7 @@ func missingValue(missing configs.NumberOrWord) string {
 	return string(missing)
 }
 
-// firstIndex is the index that counts as 0 in a column of LibSVM.
+// firstIndex returns the index that counts as 0 in a column of LibSVM.
 func firstIndex(c configs.Column) string {
 	if len(c.Range) == 0 {
 		return "0"
@@ -84,7 +84,7 @@ func firstIndex(c configs.Column) string {
 	return fmt.Sprint(c.Range[0])
 }
 
-// fieldText is the field of LibFFM that a column is.
+// fieldText returns the field of LibFFM that a column stands for.
 func fieldText(c configs.Column) string {
 	if c.Field == nil {
 		return ""

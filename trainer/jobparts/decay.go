@@ -6,9 +6,9 @@ import (
 	"aibox/trainer/optim"
 )
 
-// NewDecay begins the decay of the rows of a job after a step, with rows of a model with the
-// timeline before; it is nil if they are not to decay. renew reports whether all rows have to get
-// the clock of that step.
+// NewDecay returns the timeline of the rows of a job that begins after a step, with rows of a model
+// with the timeline before. It is nil if the rows do not decay. renew reports whether all rows have
+// to get the clock of that step.
 func NewDecay(job *configs.Job, rows *optim.Rows, before *decay.Timeline, after int64) (now *decay.Timeline, renew bool, err error) {
 	if !rows.Decays() {
 		return nil, false, nil

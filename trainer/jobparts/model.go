@@ -10,7 +10,7 @@ import (
 	"aibox/trainer/model"
 )
 
-// ModelSpec is the network of a job over the fields and dense columns of schema.
+// ModelSpec returns the network of a job over the fields and dense columns of schema.
 func ModelSpec(job *configs.Job, schema *reader.Schema) (model.Spec, error) {
 	m := job.Model
 	spec := model.Spec{

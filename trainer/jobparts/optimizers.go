@@ -19,7 +19,7 @@ func denseConfig(o configs.DenseOptimizer) optim.DenseConfig {
 	}
 }
 
-// rowConfig is the optimizer of rows that a job asks for, or that of linear weights.
+// rowConfig converts the options of an optimizer of rows or of linear weights.
 func rowConfig(o configs.RowOptimizer) optim.RowConfig {
 	return optim.RowConfig{
 		Kind: o.Kind, LearningRate: o.LearningRate, Beta1: o.Beta1, Beta2: o.Beta2,
@@ -28,7 +28,8 @@ func rowConfig(o configs.RowOptimizer) optim.RowConfig {
 	}
 }
 
-// linearOptimizer is the optimizer of the linear weights of dense features, if they have one of their own.
+// linearOptimizer returns the optimizer of the linear weights of dense features, if they have one
+// of their own.
 func linearOptimizer(job *configs.Job) []optim.Own {
 	if job.Optimizer.Linear == nil {
 		return nil
@@ -36,14 +37,14 @@ func linearOptimizer(job *configs.Job) []optim.Own {
 	return []optim.Own{{Param: model.LinearWeight, Config: rowConfig(*job.Optimizer.Linear)}}
 }
 
-// ScheduleConfig is the schedule of learning rates that a job asks for.
+// ScheduleConfig converts the schedule of a job's learning rates.
 func ScheduleConfig(s configs.Schedule) optim.ScheduleConfig {
 	return optim.ScheduleConfig{
 		WarmupSteps: s.WarmupSteps, Decay: s.Decay, DecaySteps: s.DecaySteps, DecayRate: s.DecayRate, Floor: s.Floor,
 	}
 }
 
-// DenseKind is the kind of optimizer of a dense parameter.
+// DenseKind returns the kind of optimizer of a dense parameter.
 func DenseKind(job *configs.Job, param string) string {
 	for _, own := range linearOptimizer(job) {
 		if own.Param == param {

@@ -16,8 +16,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// Parts are the schema, model, optimizers and options of a job, as far as they can be
-// made from its job file alone.
+// Parts are the schema, model, optimizers and options of a job that can be made from its job file
+// alone.
 type Parts struct {
 	Schema   reader.Schema // without data statistics
 	Spec     model.Spec
@@ -28,7 +28,7 @@ type Parts struct {
 	Precision engine.Precision
 }
 
-// Make makes what it can and reports all faults.
+// Make makes all parts that it can, and reports all faults.
 func Make(job *configs.Job) (p Parts, err error) {
 	var errs []error
 	note := func(key string, err error) {

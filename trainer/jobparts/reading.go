@@ -13,7 +13,7 @@ import (
 	"aibox/reader/source"
 )
 
-// Schema is the reader's schema of a job.
+// Schema returns the reader's schema of a job.
 func Schema(job *configs.Job) (reader.Schema, error) {
 	format, err := rowschema.ParseFormat(job.Data.Format)
 	if err != nil {
@@ -86,7 +86,7 @@ func column(c configs.Column) (reader.Column, error) {
 	return col, nil
 }
 
-// ReaderOptions are the reader's options that training and evaluation share.
+// ReaderOptions returns the reader's options that training and evaluation share.
 func ReaderOptions(job *configs.Job, sources *source.Sources, schema reader.Schema, log *slog.Logger) reader.Options {
 	return reader.Options{
 		Sources: sources, Schema: schema, Compression: job.Data.Compression,
@@ -99,8 +99,8 @@ func ReaderOptions(job *configs.Job, sources *source.Sources, schema reader.Sche
 	}
 }
 
-// TrainReaderOptions are the options to read data.train in the given epoch, counted
-// from 0, with at most limit examples (0: all).
+// TrainReaderOptions returns the options to read data.train in the given epoch, counted from 0,
+// with at most limit examples (0 for all).
 func TrainReaderOptions(base reader.Options, job *configs.Job, epoch int, limit int64) reader.Options {
 	base.URIs = job.Data.Train
 	base.Epoch = epoch
@@ -110,8 +110,8 @@ func TrainReaderOptions(base reader.Options, job *configs.Job, epoch int, limit 
 	return base
 }
 
-// WithoutStatistics returns a schema with which data can be opened, but not trained
-// on, before the data statistics are known.
+// WithoutStatistics returns a schema for opening data, but not for training on them, before the
+// data statistics are known.
 func WithoutStatistics(s reader.Schema) reader.Schema {
 	s.Columns = slices.Clone(s.Columns)
 	for i := range s.Columns {
@@ -125,15 +125,15 @@ func WithoutStatistics(s reader.Schema) reader.Schema {
 	return s
 }
 
-// Unjudged returns options for a first look at data: without statistics, without a limit on
-// bad rows and losses, and without a word in the log. Reading them for good judges them.
+// Unjudged returns options for a first look at data: without statistics, without a limit on bad
+// rows and losses, and without logging. The actual reading applies the limits.
 func Unjudged(o reader.Options) reader.Options {
 	o.Schema, o.Logger = WithoutStatistics(o.Schema), slog.New(slog.DiscardHandler)
 	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, 1, 1
 	return o
 }
 
-// ReaderThreads is how many threads read the data of a job.
+// ReaderThreads returns how many threads read the data of a job.
 func ReaderThreads(job *configs.Job) int {
 	if n := job.Pipeline.ReaderThreads; n > 0 {
 		return n
@@ -141,7 +141,7 @@ func ReaderThreads(job *configs.Job) int {
 	return cores.Count()
 }
 
-// Compressed says whether a job's text is compressed, as far as names tell.
+// Compressed reports whether a job's text is compressed, judging by file names.
 func Compressed(job *configs.Job) bool {
 	if job.Data.Format == "parquet" {
 		return false

@@ -7,14 +7,13 @@ import (
 	"aibox/trainer/optim"
 )
 
-// InitRounding is the step number with which the values of new rows, and those that a
-// warm start converts, are stochastically rounded. Steps of training begin at 1.
+// InitRounding is the step number for the stochastic rounding of the values of new rows, and of
+// those that a warm start converts. Steps of training begin at 1.
 const InitRounding = 0
 
-// NewRowInit returns a function that fills a new row of layout l: with values that
-// depend on seed and key, rounded if the layout has 16-bit values, and with the
-// optimizer state that belongs to the rounded values. Any number of goroutines may call
-// that function.
+// NewRowInit returns a function that fills a new row of layout l. The row's values depend on seed
+// and key, and are rounded if the layout has 16-bit values; its optimizer state belongs to the
+// rounded values. Any number of goroutines may call that function.
 func NewRowInit(l sparsetable.Layout, rows *optim.Rows, seed uint64, stddev float64) func(key uint64, row []float32) {
 	fill := optim.NewInit(seed, stddev)
 	stateDim := rows.StateDim() // a clock that follows is 0: the row was never updated

@@ -10,8 +10,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TableOptions are the options of a job's table, except its place and the layout of its
-// rows.
+// TableOptions returns the options of a job's table, except for its directories and the layout of
+// its rows.
 func TableOptions(job *configs.Job) sparsetable.Options {
 	t := &job.SparseTable
 	return sparsetable.Options{
@@ -23,7 +23,7 @@ func TableOptions(job *configs.Job) sparsetable.Options {
 	}
 }
 
-// RowLayout returns the optimizer of the rows of a job's table, and what a row consists of.
+// RowLayout returns the optimizer of the rows of a job's table, and the layout of a row.
 func RowLayout(job *configs.Job, spec model.Spec) (rows *optim.Rows, l sparsetable.Layout, err error) {
 	if l.Format, err = sparsetable.ParseValueFormat(job.SparseTable.ValueFormat); err != nil {
 		err = fmt.Errorf("sparse_table.value_format: %w", err)

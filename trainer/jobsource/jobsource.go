@@ -1,5 +1,5 @@
-// Package jobsource makes the clients that read and write the files of a job: local ones, and those
-// in HDFS as data.hdfs of the job says.
+// Package jobsource makes the clients that read and write the files of a job, both local ones and,
+// according to data.hdfs of the job, those in HDFS.
 package jobsource
 
 import (

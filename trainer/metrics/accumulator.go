@@ -9,26 +9,25 @@ import (
 	"aibox/internal/score"
 )
 
-// ErrNotFinite is wrapped by the error of Add for a logit that is NaN or
-// infinite: the model has diverged.
+// ErrNotFinite is wrapped by the error of Add for a logit that is NaN or infinite: the model has
+// diverged.
 var ErrNotFinite = errkind.New(errkind.Diverged, "logit is not a finite number")
 
-// Options of an Accumulator. The zero value computes all but the exact and the
-// group AUC.
+// Options of an Accumulator. The zero value computes everything but the exact and the group AUC.
 type Options struct {
 	// Exact asks for the exact AUC.
 	Exact bool
-	// MaxExactExamples bounds the examples kept for the exact AUC and, counted
-	// apart, for the group AUC; 0: no bound. See the package comment.
+	// MaxExactExamples bounds the number of examples kept for the exact AUC and, separately, for
+	// the group AUC; 0 means no bound. See the package comment.
 	MaxExactExamples int64
 	// Groups asks for the AUC within groups.
 	Groups bool
-	// Bins of the streaming AUC; 0: score.DefaultBins, 65536. More bins, smaller
-	// error: see Report.StreamingAUCError.
+	// Bins is the number of bins of the streaming AUC; 0 stands for score.DefaultBins, 65536. More
+	// bins make the error smaller: see Report.StreamingAUCError.
 	Bins int
-	// LogitShift is added to every logit before it becomes a probability. The odds of a
-	// model that was trained on a share r of the negatives are too high by the factor
-	// 1/r, which a shift of log(r) corrects. Ranking does not depend on it.
+	// LogitShift is added to every logit before it becomes a probability. A model that was trained
+	// on a share r of the negatives predicts odds that are too high by the factor 1/r; a shift of
+	// log(r) corrects that. Ranking does not depend on it.
 	LogitShift float32
 }
 
@@ -37,8 +36,8 @@ type Accumulator struct {
 	opt    Options
 	loss   score.Loss
 	hist   *score.Histogram
-	exact  *score.Exact  // nil when not asked for, or given up
-	groups *score.Groups // nil when not asked for
+	exact  *score.Exact  // nil if not asked for, or given up
+	groups *score.Groups // nil if not asked for
 }
 
 // New returns an empty Accumulator.
@@ -74,15 +73,15 @@ func (a *Accumulator) Clone() *Accumulator {
 	return &Accumulator{opt: a.opt, loss: a.loss, hist: a.hist.Clone()}
 }
 
-// Add adds examples: logits (N), labels (N) of 0 or 1, weights (N) or nil when
-// all are 1, groups (N), needed only with Options.Groups. The slices are not
-// kept. On an error, which names the offending example, nothing has been added.
+// Add adds examples: logits (N), labels (N) of 0 or 1, weights (N) or nil if all are 1, groups (N),
+// needed only with Options.Groups. It does not keep the slices. On an error, which names the
+// offending example, nothing has been added.
 func (a *Accumulator) Add(logits, labels, weights []float32, groups []uint64) error {
 	return AddTo([]*Accumulator{a}, logits, labels, weights, groups)
 }
 
-// AddTo adds the same examples to several accumulators of the same LogitShift, as Add
-// does; it computes what they share only once.
+// AddTo adds the same examples to several accumulators with the same LogitShift, as Add does, and
+// computes what they share only once.
 func AddTo(all []*Accumulator, logits, labels, weights []float32, groups []uint64) error {
 	for _, a := range all {
 		if err := a.check(logits, labels, weights, groups); err != nil {
@@ -95,7 +94,7 @@ func AddTo(all []*Accumulator, logits, labels, weights []float32, groups []uint6
 		if weights != nil {
 			weight = weights[i]
 		}
-		// The shifted logit is rounded to float32, as it is when the model serves.
+		// The shifted logit is rounded to float32, as in serving.
 		term := score.NewTerm(float64(logit+all[0].opt.LogitShift), positive)
 		for _, a := range all {
 			a.loss.Add(term, float64(weight))
@@ -145,8 +144,8 @@ func (a *Accumulator) check(logits, labels, weights []float32, groups []uint64) 
 
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
-// MergeScores adds the scores of other, which must have the same number of bins, to
-// those from which AUC is computed. Nothing else of a changes.
+// MergeScores adds the scores of other, which must have the same number of bins, to those from
+// which a computes AUC. Nothing else in a changes.
 func (a *Accumulator) MergeScores(other *Accumulator) { a.hist.Merge(other.hist) }
 
 // AUC is the streaming AUC.
@@ -155,8 +154,8 @@ func (a *Accumulator) AUC() Value {
 	return Value(auc)
 }
 
-// Report measures the examples so far. It costs a sort where the exact or the
-// group AUC is asked for. More examples may be added after it.
+// Report measures the examples so far. It sorts if the exact or the group AUC is asked for. More
+// examples may be added afterwards.
 func (a *Accumulator) Report() Report {
 	r := Report{
 		Examples:          a.loss.Examples(),

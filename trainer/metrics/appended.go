@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// appendedFile is a file that several goroutines append to, each with one write at a time.
+// appendedFile is a file to which several goroutines may append, each with one write at a time.
 type appendedFile struct {
 	mu sync.Mutex
 	f  *os.File
 }
 
-// Size is the length of the file up to the end of the last write.
+// Size returns the length of the file up to the end of the last write.
 func (a *appendedFile) Size() (int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

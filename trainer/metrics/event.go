@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// EventWriter writes one TensorBoard event file. Each call of Write or
-// Scalars is one write to the operating system, so TensorBoard sees it at once and a crash
-// leaves at most one torn record, which TensorBoard skips.
+// EventWriter writes one TensorBoard event file. Each call of Write or Scalars is one write to the
+// operating system, so TensorBoard sees it at once, and a crash leaves at most one torn record,
+// which TensorBoard skips.
 //
-// It may be used by several goroutines.
+// Several goroutines may use it.
 type EventWriter struct {
 	appendedFile
 	clock func() time.Time
 	buf   []byte
 }
 
-// CreateEvents creates an event file in dir, which is made if need be. Its
-// name is events.out.tfevents.<seconds since 1970>.<host>, which is what
-// TensorBoard looks for and orders files by; a second file of the same second
-// gets a number at the end.
+// CreateEvents creates an event file in dir, which it makes if necessary. The name is
+// events.out.tfevents.<seconds since 1970>.<host>, which TensorBoard looks for and orders files by.
+// A second file in the same second gets a number at the end.
 func CreateEvents(dir string) (*EventWriter, error) { return createEvents(dir, time.Now) }
 
 func createEvents(dir string, clock func() time.Time) (*EventWriter, error) {
@@ -55,8 +54,7 @@ func createEvents(dir string, clock func() time.Time) (*EventWriter, error) {
 	}
 }
 
-// OpenEvents opens an event file that was written before, cuts it to its first size
-// bytes, and appends to it.
+// OpenEvents opens an existing event file, truncates it to its first size bytes, and appends to it.
 func OpenEvents(path string, size int64) (*EventWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -71,10 +69,10 @@ func OpenEvents(path string, size int64) (*EventWriter, error) {
 	return &EventWriter{appendedFile: appendedFile{f: f}, clock: time.Now}, nil
 }
 
-// Path of the file.
+// Path returns the path of the file.
 func (w *EventWriter) Path() string { return w.f.Name() }
 
-// Scalars records the defined figures of a report for a step, as prefix/name.
+// Scalars records the defined figures of a report for a step, under the names prefix/name.
 func (w *EventWriter) Scalars(step int64, prefix string, r Report) error {
 	return w.Write(step, r.Scalars(prefix))
 }
@@ -87,7 +85,7 @@ func (w *EventWriter) Write(step int64, scalars []Scalar) error {
 	return w.append(func(b []byte) []byte { return appendScalarEvent(b, step, w.clock(), scalars) })
 }
 
-// append writes one record, whose data event appends.
+// append writes one record. event appends its data.
 func (w *EventWriter) append(event func([]byte) []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

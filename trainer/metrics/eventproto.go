@@ -20,7 +20,7 @@ import (
 //	Summary  1 value Value, repeated
 //	Value    1 tag string         2 simple_value float
 //
-// Generated code would not be worth it for so few fields.
+// For so few fields, generated code is not worth it.
 
 // The wire types of the protobuf encoding used here.
 const (
@@ -32,15 +32,14 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedCRC is the CRC, rotated right by 15 bits, plus a constant, as TFRecord defines
-// it (tensorflow/core/lib/hash/crc32c.h). The mask is for data that contain CRCs
-// themselves.
+// maskedCRC is the CRC, rotated right by 15 bits, plus a constant, as TFRecord defines it
+// (tensorflow/core/lib/hash/crc32c.h). The mask is for data that contain CRCs themselves.
 func maskedCRC(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// appendRecord appends one TFRecord whose data the callback appends.
+// appendRecord appends one TFRecord. data appends its contents.
 func appendRecord(b []byte, data func([]byte) []byte) []byte {
 	head := len(b)
 	b = data(append(b, make([]byte, 12)...))

@@ -10,16 +10,14 @@ import (
 	"path/filepath"
 )
 
-// JSONLWriter appends JSON objects to a file, one per line, each with one
-// write to the operating system: a crash of the process loses no line, a crash
-// of the machine at most the last ones, and the worst that it leaves is a last
-// line cut short. Opening such a file again cuts that line off.
+// JSONLWriter appends JSON objects to a file, one per line, each with one write to the operating
+// system. A crash of the process loses no line. A crash of the machine loses at most the last
+// lines, and may leave a truncated last line, which is removed when the file is opened again.
 //
-// It may be used by several goroutines.
+// Several goroutines may use it.
 type JSONLWriter struct{ appendedFile }
 
-// CreateJSONL creates path, with the directory that it is in, or opens it to append where it is
-// there already.
+// CreateJSONL creates path and its directory, or opens an existing file to append to it.
 func CreateJSONL(path string) (*JSONLWriter, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -34,8 +32,7 @@ func CreateJSONL(path string) (*JSONLWriter, error) {
 	return &JSONLWriter{appendedFile{f: f}}, nil
 }
 
-// seekPastLastLine goes to the end of the last line of f and cuts off what
-// follows it.
+// seekPastLastLine seeks to the end of the last complete line of f and truncates the file there.
 func seekPastLastLine(f *os.File) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -63,8 +60,8 @@ func seekPastLastLine(f *os.File) error {
 	return err
 }
 
-// Write appends v, which must marshal to JSON. A float64 that is NaN or infinite
-// does not; a Value does.
+// Write appends v, which must marshal to JSON. A NaN or infinite float64 does not; as a Value it
+// does.
 func (w *JSONLWriter) Write(v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {

@@ -11,28 +11,28 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Snapshot is a snapshot whose files stay as they are until Release.
+// Snapshot is a snapshot whose files do not change until Release.
 type Snapshot struct {
 	Step    int64
-	Upload  func(context.Context) (*remote.Published, error) // nil, nil: it need not be uploaded any more
+	Upload  func(context.Context) (*remote.Published, error) // nil, nil if it no longer need be uploaded
 	Release func() error
 }
 
-// Summary says what became of the snapshots.
+// Summary says what has happened to the snapshots.
 type Summary struct {
 	Uploaded      int64   `json:"uploaded"`
 	Failed        int64   `json:"failed"` // attempts
 	UploadedBytes int64   `json:"uploaded_bytes"`
 	Seconds       float64 `json:"seconds"`
-	LastSeconds   float64 `json:"last_seconds,omitempty"` // of the newest one that is there
-	Step          int64   `json:"step,omitempty"`         // of the newest one that is there
-	Error         string  `json:"error,omitempty"`        // of the last attempt, if that has failed
+	LastSeconds   float64 `json:"last_seconds,omitempty"` // of the newest uploaded one
+	Step          int64   `json:"step,omitempty"`         // of the newest uploaded one
+	Error         string  `json:"error,omitempty"`        // of the last attempt, if it has failed
 }
 
-// Last is how long the last upload took; 0: there was none.
+// Last returns how long the last upload took; 0 if there was none.
 func (s *Summary) Last() time.Duration { return time.Duration(s.LastSeconds * float64(time.Second)) }
 
-// The first pause after an attempt that failed, and the longest.
+// The first and the longest pause after a failed attempt.
 const (
 	firstPause = 10 * time.Second
 	lastPause  = 10 * time.Minute
@@ -45,19 +45,19 @@ type Uploader struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	ended  chan struct{}
-	// offered has room for one token, which is there as long as a snapshot waits.
+	// offered holds one token while a snapshot waits.
 	offered chan struct{}
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each attempt
 	waiting *Snapshot
-	busy    bool // a snapshot is being uploaded, or is to be tried again
+	busy    bool // a snapshot is being uploaded, or will be tried again
 	failing bool // an attempt has failed since the last Offer
 	stopped bool
 	summary Summary
 }
 
-// Start starts an Uploader. what is uploaded is for the log, as "a snapshot".
+// Start starts an Uploader. what names the things uploaded in the log, as "a snapshot".
 func Start(what string, earlier Summary, log *slog.Logger) *Uploader {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	u := &Uploader{what: what, log: log, ctx: ctx, cancel: cancel, ended: make(chan struct{}), offered: make(chan struct{}, 1), changed: make(chan struct{}), summary: earlier}
@@ -65,7 +65,7 @@ func Start(what string, earlier Summary, log *slog.Logger) *Uploader {
 	return u
 }
 
-// Offer hands over a snapshot, which takes the place of one that waits.
+// Offer hands over a snapshot, which replaces one that waits.
 func (u *Uploader) Offer(s *Snapshot) {
 	u.mu.Lock()
 	old := s
@@ -89,15 +89,15 @@ func (u *Uploader) release(s *Snapshot) {
 	}
 }
 
-// Summary says what became of the snapshots so far.
+// Summary returns what has happened to the snapshots so far.
 func (u *Uploader) Summary() Summary {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.summary
 }
 
-// Finish waits until all that was offered is uploaded, an attempt has failed since, or ctx ends. It
-// reports whether the newest is there.
+// Finish waits until everything offered is uploaded, an attempt has failed since the last Offer, or
+// ctx ends. It reports whether the newest snapshot is uploaded.
 func (u *Uploader) Finish(ctx context.Context) bool {
 	for {
 		u.mu.Lock()
@@ -116,8 +116,8 @@ func (u *Uploader) Finish(ctx context.Context) bool {
 	}
 }
 
-// Stop ends the Uploader, in the middle of an upload if need be, and releases all files. A
-// later call does nothing.
+// Stop ends the Uploader, if necessary in the middle of an upload, and releases all files. Later
+// calls do nothing.
 func (u *Uploader) Stop() {
 	u.mu.Lock()
 	s := u.waiting
@@ -159,7 +159,7 @@ func (u *Uploader) run() {
 	u.release(s)
 }
 
-// take returns the snapshot that waits, nil if there is none.
+// take returns the waiting snapshot, nil if there is none.
 func (u *Uploader) take() *Snapshot {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -173,7 +173,7 @@ func (u *Uploader) take() *Snapshot {
 	return s
 }
 
-// Failed takes note of an attempt to upload a snapshot, or to offer it, that has failed.
+// Failed records a failed attempt to upload or to offer a snapshot.
 func (u *Uploader) Failed(step int64, err error) {
 	u.mu.Lock()
 	u.summary.Failed++
@@ -182,7 +182,7 @@ func (u *Uploader) Failed(step int64, err error) {
 	u.log.Warn(u.what+" could not be uploaded; training goes on, and uploading is tried again", "step", step, "error", err)
 }
 
-// upload uploads a snapshot and reports whether it is there.
+// upload uploads a snapshot and reports whether that is done.
 func (u *Uploader) upload(s *Snapshot) bool {
 	start := time.Now()
 	var done *remote.Published

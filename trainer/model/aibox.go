@@ -18,13 +18,13 @@ import (
 //	tower 2:  [emb, dense₂, h₁₁, h₁ₗ]  -> …
 //	logit  =  output([h₀ₗ, h₁ₗ, h₂ₗ, …])
 //
-// Each tower sees one kind of dense features. The first hidden layer of a
-// tower (low-level features) and its last one (abstract features) are part of the input
-// of the next tower; a tower of one layer passes on that layer once.
+// Each tower has one kind of dense features. The first hidden layer of a tower (low-level features)
+// and its last one (abstract features) are part of the input of the next tower. A tower of one
+// layer passes on that layer once.
 //
-// The paper has ReLU as the activation of the embeddings (§2.1). With the rows' Adagrad, whose
-// first steps are far longer than the values that rows start with, most values become negative
-// sooner or later, and behind ReLU they get no gradient that could bring them back.
+// The paper uses ReLU as the activation of the embeddings (§2.1). With Adagrad for the rows, whose
+// first steps are far longer than the initial values of rows, most values become negative sooner or
+// later. Behind ReLU they would get no gradient that could bring them back.
 func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
@@ -36,7 +36,7 @@ func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	}
 	emb := b.name(b.check(ops.Activate(act, pooled)), b.namesOf(pooled, "pooled"))
 	var lasts []*gorgonia.Node
-	var first, last *gorgonia.Node // of the tower before
+	var first, last *gorgonia.Node // of the previous tower
 	for _, tower := range b.spec.towers() {
 		handed := last
 		if first == last {
@@ -52,8 +52,7 @@ func (b *builder) aibox(pooled *gorgonia.Node) *gorgonia.Node {
 	return b.output(b.concat(lasts...))
 }
 
-// denseColumns picks columns of the dense features, in the given order; nil
-// for none.
+// denseColumns returns columns of the dense features in the given order, or nil if there are none.
 func (b *builder) denseColumns(columns []int) *gorgonia.Node {
 	x := b.densePart()
 	if b.err != nil || x == nil {

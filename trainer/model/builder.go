@@ -11,8 +11,8 @@ import (
 	"aibox/trainer/optim"
 )
 
-// builder makes one graph of a model, for n examples, for training or for inference. It
-// keeps the first error, after which every method does nothing.
+// builder makes one graph of a model, for n examples, for training or for inference. It keeps the
+// first error, after which every method does nothing.
 type builder struct {
 	spec     Spec
 	act      ops.Activation
@@ -29,7 +29,7 @@ type builder struct {
 	declared
 }
 
-// inputs are the nodes of a graph that a mini-batch gives their values.
+// inputs are the nodes of a graph whose values come from a mini-batch.
 type inputs struct {
 	dense *ops.Input // nil without dense features
 	rows  *ops.Input
@@ -48,15 +48,15 @@ type declared struct {
 	names    map[*gorgonia.Node][]string // see namesOf
 }
 
-// norm is one batch normalization: where its batch statistics are found and
-// which running statistics they feed.
+// norm is one batch normalization: its batch statistics, and the running statistics that they
+// update.
 type norm struct {
 	stats          *gorgonia.Node
 	mean, variance *optim.Param
 	both           []float32 // mean and variance, (2, C)
 }
 
-// check keeps err, if it is the first one, and returns node.
+// check keeps err if it is the first one, and returns node.
 func (b *builder) check(node *gorgonia.Node, err error) *gorgonia.Node {
 	if b.err == nil {
 		b.err = err
@@ -76,8 +76,8 @@ func (b *builder) input(name string, of tensor.Dtype, shape ...int) *ops.Input {
 	return in
 }
 
-// mostValues is how many values a parameter may have: 4 TiB, more than any machine has memory for, and so
-// few that sums of bytes over all parameters do not overflow.
+// mostValues is the largest number of values that a parameter may have. They take 4 TiB, more than
+// any machine has, and sums of bytes over all parameters do not overflow.
 const mostValues = 1 << 40
 
 func checkSize(name string, shape []int) error {
@@ -148,7 +148,7 @@ func (b *builder) densePart() *gorgonia.Node {
 	return b.dense.Node
 }
 
-// columns keeps columns of every group of period columns.
+// columns keeps the columns [lo, hi) of every group of period columns.
 func (b *builder) columns(period, lo, hi int, x *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil || lo == 0 && hi == period {
 		return x
@@ -162,7 +162,7 @@ func (b *builder) columns(period, lo, hi int, x *gorgonia.Node) *gorgonia.Node {
 	return b.name(b.check(ops.Columns(period, lo, hi, x)), kept)
 }
 
-// present are the parts that are not nil.
+// present returns the parts that are not nil.
 func present(parts []*gorgonia.Node) []*gorgonia.Node {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *gorgonia.Node) bool { return p == nil })
 }
@@ -192,7 +192,7 @@ func (b *builder) add(parts ...*gorgonia.Node) *gorgonia.Node {
 	return b.check(ops.Sum(parts...))
 }
 
-// linear is one layer without activation, named name.
+// linear is one fully connected layer.
 func (b *builder) linear(name string, act ops.Activation, units int, bias bool, x *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
@@ -215,8 +215,8 @@ func (b *builder) output(x *gorgonia.Node) *gorgonia.Node {
 	return b.linear("output", ops.Identity, 1, true, x)
 }
 
-// mlp is hidden layers name/0, name/1, … It returns the results of the first
-// and of the last one.
+// mlp adds hidden layers name/0, name/1, … and returns the results of the first and of the last
+// one.
 func (b *builder) mlp(name string, sizes []int, dropout bool, x *gorgonia.Node) (first, last *gorgonia.Node) {
 	last = x
 	for i, units := range sizes {
@@ -263,8 +263,8 @@ func (b *builder) batchNorm(name string, x *gorgonia.Node) *gorgonia.Node {
 	c := x.Shape()[1]
 	gamma := b.param(name+"/gamma", constant(1), c)
 	beta := b.param(name+"/beta", constant(0), c)
-	// The running mean and variance are adjacent in memory, so that together they are
-	// the (2, C) matrix that inference reads.
+	// The running mean and variance are adjacent in memory, so together they are the (2, C) matrix
+	// that inference reads.
 	both, value := b.buffers.declareStats(name, c)
 	if b.err != nil {
 		return nil

@@ -1,7 +1,7 @@
 package model
 
-// Examples returns one spec or more of every kind, by name, for tests of models and of engines:
-// small enough for finite differences; every layer type and option occurs in some of them.
+// Examples returns one or more specs of every kind, by name, for tests of models and engines. They
+// are small enough for finite differences, and together have every layer type and option.
 func Examples() map[string]Spec {
 	fields := []string{"a", "b", "c"}
 	dense := []string{"x", "y", "z", "w"}

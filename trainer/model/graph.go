@@ -11,12 +11,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// compiled is a graph for one number of examples, differentiated if it is for
-// training.
+// compiled is a graph for one number of examples. It is differentiated if it is for training.
 type compiled struct {
 	*builder
 	logits  *gorgonia.Node
-	loss    *gorgonia.Node // training only, as all below
+	loss    *gorgonia.Node // training only, as are all below
 	labels  *ops.Input
 	weights *ops.Input
 	rowGrad *gorgonia.Node
@@ -25,9 +24,9 @@ type compiled struct {
 
 // compile builds the graph of spec over the shared parameters.
 func compile(spec Spec, n int, training bool, ps, buffers *params) (*compiled, error) {
-	// Gorgonia distinguishes nodes by a hash of 32 bits and silently merges those of
-	// equal hash. Ops get new numbers in every graph, so a collision (in one of ten
-	// thousand networks of a thousand nodes) disappears if the graph is built again.
+	// Gorgonia distinguishes nodes by a hash of 32 bits and silently merges those with equal
+	// hashes. Ops get new numbers in every graph, so a collision (in one of ten thousand networks
+	// of a thousand nodes) disappears if the graph is built again.
 	const attempts = 4
 	for range attempts {
 		c, err := tryCompile(spec, n, training, ps, buffers)

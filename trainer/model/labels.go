@@ -7,15 +7,14 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Columns of the network have names, so that a later model with another field, dense
-// feature or tower can copy the values that both models have:
-// "user/embedding/3" is value 3 of field user's embedding, "user/linear" its
-// linear weight, "dense:age" a dense feature, "item"·"user", with the quotation marks,
-// the dot product of two vectors, "deep/0:17" the 18th result of a layer.
-// A parameter's axis carries the names of the columns that it belongs to.
+// Columns of the network have names, so that a later model with another field, dense feature or
+// tower can copy the values that both models have: "user/embedding/3" is value 3 of field user's
+// embedding, "user/linear" its linear weight, "dense:age" a dense feature, "item"·"user", with the
+// quotation marks, the dot product of two vectors, "deep/0:17" the 18th result of a layer. A
+// parameter's axis has the names of the columns that it belongs to.
 
-// Axes returns, for each axis of a parameter, the names of its entries, or nil
-// where they go by position (the units of a layer).
+// Axes returns, for each axis of a parameter, the names of its entries, or nil if they are
+// identified by position.
 func (m *Model) Axes(param string) [][]string { return m.params.axes[param] }
 
 // RowNames returns the names of a row's RowDim values.
@@ -30,7 +29,7 @@ func (s Spec) RowNames() []string {
 	return names
 }
 
-// DescribeRow says of which values a row consists.
+// DescribeRow describes the values of a row.
 func (s Spec) DescribeRow() string {
 	switch names := s.RowNames(); {
 	case names[0] != "linear":
@@ -42,7 +41,7 @@ func (s Spec) DescribeRow() string {
 	}
 }
 
-// name gives the columns of node their names.
+// name names the columns of node.
 func (b *builder) name(node *gorgonia.Node, names []string) *gorgonia.Node {
 	if b.err == nil && node != nil {
 		if b.names == nil {
@@ -53,8 +52,8 @@ func (b *builder) name(node *gorgonia.Node, names []string) *gorgonia.Node {
 	return node
 }
 
-// namesOf returns the names of the columns of node; columns that nobody named
-// go by prefix and position.
+// namesOf returns the names of the columns of node. Columns without a name are named by prefix and
+// position.
 func (b *builder) namesOf(node *gorgonia.Node, prefix string) []string {
 	if names := b.names[node]; names != nil {
 		return names
@@ -71,15 +70,14 @@ func positions(prefix string, n int) []string {
 	return names
 }
 
-// axes names the entries of a parameter, axis by axis; nil for positions.
+// axes names the entries of a parameter, axis by axis; nil stands for positions.
 func (b *builder) axes(param string, names ...[]string) {
 	if b.err == nil {
 		b.params.axes[param] = names
 	}
 }
 
-// nameUnits names the units of a layer, so that a later model may have more or fewer of
-// them.
+// nameUnits names the units of a layer, so that a later model may have more or fewer of them.
 func (b *builder) nameUnits(layer string, result *gorgonia.Node) {
 	if b.err != nil {
 		return
@@ -91,7 +89,7 @@ func (b *builder) nameUnits(layer string, result *gorgonia.Node) {
 	}
 }
 
-// pooledNames are the columns of the pooled rows, (F*RowDim).
+// pooledNames returns the names of the columns of the pooled rows, (F*RowDim).
 func (s Spec) pooledNames() []string {
 	names := make([]string, 0, len(s.Fields)*s.RowDim())
 	for _, f := range s.Fields {
@@ -110,10 +108,10 @@ func (s Spec) denseNames() []string {
 	return names
 }
 
-// pairNames are the dot products of the interaction, in its order; the bottom network's vector, if
-// there is one, comes before the fields. A product has the same name in whatever order the job
-// lists its fields, and none is that of another one: no field has an empty name, which the bottom
-// network's has.
+// pairNames returns the names of the interaction's dot products, in their order. If there is a
+// bottom network, its vector comes before the fields, under an empty name, which no field has. The
+// name of a product does not depend on the order in which the job lists its fields, and no two
+// products share a name.
 func (s Spec) pairNames() []string {
 	vectors := s.Fields
 	if len(s.Dense) > 0 {

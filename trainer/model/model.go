@@ -18,8 +18,9 @@ type Model struct {
 // New makes the model that spec describes, with initial values.
 func New(spec Spec) (*Model, error) { return newModel(spec, false) }
 
-// Outline is New for who asks what a model would take, or how it names its units: its parameters
-// have shapes, and neither values nor gradients, which can take more memory than there is.
+// Outline is like New, for callers that ask only what a model would take or how it names its units.
+// Its parameters have shapes but neither values nor gradients, which may need more memory than
+// there is.
 func Outline(spec Spec) (*Model, error) { return newModel(spec, true) }
 
 func newModel(spec Spec, outline bool) (*Model, error) {
@@ -28,8 +29,8 @@ func newModel(spec Spec, outline bool) (*Model, error) {
 	}
 	m := &Model{spec: spec, params: newParams(spec.Seed), buffers: newParams(spec.Seed)}
 	m.params.outline = outline
-	// Programs do not depend on the number of examples of their graph. The first graph
-	// declares parameters in their order and reports what Validate cannot see.
+	// Programs do not depend on the number of examples of their graph. The first graph declares the
+	// parameters in order and reports faults that Validate cannot see.
 	const examples = 2
 	train, err := compile(spec, examples, true, m.params, m.buffers)
 	if err != nil {
@@ -53,19 +54,19 @@ func newModel(spec Spec, outline bool) (*Model, error) {
 	return m, nil
 }
 
-// Network is what an engine needs of the model. Parameters and running statistics are
+// Network returns what an engine needs of the model. Its parameters and running statistics are
 // those of the model.
 func (m *Model) Network() *program.Network { return &m.network }
 
-// Spec is what the model was made from.
+// Spec returns the spec that the model was made from.
 func (m *Model) Spec() Spec { return m.spec }
 
-// Params returns the trained dense parameters, in an order that depends on the
-// spec alone. Values may be written between mini-batches (Data is shared with the
-// network and must stay the same memory). Engines fill Grad.
+// Params returns the trained dense parameters, in an order that depends only on the spec. Values
+// may be written between mini-batches: the network shares Data, which must stay the same memory.
+// Engines fill Grad.
 func (m *Model) Params() []*optim.Param { return slices.Clone(m.params.list) }
 
-// OutputBias returns the parameter of one value that is added to every logit.
+// OutputBias returns the parameter, of one value, that is added to every logit.
 func (m *Model) OutputBias() *optim.Param {
 	for _, name := range []string{"output/bias", "linear/bias"} { // lr and fm have no output layer
 		if p := m.params.byName[name]; p != nil {
@@ -75,6 +76,6 @@ func (m *Model) OutputBias() *optim.Param {
 	panic("model: " + m.spec.Kind + " has no output bias")
 }
 
-// Buffers returns what is part of the model but not trained by gradients: the
-// running statistics of batch normalization. Grad is nil.
+// Buffers returns the part of the model that is not trained by gradients: the running statistics of
+// batch normalization. Grad is nil.
 func (m *Model) Buffers() []*optim.Param { return slices.Clone(m.buffers.list) }

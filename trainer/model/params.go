@@ -10,11 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// params holds the values that graphs share, in the order in which the first
-// graph declared them.
+// params has the values that graphs share, in the order in which the first graph declared them.
 type params struct {
 	seed    uint64
-	outline bool // parameters have shapes alone
+	outline bool // parameters have only shapes
 	list    []*optim.Param
 	byName  map[string]*optim.Param
 	tensors map[string]*tensor.Dense // over Param.Data; none in an outline
@@ -25,8 +24,8 @@ func newParams(seed uint64) *params {
 	return &params{seed: seed, byName: map[string]*optim.Param{}, tensors: map[string]*tensor.Dense{}, axes: map[string][][]string{}}
 }
 
-// declare returns the parameter of that name, made with init at the first call, and a tensor of its
-// values, nil in an outline.
+// declare returns the parameter with the given name, made with init at the first call, and a tensor
+// of its values, nil in an outline.
 func (ps *params) declare(name string, shape []int, init initializer) (*optim.Param, *tensor.Dense) {
 	if p := ps.byName[name]; p != nil {
 		return p, ps.tensors[name]
@@ -43,7 +42,7 @@ func (ps *params) declare(name string, shape []int, init initializer) (*optim.Pa
 	return p, ps.tensors[name]
 }
 
-// initializer fills a parameter with its first values.
+// initializer fills a parameter with its initial values.
 type initializer func(seed uint64, name string, data []float32)
 
 // constant fills with one value.
@@ -55,7 +54,7 @@ func constant(v float32) initializer {
 	}
 }
 
-// uniform draws from ±1/√fanIn.
+// uniform draws from [-1, 1)/√fanIn.
 func uniform(fanIn int) initializer {
 	bound := float32(1 / math.Sqrt(float64(fanIn)))
 	return func(seed uint64, name string, data []float32) {
@@ -70,8 +69,8 @@ func uniform(fanIn int) initializer {
 	}
 }
 
-// declareStats returns running mean and variance of c columns, named
-// name/running_mean and name/running_variance, and the matrix (2, c) of both.
+// declareStats returns the running mean and variance of c columns, named name/running_mean and
+// name/running_variance, and the (2, c) matrix of both.
 func (ps *params) declareStats(name string, c int) ([2]*optim.Param, *tensor.Dense) {
 	mean, variance := name+"/running_mean", name+"/running_variance"
 	if p := ps.byName[mean]; p != nil {

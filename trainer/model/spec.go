@@ -10,7 +10,7 @@ import (
 	"aibox/trainer/ops"
 )
 
-// The kinds of models.
+// Kinds of models.
 const (
 	KindLR       = "lr"
 	KindFM       = "fm"
@@ -27,10 +27,10 @@ func Kinds() []string {
 	return []string{KindAIBox, KindDCN, KindDCNv2, KindDeepFM, KindDLRM, KindFM, KindLR, KindWideDeep}
 }
 
-// The ways to combine the cross network and the deep network.
+// Ways to combine the cross network and the deep network.
 const (
-	Parallel = "parallel" // both see the input, the output layer sees both
-	Stacked  = "stacked"  // the deep network sees the cross network's result
+	Parallel = "parallel" // both have the same input; the output layer has both results
+	Stacked  = "stacked"  // the deep network's input is the cross network's result
 )
 
 // Spec describes a model. Fields that a kind does not use are ignored.
@@ -40,34 +40,33 @@ type Spec struct {
 	Dense  []string // dense features, in the order of their columns
 
 	EmbeddingDim int
-	BottomLayers []int   // dlrm: last is EmbeddingDim; ignored without dense features
+	BottomLayers []int   // dlrm: the last is EmbeddingDim; ignored without dense features
 	HiddenLayers []int   // wide_deep, deepfm, dcn, dcn_v2: the deep network; dlrm: the top network
 	CrossLayers  int     // dcn, dcn_v2
 	CrossRank    int     // dcn_v2: 0 for full matrices
 	Structure    string  // dcn, dcn_v2: Parallel (also "") or Stacked
-	Towers       []Tower // aibox; none: one over all dense features with HiddenLayers
+	Towers       []Tower // aibox; if empty, one tower over all dense features with HiddenLayers
 
-	// DenseVectors gives each dense feature of fm and deepfm a vector of its own, which is multiplied
-	// by the feature and takes part in the interactions as those of the fields do.
+	// DenseVectors gives each dense feature of fm and deepfm a vector of its own. It is multiplied
+	// by the feature and takes part in the interactions like those of the fields.
 	DenseVectors bool
 
 	Activation string // of hidden layers; "" for relu
-	// EmbeddingActivation is that of the pooled embeddings of aibox; "" for Activation.
+	// EmbeddingActivation is the activation of the pooled embeddings of aibox; "" for Activation.
 	EmbeddingActivation string
 
 	Dropout   float64 // share of hidden values set to zero in training, [0, 1)
 	BatchNorm bool
 	Pooling   string   // sum (also "") or mean
-	Poolings  []string // of each field; "": Pooling; nil: all fields have Pooling
+	Poolings  []string // of each field, "" for Pooling; nil: Pooling for all fields
 	Seed      uint64
 }
 
-// Tower is one network of the aibox model: the embeddings plus one kind of
-// dense features.
+// Tower is one network of the aibox model, over the embeddings and one kind of dense features.
 type Tower struct {
 	Name   string
-	Dense  []int // columns of Spec.Dense; none: the tower sees only embeddings
-	Layers []int // hidden layers; none: Spec.HiddenLayers
+	Dense  []int // columns of Spec.Dense; if empty, the tower has only embeddings
+	Layers []int // hidden layers; if empty, Spec.HiddenLayers
 }
 
 // linear reports whether rows begin with a linear weight.
@@ -75,7 +74,7 @@ func (s Spec) linear() bool {
 	return s.Kind == KindLR || s.Kind == KindFM || s.Kind == KindWideDeep || s.Kind == KindDeepFM
 }
 
-// poolingOf is how the field of that index is pooled.
+// poolingOf returns how the field with the given index is pooled.
 func (s Spec) poolingOf(field int) (ops.Pooling, error) {
 	name := cmp.Or(s.Pooling, ops.PoolSum.String())
 	if s.Poolings != nil {
@@ -84,7 +83,7 @@ func (s Spec) poolingOf(field int) (ops.Pooling, error) {
 	return ops.ParsePooling(name)
 }
 
-// RowDim is the number of values per row.
+// RowDim returns the number of values in a row.
 func (s Spec) RowDim() int {
 	switch {
 	case s.Kind == KindLR:
@@ -96,7 +95,7 @@ func (s Spec) RowDim() int {
 	}
 }
 
-// Validate reports everything that is wrong with the spec, joined.
+// Validate reports all faults of the spec, joined.
 func (s Spec) Validate() error {
 	if !slices.Contains(Kinds(), s.Kind) {
 		return fmt.Errorf("model: no kind %q; there are %s", s.Kind, strings.Join(Kinds(), ", "))

@@ -30,7 +30,7 @@ func (b *builder) network() *gorgonia.Node {
 	}
 }
 
-// firstOrder is the sum of all fields' linear weights, (N, 1).
+// firstOrder adds the sum of all fields' linear weights, (N, 1).
 func (b *builder) firstOrder(pooled *gorgonia.Node) *gorgonia.Node {
 	weights := b.columns(b.spec.RowDim(), 0, 1, pooled)
 	if b.err != nil {
@@ -39,13 +39,12 @@ func (b *builder) firstOrder(pooled *gorgonia.Node) *gorgonia.Node {
 	return b.layer("first_order", b.check(ops.RowSum(weights)))
 }
 
-// embeddings is the part of the pooled rows behind the linear weights,
-// (N, F*D).
+// embeddings returns the pooled rows without the linear weights, (N, F*D).
 func (b *builder) embeddings(pooled *gorgonia.Node) *gorgonia.Node {
 	return b.columns(b.spec.RowDim(), 1, b.spec.RowDim(), pooled)
 }
 
-// secondOrder is the sum of the dot products of all pairs of fields, (N, 1).
+// secondOrder adds the sum of the dot products of all pairs of fields, (N, 1).
 func (b *builder) secondOrder(emb *gorgonia.Node) *gorgonia.Node {
 	if b.err != nil {
 		return nil
@@ -53,8 +52,8 @@ func (b *builder) secondOrder(emb *gorgonia.Node) *gorgonia.Node {
 	return b.layer("second_order", b.check(ops.FactorizationMachine(b.spec.EmbeddingDim, emb)))
 }
 
-// denseVectors are the vectors of the dense features, each multiplied by its feature, (N, P*D);
-// nil unless the spec asks for them.
+// denseVectors adds the vectors of the dense features, each multiplied by its feature, (N, P*D). It
+// returns nil unless the spec asks for them.
 func (b *builder) denseVectors() *gorgonia.Node {
 	x := b.densePart()
 	if b.err != nil || x == nil || !b.spec.DenseVectors {
@@ -73,16 +72,15 @@ func (b *builder) denseVectors() *gorgonia.Node {
 	return b.name(b.check(ops.ScaleVectors(d, x, v)), names)
 }
 
-// vectorFanIn makes the vectors of dense features begin as uniform in ±0.01, the size of the
-// values of new rows.
+// vectorFanIn makes the initial vectors of dense features uniform in ±0.01, the size of the values
+// of new rows.
 const vectorFanIn = 10000
 
-// LinearWeight is the parameter that has the linear weights of dense features.
+// LinearWeight names the parameter with the linear weights of dense features.
 const LinearWeight = "linear/weight"
 
-// linearDense is dense·w, (N, 1), with a bias for models that have no output
-// layer. Without dense features the bias stands alone; without either there is
-// nothing (nil).
+// linearDense adds dense·w, (N, 1), with a bias for models that have no output layer. Without dense
+// features it is the bias alone; without either it is nil.
 func (b *builder) linearDense(bias bool) *gorgonia.Node {
 	x := b.densePart()
 	if b.err != nil || x == nil && !bias {
@@ -105,15 +103,14 @@ func (b *builder) linearDense(bias bool) *gorgonia.Node {
 	return b.layer("linear", b.check(ops.Linear(ops.Identity, x, w, beta)))
 }
 
-// deep is the deep network over embeddings and dense features, to one logit.
+// deep adds the deep network over embeddings and dense features, to one logit.
 func (b *builder) deep(emb *gorgonia.Node) *gorgonia.Node {
 	_, last := b.mlp("deep", b.spec.HiddenLayers, true, b.concat(emb, b.densePart()))
 	return b.output(last)
 }
 
-// dlrm is Naumov et al. 2019: dense features through a bottom network, dot
-// products of all pairs of its result and the embeddings, and a top network
-// over both.
+// dlrm adds the model of Naumov et al. 2019: a bottom network over the dense features, dot products
+// of all pairs of its result and the embeddings, and a top network over both.
 func (b *builder) dlrm(emb *gorgonia.Node) *gorgonia.Node {
 	var bottom *gorgonia.Node
 	if x := b.densePart(); x != nil {
@@ -130,8 +127,8 @@ func (b *builder) dlrm(emb *gorgonia.Node) *gorgonia.Node {
 	return b.output(last)
 }
 
-// crossNetwork is DCN (Wang et al. 2017) or DCN v2 (2020), parallel or
-// stacked. Without hidden layers it is the cross network alone.
+// crossNetwork adds DCN (Wang et al. 2017) or DCN v2 (2020), parallel or stacked. Without hidden
+// layers it is the cross network alone.
 func (b *builder) crossNetwork(x0 *gorgonia.Node) *gorgonia.Node {
 	x := x0
 	for i := range b.spec.CrossLayers {

@@ -12,30 +12,29 @@ import (
 	"aibox/trainer/modeltable"
 )
 
-// Options say how two models are compared.
+// Options are the options of Compare.
 type Options struct {
-	// Data are the URIs of logs that tell which field a row belongs to, in the format of
-	// the second model's job; nil: the data that the models were trained on, as far as
-	// they can still be read.
+	// Data are the URIs of logs that tell which field a row belongs to, in the format of the second
+	// model's job. If nil, they are the data that the models were trained on, if they can still be
+	// read.
 	Data        []string
-	Examples    int64        // of Data, or of the data of each model, read at most; 0: all
-	Top         int          // how many of the rows that moved farthest are listed
-	MemoryBytes int64        // for the rows that are compared at one time, beside both tables
+	Examples    int64        // limit on the examples read of Data, or of the data of each model; 0 for all
+	Top         int          // how many of the rows that moved farthest to list
+	MemoryBytes int64        // for the rows compared at a time, besides both tables
 	Logger      *slog.Logger // nil: slog.Default()
 }
 
-// Difference is what `aibox diff` reports of the tables of two models.
+// Difference is what `aibox diff` reports about the tables of two models.
 type Difference struct {
 	Before     string `json:"before"`
 	After      string `json:"after"`
 	SameDigest bool   `json:"same_digest"` // the models are equal bit for bit
-	RowBefore  string `json:"row_before"`  // the values of which the rows consist, in words
+	RowBefore  string `json:"row_before"`  // the values of a row, in words
 	RowAfter   string `json:"row_after"`
 	*tablediff.Report
 }
 
-// Compare compares the tables of the models in two model directories, or of two generations
-// of one.
+// Compare compares the tables of the models in two model directories, or of two generations in one.
 func Compare(ctx context.Context, before, after string, o Options) (_ *Difference, err error) {
 	log := cmp.Or(o.Logger, slog.Default())
 	var models [2]*modeltable.Table

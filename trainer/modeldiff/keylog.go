@@ -16,21 +16,21 @@ import (
 	"aibox/trainer/modeltable"
 )
 
-// keyLog reads a log for the sake of its keys. A row of a table has the hash of a field and
-// its value as key, so a log is needed to tell which field it belongs to.
+// keyLog reads a log for its keys. The key of a row is the hash of a field and its value, so only a
+// log tells which field the row belongs to.
 type keyLog struct {
-	table    *modeltable.Table // whose job says how the log is read
+	table    *modeltable.Table // its job says how to read the log
 	sources  *source.Sources
 	listing  *source.Listing
-	examples int64 // read at most; 0: all
+	examples int64 // limit on the examples read; 0 for all
 	log      *slog.Logger
 }
 
 // keyLogs are the logs of a comparison.
 type keyLogs []*keyLog
 
-// openKeyLogs lists the logs that o names, or else those that the models were trained on,
-// as far as they can be read.
+// openKeyLogs lists the logs that o names, or else those that the models were trained on, if they
+// can be read.
 func openKeyLogs(ctx context.Context, models [2]*modeltable.Table, o *Options, log *slog.Logger) (keyLogs, error) {
 	before, after := models[0], models[1]
 	if len(o.Data) > 0 {
@@ -71,14 +71,14 @@ func openKeyLog(ctx context.Context, t *modeltable.Table, uris []string, example
 	return k, nil
 }
 
-// close closes the clients, with which nothing was written.
+// close closes the clients. Nothing was written with them.
 func (l keyLogs) close() {
 	for _, k := range l {
 		_ = k.sources.Close()
 	}
 }
 
-// fields are the fields of all the logs, each once.
+// fields returns the fields of all logs, each once.
 func (l keyLogs) fields() (names []string) {
 	for _, k := range l {
 		for _, name := range k.table.Schema.Fields() {
@@ -90,7 +90,7 @@ func (l keyLogs) fields() (names []string) {
 	return names
 }
 
-// visit calls each with the keys of the logs and the numbers of their fields.
+// visit calls each with the keys of the logs and the indexes of their fields.
 func (l keyLogs) visit(ctx context.Context, each func(field int, key uint64)) error {
 	all := l.fields()
 	for _, k := range l {
@@ -115,11 +115,11 @@ func (l keyLogs) nameRows(ctx context.Context, rows []tablediff.Row) error {
 	return nil
 }
 
-// errNamed ends a reading of which nothing more is needed.
+// errNamed ends reading when nothing more is needed.
 var errNamed = errors.New("everything was found")
 
-// visit calls each with the keys of the log and the numbers of their fields. A key comes
-// as often as it is in the log.
+// visit calls each with the keys of the log and the indexes of their fields. A key is repeated as
+// often as it occurs in the log.
 func (k *keyLog) visit(ctx context.Context, each func(field int, key uint64)) error {
 	return k.read(ctx, nil, func(_ *reader.Batch, _ int, field int, key uint64) error {
 		each(field, key)
@@ -127,8 +127,7 @@ func (k *keyLog) visit(ctx context.Context, each func(field int, key uint64)) er
 	})
 }
 
-// nameRows finds the values of rows whose field is known. It reads the log until all
-// are found.
+// nameRows finds the values of rows whose field is known. It reads the log until all are found.
 func (k *keyLog) nameRows(ctx context.Context, rows []tablediff.Row) error {
 	if k.table.Schema.Format.Indexed() {
 		return nil // such rows have no columns
@@ -172,7 +171,7 @@ func (k *keyLog) nameRows(ctx context.Context, rows []tablediff.Row) error {
 	return err
 }
 
-// values are those of a cell, which may be one or several with weights.
+// values returns the values of a cell, which may be one value or several with weights.
 func (k *keyLog) values(field, cell string) []string {
 	columns := k.table.Schema.Columns
 	at := slices.IndexFunc(columns, func(c reader.Column) bool { return c.Name == field })
@@ -183,19 +182,18 @@ func (k *keyLog) values(field, cell string) []string {
 	values := []string{cell}
 	for value := range strings.SplitSeq(cell, list) {
 		values = append(values, value)
-		if i := strings.LastIndex(value, weight); i >= 0 { // a value may have the separator in it
+		if i := strings.LastIndex(value, weight); i >= 0 { // a value may contain the separator
 			values = append(values, value[:i])
 		}
 	}
 	return values
 }
 
-// read calls each for every sparse feature of the log, with the columns of the example if
-// they are asked for.
+// read calls each for every sparse feature of the log, with the given columns of the example.
 func (k *keyLog) read(ctx context.Context, columns []string, each func(b *reader.Batch, example, field int, key uint64) error) error {
 	o := jobparts.ReaderOptions(k.table.Job, k.sources, k.table.Schema, k.log)
 	o.Listing, o.Limit, o.PassThrough, o.KeepUnlabelled, o.GroupBy = k.listing, k.examples, columns, true, ""
-	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, -1, -1 // what cannot be read tells of no row
+	o.MaxBadRows, o.MaxBadFraction, o.MaxLostFraction = -1, -1, -1 // bad rows only tell nothing of their keys
 	rd, err := reader.Open(ctx, o)
 	if err != nil {
 		return err

@@ -8,20 +8,20 @@ import (
 	"aibox/sparsetable"
 )
 
-// A generation that is restored can be published before the bucket files of its table have arrived.
-// Its table then has a record of what lacks, a copy in each of its directories, and can be opened
-// by who has that (sparsetable.ArrivingName). The process that holds the lock of the model
-// directory, and no other, writes the files and the record. If they turn out never to become whole,
-// it takes the generation back (Restoring.Discard).
+// A restored generation can be published before the bucket files of its table have arrived. Its
+// table then has a record of what is missing, a copy in each of its directories
+// (sparsetable.ArrivingName), and can be opened only with a source of the missing bytes. Only the
+// process that holds the lock of the model directory writes the files and the record. If the files
+// can never become complete, it withdraws the generation (Restoring.Discard).
 
 // ArrivingTable is a table whose files have not all arrived.
 type ArrivingTable struct {
-	Generation string   // that it belongs to
+	Generation string   // that the table belongs to
 	Records    []string // paths of the copies of the record, one in each directory; some may be lost
 	Dirs       []string // of the table
 }
 
-// Find is the path of a file of the table, "" if it does not exist.
+// Find returns the path of a file of the table, "" if it does not exist.
 func (t *ArrivingTable) Find(name string) string {
 	for _, dir := range t.Dirs {
 		if path := filepath.Join(dir, name); disk.Exists(path) {
@@ -31,11 +31,11 @@ func (t *ArrivingTable) Find(name string) string {
 	return ""
 }
 
-// Arriving returns the tables of the model directory dir whose files have not all arrived. What is
-// left of a generation that was given up, and that could not be deleted, is none: it may have files
-// of the same snapshot, on a disk that has failed.
+// Arriving returns the tables in the model directory dir whose files have not all arrived. It
+// leaves out generations that were given up but could not be deleted: they may have files of the
+// same snapshot, on a disk that has failed.
 func Arriving(dir string) (out []ArrivingTable) {
-	all, _ := generations(dir) // who opens the directory says what is wrong
+	all, _ := generations(dir) // whoever opens the directory reports what is wrong
 	for _, g := range all {
 		if !tables.Needs(dir, g) {
 			continue
@@ -47,13 +47,13 @@ func Arriving(dir string) (out []ArrivingTable) {
 	return out
 }
 
-// Arriving is the model's table, if not all of its files have arrived; nil: they have.
+// Arriving returns the model's table if not all of its files have arrived, and nil otherwise.
 func (m *Model) Arriving() *ArrivingTable {
 	return arrivingIn(m.genDir())
 }
 
-// arrivingIn is the table of the generation in gen. What is wrong with its directories is said
-// by who opens it.
+// arrivingIn returns the table of the generation in gen, if it is arriving. Whoever opens it
+// reports what is wrong with its directories.
 func arrivingIn(gen string) *ArrivingTable {
 	dirs := dirsOf(gen)
 	records := ArrivingRecords(dirs)
@@ -63,7 +63,7 @@ func arrivingIn(gen string) *ArrivingTable {
 	return &ArrivingTable{filepath.Base(gen), records, dirs}
 }
 
-// ArrivingRecords are the paths of the copies of the record of a table in dirs.
+// ArrivingRecords returns the paths of the copies of the record of a table in dirs.
 func ArrivingRecords(dirs []string) (paths []string) {
 	for _, dir := range dirs {
 		paths = append(paths, filepath.Join(dir, sparsetable.ArrivingName))

@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/modeldir/internal/outside"
 )
 
-// CheckTable fails with a *LostError if directories of the model's table outside of the
-// model directory, or files in them, are lost. It reads no rows.
+// CheckTable fails with a *LostError if directories of the model's table outside the model
+// directory, or files in them, are lost. It reads no rows.
 func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 	dirs, err := outside.Dirs(m.genDir())
 	if err != nil || len(dirs) == 0 {
@@ -21,8 +21,8 @@ func (m *Model) CheckTable(ctx context.Context, log *slog.Logger) error {
 	return m.CheckFiles(ctx, log)
 }
 
-// CheckFiles fails if a file of the model's table does not exist, or has lost bytes at its end: with a
-// *LostError if a disk may be the cause. It reads none, so that those which have not arrived do not matter.
+// CheckFiles fails if a file of the model's table does not exist or is truncated, with a *LostError
+// if a disk may be the cause. It reads no file, so it ignores files that have not arrived.
 func (m *Model) CheckFiles(ctx context.Context, log *slog.Logger) error {
 	if m.Source == nil {
 		m.Source = unread{}
@@ -41,7 +41,7 @@ func (m *Model) CheckFiles(ctx context.Context, log *slog.Logger) error {
 	return TableLost(dirs, err)
 }
 
-// unread is the source of the bytes of files that are not read.
+// unread is the source of bytes of files that are not read.
 type unread struct{}
 
 func (unread) Lacks(string) bool                         { return false }

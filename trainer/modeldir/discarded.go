@@ -9,14 +9,14 @@ import (
 	"aibox/internal/disk"
 )
 
-// A generation that was restored can turn out never to become whole. It is given up then, and
-// another one is restored beside it, which may use files of its table.
+// A restored generation may turn out never to become complete. Then it is given up, and another one
+// is restored beside it, which may use files of its table.
 
 // discardedName is a file in a generation that was restored and given up.
 const discardedName = "DISCARDED"
 
-// Discard gives up what was restored so far. If it was published, it ceases to be the model first. What
-// there is of its table stays for Discarded, until RemoveDiscarded.
+// Discard gives up what was restored so far. If it was published, it first ceases to be the model.
+// The remaining files of its table stay for Discarded, until RemoveDiscarded.
 func (r *Restoring) Discard() error {
 	if err := unpublish(r.w.dir, r.w.gen); err != nil {
 		return err
@@ -27,8 +27,8 @@ func (r *Restoring) Discard() error {
 	return disk.WriteFile(filepath.Join(r.w.genDir(), discardedName), nil)
 }
 
-// Discarded are the paths of what was given up of the files of tables, by their names in a list of a
-// model's files. They may be damaged.
+// Discarded returns the paths of the tables' files that were given up, by their names in a list of
+// a model's files. They may be damaged.
 func (r *Restoring) Discarded() map[string]string {
 	out := make(map[string]string)
 	given, _ := discarded(r.w.dir)
@@ -38,8 +38,8 @@ func (r *Restoring) Discarded() map[string]string {
 	return out
 }
 
-// RemoveDiscarded deletes what was given up. Where a process reads it, or a disk of its table has
-// failed, its files stay until another one uses the directory.
+// RemoveDiscarded deletes what was given up. If a process is reading it, or a disk of its table has
+// failed, its files stay until another process uses the directory.
 func (r *Restoring) RemoveDiscarded() error {
 	given, err := discarded(r.w.dir)
 	for _, g := range given {
@@ -50,7 +50,7 @@ func (r *Restoring) RemoveDiscarded() error {
 	return err
 }
 
-// RemoveDiscarded deletes what was given up of what was restored to the model directory dir.
+// RemoveDiscarded deletes restored generations of the model directory dir that were given up.
 func RemoveDiscarded(dir string) error {
 	if given, err := discarded(dir); len(given) == 0 {
 		return err

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Edit replaces the snapshot of a committed model's table by one of the same
-// rows. It holds the directory's lock until Close.
+// Edit replaces the snapshot of a committed model's table by another one with the same rows. It
+// holds the directory's lock until Close.
 type Edit struct {
 	model *Model
 	lock  *os.File
@@ -29,9 +29,8 @@ func (m *Model) Edit() (*Edit, error) {
 	return &Edit{m, lock}, nil
 }
 
-// SetTableSnapshot durably makes the snapshot id of the table part of the model. The
-// snapshot must have the model's TableRecord and rows; the snapshot before it can then
-// be dropped.
+// SetTableSnapshot durably makes the snapshot id of the table part of the model. The snapshot must
+// have the model's TableRecord and rows. The snapshot before it can then be dropped.
 func (e *Edit) SetTableSnapshot(id uint64) error {
 	next := e.model.Manifest
 	next.TableSnapshot = id
@@ -40,7 +39,7 @@ func (e *Edit) SetTableSnapshot(id uint64) error {
 			return err
 		}
 	}
-	// Of the model, this copy is not needed until another generation becomes the model.
+	// This copy is not needed until another generation becomes the model.
 	if err := next.writeOwn(e.model.Dir); err != nil {
 		return fmt.Errorf("recording the snapshot of the table: %w", err)
 	}

@@ -12,9 +12,9 @@ import (
 	"aibox/sparsetable"
 )
 
-// FailedEntries are those of dirs, entries of sparse_table.dirs, whose disks have failed, or were
-// made read-only after an error, or are not mounted, so that no table can be made there. What a
-// permission, space or another path would mend is no such failure.
+// FailedEntries returns the entries of sparse_table.dirs, given by dirs, whose disks have failed,
+// were made read-only after an error, or are not mounted, so that no table can be made there. A
+// fault that a permission, free space or another path would cure does not count.
 func FailedEntries(dirs []string) (failed []LostDir) {
 	for _, dir := range dirs {
 		if err := entryFailed(dir); err != nil {
@@ -28,9 +28,9 @@ func entryFailed(dir string) error {
 	if err := disk.CheckMounted(dir); err != nil {
 		return err
 	}
-	// A directory that is yet to be made, as where its path has a date in it, is as good as the one
-	// that it will be in.
-	for _, at := range pathErrors(probe(disk.Nearest(dir))) { // what was to be cleaned up may have failed, too
+	// A directory that does not exist yet, for example because its path has a date in it, is as
+	// good as the nearest existing one.
+	for _, at := range pathErrors(probe(disk.Nearest(dir))) { // cleaning up may have failed, too
 		if diskFailed(at) {
 			return at
 		}
@@ -38,8 +38,8 @@ func entryFailed(dir string) error {
 	return nil
 }
 
-// probe fails if no file can be made and deleted in dir. Jobs that share dir may do so at the same
-// time: then one finds that the other has taken its file away, which shows as much.
+// probe fails if no file can be created and deleted in dir. Jobs that share dir may do so at the
+// same time: then one finds its file already deleted by the other, which shows the same.
 func probe(dir string) error {
 	path := filepath.Join(dir, ".aibox-probe")
 	err := disk.WriteFile(path, nil)
@@ -52,8 +52,8 @@ func probe(dir string) error {
 	return err
 }
 
-// readFromDisk reads the first block of a file, and not what the page cache has of it, where the
-// file system allows that.
+// readFromDisk reads the first block of a file, bypassing the page cache if the file system allows
+// that.
 func readFromDisk(path string) error {
 	f, err := directfile.Open(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func readFromDisk(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// CheckPlaces fails if no directory of a table could be made in one of dirs.
+// CheckPlaces fails if a table's directory could not be made in one of dirs.
 func CheckPlaces(dirs []string) error {
 	for _, dir := range dirs {
 		if err := disk.CheckMounted(dir); err != nil {

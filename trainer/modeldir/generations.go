@@ -17,12 +17,11 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// A model directory holds the generation that is its model and, as far as
-// Writer.Keep allows, generations that were its model before. MODEL.json at the top is
-// the manifest of the model. Each complete generation has a copy of its own manifest.
-// The copy is brought up to date before another generation becomes the model, so that
-// it is valid as long as MODEL.json at the top is about another generation. A generation
-// without its own manifest that is not the model is not complete: its run goes on, or was
+// A model directory holds the generation that is its model and, as far as Writer.Keep allows,
+// earlier models. MODEL.json at the top is the manifest of the model. Each complete generation has
+// a copy of its own manifest. The copy is updated before another generation becomes the model, so
+// it is valid as long as MODEL.json at the top is about another generation. A generation that is
+// not the model and has no manifest of its own is incomplete: its run is still going, or was
 // killed.
 
 // Generation is a complete generation of a model directory.
@@ -38,7 +37,8 @@ type Generation struct {
 // generationName matches the names of generations.
 var generationName = regexp.MustCompile(`^gen-([0-9]{6,})$`)
 
-// numberOf returns the number of a generation by its name, 0 if it is no such name.
+// numberOf returns the number of a generation by its name, 0 if the name is not one of a
+// generation.
 func numberOf(gen string) int {
 	m := generationName.FindStringSubmatch(gen)
 	if m == nil {
@@ -53,12 +53,11 @@ func numberOf(gen string) int {
 
 func nameOf(number int) string { return fmt.Sprintf("gen-%06d", number) }
 
-// Number is the number of the generation.
+// Number returns the number of the generation.
 func (m *Manifest) Number() int { return numberOf(m.Generation) }
 
-// SplitName splits the name of a model, which is a model directory, or one of its generations,
-// written DIR@N or as its subdirectory. The number is 0 if the name is that of a model directory,
-// whose own name may contain @ too.
+// SplitName splits the name of a model: a model directory, or one of its generations, written DIR@N
+// or as its subdirectory. The number is 0 for a model directory, whose own name may contain @, too.
 func SplitName(name string) (dir string, number int) {
 	if base := filepath.Base(name); isGeneration(name, base) {
 		return filepath.Dir(filepath.Clean(name)), numberOf(base)
@@ -77,7 +76,7 @@ func SplitName(name string) (dir string, number int) {
 	return name[:i], n
 }
 
-// isGeneration says whether dir, whose last element is base, is the subdirectory of a generation,
+// isGeneration reports whether dir, whose last element is base, is the subdirectory of a generation
 // and not a model directory.
 func isGeneration(dir, base string) bool {
 	if numberOf(base) == 0 {
@@ -87,12 +86,11 @@ func isGeneration(dir, base string) bool {
 	return err == nil && m.Generation == base && disk.Gone(filepath.Join(dir, base))
 }
 
-// JoinName is the name of a generation of a model directory.
+// JoinName returns the name of a generation of a model directory.
 func JoinName(dir string, number int) string { return fmt.Sprintf("%s@%d", dir, number) }
 
-// Generations returns the complete generations of dir, the newest first. One whose
-// manifest is damaged is among them, with its fault. The error is ErrNoModel if there is
-// none.
+// Generations returns the complete generations of dir, the newest first. They include generations
+// with a damaged manifest, with Fault set. The error is ErrNoModel if there are none.
 func Generations(dir string) ([]Generation, error) {
 	top, err := readManifest(dir)
 	if err != nil {
@@ -125,8 +123,8 @@ func Generations(dir string) ([]Generation, error) {
 	return all, nil
 }
 
-// manifestOf returns the manifest of a generation, which need not be the model. It wraps
-// fs.ErrNotExist if the generation is not complete.
+// manifestOf returns the manifest of a generation, which need not be the model. The error wraps
+// fs.ErrNotExist if the generation is incomplete.
 func manifestOf(dir, gen string) (*Manifest, error) {
 	for {
 		top, topErr := readManifest(dir)
@@ -135,7 +133,7 @@ func manifestOf(dir, gen string) (*Manifest, error) {
 		}
 		own, err := ownManifest(dir, gen)
 		now, nowErr := readManifest(dir)
-		// Otherwise the generation became the model meanwhile, or ceased to be.
+		// Otherwise the generation became the model meanwhile, or ceased to be it.
 		if topErr != nil && nowErr != nil || topErr == nil && nowErr == nil && *now == *top {
 			return own, err
 		}
@@ -159,7 +157,7 @@ func ownManifest(dir, gen string) (*Manifest, error) {
 	return m, nil
 }
 
-// writeOwn writes the copy of a manifest in its generation, unless it is there.
+// writeOwn writes the copy of a manifest to its generation, unless it is there already.
 func (m *Manifest) writeOwn(dir string) error {
 	if own, err := ownManifest(dir, m.Generation); err == nil && *own == *m {
 		return nil
@@ -176,8 +174,8 @@ func (m *Manifest) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// namedManifest returns the manifest of the generation with a number, and an error that
-// lists the generations if there is none.
+// namedManifest returns the manifest of the generation with the given number. If there is none, the
+// error lists the generations.
 func namedManifest(dir string, number int) (*Manifest, error) {
 	if !disk.Exists(dir) {
 		return nil, noDirectory(dir)

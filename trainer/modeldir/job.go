@@ -8,8 +8,9 @@ import (
 	"aibox/internal/errkind"
 )
 
-// ParseJob returns the job that is saved with the model, with the given changes. That it has what
-// this version of aibox does not know is no fault of a job file: another version has saved it.
+// ParseJob returns the job that is saved with the model, with the given changes. Contents that this
+// version of aibox does not know are not reported as a fault of a job file, since another version
+// has saved it.
 func (m *Model) ParseJob(change configs.LoadOptions) (*configs.Job, error) {
 	change.Saved = true
 	job, err := configs.Parse(filepath.Join(m.Dir, m.Generation, "job.yaml"), m.Job, change)

@@ -19,24 +19,24 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// A table whose directories are on several disks loses one of them with its disk. The files
-// in the others are as good as before (survivors.go).
+// If a disk fails, a table with directories on several disks loses one of them. The files in the
+// others remain usable (survivors.go).
 
-// LostDir is a directory of a table that is lost: it is missing, or empty because another
-// disk is mounted there, or its disk does not answer.
+// LostDir is a lost directory of a table: it is missing, or empty because another disk is mounted
+// there, or its disk does not answer.
 type LostDir struct {
 	Dir    string `json:"dir"`
 	Reason string `json:"reason"`
 }
 
-// lostDir says that dir is lost. The reason does not repeat its path.
+// lostDir returns dir as lost. The reason does not repeat its path.
 func lostDir(dir string, err error) LostDir {
 	reason := strings.ReplaceAll(err.Error(), dir+"/", "")
 	return LostDir{dir, strings.ReplaceAll(reason, " "+dir+":", ":")}
 }
 
-// Entry is where each generation has a directory of its own, of which d is one: an entry of
-// sparse_table.dirs, or the model directory, if the table is in there.
+// Entry returns the parent directory in which each generation has a directory of its own, such as
+// d: an entry of sparse_table.dirs, or the model directory if that has the table.
 func (d LostDir) Entry() string {
 	if filepath.Base(d.Dir) == modelfiles.Table {
 		return filepath.Dir(filepath.Dir(d.Dir))
@@ -44,7 +44,7 @@ func (d LostDir) Entry() string {
 	return filepath.Dir(d.Dir)
 }
 
-// Answers fails if the model directory, or the generation in it, is not the one any more that the
+// Answers fails if the model directory, or the generation in it, is no longer the one that the
 // Writer has locked, or cannot be read and written.
 func (w *Writer) Answers() error {
 	if !w.lock.current() {
@@ -59,8 +59,8 @@ func (w *Writer) Answers() error {
 // LostError says that a table has lost some of its directories, or files in them.
 type LostError struct {
 	Dirs []string  // of the table
-	Lost []LostDir // of these; empty: Err does not say which
-	Err  error     // what showed it
+	Lost []LostDir // some of Dirs; empty if Err does not say which
+	Err  error     // the error that showed the loss
 }
 
 func (e *LostError) Error() string {
@@ -77,18 +77,18 @@ func (e *LostError) Error() string {
 	return "the table has lost " + strings.Join(lost, ", ")
 }
 
-// Unwrap returns what showed the loss.
+// Unwrap returns the error that showed the loss.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ErrorKind says that it is about the disk.
+// ErrorKind says that the error is about the disk.
 func (e *LostError) ErrorKind() errkind.Kind { return errkind.IO }
 
-// Unreadable are the paths of the files of a table that could not be read, though their disk
-// answered, as far as the error says so. A table in a model directory has none: where it lacks a file, it
-// is not recovered.
+// Unreadable returns the paths of the table's files that could not be read although their disk
+// answered, if the error says so. It returns none for a table in a model directory, which is not
+// recovered if it lacks a file.
 func (e *LostError) Unreadable() (files []string) {
 	for _, at := range pathErrors(e.Err) {
-		// The catalog has copies.
+		// Files of the catalog are left out, since it has copies.
 		if filepath.Base(filepath.Dir(at.Path)) != modelfiles.Table && strings.Contains(at.Op, "read") && sparsetable.DiskFailed(at) && sparsetable.HasRows(filepath.Base(at.Path)) && !slices.Contains(files, at.Path) {
 			files = append(files, at.Path)
 		}
@@ -96,10 +96,10 @@ func (e *LostError) Unreadable() (files []string) {
 	return files
 }
 
-// errEmptied is why a directory is lost that exists.
+// errEmptied is the reason why an existing directory is lost.
 var errEmptied = errors.New("it is empty, or has files of something else: is another disk mounted there?")
 
-// checkDirs fails with a *LostError if some of the directories of a table are lost.
+// checkDirs fails with a *LostError if some of a table's directories are lost.
 func checkDirs(dirs []string) error {
 	e := &LostError{Dirs: dirs}
 	for _, dir := range dirs {
@@ -131,15 +131,16 @@ func checkDir(dir string) error {
 			return readFromDisk(filepath.Join(dir, outside.OwnerName))
 		}
 	}
-	// An earlier version made directories without an owner.
+	// An earlier version made directories without OWNER.json.
 	if files, err := sparsetable.FilesIn(dir); err != nil || files.Catalog || len(files.Rows) > 0 {
 		return err
 	}
 	return errEmptied
 }
 
-// Damaged reports whether the files of an interrupted run are damaged or incomplete, so
-// that no process can go on with them. If a directory of its table is lost, one can.
+// Damaged reports whether the files of an interrupted run are damaged or incomplete, so that no
+// process can resume it. A lost directory of its table does not count, since the run can be resumed
+// then.
 func Damaged(err error) bool {
 	var table *sparsetable.CorruptionError
 	var dir *CorruptionError
@@ -149,20 +150,19 @@ func Damaged(err error) bool {
 	return errors.As(err, &table) || errors.As(err, &dir) || errors.Is(err, sparsetable.ErrNoSnapshot)
 }
 
-// DiskLost reports whether an error is one that a disk causes that is missing or broken,
-// and not one that goes away when somebody frees space, or gives a permission.
+// DiskLost reports whether an error is caused by a missing or broken disk. An error that goes away
+// when somebody frees space or grants a permission is not.
 func DiskLost(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || diskFailed(err)
 }
 
-// diskFailed reports whether an error is one that a broken disk causes, or its file system, which
-// ext4 makes read-only after an error: files can be read there, perhaps all of them, but no run can
-// go on with a table there until somebody has looked after it.
+// diskFailed reports whether an error is caused by a broken disk, or by its file system. After an
+// error, ext4 makes a file system read-only: its files can be read, perhaps all of them, but no run
+// can continue with a table there until somebody has repaired it.
 func diskFailed(err error) bool { return sparsetable.DiskFailed(err) || errors.Is(err, unix.EROFS) }
 
-// TableLost returns the error with which opening a table in dirs has failed as a
-// *LostError, if it is because the table has lost files, or because they are damaged or
-// cannot be read.
+// TableLost takes the error with which opening a table in dirs has failed. It returns it as a
+// *LostError if the table has lost files, or if they are damaged or cannot be read.
 func TableLost(dirs []string, err error) error {
 	var lost *LostError
 	var damaged *sparsetable.CorruptionError
@@ -176,8 +176,9 @@ func TableLost(dirs []string, err error) error {
 	return &LostError{Dirs: dirs, Lost: blamed(dirs, err), Err: err}
 }
 
-// TableFailed returns the error that has ended a run, or one of its snapshots, as a *LostError if
-// the disk of one of dirs has caused it, which are directories of tables that the run had open.
+// TableFailed takes the error that has ended a run or one of its snapshots. It returns it as a
+// *LostError if the disk of one of dirs, directories of tables that the run had open, has caused
+// it.
 func TableFailed(dirs []string, err error) error {
 	var lost *LostError
 	if errors.As(err, &lost) {
@@ -189,8 +190,8 @@ func TableFailed(dirs []string, err error) error {
 	return err
 }
 
-// CheckOpenTable fails with a *LostError if some of the directories of a table that is open, or
-// files of its snapshots, are lost: the table itself may not notice while it has them open.
+// CheckOpenTable fails with a *LostError if some of the directories of an open table, or files of
+// its snapshots, are lost: the table itself may not notice while it has them open.
 func CheckOpenTable(dirs []string, table sparsetable.Table, snapshots ...uint64) error {
 	if err := checkDirs(dirs); err != nil {
 		return err
@@ -211,8 +212,8 @@ func CheckOpenTable(dirs []string, table sparsetable.Table, snapshots ...uint64)
 	return nil
 }
 
-// blamed are those of dirs in which there is a file, or was, that err is about, if it is an error
-// as a disk causes it that is missing or broken.
+// blamed returns those of dirs that contain, or contained, a file named by err, if err is caused by
+// a missing or broken disk.
 func blamed(dirs []string, err error) (lost []LostDir) {
 	for _, at := range pathErrors(err) {
 		i := disk.Innermost(dirs, at.Path)
@@ -223,7 +224,7 @@ func blamed(dirs []string, err error) (lost []LostDir) {
 	return lost
 }
 
-// pathErrors are all errors about files that err wraps.
+// pathErrors returns all errors about files that err wraps.
 func pathErrors(err error) (all []*fs.PathError) {
 	switch e := err.(type) {
 	case *fs.PathError:

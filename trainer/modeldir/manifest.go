@@ -19,8 +19,8 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// FormatVersion is the version of the directory's layout, and of its files but for those of the
-// table, which have versions of their own. A directory of a newer version is refused with the
+// FormatVersion is the version of the directory's layout and of its files, except for those of the
+// table, which have versions of their own. A directory of a newer version is refused, with the
 // advice to use a newer aibox.
 const FormatVersion = 1
 
@@ -29,13 +29,13 @@ const (
 	lockName     = "LOCK"
 )
 
-// Manifest is MODEL.json: which files make up the model, and where training
-// stood when they were saved.
+// Manifest is MODEL.json: the files that make up the model, and how far training had got when they
+// were saved.
 type Manifest struct {
 	FormatVersion int    `json:"format_version"`
 	AiboxVersion  string `json:"aibox_version"`
-	Generation    string `json:"generation"`   // directory of the files below
-	ID            string `json:"id,omitempty"` // random; "": an earlier version saved the model
+	Generation    string `json:"generation"`   // directory of the files named below
+	ID            string `json:"id,omitempty"` // random; "" if an earlier version saved the model
 
 	JobSHA256        string `json:"job_sha256"`        // of job.yaml
 	StatisticsSHA256 string `json:"statistics_sha256"` // of statistics.json
@@ -45,48 +45,48 @@ type Manifest struct {
 
 	Epoch    int   `json:"epoch"`    // 1-based; the epoch that was kept
 	Step     int64 `json:"step"`     // optimizer steps, including those of earlier models
-	Examples int64 `json:"examples"` // on which this run had trained when the model was saved
+	Examples int64 `json:"examples"` // trained by this run when the model was saved
 
-	Day         uint32  `json:"day"`           // the job's day, the lastSeen of rows trained in this run
-	DayFromDate bool    `json:"day_from_date"` // Day is days since 1970 of the job's date; false: it counts runs
+	Day         uint32  `json:"day"`           // the job's day, which is lastSeen of rows trained in this run
+	DayFromDate bool    `json:"day_from_date"` // Day is the job's date in days since 1970; otherwise it counts runs
 	KeptShare   float64 `json:"kept_share"`    // share of negatives that training kept; predictions are calibrated for it
 
-	RowDecay decay.Record `json:"row_decay,omitempty"` // weight decay of rows since the first step; "": they do not decay
+	RowDecay decay.Record `json:"row_decay,omitempty"` // weight decay of rows since the first step; "" if they do not decay
 
-	SavedAt     string `json:"saved_at,omitempty"`    // in UTC, as RFC 3339 has it; "": an earlier version saved the model
-	Job         string `json:"job,omitempty"`         // its name, without dates in it; "": an earlier version saved the model
-	Night       string `json:"night,omitempty"`       // the job's date, with the hour if the job depends on it; "": the job has none
-	NightDir    bool   `json:"night_dir,omitempty"`   // output.model_dir of the job had a date in it, so models of other nights may have other directories
+	SavedAt     string `json:"saved_at,omitempty"`    // in UTC, as in RFC 3339; "" if an earlier version saved the model
+	Job         string `json:"job,omitempty"`         // its name without dates; "" if an earlier version saved the model
+	Night       string `json:"night,omitempty"`       // the job's date, with the hour if the job depends on it; "" if the job has none
+	NightDir    bool   `json:"night_dir,omitempty"`   // the job's output.model_dir had a date in it, so models of other nights may be in other directories
 	TrainData   string `json:"train_data,omitempty"`  // SHA-256 of the URIs of the training data
-	Inputs      string `json:"inputs,omitempty"`      // SHA-256 of the names, lengths and times of the files of training and evaluation data; "": an earlier version saved the model
-	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero: training began with a new one
+	Inputs      string `json:"inputs,omitempty"`      // SHA-256 of the names, lengths and times of the training and evaluation files; "" if an earlier version saved the model
+	StartedFrom Origin `json:"started_from,omitzero"` // the earlier model; zero if training began with a new one
 
-	// PartialRecovery says whether the model is that of an undisturbed run; zero: it is.
+	// PartialRecovery is zero if the model is that of an undisturbed run.
 	PartialRecovery PartialRecovery `json:"partial_recovery,omitzero"`
 
-	// Digest is what the function Digest returns. It is empty if the table is on SSD,
-	// since all of the table would have to be read for it; `aibox inspect --digest`
-	// computes it.
+	// Digest is the result of the function Digest. It is empty if the table is on SSD, since
+	// computing it would need to read the whole table; `aibox inspect --digest` does that.
 	Digest string `json:"digest,omitempty"`
 }
 
-// PartialRecovery says what a run has lost that went on after its table had lost a directory,
-// while only the rows of that went back.
+// PartialRecovery says what a run has lost that continued after its table had lost a directory,
+// while only the rows of that directory went back.
 type PartialRecovery struct {
 	Recoveries  int     `json:"recoveries,omitempty"`
-	LostSamples float64 `json:"lost_samples,omitempty"` // portion of lost samples
-	RowsAnew    int64   `json:"rows_anew,omitempty"`    // rows that were lost and began anew
-	Inherited   bool    `json:"inherited,omitempty"`    // the model that it was made from is not that of an undisturbed run either
+	LostSamples float64 `json:"lost_samples,omitempty"` // portion of lost samples (PLS)
+	RowsAnew    int64   `json:"rows_anew,omitempty"`    // rows that were lost and began as new ones
+	Inherited   bool    `json:"inherited,omitempty"`    // the model that it was made from was partially recovered, too
 }
 
-// Origin is the model that training started from.
+// Origin identifies the model that training started from.
 type Origin struct {
-	ModelDir   string `json:"model_dir,omitempty"` // absolute; "": the same directory
+	ModelDir   string `json:"model_dir,omitempty"` // absolute; "" for the same directory
 	Generation string `json:"generation,omitempty"`
-	Identity   string `json:"identity,omitempty"` // Manifest.Identity; "": an earlier version saved the model
+	Identity   string `json:"identity,omitempty"` // Manifest.Identity; "" if an earlier version saved the model
 }
 
-// Name is the name of the model, as DIR@N, from which one in dir was made; "" if that began as a new one.
+// Name returns the name, as DIR@N, of the model from which one in dir was made; "" if that began as
+// a new one.
 func (o Origin) Name(dir string) string {
 	if o == (Origin{}) {
 		return ""
@@ -95,8 +95,8 @@ func (o Origin) Name(dir string) string {
 	return JoinName(cmp.Or(o.ModelDir, dir), m.Number())
 }
 
-// TableRecord is the record of the table's snapshot, which ties it to the
-// dense file of the same instant.
+// TableRecord returns the record of the table's snapshot, which ties it to the dense file of the
+// same instant.
 func (m *Manifest) TableRecord() []byte {
 	b, err := json.Marshal(struct {
 		Step  int64  `json:"step"`
@@ -108,16 +108,16 @@ func (m *Manifest) TableRecord() []byte {
 	return b
 }
 
-// Identity tells the model from all others, wherever it is copied to.
+// Identity distinguishes the model from all others, wherever it is copied to.
 func (m *Manifest) Identity() string {
 	if m.ID != "" {
 		return m.ID
 	}
-	// An earlier version saved it.
+	// An earlier version saved the model.
 	return hashOf([]byte(strings.Join([]string{m.JobSHA256, m.StatisticsSHA256, m.Digest, m.SavedAt, m.Dense, fmt.Sprint(m.Examples)}, "\n")))
 }
 
-// OfNight is the night of the model, "" if its job had no date.
+// OfNight returns the night of the model, "" if its job had no date.
 func (m *Manifest) OfNight() string {
 	if m.Night == "" && m.DayFromDate { // an earlier version saved it
 		return time.Unix(int64(m.Day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
@@ -125,8 +125,8 @@ func (m *Manifest) OfNight() string {
 	return m.Night
 }
 
-// LaterNight reports whether a is a later night than b. If only one of them has an hour,
-// the days are compared. Without a night, none is later.
+// LaterNight reports whether a is a later night than b. If only one of them has an hour, the days
+// are compared. An empty night is not later than any, nor any later than it.
 func LaterNight(a, b string) bool {
 	n := min(len(a), len(b))
 	return a[:n] > b[:n]
@@ -134,7 +134,7 @@ func LaterNight(a, b string) bool {
 
 const secondsPerDay = 24 * 60 * 60
 
-// ErrNoModel says that the directory holds no committed model.
+// ErrNoModel says that a directory has no committed model.
 var ErrNoModel = errkind.New(errkind.IO, "no model here")
 
 func readManifest(dir string) (*Manifest, error) {
@@ -152,7 +152,7 @@ func readManifest(dir string) (*Manifest, error) {
 	return decodeManifest(path, dir, data)
 }
 
-// noDirectory says that there is no directory dir.
+// noDirectory returns the error for a directory that does not exist.
 func noDirectory(dir string) error {
 	if strings.Contains(dir, "://") {
 		return fmt.Errorf("%s: %w: a model directory is on this machine; `aibox restore --from %s --to DIR` brings the model to one", dir, ErrNoModel, humanize.ShellWord(dir))
@@ -160,8 +160,8 @@ func noDirectory(dir string) error {
 	return fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
 }
 
-// decodeManifest decodes the manifest that the file at path, in the model directory dir,
-// holds.
+// decodeManifest decodes the manifest in data, the contents of the file at path in the model
+// directory dir.
 func decodeManifest(path, dir string, data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -19,25 +19,25 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// Model is a committed model, opened for reading. Its files stay until Close, even if
-// a run puts another model in its place.
+// Model is a committed model that is open for reading. Its files stay until Close, even if a run
+// replaces it as the model.
 type Model struct {
 	Manifest
 	Dir        string
-	Name       string // as Open was given it: Dir, or one of its generations
+	Name       string // as given to Open: Dir, or one of its generations
 	Job        []byte // job.yaml
 	Statistics []byte // statistics.json
 	Dense      []tensorfile.Tensor
-	// Source has the bytes that files of the table lack, see Arriving; nil: they lack none.
+	// Source has the missing bytes of the table's files (see Arriving); nil if none are missing.
 	Source sparsetable.Source
 
 	reading *os.File // the lock of its generation, or nil
 }
 
-// Open reads a model, except its table; the caller closes it. The name is a model
-// directory, whose model is read, or one of its generations, written DIR@N. If a
-// run commits another model meanwhile, Open reads that one. Errors are ErrNoModel,
-// errkind.ErrNewer and *CorruptionError.
+// Open reads a model, except for its table; the caller closes it. The name is a model directory,
+// whose published model is read, or one of its generations, written DIR@N. If a run commits another
+// model meanwhile, Open reads that one. Errors are ErrNoModel, errkind.ErrNewer and
+// *CorruptionError.
 func Open(name string) (*Model, error) {
 	dir, number := SplitName(name)
 	read := func() (*Manifest, error) { return readManifest(dir) }
@@ -64,7 +64,8 @@ func Open(name string) (*Model, error) {
 	}
 }
 
-// notPublished is err, why dir has no model, with what to do where it has generations that can be published.
+// notPublished adds to err, the reason why dir has no model, how to publish one of its generations,
+// if any can be published.
 func notPublished(dir string, err error) error {
 	all, _ := Generations(dir)
 	i := slices.IndexFunc(all, func(g Generation) bool { return g.Fault == nil })
@@ -77,11 +78,12 @@ func notPublished(dir string, err error) error {
 	return fmt.Errorf("%w; it has %s: `aibox rollback %s --to %d` publishes the newest that is complete", err, listed(all), humanize.ShellWord(dir), all[i].Number)
 }
 
-// genDir is the directory of the model's generation.
+// genDir returns the directory of the model's generation.
 func (m *Model) genDir() string { return filepath.Join(m.Dir, m.Generation) }
 
-// Unread is the model of dir as far as its manifest says what it is, for who has to replace it because other
-// files of it are missing or damaged; nil: there is none, or its manifest is damaged, too.
+// Unread returns the model of dir as its manifest describes it, for a caller that replaces the
+// model because other files of it are missing or damaged. It returns nil if there is none, or its
+// manifest is damaged, too.
 func Unread(dir string) *Model {
 	m, err := readManifest(dir)
 	if err != nil {
@@ -90,15 +92,15 @@ func Unread(dir string) *Model {
 	return &Model{Manifest: *m, Dir: dir, Name: dir}
 }
 
-// changedSince reports whether read returns another manifest than m by now, or none
-// because the generation is gone.
+// changedSince reports whether read now returns another manifest than m, or none because the
+// generation is gone.
 func changedSince(m *Manifest, read func() (*Manifest, error)) bool {
 	now, err := read()
 	return err == nil && *now != *m || errors.Is(err, ErrNoModel)
 }
 
-// Close ends reading: nothing of the model, including its table, may be read after it.
-// A second Close does nothing.
+// Close ends reading: afterwards nothing of the model, including its table, may be read. A second
+// Close does nothing.
 func (m *Model) Close() error {
 	if m.reading == nil {
 		return nil
@@ -108,8 +110,8 @@ func (m *Model) Close() error {
 	return err
 }
 
-// openGeneration reads the model that m describes. It fails if read returns another
-// manifest by now.
+// openGeneration reads the model that m describes. It fails if read returns another manifest by
+// then.
 func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (model *Model, err error) {
 	gen := filepath.Join(dir, m.Generation)
 	model = &Model{Manifest: *m, Dir: dir, Name: dir, reading: lockReading(gen)}
@@ -171,10 +173,10 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest is the SHA-256 of a model: its step, the share of negatives it was
-// trained on, the data statistics, the dense tensors in the order of their
-// names, and the digest of the table. Two models of the same job with equal digests make
-// the same predictions, and training continues from them in the same way.
+// Digest returns the SHA-256 of a model: of its step, the share of negatives it was trained on, the
+// data statistics, the dense tensors in the order of their names, and the digest of the table. Two
+// models of the same job with equal digests make the same predictions, and training continues from
+// them in the same way.
 func Digest(step int64, keptShare float64, statistics []byte, dense []tensorfile.Tensor, table [32]byte) string {
 	h := sha256.New()
 	var word [8]byte

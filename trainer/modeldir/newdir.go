@@ -11,7 +11,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// dirLock is the lock of a model directory that may have been made for it.
+// dirLock is the lock of a model directory, which may have been created to take the lock.
 type dirLock struct {
 	dir  string
 	file *os.File
@@ -36,7 +36,7 @@ func makeAndLock(dir string) (*dirLock, error) {
 		if err == nil && l.current() {
 			return l, nil
 		}
-		// Another run that made nothing may have removed the directory meanwhile.
+		// Another run that has created nothing else may have removed the directory meanwhile.
 		if err == nil {
 			err = l.file.Close()
 		}
@@ -46,7 +46,7 @@ func makeAndLock(dir string) (*dirLock, error) {
 	}
 }
 
-// current reports whether the file that is locked is still the one in the directory.
+// current reports whether the locked file is still the one in the directory.
 func (l *dirLock) current() bool {
 	have, err := l.file.Stat()
 	if err != nil {
@@ -58,8 +58,8 @@ func (l *dirLock) current() bool {
 
 func (l *dirLock) path() string { return filepath.Join(l.dir, lockName) }
 
-// Close releases the lock. A directory that was made for it and holds nothing else is
-// removed.
+// Close releases the lock. It removes a directory that was created for the lock and holds nothing
+// else.
 func (l *dirLock) Close() error {
 	entries, err := os.ReadDir(l.dir)
 	if l.made && err == nil && len(entries) == 1 && entries[0].Name() == lockName {

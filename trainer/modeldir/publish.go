@@ -10,9 +10,9 @@ import (
 	"aibox/sparsetable"
 )
 
-// publish makes the generation of m the model of dir. Before it, the copy of the earlier
-// model's manifest in its generation is brought up to date: a crash at any moment leaves
-// either model, and both generations complete.
+// publish makes the generation of m the model of dir. First it updates the copy of the earlier
+// model's manifest in its generation. So a crash at any moment leaves one of the two models, and
+// both generations complete.
 func publish(dir string, m *Manifest) error {
 	if top, err := readManifest(dir); err == nil && top.Generation != m.Generation && disk.Exists(filepath.Join(dir, top.Generation)) {
 		if err := top.writeOwn(dir); err != nil {
@@ -29,15 +29,14 @@ func publish(dir string, m *Manifest) error {
 	return nil
 }
 
-// finishPublishing does what follows once m is the model: its generation gets its copy
-// of the manifest, and its reports go to the top. If a crash prevents it, the next run
-// does it.
+// finishPublishing does the work that remains once m is the model: its generation gets its copy of
+// the manifest, and its reports are put at the top. If a crash prevents that, the next run does it.
 func finishPublishing(dir string, m *Manifest) error {
 	return errors.Join(m.writeOwn(dir), publishReports(dir, m.Generation))
 }
 
-// unpublish takes back the generation gen: if it is the model of dir, there is none after it. Its
-// reports at the top are deleted.
+// unpublish withdraws the generation gen: if it is the model of dir, dir has no model afterwards.
+// Its reports at the top are deleted.
 func unpublish(dir, gen string) error {
 	switch m, err := readManifest(dir); {
 	case errors.Is(err, ErrNoModel): // an earlier call may have been interrupted
@@ -52,12 +51,11 @@ func unpublish(dir, gen string) error {
 	return errors.Join(removeReports(dir, gen, nil), disk.SyncDir(dir))
 }
 
-// Rollback makes another generation the model of dir: the one with the number, or, if the
-// number is 0, the one from which the present model was made; if that is gone or did not
-// exist, the newest one before it. It returns the generation that was the model, which
-// stays and has number 0 if there was none, and the one that is the model now. The
-// generation is not published if its files are missing or damaged; of its rows only the
-// snapshot is looked for.
+// Rollback makes another generation the model of dir. That is the one with the given number or, if
+// number is 0, the one from which the current model was made; if that is gone or did not exist, it
+// is the newest one before it. Rollback returns the generation that was the model, which stays (its
+// number is 0 if there was none), and the one that is the model now. It fails if files of the
+// generation are missing or damaged; of the rows it checks only that the snapshot exists.
 func Rollback(dir string, number int) (from, to Generation, err error) {
 	if _, err := Generations(dir); err != nil { // before the lock file is made
 		return from, to, err
@@ -107,7 +105,7 @@ func rollbackTarget(dir string, all []Generation, now, number int) (Generation, 
 		return made[1], nil
 	}
 	for _, g := range all {
-		twin := len(made) > 0 && g.Manifest.Identity() == made[0].Manifest.Identity() // one of both was restored, as its table was lost
+		twin := len(made) > 0 && g.Manifest.Identity() == made[0].Manifest.Identity() // one of the two was restored because its table was lost
 		if g.Number < now && g.Fault == nil && !twin {
 			return g, nil
 		}
@@ -119,8 +117,8 @@ func rollbackTarget(dir string, all []Generation, now, number int) (Generation, 
 	return Generation{}, fmt.Errorf("model directory %s: %w to go back to: it has no generation before %d; it has %s%s", dir, ErrNoModel, now, listed(all), elsewhere)
 }
 
-// check reads the files of a generation, other than its rows, and looks for the snapshot
-// of its table.
+// check reads the files of a generation, except for its rows, and checks that the snapshot of its
+// table exists.
 func check(dir string, m *Manifest) error {
 	model, err := openGeneration(dir, m, func() (*Manifest, error) { return m, nil })
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"aibox/trainer/modeldir/internal/outside"
 )
 
-// Remove deletes a model directory: its models with their tables, also those elsewhere, what an
-// interrupted run has left, and all reports. A directory that does not exist is no error. It fails
-// with ErrLocked while a run writes the directory, and leaves what a process still reads.
+// Remove deletes a model directory: its models with their tables, including those elsewhere, the
+// files of an interrupted run, and all reports. It is no error if the directory does not exist.
+// Remove fails with ErrLocked while a run writes the directory, and keeps models that a process is
+// still reading.
 func Remove(dir string) error {
 	if disk.Gone(dir) {
 		return nil
@@ -32,10 +33,10 @@ func Remove(dir string) error {
 	return disk.RemoveAll(dir)
 }
 
-// removeGeneration deletes a generation, unless a process reads it. It begins with what a
-// run needs to go on with it, and its manifest, so that it is complete or no model any
-// more, and nobody begins to read it; then come the table's directories elsewhere. After
-// an error the generation still exists, with the list of these directories.
+// removeGeneration deletes a generation, unless a process reads it. It starts with RESUME.json and
+// the manifest, so that the generation is either complete or no model any more, and nobody starts
+// to read it. Then follow the table's directories elsewhere. After an error the generation still
+// exists, with the list of these directories.
 func removeGeneration(gen string) error {
 	if err := endGeneration(gen); err != nil {
 		return fmt.Errorf("deleting %s: %w", gen, err)
@@ -60,9 +61,9 @@ func removeGeneration(gen string) error {
 	return nil
 }
 
-// endGeneration makes a generation one that is no model, and with which nobody goes on.
+// endGeneration removes what makes a generation a model or resumable.
 func endGeneration(gen string) error {
-	if err := forgetResume(gen); err != nil { // no run goes on with a part of a generation
+	if err := forgetResume(gen); err != nil { // nobody may resume a partly deleted generation
 		return err
 	}
 	if err := os.Remove(filepath.Join(gen, discardedName)); err != nil && !disk.Gone(filepath.Join(gen, discardedName)) {

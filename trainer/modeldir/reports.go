@@ -10,21 +10,21 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// A run writes its reports into its generation, where they stay. Those of the model are
-// also at the top of the model directory, as links to the same files, or as copies where
-// the file system has no links. They are put there after the generation has become the
-// model, and not before. If that was interrupted, because the process died or a disk was
-// full, the next run does it before it deletes anything.
+// A run writes its reports into its generation, where they stay. Those of the model are also at the
+// top of the model directory, as links to the same files, or as copies if the file system has no
+// links. They are put there only after the generation has become the model. If that was
+// interrupted, because the process died or a disk was full, the next run does it before it deletes
+// anything.
 
 func (w *Writer) reportsDir() string { return filepath.Join(w.genDir(), modelfiles.Reports) }
 
-// Report is where the run writes its report name (a file or a directory) until
-// Commit moves it to the top of the model directory. A run that fails leaves the
+// Report returns the path to which the run writes the report with the given name (a file or a
+// directory) until Commit puts it at the top of the model directory. A run that fails leaves the
 // earlier reports as they were.
 func (w *Writer) Report(name string) string { return filepath.Join(w.reportsDir(), name) }
 
-// KeepReport moves a report of a run that failed to the top of the model directory
-// under another name, so that people can look at it. An empty file is not kept.
+// KeepReport moves a report of a failed run to the top of the model directory under another name,
+// for people to look at. It does not keep an empty file.
 func (w *Writer) KeepReport(name, as string) (path string, err error) {
 	from, to := w.Report(name), filepath.Join(w.dir, as)
 	if st, err := os.Stat(from); err != nil || st.Size() == 0 {
@@ -33,9 +33,9 @@ func (w *Writer) KeepReport(name, as string) (path string, err error) {
 	return to, os.Rename(from, to)
 }
 
-// publishReports puts the reports of the generation gen, which is the model, at the top of
-// the model directory dir, and removes those of other generations there. If it was
-// interrupted, another call does the rest.
+// publishReports puts the reports of the generation gen, which is the model, at the top of the
+// model directory dir, and removes those of other generations there. If it was interrupted, another
+// call does the rest.
 func publishReports(dir, gen string) error {
 	from := filepath.Join(dir, gen, modelfiles.Reports)
 	reports, err := os.ReadDir(from)
@@ -58,7 +58,7 @@ func publishReports(dir, gen string) error {
 	return errors.Join(append(errs, err, disk.SyncDir(dir))...)
 }
 
-// removeReports deletes the reports of a generation from the top of dir, but those that stay.
+// removeReports deletes the reports of a generation from the top of dir, except for those in stay.
 func removeReports(dir, gen string, stay map[string]bool) error {
 	var errs []error
 	theirs, _ := os.ReadDir(filepath.Join(dir, gen, modelfiles.Reports)) // it need not exist
@@ -70,9 +70,8 @@ func removeReports(dir, gen string, stay map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// WriteReport writes a report into dir, the model directory of a run that failed before
-// it wrote to it. It makes dir if it does not exist, and fails if another run holds the
-// lock.
+// WriteReport writes a report into dir, the model directory of a run that failed before it wrote to
+// it. It creates dir if necessary, and fails if another run holds the lock.
 func WriteReport(dir, name string, data []byte) error {
 	lock, err := makeAndLock(dir)
 	if err != nil {
@@ -81,5 +80,5 @@ func WriteReport(dir, name string, data []byte) error {
 	return errors.Join(disk.WriteFile(filepath.Join(dir, name), data), lock.Close())
 }
 
-// ReportOf is where the report name of a complete generation of dir is.
+// ReportOf returns the path of a report of a complete generation of dir.
 func ReportOf(dir, gen, name string) string { return filepath.Join(dir, gen, modelfiles.Reports, name) }

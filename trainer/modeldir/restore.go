@@ -19,10 +19,10 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// A generation that is brought from elsewhere has RESTORE.json, which says which one it is,
-// until it is complete. If the process is killed, another one that restores the same
-// generation to the same directories goes on with the files that are there; a training run
-// deletes it, as it does the generations of runs that died.
+// A generation that is restored from elsewhere has RESTORE.json, which identifies it, until it is
+// complete. If the process is killed, another one that restores the same generation to the same
+// directories continues with the files that are there. A training run deletes it, like the
+// generations of runs that died.
 
 const restoreName = "RESTORE.json"
 
@@ -34,17 +34,17 @@ type restoreFile struct {
 // Close.
 type Restoring struct {
 	w     *Writer
-	dirs  []string       // of the table, elsewhere; nil: it is in the generation
-	place map[string]int // of the table's files on SSD: index of their directory
+	dirs  []string       // of the table, elsewhere; nil if it is in the generation
+	place map[string]int // of the table's files on SSD: index in dirs
 }
 
-// ErrHasModel says that a model is not restored to a directory that has one.
+// ErrHasModel says that a model cannot be restored to a directory that has one.
 var ErrHasModel = errkind.New(errkind.Usage, "there is a model already")
 
-// Restore begins to restore a generation to the model directory dir, in which there may be
-// no model, or goes on with it if another process has begun. id says which generation it
-// is; two that differ in anything have different ones. dirs are those of
-// sparse_table.dirs; nil: the table is in the model directory.
+// Restore starts to restore a generation to the model directory dir, which must not have a model,
+// or continues what another process has begun. id identifies the generation: two that differ in
+// anything have different IDs. dirs are those of sparse_table.dirs; if nil, the table is in the
+// model directory.
 func Restore(dir string, number int, id string, dirs []string) (*Restoring, error) {
 	if err := refuseModel(dir); err != nil { // before the lock file is made
 		return nil, err
@@ -59,8 +59,8 @@ func Restore(dir string, number int, id string, dirs []string) (*Restoring, erro
 	return r, nil
 }
 
-// RestoreBeside begins to restore a model, or a snapshot of a run, to a model directory that
-// may have models, or goes on with it. A model becomes the published one there.
+// RestoreBeside starts to restore a model, or a snapshot of a run, to a model directory that may
+// have models, or continues to. A model becomes the published one there.
 func RestoreBeside(dir, id string, dirs []string) (*Restoring, error) {
 	r, err := lockRestoring(dir)
 	if err != nil {
@@ -72,8 +72,8 @@ func RestoreBeside(dir, id string, dirs []string) (*Restoring, error) {
 	return r, nil
 }
 
-// ContinueArriving takes the lock of the model directory dir, in which the generation gen, which
-// is complete, may lack bytes of its table's files, for a process that brings them.
+// ContinueArriving takes the lock of the model directory dir, for a process that fetches missing
+// bytes of the table's files of the complete generation gen.
 func ContinueArriving(dir, gen string) (*Restoring, error) {
 	r, err := lockRestoring(dir)
 	if err != nil {
@@ -92,9 +92,9 @@ func ContinueArriving(dir, gen string) (*Restoring, error) {
 	return r, nil
 }
 
-// DirsFor returns which of dirs, those of sparse_table.dirs, the table of a generation with
-// these files is restored to: all of them if it is on SSD. A table in memory is saved in the
-// model directory.
+// DirsFor returns to which of dirs, those of sparse_table.dirs, the table of a generation with
+// these files is restored: to all of them if it is on SSD. A table in memory is saved in the model
+// directory.
 func DirsFor(names, dirs []string) []string {
 	if slices.ContainsFunc(names, modelfiles.IsIndex) {
 		return dirs
@@ -110,9 +110,8 @@ func (r *Restoring) beginModel(number int, id string, dirs []string) error {
 	return r.begin(id, dirs)
 }
 
-// beginBeside begins a generation of its own, or goes on with that of another process, unless that
-// has its table in other places: where one of those is on a disk that has failed, the generation
-// cannot be deleted.
+// beginBeside starts a new generation, or continues that of another process, unless that has its
+// table in other places: if one of those is on a failed disk, that generation cannot be deleted.
 func (r *Restoring) beginBeside(id string, dirs []string) error {
 	all, err := generations(r.w.dir)
 	if err != nil {
@@ -170,7 +169,7 @@ func (r *Restoring) begin(id string, dirs []string) error {
 		if isComplete(r.w.dir, g) || g != r.w.gen && !disk.Gone(filepath.Join(at, discardedName)) {
 			continue
 		}
-		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise a run can go on with it
+		if g == r.w.gen || begun != "" || disk.Gone(filepath.Join(at, resumeName)) { // otherwise its run can be resumed
 			if err := removeGeneration(at); err != nil && (g == r.w.gen || !errors.Is(err, errRead) && !DiskLost(err)) { // else the next run deletes it
 				return err
 			}
@@ -199,8 +198,8 @@ func (r *Restoring) begin(id string, dirs []string) error {
 	return err
 }
 
-// restoredIn returns the id of the generation that is being restored in gen, "" if there is
-// none, or if another process has to begin anew.
+// restoredIn returns the ID of the generation that is being restored in gen, "" if there is none,
+// or if another process has to start anew.
 func restoredIn(gen string) string {
 	data, err := os.ReadFile(filepath.Join(gen, restoreName))
 	var f restoreFile
@@ -210,9 +209,9 @@ func restoredIn(gen string) string {
 	return f.ID
 }
 
-// samePlaces reports whether the table of a generation is where dirs say, or has no place
-// yet. Where one of its directories is lost, so may be the record of what files in the others
-// lack, and nothing there can be used.
+// samePlaces reports whether the table of a generation is where dirs say, or has no place yet. If
+// one of its directories is lost, the record of what is missing in the others may be lost, too, so
+// nothing there can be used.
 func samePlaces(gen string, dirs []string) bool {
 	placed, err := outside.Dirs(gen)
 	if err != nil || checkDirs(placed) != nil {
@@ -227,7 +226,7 @@ func samePlaces(gen string, dirs []string) bool {
 	})
 }
 
-// placeTable makes the directories of the table, or takes those that another process has made,
+// placeTable makes the directories of the table, or takes over those that another process has made,
 // and locks them.
 func (r *Restoring) placeTable(dirs []string) error {
 	placed, err := outside.Dirs(r.w.genDir())
@@ -247,8 +246,8 @@ func (r *Restoring) placeTable(dirs []string) error {
 	return nil
 }
 
-// Commit makes the generation, all of whose files are in place, the model of the directory.
-// m is its manifest where it comes from.
+// Commit makes the generation, all of whose files are in place, the model of the directory. m is
+// its manifest at the source.
 func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 	defer func() {
 		if err != nil {
@@ -282,7 +281,7 @@ func (r *Restoring) Commit(ctx context.Context, m Manifest) (err error) {
 	return nil
 }
 
-// removeUnneeded deletes what is not needed once the generation is published.
+// removeUnneeded deletes files that are not needed once the generation is published.
 func (r *Restoring) removeUnneeded() {
 	for _, name := range []string{modelfiles.Index, restoreName} {
 		_ = os.Remove(r.path(name))
@@ -299,12 +298,11 @@ func (r *Restoring) sync() error {
 	return disk.SyncDir(r.w.dir)
 }
 
-// Leftovers says which reports at the top of the directory could not be replaced, and why.
+// Leftovers returns why reports at the top of the directory could not be replaced.
 func (r *Restoring) Leftovers() []error { return r.w.Leftovers() }
 
-// Number is the number of the generation.
+// Number returns the number of the generation.
 func (r *Restoring) Number() int { return r.w.Number() }
 
-// Close releases the locks. What was restored stays, so that another call of Restore goes
-// on with it.
+// Close releases the locks. Restored files stay, and another call of Restore continues with them.
 func (r *Restoring) Close() error { return r.w.Close() }

@@ -12,9 +12,9 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// Place decides where the files with these names, of these sizes, are put, and makes their
-// directories. A file of the table stays where an earlier call has put it, or begun to. One for which
-// there is one at survivors is put on the same disk as that one.
+// Place decides where the files with the given names and sizes are put, and makes their
+// directories. A file of the table stays where an earlier call has put it or begun to. A file that
+// has a survivor is put on the same disk as that one.
 func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]string) error {
 	var tableFiles []string
 	var sizes []int64
@@ -49,8 +49,9 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 	return nil
 }
 
-// begun are the indexes of the directories of the table that have files, by the names of these, and
-// by their names without the last suffix, which those have that are being fetched.
+// begun returns, by file name, the indexes in r.dirs of the directories that contain files of the
+// table. Each is also there by the name without its last suffix, which files have while they are
+// being fetched.
 func (r *Restoring) begun() (map[string]int, error) {
 	out := make(map[string]int)
 	for i, dir := range r.dirs {
@@ -65,13 +66,13 @@ func (r *Restoring) begun() (map[string]int, error) {
 	return out, nil
 }
 
-// beside is the index of the directory of the table that has the same parent as the
-// directory of a file; -1: there is none.
+// beside returns the index in r.dirs of the directory that has the same parent as the directory of
+// file, or -1 if there is none.
 func (r *Restoring) beside(file string) int {
 	return slices.IndexFunc(r.dirs, func(dir string) bool { return filepath.Dir(dir) == filepath.Dir(filepath.Dir(file)) })
 }
 
-// Path is where a file that Place was told of is put.
+// Path returns where a file that was given to Place is put.
 func (r *Restoring) Path(name string) string {
 	if rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/"); ofTable && !modelfiles.IsIndex(name) && len(r.dirs) > 0 {
 		return filepath.Join(r.dirs[r.place[rest]], rest)
@@ -79,11 +80,11 @@ func (r *Restoring) Path(name string) string {
 	return r.path(name)
 }
 
-// ArrivingRecords is where it is recorded that files of the table, which is on SSD, are there
-// without their bytes.
+// ArrivingRecords returns the paths of the records of files of the table, which is on SSD, that
+// exist without their bytes.
 func (r *Restoring) ArrivingRecords() []string { return ArrivingRecords(r.tableOptions().SSD.Dirs) }
 
-// path is the place of a file in the generation. The index is not a file of the table.
+// path returns the path of a file in the generation. The index is not a file of the table.
 func (r *Restoring) path(name string) string {
 	if modelfiles.IsIndex(name) {
 		return filepath.Join(r.w.genDir(), modelfiles.FlatName(name))

@@ -14,9 +14,9 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// CommitRun makes the restored files those of an interrupted run, with which the next one
-// goes on. resume is RESUME.json. Reports that are outside of the model directory are put to
-// where outside says, by their base names, unless there is something.
+// CommitRun makes the restored files those of an interrupted run, which the next run resumes.
+// resume is RESUME.json. Reports outside the model directory are put where outside says, by base
+// name, unless there is something already.
 func (r *Restoring) CommitRun(ctx context.Context, resume []byte, outside func(name string) string) error {
 	if err := r.commitRun(ctx, resume, outside); err != nil {
 		return fmt.Errorf("restoring a snapshot: %w", err)
@@ -62,7 +62,7 @@ func (r *Restoring) commitRun(ctx context.Context, resume []byte, outside func(n
 	if err := r.w.SaveResume(resume); err != nil {
 		return err
 	}
-	_ = os.Remove(r.path(restoreName)) // it is a run that can go on now
+	_ = os.Remove(r.path(restoreName)) // it is a resumable run now
 	return nil
 }
 

@@ -17,13 +17,12 @@ import (
 	"aibox/trainer/modeldir/internal/outside"
 )
 
-// A run that takes snapshots leaves RESUME.json in its generation: what it needs to go
-// on after an interruption. The file is replaced by rename, after everything that it
-// refers to is durable. So after a crash at any instant, the generation has the files of
-// the last RESUME.json, and perhaps others that nothing refers to. As long as the file is
-// there, the generation and the table's directories elsewhere belong to a run that can
-// go on. The commit of the model deletes it, and so does the deletion of the
-// generation, before it deletes anything else.
+// A run that takes snapshots leaves RESUME.json in its generation: what is needed to resume it
+// after an interruption. The file is replaced by rename, after everything that it refers to is
+// durable. So after a crash at any instant, the generation has the files of the last RESUME.json,
+// and perhaps others that nothing refers to. While the file exists, the generation and the table's
+// directories elsewhere belong to a run that can be resumed. The commit of the model deletes it,
+// and the deletion of the generation deletes it first.
 
 const resumeName = "RESUME.json"
 
@@ -33,7 +32,7 @@ type resumeFile struct {
 	Resume json.RawMessage `json:"resume"`
 }
 
-// SaveResume durably replaces what a run that goes on from here needs. resume is JSON.
+// SaveResume durably replaces RESUME.json by resume, which is JSON.
 func (w *Writer) SaveResume(resume []byte) error {
 	resume, err := json.Marshal(json.RawMessage(resume)) // as Marshal will write it below
 	if err != nil {
@@ -43,19 +42,19 @@ func (w *Writer) SaveResume(resume []byte) error {
 	if err != nil {
 		return err
 	}
-	// A crash of the machine must not lose the directories that lead to the file.
+	// A crash of the machine must not lose the directories above the file.
 	if err := errors.Join(disk.SyncDir(w.reportsDir()), disk.SyncDir(w.dir)); err != nil {
 		return err
 	}
 	return disk.WriteFile(filepath.Join(w.genDir(), resumeName), data)
 }
 
-// Resume is what the interrupted run left whose generation the Writer has taken over;
-// nil if the generation is new.
+// Resume returns what the interrupted run left whose generation the Writer has taken over; nil if
+// the generation is new.
 func (w *Writer) Resume() []byte { return w.resume }
 
-// Interrupted returns what an interrupted run in dir left, without taking the lock; nil
-// if there is none.
+// Interrupted returns what an interrupted run in dir left, without taking the lock; nil if there is
+// none.
 func Interrupted(dir string) ([]byte, error) {
 	gen, err := unfinished(dir)
 	if gen == "" || err != nil {
@@ -64,7 +63,7 @@ func Interrupted(dir string) ([]byte, error) {
 	return readResume(filepath.Join(dir, gen))
 }
 
-// unfinished is the newest generation of a run that can go on; "" if there is none.
+// unfinished returns the newest generation whose run can be resumed; "" if there is none.
 func unfinished(dir string) (found string, err error) {
 	all, err := generations(dir)
 	for _, g := range all {
@@ -81,8 +80,7 @@ func unfinished(dir string) (found string, err error) {
 	return found, err
 }
 
-// isComplete reports whether the generation is complete, though its manifest may be
-// damaged.
+// isComplete reports whether the generation is complete; its manifest may be damaged.
 func isComplete(dir, gen string) bool {
 	_, err := manifestOf(dir, gen)
 	return !isGone(err)
@@ -107,10 +105,10 @@ func readResume(gen string) ([]byte, error) {
 	return f.Resume, nil
 }
 
-// takeOver makes the generation of an interrupted run that of w, if there is one and
-// accept agrees. It fails if accept does. REQUIRES: w has the lock of the directory.
+// takeOver makes w take over the generation of an interrupted run, if there is one and accept
+// agrees. It fails if accept fails. REQUIRES: w has the lock of the directory.
 func (w *Writer) takeOver(complete []Generation, accept func([]byte) (bool, error)) error {
-	for _, g := range complete { // the run that committed it may have died before it did this
+	for _, g := range complete { // the run that committed it may have died before doing this
 		if g.Fault != nil { // it may not be complete
 			continue
 		}
@@ -136,7 +134,7 @@ func (w *Writer) takeOver(complete []Generation, accept func([]byte) (bool, erro
 	return err
 }
 
-// forgetResume makes sure that no run goes on with the generation gen.
+// forgetResume makes sure that no run resumes the generation gen.
 func forgetResume(gen string) error {
 	path := filepath.Join(gen, resumeName)
 	if disk.Gone(path) {
@@ -149,19 +147,18 @@ func forgetResume(gen string) error {
 	return err
 }
 
-// ForgetResume makes sure that no run goes on with this one.
+// ForgetResume makes sure that no run resumes this one.
 func (w *Writer) ForgetResume() error { return forgetResume(w.genDir()) }
 
-// CanResume reports whether another run can go on with this one.
+// CanResume reports whether another run can resume this one.
 func (w *Writer) CanResume() bool { return !disk.Gone(filepath.Join(w.genDir(), resumeName)) }
 
-// Suspend ends the run without deleting its generation, so that another run goes on with
-// it.
+// Suspend ends the run without deleting its generation, so that another run can resume it.
 func (w *Writer) Suspend() { w.done = true }
 
-// TakeTable returns the directories elsewhere that hold the table of the generation that
-// was taken over, and takes their locks. It returns nil if the table is in TableDir, and
-// fails with a *LostError if directories are lost.
+// TakeTable returns the directories elsewhere that hold the table of the generation that was taken
+// over, and takes their locks. It returns nil if the table is in TableDir, and fails with a
+// *LostError if directories are lost.
 func (w *Writer) TakeTable() ([]string, error) {
 	dirs, err := outside.Dirs(w.genDir())
 	if err != nil {
@@ -178,8 +175,8 @@ func (w *Writer) TakeTable() ([]string, error) {
 	return dirs, nil
 }
 
-// RemakeTable is TakeTable for a table that has lost directories: it makes those that are
-// missing, and leaves out those that cannot be used.
+// RemakeTable is TakeTable for a table that has lost directories: it makes the missing ones, and
+// leaves out those that cannot be used.
 func (w *Writer) RemakeTable() (usable, made []string, err error) {
 	dirs, err := outside.Dirs(w.genDir())
 	if err != nil {
@@ -203,17 +200,17 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 	return usable, made, nil
 }
 
-// UnmakeTable deletes directories that RemakeTable has made of a table that is closed and stays as
-// it is, so that the next run finds them lost again. Else it would find that files are missing in
-// directories that are there.
+// UnmakeTable deletes directories that RemakeTable has made, of a closed table that stays as it is,
+// so that the next run finds them lost again. Otherwise it would find existing directories with
+// missing files.
 func (w *Writer) UnmakeTable(made []string) error { return outside.Free(made) }
 
-// KeepTableDirs leaves all directories but these out of the table's, because they cannot be
+// KeepTableDirs removes from the table all directories but the given ones, because they cannot be
 // used and the table needs no files there.
 func (w *Writer) KeepTableDirs(dirs []string) error { return w.outside().Keep(dirs) }
 
-// RemoveOtherDense deletes the dense files that are not among keep, as far as it can:
-// those of snapshots that nothing refers to any more.
+// RemoveOtherDense deletes, as far as possible, the dense files that are not in keep: those of
+// snapshots that nothing refers to any more.
 func (w *Writer) RemoveOtherDense(keep ...string) {
 	entries, _ := os.ReadDir(w.genDir())
 	for _, e := range entries {

@@ -9,18 +9,17 @@ import (
 	"aibox/trainer/modeldir/internal/outside"
 )
 
-// Incomplete is a generation that is not complete: its run goes on, or ended without a
-// model.
+// Incomplete is an incomplete generation: its run is still going, or ended without a model.
 type Incomplete struct {
 	Name string
-	// Resume is with what its run goes on if it is interrupted, or was; nil: with
-	// nothing, so that the next run deletes the generation.
+	// Resume is what its run can be resumed from after an interruption; nil if it cannot, so that
+	// the next run deletes the generation.
 	Resume []byte
-	// Fault says why Resume cannot be read, though it exists.
+	// Fault says why an existing Resume cannot be read.
 	Fault error
 }
 
-// Unfinished returns the generations in dir that are not complete, in any order.
+// Unfinished returns the incomplete generations in dir, in any order.
 func Unfinished(dir string) ([]Incomplete, error) {
 	all, err := Generations(dir)
 	if err != nil && !errors.Is(err, ErrNoModel) {
@@ -45,8 +44,8 @@ func Unfinished(dir string) ([]Incomplete, error) {
 	return out, nil
 }
 
-// Space returns how many bytes the files of a generation of dir take, those of its table
-// in directories elsewhere included.
+// Space returns the size in bytes of the files of a generation of dir, including those of its table
+// in directories elsewhere.
 func Space(dir, gen string) (int64, error) {
 	path := filepath.Join(dir, gen)
 	elsewhere, err := outside.Dirs(path)

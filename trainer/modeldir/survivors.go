@@ -8,26 +8,26 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// Where the tables of generations are, as far as that is known: one of the directories, or their
-// list, may be lost. Who brings a table back from elsewhere need not fetch the files that are left
-// of it.
+// These functions say where the tables of generations are, as far as that is known: one of the
+// directories, or their list, may be lost. A table that is restored from elsewhere need not fetch
+// its surviving files.
 
-// AllTableDirs are the directories of the tables of all generations in the model directory dir, as far
-// as they are known.
+// AllTableDirs returns the known directories of the tables of all generations in the model
+// directory dir.
 func AllTableDirs(dir string) (all []string) {
-	names, _ := generations(dir) // as far as is known
+	names, _ := generations(dir) // an error leaves out generations that are not known
 	for _, g := range names {
 		all = append(all, dirsOf(filepath.Join(dir, g))...)
 	}
 	return all
 }
 
-// TableDirs are the directories of the model's table, as far as that is known.
+// TableDirs returns the known directories of the model's table.
 func (m *Model) TableDirs() []string {
 	return dirsOf(m.genDir())
 }
 
-// dirsOf are the directories of the table of a generation, as far as that is known.
+// dirsOf returns the known directories of the table of a generation.
 func dirsOf(gen string) []string {
 	if dirs, _ := outside.Dirs(gen); len(dirs) > 0 {
 		return dirs
@@ -35,14 +35,14 @@ func dirsOf(gen string) []string {
 	return []string{filepath.Join(gen, modelfiles.Table)}
 }
 
-// Survivors are the paths of the files of the model's table that are still there, by their
-// names in a list of the model's files.
+// Survivors returns the paths of the remaining files of the model's table, by their names in a list
+// of the model's files.
 func (m *Model) Survivors() map[string]string {
 	return survivors(m.genDir())
 }
 
-// Survivors are the paths of the files that are still there of the table of the interrupted
-// run in the model directory dir, by their names in a list of the run's files.
+// Survivors returns the paths of the remaining files of the table of the interrupted run in the
+// model directory dir, by their names in a list of the run's files.
 func Survivors(dir string) map[string]string {
 	gen, err := unfinished(dir)
 	if gen == "" || err != nil {

@@ -19,31 +19,30 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// tables are the tables outside of model directories.
+// tables are the tables outside model directories.
 var tables = &outside.Tables{
 	Generations: func(model string) []string {
-		all, _ := generations(model) // mostly it is no model directory
+		all, _ := generations(model) // usually it is no model directory
 		return all
 	},
 	LockRemoving: lockRemoving,
 	Needs: func(model, gen string) bool {
-		return isComplete(model, gen) || // or its run can go on after an interruption, or it was restored and given up, until another has taken its files
+		return isComplete(model, gen) || // or its run can be resumed after an interruption, or it was restored and given up, and no other one has taken its files
 			!disk.Gone(filepath.Join(model, gen, resumeName)) || !disk.Gone(filepath.Join(model, gen, discardedName))
 	},
 }
 
-// Orphan is a directory of a table outside of a model directory that no known model names.
+// Orphan is a directory of a table outside model directories that no known model names.
 type Orphan = outside.Orphan
 
-// Orphans lists the directories of tables in dirs, which are entries of
-// sparse_table.dirs or directories of single tables, that no known model names and no run
-// is writing. models lists model directories; these, and those beside them, are known as
-// well.
+// Orphans lists the directories of tables in dirs that no known model names and no run is writing.
+// dirs are entries of sparse_table.dirs or directories of single tables. models lists model
+// directories; these, and those beside them, are known as well.
 func Orphans(dirs, models []string) ([]Orphan, error) { return tables.Orphans(dirs, models) }
 
-// TableOf says by the path of a table's directory to which model the table belongs: to that in the
-// model directory model where the table is inside of it, else to one whose model directory has the
-// name model. ok is false for the directories of other tables.
+// TableOf returns the model to which a table belongs, judging by the path of the table's directory.
+// If the table is inside a model directory, that is model; otherwise model is the base name of the
+// model directory. ok is false for other directories.
 func TableOf(path string) (model string, inside, ok bool) {
 	gen, name := filepath.Split(path)
 	if gen = filepath.Clean(gen); name == modelfiles.Table && generationName.MatchString(filepath.Base(gen)) {
@@ -53,7 +52,7 @@ func TableOf(path string) (model string, inside, ok bool) {
 	return model, false, ok
 }
 
-// outside is the run's table outside of the model directory.
+// outside returns the run's table outside the model directory.
 func (w *Writer) outside() *outside.Run {
 	if w.table == nil {
 		w.table = tables.NewRun(w.dir, w.gen)
@@ -61,18 +60,17 @@ func (w *Writer) outside() *outside.Run {
 	return w.table
 }
 
-// PlaceTable makes a directory for the run's table in each of dirs, which it creates if
-// they are missing, and returns the absolute paths of the new directories. They belong
-// to the generation and are deleted with it. PlaceTable is called once, before the table
-// is made; without dirs it does nothing, and the table is in TableDir.
+// PlaceTable makes a directory for the run's table in each of dirs, which it creates if they are
+// missing, and returns the absolute paths of the new directories. They belong to the generation and
+// are deleted with it. PlaceTable is called once, before the table is made. Without dirs it does
+// nothing, and the table is in TableDir.
 func (w *Writer) PlaceTable(dirs []string) ([]string, error) { return w.outside().Place(dirs) }
 
-// Freed lists the directories of killed runs that PlaceTable has found beside those of
-// this run and deleted.
+// Freed lists the directories of killed runs that PlaceTable has found beside its own and deleted.
 func (w *Writer) Freed() []Orphan { return w.outside().Freed }
 
-// TableOptions says where the model's table is and how to open it: o with the
-// kind, the directories and the snapshot.
+// TableOptions says where the model's table is and how to open it: it returns o with the kind, the
+// directories and the snapshot.
 func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error) {
 	gen := m.genDir()
 	dirs, err := outside.Dirs(gen)
@@ -110,9 +108,9 @@ func (m *Model) TableOptions(o sparsetable.Options) (sparsetable.Options, error)
 	return o, nil
 }
 
-// OpenTable opens the model's table for reading; the caller closes it, and then
-// the model. o may say how much memory a table on SSD takes, and how it reads.
-// While `aibox table compact` writes the table, OpenTable waits.
+// OpenTable opens the model's table for reading. The caller closes it, and then the model. o may
+// say how much memory a table on SSD takes, and how it reads. While `aibox table compact` writes
+// the table, OpenTable waits.
 func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetable.Table, error) {
 	held, err := m.HoldTable(ctx, o.Logger)
 	if err != nil {
@@ -133,8 +131,8 @@ func (m *Model) OpenTable(ctx context.Context, o sparsetable.Options) (sparsetab
 	return t, nil
 }
 
-// CloneTable makes, in the directories of to, a table of its own with the rows of the
-// model's table, as sparsetable.Clone does.
+// CloneTable makes a separate table with the rows of the model's table, in the directories of to,
+// as sparsetable.Clone does.
 func (m *Model) CloneTable(ctx context.Context, to sparsetable.Options) (sparsetable.CloneInfo, error) {
 	none := sparsetable.CloneInfo{}
 	held, err := m.HoldTable(ctx, to.Logger)
@@ -159,9 +157,9 @@ func (m *Model) CloneTable(ctx context.Context, to sparsetable.Options) (sparset
 // writerTurn is how long HoldTable waits for a process that writes the table.
 const writerTurn = 10 * time.Minute
 
-// HoldTable keeps other processes from writing the model's table until the result is
-// closed. If a process is writing it, HoldTable logs that and waits. Such a process is a
-// compaction, which replaces the snapshot; m is updated to the current one.
+// HoldTable keeps other processes from writing the model's table until the result is closed. If a
+// process is writing it, HoldTable logs that and waits. Such a process is a compaction, which
+// replaces the snapshot, so HoldTable updates m.
 func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, error) {
 	o, err := m.TableOptions(sparsetable.Options{})
 	if err != nil {
@@ -190,7 +188,7 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 	}
 }
 
-// copyAdvice are the commands that give a copied model a table of its own.
+// copyAdvice returns the commands that give a copied model a table of its own.
 func (m *Model) copyAdvice(dirs []string) string {
 	gen := m.genDir()
 	var from []string
@@ -215,7 +213,8 @@ func (m *Model) checkTable(t sparsetable.Table, dir string) error {
 	return m.otherInstant(dir)
 }
 
-// otherInstant says that the table's snapshot and the dense file do not belong together.
+// otherInstant returns the error if the table's snapshot and the dense file were not saved
+// together.
 func (m *Model) otherInstant(dir string) error {
 	return faults.Damaged(dir, fmt.Sprintf("snapshot %d was not saved together with %s", m.TableSnapshot, m.Manifest.Dense))
 }

@@ -17,11 +17,10 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// Writer is one run's generation of a model directory. It holds the
-// directory's lock until Close.
+// Writer is one run's generation of a model directory. It holds the directory's lock until Close.
 type Writer struct {
-	// Keep is how many models Commit leaves in the directory, the new one included;
-	// less than 1 means 1.
+	// Keep is how many models Commit leaves in the directory, including the new one; less than 1
+	// means 1.
 	Keep int
 
 	dir  string
@@ -32,21 +31,20 @@ type Writer struct {
 	committed bool
 	leftovers []error
 	table     *outside.Run // see Writer.outside
-	resume    []byte       // what the interrupted run whose generation this is left; nil: it is a new one
+	resume    []byte       // what the interrupted run left whose generation this is; nil for a new generation
 }
 
 // ErrLocked says that another run is writing the directory.
 var ErrLocked = faults.ErrLocked
 
-// Create starts a generation in dir, which is made if it does not exist. It deletes the
-// abandoned generations of runs that died; those that cannot be deleted are not an error,
-// see Leftovers.
+// Create starts a generation in dir, which it makes if necessary. It deletes the abandoned
+// generations of runs that died. It is no error if some cannot be deleted: see Leftovers.
 func Create(dir string) (*Writer, error) { return Continue(dir, nil) }
 
-// Continue does what Create does, unless there is an interrupted run in dir and accept
-// agrees to what it left: then the Writer takes over its generation, and Resume returns
-// what it left. If accept does not agree, the interrupted run's generation is deleted; if
-// it fails, so does Continue, and nothing is deleted.
+// Continue is like Create, unless dir has an interrupted run and accept agrees to what it left.
+// Then the Writer takes over that run's generation, and Resume returns what it left. If accept does
+// not agree, the interrupted run's generation is deleted. If accept fails, so does Continue, and
+// nothing is deleted.
 func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, error) {
 	lock, err := makeAndLock(dir)
 	if err != nil {
@@ -62,7 +60,7 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 		return nil, errors.Join(err, lock.Close())
 	}
 	if m != nil {
-		if err := finishPublishing(dir, m); err != nil { // the process that made it the model may have died before it did this
+		if err := finishPublishing(dir, m); err != nil { // the process that published it may have died before doing this
 			w.leftovers = append(w.leftovers, err)
 		}
 	}
@@ -92,27 +90,28 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 	return w, nil
 }
 
-// Leftovers says which generations could not be deleted, and why: abandoned ones that Create found,
-// and earlier models, which Commit deletes. They only take space; the next run tries again. So it
-// does with reports at the top that Commit could not replace.
+// Leftovers returns why some generations could not be deleted: abandoned ones that Create found,
+// and earlier models, which Commit deletes. They only take space, and the next run tries again. It
+// also returns why reports at the top could not be replaced by Commit, which the next run tries
+// again, too.
 func (w *Writer) Leftovers() []error {
 	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
 }
 
 func (w *Writer) genDir() string { return filepath.Join(w.dir, w.gen) }
 
-// Number is the number of the generation.
+// Number returns the number of the generation.
 func (w *Writer) Number() int { return numberOf(w.gen) }
 
-// TableDir is where the run's table keeps its snapshots.
+// TableDir returns the directory for snapshots of the run's table.
 func (w *Writer) TableDir() string { return filepath.Join(w.genDir(), modelfiles.Table) }
 
 const densePrefix = "dense-"
 
-// DenseName is the name of the dense file of a step.
+// DenseName returns the name of the dense file of a step.
 func DenseName(step int64) string { return fmt.Sprintf(densePrefix+"%010d", step) }
 
-// SaveDense writes the dense file name into the generation, durably.
+// SaveDense durably writes the dense file name into the generation.
 func (w *Writer) SaveDense(name string, tensors []tensorfile.Tensor) error {
 	path := filepath.Join(w.genDir(), name)
 	if err := disk.Write(path, func(f io.Writer) error { return tensorfile.Write(f, tensors) }); err != nil {
@@ -126,12 +125,12 @@ func (w *Writer) ReadDense(name string) ([]tensorfile.Tensor, error) {
 	return readDenseFile(filepath.Join(w.genDir(), name))
 }
 
-// Commit makes this generation the model. m's Generation and FormatVersion are
-// filled in. The caller must have closed the table, because processes that read
-// MODEL.json open it. Of the earlier models, as many as Keep allows stay, those first
-// from which this one was made; the others are deleted afterwards. If that fails, or the reports
-// at the top of the directory cannot be replaced, it is not an error, see Leftovers. After an error
-// Committed tells whether the generation is the model all the same.
+// Commit makes this generation the model. It fills in m's Generation, FormatVersion, ID and
+// checksums. The caller must have closed the table, because processes that read MODEL.json open it.
+// As many models as Keep allows stay, first those from which this one was made; the others are
+// deleted afterwards. It is no error if that fails or the reports at the top of the directory
+// cannot be replaced: see Leftovers. After an error, Committed tells whether the generation is the
+// model nevertheless.
 func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	m.FormatVersion, m.Generation, m.ID = FormatVersion, w.gen, rand.Text()
 	m.JobSHA256, m.StatisticsSHA256 = hashOf(job), hashOf(statistics)
@@ -166,8 +165,8 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	return nil
 }
 
-// finishPublishing does what follows once m is the model. That reports at the top cannot be
-// replaced is no error, see Leftovers: the model counts, and has them in its generation.
+// finishPublishing does the work that remains once m is the model. It is no error if reports at the
+// top cannot be replaced (see Leftovers): the model counts, and has them in its generation.
 func (w *Writer) finishPublishing(m *Manifest) error {
 	if err := publishReports(w.dir, m.Generation); err != nil {
 		w.leftovers = append(w.leftovers, fmt.Errorf("the reports in %s are not all those of this model: %w", w.dir, err))
@@ -175,8 +174,8 @@ func (w *Writer) finishPublishing(m *Manifest) error {
 	return m.writeOwn(w.dir)
 }
 
-// Committed reports whether the generation has become the model, even if not all of its
-// reports are in place.
+// Committed reports whether the generation has become the model, even if not all of its reports are
+// in place.
 func (w *Writer) Committed() bool { return w.committed }
 
 // Discard deletes the generation, unless it was committed. The lock stays.
@@ -200,8 +199,8 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// generations returns the names of the generations in dir, complete or not, the oldest
-// first. It fails if they cannot all be known: what is not among them counts as deleted.
+// generations returns the names of all generations in dir, complete or not, the oldest first. It
+// fails if it cannot list all of them, since one that is not listed counts as deleted.
 func generations(dir string) ([]string, error) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +211,7 @@ func generations(dir string) ([]string, error) {
 		if numberOf(e.Name()) == 0 {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(dir, e.Name())) // a link, perhaps
+		info, err := os.Stat(filepath.Join(dir, e.Name())) // it may be a symbolic link
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 			continue
 		}
@@ -221,8 +220,8 @@ func generations(dir string) ([]string, error) {
 	return out, nil
 }
 
-// nextNumber is the number of the next generation in dir: not that of the model either, whose
-// generation somebody may have moved away.
+// nextNumber returns the number of the next generation in dir. It is not that of the model either,
+// whose generation may have been moved away.
 func nextNumber(dir string) (int, error) {
 	next := 1
 	if top, err := readManifest(dir); err == nil {
@@ -244,7 +243,7 @@ func complete(dir string) ([]Generation, error) {
 	return all, err
 }
 
-// removeGenerations deletes all generations except those that are kept, as far as it can.
+// removeGenerations deletes, as far as possible, all generations that are not in kept.
 func removeGenerations(dir string, kept []Generation) (errs []error) {
 	all, err := generations(dir)
 	if err != nil {

@@ -17,20 +17,20 @@ type File struct {
 	Name    string // with slashes
 	Bytes   int64
 	Unique  bool // as in sparsetable.PortableFile
-	Private bool // nobody but its owner may read it
+	Private bool // only its owner may read it
 	Open    func() (sparsetable.OpenFile, error)
 }
 
-// Held are the files of a generation, which stay as they are until Close.
+// Held are the files of a generation, which do not change until Close.
 type Held struct {
 	Files []File
 
 	held []io.Closer // closed by Close
 }
 
-// OfModel returns the files of the model whose generation is in the directory gen: dense is the
-// name of its dense file, o says where its table is. held keeps the table as it is, and is closed
-// with the result.
+// OfModel returns the files of the model whose generation is in the directory gen. dense is the
+// name of its dense file, and o says where its table is. held keeps the table from changing, and is
+// closed with the result.
 func OfModel(gen, dense string, o sparsetable.Options, held io.Closer) (*Held, error) {
 	p := &Held{held: []io.Closer{held}}
 	if err := p.addModel(gen, dense, o); err != nil {
@@ -102,8 +102,8 @@ func (p *Held) addReports(gen string) error {
 	})
 }
 
-// TempFile makes a file that has no name, in a directory or, where that cannot be written,
-// in the one for temporary files.
+// TempFile makes a file without a name, in dir or, if that cannot be written, in the directory for
+// temporary files.
 func TempFile(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".aibox-index-")
 	if err != nil {
@@ -118,7 +118,7 @@ func TempFile(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// addIndex adds an index of the table, which write writes.
+// addIndex adds an index of the table. write writes it.
 func (p *Held) addIndex(name, dir string, write func(io.Writer) error) error {
 	f, err := TempFile(dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *Held) addIndex(name, dir string, write func(io.Writer) error) error {
 	return nil
 }
 
-// keptOpen is a file that is closed by somebody else.
+// keptOpen is a file that somebody else closes.
 type keptOpen struct{ io.ReaderAt }
 
 func (keptOpen) Close() error { return nil }

@@ -18,32 +18,31 @@ import (
 )
 
 const (
-	// maxIndexFiles is how many files an index has at most.
+	// maxIndexFiles is the largest number of files of an index.
 	maxIndexFiles = 32
-	// maxIndexChanges is how many times as many bytes the files with changes of an index may
-	// have as the one with all of it. A new one of that is a quarter of what is uploaded of
-	// indexes then.
+	// maxIndexChanges bounds the files with an index's changes, relative to the file with all of
+	// it. When they exceed it, a full index is written anew, which makes up a quarter of the
+	// uploaded bytes of indexes.
 	maxIndexChanges = 4
 )
 
-// Indexes writes the indexes of the snapshots of a run, which are taken to another machine
-// one after the other, so that of each only what changed since an earlier one is new. The
-// index of a table is a few bytes for each of its rows, far more than what a minute of
-// training changes.
+// Indexes writes the indexes of the snapshots of a run, which are moved to another machine one
+// after the other. Each index adds only what has changed since an earlier one: a table's index is a
+// few bytes for each of its rows, far more than a minute of training changes.
 //
 //	table/pages-5d0c…-0   all pages of snapshot 40
 //	table/pages-5d0c…-1   those that changed until snapshot 41
-//	table/pages-5d0c…-2   those that changed from there to snapshot 43
+//	table/pages-5d0c…-2   those that changed after that until snapshot 43
 //	table/index-43        the names of the three
 //
-// The files have no name on this machine. An Indexes belongs to one open table.
+// The files have no names on this machine. An Indexes belongs to one open table.
 type Indexes struct {
-	dir   string                 // for the files
-	token string                 // random, in their names
+	dir   string                 // directory of the files
+	token string                 // random, in the names of the files
 	of    map[uint64][]indexFile // the snapshots whose indexes were added last
 	open  []indexFile
 
-	written int // files
+	written int // number of files
 }
 
 // indexFile is a file with pages of an index.
@@ -60,7 +59,7 @@ func NewIndexes(gen string) *Indexes {
 	return &Indexes{dir: gen, token: hex.EncodeToString(token[:]), of: make(map[uint64][]indexFile)}
 }
 
-// add adds the indexes of snapshots to the files of p, which is closed before the next call.
+// add adds the indexes of snapshots to the files of p, which must be closed before the next call.
 func (x *Indexes) add(p *Held, tables map[uint64]*sparsetable.SnapshotFiles) error {
 	ids := slices.Sorted(maps.Keys(tables))
 	for _, id := range ids {
@@ -91,7 +90,7 @@ func (x *Indexes) add(p *Held, tables map[uint64]*sparsetable.SnapshotFiles) err
 	return x.closeUnused()
 }
 
-// write returns the files of the index of a snapshot, the last of which it writes.
+// write returns the files of a snapshot's index. It writes the last of them.
 func (x *Indexes) write(id uint64, write func(w io.Writer, since uint64) error) ([]indexFile, error) {
 	files := x.before(id)
 	since := uint64(0)
@@ -116,8 +115,8 @@ func (x *Indexes) write(id uint64, write func(w io.Writer, since uint64) error) 
 	return append(files, written), nil
 }
 
-// before returns the files of the newest snapshot before one, or those of them that another
-// one may follow.
+// before returns the files of the newest snapshot before id, or those of them that another one may
+// follow.
 func (x *Indexes) before(id uint64) []indexFile {
 	var last uint64
 	for other := range x.of {
@@ -139,7 +138,7 @@ func (x *Indexes) before(id uint64) []indexFile {
 	return files
 }
 
-// closeUnused closes the files that no index has any more.
+// closeUnused closes the files that no index uses any more.
 func (x *Indexes) closeUnused() error {
 	used := map[string]bool{}
 	for _, files := range x.of {
@@ -163,11 +162,11 @@ func (x *Indexes) Close() error {
 	return x.closeUnused()
 }
 
-// ErrName says that a list names something else than files.
+// ErrName says that a list contains something other than names of files.
 var ErrName = errors.New("is no name of a file of an index")
 
-// IndexFiles returns the paths of the files of the index that the file at this path lists,
-// or is.
+// IndexFiles returns the paths of the files of an index: those that the file at the given path
+// lists, or that file itself.
 func IndexFiles(at string) ([]string, error) {
 	f, err := os.Open(at)
 	if err != nil {

@@ -8,14 +8,14 @@ const (
 	Statistics = "statistics.json"
 	Table      = "table"
 	Reports    = "reports"
-	Quarantine = "quarantine.jsonl" // a report, of rows that may hold personal data
+	Quarantine = "quarantine.jsonl" // a report, whose rows may contain personal data
 )
 
 // Names in a list of files.
 const (
 	// TableFiles begins the names of the table's files.
 	TableFiles = Table + "/"
-	// Outside begins the names of reports that are outside of the model directory.
+	// Outside begins the names of reports outside the model directory.
 	Outside = "outside"
 	// Index is the index of a table on SSD.
 	Index = Table + "/index"
@@ -23,7 +23,7 @@ const (
 	pages = Table + "/pages-"
 )
 
-// IsReport reports whether a file of a generation, by its name in a list of its files, is a
+// IsReport reports whether a file of a generation, given by its name in a list of files, is a
 // report, which a model can do without.
 func IsReport(name string) bool { return strings.HasPrefix(name, Reports+"/") }
 
@@ -32,6 +32,6 @@ func IsIndex(name string) bool {
 	return name == Index || strings.HasPrefix(name, Index+"-") || strings.HasPrefix(name, pages)
 }
 
-// FlatName is the name in a generation of a file that has this one in a list of its files,
-// but belongs to no directory of it.
+// FlatName returns the name, within a generation, of a file of a list that belongs to no directory
+// there.
 func FlatName(name string) string { return strings.ReplaceAll(name, "/", "-") }

@@ -12,21 +12,21 @@ import (
 	"aibox/sparsetable"
 )
 
-// RunReport is a report of a run, of which the first Bytes belong to a snapshot.
+// RunReport is a report of a run. Its first Bytes bytes belong to a snapshot.
 type RunReport struct {
 	Path  string
 	Bytes int64
 }
 
-// RunFiles are the files of a snapshot of a run that goes on. They stay as they are until
-// Close, whatever the run does.
+// RunFiles are the files of a snapshot of an unfinished run. They do not change until Close,
+// whatever the run does.
 type RunFiles struct {
 	Held
-	tables map[uint64]*sparsetable.SnapshotFiles // on SSD, whose indexes are not added yet
+	tables map[uint64]*sparsetable.SnapshotFiles // on SSD, whose indexes have not been added yet
 }
 
-// OfRun returns the files of a snapshot of a run whose generation is in the directory gen: these
-// dense files, these snapshots of the table, and reports by their base names.
+// OfRun returns the files of a snapshot of a run whose generation is in the directory gen: the
+// given dense files, snapshots of the table, and reports by base name.
 func OfRun(gen string, dense []string, table sparsetable.Table, snapshots []uint64, reports []RunReport) (_ *RunFiles, err error) {
 	p := &RunFiles{tables: make(map[uint64]*sparsetable.SnapshotFiles)}
 	defer func() {
@@ -68,15 +68,15 @@ func OfRun(gen string, dense []string, table sparsetable.Table, snapshots []uint
 	return p, nil
 }
 
-// distinct leaves out what comes twice: the best epoch so far may be the present one.
+// distinct removes duplicates: the best epoch so far may be the current one.
 func distinct[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// hold opens a file, so that it can be read after it was deleted, too. Of one that grows
-// the first bytes are held; -1: all.
+// hold opens a file, so that it can still be read after it was deleted. If the file grows, only its
+// first bytes belong to the snapshot; -1 means all of it.
 func (p *RunFiles) hold(name, at string, bytes int64) error {
 	f, err := os.Open(at)
 	if err != nil {
@@ -97,8 +97,8 @@ func (p *RunFiles) hold(name, at string, bytes int64) error {
 	return nil
 }
 
-// addOfTable adds a file of the table. Snapshots share files; the longer one of a file that
-// has grown begins with the other.
+// addOfTable adds a file of the table. Snapshots share files. If a file has grown, the longer
+// version begins with the shorter one.
 func (p *RunFiles) addOfTable(f sparsetable.PortableFile) {
 	name := path.Join(Table, f.Name)
 	if i := slices.IndexFunc(p.Files, func(have File) bool { return have.Name == name }); i >= 0 {
@@ -110,9 +110,9 @@ func (p *RunFiles) addOfTable(f sparsetable.PortableFile) {
 	p.Files = append(p.Files, File{Name: name, Bytes: f.Bytes, Unique: f.Unique, Open: f.Open})
 }
 
-// WriteIndexes adds the indexes of the table's snapshots to the files, which takes as long
-// as writing what x lacks of them. The table is open. The files are not used any more when
-// WriteIndexes is called for other ones with the same x.
+// WriteIndexes adds the indexes of the table's snapshots to the files. It takes as long as writing
+// what x does not have yet. The table must be open. p must no longer be in use when WriteIndexes is
+// called for other files with the same x.
 func (p *RunFiles) WriteIndexes(x *Indexes) error {
 	if len(p.tables) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// SavedJob returns the job that is saved with a model, with the given changes, and the
-// job's schema.
+// SavedJob returns the job that is saved with a model, with the given changes, and the job's
+// schema.
 func SavedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, reader.Schema, error) {
 	job, err := saved.ParseJob(change)
 	if err != nil {
@@ -33,7 +33,7 @@ func SavedJob(saved *modeldir.Model, change configs.LoadOptions) (*configs.Job, 
 	return job, schema, nil
 }
 
-// RowDecay is how the rows of a model decay; nil: they do not.
+// RowDecay returns how the rows of a model decay; nil if they do not.
 func RowDecay(saved *modeldir.Model) (*decay.Timeline, error) {
 	t, err := saved.RowDecay.Timeline()
 	if err != nil {

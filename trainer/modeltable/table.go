@@ -14,8 +14,7 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Table is the table of a committed model, with the model and the schema that its
-// rows belong to.
+// Table is the table of a committed model, with the model and the schema of its rows.
 type Table struct {
 	Model  *modeldir.Model
 	Job    *configs.Job
@@ -23,11 +22,11 @@ type Table struct {
 	// Options open the table at the model's snapshot, with the memory limit of the job.
 	Options sparsetable.Options
 
-	reading *transfer.Reading // nil: the model is whole, or Read was not called
+	reading *transfer.Reading // nil if the model is complete, or Read was not called
 }
 
-// Find finds the table of the model in dir. It does not open the table; the
-// caller closes the result.
+// Find finds the table of the model in dir. It does not open the table. The caller closes the
+// result.
 func Find(dir string) (*Table, error) {
 	saved, err := modeldir.Open(dir)
 	if err != nil {
@@ -43,8 +42,8 @@ func Find(dir string) (*Table, error) {
 	return t, nil
 }
 
-// Read prepares the table for being read, if its files have not all arrived. It is called before the
-// table is held or opened, for nothing but reading.
+// Read prepares the table for reading if its files have not all arrived. It must be called before
+// the table is held or opened, and only for reading.
 func (t *Table) Read(log *slog.Logger) (err error) {
 	if t.reading == nil {
 		t.reading, err = transfer.Read(t.Model, t.Job, log)
@@ -53,8 +52,8 @@ func (t *Table) Read(log *slog.Logger) (err error) {
 	return err
 }
 
-// NotArrived is how many bytes came from the remote directory since they had not arrived, and its
-// URI.
+// NotArrived returns how many bytes were read from the remote directory because they had not
+// arrived, and its URI.
 func (t *Table) NotArrived() (bytes int64, uri string) {
 	if bytes, uri = t.reading.Fetched(); bytes == 0 {
 		uri = ""
@@ -62,11 +61,11 @@ func (t *Table) NotArrived() (bytes int64, uri string) {
 	return bytes, uri
 }
 
-// Close says that the table, which is closed, is not read any more.
+// Close says that the table, which must be closed, is no longer read.
 func (t *Table) Close() error { return errors.Join(t.reading.Close(), t.Model.Close()) }
 
-// Settled is a view of the table, with its rows decayed up to the model's last step, or the table
-// itself, if its rows do not decay.
+// Settled returns a view of the table with its rows decayed up to the model's last step, or the
+// table itself if its rows do not decay.
 func (t *Table) Settled(table sparsetable.Table) (sparsetable.Table, error) {
 	d, err := RowDecay(t.Model)
 	if err != nil || d == nil {
@@ -75,8 +74,8 @@ func (t *Table) Settled(table sparsetable.Table) (sparsetable.Table, error) {
 	return decay.NewTable(table, d.At(t.Model.Step)), nil
 }
 
-// TrainedWith reports whether the job that the model was trained with has the value of an
-// override, which is written KEY=VALUE.
+// TrainedWith reports whether the job that the model was trained with has the value of an override,
+// written KEY=VALUE.
 func (t *Table) TrainedWith(set, date string) (bool, error) {
 	var shown [2]bytes.Buffer
 	for i, sets := range [][]string{nil, {set}} {

@@ -17,7 +17,7 @@ type Activation uint8
 const (
 	Identity  Activation = iota
 	ReLU                 // max(x, 0)
-	LeakyReLU            // x where x > 0, else leak*x
+	LeakyReLU            // x if x > 0, else leak*x
 	Tanh
 	Sigmoid
 )
@@ -29,7 +29,7 @@ var activationNames = [...]string{Identity: "identity", ReLU: "relu", LeakyReLU:
 
 func (a Activation) String() string { return activationNames[a] }
 
-// ActivationNames lists what ParseActivation knows.
+// ActivationNames lists the names that ParseActivation accepts.
 func ActivationNames() []string { return append([]string(nil), activationNames[:]...) }
 
 // ParseActivation returns the activation of the given name.

@@ -2,9 +2,9 @@ package ops
 
 import "gorgonia.org/gorgonia"
 
-// Kind names what an op computes, for executors other than Gorgonia's machine. The
-// operands of each are those of its constructor, in order; those of derivatives, which
-// have no exported constructor, are named here.
+// Kind names what an op computes, for executors other than Gorgonia's machine. The operands are
+// those of the op's constructor, in order. Derivatives have no exported constructor, so their
+// operands are given here.
 type Kind uint8
 
 const (
@@ -29,24 +29,24 @@ const (
 	KindLinear
 	KindLoss
 	KindLossGrad // logits, labels, weights, the gradient of the loss
-	KindMatMul   // a, b: their product, transposed as the attributes say
+	KindMatMul   // a, b: their product, either of them transposed as the attributes say
 	KindMultiply // x (N, C), y (N, C) or (N, 1)
 	KindRepeat   // x (N, 1): its column, repeated
 	KindRowDot   // x, y: the dot products of their rows
 	KindRowSum
 	KindScaleVectors
 	KindScaleVectorsGrad // x, dy: their products, whose column sums are the derivative
-	KindSpread           // the derivative of columns: columns at their places among zeros
+	KindSpread           // dy: the derivative of columns, which puts them into their places among zeros
 	KindSum
 )
 
-// Attributes are what an op was made with, besides its operands. Fields that a kind does
-// not use are zero.
+// Attributes are the parameters with which an op was made, besides its operands. Fields that a kind
+// does not use are zero.
 type Attributes struct {
 	Kind           Kind
 	Activation     Activation // linear, activate
 	Pooling        Pooling    // bag pooling: PoolMean if some field is averaged
-	Sums           []bool     // bag pooling: which fields are summed, if some are and others are averaged; else nil
+	Sums           []bool     // bag pooling: which fields are summed, if others are averaged; else nil
 	TransA, TransB bool       // matrix product
 	Period, Lo, Hi int        // columns, spread
 	Dim            int        // interactions: length of a vector

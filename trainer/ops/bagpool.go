@@ -11,19 +11,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Pooling says how the rows of one bag become one vector.
+// Pooling says how the rows of a bag are combined into one vector.
 type Pooling uint8
 
 const (
 	PoolSum  Pooling = iota // Σ w·row
-	PoolMean                // Σ w·row / Σ w; zero where Σ w is zero
+	PoolMean                // Σ w·row / Σ w; zero if Σ w is zero
 )
 
 var poolingNames = [...]string{PoolSum: "sum", PoolMean: "mean"}
 
 func (p Pooling) String() string { return poolingNames[p] }
 
-// PoolingNames lists what ParsePooling knows.
+// PoolingNames lists the names that ParsePooling accepts.
 func PoolingNames() []string { return append([]string(nil), poolingNames[:]...) }
 
 // ParsePooling returns the pooling of the given name.
@@ -36,36 +36,34 @@ func ParsePooling(name string) (Pooling, error) {
 	return 0, fmt.Errorf("ops: no pooling %q; there are %q", name, poolingNames)
 }
 
-// Bags is the sparse part of a mini-batch as three input nodes: compressed rows
-// over (example, field), as in reader.Batch.
+// Bags is the sparse part of a mini-batch as three input nodes: compressed rows over (example,
+// field), as in reader.Batch.
 type Bags struct {
 	Offsets *gorgonia.Node // int32 (N*F+1), ascending from 0
 	Index   *gorgonia.Node // int32 (features), into the unique rows
-	// Weights is float32 (features). With one element while there are more
-	// features, every feature has weight 1: the element must then be 1.
+	// Weights is float32 (features). If it has one element, which must be 1, and there is more than
+	// one feature, every feature has weight 1.
 	Weights *gorgonia.Node
 }
 
-// BagPool returns the pooled rows of every bag (N, F*R): rows (U, R) are the
-// values of the mini-batch's unique rows. An empty bag gives zeros. A row that
-// occurs several times in a bag counts several times. of says how each of the F fields is
-// pooled.
+// BagPool returns the pooled rows (N, F*R) of every bag. rows (U, R) are the values of the
+// mini-batch's unique rows. An empty bag gives zeros. A row that occurs several times in a bag
+// counts several times. of says how each of the F fields is pooled.
 //
-// Its derivative with regard to rows (U, R) adds to each row the gradients of
-// the bags that it occurs in, in ascending order of occurrence, whatever the
-// number of threads.
+// Its derivative with regard to rows (U, R) adds to each row the gradients of the bags that it
+// occurs in, in ascending order of occurrence, independently of the number of threads.
 func BagPool(of []Pooling, rows *gorgonia.Node, bags Bags) (*gorgonia.Node, error) {
 	p := newPools(of)
 	op := &bagPool{base: newBase(4, "bag-pool(%v)", of), pools: p}
 	return apply(op, rows, bags.Offsets, bags.Index, bags.Weights)
 }
 
-// pools says how fields are pooled. If some are averaged, so that factors of bags have to be
-// computed, those that are summed have the factor 1.
+// pools says how fields are pooled. If some are averaged, so that bags need factors, those that are
+// summed have the factor 1.
 type pools struct {
 	pooling Pooling // PoolMean if some field is averaged
 	fields  int
-	sums    []bool // which fields are summed, if some are and others are averaged; else nil
+	sums    []bool // which fields are summed, if others are averaged; else nil
 }
 
 func newPools(of []Pooling) pools {
@@ -143,7 +141,7 @@ func (op *bagPool) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.No
 // bagView is the values of Bags.
 type bagView struct {
 	offsets, index []int32
-	weights        []float32 // nil: all 1
+	weights        []float32 // nil if all are 1
 }
 
 func bagsOf(in []gorgonia.Value) bagView {
@@ -164,8 +162,8 @@ func (v bagView) meanFactor(b int) float32 {
 	return MeanFactor(v.offsets[b], v.offsets[b+1], v.weights)
 }
 
-// MeanFactor is the factor by which the sum over a bag, of the features lo to hi-1, is multiplied
-// to give its mean. weights are those of all features; nil: all are 1.
+// MeanFactor returns the factor that turns the sum over a bag, of features lo to hi-1, into its
+// mean. weights are those of all features; nil stands for 1.
 func MeanFactor(lo, hi int32, weights []float32) float32 {
 	total := float32(hi - lo)
 	if weights != nil {

@@ -10,13 +10,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// bagPoolGrad is the derivative of bagPool with regard to the rows: from the bags'
-// gradients (N, F*R), the rows (U, R; only their shape is used) and the bags, it
-// computes the rows' gradients (U, R).
+// bagPoolGrad is the derivative of bagPool with regard to the rows. It computes the gradients of
+// the rows (U, R) from the gradients of the bags (N, F*R), the rows (U, R; only their shape is
+// used) and the bags.
 //
-// First it sorts the occurrences by row, with a stable counting sort, so that each row's
-// occurrences are in ascending order. Then the rows can be divided among threads without
-// locks, and the order of each sum, that of kernel.SumPiece, does not depend on the threads.
+// It first sorts the occurrences by row with a stable counting sort, so that those of a row are in
+// ascending order. Then the rows can be divided among threads without locks, and the order of each
+// sum, that of kernel.SumPiece, does not depend on the threads.
 type bagPoolGrad struct {
 	base
 	pools

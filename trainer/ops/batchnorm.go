@@ -20,10 +20,9 @@ func BatchStats(x *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&batchStats{base: newBase(1, "batch-stats")}, x)
 }
 
-// BatchNorm returns gamma·(x − mean)/√(variance + 1e-5) + beta: x (N, C), gamma
-// and beta (C), stats (2, C) from BatchStats of the same x in training, or an
-// input with running statistics otherwise (then the derivative is not that of
-// the function).
+// BatchNorm returns gamma·(x − mean)/√(variance + 1e-5) + beta for x (N, C), gamma and beta (C). In
+// training, stats (2, C) is BatchStats of the same x. Otherwise it is an input with running
+// statistics; then the derivative is not that of the function.
 //
 // With x̂ the normalized x, the derivative is dbeta = Σ dy and dgamma = Σ dy·x̂
 // over the examples, dx = gamma/√(variance + 1e-5)·(dy − dbeta/N − x̂·dgamma/N).
@@ -94,8 +93,8 @@ func (op *batchNorm) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	return x.Clone(), nil
 }
 
-// InverseDeviation is 1/√(variance + 1e-5). Square root and division are exactly
-// rounded everywhere.
+// InverseDeviation returns 1/√(variance + 1e-5). Square root and division are exactly rounded
+// everywhere.
 func InverseDeviation(variance float32) float32 {
 	return float32(1 / math.Sqrt(float64(variance)+normEpsilon))
 }

@@ -8,11 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Columns returns some columns of every group: x (N, G*period) is read as
-// (N, G, period), and the columns [lo, hi) of every group are kept, (N,
-// G*(hi-lo)). With period equal to the number of columns it is a plain slice;
-// with the length of a row it takes, for instance, the linear weight of every
-// field's pooled row.
+// Columns keeps the columns [lo, hi) of every group: x (N, G*period) is read as (N, G, period), and
+// the result is (N, G*(hi-lo)). If period is the number of columns, it is a plain slice. If it is
+// the length of a row, it takes, for instance, the linear weight of every field's pooled row.
 func Columns(period, lo, hi int, x *gorgonia.Node) (*gorgonia.Node, error) {
 	if period < 1 || lo < 0 || hi <= lo || hi > period {
 		return nil, fmt.Errorf("ops: columns [%d, %d) of %d", lo, hi, period)
@@ -58,8 +56,8 @@ func (op *columns) SymDiff(_ gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nod
 	return gorgonia.Nodes{dx}, err
 }
 
-// spread is the derivative of columns: it puts the columns back in their places, and
-// zeros in all others.
+// spread is the derivative of columns: it puts the columns back into their places, and zeros into
+// all others.
 type spread struct {
 	base
 	period, lo, hi int

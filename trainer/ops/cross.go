@@ -8,11 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// cross returns one layer of a cross network, x0 ⊙ z + bias + xl (N, C), for
-// the network's input x0 (N, C), the layer's input xl (N, C), z and a bias (C)
-// or nil. z is (N, 1) and multiplies whole rows (version 1, Wang et al. 2017),
-// or (N, C) and multiplies element by element (version 2, Wang et al. 2020,
-// where the bias is part of z).
+// cross returns one layer of a cross network, x0 ⊙ z + bias + xl (N, C). x0 (N, C) is the network's
+// input and xl (N, C) the layer's; bias is (C) or nil. z is (N, 1) and multiplies whole rows
+// (version 1, Wang et al. 2017), or (N, C) and multiplies element by element (version 2, Wang et
+// al. 2020, where the bias is part of z).
 func cross(x0, z, xl, bias *gorgonia.Node) (*gorgonia.Node, error) {
 	if bias == nil {
 		return apply(&crossOp{base: newBase(3, "cross")}, x0, z, xl)
@@ -29,7 +28,7 @@ func CrossVector(x0, xl, w, b *gorgonia.Node) (*gorgonia.Node, error) {
 	if xl.Shape()[1] > 1 {
 		return cross(x0, z, xl, b)
 	}
-	// A single column is z of version 2 as well, beside which there is no bias.
+	// With a single column, z has the shape of version 2, which allows no bias beside it.
 	y, err := cross(x0, z, xl, nil)
 	if err != nil {
 		return nil, err

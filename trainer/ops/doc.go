@@ -5,26 +5,23 @@
 // one constant, so that package program can lower it to the steps that an engine runs:
 // Describe gives the attributes of a node's op, Children its operands in order.
 //
-// The methods Do, by which Gorgonia's tape machine runs a graph op by op, are the slow and
-// obvious form of every op. Only tests use them: engines are held against them, bit for
-// bit where an engine computes in float32 on the host.
+// Gorgonia's tape machine runs a graph op by op through the methods Do, which are the slow and
+// obvious form of every op. Only tests use them: engines are compared with them, bit for bit if an
+// engine computes in float32 on the host.
 //
 // # Shapes
 //
-// Everything is float32 and row-major. A matrix is (N, C), one example per
-// row; several vectors per example lie side by side, so that (N, F, D) is
-// stored and typed as (N, F*D). Logits and other one-number-per-example results
-// are (N, 1). The loss is a scalar.
+// Everything is float32 and row-major. A matrix is (N, C), one example per row. Several vectors per
+// example are adjacent, so (N, F, D) is stored and typed as (N, F*D). Logits and other results with
+// one number per example are (N, 1). The loss is a scalar.
 //
 // # Ops own their results
 //
-// The tape machine forgets its memory at every Reset, so Gorgonia's own
-// preallocation would make the whole network's activations anew at every step.
-// Each op of this package therefore keeps the buffer it writes its result to
-// and returns the same memory at every run, overwritten completely. It follows
-// that an op belongs to one node of one graph, that a graph must not be run by
-// two machines at once, and that values read from a node are valid until the
-// graph runs again.
+// The tape machine drops its memory at every Reset, so with Gorgonia's own preallocation the
+// activations of the whole network would be allocated anew at every step. Each op of this package
+// therefore keeps its result buffer and returns the same memory at every run, overwritten
+// completely. So an op belongs to one node of one graph, and two machines must not run a graph at
+// once. Values read from a node are valid until the graph runs again.
 //
 // # Inputs of changing length
 //
@@ -35,10 +32,9 @@
 //
 // # Derivatives
 //
-// Every op implements gorgonia.SDOp, so gorgonia.Grad differentiates graphs of
-// them. Grad of this package does the same with two differences: where several
-// gradients meet they are added by one Sum, in the order in which the ops were
-// created, last first; and so the result holds no op of Gorgonia's.
+// Every op implements gorgonia.SDOp, so gorgonia.Grad differentiates graphs of them. Grad of this
+// package does the same, but adds gradients that meet by one Sum, in the order in which the ops
+// were created, last first. So the result holds no op of Gorgonia's.
 //
 // # Determinism
 //

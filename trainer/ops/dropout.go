@@ -14,10 +14,9 @@ import (
 // and multiplied by 1/(1-p) otherwise. step is an int64 input of one element,
 // the number of the optimizer step.
 //
-// Whether element i is kept is decided by a hash of (seed, layer, step, i), so
-// the same step drops the same elements whatever ran before, and the
-// derivative, Dropout of dy with the same arguments, recomputes the mask
-// instead of keeping it.
+// A hash of (seed, layer, step, i) decides whether element i is kept. So the same step drops the
+// same elements whatever ran before. The derivative, Dropout of dy with the same arguments,
+// recomputes the mask instead of keeping it.
 func Dropout(p float64, seed uint64, layer int, x, step *gorgonia.Node) (*gorgonia.Node, error) {
 	if p < 0 || p >= 1 {
 		return nil, fmt.Errorf("ops: dropout probability %g: want 0 <= p < 1", p)

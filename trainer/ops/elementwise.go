@@ -10,11 +10,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// elementGrain is the smallest number of elements for which another thread is worth its
-// cost: at a few elements per nanosecond, they take as long as it takes to start one.
+// elementGrain is the smallest number of elements that are worth another thread: at a few elements
+// per nanosecond, their work takes as long as starting one.
 const elementGrain = 1 << 14
 
-// rowGrain is elementGrain in rows of the given length.
+// rowGrain is elementGrain as a number of rows with the given number of columns.
 func rowGrain(cols int) int { return max(1, elementGrain/max(1, cols)) }
 
 // parallel runs fn over parts of [0, n). fn must compute each element in a way
@@ -24,8 +24,8 @@ func parallel(n, grain int, fn func(lo, hi int)) { kernel.Parallel(n, grain, fn)
 // needs reports whether the gradient of operand i is wanted; if need is nil, all are.
 func needs(need []bool, i int) bool { return need == nil || need[i] }
 
-// Sum returns the element-wise sum of at least two nodes of one shape (vectors
-// or matrices), added from first to last.
+// Sum returns the element-wise sum of at least two nodes of one shape (vectors or matrices), added
+// from first to last.
 func Sum(terms ...*gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&sum{base: newBase(len(terms), "sum"), dims: terms[0].Dims()}, terms...)
 }
@@ -79,8 +79,8 @@ func (op *sum) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes,
 	return grads, nil
 }
 
-// multiply returns x*y element by element for matrices of one shape; y may
-// also be (N, 1), then it multiplies the rows of x. It appears in derivatives.
+// multiply returns x*y element by element for matrices of one shape. If y is (N, 1), it multiplies
+// the rows of x. It appears in derivatives.
 func multiply(x, y *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&product{base: newBase(2, "multiply")}, x, y)
 }

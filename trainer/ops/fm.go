@@ -43,9 +43,8 @@ func (op *fm) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 		for i := lo; i < hi; i++ {
 			row := x[i*c : (i+1)*c]
 			sumVectors(sum, row)
-			// The pairs are computed from the sum: Σ_f v·(Σ v − v) counts every
-			// pair twice, and does not subtract two nearly equal numbers, as the
-			// textbook form does.
+			// The pairs are computed from the sum: Σ_f v·(Σ v − v) counts every pair twice. Unlike
+			// the textbook form, it does not subtract two nearly equal numbers.
 			var total float32
 			for f := 0; f < c; f += op.dim {
 				v := row[f : f+op.dim]
@@ -77,7 +76,7 @@ func (op *fm) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes, 
 	return gorgonia.Nodes{dx}, err
 }
 
-// fmGrad is dy·(Σ_f v − v), (N, F*D).
+// fmGrad computes dy·(Σ_f v − v), (N, F*D).
 type fmGrad struct {
 	base
 	dim int

@@ -7,20 +7,19 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// partialDiffer is an op that can leave out gradients that are not needed, such as that
-// of a layer with regard to the dense features.
+// partialDiffer is an op that can leave out gradients that are not needed, such as that of a layer
+// with regard to the dense features.
 type partialDiffer interface {
 	// diff is SymDiff for the operands with need[i] set (nil: all).
 	diff(need []bool, inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error)
 }
 
-// Grad differentiates cost, a scalar, with regard to the nodes wrt and returns
-// one gradient node each, nil for a node that cost does not depend on.
+// Grad differentiates cost, a scalar, with regard to each node of wrt. It returns one gradient node
+// for each, nil if cost does not depend on it.
 //
-// It is reverse-mode differentiation as in gorgonia.Grad. Nodes are visited in
-// descending order of their ids, which is a topological order because an op is
-// added to the graph after its operands. The gradients of a node that is used
-// several times are added by one Sum in the order in which they arise.
+// It is reverse-mode differentiation as in gorgonia.Grad. Nodes are visited in descending order of
+// their IDs, which is a topological order, because an op is added to the graph after its operands.
+// If a node is used several times, one Sum adds its gradients in the order in which they arise.
 func Grad(cost *gorgonia.Node, wrt ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	if !cost.IsScalar() {
 		return nil, fmt.Errorf("ops: cost %v has shape %v, want a scalar", cost, cost.Shape())
@@ -30,7 +29,7 @@ func Grad(cost *gorgonia.Node, wrt ...*gorgonia.Node) (gorgonia.Nodes, error) {
 	one := cost.Graph().AddNode(gorgonia.NewConstant(float32(1)))
 	terms[cost] = gorgonia.Nodes{one}
 
-	// The nodes of the forward pass are collected now, before ops are added below.
+	// Collect the nodes of the forward pass before ops are added below.
 	forward := append(gorgonia.Nodes(nil), cost.Graph().AllNodes()...)
 	sort.Slice(forward, func(i, j int) bool { return forward[i].ID() > forward[j].ID() })
 

@@ -5,7 +5,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Input is an input node whose value may have another shape at every run.
+// Input is an input node whose value may have a different shape at every run.
 //
 // gorgonia.Let accepts only the shape with which the node was made. Input binds one
 // tensor once and then replaces the contents and the shape of that tensor.
@@ -24,9 +24,9 @@ func NewInput(g *gorgonia.ExprGraph, name string, of tensor.Dtype, shape ...int)
 	return &Input{Node: node, value: value}, nil
 }
 
-// Set makes backing, a slice of the input's element type, the value of the
-// input, with the given shape. backing is not copied. It must not be empty:
-// Gorgonia has no tensors without elements.
+// Set makes backing, a slice of the input's element type, the value of the input, with the given
+// shape. It does not copy backing, which must not be empty: Gorgonia has no tensors without
+// elements.
 func (in *Input) Set(backing any, shape ...int) {
 	*in.value = *tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
 }

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Interact returns the dot products of all pairs of the F vectors of each
-// example, DLRM's interaction: x (N, F*D), result (N, F*(F-1)/2) in the order
-// of the strict lower triangle, (1,0), (2,0), (2,1), (3,0), … dim is D.
+// Interact returns the dot products of all pairs of the F vectors of each example, as DLRM does. x
+// is (N, F*D), and dim is D. The result is (N, F*(F-1)/2) in the order of the strict lower
+// triangle: (1,0), (2,0), (2,1), (3,0), …
 //
 // Its derivative adds to each vector the other vectors times the gradients of
 // their pairs.
@@ -20,7 +20,7 @@ func Interact(dim int, x *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&interact{base: newBase(1, "interact"), dim: dim}, x)
 }
 
-// pairs is the number of pairs of f vectors.
+// pairs returns the number of pairs of f vectors.
 func pairs(f int) int { return f * (f - 1) / 2 }
 
 type interact struct {
@@ -41,9 +41,9 @@ func (op *interact) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape{s[0][0], pairs(s[0][1] / op.dim)}, nil
 }
 
-// Do multiplies each example's vectors, read as a matrix (F, D), with their
-// own transpose and keeps the lower triangle: twice the work, and many times
-// faster than pair by pair because it is a matrix product.
+// Do multiplies each example's vectors, as a matrix (F, D), by their own transpose and keeps the
+// lower triangle. That is twice the work, but many times faster than pair by pair, because it is a
+// matrix product.
 func (op *interact) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	x, n, c := matrix(in[0])
 	d := op.dim
@@ -70,9 +70,8 @@ func (op *interact) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.N
 	return gorgonia.Nodes{dx}, err
 }
 
-// interactGrad is, for vector v of each example, Σ_w dy(v,w)·w over all vectors
-// w in ascending order, where dy(v,v) is zero: x (N, F*D), dy (N, F*(F-1)/2),
-// result (N, F*D).
+// interactGrad computes, for vector v of each example, Σ_w dy(v,w)·w over all vectors w in
+// ascending order, where dy(v,v) is zero. x is (N, F*D), dy (N, F*(F-1)/2), the result (N, F*D).
 type interactGrad struct {
 	base
 	dim int

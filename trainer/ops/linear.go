@@ -13,8 +13,7 @@ import (
 // Linear returns a(x·w + b), a fully connected layer: x (N, I), w (I, O),
 // b (O) or nil, result (N, O).
 //
-// Its derivative, with dz = dy * a'(z): dx = dz·wᵀ, dw = xᵀ·dz, db = the sums
-// of dz's columns.
+// Its derivative, with dz = dy * a'(z): dx = dz·wᵀ, dw = xᵀ·dz, and db the column sums of dz.
 func Linear(a Activation, x, w, b *gorgonia.Node) (*gorgonia.Node, error) {
 	if b == nil {
 		return apply(&linear{base: newBase(2, "linear(%v, no bias)", a), act: a}, x, w)

@@ -10,11 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Loss returns the negative log-likelihood of equation 1 (AIBox §2.2) as a
-// scalar node: the mean over N of wᵢ·(softplus(zᵢ) − yᵢ·zᵢ), where z (N, 1) are
-// logits, y (N) labels and w (N) weights. The paper's softmax over {click, no
-// click} is the sigmoid of one logit, and this form neither overflows nor takes
-// the logarithm of zero. The mean divides by N, not by Σw.
+// Loss returns the negative log-likelihood of equation 1 (AIBox §2.2) as a scalar node: the mean
+// over N of wᵢ·(softplus(zᵢ) − yᵢ·zᵢ), for logits z (N, 1), labels y (N) and weights w (N). The
+// paper's softmax over {click, no click} is the sigmoid of one logit. This form neither overflows
+// nor takes the logarithm of zero. The mean divides by N, not by Σw.
 //
 // The gradient is wᵢ·(sigmoid(zᵢ) − yᵢ)/N.
 //
@@ -23,8 +22,8 @@ func Loss(logits, labels, weights *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&loss{base: newBase(3, "loss")}, logits, labels, weights)
 }
 
-// LossValue returns the last value of a node that Loss made. The single
-// precision scalar that Gorgonia carries is this number, rounded.
+// LossValue returns the last value of a node that Loss made. Gorgonia carries this number rounded
+// to single precision.
 func LossValue(node *gorgonia.Node) float64 { return node.Op().(*loss).value }
 
 type loss struct {
@@ -33,7 +32,7 @@ type loss struct {
 	value float64
 }
 
-// Type ends in a type variable because the cost must be of a scalar type.
+// Type ends in a type variable because the cost must have a scalar type.
 func (op *loss) Type() hm.Type {
 	a := hm.TypeVariable('a')
 	return hm.NewFnType(gorgonia.TensorType{Dims: 2, Of: a}, gorgonia.TensorType{Dims: 1, Of: a}, gorgonia.TensorType{Dims: 1, Of: a}, a)
@@ -59,8 +58,8 @@ func (op *loss) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	y, w := dense(in[1]).Float32s(), dense(in[2]).Float32s()
 	op.terms = resize(op.terms, n)
 	kernel.SoftplusSlice(op.terms, z)
-	// This is one sum, in order, in double precision: N additions cost very little
-	// compared with the network.
+	// One sum, in order, in double precision: N additions cost very little compared with the
+	// network.
 	var total float64
 	for i, t := range op.terms {
 		total += float64(w[i] * (t - float32(y[i]*z[i])))
@@ -76,7 +75,7 @@ func (op *loss) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgonia.Nodes
 	return gorgonia.Nodes{dz, nil, nil}, err
 }
 
-// lossGrad is dy·wᵢ·(sigmoid(zᵢ) − yᵢ)/N, (N, 1).
+// lossGrad computes dy·wᵢ·(sigmoid(zᵢ) − yᵢ)/N, (N, 1).
 type lossGrad struct{ base }
 
 func (op *lossGrad) Type() hm.Type {

@@ -10,8 +10,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// matMul returns the product of two matrices, either of them transposed. It
-// appears in derivatives.
+// matMul returns the product of two matrices, each of which may be transposed. It appears in
+// derivatives.
 func matMul(transA, transB bool, a, b *gorgonia.Node) (*gorgonia.Node, error) {
 	t := map[bool]string{true: "ᵀ"}
 	return apply(&matmul{base: newBase(2, "a%s·b%s", t[transA], t[transB]), transA: transA, transB: transB}, a, b)
@@ -59,8 +59,8 @@ func (op *matmul) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
 	return c, nil
 }
 
-// BF16 tells for which layers the slow forms of ops multiply in bfloat16. Tests set it, so
-// that Gorgonia's machine is the oracle of an engine in that precision too.
+// BF16 reports for which layers the ops' methods Do multiply in bfloat16. Tests set it, so that
+// Gorgonia's machine is the oracle of an engine in that precision, too.
 var BF16 = func(inputs, outputs int) bool { return false }
 
 // multiplyMatrices sets c (m, n), without gaps, to a product of a layer.

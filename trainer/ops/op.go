@@ -14,26 +14,26 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// serial numbers the ops of the process. It is used only in the hash of an op: Gorgonia
-// merges nodes of equal hash, and two ops that have buffers must never be merged.
+// serial numbers the ops of the process. It is used only in the hash of an op: Gorgonia merges
+// nodes with equal hashes, and two ops that have buffers must never be merged.
 var serial atomic.Uint64
 
-// base is what all ops have in common: their place in Gorgonia's interfaces
-// and the buffer of their result. Ops embed it.
+// base is what all ops share: the common methods of Gorgonia's interfaces, and the buffer of the
+// result. Ops embed it.
 type base struct {
 	name  string
 	id    uint64
 	arity int
 
 	result *tensor.Dense
-	data   []float32 // backing of result, capacity kept when the shape shrinks
+	data   []float32 // backing of result; its capacity is kept when the shape shrinks
 }
 
 func newBase(arity int, format string, args ...any) base {
 	return base{name: fmt.Sprintf(format, args...), id: serial.Add(1), arity: arity}
 }
 
-// The parts of gorgonia.Op that are the same for all.
+// The methods of gorgonia.Op that are the same for all ops.
 
 func (b *base) Arity() int            { return b.arity }
 func (b *base) ReturnsPtr() bool      { return true }
@@ -48,8 +48,8 @@ func (b *base) Hashcode() uint32 {
 	return h.Sum32()
 }
 
-// out returns the op's result tensor in the given shape and its memory, whose
-// old contents are undefined. Memory only grows.
+// out returns the op's result tensor in the given shape, and its memory, whose contents are
+// undefined. Memory only grows.
 func (b *base) out(shape ...int) (*tensor.Dense, []float32) {
 	if b.result != nil && sameShape(b.result.Shape(), shape) {
 		return b.result, b.data
@@ -119,8 +119,7 @@ func sameShape(a tensor.Shape, b []int) bool {
 // from a tensor.Shape.
 func shapeOf(ds gorgonia.DimSizer) tensor.Shape { return ds.(tensor.Shape) }
 
-// matrixShapes returns the rows and columns of every operand, or an error when
-// one is not a matrix.
+// matrixShapes returns the rows and columns of every operand, or an error if one is not a matrix.
 func matrixShapes(ds []gorgonia.DimSizer) ([][2]int, error) {
 	shapes := make([][2]int, len(ds))
 	for i, d := range ds {
@@ -172,7 +171,7 @@ func scalar(v gorgonia.Value) float32 {
 	panic(fmt.Sprintf("ops: %T is no scalar", v))
 }
 
-// differentiable returns n flags for DiffWRT: the first k set.
+// differentiable returns n flags for DiffWRT, of which the first k are set.
 func differentiable(k, n int) []bool {
 	flags := make([]bool, n)
 	for i := range k {

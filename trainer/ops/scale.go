@@ -11,11 +11,11 @@ import (
 )
 
 // ScaleVectors returns the vectors of v (P*D), each multiplied by its number in x: for every
-// example, vector p is x_p·v_p, (N, P*D). dim is D. So a factorization machine has vectors for
-// numbers, beside those of categories.
+// example, vector p is x_p·v_p, (N, P*D). dim is D. With it, a factorization machine has vectors
+// for numbers as well as for categories.
 //
 // Its derivative with regard to v is the sum over the examples of x_p·dy_p. x is an input of the
-// network, which has none.
+// network, which needs no derivative.
 func ScaleVectors(dim int, x, v *gorgonia.Node) (*gorgonia.Node, error) {
 	return apply(&scaleVectors{base: newBase(2, "scale-vectors"), dim: dim}, x, v)
 }
@@ -67,7 +67,8 @@ func (op *scaleVectors) SymDiff(in gorgonia.Nodes, _, dy *gorgonia.Node) (gorgon
 	return gorgonia.Nodes{nil, dv}, err
 }
 
-// scaleVectorsGrad is x_p·dy_p of every example, (N, P*D), whose column sums are the derivative.
+// scaleVectorsGrad computes x_p·dy_p of every example, (N, P*D). Their column sums are the
+// derivative.
 type scaleVectorsGrad struct {
 	base
 	dim int

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// DenseConfig chooses the optimizer of the dense parameters. Settings that a
-// kind does not use are ignored. There are no defaults here.
+// DenseConfig chooses the optimizer of the dense parameters. Settings that a kind does not use are
+// ignored. There are no defaults here.
 type DenseConfig struct {
 	Kind               string // sgd, momentum, adagrad, adam, adamw
 	LearningRate       float64
@@ -19,18 +19,18 @@ type DenseConfig struct {
 	InitialAccumulator float64 // adagrad: s before the first step
 	L2                 float64
 	WeightDecay        float64 // adamw
-	Averaging          float64 // of parameters, after each step: what an average keeps of itself; 0: none
+	Averaging          float64 // share that the average of the parameters keeps in each step; 0 if there is none
 }
 
-// RowConfig chooses the optimizer of the rows. Settings that a kind does not
-// use are ignored. There are no defaults here.
+// RowConfig chooses the optimizer of the rows. Settings that a kind does not use are ignored. There
+// are no defaults here.
 type RowConfig struct {
 	Kind               string  // sgd, adagrad, rowwise_adagrad, adam, ftrl
 	LearningRate       float64 // ftrl: alpha
 	Beta1, Beta2       float64 // adam
 	Epsilon            float64 // adagrad, rowwise_adagrad, adam
 	InitialAccumulator float64 // adagrad, rowwise_adagrad: s of a new row; ftrl: its n
-	L2                 float64 // on the rows of a mini-batch
+	L2                 float64 // of the rows in a mini-batch
 	WeightDecay        float64 // of all rows, in every step; not ftrl; see package decay
 	TableL2            float64 // of all rows, in every step; adagrad, rowwise_adagrad; see package decay
 	FTRLL1             float64 // lambda1
@@ -38,7 +38,7 @@ type RowConfig struct {
 	FTRLBeta           float64 // beta
 }
 
-// checker collects what is wrong with a configuration.
+// checker collects the faults of a configuration.
 type checker struct {
 	what string
 	errs []error
@@ -60,8 +60,8 @@ func (c *checker) notNegative(name string, x float64) {
 	}
 }
 
-// epsilon must be positive as a float32: otherwise a row that has had only gradients of
-// 0 would be updated by 0/0.
+// epsilon must be positive as a float32: otherwise a row that has had only zero gradients would be
+// updated by 0/0.
 func (c *checker) epsilon(x float64) {
 	c.notNegative("epsilon", x)
 	if float32(x) == 0 {

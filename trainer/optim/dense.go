@@ -7,8 +7,8 @@ import (
 	"aibox/internal/kernel"
 )
 
-// StateTensor is a part of the optimizer's state. Data is the state itself:
-// read it to save, write it to load.
+// StateTensor is a part of the optimizer's state. Data is the state itself: read it to save the
+// state, write to it to load it.
 type StateTensor struct {
 	Name string // parameter "/" slot, for instance "top.0.weight/exp_avg"
 	Data []float32
@@ -17,12 +17,12 @@ type StateTensor struct {
 // Dense updates the parameters of the dense network.
 type Dense struct {
 	cfg     DenseConfig
-	own     []*Rows // per parameter; nil: cfg is for it
+	own     []*Rows // per parameter; nil if cfg applies
 	configs []int   // per parameter; see Config
 	params  []*Param
-	slots   [][2][]float32 // per parameter; what they are, slotNames says
-	began   [][]stretch    // per parameter; nil: the state of all values began with step 1
-	starts  []int          // where each parameter begins, and the last one ends, counted in values
+	slots   [][2][]float32 // per parameter; named by slotNames
+	began   [][]stretch    // per parameter; nil if the state of all values began with step 1
+	starts  []int          // offset of each parameter, in values, and the end of the last one
 
 	averages [][]float32 // per parameter; nil without averaging
 
@@ -32,8 +32,8 @@ type Dense struct {
 	task     func(lo, hi int)
 }
 
-// Own gives a parameter an optimizer of its own: each of its values is updated as a row of one value
-// that occurs in every step.
+// Own gives a parameter an optimizer of its own, which updates each of its values as a row of one
+// value that occurs in every step.
 type Own struct {
 	Param  string
 	Config RowConfig
@@ -48,7 +48,7 @@ var slotNames = map[string][]string{
 	"adamw":    {"exp_avg", "exp_avg_sq"},
 }
 
-// ownSlotNames are those of the kinds of Own, with the names of its paper for ftrl.
+// ownSlotNames are the names for the kinds of Own; those of ftrl are from its paper.
 var ownSlotNames = map[string][]string{
 	"sgd":             nil,
 	"adagrad":         {"sum"},
@@ -57,9 +57,9 @@ var ownSlotNames = map[string][]string{
 	"ftrl":            {"z", "n"},
 }
 
-// NewDense returns an optimizer for params in its initial state. It reports all that is wrong with
-// cfg, own and params. An Own without its parameter has no effect. For the parameters of an outline
-// its state is an outline, too: Slots and Updates say how much of it there would be.
+// NewDense returns an optimizer for params in its initial state. It reports all faults of cfg, own
+// and params. An Own whose parameter does not exist has no effect. For the parameters of an outline
+// its state is an outline, too: Slots and Updates say how much state there would be.
 func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	errs := []error{cfg.validate()}
 	seen := map[string]bool{}
@@ -100,7 +100,7 @@ func NewDense(cfg DenseConfig, params []*Param, own ...Own) (*Dense, error) {
 	return d, nil
 }
 
-// kind is the kind of optimizer of parameter i.
+// kind returns the kind of the optimizer of parameter i.
 func (d *Dense) kind(i int) string {
 	if r := d.own[i]; r != nil {
 		return r.cfg.Kind
@@ -108,7 +108,7 @@ func (d *Dense) kind(i int) string {
 	return d.cfg.Kind
 }
 
-// slotNames are the names of the parts of the state of parameter i.
+// slotNames returns the names of the parts of the state of parameter i.
 func (d *Dense) slotNames(i int) []string {
 	if r := d.own[i]; r != nil {
 		return ownSlotNames[r.cfg.Kind]
@@ -122,8 +122,8 @@ func fill(s []float32, x float32) {
 	}
 }
 
-// State returns the state of the updates, in the order of the parameters, except the number of
-// steps that they have taken, which Steps returns, and of the averages.
+// State returns the state of the updates, in the order of the parameters. It has neither the
+// numbers of steps, which Steps returns, nor the averages.
 func (d *Dense) State() []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {

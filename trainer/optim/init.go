@@ -9,21 +9,19 @@ import (
 const (
 	rowPurpose = 0x726f777320696e69 // "rows ini": makes these numbers independent of other uses of the seed
 
-	// initTerms 16-bit numbers, two hashes, are added up for one value.
+	// initTerms is how many 16-bit numbers, from two hashes, are added up for one value.
 	initTerms = 8
 )
 
-// NewInit returns the function that gives new rows their values: independent
-// draws, nearly normal, of mean 0 and the given standard deviation, that depend
-// on seed, key and position alone.
+// NewInit returns the function that gives new rows their values: independent, nearly normal draws
+// with mean 0 and the given standard deviation, which depend only on seed, key and position.
 //
-// A value is the sum of eight uniform 16-bit numbers (Irwin and Hall's
-// distribution: excess kurtosis -0.15, no value beyond 4.9 standard
-// deviations), centred and scaled. Integers until the last product, so it has
-// the same bits everywhere.
+// A value is the centred and scaled sum of eight uniform 16-bit numbers (the Irwin–Hall
+// distribution: excess kurtosis -0.15, no value beyond 4.9 standard deviations). Everything before
+// the last product is integer arithmetic, so the bits are the same everywhere.
 func NewInit(seed uint64, stddev float64) func(key uint64, values []float32) {
-	// The variance of a sum of n uniform integers below 2^16 is n (2^32-1)/12;
-	// the factor 2 makes the centred sum an integer.
+	// The variance of a sum of n uniform integers below 2^16 is n (2^32-1)/12. The factor 2 makes
+	// the centred sum an integer.
 	scale := stddev / (2 * math.Sqrt(initTerms*float64(1<<32-1)/12))
 	stream := splitmix.Mix(seed + rowPurpose)
 	return func(key uint64, values []float32) {

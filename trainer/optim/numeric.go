@@ -2,7 +2,7 @@ package optim
 
 import "math"
 
-// powInt is base to the power n >= 0, by repeated squaring.
+// powInt returns base to the power n >= 0, by repeated squaring.
 func powInt(base float64, n int64) float64 {
 	power := 1.0
 	for ; n > 0; n >>= 1 {
@@ -14,8 +14,8 @@ func powInt(base float64, n int64) float64 {
 	return power
 }
 
-// powFrac is base to the power num/den, 0 <= num < den < 2^62: the product of
-// base^(1/2), base^(1/4), … as the bits of the fraction say.
+// powFrac returns base to the power num/den, 0 <= num < den < 2^62: the product of those of
+// base^(1/2), base^(1/4), … whose bits are set in the binary fraction.
 func powFrac(base float64, num, den int64) float64 {
 	power := 1.0
 	for range 60 { // beyond 53 bits the factors are 1
@@ -28,7 +28,7 @@ func powFrac(base float64, num, den int64) float64 {
 	return power
 }
 
-// cosPi is cos(pi x) for 0 <= x <= 1, to within 1e-15.
+// cosPi returns cos(pi x) for 0 <= x <= 1, to within 1e-15.
 func cosPi(x float64) float64 {
 	if x > 0.5 {
 		return -cosPi(1 - x)

@@ -1,9 +1,9 @@
 package optim
 
-// Param is one dense parameter of a model: its values and, after a backward
-// pass, their gradient. Data and Grad have the product of Shape as length and
-// stay where they are for the life of the model, but for Dense.SwapAverages. Parameters of an
-// outline, which says what a model would take, have neither.
+// Param is one dense parameter of a model: its values and, after a backward pass, their gradient.
+// The length of Data and Grad is the product of Shape. They stay in place for the life of the
+// model, except for SwapAverages. Parameters of an outline, which says what a model would take,
+// have neither.
 type Param struct {
 	Name  string
 	Shape []int
@@ -11,7 +11,7 @@ type Param struct {
 	Grad  []float32
 }
 
-// Size is how many values the parameter has.
+// Size returns the number of values of the parameter.
 func (p *Param) Size() int {
 	n := 1
 	for _, d := range p.Shape {
@@ -20,5 +20,5 @@ func (p *Param) Size() int {
 	return n
 }
 
-// outlined reports whether the parameter is one of an outline.
+// outlined reports whether the parameter belongs to an outline.
 func (p *Param) outlined() bool { return p.Data == nil && p.Grad == nil }

@@ -7,17 +7,16 @@ import (
 	"aibox/internal/kernel"
 )
 
-// Rows updates rows of the sparse table. Any number of goroutines may use it
-// for different rows.
+// Rows updates rows of the sparse table. Any number of goroutines may use it at the same time for
+// different rows.
 type Rows struct {
 	cfg      RowConfig
-	valueDim int   // of the values that cfg is for: all, or all but the first
-	linear   *Rows // of the first value, the linear weight, if that has an optimizer of its own; else nil
-	words    int   // of the state of linear
+	valueDim int   // number of values that cfg applies to: all, or all but the first
+	linear   *Rows // of the first value, the linear weight, if it has an optimizer of its own; else nil
+	words    int   // state words of linear
 }
 
-// NewRows returns an optimizer for rows of valueDim values. It reports all
-// that is wrong with cfg.
+// NewRows returns an optimizer for rows of valueDim values. It reports all faults of cfg.
 func NewRows(cfg RowConfig, valueDim int) (*Rows, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -28,7 +27,7 @@ func NewRows(cfg RowConfig, valueDim int) (*Rows, error) {
 	return &Rows{cfg: cfg, valueDim: valueDim}, nil
 }
 
-// NewLinearRows returns an optimizer for rows of valueDim values whose first one, the linear
+// NewLinearRows returns an optimizer for rows of valueDim values. The first value, the linear
 // weight, has an optimizer of its own.
 func NewLinearRows(linear, cfg RowConfig, valueDim int) (*Rows, error) {
 	first, err := NewRows(linear, 1)
@@ -46,7 +45,7 @@ func NewLinearRows(linear, cfg RowConfig, valueDim int) (*Rows, error) {
 	return r, nil
 }
 
-// StateDim is the number of state words of a row:
+// StateDim returns the number of state words of a row:
 //
 //	sgd              none
 //	adagrad          s (valueDim)
@@ -63,13 +62,13 @@ func (r *Rows) StateDim() int {
 	return n
 }
 
-// Part is a part of a row's state: a word for each of some values, or one word for all of them.
+// Part is a part of a row's state: one word for each of some values, or one word for all of them.
 type Part struct {
-	First, Values int // which values of the row
+	First, Values int // the values of the row that it belongs to
 	Shared        bool
 }
 
-// Words is how many words the part has.
+// Words returns the number of words of the part.
 func (p Part) Words() int {
 	if p.Shared {
 		return 1
@@ -77,7 +76,7 @@ func (p Part) Words() int {
 	return p.Values
 }
 
-// Parts are the parts of a row's state, in order.
+// Parts returns the parts of a row's state, in order.
 func (r *Rows) Parts() []Part {
 	var parts []Part
 	first := 0
@@ -97,7 +96,7 @@ func (r *Rows) Parts() []Part {
 	return parts
 }
 
-// Init fills the state of a new row whose values are set.
+// Init fills the state of a new row whose values are already set.
 func (r *Rows) Init(values, state []float32) {
 	if r.linear != nil {
 		r.linear.Init(values[:1], state[:r.words])
@@ -107,7 +106,7 @@ func (r *Rows) Init(values, state []float32) {
 	r.initSlots(values, [2][]float32{state[:n], state[n:]})
 }
 
-// initSlots is Init for the values of one optimizer, with its state in two parts.
+// initSlots is Init for the values of one optimizer, with its state in two slices.
 func (r *Rows) initSlots(values []float32, state [2][]float32) {
 	switch r.cfg.Kind {
 	case "adagrad", "rowwise_adagrad":
@@ -126,29 +125,29 @@ func (r *Rows) initSlots(values []float32, state [2][]float32) {
 	}
 }
 
-// RowStep is the update of rows in one step, a value that may be copied and
-// used by any number of goroutines for different rows.
+// RowStep is the update of rows in one step. It may be copied, and used by any number of goroutines
+// for different rows.
 type RowStep struct {
 	Rest       kernel.Update // of all values, or of all but the first
 	First      kernel.Update // of the first value, if split
 	Split      bool
-	FirstWords int // of the first value's state, if split
+	FirstWords int // state words of the first value, if split
 }
 
-// HasSteps reports whether the updates of rows depend on the number of steps
-// since their state was zero.
+// HasSteps reports whether row updates depend on the number of steps since the row's state was
+// zero.
 func (r *Rows) HasSteps() bool {
 	return hasSteps(r.cfg.Kind) || r.linear != nil && r.linear.HasSteps()
 }
 
-// Settled reports whether, from the given number of steps on, more steps no longer change the
-// update of a row.
+// Settled reports whether row updates no longer change with the number of steps, from the given
+// number on.
 func (r *Rows) Settled(steps int64) bool {
 	return settled(steps, r.cfg.Beta1, r.cfg.Beta2) && (r.linear == nil || r.linear.Settled(steps))
 }
 
-// Step prepares the update of rows in step t since their state was zero, 1 for
-// the first; lrScale multiplies the learning rate.
+// Step prepares the update of rows in step t since their state was zero, 1 for the first. lrScale
+// multiplies the learning rate.
 func (r *Rows) Step(t int64, lrScale float32) RowStep {
 	s := RowStep{Rest: r.step(t, lrScale)}
 	if r.linear != nil {
@@ -190,7 +189,7 @@ func (s *RowStep) Update(values, state, grad []float32) {
 	updateRow(&s.Rest, values, state, grad)
 }
 
-// updateRow carries out an update of values whose state lies together.
+// updateRow applies an update to values whose state is contiguous.
 func updateRow(u *kernel.Update, values, state, grad []float32) {
 	n := min(len(values), len(state))
 	u.Step(values, grad, state[:n], state[n:])

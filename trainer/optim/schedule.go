@@ -10,13 +10,13 @@ import (
 type ScheduleConfig struct {
 	WarmupSteps int64  `json:"warmup_steps,omitempty"` // t/WarmupSteps while t <= WarmupSteps
 	Decay       string `json:"decay,omitempty"`        // afterwards: none (also ""), linear, cosine, exponential, inverse_sqrt
-	// DecaySteps is a number of steps after the warm-up: linear and cosine reach Floor
-	// after it; exponential multiplies by DecayRate over it, smoothly; inverse_sqrt is
-	// sqrt(DecaySteps/(DecaySteps+steps)), where 0 means WarmupSteps, so that it is
+	// DecaySteps is a number of steps after the warm-up. linear and cosine reach Floor after it.
+	// exponential multiplies by DecayRate over it, smoothly. inverse_sqrt is
+	// sqrt(DecaySteps/(DecaySteps+steps)); there 0 stands for WarmupSteps, which makes it
 	// sqrt(WarmupSteps/t).
 	DecaySteps int64   `json:"decay_steps,omitempty"`
 	DecayRate  float64 `json:"decay_rate,omitempty"` // exponential: in (0,1]
-	Floor      float64 `json:"floor,omitempty"`      // smallest multiplier behind the warm-up, in [0,1]
+	Floor      float64 `json:"floor,omitempty"`      // smallest multiplier after the warm-up, in [0,1]
 }
 
 // Constant reports whether the multiplier is always 1.
@@ -66,11 +66,11 @@ func NewSchedule(cfg ScheduleConfig) (Schedule, error) {
 	return Schedule{cfg}, errors.Join(errs...)
 }
 
-// Multiplier is the factor on the learning rates in step t, 1 for the first.
-// The zero Schedule gives 1.
+// Multiplier returns the factor on the learning rates in step t, 1 for the first. The zero Schedule
+// gives 1.
 func (s Schedule) Multiplier(t int64) float32 { return float32(s.Factor(t)) }
 
-// Factor is Multiplier before it is rounded.
+// Factor is Multiplier before rounding.
 func (s Schedule) Factor(t int64) float64 {
 	c := s.cfg
 	if t <= c.WarmupSteps {
@@ -93,7 +93,7 @@ func (s Schedule) Factor(t int64) float64 {
 	return max(m, c.Floor)
 }
 
-// progress is the share of the decay steps that are over.
+// progress returns the share of the decay steps that have passed.
 func (c ScheduleConfig) progress(steps int64) float64 {
 	return float64(min(steps, c.DecaySteps)) / float64(c.DecaySteps)
 }

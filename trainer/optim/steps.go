@@ -6,19 +6,18 @@ import (
 	"slices"
 )
 
-// Adam corrects its moments by the number of steps since they were zero. A value that
-// a warm start adds, with a tower, a field or an optimizer, has taken fewer steps than
-// the model: with the model's number its first updates would be too large by the factor
-// (1-beta1)/sqrt(1-beta2), which is 3 for the usual betas. So steps are counted for each
-// value. They are stored as stretches of values that began together, which cost nothing
-// if all values of a tensor did.
+// Adam corrects its moments by the number of steps since they were zero. A value that a warm start
+// adds, with a tower, a field or an optimizer, has taken fewer steps than the model. With the
+// model's number, its first updates would be too large by the factor (1-beta1)/sqrt(1-beta2), which
+// is 3 for the usual betas. So steps are counted per value. They are stored as stretches of values
+// that began together, which cost nothing if all values of a tensor did.
 
-// maxCounted is the largest number of steps that is counted, up to which float32 is
-// exact. With the usual betas, the corrections end far earlier.
+// maxCounted is the largest number of steps that is counted: up to it float32 is exact. With the
+// usual betas, the corrections end far earlier.
 const maxCounted = 1 << 24
 
-// stretch is a range of values of a parameter, up to end, whose state was zero after
-// step began of the model.
+// stretch is a range of a parameter's values, up to end, whose state was zero after step began of
+// the model.
 type stretch struct {
 	end   int
 	began int64
@@ -30,8 +29,8 @@ type stretchJSON struct {
 	Began int64 `json:"began"`
 }
 
-// MarshalJSON writes, for each parameter, when the state of its values began. The state
-// itself is what State returns.
+// MarshalJSON writes, for each parameter, when the state of its values began. State returns the
+// state itself.
 func (d *Dense) MarshalJSON() ([]byte, error) {
 	all := make([][]stretchJSON, len(d.began))
 	for i, stretches := range d.began {
@@ -72,12 +71,11 @@ func (d *Dense) UnmarshalJSON(b []byte) error {
 // StepsName is the name of the tensor with a parameter's steps, as in PyTorch.
 func StepsName(param string) string { return param + "/step" }
 
-// hasSteps reports whether the updates of a kind of optimizer depend on the
-// number of steps.
+// hasSteps reports whether the updates of a kind of optimizer depend on the number of steps.
 func hasSteps(kind string) bool { return kind == "adam" || kind == "adamw" }
 
-// settled reports whether the corrections after so many steps are 1, so that the exact
-// number of steps no longer matters.
+// settled reports whether the corrections after the given number of steps are 1, so that the exact
+// number no longer matters.
 func settled(steps int64, beta1, beta2 float64) bool {
 	return 1-powInt(beta1, steps) == 1 && 1-powInt(beta2, steps) == 1
 }
@@ -93,9 +91,9 @@ func (d *Dense) settled(i int, steps int64) bool {
 // StepCount converts a number of steps to the form in which it is saved.
 func StepCount(n int64) float32 { return float32(min(n, maxCounted)) }
 
-// Steps returns, after step t of the model, the steps that values have taken
-// with their state, for the parameters where that is not t and matters: one
-// number for a parameter whose values are all alike, else one for each.
+// Steps returns, after step t of the model, the numbers of steps that values have taken with their
+// state, for the parameters where that number is not t and matters. It is one number if all values
+// of a parameter share it, else one for each.
 func (d *Dense) Steps(t int64) []StateTensor {
 	var out []StateTensor
 	for i, p := range d.params {
@@ -117,8 +115,8 @@ func (d *Dense) Steps(t int64) []StateTensor {
 	return out
 }
 
-// Begin sets, for each value of parameter i, the step of the model after which its state
-// was zero. Without a call of Begin, the state was zero before the first step.
+// Begin sets, for each value of parameter i, the step of the model after which its state was zero.
+// If Begin is not called, the state was zero before the first step.
 func (d *Dense) Begin(i int, began []int64) {
 	d.began[i] = nil
 	if !hasSteps(d.kind(i)) {
@@ -136,8 +134,8 @@ func (d *Dense) Begin(i int, began []int64) {
 	}
 }
 
-// together calls do for the stretches among values lo to hi of parameter i, with the number of the step
-// that they take in step t of the model.
+// together calls do for each stretch among values lo to hi of parameter i, with the number of the
+// step that the stretch takes in step t of the model.
 func (d *Dense) together(i, lo, hi int, t int64, do func(lo, hi int, t int64)) {
 	if d.began[i] == nil && lo < hi {
 		do(lo, hi, t)

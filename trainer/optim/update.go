@@ -7,27 +7,29 @@ import (
 	"aibox/internal/kernel"
 )
 
-// A step of Dense is first written down, as a list of updates, and then carried out: here on the
-// CPU, or on a device that has copies of the parameters and of their state.
+// A step of Dense is first described by a list of updates, and then carried out, either here on the
+// CPU or on a device that has copies of the parameters and of their state.
 
-// Update is what a step does with values Lo to Hi of parameter Param.
+// Update is what a step does to values Lo to Hi of parameter Param.
 type Update struct {
 	Param, Lo, Hi int
 	Group         Group
 	kernel.Update
 }
 
-// Group is what an update depends on beside the step. As long as the steps that values have taken
-// are not set (Begin, UnmarshalJSON), all updates of a group are the same in every step.
+// Group is what an update depends on besides the step. All updates of a group are the same in every
+// step, until Begin or UnmarshalJSON changes the steps that values have taken.
 type Group struct {
 	Config int   // Dense.Config of the parameter
 	Began  int64 // the step of the model after which the state was zero
 }
 
-// Config numbers the configurations of optimizers: parameters with equal ones have the same number.
+// Config numbers the configurations of optimizers: parameters with equal configurations have the
+// same number.
 func (d *Dense) Config(i int) int { return d.configs[i] }
 
-// numberConfigs returns Dense.Config of all parameters. Those without an optimizer of their own have 0.
+// numberConfigs returns Dense.Config of all parameters, 0 for those without an optimizer of their
+// own.
 func numberConfigs(own []*Rows) []int {
 	numbers, seen := make([]int, len(own)), map[RowConfig]int{}
 	for i, r := range own {
@@ -42,9 +44,9 @@ func numberConfigs(own []*Rows) []int {
 	return numbers
 }
 
-// Updates returns what Step does with the parameters: updates of all values, in their order, of
-// which none depends on another one. With averaging, an Averager follows. The slice is valid until
-// the next call of Updates or Step.
+// Updates returns what Step does to the parameters: updates of all values, in order, which are
+// independent of one another. With averaging, an Averager follows. The slice is valid until the
+// next call of Updates or Step.
 func (d *Dense) Updates(t int64, lrScale float32) []Update {
 	d.updates = d.updates[:0]
 	for i, p := range d.params {
@@ -55,7 +57,7 @@ func (d *Dense) Updates(t int64, lrScale float32) []Update {
 	return d.updates
 }
 
-// Averager returns what step t does with the averages, if there are any: an update of them whose
+// Averager returns what step t does to the averages, if there are any: an update of them whose
 // gradients are the parameters after the step.
 func (d *Dense) Averager(t int64) (u kernel.Update, has bool) {
 	// a -= -share (w - a)
@@ -63,11 +65,11 @@ func (d *Dense) Averager(t int64) (u kernel.Update, has bool) {
 	return kernel.Update{Formula: kernel.FormulaSGD, Shrink: 1, L2: -1, Rate: -float32(share)}, d.averages != nil
 }
 
-// Slots returns the state of parameter i: as many parts of the parameter's length as the formula of
-// its updates has.
+// Slots returns the state of parameter i: one slice of the parameter's length for each part of the
+// state that the formula of its updates has.
 func (d *Dense) Slots(i int) [][]float32 { return d.slots[i][:len(d.slotNames(i))] }
 
-// update is step t of values of parameter i whose state was zero before step 1.
+// update returns step t of values of parameter i whose state was zero before step 1.
 func (d *Dense) update(i int, t int64, lrScale float32) kernel.Update {
 	if d.own[i] != nil {
 		return d.own[i].everyStep(t, lrScale)
@@ -93,10 +95,10 @@ func (d *Dense) update(i int, t int64, lrScale float32) kernel.Update {
 	return u
 }
 
-// everyStep is update t of values of which each is a row that every step uses.
+// everyStep is update t of values, each of them a row that every step uses.
 func (r *Rows) everyStep(t int64, lrScale float32) kernel.Update {
 	u := r.step(t, lrScale)
-	u.L2 += float32(r.cfg.TableL2) // every step uses the weight, so this is L2 as any other
+	u.L2 += float32(r.cfg.TableL2) // every step uses the weight, so this is ordinary L2
 	if u.Formula == kernel.FormulaRowwiseAdagrad {
 		u.Formula = kernel.FormulaAdagrad
 	}
@@ -106,18 +108,18 @@ func (r *Rows) everyStep(t int64, lrScale float32) kernel.Update {
 	return u
 }
 
-// stepGrain is how many values are worth a thread: some microseconds.
+// stepGrain is the number of values that are worth a thread: some microseconds of work.
 const stepGrain = 8 << 10
 
-// Step updates every parameter by its gradient, on kernel.Threads threads. t is the number
-// of the model's step, 1 for the first; lrScale multiplies the learning rate.
+// Step updates every parameter by its gradient, on kernel.Threads threads. t is the number of the
+// model's step, 1 for the first. lrScale multiplies the learning rate.
 func (d *Dense) Step(t int64, lrScale float32) {
 	d.Updates(t, lrScale)
 	d.averager, _ = d.Averager(t)
 	kernel.Parallel(d.starts[len(d.params)], stepGrain, d.task)
 }
 
-// stepValues updates values lo to hi of all parameters, counted one after the other.
+// stepValues updates values lo to hi, counted through all parameters.
 func (d *Dense) stepValues(lo, hi int) {
 	first := sort.Search(len(d.updates), func(i int) bool { return d.starts[d.updates[i].Param]+d.updates[i].Hi > lo })
 	for i := first; lo < hi; i++ {

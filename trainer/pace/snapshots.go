@@ -11,40 +11,40 @@ import (
 const (
 	// leastSnapshotInterval is the shortest interval that is chosen automatically.
 	leastSnapshotInterval = time.Minute
-	// snapshotShare is the share of the time that snapshots may cost then.
+	// snapshotShare is the share of the time that snapshots may then cost.
 	snapshotShare = 0.005
-	// snapshotBytesPerSecond is how fast the first snapshot is taken to be written. Most SSDs
-	// are faster; what the first one took is known after it.
+	// snapshotBytesPerSecond is the assumed speed of writing the first snapshot; most SSDs are
+	// faster. After that, its measured cost is used.
 	snapshotBytesPerSecond = 200e6
-	// mostDoublings bounds how much rarer snapshots become that fail.
+	// mostDoublings bounds how much rarer failing snapshots become.
 	mostDoublings = 6
 )
 
-// Snapshots chooses when snapshots are due: as often as the job says or, if it leaves that open, so
-// that they cost little: the share snapshotShare of the time at most.
+// Snapshots decides when snapshots are due: as often as the job says or, if it leaves that open, so
+// that they cost at most snapshotShare of the time.
 type Snapshots struct {
 	every    configs.SnapshotInterval
-	begun    time.Time // the last snapshot, or the run
+	begun    time.Time // start of the last snapshot, or of the run
 	passes   int64     // trained since then
-	examples int64     // trained in the run until then
+	examples int64     // trained by the run until then
 
-	interval time.Duration // of every.Auto, as all that follows
-	// share is what the writing in the background costs training, by its time.
+	interval time.Duration // of every.Auto, as are all fields below
+	// share is what background writing costs training, as a share of its time.
 	share    float64
-	cost     time.Duration // of the last snapshot; 0: there was none
+	cost     time.Duration // of the last snapshot; 0 if there was none
 	failures int           // since the last snapshot
-	size     func() int64  // bytes that a snapshot of the present state takes
+	size     func() int64  // bytes of a snapshot of the current state
 }
 
-// NewSnapshots returns the pace of the snapshots of a job that begins now. size is how many bytes
-// one of the present state would take.
+// NewSnapshots returns the pace of the snapshots of a job that begins now. size returns the number
+// of bytes of a snapshot of the current state.
 func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
 	p := Snapshots{
 		every: job.Snapshots.Interval(), begun: time.Now(),
 		interval: leastSnapshotInterval, share: 1 / float64(cores.Count()), size: size,
 	}
 	switch {
-	case job.SparseTable.Kind == sparsetable.KindSSD: // the devices are written and read for training too
+	case job.SparseTable.Kind == sparsetable.KindSSD: // training reads and writes the devices, too
 		p.share = max(p.share, 0.5)
 	case job.SparseTable.MemoryBytes > 0: // training may wait for the memory of copies
 		p.share = 1
@@ -55,18 +55,18 @@ func NewSnapshots(job *configs.Job, size func() int64) Snapshots {
 // On reports whether there are snapshots.
 func (p *Snapshots) On() bool { return p.every != (configs.SnapshotInterval{}) }
 
-// Pass takes note of a pass that was trained.
+// Pass counts a trained pass.
 func (p *Snapshots) Pass() { p.passes++ }
 
-// Began takes note of a snapshot after so many examples.
+// Began records that a snapshot was begun after the given number of examples.
 func (p *Snapshots) Began(now time.Time, examples int64) {
 	p.begun, p.passes, p.examples = now, 0, examples
 }
 
-// GoOn takes note of the examples that earlier processes of the run have trained.
+// GoOn sets the number of examples that earlier processes of the run have trained.
 func (p *Snapshots) GoOn(examples int64) { p.examples = examples }
 
-// Due reports whether a snapshot is due after so many examples.
+// Due reports whether a snapshot is due after the given number of examples.
 func (p *Snapshots) Due(now time.Time, examples int64) bool {
 	switch since, every := now.Sub(p.begun), p.every; {
 	case every.Auto:
@@ -81,8 +81,8 @@ func (p *Snapshots) Due(now time.Time, examples int64) bool {
 	return false
 }
 
-// dueAfter reports whether a snapshot is due so long after the last one, if the job leaves that
-// open. It looks at the size of the table only now and then.
+// dueAfter reports whether a snapshot is due, if the job leaves that open, at the given time after
+// the last one. It asks for the size of the table only now and then.
 func (p *Snapshots) dueAfter(since time.Duration) bool {
 	if since < p.interval {
 		return false
@@ -91,7 +91,7 @@ func (p *Snapshots) dueAfter(since time.Duration) bool {
 	return since >= p.interval
 }
 
-// next is the interval that suits the present state.
+// next returns the interval for the current state.
 func (p *Snapshots) next() time.Duration {
 	cost := p.cost.Seconds()
 	if cost == 0 {
@@ -101,14 +101,13 @@ func (p *Snapshots) next() time.Duration {
 	return interval << min(p.failures, mostDoublings)
 }
 
-// Saved takes note of a snapshot for which training waited so long, and whose writing took
-// so long.
+// Saved records a snapshot: how long training waited for it, and how long writing it took.
 func (p *Snapshots) Saved(stall, took time.Duration) {
 	p.cost, p.failures = stall+time.Duration(p.share*float64(took)), 0
 	p.interval = leastSnapshotInterval
 }
 
-// Failed takes note of a snapshot that failed.
+// Failed records a failed snapshot.
 func (p *Snapshots) Failed() {
 	p.failures++
 	p.interval = leastSnapshotInterval

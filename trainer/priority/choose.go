@@ -2,10 +2,9 @@ package priority
 
 import "math"
 
-// threshold returns the n-th largest of some scores, none of which is negative, and how many
-// scores that are equal to it are among the n largest. A float that is not negative compares as
-// its bits do, so a pass over the scores finds eight of the bits, the highest first.
-// REQUIRES: 1 <= n <= len(scores).
+// threshold returns the n-th largest of some non-negative scores, and how many scores equal to it
+// are among the n largest. Non-negative floats compare like their bits, so each pass over the
+// scores determines eight bits, the highest first. REQUIRES: 1 <= n <= len(scores).
 func threshold(scores []float32, n int) (least float32, equal int) {
 	var prefix uint32
 	for shift := 24; shift >= 0; shift -= 8 {
@@ -24,8 +23,8 @@ func threshold(scores []float32, n int) (least float32, equal int) {
 	return math.Float32frombits(prefix), n
 }
 
-// Choose implements List: the keys of the entries with the highest scores; of those that are
-// equal, the first.
+// Choose implements List. It returns the keys of the entries with the highest scores, the first
+// ones if scores are equal.
 func (e *entries) Choose(n int) []uint64 {
 	if n = min(n, len(e.keys)); n <= 0 {
 		return nil
@@ -47,7 +46,7 @@ func (e *entries) Choose(n int) []uint64 {
 	return chosen
 }
 
-// dropHalf removes the half of the entries with the lowest scores, one at least.
+// dropHalf removes the half of the entries with the lowest scores, at least one.
 func (e *entries) dropHalf() {
 	keep := len(e.keys) / 2
 	least, equal := float32(math.Inf(1)), 0

@@ -1,37 +1,37 @@
-// Package priority chooses the rows of a table that are worth saving more often than the
-// others, so that less is lost with a disk in partial recovery (CPR, Maeng et al., MLSys
-// 2021, §4.2). It knows nothing of files.
+// Package priority chooses the rows of a table that are worth saving more often than others, so
+// that partial recovery loses less with a disk (CPR, Maeng et al., MLSys 2021, §4.2). It knows
+// nothing of files.
 //
-// A List watches every pass, before its first mini-batch (Begin) and after its last one (End),
-// when the rows of the pass are in memory and nobody changes them. From time to time its owner
-// asks for the rows that matter most (Choose), saves them, and says so (Saved). Which rows
-// these are is what the kinds of lists differ in:
+// A List sees every pass, before its first mini-batch (Begin) and after its last one (End), when
+// the rows of the pass are in memory and nobody changes them. From time to time its owner asks for
+// the rows that matter most (Choose), saves them, and says so (Saved). The kinds of lists differ in
+// which rows these are:
 //
-//	mfu    those with most accesses since they were saved last. The paper has a counter for
-//	       each row of the table. Here an entry belongs to a row that was accessed since it was
-//	       saved. The number of accesses in a pass is the difference of the counts that the row's
-//	       statistics have after it and before it.
-//	ssu    any of a list of rows that were accessed in a sub-sample of the accesses, every second
-//	       one on average. The list has as many rows as are saved at a time; in one that is full,
-//	       a new row replaces one that is drawn. So rows with many accesses are likely to be
-//	       in it.
-//	scar   those whose values changed most, by the L2 norm of the difference to what was saved. An
-//	       entry has the values that the row had then, as all values of a row stay the same
-//	       until the next pass that uses it.
+//	mfu    those with the most accesses since they were last saved. The paper has a counter for
+//	       each row of the table. Here only rows that were accessed since they were saved have an
+//	       entry. The number of accesses in a pass is the difference between the counts in the
+//	       row's statistics after and before it.
+//	ssu    any of a list of rows that were accessed in a sub-sample of the accesses, on average
+//	       every second one. The list has as many rows as are saved at a time. In a full list, a
+//	       new row replaces a randomly drawn one. So rows with many accesses are likely to be in
+//	       it.
+//	scar   those whose values changed most, by the L2 norm of the difference from the saved values.
+//	       An entry has the saved values. They are taken at the start of the next pass that uses
+//	       the row, since an unused row does not change.
 //
 // # Memory
 //
-// A list has a limit of its memory, from which follows how many entries it has at most. When an
-// mfu or scar list is full, the half of the entries that matter least is dropped, as if their
-// rows had been saved: what they have gathered by then is forgotten. So a row's figure is never too high,
-// and those that are far above the others stay.
+// A list has a memory limit, which bounds the number of its entries. When an mfu or scar list is
+// full, the half of the entries that matter least is dropped, as if their rows had been saved:
+// their accumulated scores are forgotten. So a row's score is never too high, and rows with scores
+// far above the others stay.
 //
-//	keys   []uint64   8 bytes an entry; entries are dense, and the last one takes the place
-//	                  of one that is removed
-//	score  []float32  4 bytes: accesses, or the norm; not in ssu
+//	keys   []uint64   8 bytes per entry; entries are dense, and the last one takes the place of
+//	                  a removed one
+//	score  []float32  4 bytes: accesses, or the norm; not used in ssu
 //	base   []float32  the values of the row in scar
-//	index  []uint32   a hash table of positions in keys, linear probing, at most three quarters
-//	                  full
+//	index  []uint32   a hash table of positions in keys, with linear probing, at most three
+//	                  quarters full
 //
 // Nothing here is safe for concurrent use: a List belongs to the goroutine that trains.
 package priority

@@ -6,18 +6,18 @@ import "math/bits"
 type entries struct {
 	keys  []uint64
 	score []float32
-	base  []float32 // words for each entry
-	words int       // of base, for an entry
-	index []uint32  // position in keys + 1; 0: free. Its length is a power of two.
-	most  int       // entries
+	base  []float32 // words per entry
+	words int       // words of base per entry
+	index []uint32  // position in keys + 1; 0 if free. The length is a power of two.
+	most  int       // limit on the number of entries
 }
 
-// entryBytes is what an entry takes, but for the index: key, score, base, and its key
-// once more among those that are chosen.
+// entryBytes returns the memory of an entry without the index: key, score, base, and its key once
+// more among the chosen ones.
 func entryBytes(words int) int64 { return 8 + 4 + 4*int64(words) + 8 }
 
-// newEntries returns entries that take no more than so many bytes, apart from what growing
-// takes for a moment. There is always room for one.
+// newEntries returns entries that take at most limit bytes, apart from temporary memory for
+// growing. There is always room for one.
 func newEntries(limit int64, words int) entries {
 	most := int64(1)
 	for slots := int64(4); 4*slots < limit && slots <= 1<<31; slots *= 2 {
@@ -26,7 +26,7 @@ func newEntries(limit int64, words int) entries {
 	return entries{words: words, most: int(most), index: make([]uint32, 4)}
 }
 
-// slot is where the search for a key begins.
+// slot returns the slot where the search for a key begins.
 func (e *entries) slot(key uint64) uint64 {
 	return (key * 0x9E3779B97F4A7C15) >> (64 - bits.TrailingZeros(uint(len(e.index))))
 }
@@ -57,7 +57,7 @@ func (e *entries) add(key uint64) int {
 	return len(e.keys) - 1
 }
 
-// grown returns a copy of list with that capacity. append would round it up.
+// grown returns a copy of list with the given capacity. append would round it up.
 func grown[T any](list []T, capacity int) []T {
 	return append(make([]T, 0, capacity), list...)
 }
@@ -78,7 +78,7 @@ func (e *entries) rehash(slots int) {
 	}
 }
 
-// slotOf is where the index has a position.
+// slotOf returns the slot of the index that holds a position.
 func (e *entries) slotOf(at int) uint64 {
 	mask := uint64(len(e.index) - 1)
 	s := e.slot(e.keys[at])
@@ -88,10 +88,10 @@ func (e *entries) slotOf(at int) uint64 {
 	return s
 }
 
-// remove removes the entry at a position, which the last one takes.
+// remove removes the entry at a position and moves the last entry there.
 func (e *entries) remove(at int) {
 	mask := uint64(len(e.index) - 1)
-	// The keys behind the free slot that could not be found any more move up to it.
+	// Later keys that could not be found any more move up to the free slot.
 	free := e.slotOf(at)
 	for s := (free + 1) & mask; e.index[s] != 0; s = (s + 1) & mask {
 		if home := e.slot(e.keys[e.index[s]-1]); (s-home)&mask >= (s-free)&mask {

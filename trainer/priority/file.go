@@ -10,19 +10,18 @@ import (
 	"aibox/sparsetable"
 )
 
-// A file of rows has nothing but rows, each of which is a key and the words of the row, all
-// little-endian:
+// A file of rows is a sequence of rows, each a key and the words of the row, all little-endian:
 //
 //	key   8 bytes
 //	row   4 bytes for each of Layout.Words()
 //
-// The same key comes once. Layout, number of rows and checksum are in the manifest of the
-// priority save.
+// Each key occurs once. Layout, number of rows and checksum are in the manifest of the priority
+// save.
 
-// RowBytes is the size of a row in a file.
+// RowBytes returns the size of a row in a file.
 func RowBytes(l sparsetable.Layout) int { return 8 + l.Bytes() }
 
-// AppendRow appends a row of a file.
+// AppendRow appends a row in the form of a file.
 func AppendRow(dst []byte, key uint64, row []float32) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, key)
 	for _, word := range row {
@@ -38,7 +37,7 @@ type Reader struct {
 	row []float32
 }
 
-// NewReader reads the rows of a layout from r, which need not buffer.
+// NewReader returns a Reader of rows of a layout from r, which need not buffer.
 func NewReader(r io.Reader, l sparsetable.Layout) *Reader {
 	return &Reader{r: r, buf: make([]byte, RowBytes(l)), row: make([]float32, l.Words())}
 }

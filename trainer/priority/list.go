@@ -6,37 +6,37 @@ import (
 	"aibox/sparsetable"
 )
 
-// The kinds of lists.
+// Kinds of lists.
 const (
 	MFU  = "mfu"
 	SSU  = "ssu"
 	SCAR = "scar"
 )
 
-// Rows are the rows of a pass; a sparsetable.WorkingSet is one.
+// Rows are the rows of a pass, such as a sparsetable.WorkingSet.
 type Rows interface{ Row(i int) []float32 }
 
-// List is a list of rows that were accessed since they were saved last. See the package's
+// List is a list of rows that were accessed since they were last saved. See the package
 // documentation.
 type List interface {
-	// Begin sees the rows of a pass before they are trained, End after it. keys differ, and
-	// rows.Row(i) is that of keys[i].
+	// Begin sees the rows of a pass before they are trained, End after that. keys are distinct, and
+	// rows.Row(i) belongs to keys[i].
 	Begin(keys []uint64, rows Rows)
 	End(keys []uint64, rows Rows)
 	// Choose returns the keys of the rows that matter most, at most n, in no particular order.
 	Choose(n int) []uint64
-	// Saved says that rows are saved as they are now.
+	// Saved says that rows were saved in their current state.
 	Saved(keys []uint64)
-	// Clear says that all rows are saved as they are now.
+	// Clear says that all rows were saved in their current state.
 	Clear()
-	// Resize says that at most so many rows will be chosen at a time.
+	// Resize says that at most the given number of rows will be chosen at a time.
 	Resize(rows int64)
-	// Bytes is the memory that the list takes.
+	// Bytes returns the memory of the list.
 	Bytes() int64
 }
 
-// New returns a list of a kind for rows of a layout, which takes no more than limit bytes. Of
-// the kinds, only SSU draws, from seed.
+// New returns a list of a kind for rows of a layout. It takes at most limit bytes. Only SSU draws
+// random numbers, from seed.
 func New(kind string, layout sparsetable.Layout, limit int64, seed uint64) List {
 	switch kind {
 	case MFU:
@@ -53,7 +53,7 @@ func New(kind string, layout sparsetable.Layout, limit int64, seed uint64) List 
 // accesses counts the accesses to the rows of a pass.
 type accesses struct {
 	layout sparsetable.Layout
-	before []uint32 // counts of the rows
+	before []uint32 // counts of the rows at Begin
 }
 
 // Begin implements List.

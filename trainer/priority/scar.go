@@ -6,11 +6,11 @@ import (
 	"aibox/sparsetable"
 )
 
-// scar ranks rows by how far their values are from those that were saved.
+// scar ranks rows by the distance of their values from the saved ones.
 type scar struct {
 	entries
 	layout    sparsetable.Layout
-	now, then []float32 // values of a row
+	now, then []float32 // values of one row
 }
 
 // Begin implements List. A row without an entry has not changed since it was saved.
@@ -41,7 +41,7 @@ func (s *scar) End(keys []uint64, rows Rows) {
 			sum += d * d
 		}
 		norm := float32(math.Sqrt(sum))
-		if !(norm < math.MaxFloat32) { // of values that are not finite, too
+		if !(norm < math.MaxFloat32) { // also if values are not finite
 			norm = math.MaxFloat32
 		}
 		s.score[at] = norm

@@ -11,7 +11,7 @@ type ssu struct {
 	entries
 	accesses
 	random uint64 // state of the generator (package splitmix)
-	rows   int    // that are chosen at a time; 0: not known
+	rows   int    // how many rows are chosen at a time; 0 if unknown
 }
 
 func (s *ssu) draw() uint64 {
@@ -25,8 +25,8 @@ func (s *ssu) below(n int) int {
 	return int(high)
 }
 
-// End implements List. Every access is in the sample with probability 1/2 (the paper has a
-// sampling period of 2), so a row with n of them with 1 - 2^-n.
+// End implements List. Every access is in the sample with probability 1/2 (the paper has a sampling
+// period of 2), so a row with n accesses is in it with probability 1 - 2^-n.
 func (s *ssu) End(keys []uint64, rows Rows) {
 	for i, key := range keys {
 		n := min(s.in(i, rows), 63)
@@ -53,7 +53,7 @@ func (s *ssu) Resize(rows int64) {
 // Choose implements List.
 func (s *ssu) Choose(n int) []uint64 {
 	chosen := append([]uint64(nil), s.keys...)
-	for len(chosen) > n { // its list is too long only where the table has shrunk since Resize
+	for len(chosen) > n { // the list is longer only if the table has shrunk since Resize
 		at, last := s.below(len(chosen)), len(chosen)-1
 		chosen[at], chosen = chosen[last], chosen[:last]
 	}

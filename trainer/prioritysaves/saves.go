@@ -18,15 +18,16 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Options say what is saved, and how.
+// Options are the options of New.
 type Options struct {
-	List       priority.List      // of the rows that were accessed since they were saved last
-	Fraction   float64            // of the table's rows, that a save has
-	ChunkBytes int64              // of memory, for rows on their way
+	List       priority.List      // of the rows that were accessed since they were last saved
+	Fraction   float64            // of the table's rows, in a save
+	ChunkBytes int64              // memory for rows on their way
 	Layout     sparsetable.Layout // of a row
 	Table      sparsetable.Table
 	TempFile   func() (*os.File, error) // makes a file without a name
-	// Due reports whether a save is due, so long after the last one, and so many local snapshots after it.
+	// Due reports whether a save is due, at the given time and number of local snapshots after the
+	// last one.
 	Due func(since time.Duration, snapshots int64) bool
 	// Upload uploads a save. It may be called from another goroutine.
 	Upload  func(context.Context, *Save) (*remote.Published, error)
@@ -34,27 +35,27 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Saves saves rows of one run. Its methods are for the goroutine that trains, except where they say
-// otherwise. Those of a nil Saves do nothing.
+// Saves saves rows of one run. Its methods are for the training goroutine, unless they say
+// otherwise. The methods of a nil Saves do nothing.
 type Saves struct {
 	*mirror.Uploader
 	options Options
 
-	begun   time.Time // the last save, or snapshot that is uploaded
+	begun   time.Time // time of the last save, or of the last uploaded snapshot
 	skipped int64     // local snapshots since then
 
-	tableRows atomic.Int64 // of the newest local snapshot
-	bytes     flow.Gauge   // of memory
+	tableRows atomic.Int64 // rows of the newest local snapshot
+	bytes     flow.Gauge   // memory in use
 	chunks    chan *rowChunk
 	chunkRows int
 
 	mu      sync.Mutex
-	save    *Save // that is collected, or waits; nil: there is none
+	save    *Save // being collected or waiting; nil if there is none
 	busy    bool  // a save is being uploaded
 	stopped bool
 }
 
-// New begins to save rows.
+// New starts saving rows.
 func New(o Options) *Saves {
 	return &Saves{
 		options: o, chunks: make(chan *rowChunk), chunkRows: max(1, int(o.ChunkBytes/2)/priority.RowBytes(o.Layout)),
@@ -62,12 +63,12 @@ func New(o Options) *Saves {
 	}
 }
 
-// Save is a save from the choice of its rows to the end of its upload. What it has is final when it
-// is uploaded.
+// Save is a save from the choice of its rows to the end of its upload. Its contents are final when
+// it is uploaded.
 type Save struct {
-	File *os.File // without a name; it has the rows, as package priority writes them
+	File *os.File // without a name; has the rows in the format of package priority
 	Rows int64
-	Step int64 // at which the newest row was copied
+	Step int64 // the step at which the newest row was copied
 
 	cancel    context.CancelFunc
 	collected chan struct{} // closed when the save is final
@@ -84,14 +85,14 @@ type rowChunk struct {
 	copied chan struct{}
 }
 
-// PassBegins sees a pass before its first mini-batch.
+// PassBegins must be called before the first mini-batch of a pass.
 func (p *Saves) PassBegins(w flow.Pulled) {
 	if p != nil {
 		p.options.List.Begin(w.Pass.Keys, w.Rows)
 	}
 }
 
-// PassEnds sees a pass after its last mini-batch, which was the optimizer step of that number, and
+// PassEnds must be called after the last mini-batch of a pass, whose optimizer step is given. It
 // copies rows of a save.
 func (p *Saves) PassEnds(w flow.Pulled, step int64) {
 	if p == nil {
@@ -106,7 +107,8 @@ func (p *Saves) PassEnds(w flow.Pulled, step int64) {
 	}
 }
 
-// Collect copies all rows of a save that has begun, without waiting for further passes, as tests need it.
+// Collect copies all rows of a save that has begun, without waiting for further passes. It is for
+// tests.
 func (p *Saves) Collect(step int64) {
 	p.mu.Lock()
 	s := p.save
@@ -121,7 +123,7 @@ func (p *Saves) Collect(step int64) {
 	}
 }
 
-// copy copies the rows of a chunk, as they are after a pass.
+// copy copies the rows of a chunk in their state after a pass.
 func (p *Saves) copy(c *rowChunk, step int64) {
 	c.copies, c.found = c.copies[:0], c.found[:0]
 	for i, key := range c.keys {
@@ -134,8 +136,8 @@ func (p *Saves) copy(c *rowChunk, step int64) {
 	close(c.copied)
 }
 
-// SnapshotFixed takes note of a local snapshot that is being taken, and chooses rows if a save
-// is due. With uploaded, the snapshot is to be uploaded, and has all rows as they are now.
+// SnapshotFixed records a local snapshot that is being taken, and chooses rows if a save is due.
+// With uploaded, the snapshot will be uploaded, and has all rows in their current state.
 func (p *Saves) SnapshotFixed(uploaded bool) {
 	if p == nil {
 		return
@@ -154,8 +156,7 @@ func (p *Saves) SnapshotFixed(uploaded bool) {
 	}
 }
 
-// Begin chooses n rows at most and begins to collect them, unless there is a save that is not
-// uploaded yet.
+// Begin chooses at most n rows and starts collecting them, unless another save is not uploaded yet.
 func (p *Saves) Begin(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +178,7 @@ func (p *Saves) Begin(n int) {
 	})
 }
 
-// collect writes the rows of keys to a file. If ctx ends, it ends with those that were copied.
+// collect writes the rows of keys to a file. If ctx ends, it stops with the rows copied so far.
 func (p *Saves) collect(ctx context.Context, s *Save, keys []uint64) (err error) {
 	if s.File, err = p.options.TempFile(); err != nil {
 		return err
@@ -222,8 +223,8 @@ func (p *Saves) collect(ctx context.Context, s *Save, keys []uint64) (err error)
 	return nil
 }
 
-// EndCollecting has a save end with the rows that it has, so that none is pinned, and reports
-// whether one was being collected.
+// EndCollecting ends a save that is being collected, with the rows that it has, so that none is
+// pinned. It reports whether there was one.
 func (p *Saves) EndCollecting() bool {
 	if p == nil {
 		return false
@@ -244,7 +245,7 @@ func (p *Saves) EndCollecting() bool {
 	return true
 }
 
-// abandon forgets a save that is not being uploaded yet.
+// abandon drops a save that is not being uploaded yet.
 func (p *Saves) abandon() {
 	p.EndCollecting()
 	p.mu.Lock()
@@ -263,8 +264,7 @@ func (s *Save) close() error {
 	return s.File.Close()
 }
 
-// SnapshotSaved takes note of a local snapshot that is complete, and begins to upload a save
-// that it is not older than.
+// SnapshotSaved records a complete local snapshot, and starts uploading a save that is not newer.
 func (p *Saves) SnapshotSaved(step int64) {
 	if p == nil {
 		return
@@ -293,7 +293,7 @@ func (p *Saves) SnapshotSaved(step int64) {
 		p.options.Log.Warn("rows could not be saved by priority; training goes on, and others are saved when that is due", "error", s.err)
 	}
 	if !upload {
-		_ = s.close() // it has no name
+		_ = s.close() // the file has no name
 		return
 	}
 	p.Offer(&mirror.Snapshot{
@@ -308,7 +308,7 @@ func (p *Saves) SnapshotSaved(step int64) {
 	})
 }
 
-// Stop ends everything. A later call does nothing.
+// Stop ends everything. Later calls do nothing.
 func (p *Saves) Stop() {
 	if p == nil {
 		return
@@ -320,7 +320,7 @@ func (p *Saves) Stop() {
 	p.Uploader.Stop()
 }
 
-// Summary says what became of the saves; nil: there are none.
+// Summary says what has happened to the saves; nil if there are none.
 func (p *Saves) Summary() *mirror.Summary {
 	if p == nil {
 		return nil
@@ -329,14 +329,14 @@ func (p *Saves) Summary() *mirror.Summary {
 	return &s
 }
 
-// SnapshotHas says how many rows a local snapshot has, from any goroutine.
+// SnapshotHas sets the number of rows of the newest local snapshot. Any goroutine may call it.
 func (p *Saves) SnapshotHas(rows int64) {
 	if p != nil {
 		p.tableRows.Store(rows)
 	}
 }
 
-// MostBytes is the most memory that the list and rows on their way have taken.
+// MostBytes returns the most memory that the list and rows on their way have taken.
 func (p *Saves) MostBytes() int64 {
 	if p == nil {
 		return 0

@@ -2,8 +2,8 @@ package program
 
 import "aibox/trainer/ops"
 
-// fuseBiases makes one step of a layer's gradients of weights and of biases, which both
-// are sums over the rows of dz.
+// fuseBiases merges the gradients of a layer's weights and biases into one step, since both are
+// sums over the rows of dz.
 func (l *lowering) fuseBiases() {
 	sums := map[Value]int{}
 	for i, s := range l.Steps {
@@ -31,9 +31,9 @@ func (l *lowering) fuseBiases() {
 	l.Steps = steps
 }
 
-// fuseDerivatives makes one step of the gradient of a layer's input and of its product
-// with the derivative of the activation that computed this input, if nothing else
-// needs the former.
+// fuseDerivatives merges two steps: the gradient of a layer's input, and its product with the
+// derivative of the activation that computed this input. It does so only if nothing else needs the
+// former.
 func (l *lowering) fuseDerivatives() {
 	uses := map[int]int{} // of each buffer
 	for _, s := range l.Steps {
@@ -54,7 +54,7 @@ func (l *lowering) fuseDerivatives() {
 			y, dy := s.In[0], s.In[1]
 			p, ok := producers[dy.Buffer]
 			if ok && uses[dy.Buffer] == 1 && dy.Columns == l.Buffers[dy.Buffer].Columns {
-				// The product moves here, where y is known.
+				// The product moves to this position, where y is known.
 				fused := l.Steps[p]
 				fused.Activation = s.Activation
 				fused.In = append(append([]Value(nil), fused.In...), y)

@@ -8,8 +8,8 @@ import (
 	"aibox/internal/kernel"
 )
 
-// Inputs is one mini-batch: N examples with U unique rows. F is the number of fields, P that of
-// dense features, R the values of a row.
+// Inputs is one mini-batch of N examples with U unique rows. F is the number of fields, P the
+// number of dense features, R the number of values in a row.
 type Inputs struct {
 	N          int
 	Rows       []float32 // (U, R), values of the mini-batch's unique rows
@@ -22,12 +22,12 @@ type Inputs struct {
 	Dense              []float32 // (N, P)
 	Labels             []float32 // (N), for training
 	Weights            []float32 // (N), for training; nil when all are 1
-	Step               int64     // number of the optimizer step: decides what dropout drops
+	Step               int64     // number of the optimizer step, from which dropout takes its random numbers
 	Made               bool      // a reader made it: offsets and indexes are in range
 }
 
-// Check reports inputs that do not fit a network. They come from a reader or a test, so a fault
-// is the program's own.
+// Check reports inputs that do not fit a network. Inputs come from a reader or a test, so a fault
+// is a bug.
 func (in *Inputs) Check(net *Network, training bool) error {
 	if len(in.Rows)%net.RowDim != 0 {
 		return fmt.Errorf("model: %d row values for rows of %d", len(in.Rows), net.RowDim)
@@ -35,8 +35,9 @@ func (in *Inputs) Check(net *Network, training bool) error {
 	return in.CheckFor(net, len(in.Rows)/net.RowDim, training)
 }
 
-// CheckFor is Check for inputs that will get the values of so many rows. It does not look at each
-// feature of what a reader has made, which would take longer than a device takes for a step.
+// CheckFor is Check for inputs that will get the values of the given number of rows. If a reader
+// has made them, it does not check each feature, which would take longer than a device takes for a
+// step.
 func (in *Inputs) CheckFor(net *Network, rows int, training bool) error {
 	bags := in.N * net.Fields
 	switch {
@@ -73,7 +74,7 @@ func (in *Inputs) CheckFor(net *Network, rows int, training bool) error {
 	return nil
 }
 
-// check is a check of the bags of a mini-batch on all threads, each of which has a part of them.
+// check checks the bags of a mini-batch on all threads, each of which has a part of them.
 type check struct {
 	in            *Inputs
 	rows          int
@@ -81,7 +82,8 @@ type check struct {
 	ascend, refer func(lo, hi int) // bound once so that a mini-batch allocates nothing
 }
 
-// checkGrain is how many bags or features one thread checks at a time: some microseconds of work.
+// checkGrain is the number of bags or features that one thread checks at a time: some microseconds
+// of work.
 const checkGrain = 1 << 14
 
 var checks = sync.Pool{New: func() any {
@@ -90,12 +92,12 @@ var checks = sync.Pool{New: func() any {
 	return c
 }}
 
-// offsets checks that the bags lo to hi do not end before they begin.
+// offsets checks that none of the bags lo to hi ends before it begins.
 func (c *check) offsets(lo, hi int) {
 	negative := int32(0)
 	before := c.in.Offsets[lo]
 	for _, at := range c.in.Offsets[lo+1 : hi+1] {
-		negative |= at | (at - before) // both are at least 0 if no offset descends
+		negative |= at | (at - before) // both are non-negative if no offset descends
 		before = at
 	}
 	if negative < 0 {
@@ -103,7 +105,7 @@ func (c *check) offsets(lo, hi int) {
 	}
 }
 
-// index checks that the features lo to hi refer to rows.
+// index checks that features lo to hi refer to existing rows.
 func (c *check) index(lo, hi int) {
 	most := uint32(0)
 	for _, i := range c.in.Index[lo:hi] {
@@ -114,7 +116,7 @@ func (c *check) index(lo, hi int) {
 	}
 }
 
-// fault is the first fault of bags.
+// fault describes the first fault in the bags.
 func (in *Inputs) fault(rows int) error {
 	for b, at := range in.Offsets[1:] {
 		if in.Offsets[b] > at {

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Graph is a model's graph with the nodes that have a meaning to an engine. Nodes that a
-// model does not have are nil.
+// Graph is a model's graph with the nodes that an engine has to know. Nodes that a model lacks are
+// nil.
 type Graph struct {
 	Dense, Labels, Weights, Rows, Step *gorgonia.Node   // inputs
 	Bags                               []*gorgonia.Node // inputs: offsets, index, weights
@@ -18,13 +18,13 @@ type Graph struct {
 	Running                            []*gorgonia.Node // inputs: running statistics, in inference
 
 	Logits    *gorgonia.Node
-	Loss      *gorgonia.Node // training only, as all below
+	Loss      *gorgonia.Node // training only, as are all below
 	RowGrad   *gorgonia.Node
 	Gradients []*gorgonia.Node // of Params
 	Stats     []*gorgonia.Node
 }
 
-// Lower makes the program of a graph.
+// Lower turns a graph into a program.
 func Lower(g *Graph) (*Program, error) {
 	l := &lowering{graph: g, of: map[*gorgonia.Node]Value{}}
 	l.inputs()
@@ -42,14 +42,13 @@ func Lower(g *Graph) (*Program, error) {
 	return &l.Program, nil
 }
 
-// lowering is a program that is being made.
+// lowering is a program under construction.
 type lowering struct {
 	Program
 	graph *Graph
 	of    map[*gorgonia.Node]Value
 
-	// parents are, for each buffer that is part of a concatenation, the value that it is
-	// now; the buffer itself is then no longer used.
+	// parents has, for each buffer that was moved into a concatenation, the value that replaces it.
 	parents map[int]Value
 }
 
@@ -59,7 +58,7 @@ func (l *lowering) buffer(b Buffer) Value {
 	return Value{Buffer: len(l.Buffers) - 1, Columns: b.Columns}
 }
 
-// inputs adds the buffers that are not the executor's.
+// inputs adds the buffers that the executor does not compute.
 func (l *lowering) inputs() {
 	g := l.graph
 	input := func(node *gorgonia.Node, source Source, index int) {
@@ -163,7 +162,7 @@ func (l *lowering) node(n *gorgonia.Node) error {
 	out := Buffer{Rows: l.rows(&s)}
 	out.Count, out.Columns = shape(n)
 	if a.Kind == ops.KindLoss {
-		out.Rows = Examples // the terms; their sum is the executor's
+		out.Rows = Examples // the terms; the executor sums them
 	}
 	s.Out = []Value{l.buffer(out)}
 	l.of[n] = s.Out[0]
@@ -171,7 +170,7 @@ func (l *lowering) node(n *gorgonia.Node) error {
 	return nil
 }
 
-// rows says what the rows of a step's result belong to.
+// rows returns what the rows of a step's result belong to.
 func (l *lowering) rows(s *Step) Rows {
 	switch {
 	case s.Kind == ops.KindBagPoolGrad:
@@ -184,8 +183,8 @@ func (l *lowering) rows(s *Step) Rows {
 	return Examples
 }
 
-// concat joins parts. A part that is a whole buffer of a step moves into the
-// concatenation; all others are copied.
+// concat joins parts. A part that is the whole buffer of a step is moved into the concatenation;
+// all others are copied.
 func (l *lowering) concat(n *gorgonia.Node, parts []Value) Value {
 	_, columns := shape(n)
 	all := l.buffer(Buffer{Rows: Examples, Columns: columns})
@@ -206,8 +205,8 @@ func (l *lowering) concat(n *gorgonia.Node, parts []Value) Value {
 	return all
 }
 
-// outputs says which values the engine reads, and puts the gradients of parameters
-// into their memory.
+// outputs sets the values that the engine reads, and places the gradients of parameters in their
+// memory.
 func (l *lowering) outputs() {
 	g := l.graph
 	l.Logits = l.of[g.Logits]
@@ -224,7 +223,7 @@ func (l *lowering) outputs() {
 			b.Source, b.Index = Gradient, i
 			continue
 		}
-		// The gradient of another parameter is the same.
+		// The same node is the gradient of another parameter, too.
 		b := l.Buffers[v.Buffer]
 		b.Index = i
 		l.Steps = append(l.Steps, Step{Attributes: ops.Attributes{Kind: KindCopy}, In: []Value{v}, Out: []Value{l.buffer(b)}})

@@ -12,8 +12,8 @@ var ErrNotFinite = errkind.New(errkind.Diverged, "model: not a finite number")
 // Network is all that an engine needs to know of a model.
 type Network struct {
 	Train, Infer *Program
-	Params       []*optim.Param // Buffer.Index of sources Param and Gradient counts them
-	Norms        []Norm         // Buffer.Index of source Running, and Program.Stats, count them
+	Params       []*optim.Param // indexed by Buffer.Index of sources Param and Gradient
+	Norms        []Norm         // indexed by Buffer.Index of source Running, and like Program.Stats
 	Fields       int
 	RowDim       int // values of a row of the table
 	Dense        int // dense features

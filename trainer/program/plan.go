@@ -5,9 +5,9 @@ import "slices"
 // lineElements is the number of elements in a cache line.
 const lineElements = 16
 
-// stride is the distance of rows of so many columns. Rows of more than a cache line begin
-// at one, so that vectors do not cross lines. Rows a multiple of 4 KiB apart would
-// all fall into one set of the first-level cache, so they are moved by one line.
+// stride returns the distance between rows with the given number of columns. Rows longer than a
+// cache line begin at one, so that vectors do not cross lines. Rows a multiple of 4 KiB apart would
+// all fall into one set of the first-level cache, so their stride is one line longer.
 func stride(columns int) int {
 	if columns <= lineElements {
 		return columns
@@ -19,7 +19,7 @@ func stride(columns int) int {
 	return n
 }
 
-// plan decides about the memory of inner buffers.
+// plan assigns memory to inner buffers.
 func (l *lowering) plan() {
 	first := make([]int, len(l.Buffers)) // step that writes to it first
 	last := make([]int, len(l.Buffers))  // step that uses it last
@@ -66,8 +66,7 @@ func (l *lowering) plan() {
 			l.Buffers[b].Slot = tiles.take(l.Buffers[b].Stride)
 			live = append(live, b)
 		}
-		// The memory of operands is free only after the step, since a result must not
-		// overlap them.
+		// The memory of operands is free only after the step, since a result must not overlap them.
 		live = slices.DeleteFunc(live, func(b int) bool {
 			if last[b] == i {
 				tiles.release(l.Buffers[b].Slot)
@@ -78,14 +77,14 @@ func (l *lowering) plan() {
 	l.Slots = tiles.sizes
 }
 
-// slotPlan assigns slots to buffers, and finds the sizes of the slots while it does so.
+// slotPlan assigns slots to buffers and determines the sizes of the slots.
 type slotPlan struct {
 	sizes  []int // of all slots
 	unused []int // slots that hold nothing at present
 }
 
-// take returns an unused slot that holds size elements: the smallest that is large
-// enough, else the largest, which grows, else a new one.
+// take returns an unused slot that holds size elements: the smallest one that is large enough, or
+// else the largest one, which grows, or else a new one.
 func (p *slotPlan) take(size int) int {
 	best := -1
 	for i, slot := range p.unused {

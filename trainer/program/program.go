@@ -24,7 +24,7 @@ const (
 type Source uint8
 
 const (
-	Inner     Source = iota // the executor's
+	Inner     Source = iota // memory of the executor
 	Dense                   // dense features of the mini-batch
 	Labels                  // (N, 1)
 	Weights                 // (N, 1), of the examples
@@ -48,7 +48,7 @@ type Buffer struct {
 	// For an inner buffer of examples:
 	Scope  Scope
 	Stride int // elements from one row to the next, in all buffers
-	Slot   int // scope Tile: where it lies, among Program.Slots
+	Slot   int // for scope Tile: index in Program.Slots
 }
 
 // Value is columns [Column, Column+Columns) of a buffer.
@@ -62,19 +62,20 @@ func (v Value) Overlaps(o Value) bool {
 // Step is one step of a program.
 type Step struct {
 	ops.Attributes
-	// In is the operands of the op. A product without TransA (KindMatMul) may have a third
-	// one, y: its result is then multiplied by the derivative of Activation, whose result was y.
+	// In are the operands of the op. A product without TransA (KindMatMul) may have a third one, y:
+	// its result is then multiplied by the derivative of Activation at the point where its result
+	// was y.
 	In []Value
-	// Out is one value, except for a product xᵀ·dz (KindMatMul with TransA): if there is
-	// a second one, it is the column sums of dz, the gradient of the layer's bias.
+	// Out is one value, except for a product xᵀ·dz (KindMatMul with TransA), which may have a
+	// second one: the column sums of dz, which are the gradient of the layer's bias.
 	Out []Value
 }
 
-// KindCopy is a step that copies its operand; it is the part of a concatenation that
-// could not be computed in its place.
+// KindCopy is a step that copies its operand into a concatenation, if it could not be computed
+// there.
 const KindCopy ops.Kind = 0
 
-// Stage is Steps[First:End], which all work row by row or all are reductions.
+// Stage is Steps[First:End], which are either all row-wise or all reductions.
 type Stage struct {
 	RowWise    bool
 	First, End int
@@ -83,24 +84,24 @@ type Stage struct {
 // Program is a network in the form that engines run.
 type Program struct {
 	Buffers []Buffer
-	Steps   []Step // the first one pools bags, so that executors may do so before they run the others
+	Steps   []Step // the first one pools bags, so that an executor may do that before it runs the others
 	Stages  []Stage
-	Slots   []int // elements for each example of a tile, of the slots that tiles share
+	Slots   []int // size of each slot that buffers of scope Tile share, in elements per example
 
-	// Blocks says that the stages may run over blocks of examples, one after the other.
+	// Blocks says that the stages may run over one block of examples after the other.
 	Blocks bool
 
 	Logits Value
 	// The rest is for training only.
 	Terms  Value   // (N, 1): the negative log-likelihood of each example, without its weight
-	Pooled Value   // the gradient of the pooled rows (N, F*RowDim)
+	Pooled Value   // (N, F*RowDim): the gradient of the pooled rows
 	Stats  []Value // (2, C): batch statistics of each normalization
 }
 
-// Training says whether the program computes gradients.
+// Training reports whether the program computes gradients.
 func (p *Program) Training() bool { return p.Terms.Columns > 0 }
 
-// rowWise says whether steps of this kind work row by row.
+// rowWise reports whether steps of this kind are row-wise.
 func rowWise(s *Step) bool {
 	switch s.Kind {
 	case ops.KindMatMul:
@@ -111,7 +112,7 @@ func rowWise(s *Step) bool {
 	return true
 }
 
-// Continues says whether a reduction can be computed over blocks of examples, each of
-// which goes on from the result of the one before. Such reductions read nothing but rows of
-// examples, so those of a stage do not depend on one another.
+// Continues reports whether a reduction can be computed over blocks of examples, each block adding
+// to the result of the one before. Such reductions read only rows of examples, so those of a stage
+// do not depend on one another.
 func (s *Step) Continues() bool { return s.Kind == ops.KindMatMul || s.Kind == ops.KindColumnSum }

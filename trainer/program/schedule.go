@@ -6,15 +6,15 @@ import (
 	"aibox/trainer/ops"
 )
 
-// schedule orders the steps in stages. A stage takes all steps that can run by then. The first step
-// of all is that which pools bags: it needs nothing of the others.
+// schedule orders the steps in stages. A stage takes all steps whose operands are ready. The very
+// first step is the one that pools bags, which depends on no other step.
 func (l *lowering) schedule() {
 	if i := slices.IndexFunc(l.Steps, func(s Step) bool { return s.Kind == ops.KindBagPool }); i > 0 {
 		pool := l.Steps[i]
 		copy(l.Steps[1:], l.Steps[:i])
 		l.Steps[0] = pool
 	}
-	// writers are, for each buffer, the steps that write to it or, if it is part of a
+	// writers are, for each buffer, the steps that write to it or, if it was moved into a
 	// concatenation, to any part of that.
 	writers := map[int][]int{}
 	for i, s := range l.Steps {
@@ -39,7 +39,7 @@ func (l *lowering) schedule() {
 		stage := Stage{RowWise: row, First: len(order)}
 		for i := range l.Steps {
 			if s := &l.Steps[i]; !done[i] && l.isRowWise(s) == row && ready(i) {
-				// Reductions of one stage may depend on one another: they run in order.
+				// Reductions of a stage may depend on one another: they run in order.
 				done[i] = true
 				order = append(order, *s)
 			}
@@ -64,18 +64,18 @@ func (l *lowering) schedule() {
 	}
 }
 
-// isRowWise says whether a step works on the rows of examples.
+// isRowWise reports whether a step works on the rows of examples.
 func (l *lowering) isRowWise(s *Step) bool {
 	return rowWise(s) && l.Buffers[s.Out[0].Buffer].Rows == Examples
 }
 
-// overlap says whether step w writes columns of v.
+// overlap reports whether step w writes columns of v.
 func (l *lowering) overlap(v Value, w int) bool {
 	v = l.root(v)
 	return slices.ContainsFunc(l.Steps[w].Out, func(o Value) bool { return l.root(o).Overlaps(v) })
 }
 
-// root returns where a value lies when its buffer has moved into a concatenation.
+// root returns the location of a value whose buffer may have been moved into a concatenation.
 func (l *lowering) root(v Value) Value {
 	for {
 		p, ok := l.parents[v.Buffer]
@@ -86,7 +86,7 @@ func (l *lowering) root(v Value) Value {
 	}
 }
 
-// settle replaces all values by where they lie, and removes buffers that nothing uses.
+// settle replaces all values by their locations, and removes buffers that nothing uses.
 func (l *lowering) settle() {
 	numbers := map[int]int{}
 	var buffers []Buffer

@@ -8,18 +8,18 @@ import (
 )
 
 // The portion of lost samples (PLS; CPR, Maeng et al., MLSys 2021, §4.1) is the share of the
-// training data whose effect on the model is lost. A failure after S_i of S_total examples,
-// whose lost rows go back to what they were after S_last examples, adds
+// training data whose effect on the model is lost. A failure after S_i of S_total examples, whose
+// lost rows go back to their state after S_last examples, adds
 //
 //	(S_i - S_last) / S_total · (lost slots / all slots)
 //
-// The paper has 1/N in the place of the share of slots, for N nodes with as many rows each.
+// The paper has 1/N instead of the share of slots, for N nodes with equally many rows.
 
 // LostSamplesError ends a job that has lost more of its samples than it allows.
 type LostSamplesError struct {
 	Lost    *modeldir.LostError
 	Before  float64 // PLS of the run before this failure
-	Portion float64 // with it
+	Portion float64 // PLS with this failure
 	Most    float64 // recovery.max_lost_samples
 	From    string  // what the lost rows would have gone back to
 }

@@ -15,9 +15,9 @@ import (
 type origin struct {
 	name     string
 	examples int64                                            // S_last
-	step     int64                                            // that these are of, in this run
-	newer    []remotesnapshots.SavedRows                      // rows that are newer, the newest first
-	open     func(context.Context) (sparsetable.Table, error) // nil: no rows
+	step     int64                                            // the step of these, in this run
+	newer    []remotesnapshots.SavedRows                      // newer rows, the newest first
+	open     func(context.Context) (sparsetable.Table, error) // nil if there are no rows
 }
 
 // origin finds what lost rows go back to, and restores it to scratch.
@@ -41,7 +41,7 @@ func (r *Run) origin(ctx context.Context, scratch string) (*origin, error) {
 		err = m.CheckTable(ctx, r.Store.Log)
 		switch {
 		case err != nil:
-		case r.Start.Identity != "" && m.Identity() != r.Start.Identity: // its directory was made anew, say, and numbers begin at 1 there
+		case r.Start.Identity != "" && m.Identity() != r.Start.Identity: // for example if its directory was made anew, where numbers begin at 1
 			err = errors.New("another model has that name now")
 		case m.Arriving() != nil:
 			err = sparsetable.ErrArriving
@@ -73,7 +73,7 @@ func (r *Run) origin(ctx context.Context, scratch string) (*origin, error) {
 	return from, nil
 }
 
-// snapshot restores the newest whole snapshot in snapshots.remote of the run; nil: there is none.
+// snapshot restores the run's newest complete snapshot from snapshots.remote; nil if there is none.
 func (r *Run) snapshot(ctx context.Context, scratch string) (*origin, error) {
 	s, err := r.Store.RestoreUntil(ctx, r.Record.Step, scratch, modeldir.Survivors(r.Job.Output.ModelDir))
 	if err != nil || s == nil {

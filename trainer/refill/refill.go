@@ -19,15 +19,15 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// dirName is where, in the model directory, the table is restored that the lost rows come
-// from.
+// dirName is the directory, in the model directory, to which the table is restored that the lost
+// rows come from.
 const dirName = "refill"
 
-// errNothingLeft says that no rows can go on where those that are lost go back.
+// errNothingLeft says that the remaining rows have no snapshot to resume from.
 var errNothingLeft = errors.New("the table has no snapshot any more from which its other rows could go on")
 
-// errConverted says that rows of the model that a run began with are not such rows as it has, but
-// of another width, say, or with the state of another optimizer.
+// errConverted says that rows of the model that a run began with differ from the run's own rows,
+// for example in width or in the optimizer of their state.
 var errConverted = errors.New("the job has another row layout, or row optimizer, or counts days in another way than that model")
 
 // Run is an interrupted run whose table has lost files.
@@ -35,18 +35,18 @@ type Run struct {
 	Job    *configs.Job
 	Parts  *jobparts.Parts
 	Store  *remotesnapshots.Store
-	Record *runstate.Record // Do changes it to what the next run goes on from
-	Start  *chain.Start     // the model that it has started from; nil: a new one
+	Record *runstate.Record // Do updates it for the next run
+	Start  *chain.Start     // the model that the run started from; nil for a new one
 	Lost   *modeldir.LostError
 	Pace   pace.Uploads
 	// TakeOver takes over the generation of the run.
 	TakeOver func() (*modeldir.Writer, error)
-	// Restored is set to what is restored to refill the table from.
+	// Restored is set to what was restored to refill the table from.
 	Restored *report.Arrival
 }
 
-// Do recovers the table, and says how. If it cannot, and the run has to go back as a whole, the log
-// says why, and the result is nil.
+// Do recovers the table and returns how. If that is impossible and the run has to go back as a
+// whole, the log says why, and the result is nil.
 func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	x, log := r.Record, r.Store.Log
 	whole := func(reason string, err error) (*report.Recovery, error) {
@@ -66,7 +66,7 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 		return whole("the best epoch so far has lost rows, too", r.Lost)
 	}
 	scratch := filepath.Join(r.Job.Output.ModelDir, dirName)
-	if err := modeldir.Remove(scratch); modeldir.DiskLost(err) { // of a process that was killed, or whose disk has failed
+	if err := modeldir.Remove(scratch); modeldir.DiskLost(err) { // left by a process that was killed, or whose disk has failed
 		return whole("what an earlier recovery has left cannot be deleted", err)
 	} else if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// table opens the table without what is lost, refills it, and makes the result what the
-// next run goes on from.
+// table opens the table without the lost files, refills it, and makes the result the state that the
+// next run resumes from.
 func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, err error) {
 	w, err := r.TakeOver()
 	if err != nil {
@@ -28,8 +28,8 @@ func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { // when the table is closed
-		if errors.As(err, new(*LostSamplesError)) { // it says that nothing was changed
+	defer func() { // runs after the table is closed
+		if errors.As(err, new(*LostSamplesError)) { // the error says that nothing was changed
 			err = errors.Join(err, w.UnmakeTable(made))
 		}
 	}()
@@ -59,7 +59,7 @@ func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, er
 	return rec, dropOlder(t, r.Record)
 }
 
-// openLeft opens what is left of the table, in the directories that there are.
+// openLeft opens the remaining part of the table, in the directories that exist.
 func (r *Run) openLeft(ctx context.Context, dir string, dirs []string) (sparsetable.Table, error) {
 	o := jobparts.TableOptions(r.Job)
 	o.Dir, o.SSD.Dirs, o.SSD.AllowLost = dir, dirs, true
@@ -76,8 +76,8 @@ func (r *Run) openLeft(ctx context.Context, dir string, dirs []string) (sparseta
 	return t, nil
 }
 
-// assess says what the loss costs where rows go back to what they were at from, or returns a
-// *LostSamplesError if that is more than the job allows. l is nil where no row is lost.
+// assess returns what the loss costs if the lost rows go back to from, or a *LostSamplesError if
+// that is more than the job allows. l is nil if no row is lost.
 func (r *Run) assess(l *sparsetable.Loss, from *origin) (*report.Recovery, error) {
 	x := r.Record
 	rec := &report.Recovery{
@@ -85,7 +85,7 @@ func (r *Run) assess(l *sparsetable.Loss, from *origin) (*report.Recovery, error
 		Step: x.Step, Examples: x.Progress().Examples,
 	}
 	if l != nil && l.TotalSlots > 0 {
-		// Rows that were in no bucket yet are lost without a slot.
+		// Rows that were not in a bucket yet are lost without a slot.
 		rec.RowsLost, rec.LostShare = l.Rows, max(float64(l.Slots)/float64(l.TotalSlots), float64(l.Rows)/float64(max(l.TotalRows, 1)))
 		rec.LostSamples = float64(rec.Examples-from.examples) / float64(x.TotalExamples(r.Job)) * rec.LostShare
 	}
@@ -96,8 +96,8 @@ func (r *Run) assess(l *sparsetable.Loss, from *origin) (*report.Recovery, error
 	return rec, nil
 }
 
-// restore gives the lost rows what they had last: what was saved of them by priority, or else what
-// they were at from.
+// restore sets the lost rows to their last saved state: the one saved by priority, or else the one
+// in from.
 func (r *Run) restore(ctx context.Context, t sparsetable.LossHandler, from *origin, rec *report.Recovery) error {
 	for i := range from.newer {
 		s := &from.newer[i]
@@ -120,7 +120,7 @@ func (r *Run) restore(ctx context.Context, t sparsetable.LossHandler, from *orig
 	return nil
 }
 
-// keep makes the table, as it is now, what the next run goes on from.
+// keep makes the current table the state that the next run resumes from.
 func (r *Run) keep(ctx context.Context, t sparsetable.Table, w *modeldir.Writer, dirs []string, rec *report.Recovery) error {
 	x := r.Record
 	pending, err := t.Snapshot(ctx, x.TableRecord())
@@ -144,8 +144,8 @@ func (r *Run) keep(ctx context.Context, t sparsetable.Table, w *modeldir.Writer,
 	return errors.Join(w.KeepTableDirs(dirs), w.SaveResume(saved))
 }
 
-// dropOlder drops the snapshots of a table that was refilled but that of x: they have files that are
-// lost, and one that cannot be read would keep the table from being opened.
+// dropOlder drops the snapshots of a refilled table, except for that of x: they have lost files,
+// and a snapshot that cannot be read would keep the table from being opened.
 func dropOlder(t sparsetable.Table, x *runstate.Record) error {
 	all, err := t.Snapshots()
 	for _, s := range all {

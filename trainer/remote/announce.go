@@ -12,9 +12,9 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// Announce makes the files of m that are late, with their sizes and without their bytes, at
-// the paths that place returns, and the record that says so, with a copy at each of paths. Files that
-// are whole stay. After an interruption, another call goes on.
+// Announce writes the record of which late files of m miss bytes, a copy at each of paths. Then it
+// makes these files, at their full sizes but without their bytes, at the paths that place returns.
+// Complete files stay. After an interruption, another call continues.
 func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*File) string, paths ...string) error {
 	rs, old, err := readRecords(paths)
 	var damaged *DamagedError
@@ -52,9 +52,9 @@ func (d *Directory) Announce(m *Manifest, late func(*File) bool, place func(*Fil
 	return nil
 }
 
-// Unannounce takes back what Announce has done with files of m: those that the record at paths says
-// lack bytes become files that Fetch has begun. Without a record it does nothing; if that is
-// damaged, all files may lack some.
+// Unannounce undoes what Announce has done with files of m: those that miss bytes according to the
+// record at paths become files that Fetch has begun. Without a record it does nothing. If the
+// record is damaged, all files may miss bytes.
 func Unannounce(m *Manifest, place func(*File) string, paths ...string) error {
 	rs, _, err := readRecords(paths)
 	var damaged *DamagedError
@@ -73,8 +73,8 @@ func Unannounce(m *Manifest, place func(*File) string, paths ...string) error {
 	return removeRecords(paths)
 }
 
-// CopyRecord makes the record at the paths to of the one at from: the files beside it are links to
-// those beside the other.
+// CopyRecord copies the record at from to the paths to. The files beside the copy are links to
+// those beside the original.
 func CopyRecord(from, to []string) error {
 	rs, _, err := readRecords(from)
 	if err != nil {
@@ -87,8 +87,8 @@ func CopyRecord(from, to []string) error {
 	return rs.write()
 }
 
-// makeHole makes a file of zeros, with the space that it needs. Who commits what is restored makes it
-// durable with everything else.
+// makeHole makes a file of zeros and reserves its space. Whoever commits the restored files makes
+// it durable with everything else.
 func makeHole(at string, size int64) error {
 	if err := diskfault.At("create", at); err != nil {
 		return err
@@ -108,8 +108,8 @@ func makeHole(at string, size int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// Place is the URI of a remote directory as records have it: the same for a process that runs
-// in another directory.
+// Place returns the URI of a remote directory as it is in records: a local path does not depend on
+// the working directory.
 func Place(uri string) string {
 	if abs, err := filepath.Abs(uri); err == nil && !strings.Contains(uri, "://") {
 		return abs
@@ -117,15 +117,15 @@ func Place(uri string) string {
 	return uri
 }
 
-// Announced is what a record says.
+// Announced is the content of a record.
 type Announced struct {
 	URI          string    // of the remote directory
 	Manifest     *Manifest // of the generation or snapshot there
-	Damaged      string    // why the files cannot be completed; "": they can, as far as is known
-	LackingBytes int64     // of the files that are not known to be whole
+	Damaged      string    // why the files cannot be completed; "" if nothing is known to prevent that
+	LackingBytes int64     // of the files that are not known to be complete
 }
 
-// AnnouncedIn returns what the record with copies at paths says; nil: there is none.
+// AnnouncedIn returns the content of the record with copies at paths; nil if there is none.
 func AnnouncedIn(paths ...string) (*Announced, error) {
 	r, m, err := readRecords(paths)
 	if r == nil {
@@ -140,7 +140,7 @@ func AnnouncedIn(paths ...string) (*Announced, error) {
 	return out, nil
 }
 
-// Fault is why the files cannot be completed; nil: they can, as far as is known.
+// Fault returns why the files cannot be completed; nil if nothing is known to prevent that.
 func (a *Announced) Fault() error {
 	if a.Damaged == "" {
 		return nil

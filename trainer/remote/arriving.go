@@ -15,36 +15,36 @@ import (
 	"aibox/internal/directfile"
 )
 
-// Arriving are files that are used before all of their bytes have been fetched, see the
-// package's comment. It is a sparsetable.Source.
+// Arriving are files that are used before all of their bytes have been fetched: see the package
+// documentation. It is a sparsetable.Source.
 type Arriving struct {
 	d       *Directory
 	id      string // of the manifest
 	records *records
 	files   map[string]*arrivingFile
-	order   []string // names of files, as in the manifest
-	again   bool     // an earlier process may have brought bytes
+	order   []string // names of files, in the order of the manifest
+	again   bool     // an earlier process may have fetched bytes
 	work    fetchWork
 
 	mu   sync.Mutex
-	cond sync.Cond // on mu: the state of a chunk has changed, or urgent
+	cond sync.Cond // on mu; signals that the state of a chunk, or urgent, has changed
 
 	// Under mu:
 
-	urgent int // fetches that somebody waits for
+	urgent int // fetches that a reader waits for
 	stats  ArrivingStats
-	err    error // the files cannot become whole
+	err    error // why the files cannot become complete
 }
 
-// fetchWork is what fetches.
+// fetchWork controls fetching.
 type fetchWork struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	began  time.Time
-	demand chan struct{} // slots of fetches that somebody waits for
+	demand chan struct{} // slots for fetches that a reader waits for
 
-	started bool          // the background; under Arriving.mu
-	ended   chan struct{} // its goroutine has ended; closed
+	started bool          // the background has started; under Arriving.mu
+	ended   chan struct{} // closed when its goroutine has ended
 }
 
 func newFetchWork() fetchWork {
@@ -53,19 +53,19 @@ func newFetchWork() fetchWork {
 	return w
 }
 
-// ArrivingStats says how far the files of an Arriving are.
+// ArrivingStats is the progress of an Arriving.
 type ArrivingStats struct {
-	TotalBytes   int64   // of the files that lacked bytes at first
-	ArrivedBytes int64   // of those that are there
-	FetchedBytes int64   // that were brought
-	Again        int     // how often something was damaged, and was fetched once more
-	WholeSeconds float64 // that it took until all was there; 0: it is not yet
+	TotalBytes   int64   // of the files that missed bytes at first
+	ArrivedBytes int64   // of these, those that have arrived
+	FetchedBytes int64   // fetched
+	Again        int     // how often something was damaged and was fetched again
+	WholeSeconds float64 // until everything had arrived; 0 if it has not yet
 }
 
-// OpenArriving opens the files that the record with copies at these paths says lack bytes, in
-// directories of one table or of several; find returns where the file of a base name is, "" if it
-// was deleted since. Several directories may have the same files, as links. Nothing is fetched but
-// what is awaited, until Start. Nobody else may write the files meanwhile.
+// OpenArriving opens the files that miss bytes according to the record with copies at paths, in
+// directories of one or several tables. find returns the path of the file with a base name, "" if
+// it has been deleted. Several directories may have the same files, as links. Until Start, only
+// awaited bytes are fetched. Nobody else may write the files meanwhile.
 func (d *Directory) OpenArriving(paths []string, find func(base string) string) (_ *Arriving, err error) {
 	rs, m, err := readRecords(paths)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *Arriving) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// ID is that of the manifest.
+// ID returns the ID of the manifest.
 func (a *Arriving) ID() string { return a.id }
 
 // Lacks implements sparsetable.Source.
@@ -160,7 +160,7 @@ func (a *Arriving) Await(name string, from, to int64) error {
 	return nil
 }
 
-// now brings a chunk that somebody waits for.
+// now fetches a chunk that a reader waits for.
 func (a *Arriving) now(f *arrivingFile, p *arrivingPart, i int) error {
 	if ok, err := a.claim(p, i, true); ok || err != nil {
 		return err
@@ -184,8 +184,8 @@ func (a *Arriving) now(f *arrivingFile, p *arrivingPart, i int) error {
 	return err
 }
 
-// claim waits until nobody fetches the chunk, and reports whether it is there; if not, the
-// caller fetches it and calls leave.
+// claim waits until nobody fetches the chunk, and reports whether it is there. If not, the caller
+// must fetch it and call leave.
 func (a *Arriving) claim(p *arrivingPart, i int, urgently bool) (have bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,7 +205,7 @@ func (a *Arriving) claim(p *arrivingPart, i int, urgently bool) (have bool, err 
 	return false, nil
 }
 
-// leave says what became of a chunk that was claimed.
+// leave records the result of fetching a claimed chunk.
 func (a *Arriving) leave(p *arrivingPart, i int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -224,7 +224,7 @@ func (a *Arriving) Again(name string, buf []byte, offset int64) (bool, error) {
 	if f == nil {
 		return false, nil
 	}
-	if !f.whole.Load() { // else perhaps it was verified, and mended, after it was read
+	if !f.whole.Load() { // else it may have been verified and repaired after it was read
 		to := offset + int64(len(buf))
 		a.d.log.Warn("what was fetched of a file of the remote directory is damaged; it is fetched again", "file", f.Name, "from", offset, "to", to)
 		a.mu.Lock()
@@ -242,7 +242,7 @@ func (a *Arriving) Again(name string, buf []byte, offset int64) (bool, error) {
 	return err == nil, err
 }
 
-// forgetLocked says that the bytes of a chunk are not the right ones. REQUIRES: a.mu is held.
+// forgetLocked marks a chunk as absent because its bytes are wrong. REQUIRES: a.mu is held.
 func (a *Arriving) forgetLocked(p *arrivingPart, i int) {
 	if p.chunks[i] == here {
 		p.chunks[i] = absent
@@ -250,24 +250,24 @@ func (a *Arriving) forgetLocked(p *arrivingPart, i int) {
 	}
 }
 
-// Err returns why the files cannot become whole; nil: they can.
+// Err returns why the files cannot become complete; nil if they can.
 func (a *Arriving) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
 }
 
-// Stats says how far the files are.
+// Stats returns the progress.
 func (a *Arriving) Stats() ArrivingStats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stats
 }
 
-// Distrust says that the files do not have the right bytes, also to the next process.
+// Distrust records that the files do not have the right bytes, also for the next process.
 func (a *Arriving) Distrust(err error) { a.fail(err) }
 
-// end says that the files cannot become whole in this process.
+// end records that the files cannot become complete in this process.
 func (a *Arriving) end(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -275,7 +275,7 @@ func (a *Arriving) end(err error) {
 	a.cond.Broadcast()
 }
 
-// fail says that the files cannot become whole, also to the next process.
+// fail records that the files cannot become complete, also for the next process.
 func (a *Arriving) fail(err error) {
 	a.end(err)
 	if e := a.note(func(r *arrivingRecord) bool {
@@ -287,8 +287,8 @@ func (a *Arriving) fail(err error) {
 	}
 }
 
-// Complete fetches all that lacks, and verifies it. An error that is no *DamagedError leaves
-// what was fetched; another Arriving goes on from there.
+// Complete fetches and verifies everything that is missing. After an error other than
+// *DamagedError, what was fetched stays, and another Arriving continues from there.
 func (a *Arriving) Complete(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -301,7 +301,7 @@ func (a *Arriving) Complete(ctx context.Context) error {
 	return err
 }
 
-// Stop ends fetching. What is awaited then fails.
+// Stop ends fetching. Waiting readers get an error.
 func (a *Arriving) Stop() error {
 	a.work.stop()
 	a.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// Start fetches, in the background, all that lacks, when nobody waits for anything else. A second
-// call does nothing.
+// Start fetches everything that is missing, in the background, while no reader waits. A second call
+// does nothing.
 func (a *Arriving) Start() {
 	a.mu.Lock()
 	before := a.work.started
@@ -26,7 +26,7 @@ func (a *Arriving) Start() {
 	go func() {
 		defer panics.Exit("fetching files in the background")
 		defer close(a.work.ended)
-		onDisk := 0 // attempts in a row that have failed there
+		onDisk := 0 // failed attempts in a row because of the disk
 		for pause := firstPause; ; pause = min(2*pause, longestPause) {
 			err := a.fetchAll()
 			if err == nil || a.work.ctx.Err() != nil || a.Err() != nil {
@@ -39,16 +39,16 @@ func (a *Arriving) Start() {
 				return
 			}
 			a.d.log.Warn("files cannot be fetched from the remote directory now; it is tried again", "remote", a.d.uri, "seconds", pause.Seconds(), "error", err)
-			_ = sleep(a.work.ctx, pause) // it was stopped
+			_ = sleep(a.work.ctx, pause) // returns early if a was stopped
 		}
 	}()
 }
 
-// diskAttempts is how often the disk to which files arrive may fail in a row. Unlike a remote
-// directory, it does not come back by itself.
+// diskAttempts is how often in a row the disk to which files arrive may fail. Unlike a remote
+// directory, it does not recover by itself.
 const diskAttempts = 3
 
-// Pauses after a fetch in the background has failed.
+// Pauses after a failed fetch in the background.
 const firstPause, longestPause = time.Second, time.Minute
 
 func (a *Arriving) fetchAll() error {
@@ -75,7 +75,7 @@ func (a *Arriving) fetchAll() error {
 		}
 		return err
 	}
-	if err := a.note(func(*arrivingRecord) bool { return false }); err != nil { // all of them may have been deleted before
+	if err := a.note(func(*arrivingRecord) bool { return false }); err != nil { // all files may have been deleted before
 		return err
 	}
 	a.mu.Lock()
@@ -86,10 +86,10 @@ func (a *Arriving) fetchAll() error {
 	return nil
 }
 
-// errRemoved says that a file is not needed any more.
+// errRemoved says that a file is no longer needed.
 var errRemoved = errors.New("the file was removed")
 
-// complete fetches what a file lacks, verifies all of it, and says so in the record.
+// complete fetches what is missing from a file, verifies all of it, and updates the record.
 func (a *Arriving) complete(f *arrivingFile) error {
 	var err error
 	for i := range f.parts {
@@ -113,7 +113,7 @@ func (a *Arriving) complete(f *arrivingFile) error {
 	})
 }
 
-// stream brings what a part lacks and verifies the whole part.
+// stream fetches what is missing from a part and verifies the whole part.
 func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 	s := partStream{d: a.d, ctx: a.work.ctx, p: p.Part}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -145,7 +145,8 @@ func (a *Arriving) stream(f *arrivingFile, p *arrivingPart) (err error) {
 	return a.d.matches(p.Part, sum)
 }
 
-// part fetches what a part lacks and verifies it, again if it does not match its checksum.
+// part fetches what is missing from a part and verifies it. If it does not match its checksum, it
+// is fetched again.
 func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
 	if a.again && hasPart(f.out.File, p.offset, p.Part) {
 		a.mu.Lock()
@@ -168,7 +169,7 @@ func (a *Arriving) part(f *arrivingFile, p *arrivingPart) error {
 	})
 }
 
-// Wait waits until all files are there, and verified.
+// Wait waits until all files have arrived and are verified.
 func (a *Arriving) Wait(ctx context.Context) error {
 	select {
 	case <-a.work.ended:

@@ -8,8 +8,8 @@ import (
 	"aibox/internal/directfile"
 )
 
-// chunkOrAgain fetches one chunk, and again if its object is missing or has another size: what
-// was wrong may have been the way and not the place.
+// chunkOrAgain fetches one chunk, and again if its object is missing or has the wrong size: the
+// fault may have been on the way and not at the source.
 func (a *Arriving) chunkOrAgain(f *arrivingFile, p *arrivingPart, i int) error {
 	return a.d.attempts(f.Name, func() error { return a.chunk(f, p, i) }, func() {
 		a.mu.Lock()
@@ -29,7 +29,7 @@ func (a *Arriving) chunk(f *arrivingFile, p *arrivingPart, i int) error {
 	return errors.Join(err, s.close())
 }
 
-// partStream reads an object, in ascending order of offsets.
+// partStream reads an object at ascending offsets.
 type partStream struct {
 	d   *Directory
 	ctx context.Context
@@ -38,7 +38,7 @@ type partStream struct {
 	at  int64
 }
 
-// read fills buf with the bytes from an offset on.
+// read fills buf with the bytes at offset.
 func (s *partStream) read(offset int64, buf []byte) error {
 	if s.r != nil && s.at != offset {
 		if err := s.close(); err != nil {

@@ -9,25 +9,25 @@ import (
 	"aibox/reader/source"
 )
 
-// chunkBytes is how much is fetched at once for a reader who waits: a disk or a DataNode
-// sends it in a few milliseconds, most of which it takes to find it.
+// chunkBytes is how much is fetched at once for a waiting reader. A disk or a DataNode takes
+// a few milliseconds to send it, most of them to find it.
 const chunkBytes = 1 << 20
 
-// chunkState says whether the bytes of a chunk are there.
+// chunkState says whether the bytes of a chunk have arrived.
 type chunkState uint8
 
 const (
 	absent chunkState = iota
-	coming            // somebody fetches it
+	coming            // being fetched
 	here
 )
 
-// arrivingFile is a file that lacks bytes.
+// arrivingFile is a file that misses bytes.
 type arrivingFile struct {
 	*File
-	out   *directfile.File // nil: it is only read, see Reading
+	out   *directfile.File // nil if the file is only read: see Reading
 	parts []arrivingPart
-	whole atomic.Bool // nothing is lacking, and all was verified
+	whole atomic.Bool // nothing is missing, and everything was verified
 }
 
 type arrivingPart struct {
@@ -36,7 +36,7 @@ type arrivingPart struct {
 	chunks []chunkState // under Arriving.mu
 }
 
-// newArrivingFile returns a file of which nothing is there.
+// newArrivingFile returns a file of which nothing has arrived.
 func newArrivingFile(file *File) *arrivingFile {
 	f := &arrivingFile{File: file}
 	for i, offset := 0, int64(0); i < len(file.Parts); i++ {
@@ -47,7 +47,7 @@ func newArrivingFile(file *File) *arrivingFile {
 	return f
 }
 
-// each calls fn with the chunks that have the bytes [from, to) until it returns false.
+// each calls fn for the chunks that contain the bytes [from, to), until fn returns false.
 func (f *arrivingFile) each(from, to int64, fn func(p *arrivingPart, i int) bool) bool {
 	for i := range f.parts {
 		p := &f.parts[i]
@@ -61,7 +61,7 @@ func (f *arrivingFile) each(from, to int64, fn func(p *arrivingPart, i int) bool
 	return true
 }
 
-// chunk is the size of a chunk.
+// chunk returns the size of a chunk.
 func (p *arrivingPart) chunk(i int) int64 { return min(chunkBytes, p.Bytes-int64(i)*chunkBytes) }
 
 func (f *arrivingFile) write(b []byte, offset int64) error {
@@ -80,12 +80,12 @@ func (f *arrivingFile) sync() error {
 	return onDisk(err)
 }
 
-// diskError is a failure of the disk to which files arrive, and not of the remote directory.
+// diskError is a failure of the disk to which files arrive, as opposed to the remote directory.
 type diskError struct{ error }
 
 func (e *diskError) Unwrap() error { return e.error }
 
-// onDisk says of an error that the disk has it to which files arrive, unless that is only full.
+// onDisk marks an error as one of the disk to which files arrive, unless the disk is only full.
 func onDisk(err error) error {
 	if err == nil || source.Full(err) {
 		return err

@@ -14,18 +14,18 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// arrivingRecord says which files lack bytes, and where they are. It is a file beside them, in each
-// of their directories, as long as any byte is lacking, so that nobody takes them for whole.
+// arrivingRecord says which files miss bytes, and where these are. As long as any byte is missing,
+// it is a file in each of their directories, so that no process takes them for complete.
 type arrivingRecord struct {
 	URI      string          `json:"uri"`
 	Manifest json.RawMessage `json:"manifest"` // as in its own file, with its checksum
-	Lacking  []string        `json:"lacking"`  // names of files
-	Begun    bool            `json:"begun"`    // bytes of them may be there
+	Lacking  []string        `json:"lacking"`  // names of files that miss bytes
+	Begun    bool            `json:"begun"`    // some of their bytes may be there
 	Damaged  string          `json:"damaged,omitempty"`
 }
 
 type arrivingRecordFile struct {
-	SHA256 string          `json:"sha256"` // of Record without white space between its tokens
+	SHA256 string          `json:"sha256"` // of Record without white space between tokens
 	Record json.RawMessage `json:"record"`
 }
 
@@ -44,8 +44,8 @@ func (r *arrivingRecord) write(path string) error {
 	return disk.WriteFile(path, data)
 }
 
-// readRecord returns the record at path and its manifest; nil if there is none. If it cannot be used,
-// the error is a *DamagedError or a *NewerError.
+// readRecord returns the record at path and its manifest; nil if there is none. If the record
+// cannot be used, the error is a *DamagedError or a *NewerError.
 func readRecord(path string) (*arrivingRecord, *Manifest, error) {
 	if err := diskfault.At("open", path); err != nil {
 		return nil, nil, err
@@ -85,21 +85,22 @@ func decodeRecord(data []byte) (*arrivingRecord, *Manifest, error) {
 	return r, m, err
 }
 
-// records are the copies of one record: each directory with files that lack bytes has one, so that
-// the others know of it when one is lost.
+// records are the copies of one record. Each directory with files that miss bytes has one, so that
+// the others still have one if a directory is lost.
 type records struct {
 	sync.Mutex // held while they are written; locked before Arriving.mu
 	*arrivingRecord
 	paths []string
-	stale bool // some of them are not there, or have other contents
+	stale bool // some of them are missing or have other contents
 }
 
-// readRecords reads the copies of a record, and the manifest that all of them are of. As long as one
-// can be read, it does not matter that others are gone, or damaged: each says what lacks at least,
-// because a copy is only deleted, or a file taken out of it, when that file is there. Where copies
-// differ, because a process was killed between two of them, everything lacks that one of them says. A
-// directory that does not exist has no copy, and gets none. There is no record if the result is nil. If
-// none can be used, the error is a *DamagedError, or that of reading it.
+// readRecords reads the copies of a record and their common manifest. As long as one copy can be
+// read, it does not matter that others are missing or damaged: a copy is deleted, or a file removed
+// from it, only when the files are there, so each copy names at least the files that miss bytes.
+// Copies may differ because a process was killed between two of them; then every file that one of
+// them names is missing bytes. A directory that does not exist has no copy, and gets none. If there
+// is no record, the result is nil. If no copy can be used, the error is a *DamagedError or that of
+// reading it.
 func readRecords(paths []string) (rs *records, m *Manifest, err error) {
 	rs = &records{}
 	var faults []error
@@ -130,7 +131,7 @@ func readRecords(paths []string) (rs *records, m *Manifest, err error) {
 	return rs, m, nil
 }
 
-// unite adds to a record what another copy of it says, and reports whether they differ.
+// unite merges another copy into a record, and reports whether they differ.
 func (r *arrivingRecord) unite(other *arrivingRecord) (differ bool) {
 	differ = r.Begun != other.Begun || r.Damaged != other.Damaged || !slices.Equal(r.Lacking, other.Lacking)
 	r.Begun, r.Damaged = r.Begun || other.Begun, cmp.Or(r.Damaged, other.Damaged)
@@ -153,8 +154,8 @@ func (rs *records) write() error {
 	return nil
 }
 
-// note changes the record by a function that reports whether it did, and deletes it when nothing
-// is lacking.
+// note changes the record by a function that reports whether it changed anything. When nothing is
+// missing any more, note deletes the record.
 func (a *Arriving) note(change func(*arrivingRecord) bool) error {
 	a.records.Lock()
 	defer a.records.Unlock()
@@ -165,7 +166,7 @@ func (a *Arriving) note(change func(*arrivingRecord) bool) error {
 	if changed := change(a.records.arrivingRecord); done {
 		return onDisk(removeRecords(a.records.paths))
 	} else if changed || a.records.stale {
-		a.records.stale = true // until all are written
+		a.records.stale = true // until all copies are written
 		return onDisk(a.records.write())
 	}
 	return nil
@@ -177,7 +178,7 @@ func removeRecords(paths []string) error {
 		if err := diskfault.At("remove", path); err != nil {
 			return err
 		}
-		_ = os.Remove(path + ".tmp") // of a process that was killed
+		_ = os.Remove(path + ".tmp") // left by a process that was killed
 		err := os.Remove(path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue

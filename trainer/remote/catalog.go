@@ -9,10 +9,10 @@ type catalog struct {
 	vouchers map[string]string
 	files    map[string][]*File // by name
 	parts    map[partKey]Part
-	lacking  []lacking // of committed manifests
+	lacking  []lacking // from committed manifests
 }
 
-// lacking is an object of the manifest with an id that is missing or damaged.
+// lacking is a missing or damaged object of the manifest with the given ID.
 type lacking struct {
 	id, object string
 	err        error
@@ -23,7 +23,7 @@ type partKey struct {
 	bytes  int64
 }
 
-// newCatalog knows the objects of all manifests that are there and whole.
+// newCatalog returns a catalog of all manifests that exist and are complete.
 func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
 	c := &catalog{d: d, sizes: sizes, vouchers: h.vouchers(), files: make(map[string][]*File), parts: make(map[partKey]Part)}
 	for _, f := range h.all() {
@@ -34,8 +34,7 @@ func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
 	return c
 }
 
-// add adds a file of a manifest. Of pending ones, not all objects are there
-// yet.
+// add adds a file of a manifest. Pending manifests do not have all objects yet.
 func (c *catalog) add(of *found, f *File) {
 	whole := true
 	for _, p := range f.Parts {
@@ -54,8 +53,9 @@ func (c *catalog) add(of *found, f *File) {
 	}
 }
 
-// complain logs the objects that manifests lack. now are the manifests that were there after the
-// objects had been listed: another process may have removed one before that, with its objects.
+// complain logs the objects that manifests miss. now are the manifests that existed after the
+// objects had been listed: another process may have removed a manifest with its objects before
+// that.
 func (c *catalog) complain(now *held) {
 	said := make(map[string]bool)
 	for _, l := range c.lacking {
@@ -66,8 +66,8 @@ func (c *catalog) complain(now *held) {
 	}
 }
 
-// begun returns the parts of a unique file that the directory has, from its first byte on, and
-// how many bytes they are.
+// begun returns the parts of a unique file that the directory has, from the first byte on, and
+// their size.
 func (c *catalog) begun(l *Local) (parts []Part, bytes int64) {
 	if !l.Unique {
 		return nil, 0
@@ -88,12 +88,13 @@ func (c *catalog) begun(l *Local) (parts []Part, bytes int64) {
 	return slices.Clone(parts), bytes
 }
 
-// maxGrown is how many parts a file has that is not unique and grows, as a report does. Then the
-// last ones are uploaded again as one, as far as each is not longer than what follows it.
+// maxGrown is how many parts a growing file that is not unique, such as a report, may have. Beyond
+// that, the last parts, as long as each is no longer than what follows it, are uploaded again as
+// one.
 const maxGrown = 16
 
-// cuts returns the sizes of the parts with which a file that is not unique may begin, because it has grown
-// since the directory got them.
+// cuts returns the sizes of the parts with which a file that is not unique may begin, if it has
+// grown since it was uploaded.
 func (c *catalog) cuts(l *Local) (sizes []int64) {
 	longest := int64(0)
 	for _, f := range c.files[l.Name] {

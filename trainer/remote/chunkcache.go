@@ -9,56 +9,56 @@ import (
 	"aibox/internal/panics"
 )
 
-// chunkCache has the chunks of files in a remote directory that were used last. Several are fetched
-// at once: those that several readers ask for, and those that follow in a file that is read from
-// one end to the other.
+// chunkCache caches the most recently used chunks of files in a remote directory. It fetches
+// several at once: those that several readers ask for, and, if a file is read sequentially, those
+// that follow.
 type chunkCache struct {
 	d    *Directory
 	ctx  context.Context
 	stop context.CancelFunc
 
-	ahead sync.WaitGroup // fetches of chunks that nobody has asked for yet
+	ahead sync.WaitGroup // fetches of chunks that no reader has asked for yet
 
 	mu   sync.Mutex
-	cond sync.Cond // on mu: a chunk is not busy any more
+	cond sync.Cond // on mu; signals that a chunk is no longer busy
 
 	// Under mu:
 
 	chunks []*readChunk
-	places int // chunks at most
-	busy   int // chunks that are being fetched
+	places int // limit on the number of chunks
+	busy   int // chunks being fetched
 	runs   map[*arrivingFile]chunkRun
 	clock  int64
 	stats  ReadingStats
 }
 
-// ReadingStats says what a Reading has done.
+// ReadingStats are the statistics of a Reading.
 type ReadingStats struct {
 	FetchedBytes int64 // from the remote directory
-	Fetches      int64 // chunks
-	Hits         int64 // chunks that were in the cache
-	CacheBytes   int64 // that the cache takes
+	Fetches      int64 // number of chunks fetched
+	Hits         int64 // number of chunks found in the cache
+	CacheBytes   int64 // memory of the cache
 }
 
-// ReadingCacheBytes is what the cache of a Reading takes in memory at most.
+// ReadingCacheBytes is the largest size of the cache of a Reading.
 const ReadingCacheBytes = 32 << 20
 
-// readingFetches is how many chunks a Reading fetches at once.
+// readingFetches is the largest number of chunks that a Reading fetches at once.
 const readingFetches = 8
 
 // readChunk is a chunk in the cache.
 type readChunk struct {
 	part *arrivingPart
 	i    int
-	data []byte // its memory has chunkBytes bytes
-	used int64  // at this value of the clock
-	busy bool   // it is being fetched
+	data []byte // with capacity chunkBytes
+	used int64  // value of the clock at the last use
+	busy bool   // being fetched
 }
 
-// chunkRun says how a file was read last.
+// chunkRun says how a file was last read.
 type chunkRun struct {
-	end    int64 // offset in the file at which the chunk ends that was asked for last
-	length int   // of the chunks that were asked for one after the other, that one included; 0: none yet
+	end    int64 // offset in the file of the end of the last requested chunk
+	length int   // number of chunks requested one after the other, including the last; 0 if none was
 }
 
 func newChunkCache(d *Directory) *chunkCache {
@@ -68,7 +68,7 @@ func newChunkCache(d *Directory) *chunkCache {
 	return h
 }
 
-// close ends fetching. What is awaited then fails.
+// close ends fetching. Waiting readers get an error.
 func (h *chunkCache) close() {
 	h.mu.Lock()
 	h.stop()
@@ -76,7 +76,7 @@ func (h *chunkCache) close() {
 	h.ahead.Wait()
 }
 
-// bring puts the bytes of a file from an offset on into buf, and reports whether buf had others.
+// bring copies the bytes of a file at offset into buf, and reports whether buf had different bytes.
 func (h *chunkCache) bring(f *arrivingFile, buf []byte, offset int64) (changed bool, err error) {
 	f.each(offset, offset+int64(len(buf)), func(p *arrivingPart, i int) bool {
 		at := p.offset + int64(i)*chunkBytes // of the chunk
@@ -89,8 +89,8 @@ func (h *chunkCache) bring(f *arrivingFile, buf []byte, offset int64) (changed b
 	return changed, err
 }
 
-// copyChunk copies bytes of a chunk, from an offset in it on, and reports whether they are others
-// than those in buf.
+// copyChunk copies bytes of a chunk, from an offset in it on, into buf, and reports whether buf had
+// different bytes.
 func (h *chunkCache) copyChunk(f *arrivingFile, p *arrivingPart, i int, from int64, buf []byte) (changed bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,14 +123,14 @@ func (h *chunkCache) copyChunk(f *arrivingFile, p *arrivingPart, i int, from int
 	}
 }
 
-// aheadLocked notes that a chunk is asked for, and returns how many of those after it are worth
-// fetching: twice as many as were asked for one after the other before it, unless that takes much of
-// the cache. REQUIRES: h.mu is held.
+// aheadLocked records that a chunk is requested, and returns how many of the following chunks are
+// worth fetching: twice as many as were requested one after the other before it, unless that takes
+// much of the cache. REQUIRES: h.mu is held.
 func (h *chunkCache) aheadLocked(f *arrivingFile, p *arrivingPart, i int) int {
 	run, at := h.runs[f], p.offset+int64(i)*chunkBytes
 	end := at + p.chunk(i)
 	switch {
-	case run.length > 0 && run.end == end: // once more
+	case run.length > 0 && run.end == end: // the same chunk again
 	case run.length > 0 && run.end == at:
 		run.length++
 	default:
@@ -141,8 +141,8 @@ func (h *chunkCache) aheadLocked(f *arrivingFile, p *arrivingPart, i int) int {
 	return min(2*(run.length-1), readingFetches-1, h.places/4)
 }
 
-// fetchAheadLocked begins to fetch n chunks after one, as far as they are not in the cache and there is
-// room for them. REQUIRES: h.mu is held.
+// fetchAheadLocked starts fetching up to n chunks after one, if they are not in the cache and there
+// is room for them. REQUIRES: h.mu is held.
 func (h *chunkCache) fetchAheadLocked(f *arrivingFile, p *arrivingPart, i, n int) {
 	at := p.offset + int64(i)*chunkBytes + p.chunk(i)
 	f.each(at, f.Bytes, func(p *arrivingPart, i int) bool {
@@ -160,13 +160,13 @@ func (h *chunkCache) fetchAheadLocked(f *arrivingFile, p *arrivingPart, i, n int
 			defer panics.Exit("fetching what is read next")
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			_ = h.fetchLocked(c, f, p, i) // who asks for it tries again, and says so
+			_ = h.fetchLocked(c, f, p, i) // a reader that asks for it tries again, and reports the error
 		})
 		return true
 	})
 }
 
-// lookLocked is a chunk in the cache; nil: it is not there. REQUIRES: h.mu is held.
+// lookLocked returns a chunk in the cache; nil if it is not there. REQUIRES: h.mu is held.
 func (h *chunkCache) lookLocked(p *arrivingPart, i int) *readChunk {
 	for _, c := range h.chunks {
 		if c.part == p && c.i == i {
@@ -176,8 +176,8 @@ func (h *chunkCache) lookLocked(p *arrivingPart, i int) *readChunk {
 	return nil
 }
 
-// claimLocked is a place in the cache for a chunk that the caller fetches; nil: so many are being
-// fetched already. REQUIRES: h.mu is held.
+// claimLocked returns a place in the cache for a chunk that the caller must fetch; nil if too many
+// are being fetched already. REQUIRES: h.mu is held.
 func (h *chunkCache) claimLocked(p *arrivingPart, i int) *readChunk {
 	if h.busy == readingFetches {
 		return nil
@@ -191,8 +191,8 @@ func (h *chunkCache) claimLocked(p *arrivingPart, i int) *readChunk {
 	return c
 }
 
-// freeLocked is a place in the cache: a new one, or that of the chunk that was used least
-// recently; nil: all are being fetched. REQUIRES: h.mu is held.
+// freeLocked returns a place in the cache: a new one, or that of the least recently used chunk; nil
+// if all are being fetched. REQUIRES: h.mu is held.
 func (h *chunkCache) freeLocked() (free *readChunk) {
 	if len(h.chunks) < h.places {
 		free = &readChunk{data: make([]byte, chunkBytes)}
@@ -208,8 +208,8 @@ func (h *chunkCache) freeLocked() (free *readChunk) {
 	return free
 }
 
-// fetchLocked fetches a chunk into a place in the cache that was claimed for it. REQUIRES: h.mu is
-// held; it is released meanwhile.
+// fetchLocked fetches a chunk into the place in the cache that was claimed for it. REQUIRES: h.mu
+// is held; it is released meanwhile.
 func (h *chunkCache) fetchLocked(c *readChunk, f *arrivingFile, p *arrivingPart, i int) error {
 	h.mu.Unlock()
 	err := h.d.attempts(f.Name, func() error {
@@ -229,7 +229,7 @@ func (h *chunkCache) fetchLocked(c *readChunk, f *arrivingFile, p *arrivingPart,
 	return nil
 }
 
-// forget empties the cache of chunks that have the bytes [from, to) of a file.
+// forget removes from the cache the chunks that contain the bytes [from, to) of a file.
 func (h *chunkCache) forget(f *arrivingFile, from, to int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"aibox/reader/source"
 )
 
-// clean deletes the generations of the job beyond those that are kept, leftovers of
-// publications that were killed, and the objects that nothing names any more. It returns how
-// many bytes that freed. What fails, or takes too long, is logged; the next publication tries
-// again. That the caller wants it to end is no failure.
+// clean deletes the job's generations that are not kept, leftovers of killed publications, and
+// objects that no manifest names any more. It returns how many bytes that freed. Failures, and
+// taking too long, are logged; the next publication tries again. It is no failure if the caller
+// cancels.
 func (d *Directory) clean(caller context.Context, p *Publication, made *Manifest) int64 {
 	ctx, cancel := context.WithTimeoutCause(caller, d.opts.cleanWithin, fmt.Errorf("deleting them took longer than %v", d.opts.cleanWithin))
 	defer cancel()
@@ -64,17 +64,16 @@ func (d *Directory) removeOld(ctx context.Context, p *Publication, made *Manifes
 	return d.removeGarbage(ctx)
 }
 
-// owns reports whether a manifest is from the same model directory and of the same kind.
+// owns reports whether a manifest is from the same model directory and of the same kind as p.
 func (p *Publication) owns(f *found) bool {
 	return f.Owner == p.Owner && f.Job == p.Job && f.Kind() == p.Kind
 }
 
-// cleanFailed deletes what nobody needs any more after an upload has failed, and returns how many
-// bytes that freed. Of snapshots these are the earlier ones that could not be uploaded either:
-// otherwise, a directory that is full is filled up with parts of them. A model that finds no room
-// takes that of such parts, too, and of objects that nothing names, as those of snapshots that
-// somebody has deleted to make room. The parts of models are kept, since each of them is to be
-// published.
+// cleanFailed deletes what nobody needs any more after a failed upload, and returns how many bytes
+// that freed. After a snapshot, these are parts of earlier snapshots that could not be uploaded
+// either: otherwise they would fill up a full directory. A model that finds no room also takes that
+// of such parts, and of objects that no manifest names, such as those of snapshots that somebody
+// has deleted to make room. Parts of models are kept, since each of them is to be published.
 func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Manifest, h *held, why error) (freed int64) {
 	var parts []*found
 	for _, f := range h.pending {
@@ -100,23 +99,22 @@ func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Ma
 	return freed
 }
 
-// mayBeUsed reports whether a run that is not that of a publication may go on with what was
-// saved of it.
+// mayBeUsed reports whether a run other than that of the publication may resume from f.
 func (d *Directory) mayBeUsed(f *found, p *Publication) bool {
 	return f.Owner != p.Owner && time.Since(f.modTime) < d.opts.abandonedAfter
 }
 
-// removeGarbage deletes the objects that no manifest names. The objects are listed first: an object
-// that was uploaded by then is named by a manifest that was there before it, and so is still there,
-// pending or committed, unless somebody has removed it. The manifests are read twice: while they
-// are read, an object may go over from one that is removed then to one that was not pending yet.
+// removeGarbage deletes the objects that no manifest names. It lists the objects first: an object
+// that was uploaded by then is named by a manifest written before it, which still exists, pending
+// or committed, unless somebody has removed it. It reads the manifests twice: while they are read,
+// an object may pass from a manifest that is then removed to one that was not pending yet.
 func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) {
 	sizes, err := d.sizes(ctx)
 	if err != nil {
 		return 0, err
 	}
 	named := make(map[string]bool)
-	live := make(map[string]bool) // ids of publications under way
+	live := make(map[string]bool) // IDs of publications under way
 	for range 2 {
 		h, err := d.scan(ctx)
 		if err != nil || len(h.faults) > 0 {
@@ -142,9 +140,9 @@ func (d *Directory) removeGarbage(ctx context.Context) (freed int64, err error) 
 	return freed, nil
 }
 
-// RemoveSnapshots deletes the snapshots and priority saves of a job that are not needed any more,
-// and what was uploaded of them, also where another process was killed while it did that. It
-// returns how many bytes that freed.
+// RemoveSnapshots deletes the unneeded snapshots and priority saves of a job and their uploaded
+// parts. It also deletes what a process that was killed in the same function has left. It returns
+// how many bytes that freed.
 func (d *Directory) RemoveSnapshots(ctx context.Context, job string, unneeded func(*Manifest) bool) (freed int64, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"aibox/reader/source"
 )
 
-// Store is where a remote directory lies; *source.Directory is one.
+// Store is the storage of a remote directory, such as a *source.Directory.
 type Store interface {
 	List(ctx context.Context, dir string) ([]source.Entry, error)
 	Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error)
@@ -28,37 +28,37 @@ type Store interface {
 
 // Options say how a remote directory is used.
 type Options struct {
-	// BytesPerSecond limits uploads, or downloads; 0: no limit.
+	// BytesPerSecond limits uploads or downloads; 0 means no limit.
 	BytesPerSecond int64
 	Logger         *slog.Logger // nil: slog.Default()
-	// Progress is called now and then with the bytes that were moved, of those that are
-	// to be moved; nil: not at all. It is called by several goroutines.
+	// Progress, if not nil, is called now and then with the number of bytes moved so far and in
+	// all. Several goroutines call it.
 	Progress func(done, total int64)
-	// Optional says which files a model can do without. Fetch drops those that are damaged;
-	// nil: there are none.
+	// Optional, if not nil, says which files a model can do without. Fetch drops such files if they
+	// are damaged.
 	Optional func(name string) bool
 
-	// abandonedAfter is how old the leftovers of a publication of another model directory
-	// must be before they are deleted. If its process lives all the same, it begins again.
+	// abandonedAfter is how old the leftovers of another model directory's publication must be
+	// before they are deleted. If its process is alive nevertheless, it begins again.
 	abandonedAfter time.Duration
-	cleanWithin    time.Duration // how long a publication that is done may delete old files
+	cleanWithin    time.Duration // how long a completed publication may spend on deleting old files
 	partBytes      int64
 }
 
 const (
 	defaultAbandonedAfter = 7 * 24 * time.Hour
-	// defaultCleanWithin is far more than deleting takes. But where a file cannot be read at
-	// present, a store may try for hours, for which nobody should wait whose model is there.
+	// defaultCleanWithin is far longer than deleting takes. But if a file cannot be read at
+	// present, a store may try for hours, and a caller whose model is published should not wait for
+	// that.
 	defaultCleanWithin = 2 * time.Minute
-	// defaultPartBytes is how much is uploaded or fetched again after an interruption, at
-	// most: two blocks of HDFS.
+	// defaultPartBytes is the most that is uploaded or fetched again after an interruption: two
+	// blocks of HDFS.
 	defaultPartBytes = 256 << 20
-	// parallel is how many objects are moved at a time.
+	// parallel is how many objects are moved at the same time.
 	parallel = 4
 )
 
-// Directory is a remote directory. It is safe for concurrent use, by any number of
-// processes.
+// Directory is a remote directory. It is safe for concurrent use, by any number of processes.
 type Directory struct {
 	uri   string
 	store Store
@@ -67,8 +67,7 @@ type Directory struct {
 	limit *limiter
 }
 
-// Open returns the remote directory that lies in a store, which may be empty. uri is its
-// name in messages.
+// Open returns the remote directory in a store, which may be empty. uri is its name in messages.
 func Open(uri string, store Store, o Options) *Directory {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -85,7 +84,7 @@ func Open(uri string, store Store, o Options) *Directory {
 	return &Directory{uri: uri, store: store, opts: o, log: o.Logger, limit: newLimiter(o.BytesPerSecond)}
 }
 
-// IsLocal reports whether a path of the local file system is a remote directory.
+// IsLocal reports whether a path in the local file system is a remote directory.
 func IsLocal(dir string) bool {
 	for _, name := range []string{objectsDir, pendingDir} { // Publish makes both, and no model directory has them
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
@@ -95,8 +94,8 @@ func IsLocal(dir string) bool {
 	return true
 }
 
-// Begun reports whether generations were ever published to the directory, or were to be, as far as its
-// subdirectories tell, which only hands remove.
+// Begun reports whether generations were ever published to the directory, or were about to be. It
+// looks for a subdirectory that only people remove.
 func (d *Directory) Begun(ctx context.Context) (bool, error) {
 	all, err := d.store.List(ctx, "")
 	if err != nil {
@@ -105,8 +104,8 @@ func (d *Directory) Begun(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all, func(e source.Entry) bool { return e.IsDir && e.Name == generationsDir }), nil
 }
 
-// Foreign is the name of a file or directory in the directory that no remote directory has; "":
-// there is none. What file systems and Hadoop keep in directories, and what is hidden, does not
+// Foreign returns the name of a file or directory in d that does not belong in a remote directory,
+// "" if there is none. Hidden files, and what file systems and Hadoop keep in directories, do not
 // count.
 func (d *Directory) Foreign(ctx context.Context) (string, error) {
 	all, err := d.store.List(ctx, "")
@@ -122,17 +121,17 @@ func (d *Directory) Foreign(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Begin is the path of a subdirectory by which Begun tells, of the remote directory with a path in the
-// local file system.
+// Begin returns the path of the subdirectory that Begun looks for, in the remote directory dir of
+// the local file system.
 func Begin(dir string) string { return filepath.Join(dir, generationsDir) }
 
-// URI is the name of the directory.
+// URI returns the name of the directory.
 func (d *Directory) URI() string { return d.uri }
 
-// ErrNone says that a remote directory has no generation, or not the one that is wanted.
+// ErrNone says that a remote directory has no generation, or not the requested one.
 var ErrNone = errkind.New(errkind.IO, "no model there")
 
-// DamagedError says that a file of a remote directory is missing, or is not what was
+// DamagedError says that a file of a remote directory is missing, or differs from what was
 // published.
 type DamagedError struct {
 	URI    string // of the file
@@ -144,8 +143,8 @@ func (e *DamagedError) Error() string { return fmt.Sprintf("%s is damaged: %s", 
 // ErrorKind sorts the error for exit codes and reports.
 func (*DamagedError) ErrorKind() errkind.Kind { return errkind.IO }
 
-// OwnBytes returns how many bytes each of the generations has in objects that no other one
-// of them has, and how many all of them have.
+// OwnBytes returns for each generation how many bytes it has in objects that none of the others
+// has, and the number of bytes of all objects together.
 func OwnBytes(all []*Manifest) (own []int64, total int64) {
 	users := make(map[string]int)
 	for _, m := range all {
@@ -174,28 +173,28 @@ func OwnBytes(all []*Manifest) (own []int64, total int64) {
 	return own, total
 }
 
-// Generations returns the manifests of the generations, the newest first, and the faults of
-// those that cannot be read.
+// Generations returns the manifests of the generations, the newest first, and the faults of those
+// that cannot be read.
 func (d *Directory) Generations(ctx context.Context) (all []*Manifest, faults []error, err error) {
 	return d.list(ctx, Generation)
 }
 
-// Snapshots returns the manifests of snapshots, as Generations does.
+// Snapshots does for snapshots what Generations does.
 func (d *Directory) Snapshots(ctx context.Context) (all []*Manifest, faults []error, err error) {
 	return d.list(ctx, Snapshot)
 }
 
-// PrioritySaves returns the manifests of priority saves, as Generations does.
+// PrioritySaves does for priority saves what Generations does.
 func (d *Directory) PrioritySaves(ctx context.Context) (all []*Manifest, faults []error, err error) {
 	return d.list(ctx, PrioritySave)
 }
 
-// All returns what Generations does, then what Snapshots does, and then what PrioritySaves does.
+// All returns the results of Generations, Snapshots and PrioritySaves, in that order.
 func (d *Directory) All(ctx context.Context) (all []*Manifest, faults []error, err error) {
 	return d.list(ctx, Generation, Snapshot, PrioritySave)
 }
 
-// list returns the manifests of some kinds, one kind after the other.
+// list returns the manifests of the given kinds, one kind after the other.
 func (d *Directory) list(ctx context.Context, of ...Kind) (all []*Manifest, faults []error, err error) {
 	h, err := d.scan(ctx)
 	if err != nil {

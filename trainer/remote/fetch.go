@@ -24,26 +24,26 @@ import (
 	"aibox/reader/source"
 )
 
-// Fetched says what Fetch did.
+// Fetched is the result of Fetch.
 type Fetched struct {
 	Bytes   int64   `json:"bytes"`         // of all files
-	Moved   int64   `json:"fetched_bytes"` // that were not there yet
-	Seconds float64 `json:"seconds"`       // that it took
+	Moved   int64   `json:"fetched_bytes"` // those that were not there yet
+	Seconds float64 `json:"seconds"`       // duration of Fetch
 	Again   int     `json:"fetched_again"` // parts that were damaged or missing at first
 	Older   int     `json:"damaged_newer"` // newer generations that could not be used
 	From    string  `json:"from"`          // the generation, as URI@N
-	// Dropped are the files that are damaged and that a model can do without.
+	// Dropped are the damaged files that a model can do without.
 	Dropped []string `json:"dropped,omitempty"`
 }
 
-// fetchAttempts is how often a part is fetched that does not match its checksum: what
-// damaged it may have been the way and not the place.
+// fetchAttempts is how often a part that does not match its checksum is fetched: the damage may
+// have happened on the way and not at the source.
 const fetchAttempts = 3
 
 // PartSuffix ends the names of files that are being fetched.
 const PartSuffix = ".part"
 
-// Whole reports what the files that a generation needs lack, as far as a listing tells.
+// Whole fails if files that a generation needs are incomplete according to a listing.
 func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 	sizes, err := d.sizes(ctx)
 	if err != nil {
@@ -53,19 +53,17 @@ func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 	return d.lacking(&needed, sizes)
 }
 
-// optional reports whether a model can do without a file. What goes on from a snapshot
-// needs all of them.
+// optional reports whether a model can do without a file. A snapshot needs all of its files.
 func (d *Directory) optional(m *Manifest, f *File) bool {
 	return m.Kind() == Generation && d.opts.Optional(f.Name)
 }
 
-// Fetch brings the files of a generation to the paths that place returns, whose directories
-// exist. Every byte is verified. A file appears under its path when it is whole and
-// durable, except for its name: the caller syncs the directory. A file that is there
-// already was fetched by an earlier call, which was interrupted; the parts of files that
-// it had begun are verified and not fetched again. The error is a *DamagedError if a file
-// is not what was published, however often it is fetched. If a model can do without the
-// file, that is no error: a warning names it, and it is dropped.
+// Fetch brings the files of a generation to the paths that place returns, whose directories must
+// exist. It verifies every byte. A file appears under its path when it is complete and durable,
+// except for its name: the caller must sync the directory. A file that exists already was fetched
+// by an earlier call that was interrupted. If a file was begun, its parts are verified and not
+// fetched again. The error is a *DamagedError if a file differs from what was published, however
+// often it is fetched. If a model can do without such a file, it is dropped with a warning.
 func (d *Directory) Fetch(ctx context.Context, m *Manifest, place func(*File) string) (*Fetched, error) {
 	begin := time.Now()
 	fe := &fetching{d: d, m: m, total: m.Bytes(), moving: make(chan struct{}, parallel)}
@@ -95,7 +93,7 @@ type fetching struct {
 	m                  *Manifest
 	total              int64
 	done, moved, again atomic.Int64
-	moving             chan struct{} // slots of the parts that are moved, of whatever files
+	moving             chan struct{} // slots for the parts that are moved, of all files
 
 	mu      sync.Mutex // guards dropped
 	dropped []string
@@ -103,7 +101,7 @@ type fetching struct {
 
 func (fe *fetching) progress(n int64) { fe.d.opts.Progress(fe.done.Add(n), fe.total) }
 
-// fileOrDrop fetches a file, or does without it if it is damaged and not needed.
+// fileOrDrop fetches a file. It drops the file if it is damaged and optional.
 func (fe *fetching) fileOrDrop(ctx context.Context, f *File, to string) error {
 	err := fe.file(ctx, f, to)
 	var damaged *DamagedError
@@ -151,7 +149,7 @@ func (fe *fetching) file(ctx context.Context, f *File, to string) (err error) {
 	return os.Rename(to+PartSuffix, to)
 }
 
-// parts brings the parts of a file that it has not yet, several at a time.
+// parts fetches the missing parts of a file, several at a time.
 func (fe *fetching) parts(ctx context.Context, f *File, out *directfile.File) error {
 	info, err := out.Stat()
 	if err != nil {
@@ -163,7 +161,7 @@ func (fe *fetching) parts(ctx context.Context, f *File, out *directfile.File) er
 	for i := range f.Parts {
 		p, at := &f.Parts[i], offset
 		offset += p.Bytes
-		begun := info.Size() >= offset // by an earlier call; other parts make the file longer
+		begun := info.Size() >= offset // by an earlier call; a later part may have made the file longer
 		g.Go(func() error {
 			return panics.Do("fetching "+f.Name, func() error { return fe.onePart(ctx, f, p, out, at, begun) })
 		})
@@ -188,7 +186,7 @@ func (fe *fetching) onePart(ctx context.Context, f *File, p *Part, out *directfi
 	return nil
 }
 
-// hasPart reports whether a file that was begun earlier has a part.
+// hasPart reports whether a file that was begun earlier has a complete part.
 func hasPart(out *os.File, offset int64, p *Part) bool {
 	info, err := out.Stat()
 	if err != nil || info.Size() < offset+p.Bytes || diskfault.At("read", out.Name()) != nil {
@@ -199,9 +197,9 @@ func hasPart(out *os.File, offset int64, p *Part) bool {
 	return err == nil && n == p.Bytes && hex.EncodeToString(sum.Sum(nil)) == p.SHA256
 }
 
-// Adopt puts the file from, if it begins with the bytes of f, to the path to, or beginning to
-// be fetched there, so that Fetch does not fetch it, and reports whether it did. Both paths
-// may be the same file afterwards.
+// Adopt uses the file at path from, if it begins with the bytes of f, for the file at path to, so
+// that Fetch need not fetch it: it links the file, or copies the bytes to the file that Fetch then
+// completes. It reports whether it did. Afterwards both paths may be the same file.
 func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
 	have, err := os.Open(from)
 	if err != nil {
@@ -228,7 +226,7 @@ func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
 			return err == nil, nil
 		}
 	}
-	out, err := os.Create(to + PartSuffix) // which Fetch completes
+	out, err := os.Create(to + PartSuffix) // Fetch completes it
 	if err != nil {
 		return false, err
 	}
@@ -236,13 +234,13 @@ func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
 	return err == nil, errors.Join(err, out.Close())
 }
 
-// part fetches a part of a file, and again if it does not match its checksum.
+// part fetches a part of a file, again if it does not match its checksum.
 func (fe *fetching) part(ctx context.Context, f *File, p *Part, out *directfile.File, offset int64) error {
 	return fe.d.attempts(f.Name, func() error { return fe.fetch(ctx, p, out, offset) }, func() { fe.again.Add(1) })
 }
 
-// attempts fetches something of a file, and again if it is damaged. It calls failed before each
-// further attempt.
+// attempts calls fetch for something of a file, again if that is damaged. It calls failed before
+// each further attempt.
 func (d *Directory) attempts(file string, fetch func() error, failed func()) error {
 	for attempt := 1; ; attempt++ {
 		err := fetch()
@@ -255,7 +253,7 @@ func (d *Directory) attempts(file string, fetch func() error, failed func()) err
 	}
 }
 
-// fetch makes one attempt. What it writes may be wrong if it fails.
+// fetch makes one attempt. If it fails, what it has written may be wrong.
 func (fe *fetching) fetch(ctx context.Context, p *Part, out *directfile.File, offset int64) error {
 	return fe.d.readObject(ctx, p, func(b []byte) error {
 		_, err := out.WriteAt(b, offset)
@@ -264,9 +262,9 @@ func (fe *fetching) fetch(ctx context.Context, p *Part, out *directfile.File, of
 	})
 }
 
-// readObject reads an object as a whole, hands over what it has read, and fails if that is not what
-// was published. Files that are written at the offsets at which objects begin are written past the
-// page cache as far as they are whole blocks there.
+// readObject reads a whole object, passes its contents to have, and fails if they are not what was
+// published. If have writes to a file at the offset of the object, whole blocks bypass the page
+// cache.
 func (d *Directory) readObject(ctx context.Context, p *Part, have func([]byte) error) error {
 	r, err := d.openObject(ctx, p, 0)
 	if err != nil {
@@ -302,9 +300,9 @@ func (d *Directory) matches(p *Part, sum hash.Hash) error {
 // copyBytes is how much is read, added to the checksum and written at a time.
 const copyBytes = 4 << 20
 
-// readBlocks hands over what r has, some size bytes, in large pieces.
+// readBlocks passes the contents of r, about size bytes, to have in large pieces.
 func readBlocks(r io.Reader, size int64, have func([]byte) error) error {
-	buf := directfile.Memory(int(min(size+1, copyBytes))) // one more finds the end
+	buf := directfile.Memory(int(min(size+1, copyBytes))) // one more byte finds the end
 	for {
 		n, err := io.ReadFull(r, buf)
 		if n > 0 {
@@ -321,8 +319,8 @@ func readBlocks(r io.Reader, size int64, have func([]byte) error) error {
 	}
 }
 
-// damage turns errors about an object that is missing, or has other bytes than it should, into a
-// *DamagedError. A store may notice only while it reads an object that this was deleted.
+// damage turns an error about an object that is missing, or has the wrong bytes, into a
+// *DamagedError. A store may notice a deletion only while it reads the object.
 func damage(at string, err error) error {
 	var corrupt *source.CorruptError
 	switch {

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// limiter limits how many bytes are moved in a second, by all goroutines together. It
-// lets bytes pass at once and makes the next ones wait for as long as those should have
-// taken.
+// limiter limits how many bytes all goroutines together move per second. It lets bytes pass at
+// once, and makes the next ones wait as long as those should have taken.
 type limiter struct {
-	perSecond int64 // 0: no limit
+	perSecond int64 // 0 if there is no limit
 	now       func() time.Time
 	sleep     func(context.Context, time.Duration) error
 
@@ -53,14 +52,14 @@ func (l *limiter) wait(ctx context.Context, n int) error {
 	return l.sleep(ctx, pause)
 }
 
-// limitedReaderAt is data that is read no faster than the limiter allows.
+// limitedReaderAt reads data no faster than the limiter allows.
 type limitedReaderAt struct {
 	ctx   context.Context
 	limit *limiter
 	data  io.ReaderAt
 }
 
-// limitedStep is how much passes the limiter at a time, so that it is smooth.
+// limitedStep is how much passes the limiter at a time, so that the rate is smooth.
 const limitedStep = 64 << 10
 
 func (r limitedReaderAt) ReadAt(p []byte, off int64) (int, error) {

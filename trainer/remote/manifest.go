@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// FormatVersion is the version of the format of manifests, and of the objects. A manifest of a
-// newer version is refused, and as long as there is one, no object is deleted. Manifests of all
-// versions have the fields of compressed.
+// FormatVersion is the version of the format of manifests and objects. A manifest of a newer
+// version is refused, and while there is one, no object is deleted. Manifests of all versions have
+// the fields of compressed.
 const FormatVersion = 2
 
-// plainVersion is the version of manifests that are not compressed.
+// plainVersion is the version of uncompressed manifests.
 const plainVersion = 1
 
 // Directories in a remote directory.
@@ -29,33 +29,32 @@ const (
 	objectsDir     = "objects"
 )
 
-// Kind is what a manifest is of.
+// Kind says what a manifest describes.
 type Kind int
 
-// The kinds. Manifests of each have a directory and numbers of their own.
+// Kinds of manifests. Each has its own directory and its own numbers.
 const (
 	Generation   Kind = iota // a model
-	Snapshot                 // of a run, from which another machine can go on
+	Snapshot                 // of a run, from which another machine can resume it
 	PrioritySave             // rows of a run that were saved between two of its snapshots (CPR, §4.2)
 	kinds
 )
 
 var kindDirs = [kinds]string{generationsDir, snapshotsDir, priorityDir}
 
-// Manifest says what a generation of a model consists of, and needs no other file to say
-// it.
+// Manifest describes a generation of a model completely, without other files.
 type Manifest struct {
 	FormatVersion int    `json:"format_version"`
 	ID            string `json:"id"`     // random
 	Number        int    `json:"number"` // of the generation: URI@N
 	AiboxVersion  string `json:"aibox_version"`
-	PublishedAt   string `json:"published_at"` // when publishing began; in UTC, as RFC 3339 has it
+	PublishedAt   string `json:"published_at"` // when publishing began; in UTC, as in RFC 3339
 
 	Job      string `json:"job"`      // its name
 	Owner    string `json:"owner"`    // machine and model directory that it comes from
 	Identity string `json:"identity"` // equal for equal models
-	// Snapshot and Priority say which Kind it is. Run is equal for the snapshots of equal
-	// runs, and Step is the optimizer step of the run up to which it has its updates.
+	// Snapshot and Priority determine the Kind. Run is equal for the snapshots of equal runs. Step
+	// is the last optimizer step of the run that it contains.
 	Snapshot bool   `json:"snapshot,omitempty"`
 	Priority bool   `json:"priority,omitempty"`
 	Run      string `json:"run,omitempty"`
@@ -63,7 +62,7 @@ type Manifest struct {
 	// Parent is the generation from which the model was made, if this directory had it.
 	Parent *Parent `json:"parent,omitempty"`
 
-	Model json.RawMessage `json:"model"` // MODEL.json; of what a run has saved, what RESUME.json says
+	Model json.RawMessage `json:"model"` // MODEL.json; for what a run has saved, the contents of RESUME.json
 	Files []File          `json:"files"`
 }
 
@@ -77,15 +76,15 @@ type Parent struct {
 type File struct {
 	Name  string `json:"name"` // with slashes
 	Bytes int64  `json:"bytes"`
-	// Unique says that no other file ever had this name: of files of the same name, the
+	// Unique says that no other file ever had this name: of two files with the same name, the
 	// longer one begins with the bytes of the shorter one.
 	Unique bool `json:"unique,omitempty"`
-	// Private says that nobody but its owner may read the file.
+	// Private says that only its owner may read the file.
 	Private bool   `json:"private,omitempty"`
 	Parts   []Part `json:"parts"`
 }
 
-// perm are the permissions of a file.
+// perm returns the permissions of a file.
 func perm(private bool) fs.FileMode {
 	if private {
 		return 0o600
@@ -93,14 +92,14 @@ func perm(private bool) fs.FileMode {
 	return 0o644
 }
 
-// Part is a part of a file, in the order of the parts. Each is an object of its own.
+// Part is a part of a file. Each is an object of its own.
 type Part struct {
 	Object string `json:"object"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Bytes is the size of all files.
+// Bytes returns the size of all files.
 func (m *Manifest) Bytes() int64 {
 	total := int64(0)
 	for i := range m.Files {
@@ -118,7 +117,7 @@ func (m *Manifest) objects(fn func(p *Part)) {
 	}
 }
 
-// Kind is what the manifest is of.
+// Kind returns what the manifest describes.
 func (m *Manifest) Kind() Kind {
 	switch {
 	case m.Snapshot:
@@ -129,16 +128,16 @@ func (m *Manifest) Kind() Kind {
 	return Generation
 }
 
-// committedName is the file that makes the generation exist.
+// committedName returns the name of the file whose existence makes the generation exist.
 func (m *Manifest) committedName() string {
 	return path.Join(kindDirs[m.Kind()], fmt.Sprintf("%06d-%s.json", m.Number, m.ID))
 }
 
-// pendingName is the file that stands for the generation while it is published.
+// pendingName returns the name of the manifest's file while the generation is being published.
 func (m *Manifest) pendingName() string { return path.Join(pendingDir, m.ID+".json") }
 
-// validate makes sure that a manifest cannot make a reader write outside of its
-// directories, or read what is none of its objects.
+// validate makes sure that a manifest cannot make a reader write outside its directories, or read
+// anything but objects.
 func (m *Manifest) validate() error {
 	if !isID(m.ID) || m.Number < 1 {
 		return fmt.Errorf("its id %q or its number %d is out of range", m.ID, m.Number)
@@ -166,23 +165,23 @@ var (
 	idPattern     = regexp.MustCompile(`^[0-9a-f]{16}$`)
 	committedFile = regexp.MustCompile(`^([0-9]{6,})-([0-9a-f]{16})\.json$`)
 	objectName    = regexp.MustCompile(`^([0-9a-f]{16})-[0-9]{6,}$`)
-	hiddenObject  = regexp.MustCompile(`^\.([0-9a-f]{16})-[0-9]{6,}\..*tmp$`) // a Put that was killed
+	hiddenObject  = regexp.MustCompile(`^\.([0-9a-f]{16})-[0-9]{6,}\..*tmp$`) // left by a killed Put
 )
 
 func isID(s string) bool { return idPattern.MatchString(s) }
 
-// newID returns a random id, so that no two manifests or objects ever have one name.
+// newID returns a random ID, so that no two manifests or objects ever have the same name.
 func newID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// objectOf is the name of the n-th object that the publication with an id uploads.
+// objectOf returns the name of the n-th object that the publication with the given ID uploads.
 func objectOf(id string, n int) string { return fmt.Sprintf("%s-%06d", id, n) }
 
-// idOf returns the id of the publication that has uploaded an object, "" if it is no name
-// of an object.
+// idOf returns the ID of the publication that has uploaded an object, "" if the name is not one of
+// an object.
 func idOf(object string) string {
 	if m := objectName.FindStringSubmatch(object); m != nil {
 		return m[1]
@@ -193,7 +192,8 @@ func idOf(object string) string {
 	return ""
 }
 
-// numberOf returns number and id by the name of a file in generations, 0 if it is none.
+// numberOf returns number and ID from the name of a file in generations; the number is 0 for other
+// names.
 func numberOf(name string) (number int, id string) {
 	m := committedFile.FindStringSubmatch(name)
 	if m == nil {
@@ -206,7 +206,7 @@ func numberOf(name string) (number int, id string) {
 	return number, m[2]
 }
 
-// SplitURI splits the name of a generation, URI@N, and returns 0 for a URI alone.
+// SplitURI splits the name of a generation, URI@N. The number is 0 for a URI alone.
 func SplitURI(name string) (uri string, number int) {
 	i := strings.LastIndexByte(name, '@')
 	if i <= 0 || strings.Contains(name[i:], "/") {

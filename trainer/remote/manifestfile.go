@@ -12,14 +12,14 @@ import (
 	"aibox/internal/errkind"
 )
 
-// manifestFile is the file of a manifest.
+// manifestFile is the contents of a manifest's file.
 type manifestFile struct {
-	SHA256   string          `json:"sha256"` // of Manifest without white space between its tokens
+	SHA256   string          `json:"sha256"` // of Manifest without white space between tokens
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// encode returns the manifest as a file. That of a generation is for people to read, too. What a run
-// uploads again and again is compressed: a manifest with the state of a run would otherwise
+// encode returns the manifest as a file. That of a generation is also for people to read. What a
+// run uploads again and again is compressed: a manifest with the state of a run would otherwise
 // take more than the rows that change in a minute.
 func (m *Manifest) encode() ([]byte, error) {
 	data, err := json.Marshal(m)
@@ -37,7 +37,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// compressed is a manifest of which everything is compressed; from the other fields, earlier versions
+// compressed is a manifest whose contents are compressed. From the other fields, earlier versions
 // of aibox learn that they cannot read it.
 type compressed struct {
 	FormatVersion int    `json:"format_version"`
@@ -61,8 +61,8 @@ func compress(m *Manifest, data []byte) ([]byte, error) {
 	return json.Marshal(compressed{m.FormatVersion, m.AiboxVersion, m.Job, b.Bytes()})
 }
 
-// maxManifestBytes is far more than a manifest of a million files has, so that a damaged one cannot
-// fill the memory.
+// maxManifestBytes is far more than a manifest of a million files takes. It keeps a damaged
+// manifest from filling the memory.
 const maxManifestBytes = 1 << 30
 
 func decompress(deflated []byte) ([]byte, error) {
@@ -90,7 +90,7 @@ func sumOf(data []byte) string {
 type NewerError struct {
 	URI          string // of the file
 	Number       int    // in its name
-	Job          string // "": it is not known
+	Job          string // "" if unknown
 	Format       int
 	AiboxVersion string
 }
@@ -101,7 +101,7 @@ func (e *NewerError) Error() string {
 
 func (*NewerError) Unwrap() error { return errkind.ErrNewer }
 
-// decode reads a manifest and checks it.
+// decode decodes a manifest and checks it.
 func decode(data []byte) (*Manifest, error) {
 	var f manifestFile
 	if err := json.Unmarshal(data, &f); err != nil {

@@ -6,10 +6,11 @@ import (
 	"maps"
 )
 
-// mend verifies what the directory has of a generation, which is that of a publication, if this is
-// asked for, and uploads again what is missing or damaged, in its place: it is known by its
-// checksum, so nothing else can come there, and all manifests that share it are mended. The sizes
-// that it returns lack what it could not mend, because the publication does not have those bytes.
+// mend, if p asks for it, verifies the objects of m, a generation that equals that of the
+// publication, and uploads missing or damaged ones again, in place. An object is identified by its
+// checksum, so nothing else can get there, and all manifests that share it are repaired. The
+// returned sizes leave out objects that it could not repair, because the publication does not have
+// those bytes.
 func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *Published, sizes map[string]int64) (map[string]int64, error) {
 	if !p.Verify {
 		return sizes, nil
@@ -50,7 +51,7 @@ func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *
 	return sizes, nil
 }
 
-// havePieces are those of which this machine has the bytes.
+// havePieces returns the pieces whose bytes this machine has.
 func (d *Directory) havePieces(ctx context.Context, all []piece) (have []piece, err error) {
 	buf := make([]byte, 1<<20)
 	for _, t := range all {

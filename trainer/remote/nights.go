@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Most jobs have one model directory, which goes back to an earlier night when that is trained again:
-// of their generations, the newest comes first. A job that has a model directory a night goes on from
-// the latest night, whichever it has trained last; its generations are sorted by ByNight.
+// Most jobs have one model directory, which goes back to an earlier night when that is trained
+// again: the newest of their generations comes first. A job that has one model directory per night
+// starts from the latest night, whichever it has trained last: its generations are sorted by
+// ByNight.
 
 // ByNight sorts generations of one job, the newest first, so that the model of the latest night
-// comes first. Of those that one model directory has published, the newest stands for all of them:
-// the directory may have gone back to it. A directory of another machine does not go back with it,
-// as nothing says whether that is to follow. night says of which night a model is; texts of later
-// nights are greater, and "" is before all.
+// comes first. For each model directory, the newest generation that it has published determines the
+// night of all of them, since the directory may have gone back to it. A directory of another
+// machine does not go back with it, as nothing says whether it should. night returns the night of a
+// model; later nights are greater as texts, and "" comes before all.
 func ByNight(all []*Manifest, night func(*Manifest) string) {
 	newest := make(map[string]*Manifest) // by Owner
 	nights := make(map[string]string)
@@ -31,21 +32,22 @@ func ByNight(all []*Manifest, night func(*Manifest) string) {
 	})
 }
 
-// stay are the ids of what stays of the job's generations, or of its run's snapshots or saves, when
-// made is published: made and the best of the others, p.Keep in all. Where nights have model directories
-// of their own, and p.Keep others are better than made, it stays beside them until the next publication.
+// stay returns the IDs that stay of the job's generations, or of the run's snapshots or saves, when
+// made is published: made and the best of the others, p.Keep in all. If nights have model
+// directories of their own, and p.Keep others are better than made, made stays in addition until
+// the next publication.
 func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
 	var all []*Manifest
 	for _, f := range slices.Backward(h.of[p.Kind].list) {
 		if f.Job != p.Job || p.Kind != Generation && f.Run != p.Run {
 			continue
 		}
-		if f.ID == made.ID || f.Identity != made.Identity { // of the same model, an earlier one is damaged
+		if f.ID == made.ID || f.Identity != made.Identity { // an earlier one of the same model is damaged
 			all = append(all, f.Manifest)
 		}
 	}
 	keep := max(p.Keep, 1)
-	if p.Night == nil { // made is the best, also where it was there before
+	if p.Night == nil { // made is the best, even if it was there before
 		all = slices.DeleteFunc(all, func(m *Manifest) bool { return m.ID == made.ID })
 		keep--
 	} else {
@@ -58,9 +60,8 @@ func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
 	return out
 }
 
-// superseded reports whether a generation of the model that is to be published has to get a
-// new number, so that it is the newest one: of the job, or of its model directory, if later nights
-// have others.
+// superseded reports whether f, a generation of the model to be published, needs a new number to be
+// the newest: of the job or, if nights have model directories of their own, of its model directory.
 func (h *held) superseded(f *found, p *Publication) bool {
 	newest := f
 	for _, other := range h.of[Generation].list {

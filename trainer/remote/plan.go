@@ -16,10 +16,10 @@ import (
 type Local struct {
 	Name  string // in the manifest
 	Bytes int64
-	// Unique says that no other file ever had this name, and that it only grows. So what
-	// the remote directory has of a file of this name is not read.
+	// Unique says that no other file ever had this name, and that the file only grows. So the part
+	// of it that the remote directory already has is not read.
 	Unique bool
-	// Private says that nobody but its owner may read the file, there or where it is fetched.
+	// Private says that only its owner may read the file, there and where it is fetched.
 	Private bool
 	Open    func() (ReaderAt, error)
 }
@@ -30,33 +30,34 @@ type ReaderAt interface {
 	io.Closer
 }
 
-// Publication is a generation that is to be published.
+// Publication describes a generation to be published.
 type Publication struct {
 	Job, Owner, Identity, AiboxVersion string
 
 	Kind Kind
-	Run  string // of what is no generation, as the next
+	Run  string // of a snapshot or priority save, as is Step
 	Step int64
 
-	Number int // that it should have, unless the directory has such a number or a higher one
-	// ParentIdentity is the Identity of the model from which it was made; "": not known.
+	Number int // its number, unless the directory has this number or a higher one
+	// ParentIdentity is the Identity of the model from which it was made; "" if unknown.
 	ParentIdentity string
 	Model          json.RawMessage
 	Files          []Local
-	// Newest says that the model is to be the newest one of its job, also if it is there
-	// already: the model directory has gone back to it. But a model that another directory
-	// has published since stays the newest.
+	// Newest says that the model is to be the newest of its job, even if it is there already,
+	// because the model directory has gone back to it. A model that another directory has published
+	// since stays the newest, however.
 	Newest bool
-	// Night says of which night a generation of the job is, for a job that has a model directory a
-	// night: see ByNight. nil: the job has one for all nights.
+	// Night returns the night of a generation, for a job that has one model directory per night:
+	// see ByNight. It is nil if the job has one for all nights.
 	Night func(*Manifest) string
-	// Verify says that all that the directory has of the generation is read, and what is missing or
-	// damaged is uploaded again.
+	// Verify says that all objects of the generation are read, and missing or damaged ones are
+	// uploaded again.
 	Verify bool
-	Keep   int // how many generations of the job, or of this Kind of the run, stay; less than 1 means 1
+	Keep   int // how many generations of the job, or of this Kind of the run, to keep; less than 1 means 1
 }
 
-// plan decides what is uploaded. sources are the ids of the manifests that have the objects which are not.
+// plan decides what is uploaded. sources are the IDs of the manifests that have the objects which
+// need no upload.
 func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalog) (m *Manifest, sources map[string]bool, err error) {
 	m = &Manifest{
 		FormatVersion: FormatVersion, ID: newID(), Number: p.Number, AiboxVersion: p.AiboxVersion,
@@ -103,8 +104,8 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	return m, sources, nil
 }
 
-// sums computes the checksums of a file's parts from a byte on. The first parts have the sizes
-// cuts, as long as the directory has them, and those behind them are as large as parts may be.
+// sums computes the checksums of a file's parts from byte from on. The first parts have the sizes
+// cuts, as long as the directory has them. Those after them are as large as parts may be.
 func (d *Directory) sums(ctx context.Context, l *Local, from int64, cuts []int64, has func(Part) bool) (parts []Part, err error) {
 	if l.Bytes == from {
 		return nil, nil
@@ -160,7 +161,8 @@ func (r *contextReader) Read(p []byte) (int, error) {
 }
 
 // continued returns the manifest of an earlier attempt to publish the same model, if it can be
-// carried out: its process was killed, or goes on. Both come to the same end then.
+// carried out. Its process was killed or is still going; in the latter case both have the same
+// result.
 func (d *Directory) continued(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*Manifest, error) {
 	last := h.of[p.Kind].last
 	for _, f := range h.pending {
@@ -184,7 +186,7 @@ func (d *Directory) continued(ctx context.Context, p *Publication, h *held, size
 	return nil, nil
 }
 
-// sameFiles says whether a manifest has the files of a publication.
+// sameFiles reports whether a manifest has the files of a publication.
 func (d *Directory) sameFiles(ctx context.Context, p *Publication, m *Manifest) (bool, error) {
 	for i, l := range p.Files {
 		f := &m.Files[i]

@@ -17,36 +17,35 @@ import (
 	"aibox/reader/source"
 )
 
-// Published says what Publish did.
+// Published is the result of Publish.
 type Published struct {
 	URI           string  `json:"uri"` // of the generation
 	Generation    int     `json:"generation"`
 	Already       bool    `json:"already"` // it was there before
 	Bytes         int64   `json:"bytes"`   // of all its files
 	UploadedBytes int64   `json:"uploaded_bytes"`
-	MendedBytes   int64   `json:"mended_bytes,omitempty"` // of files that were missing or damaged there, and are uploaded again
-	DeletedBytes  int64   `json:"deleted_bytes"`          // of files that nothing needs any more
+	MendedBytes   int64   `json:"mended_bytes,omitempty"` // of files that were missing or damaged there, and were uploaded again
+	DeletedBytes  int64   `json:"deleted_bytes"`          // of files that no manifest needs any more
 	Seconds       float64 `json:"seconds"`
-	// Earlier are the models of earlier nights that were published before this one, since
-	// the directory lacked them.
+	// Earlier are the models of earlier nights that were published before this one, since the
+	// directory did not have them.
 	Earlier []*Published `json:"earlier,omitempty"`
 }
 
-// errAgain says that another process has changed what the plan relied on.
+// errAgain says that another process has changed something that the plan relied on.
 var errAgain = errors.New("another process has changed the remote directory meanwhile, again and again; try again later")
 
-// errFreed says that there was no room, and is some now.
+// errFreed says that there was no room, and that some was freed.
 var errFreed = errors.New("other processes have taken what was deleted, again and again")
 
-// attempts is how often a publication that others disturb begins again.
+// attempts is how often a publication is started that others disturb.
 const attempts = 10
 
-// Publish makes a generation part of the directory and then deletes what nothing needs any more. If
-// the directory has a generation of the same Identity that is whole, nothing is uploaded; if
-// another one is newer, and this one is to be the newest, it gets a new number. After an error, the
-// generation is not there, or could not be verified; another call goes on where this one ended.
-// That old generations could not be deleted is no error: it is logged, and the next publication
-// tries again.
+// Publish makes a generation part of the directory, and then deletes what is no longer needed. If
+// the directory has a complete generation with the same Identity, nothing is uploaded. If another
+// generation is newer, and this one is to be the newest, it gets a new number. After an error, the
+// generation is not there, or could not be verified; another call continues. It is no error if old
+// generations cannot be deleted: that is logged, and the next publication tries again.
 func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, error) {
 	begin := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -147,9 +146,9 @@ func (d *Directory) report(m *Manifest) *Published {
 	return &Published{URI: fmt.Sprintf("%s@%d", d.uri, m.Number), Generation: m.Number, Bytes: m.Bytes()}
 }
 
-// begin plans the publication and writes its manifest among the pending ones. From then on, nobody
-// deletes the objects that it names, if the manifests from which it has taken those that
-// are there already have not been removed by then.
+// begin plans the publication and writes its manifest as a pending one. From then on, nobody
+// deletes the objects that it names, provided that the manifests from which it has taken existing
+// objects still exist at that time.
 func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes map[string]int64) (*Manifest, error) {
 	c := d.newCatalog(h, sizes)
 	m, sources, err := d.plan(ctx, p, h, c)
@@ -176,16 +175,16 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 	return m, nil
 }
 
-// gone says whether somebody has removed a pending manifest, because he took its process for dead, or
-// publishes for the same model directory; then he removes its objects as well, also those that are being
-// uploaded.
+// gone reports whether another process has removed a pending manifest, either because it considered
+// the publishing process dead or because it publishes for the same model directory. That process
+// then also removes the objects, including those being uploaded.
 func (d *Directory) gone(ctx context.Context, m *Manifest) bool {
 	now, err := d.scan(ctx)
 	return err == nil && !now.has(m.ID)
 }
 
-// commit makes the generation exist. If somebody has removed the pending manifest, because
-// he took its process for dead, its objects may be gone, too.
+// commit makes the generation exist. If another process has removed the pending manifest, because
+// it considered this one dead, the objects may be gone, too.
 func (d *Directory) commit(ctx context.Context, m *Manifest) error {
 	err := d.store.Rename(ctx, m.pendingName(), m.committedName())
 	if !errors.Is(err, source.ErrNotFound) {
@@ -197,29 +196,28 @@ func (d *Directory) commit(ctx context.Context, m *Manifest) error {
 	}
 	for _, e := range list {
 		if e.Name == path.Base(m.committedName()) {
-			return nil // an earlier attempt of the rename has succeeded
+			return nil // an earlier attempt to rename has succeeded
 		}
 	}
 	return errAgain
 }
 
-// upload uploads the objects of the manifest that are the publication's own and are not
-// there yet.
+// upload uploads the missing objects that belong to the publication itself.
 func (d *Directory) upload(ctx context.Context, p *Publication, m *Manifest, sizes map[string]int64) (int64, error) {
 	return d.uploadPieces(ctx, m.pieces(p.Files, func(part *Part) bool {
 		return idOf(part.Object) == m.ID && d.lacksObject(part, sizes) != nil
 	}))
 }
 
-// piece is a part of a file on this machine that is to be an object.
+// piece is a part of a local file that is to become an object.
 type piece struct {
 	local  *Local
 	part   *Part
 	offset int64
 }
 
-// pieces are the wanted parts of the files that are on this machine, by their names. Of parts that
-// are one object, there is one.
+// pieces returns the wanted parts of those files that are in locals, by name. Parts that are the
+// same object are returned once.
 func (m *Manifest) pieces(locals []Local, wanted func(*Part) bool) (out []piece) {
 	here := make(map[string]*Local)
 	for i := range locals {
@@ -287,8 +285,8 @@ func (d *Directory) put(ctx context.Context, t *piece) (err error) {
 	return d.store.Put(ctx, path.Join(objectsDir, part.Object), data, part.Bytes, perm(l.Private))
 }
 
-// watchedReaderAt is a part of a file. It tells of the first failure to read it, which the
-// store may take for one of its own.
+// watchedReaderAt is a part of a file. It reports the first failure to read the file, which the
+// store may mistake for a failure of its own.
 type watchedReaderAt struct {
 	data          limitedReaderAt
 	offset, bytes int64

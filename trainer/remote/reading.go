@@ -12,11 +12,11 @@ import (
 	"aibox/internal/errkind"
 )
 
-// Reading are files that lack bytes, for a process that only reads them while another one
-// brings these bytes, or none does. It writes neither the files nor the record. What is read is
-// first read where it is to be; where that turns out to be wrong, since it has not arrived or
-// is just being written, the chunks that have it come from the remote directory, into a small
-// cache. It is a sparsetable.Source.
+// Reading are files with missing bytes, for a process that only reads them, whether or not another
+// one is fetching these bytes. It writes neither the files nor the record. Everything is first read
+// from the local file. If that turns out to be wrong, because it has not arrived or is just being
+// written, the chunks that contain it are read from the remote directory through a small cache. It
+// is a sparsetable.Source.
 type Reading struct {
 	d      *Directory
 	id     string   // of the manifest
@@ -26,20 +26,20 @@ type Reading struct {
 	cache  *chunkCache
 
 	mu   sync.Mutex
-	seen fs.FileInfo // of the record when it was read last; under mu
+	seen fs.FileInfo // of the record when it was last read; under mu
 }
 
-// OpenReading opens the files for reading that the record with copies at these paths says lack bytes; find
-// returns where the file of a base name is, "" if it does not exist. It returns nil if there is no
-// record: then the files are whole. The error is a *DamagedError if it is known that the files
-// will never be whole.
+// OpenReading opens, for reading, the files that miss bytes according to the record with copies at
+// paths. find returns the path of the file with a base name, "" if it does not exist. OpenReading
+// returns nil if there is no record: then the files are complete. The error is a *DamagedError if
+// it is known that the files will never be complete.
 func (d *Directory) OpenReading(paths []string, find func(base string) string) (*Reading, error) {
 	r := &Reading{d: d, copies: paths, find: find, files: make(map[string]*arrivingFile)}
 	seen, err := r.look()
 	if seen == nil {
 		return nil, err
 	}
-	rec, m, err := readRecords(paths) // those that were seen, or later ones
+	rec, m, err := readRecords(paths) // those that look has seen, or later ones
 	if rec == nil {
 		return nil, err
 	}
@@ -56,10 +56,10 @@ func (d *Directory) OpenReading(paths []string, find func(base string) string) (
 	return r, nil
 }
 
-// Close ends fetching. What is awaited then fails.
+// Close ends fetching. Waiting readers get an error.
 func (r *Reading) Close() { r.cache.close() }
 
-// Stats says what it has done.
+// Stats returns the statistics so far.
 func (r *Reading) Stats() ReadingStats {
 	r.cache.mu.Lock()
 	defer r.cache.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Reading) Lacks(name string) bool {
 	return f != nil && !f.whole.Load()
 }
 
-// Here implements sparsetable.Source: what is not there is noticed by who reads it.
+// Here implements sparsetable.Source. The reader itself notices missing bytes.
 func (r *Reading) Here(string, int64, int64) bool { return true }
 
 // Await implements sparsetable.Source.
@@ -88,11 +88,11 @@ func (r *Reading) Again(name string, buf []byte, offset int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if whole { // perhaps it was not when it was read
+	if whole { // it may not have been complete when it was read
 		return r.readWhole(name, buf, offset)
 	}
 	changed, err := r.cache.bring(f, buf, offset)
-	if err == nil && !changed { // what damaged it may have been the way
+	if err == nil && !changed { // the damage may have happened on the way
 		r.cache.forget(f, offset, offset+int64(len(buf)))
 		changed, err = r.cache.bring(f, buf, offset)
 	}
@@ -105,12 +105,12 @@ func (r *Reading) Again(name string, buf []byte, offset int64) (bool, error) {
 	return changed, nil
 }
 
-// explain says what can be done about bytes that cannot be fetched.
+// explain says what to do about bytes that cannot be fetched.
 func (r *Reading) explain(f *arrivingFile, err error) error {
 	return errkind.As(errkind.IO, fmt.Errorf("%s has not arrived as a whole, and what is read of it cannot be fetched from %s: %w; make the remote directory reachable, or bring all of the model to this machine by `aibox restore`", path.Base(f.Name), r.d.uri, err))
 }
 
-// isWhole reports whether the process that brings the file has verified it.
+// isWhole reports whether the process that fetches the file has verified it.
 func (r *Reading) isWhole(f *arrivingFile) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +120,8 @@ func (r *Reading) isWhole(f *arrivingFile) (bool, error) {
 	return f.whole.Load(), nil
 }
 
-// look returns the first copy of the record that there is; nil: there is none, because everything
-// has arrived.
+// look returns the first existing copy of the record; nil if there is none, because everything has
+// arrived.
 func (r *Reading) look() (seen fs.FileInfo, err error) {
 	var failed error
 	for _, path := range r.copies {
@@ -168,7 +168,7 @@ func (r *Reading) refreshLocked() error {
 	return nil
 }
 
-// readWhole reads a file that is whole by now.
+// readWhole reads from a file that has become complete.
 func (r *Reading) readWhole(name string, buf []byte, offset int64) (bool, error) {
 	f, err := os.Open(r.find(name))
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"aibox/reader/source"
 )
 
-// held is what the directory holds.
+// held is the contents of the directory.
 type held struct {
 	pending []*found
 	of      [kinds]committed
-	faults  map[string][]error // of manifests that cannot be read, by their directories
+	faults  map[string][]error // of manifests that cannot be read, by directory
 }
 
-// committed are the manifests of a Kind that are committed.
+// committed are the committed manifests of a Kind.
 type committed struct {
-	list []*found // ascending by number, then by id
+	list []*found // in ascending order of number, then of ID
 	last int      // the highest number, readable or not
 }
 
@@ -35,7 +35,7 @@ type found struct {
 	pending bool
 }
 
-// name is that of its file.
+// name returns the name of its file.
 func (f *found) name() string {
 	if f.pending {
 		return f.pendingName()
@@ -43,10 +43,10 @@ func (f *found) name() string {
 	return f.committedName()
 }
 
-// all are the manifests, pending ones included.
+// all returns all manifests, including pending ones.
 func (h *held) all() []*found { return slices.Concat(h.pending, h.committed()) }
 
-// committed are all manifests but the pending ones, by Kind.
+// committed returns all committed manifests, by Kind.
 func (h *held) committed() []*found {
 	var all []*found
 	for _, c := range h.of {
@@ -55,7 +55,8 @@ func (h *held) committed() []*found {
 	return all
 }
 
-// manifests are the committed ones of some kinds, one kind after the other, the newest first.
+// manifests returns the committed manifests of the given kinds, one kind after the other, the
+// newest first.
 func (h *held) manifests(of ...Kind) (all []*Manifest) {
 	for _, kind := range of {
 		for _, f := range slices.Backward(h.of[kind].list) {
@@ -65,9 +66,9 @@ func (h *held) manifests(of ...Kind) (all []*Manifest) {
 	return all
 }
 
-// vouchers are, by object, the id of a manifest as long as which is there, the object stays. A
-// pending manifest vouches only for what its process uploads: whether its other objects stay, that
-// process may not have looked yet.
+// vouchers maps each object to the ID of a manifest. While that manifest exists, the object stays.
+// A pending manifest vouches only for what its own process uploads, since that process may not have
+// checked yet whether its other objects stay.
 func (h *held) vouchers() map[string]string {
 	ids := make(map[string]string)
 	for _, f := range h.all() {
@@ -80,17 +81,17 @@ func (h *held) vouchers() map[string]string {
 	return ids
 }
 
-// has reports whether there is a manifest with the id.
+// has reports whether there is a manifest with the given ID.
 func (h *held) has(id string) bool {
 	return slices.ContainsFunc(h.all(), func(f *found) bool { return f.ID == id })
 }
 
-// scanPatience is how long a manifest may be listed that is not there: a client of NFS remembers
-// names for a minute.
+// scanPatience is how long a manifest may be listed that does not exist: an NFS client caches names
+// for a minute.
 const scanPatience = time.Minute
 
-// scan reads all manifests. Pending ones are listed first: one that is committed
-// meanwhile is among the committed ones then.
+// scan reads all manifests. It lists the pending ones first, so one that is committed meanwhile is
+// among the committed ones.
 func (d *Directory) scan(ctx context.Context) (*held, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		h, err := d.scanOnce(ctx)
@@ -166,8 +167,8 @@ func (d *Directory) scanOnce(ctx context.Context) (*held, error) {
 	return h, nil
 }
 
-// readManifest reads a manifest. The error is a *DamagedError if the file can be read but is none,
-// or a *NewerError.
+// readManifest reads a manifest. The error is a *DamagedError if the file can be read but is not a
+// manifest, or a *NewerError.
 func (d *Directory) readManifest(ctx context.Context, name string, size int64) (*Manifest, error) {
 	if size > maxManifestBytes {
 		return nil, &DamagedError{d.uri + "/" + name, fmt.Sprintf("it has %d bytes", size)}
@@ -198,7 +199,7 @@ func (d *Directory) readManifest(ctx context.Context, name string, size int64) (
 	return m, nil
 }
 
-// sizes returns the objects with their sizes, the leftovers of uploads included.
+// sizes returns the sizes of the objects by name, including leftovers of uploads.
 func (d *Directory) sizes(ctx context.Context) (map[string]int64, error) {
 	list, err := d.store.List(ctx, objectsDir)
 	if err != nil {
@@ -213,8 +214,8 @@ func (d *Directory) sizes(ctx context.Context) (map[string]int64, error) {
 	return sizes, nil
 }
 
-// lacking says what the objects of a generation lack: the first one that is missing or has
-// another size; nil: nothing.
+// lacking returns an error for the first object of a generation that is missing or has the wrong
+// size; nil if there is none.
 func (d *Directory) lacking(m *Manifest, sizes map[string]int64) error {
 	var err error
 	m.objects(func(p *Part) {

@@ -14,20 +14,21 @@ import (
 	"aibox/internal/panics"
 )
 
-// Verified says what Verify has found.
+// Verified is the result of Verify.
 type Verified struct {
-	All     []*Manifest // of the directory, as Directory.All has them
-	Objects int         // that were read, or are missing
-	Bytes   int64       // of them
+	All     []*Manifest // of the directory, as Directory.All returns them
+	Objects int         // number of objects that were read or are missing
+	Bytes   int64       // their size
 	Faults  []Fault     // of objects
-	// Manifests are the faults of manifests that cannot be read: what they are of is not known.
+	// Manifests are the faults of manifests that cannot be read, so that it is unknown what they
+	// describe.
 	Manifests []error
 }
 
-// Fault is an object that is not what was published.
+// Fault is an object that differs from what was published.
 type Fault struct {
 	URI string
-	Err error // a *DamagedError; or it cannot be read at present, which may be the fault of the store
+	Err error // a *DamagedError, or another error if it cannot be read at present, which may be the store's fault
 	Of  []Use
 }
 
@@ -37,9 +38,9 @@ type Use struct {
 	File string
 }
 
-// Verify reads every object of the directory, or of its generation with a number, if that is not 0,
-// and of each what several manifests share once. It takes no lock, and what is published or deleted
-// meanwhile is no fault.
+// Verify reads every object of the directory or, if number is not 0, of that generation. It reads
+// objects that several manifests share only once. It takes no lock, and does not report what is
+// published or deleted meanwhile as a fault.
 func (d *Directory) Verify(ctx context.Context, number int) (*Verified, error) {
 	v, err := d.verify(ctx, number)
 	if err != nil && ctx.Err() != nil {
@@ -79,7 +80,7 @@ func (d *Directory) verify(ctx context.Context, number int) (*Verified, error) {
 	if err != nil || len(bad) == 0 {
 		return v, err
 	}
-	if h, err = d.scan(ctx); err != nil { // another process may have deleted manifests, with their objects
+	if h, err = d.scan(ctx); err != nil { // another process may have deleted manifests with their objects
 		return nil, err
 	}
 	v.All = slices.DeleteFunc(v.All, func(m *Manifest) bool { return !h.has(m.ID) })
@@ -87,7 +88,7 @@ func (d *Directory) verify(ctx context.Context, number int) (*Verified, error) {
 	return v, nil
 }
 
-// faultsOf says which files need the objects that are bad.
+// faultsOf returns the bad objects with the files that need them.
 func (d *Directory) faultsOf(all []*Manifest, bad map[string]error) (faults []Fault) {
 	uses := make(map[string][]Use)
 	for _, m := range all {
@@ -105,7 +106,7 @@ func (d *Directory) faultsOf(all []*Manifest, bad map[string]error) (faults []Fa
 	return faults
 }
 
-// numberOfFault is the number of a manifest that cannot be read, by its name.
+// numberOfFault returns the number of a manifest that cannot be read, from its name.
 func numberOfFault(err error) int {
 	var damaged *DamagedError
 	var newer *NewerError
@@ -119,7 +120,7 @@ func numberOfFault(err error) int {
 	return 0
 }
 
-// objectsOf are the objects of manifests, each once.
+// objectsOf returns the objects of manifests, each once.
 func objectsOf(all []*Manifest) (objects []*Part) {
 	seen := make(map[string]bool)
 	for _, m := range all {
@@ -133,13 +134,13 @@ func objectsOf(all []*Manifest) (objects []*Part) {
 	return objects
 }
 
-// maxUnread is after how many objects, one after the other, that cannot be read the store counts as
-// away. HDFS is asked for a minute before it cannot read one.
+// maxUnread is the number of consecutive objects that cannot be read after which the store counts
+// as unavailable. HDFS is tried for a minute before an object counts as unreadable.
 const maxUnread = 2 * parallel
 
-// faulty reads objects, and returns by their names what is wrong with those that are missing or not
-// what was published, or cannot be read: the blocks of a file may be lost. An error says that none
-// can be read at present.
+// faulty reads objects. It returns by name what is wrong with those that are missing, differ from
+// what was published, or cannot be read (the blocks of a file may be lost). An error says that no
+// object can be read at present.
 func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]error, error) {
 	bad := make(map[string]error)
 	if len(objects) == 0 {
@@ -185,8 +186,8 @@ func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]err
 	return bad, g.Wait()
 }
 
-// verifyObject verifies one object. What a listing does not have may be there all the same: a
-// client of NFS remembers names.
+// verifyObject verifies one object. An object that is not listed may exist all the same, since NFS
+// clients cache names.
 func (d *Directory) verifyObject(ctx context.Context, p *Part, sizes map[string]int64) error {
 	read := func() error { return d.readObject(ctx, p, func([]byte) error { return nil }) }
 	if _, listed := sizes[p.Object]; !listed {

@@ -17,19 +17,19 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Before is what a run knows of the run before it, when it looks for a snapshot of that.
+// Before is what a run knows of the run before it when it looks for a snapshot of that one.
 type Before struct {
 	Lost       bool              // files of that run's table are lost on this machine
-	Uploaded   bool              // it has uploaded snapshots
-	Survivors  map[string]string // files that are left of its table
-	Distrusted string            // id of a snapshot whose files were found damaged
-	Models     func() bool       // reports whether there are models of earlier runs on this machine, so that the job does not begin its chain here
+	Uploaded   bool              // that run has uploaded snapshots
+	Survivors  map[string]string // the remaining files of its table
+	Distrusted string            // ID of a snapshot whose files were found damaged
+	Models     func() bool       // reports whether this machine has models of earlier runs, so that the job's chain does not begin here
 }
 
-// Fetch brings the newest snapshot of this job to this machine, as what an interrupted run left,
-// and says what it brought; nil: there is none. It fails if the remote directory cannot be read:
-// whether hours of training can be saved is not known then, and the user, not the run, decides to
-// do without them (--fresh).
+// Fetch brings the newest snapshot of this job to this machine, in the form that an interrupted run
+// leaves, and returns what it fetched; nil if there is no snapshot. It fails if the remote
+// directory cannot be read: then it is unknown whether hours of training can be saved, and the
+// user, not the run, decides to give them up (--fresh).
 func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, error) {
 	uri := s.Job.Snapshots.Remote
 	d, all, err := s.list(ctx)
@@ -68,7 +68,7 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 			return nil, context.Cause(ctx)
 		}
 		if errors.Is(err, modeldir.ErrLocked) {
-			return nil, err // another run, perhaps of the same job, goes on there
+			return nil, err // another run, perhaps of the same job, continues there
 		}
 		if errors.Is(err, errkind.ErrNewer) {
 			s.otherFormat(m, m.AiboxVersion, err)
@@ -86,9 +86,9 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 	return nil, nil
 }
 
-// restore brings a snapshot to the model directory dir, as what an interrupted run left, and uses
-// files that are left there. late: training goes on before all is there. Reports that are outside
-// of the job's model directory are put to their places if dir is that.
+// restore brings a snapshot to the model directory dir, in the form that an interrupted run leaves,
+// and uses remaining files there. late says that training resumes before everything has arrived. If
+// dir is the job's model directory, reports outside it are put in their places.
 func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Manifest, dir string, survivors map[string]string, late bool) (_ *report.Arrival, err error) {
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Mani
 	return &report.Arrival{Remote: d.URI(), Bytes: m.Bytes(), FetchedBytes: brought.Moved, FetchedAgain: brought.Again, UsableSeconds: seconds, WholeSeconds: seconds}, nil
 }
 
-// outsideReport is where a report that is outside of the model directory belongs.
+// outsideReport returns the place of a report outside the model directory.
 func (s *Store) outsideReport(name string) string {
 	paths := report.Paths(s.Job)
 	if name == filepath.Base(paths["metrics"]) {
@@ -132,18 +132,18 @@ func (s *Store) outsideReport(name string) string {
 	return filepath.Join(paths["tensorboard"], name)
 }
 
-// Restored is a snapshot in a directory of its own, of which only the rows are used.
+// Restored is a snapshot in a directory of its own. Only its rows are used.
 type Restored struct {
 	Name     string // of the snapshot
 	Step     int64
 	Examples int64
 	Arrival  report.Arrival
-	// Table are options that open its table, to read it, with half of the job's memory.
+	// Table returns options to open its table for reading, with half of the job's memory.
 	Table func() (sparsetable.Options, error)
 }
 
-// RestoreUntil restores the newest whole snapshot of the run that is not newer than a step to the
-// directory dir; nil: there is none.
+// RestoreUntil restores the run's newest complete snapshot up to a step to the directory dir; nil
+// if there is none.
 func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, survivors map[string]string) (*Restored, error) {
 	d, all, err := s.list(ctx)
 	if err != nil {

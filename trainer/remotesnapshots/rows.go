@@ -23,7 +23,7 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// savesRows begins to save rows by priority.
+// savesRows starts saving rows by priority.
 func (u *Uploads) savesRows(earlier *mirror.Summary) *prioritysaves.Saves {
 	job, layout := u.store.Job, u.source.Layout
 	list, chunks := jobparts.PriorityBytes(job)
@@ -39,7 +39,7 @@ func (u *Uploads) savesRows(earlier *mirror.Summary) *prioritysaves.Saves {
 	})
 }
 
-// unclosed is a file that is closed by somebody else.
+// unclosed is a file that somebody else closes.
 type unclosed struct{ io.ReaderAt }
 
 func (unclosed) Close() error { return nil }
@@ -54,7 +54,7 @@ func (u *Uploads) uploadRows(ctx context.Context, s *prioritysaves.Save) (*remot
 	}
 	defer u.endTurn()
 	if u.Summary().Step >= s.Step {
-		return nil, nil // a snapshot that is there has newer rows
+		return nil, nil // a snapshot that is uploaded has newer rows
 	}
 	d, err := u.store.openPresent("uploading rows")
 	if err != nil {
@@ -73,16 +73,15 @@ func (u *Uploads) uploadRows(ctx context.Context, s *prioritysaves.Save) (*remot
 	return d.Publish(ctx, p)
 }
 
-// SavedRows are the rows of a priority save, which was fetched and verified.
+// SavedRows are the rows of a priority save that was fetched and verified.
 type SavedRows struct {
 	runstate.PrioritySave
 	From string // URI
 	path string
 }
 
-// FetchRows fetches the priority saves of rows with this layout that are newer than a step
-// and not newer than another one, the newest first, to the directory scratch. One that is
-// damaged is passed over.
+// FetchRows fetches to the directory scratch the priority saves of rows with the given layout whose
+// step is after after and at most until, the newest first. It skips damaged ones.
 func (s *Store) FetchRows(ctx context.Context, layout sparsetable.Layout, scratch string, after, until int64) ([]SavedRows, error) {
 	d, err := s.open("restoring rows")
 	if err != nil {
@@ -133,7 +132,7 @@ func (s *Store) FetchRows(ctx context.Context, layout sparsetable.Layout, scratc
 	return out, nil
 }
 
-// bytes is how long their file is.
+// bytes returns the length of their file.
 func (s *SavedRows) bytes() int64 { return s.PrioritySave.Rows * int64(priority.RowBytes(s.Layout)) }
 
 // Refill inserts the rows that a table has lost.

@@ -19,17 +19,17 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// Keep is how many snapshots of a run stay there: the one before the newest
-// is for the case that a file of that is damaged.
+// Keep is how many snapshots of a run are kept there: the one before the newest is a reserve if a
+// file of the newest is damaged.
 const Keep = 2
 
-// Store is snapshots.remote of a run's job.
+// Store is the snapshots.remote of a run's job.
 type Store struct {
 	Job     *configs.Job
 	Sources *source.Sources
 	Version string // of the binary
 	Log     *slog.Logger
-	// Differences says why the run cannot go on with what another one has left.
+	// Differences returns why the run cannot resume another one.
 	Differences func(*runstate.Identity) ([]string, error)
 }
 
@@ -37,14 +37,14 @@ func (s *Store) open(doing string) (*remote.Directory, error) {
 	return transfer.Open(s.Sources, s.Job.Snapshots.Remote, int64(s.Job.Output.RemoteBytesPerSecond), doing, s.Log)
 }
 
-// openPresent is open where snapshots.remote has to exist: where what is there decides from
-// where the run goes on, and where something is uploaded, which would otherwise lie beneath a file system
-// that is not mounted.
+// openPresent is open for cases in which snapshots.remote must exist: when its contents decide
+// where the run resumes, and for uploads, which would otherwise be hidden below a file system that
+// is not mounted.
 func (s *Store) openPresent(doing string) (*remote.Directory, error) {
 	return transfer.OpenPresent(s.Sources, s.Job.Snapshots.Remote, int64(s.Job.Output.RemoteBytesPerSecond), doing, s.Log)
 }
 
-// list lists the snapshots that are there, also those of other jobs.
+// list lists all snapshots, including those of other jobs.
 func (s *Store) list(ctx context.Context) (d *remote.Directory, all []*remote.Manifest, err error) {
 	if d, err = s.openPresent("restoring a snapshot"); err != nil {
 		return nil, nil, err
@@ -60,7 +60,8 @@ func (s *Store) list(ctx context.Context) (d *remote.Directory, all []*remote.Ma
 	return d, all, err
 }
 
-// usable reports whether what a manifest describes is of this job, and this run can go on from it.
+// usable reports whether a manifest is of this job and describes something that this run can resume
+// from.
 func (s *Store) usable(m *remote.Manifest) (bool, error) {
 	if m.Job != s.Job.PlainName() {
 		return false, nil
@@ -80,13 +81,13 @@ func (s *Store) usable(m *remote.Manifest) (bool, error) {
 	return len(reasons) == 0, nil
 }
 
-// otherFormat logs why a snapshot that another version of aibox has saved is not used.
+// otherFormat logs why a snapshot of another version of aibox is not used.
 func (s *Store) otherFormat(m *remote.Manifest, version string, err error) {
 	s.Log.Warn("a snapshot in snapshots.remote has the format of another version of aibox, and is not used", "snapshot", m.Number, "owner", m.Owner, "version", version, "error", err)
 }
 
-// publication is a snapshot, or another part of one, that the run with an identity uploads. model
-// is what it says of itself.
+// publication returns the publication of a snapshot or priority save of the run with the given
+// identity. model is its description.
 func (s *Store) publication(identity []byte, kind remote.Kind, step int64, model []byte) remote.Publication {
 	return remote.Publication{
 		Job: s.Job.PlainName(), Owner: s.owner(), Identity: fmt.Sprintf("%x", sha256.Sum256(model)), AiboxVersion: s.Version,
@@ -94,7 +95,7 @@ func (s *Store) publication(identity []byte, kind remote.Kind, step int64, model
 	}
 }
 
-// owner is the Owner of the run's snapshots in a remote directory.
+// owner returns the Owner of the run's snapshots in a remote directory.
 func (s *Store) owner() string { return transfer.OwnerOf(s.Job.Output.ModelDir) }
 
 func runKey(identity []byte) string {
@@ -103,8 +104,8 @@ func runKey(identity []byte) string {
 	return id.Key()
 }
 
-// Remove removes the snapshots of a run whose model is committed, and whose Sources are closed, and
-// those that the runs have left which made the models before it.
+// Remove removes the snapshots of a run whose model is committed and whose Sources are closed, and
+// those left by the runs that made the models before it.
 func (s *Store) Remove(ctx context.Context, identity []byte) {
 	last := *s
 	last.Sources = jobsource.New(s.Job, s.Log)
@@ -129,8 +130,8 @@ func (s *Store) remove(ctx context.Context, identity []byte) (freed int64, err e
 	})
 }
 
-// isOfEarlier reports whether a snapshot is of the run that has made one of the models from which a
-// model was made, in another model directory: it could not be removed when that one was committed.
+// isOfEarlier reports whether a snapshot is of the run that made one of made's ancestors in another
+// model directory: it could not be removed when that model was committed.
 func isOfEarlier(m *remote.Manifest, made *modeldir.Model) bool {
 	_, id, err := runstate.Decode(m.Model)
 	if err != nil {

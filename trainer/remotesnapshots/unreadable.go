@@ -8,17 +8,17 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// unreadable is what uploads could not read of the table on this machine. A bad block would keep
-// all snapshots from being uploaded from then on.
+// unreadable records which parts of the table uploads could not read on this machine. A bad block
+// would keep all further snapshots from being uploaded.
 type unreadable struct {
-	dirs []string // of the table; nil: it is in the model directory, and would not be recovered
+	dirs []string // of the table; nil if it is in the model directory, where it would not be recovered
 
 	mu     sync.Mutex
 	failed []string // files, or directories whose files cannot be opened
-	lost   error    // one of them has failed twice, as training would say it; nil: none has
+	lost   error    // set when one of them has failed twice: the error as training would report it
 }
 
-// note takes note of why an upload has failed.
+// note records why an upload has failed.
 func (d *unreadable) note(err error) {
 	var lost *modeldir.LostError
 	if !errors.As(modeldir.TableFailed(d.dirs, err), &lost) {

@@ -24,31 +24,31 @@ type Source struct {
 	Started  time.Time
 	Writer   *modeldir.Writer
 	Table    sparsetable.Table
-	Dirs     []string // of the table; nil: it is in the model directory
+	Dirs     []string // of the table; nil if it is in the model directory
 	Layout   sparsetable.Layout
 	// Arrived waits until all files of the table are on this machine.
 	Arrived func(context.Context) error
 }
 
 // Uploads uploads the snapshots of a run, one thing at a time. Its methods are for the goroutines
-// that take them; those of a nil Uploads do nothing.
+// that take snapshots. The methods of a nil Uploads do nothing.
 type Uploads struct {
 	*mirror.Uploader
-	Priority *prioritysaves.Saves // nil: there are none
+	Priority *prioritysaves.Saves // nil if there are none
 
 	store   Store
 	source  Source
 	indexes *modelfiles.Indexes
 	pace    pace.Uploads
-	full    bool  // full recovery pays, although the job asks for partial recovery
-	latest  int64 // step of the last snapshot that was handed over, with its files
-	// turn has room for whoever uploads, since the limit on bytes in a second is one.
+	full    bool  // full recovery is cheaper, although the job asks for partial recovery
+	latest  int64 // step of the last snapshot that was handed over with its files
+	// turn has room for one uploader, since all share one limit on bytes per second.
 	turn  chan struct{}
 	disks unreadable
 }
 
-// Upload begins to upload the snapshots of a run that are taken from now on, after what earlier
-// says that earlier processes have uploaded.
+// Upload starts uploading the snapshots of a run that are taken from now on. earlier has the
+// statistics of uploads by earlier processes.
 func (s *Store) Upload(source Source, p pace.Uploads, earlier report.Snapshots) *Uploads {
 	done := mirror.Summary{}
 	if earlier.Remote != nil {
@@ -64,7 +64,7 @@ func (s *Store) Upload(source Source, p pace.Uploads, earlier report.Snapshots) 
 	return u
 }
 
-// Report fills in what became of the snapshots.
+// Report fills in what has happened to the snapshots.
 func (u *Uploads) Report(s *report.Snapshots) {
 	s.Remote, s.Priority = nil, nil
 	if u != nil {
@@ -73,7 +73,7 @@ func (u *Uploads) Report(s *report.Snapshots) {
 	}
 }
 
-// PriorityBytes is the most memory that priority saves have taken.
+// PriorityBytes returns the most memory that priority saves have taken.
 func (u *Uploads) PriorityBytes() int64 {
 	if u == nil {
 		return 0
@@ -81,8 +81,8 @@ func (u *Uploads) PriorityBytes() int64 {
 	return u.Priority.MostBytes()
 }
 
-// TableLost fails with a *modeldir.LostError if uploads have failed twice to read the same file of the
-// table.
+// TableLost fails with a *modeldir.LostError if uploads have failed twice to read the same file of
+// the table.
 func (u *Uploads) TableLost() error {
 	if u == nil {
 		return nil
@@ -102,17 +102,17 @@ func (u *Uploads) takeTurn(ctx context.Context) error {
 
 func (u *Uploads) endTurn() { <-u.turn }
 
-// Stop ends all uploads, and releases all files.
+// Stop ends all uploads and releases all files.
 func (u *Uploads) Stop() {
 	if u != nil {
 		u.Priority.Stop()
 		u.Uploader.Stop()
-		_ = u.indexes.Close() // they have no names
+		_ = u.indexes.Close() // the files have no names
 	}
 }
 
-// Last uploads the last snapshot of a run that is told to stop, nil if it has none, and waits
-// for it.
+// Last uploads the last snapshot of a run that is told to stop, nil if it has none, and waits for
+// the upload.
 func (u *Uploads) Last(ctx context.Context, last *Snapshot) {
 	if u == nil {
 		return
@@ -133,12 +133,12 @@ func (u *Uploads) Last(ctx context.Context, last *Snapshot) {
 // Snapshot is a snapshot of a run on this machine.
 type Snapshot struct {
 	Record     runstate.Record
-	Data       []byte // Record, once the snapshot is complete
+	Data       []byte // Record, set when the snapshot is complete
 	Quarantine int64  // length of the file of bad rows
-	Upload     bool   // it is uploaded, once it is complete
+	Upload     bool   // upload the snapshot when it is complete
 }
 
-// Fixed decides whether a snapshot is uploaded that was fixed and is not complete yet.
+// Fixed decides whether to upload a snapshot that was fixed but is not complete yet.
 func (u *Uploads) Fixed(x *Snapshot) {
 	if u == nil {
 		return
@@ -152,19 +152,19 @@ func (u *Uploads) Fixed(x *Snapshot) {
 				"every", u.pace.Partial, "upload_seconds", s.LastSeconds, "every_with_full_recovery", u.pace.Full(took).Round(time.Second))
 		}
 	}
-	// Where the last attempt has failed, the newest snapshot takes the place of what waits.
+	// If the last attempt has failed, the newest snapshot replaces the waiting one.
 	x.Upload = s.Error != "" || u.pace.Due(time.Now(), took)
 	u.Priority.SnapshotFixed(x.Upload)
 }
 
-// Rows says how many rows the table has in the newest snapshot.
+// Rows sets the number of rows of the table in the newest snapshot.
 func (u *Uploads) Rows(n int64) {
 	if u != nil {
 		u.Priority.SnapshotHas(n)
 	}
 }
 
-// Complete hands over a snapshot that is complete, if it is to be uploaded.
+// Complete hands over a complete snapshot, if it is to be uploaded.
 func (u *Uploads) Complete(x *Snapshot) {
 	switch {
 	case u == nil:
@@ -176,8 +176,8 @@ func (u *Uploads) Complete(x *Snapshot) {
 	}
 }
 
-// handOver hands over a snapshot, and reports whether it did: otherwise its files could not be
-// opened, and the next snapshot is uploaded, or this one if it is the last.
+// handOver hands over a snapshot, and reports whether it did. If its files cannot be opened, the
+// next snapshot is uploaded, or this one if it is the last.
 func (u *Uploads) handOver(s *Snapshot) bool {
 	x := &s.Record
 	files, err := u.source.Writer.HoldRun(x.DenseFiles(), u.source.Table, x.TableSnapshots(), u.reportFiles(s))
@@ -191,7 +191,7 @@ func (u *Uploads) handOver(s *Snapshot) bool {
 	u.Offer(&mirror.Snapshot{
 		Step: step,
 		Upload: func(ctx context.Context) (*remote.Published, error) {
-			if err := u.source.Arrived(ctx); err != nil { // it may have to read the files that have not arrived
+			if err := u.source.Arrived(ctx); err != nil { // it may have to read files that have not arrived
 				return nil, err
 			}
 			if err := u.takeTurn(ctx); err != nil {
@@ -207,7 +207,7 @@ func (u *Uploads) handOver(s *Snapshot) bool {
 	return true
 }
 
-// reportFiles are the reports of the run, as long as they were when a snapshot was fixed.
+// reportFiles returns the reports of the run, with their lengths when the snapshot was fixed.
 func (u *Uploads) reportFiles(s *Snapshot) []modelfiles.RunReport {
 	job, w, x := u.store.Job, u.source.Writer, s.Record.Reports
 	paths := report.Paths(job)

@@ -8,25 +8,25 @@ import (
 	"aibox/trainer/engine/cuda"
 )
 
-// Device is what a device has done since the run was begun, or was gone on with: in training, and in
+// Device is what a device has done since the run began or was resumed, in training and in
 // evaluations. A physical device that engine.devices names several times has several.
 type Device struct {
 	Device int    `json:"device"` // number of the physical device
 	Name   string `json:"name"`
 
-	// Of the physical device, whoever uses it.
+	// Of the physical device, including other users.
 	MemoryBytes     int64 `json:"memory_bytes"`
 	MemoryUsedBytes int64 `json:"memory_used_bytes"`      // after the latest pass
-	MemoryPeakBytes int64 `json:"memory_used_peak_bytes"` // the most that was in use after a pass
+	MemoryPeakBytes int64 `json:"memory_used_peak_bytes"` // the most in use after a pass
 
 	UploadedBytes   int64 `json:"uploaded_bytes"`        // from the memory of the host
 	DownloadedBytes int64 `json:"downloaded_bytes"`      // to it
-	BetweenBytes    int64 `json:"between_devices_bytes"` // between devices, to add up gradients and, if they are there, to exchange rows
+	BetweenBytes    int64 `json:"between_devices_bytes"` // between devices, to add up gradients and, with rows on the devices, to exchange rows
 
-	// Rows of passes, if they are on the devices.
+	// Rows of passes, if they are on the devices:
 	RowsUploaded   int64 `json:"rows_uploaded,omitempty"`      // from the memory of the host
-	RowsLate       int64 `json:"rows_uploaded_late,omitempty"` // of these, those for which the device has waited: their copy had not begun when their pass did
-	RowsKept       int64 `json:"rows_kept,omitempty"`          // that were there already, from the pass before
+	RowsLate       int64 `json:"rows_uploaded_late,omitempty"` // of these, rows that the device waited for, since their copy had not begun when their pass did
+	RowsKept       int64 `json:"rows_kept,omitempty"`          // already there, from the pass before
 	RowsDownloaded int64 `json:"rows_downloaded,omitempty"`
 	// RowsWaitSeconds is how long training waited, at the beginning of passes, until the rows were
 	// on all devices.
@@ -35,14 +35,14 @@ type Device struct {
 	KernelLaunches int64 `json:"kernel_launches"`
 	MatrixProducts int64 `json:"matrix_products"`
 
-	// Means over the steps of training that were measured, about one of 31; 0 where none was.
+	// Means over the measured training steps, about one in 31; 0 if none was measured.
 	MeasuredSteps    int64   `json:"measured_steps"`
 	StepSeconds      float64 `json:"step_seconds"`
-	BusyFraction     float64 `json:"busy_fraction"`      // of the time in which the device was at work, sums included
-	AllReduceSeconds float64 `json:"all_reduce_seconds"` // of a step, in sums over all devices, with the time in which it waited for the others
+	BusyFraction     float64 `json:"busy_fraction"`      // of the time during which the device was at work, including sums
+	AllReduceSeconds float64 `json:"all_reduce_seconds"` // per step, in sums over all devices, including the wait for other devices
 }
 
-// DevicesOf are what the devices of an engine have done; nil if it has none.
+// DevicesOf returns what the devices of an engine have done; nil if it has none.
 func DevicesOf(e engine.Engine) []Device {
 	c, ok := e.(*cuda.Engine)
 	if !ok {
@@ -62,10 +62,10 @@ func DevicesOf(e engine.Engine) []Device {
 	return all
 }
 
-// Step is the time of a step of training.
+// Step returns the time of a training step.
 func (s *Device) Step() time.Duration { return seconds(s.StepSeconds) }
 
-// AllReduce is the time that a step spends in sums over the devices.
+// AllReduce returns the time that a step spends in sums over the devices.
 func (s *Device) AllReduce() time.Duration { return seconds(s.AllReduceSeconds) }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

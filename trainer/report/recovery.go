@@ -10,31 +10,31 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Recovery says how a run went on after its table, or that of the model that it was to start
-// from, had lost a directory.
+// Recovery says how a run went on after its table, or that of the model to start from, had lost a
+// directory.
 type Recovery struct {
 	Time time.Time          `json:"time"`
 	Mode string             `json:"mode"`                       // full or partial: see recovery.mode
-	Lost []modeldir.LostDir `json:"lost_directories,omitempty"` // empty: files are lost, or damaged
-	From string             `json:"from"`                       // what is in the place of what was lost
-	// Step and Examples are those from which training goes on; Again is how many examples
-	// are trained once more.
+	Lost []modeldir.LostDir `json:"lost_directories,omitempty"` // empty if files are lost or damaged
+	From string             `json:"from"`                       // what replaces the lost rows or run
+	// Step and Examples are where training resumes. Again is the number of examples that are
+	// trained again.
 	Step     int64 `json:"step"`
 	Examples int64 `json:"trained_examples"`
 	Again    int64 `json:"examples_trained_again"`
-	// These are of partial recovery. LostSamples is what the failure adds to the portion of
-	// lost samples, for the share of the table's slots that was lost. Of RowsLost, those that
-	// were not restored begin anew.
+	// The following are for partial recovery. LostSamples is what the failure adds to the portion
+	// of lost samples, for the share of the table's slots that was lost. Rows of RowsLost that were
+	// not restored begin as new ones.
 	LostSamples  float64 `json:"lost_samples,omitempty"`
 	LostShare    float64 `json:"lost_share,omitempty"`
 	RowsLost     int64   `json:"rows_lost,omitempty"`
 	RowsRestored int64   `json:"rows_restored,omitempty"`
 	// RowsByPriority are those of RowsRestored that snapshots.priority had saved since. LostSamples
-	// does not count them: it is a bound.
+	// ignores them, so it is an upper bound.
 	RowsByPriority int64 `json:"rows_saved_by_priority,omitempty"`
 }
 
-// Text says it for people.
+// Text describes the recovery for people.
 func (r *Recovery) Text() string {
 	what := "files of the table"
 	if len(r.Lost) > 0 {
@@ -58,10 +58,10 @@ func (r *Recovery) Text() string {
 }
 
 // Exact reports whether the lost rows went back to a snapshot of the very step from which the run
-// goes on, so that its model is what it would have been without the loss.
+// resumes, so that its model is the same as without the loss.
 func (r *Recovery) Exact() bool { return r.LostSamples == 0 && r.RowsRestored == r.RowsLost }
 
-// PartialRecovery is what a model says of the failures of its run.
+// PartialRecovery returns what a model records about the failures of its run.
 func PartialRecovery(all []Recovery) (p modeldir.PartialRecovery) {
 	for i := range all {
 		if r := &all[i]; r.Mode == configs.RecoveryPartial && !r.Exact() {
@@ -73,7 +73,7 @@ func PartialRecovery(all []Recovery) (p modeldir.PartialRecovery) {
 	return p
 }
 
-// LostSamples is the portion of lost samples of all failures of a run.
+// LostSamples returns the portion of lost samples of all failures of a run.
 func LostSamples(all []Recovery) (portion float64) {
 	for i := range all {
 		portion += all[i].LostSamples

@@ -8,12 +8,12 @@ type Stage struct {
 	StarvedSeconds float64 `json:"starved_seconds"`
 	BlockedSeconds float64 `json:"blocked_seconds"`
 
-	// These describe the queue in front of the stage; the first stage has none.
+	// The queue in front of the stage; the first stage has none.
 	QueueMean     float64 `json:"queue_mean_length,omitempty"` // over time
 	QueueCapacity int     `json:"queue_capacity,omitempty"`
 }
 
-// Plus is what the same stage has done in two processes.
+// Plus returns what the same stage has done in two processes.
 func (s Stage) Plus(other Stage) Stage {
 	sum := Stage{
 		Name: s.Name, Items: s.Items + other.Items, QueueCapacity: other.QueueCapacity,

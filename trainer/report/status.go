@@ -17,7 +17,7 @@ import (
 // Phase is what a job is doing.
 type Phase string
 
-// The phases of a job, in order; training and evaluating alternate.
+// Phases of a job, in order. Training and evaluating alternate.
 const (
 	PhaseStarting   Phase = "starting"
 	PhaseScanning   Phase = "scanning"
@@ -27,8 +27,8 @@ const (
 	PhaseSaving     Phase = "saving"
 )
 
-// Status lets other goroutines see how far a job is while it runs. The zero value is
-// ready for use; all methods may be called from any goroutine.
+// Status lets other goroutines see the progress of a running job. The zero value is ready for use.
+// All methods may be called from any goroutine.
 type Status struct {
 	mu struct {
 		sync.Mutex
@@ -51,25 +51,27 @@ type View struct {
 	Epochs       int     // planned
 	Step         int64   // optimizer steps
 	Examples     int64   // in this phase
-	MaxExamples  int64   // the phase ends after so many; 0: when the data ends
+	MaxExamples  int64   // the phase ends after this many; 0 if it ends with the data
 	Loss         float64 // online log loss since the last metrics line
-	AUC          float64 // online AUC of this epoch so far; NaN when undefined
+	AUC          float64 // online AUC of this epoch so far; NaN if undefined
 	BadRows      int64
 	BytesRead    int64 // of BytesTotal, in this phase
 	BytesTotal   int64
 	PhaseElapsed time.Duration
-	// These are what of Examples and BytesRead an earlier process did, from which this one goes on.
+	// The parts of Examples and BytesRead that are the work of an earlier process, which this one
+	// resumes.
 	ExamplesBefore, BytesBefore int64
 	Stages                      []pipeline.StageStats
 	Table                       sparsetable.Stats
-	// ResidentBytes is what the whole process takes in memory now; 0 if that is unknown.
+	// ResidentBytes is the memory of the whole process now; 0 if unknown.
 	ResidentBytes int64
 	LostSamples   float64 // portion of lost samples, with partial recovery
-	// Uploads is what became of snapshots in snapshots.remote; nil: none are uploaded.
+	// Uploads is what has happened to snapshots in snapshots.remote; nil if none are uploaded.
 	Uploads *mirror.Summary
-	// Arriving is how far the files of a snapshot of snapshots.remote are; nil: none is used.
+	// Arriving is the progress of fetching files of a snapshot of snapshots.remote; nil if none is
+	// used.
 	Arriving *remote.ArrivingStats
-	Devices  []Device // that compute; nil: the processors of the host do
+	Devices  []Device // devices that compute; nil if the host's processors do
 }
 
 // View returns the current state.
@@ -104,7 +106,7 @@ func (s *Status) View() View {
 	return v
 }
 
-// Begin enters a phase. Where the reader begins at a cursor, what is before it counts as read by an
+// Begin enters a phase. If the reader starts at a cursor, the data before it count as read by an
 // earlier process.
 func (s *Status) Begin(phase Phase, epoch, epochs int, r *reader.Reader, t sparsetable.Table) {
 	s.mu.Lock()
@@ -118,7 +120,7 @@ func (s *Status) Begin(phase Phase, epoch, epochs int, r *reader.Reader, t spars
 	s.mu.since = time.Now()
 }
 
-// Resume says how many steps the run has made, and how many examples of the phase an earlier
+// Resume sets how many steps the run has made, and how many examples of the phase an earlier
 // process has trained.
 func (s *Status) Resume(step, examples int64) {
 	s.mu.Lock()
@@ -126,56 +128,56 @@ func (s *Status) Resume(step, examples int64) {
 	s.mu.Step, s.mu.Examples, s.mu.ExamplesBefore = step, examples, examples
 }
 
-// Limit says that the phase ends after so many examples; 0: no limit.
+// Limit sets the number of examples after which the phase ends; 0 means no limit.
 func (s *Status) Limit(examples int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.MaxExamples = examples
 }
 
-// End leaves the phase, since the reader and the table are about to be closed.
+// End leaves the phase. It must be called before the reader and the table are closed.
 func (s *Status) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.reader, s.mu.table, s.mu.pipe = nil, nil, nil
 }
 
-// Lost says which portion of its samples the run has lost.
+// Lost sets the portion of lost samples of the run.
 func (s *Status) Lost(portion float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lost = portion
 }
 
-// Uploads says what uploads the snapshots of the run.
+// Uploads sets what uploads the snapshots of the run.
 func (s *Status) Uploads(u *mirror.Uploader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.upload = u
 }
 
-// Arrives says what fetches the files of the table.
+// Arrives sets what fetches the files of the table.
 func (s *Status) Arrives(a *remote.Arriving) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.coming = a
 }
 
-// Computes says which engine computes.
+// Computes sets the engine that computes.
 func (s *Status) Computes(e engine.Engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.engine = e
 }
 
-// Pipeline says through which pipeline the phase reads.
+// Pipeline sets the pipeline through which the phase reads.
 func (s *Status) Pipeline(p *pipeline.Pipeline) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.pipe = p
 }
 
-// Batch counts a mini-batch, after the optimizer step of that number.
+// Batch counts a mini-batch, after the optimizer step with the given number.
 func (s *Status) Batch(step int64, examples int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,14 +185,15 @@ func (s *Status) Batch(step int64, examples int) {
 	s.mu.Examples += int64(examples)
 }
 
-// Metrics says how good the model is: log loss since the line before, and AUC of the epoch so far.
+// Metrics sets the quality of the model: log loss since the line before, and AUC of the epoch so
+// far.
 func (s *Status) Metrics(loss, auc float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.Loss, s.mu.AUC = loss, auc
 }
 
-// Bytes says how many bytes of the phase are read and used.
+// Bytes sets how many bytes of the phase have been read and used.
 func (s *Status) Bytes(done int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,11 +22,11 @@ const (
 	MetricsName     = "metrics.jsonl"
 	TensorBoardName = "tensorboard"
 	QuarantineName  = "quarantine.jsonl"
-	// noTensorBoard as output.tensorboard switches event files off.
+	// noTensorBoard, as output.tensorboard, switches event files off.
 	noTensorBoard = "none"
 )
 
-// Paths says where a job's reports are once its model is committed.
+// Paths returns where a job's reports are once its model is committed.
 func Paths(job *configs.Job) map[string]string {
 	dir := job.Output.ModelDir
 	paths := map[string]string{
@@ -41,8 +41,8 @@ func Paths(job *configs.Job) map[string]string {
 	return paths
 }
 
-// Staged is where a report is written while the job runs: in the generation if its
-// final place is the model directory, by whatever path, otherwise directly where the job file says.
+// Staged returns where a report is written while the job runs: in the generation if its final place
+// is the model directory, by whatever path, and otherwise directly in its final place.
 func Staged(w *modeldir.Writer, modelDir, path string) string {
 	if disk.SameDir(filepath.Dir(filepath.Clean(path)), modelDir) {
 		return w.Report(filepath.Base(path))
@@ -53,7 +53,7 @@ func Staged(w *modeldir.Writer, modelDir, path string) string {
 // Writer writes metrics while a job runs: JSON lines and TensorBoard events.
 type Writer struct {
 	lines  *metrics.JSONLWriter
-	events *metrics.EventWriter // nil: switched off
+	events *metrics.EventWriter // nil if switched off
 	Lost   float64              // portion of lost samples
 }
 
@@ -68,15 +68,15 @@ type Line struct {
 	metrics.Report
 }
 
-// Sizes says how far the reports are, and which event file it is.
+// Sizes are the lengths of the reports, and the name of the event file.
 type Sizes struct {
 	Metrics   int64  `json:"metrics"`
 	EventFile string `json:"event_file,omitempty"`
 	Events    int64  `json:"events,omitempty"`
 }
 
-// OpenWriter opens the reports of a run. With at, it goes on with those of an
-// interrupted run and cuts off what that run wrote later.
+// OpenWriter opens the reports of a run. If at is not nil, it continues those of an interrupted
+// run, truncated to at.
 func OpenWriter(job *configs.Job, w *modeldir.Writer, at *Sizes) (*Writer, error) {
 	r := new(Writer)
 	paths := Paths(job)
@@ -107,8 +107,7 @@ func OpenWriter(job *configs.Job, w *modeldir.Writer, at *Sizes) (*Writer, error
 	return r, nil
 }
 
-// cut cuts a file to its first size bytes. A file that is shorter, or does not exist, is
-// left as it is.
+// cut truncates a file to its first size bytes. A shorter or missing file stays as it is.
 func cut(path string, size int64) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= size {
@@ -120,7 +119,7 @@ func cut(path string, size int64) error {
 	return os.Truncate(path, size)
 }
 
-// Sizes says how far the reports are.
+// Sizes returns the current lengths of the reports.
 func (r *Writer) Sizes() (at Sizes, err error) {
 	if at.Metrics, err = r.lines.Size(); err != nil || r.events == nil {
 		return at, err
@@ -130,7 +129,7 @@ func (r *Writer) Sizes() (at Sizes, err error) {
 	return at, err
 }
 
-// Sync makes durable what was reported so far. It may run while reports are written.
+// Sync makes everything reported so far durable. It may run while reports are written.
 func (r *Writer) Sync() error {
 	errs := []error{r.lines.Sync()}
 	if r.events != nil {
@@ -139,7 +138,7 @@ func (r *Writer) Sync() error {
 	return errors.Join(errs...)
 }
 
-// Metrics reports metrics of a kind after a step and so many examples.
+// Metrics reports metrics of a kind after a step and the given number of examples.
 func (r *Writer) Metrics(kind string, epoch int, step, examples int64, rep metrics.Report) error {
 	line := Line{Kind: kind, Epoch: epoch, Step: step, Examples: examples, LostSamples: r.Lost, Report: rep}
 	if err := r.lines.Write(line); err != nil {
@@ -164,9 +163,9 @@ func (r *Writer) Close() error {
 	return errors.Join(errs...)
 }
 
-// LinesOfOthers reports whether a metrics file outside of the model directory has lines
-// after the first from bytes that are not of the run whose snapshot is of this step. The
-// steps of one run do not go down. It also returns the length of the file.
+// LinesOfOthers reports whether a metrics file outside the model directory has lines, after the
+// first from bytes, that are not of the run whose snapshot is at the given step. The steps of one
+// run never decrease. It also returns the length of the file.
 func LinesOfOthers(path string, from, step int64) (others bool, size int64, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,17 +15,17 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Identity is what has to be the same in a process that goes on with a run.
+// Identity is what must be the same in a process that resumes a run.
 type Identity struct {
 	Job   string       `json:"job"`             // the effective job file
 	Night string       `json:"night,omitempty"` // the job's date, as in the manifest of its model
 	Start *chain.Start `json:"started_from,omitempty"`
 	dataset.Files
-	Statistics *reader.Statistics `json:"statistics"` // this and the next are computed by the run that began, and not compared
+	Statistics *reader.Statistics `json:"statistics"` // this and Split are computed by the run that began, and not compared
 	Split      *reader.Split      `json:"split,omitempty"`
 }
 
-// IdentityOf is that of a run of a job which starts from a model, nil for a new one.
+// IdentityOf returns the identity of a run of a job that starts from a model, nil for a new one.
 func IdentityOf(job *configs.Job, start *chain.Start, data *dataset.Data) (*Identity, error) {
 	var text bytes.Buffer
 	if err := job.Show(&text); err != nil {
@@ -34,13 +34,13 @@ func IdentityOf(job *configs.Job, start *chain.Start, data *dataset.Data) (*Iden
 	return &Identity{Job: text.String(), Night: job.Night(), Start: start, Files: data.Files, Statistics: data.Statistics, Split: data.Split}, nil
 }
 
-// Key is equal for runs of which one goes on with the snapshots of the other.
+// Key is the same for runs that can resume from one another's snapshots.
 func (id *Identity) Key() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(id.Job+"\n"+id.Night)))
 }
 
-// Differences says why a run of a job whose models are those of c cannot go on with what a run has
-// left. The start of this run is not known yet.
+// Differences returns why a run of a job whose models are those of c cannot resume the run with
+// this identity. The start of the new run is not known yet.
 func (id *Identity) Differences(job *configs.Job, c *chain.Chain, files dataset.Files) (reasons []string, err error) {
 	earlier, err := configs.Parse("the interrupted job", []byte(id.Job), configs.LoadOptions{Saved: true})
 	if err != nil { // a key was renamed or removed since
@@ -53,10 +53,10 @@ func (id *Identity) Differences(job *configs.Job, c *chain.Chain, files dataset.
 		reasons = append(reasons, fmt.Sprintf("the job's date (%s, was %s)", cmp.Or(night, "none"), cmp.Or(id.Night, "none")))
 	}
 	if id.Start == nil && job.Training.WarmStart == configs.WarmStartLatest && job.Output.Remote != earlier.Output.Remote {
-		reasons = append(reasons, "output.remote") // which may have a model to start from
+		reasons = append(reasons, "output.remote") // output.remote may have a model to start from
 	}
 	if len(reasons) > 0 {
-		return reasons, nil // other data follow from that
+		return reasons, nil // differences of the data follow from these
 	}
 	if reason := c.OtherStart(id.Start); reason != "" {
 		reasons = append(reasons, reason)
@@ -64,7 +64,7 @@ func (id *Identity) Differences(job *configs.Job, c *chain.Chain, files dataset.
 	return append(reasons, files.Differences(id.Files)...), nil
 }
 
-// DifferencesFrom says in what a run of a job differs from the one that made a model.
+// DifferencesFrom returns how a run of a job differs from the one that made a model.
 func DifferencesFrom(m *modeldir.Model, job *configs.Job, files dataset.Files) ([]string, error) {
 	if now, before := job.Night(), m.OfNight(); now != before {
 		return []string{fmt.Sprintf("the night, which is %s there", before)}, nil
@@ -80,8 +80,8 @@ func DifferencesFrom(m *modeldir.Model, job *configs.Job, files dataset.Files) (
 	return reasons, err
 }
 
-// jobDifferences are the keys in which a job differs from an earlier one, except those on which the model
-// does not depend.
+// jobDifferences returns the keys in which a job differs from an earlier one, except for those that
+// do not affect the model.
 func jobDifferences(job, earlier *configs.Job) ([]string, error) {
 	keys, err := job.Differences(earlier)
 	if err != nil {
@@ -94,11 +94,11 @@ func jobDifferences(job, earlier *configs.Job) ([]string, error) {
 	return keys, nil
 }
 
-// mayDiffer reports whether a run goes on where this key of the job file differs: nothing
-// that was saved depends on it, and the model and the reports neither.
+// mayDiffer reports whether a run can be resumed with a different value of this key of the job
+// file: neither what was saved nor the model or the reports depend on it.
 func mayDiffer(key string) bool {
 	switch key {
-	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they say where a reading can start
+	case "pipeline.batches_per_pass", "pipeline.chunk_bytes": // they determine where a reading can start
 		return false
 	case "engine.embeddings", "training.accept_diverged",
 		"output.remote", "output.keep_generations", "output.remote_keep_generations", "output.remote_bytes_per_second",

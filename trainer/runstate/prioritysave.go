@@ -7,7 +7,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// PrioritySave is what the manifest of a priority save says.
+// PrioritySave is the contents of the manifest of a priority save.
 type PrioritySave struct {
 	Format  int             `json:"format"` // this and the next two as in Record
 	Version string          `json:"aibox_version"`

@@ -12,51 +12,51 @@ import (
 	"aibox/trainer/report"
 )
 
-// RecordFormat is the version of what RESUME.json says, and of how the reader cuts its input
-// into units. A run does not go on from another; it does go on from that of another version
-// of aibox if that writes this number or one from oldestResume on.
+// RecordFormat is the version of the contents of RESUME.json, and of how the reader divides its
+// input into units. A run can be resumed from a record of another version of aibox if its format is
+// from oldestResume to this one.
 const (
 	RecordFormat = 2
-	oldestResume = 1 // histograms bin by bin
+	oldestResume = 1 // has histograms bin by bin
 )
 
-// Record is what a process needs to go on with a run. It refers to a snapshot of the
-// table and a dense file of the same instant.
+// Record is what a process needs to resume a run. It refers to a snapshot of the table and a dense
+// file of the same instant.
 type Record struct {
 	Format  int             `json:"format"`
 	Version string          `json:"aibox_version"`
-	Run     json.RawMessage `json:"run"` // Identity: what must be the same
+	Run     json.RawMessage `json:"run"` // an Identity, which must be the same
 	Day     uint32          `json:"day"`
 
-	// Converted says that rows of the earlier model were converted, so that they cannot take the
-	// place of rows of this run.
+	// Converted says that rows of the earlier model were converted, so that they cannot replace
+	// rows of this run.
 	Converted bool `json:"converted,omitempty"`
 
 	Step      int64               `json:"step"`
-	State     json.RawMessage     `json:"state"`            // without the two that follow
+	State     json.RawMessage     `json:"state"`            // without the next two fields
 	Online    Online              `json:"online"`           // of State
 	Reader    *reader.Cursor      `json:"reader,omitempty"` // of State
 	Snapshot  uint64              `json:"snapshot"`
 	Reports   report.Sizes        `json:"reports"`
-	Seconds   float64             `json:"seconds"` // that the run has taken so far
+	Seconds   float64             `json:"seconds"` // time that the run has taken so far
 	Snapshots report.Snapshots    `json:"snapshots"`
 	Resumed   []report.Resumption `json:"resumed,omitempty"`
-	Final     *Final              `json:"final,omitempty"` // set when nothing but the commit is left
+	Final     *Final              `json:"final,omitempty"` // set when only the commit is left
 
 	Recoveries []report.Recovery `json:"recoveries,omitempty"`
 
 	Best *Kept `json:"-"` // of State
 }
 
-// Final is a trained model whose files are complete, but which is not committed.
+// Final is a trained model whose files are complete but which is not committed yet.
 type Final struct {
 	Manifest *modeldir.Manifest `json:"manifest"`
 	Table    sparsetable.Stats  `json:"table"`
 	Expired  int64              `json:"expired"`
 }
 
-// Decode decodes what an interrupted run left. With an error, which says that
-// another version of aibox wrote it, the result has what could be decoded.
+// Decode decodes what an interrupted run left. An error says that another version of aibox wrote
+// it; then the result has what could be decoded.
 func Decode(data []byte) (*Record, *Identity, error) {
 	x, id := new(Record), new(Identity)
 	err := json.Unmarshal(data, x)
@@ -69,13 +69,13 @@ func Decode(data []byte) (*Record, *Identity, error) {
 	return x, id, err
 }
 
-// TableRecord is the record of the table's snapshot.
+// TableRecord returns the record of the table's snapshot.
 func (x *Record) TableRecord() []byte {
 	m := modeldir.Manifest{Step: x.Step, Dense: modeldir.DenseName(x.Step)}
 	return m.TableRecord()
 }
 
-// TableSnapshots are the table's snapshots that x refers to.
+// TableSnapshots returns the table's snapshots that x refers to.
 func (x *Record) TableSnapshots() []uint64 {
 	ids := []uint64{x.Snapshot}
 	if x.Best != nil {
@@ -84,7 +84,7 @@ func (x *Record) TableSnapshots() []uint64 {
 	return ids
 }
 
-// DenseFiles are the dense files that x refers to.
+// DenseFiles returns the dense files that x refers to.
 func (x *Record) DenseFiles() []string {
 	names := []string{modeldir.DenseName(x.Step)}
 	if x.Best != nil {
@@ -93,13 +93,13 @@ func (x *Record) DenseFiles() []string {
 	return names
 }
 
-// Place is where x goes on.
+// Place returns where x resumes.
 func (x *Record) Place() report.Resumption {
 	p := x.Progress()
 	return report.Resumption{Time: time.Now().UTC().Truncate(time.Second), Epoch: p.Epoch, Step: x.Step, Examples: p.Examples, AiboxVersion: x.Version}
 }
 
-// Same reports whether x has this state.
+// Same reports whether x has the given state.
 func (x *Record) Same(s *State) bool {
 	var mine struct {
 		Epoch   int               `json:"epoch"`
@@ -114,7 +114,7 @@ func (x *Record) Same(s *State) bool {
 		(s.Last == nil || mine.Last.Epoch == s.Last.Epoch)
 }
 
-// Progress is how far a snapshot is.
+// Progress is the progress of a run at a snapshot.
 type Progress struct {
 	Epoch    int            `json:"epoch"`
 	Examples int64          `json:"examples"`
@@ -122,16 +122,15 @@ type Progress struct {
 	Epochs   []report.Epoch `json:"epochs"`
 }
 
-// Progress is how far the run is at x.
+// Progress returns the progress of the run at x.
 func (x *Record) Progress() (p Progress) {
 	_ = json.Unmarshal(x.State, &p) // it was decoded before, or written by this process
 	return p
 }
 
-// TotalExamples is S_total, as far as it is known when the run is at x: the examples of all
-// epochs, of which the first one, or what was read of it, tells how many one has. Before that
-// is known, nothing is taken to follow, so that the portion of lost samples is not
-// underestimated.
+// TotalExamples returns S_total as far as it is known at x: the examples of all epochs. The first
+// epoch, or what was read of it, tells how many examples an epoch has. Before that is known, no
+// further examples are assumed, so that the portion of lost samples is not underestimated.
 func (x *Record) TotalExamples(job *configs.Job) int64 {
 	p := x.Progress()
 	each := p.Examples
@@ -143,7 +142,7 @@ func (x *Record) TotalExamples(job *configs.Job) int64 {
 		if limit := float64(job.Data.Limit); limit > 0 {
 			all = min(all, limit)
 		}
-		each = int64(all * (1 - job.Data.ValidationFraction)) // the bytes are also those of what is held out
+		each = int64(all * (1 - job.Data.ValidationFraction)) // the bytes include held-out data
 	}
 	total := each * int64(job.Training.Epochs)
 	if most := job.Training.MaxExamples; most > 0 {
@@ -152,8 +151,8 @@ func (x *Record) TotalExamples(job *configs.Job) int64 {
 	return max(total, p.Examples, 1)
 }
 
-// Refilled has x refer to the snapshot of a table that was refilled, and so the best epoch, if there is one:
-// it is of the same instant.
+// Refilled makes x refer to the snapshot of a refilled table, and also the best epoch if there is
+// one, which is of the same instant.
 func (x *Record) Refilled(snapshot uint64) error {
 	x.Snapshot = snapshot
 	best := x.Progress().Best

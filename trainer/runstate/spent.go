@@ -8,15 +8,15 @@ import (
 	"aibox/trainer/report"
 )
 
-// Spent is what an epoch has taken. If the run was interrupted in the epoch, that is the
-// sum over the processes that have trained it.
+// Spent is the cost of an epoch. If the run was interrupted in the epoch, it is the sum over the
+// processes that have trained it.
 type Spent struct {
 	Seconds   float64        `json:"seconds"`
 	Processor float64        `json:"processor_seconds"` // of all cores
 	Stages    []report.Stage `json:"stages,omitempty"`
 }
 
-// Plus is what two processes have taken together.
+// Plus returns the cost of two processes together.
 func (s Spent) Plus(other Spent) Spent {
 	sum := Spent{Seconds: s.Seconds + other.Seconds, Processor: s.Processor + other.Processor}
 	if len(other.Stages) == 0 {
@@ -31,7 +31,7 @@ func (s Spent) Plus(other Spent) Spent {
 	return sum
 }
 
-// Clock measures what the present process takes for an epoch.
+// Clock measures the cost of an epoch in this process.
 type Clock struct {
 	started time.Time
 	cpu     time.Duration
@@ -42,7 +42,7 @@ func (c *Clock) Start() {
 	*c = Clock{started: time.Now(), cpu: process.ProcessorTimeOrZero()}
 }
 
-// Now is what was spent until now.
+// Now returns what has been spent so far.
 func (c *Clock) Now() Spent {
 	if c.Pipe == nil {
 		return c.Stop(nil)
@@ -50,7 +50,7 @@ func (c *Clock) Now() Spent {
 	return c.Stop(c.Pipe.Stats())
 }
 
-// Stop is what was spent if the stages have ended with these measurements.
+// Stop returns what was spent if the stages have ended with the given measurements.
 func (c *Clock) Stop(stages []pipeline.StageStats) Spent {
 	s := Spent{Seconds: time.Since(c.started).Seconds(), Processor: (process.ProcessorTimeOrZero() - c.cpu).Seconds()}
 	for _, st := range stages {

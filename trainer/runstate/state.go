@@ -13,15 +13,15 @@ import (
 	"aibox/trainer/report"
 )
 
-// State is what a run is in the middle of: how far it is, what it has measured so far, and
-// which epoch was the best. With the tensors of the engine's state and a snapshot of the
-// table it is all that the rest of training depends on. It can be written and read back
-// between any two passes; the engine, the reports and the reader are other things.
+// State is the state of an unfinished run: its progress, its measurements so far, and the best
+// epoch. With the tensors of the engine's state and a snapshot of the table, it is everything that
+// the rest of training depends on. It can be written and read back between any two passes. The
+// engine, the reports and the reader are not part of it.
 type State struct {
-	Epoch    int            `json:"epoch"`    // in which training is, from 1 on; 0 before
-	Passes   int64          `json:"passes"`   // of this epoch that are trained
-	Batches  int64          `json:"batches"`  // mini-batches of this epoch that are trained
-	Spent    Spent          `json:"spent"`    // in this epoch before the present process
+	Epoch    int            `json:"epoch"`    // the current epoch, from 1 on; 0 before the first
+	Passes   int64          `json:"passes"`   // trained passes of this epoch
+	Batches  int64          `json:"batches"`  // trained mini-batches of this epoch
+	Spent    Spent          `json:"spent"`    // in this epoch, before the current process
 	Examples int64          `json:"examples"` // trained in this run
 	Engine   engine.State   `json:"engine"`
 	Online   Online         `json:"online"`
@@ -30,33 +30,33 @@ type State struct {
 	Best     *Kept          `json:"best,omitempty"` // with early stopping: the best epoch so far
 	Epochs   []report.Epoch `json:"epochs,omitempty"`
 
-	InitialBias *float64 `json:"initial_bias,omitempty"` // where the output bias started; nil: it is that of an earlier model
-	Warnings    []string `json:"warnings,omitempty"`     // of the model to start from, the first look at the data, and the first examples of a warm start
+	InitialBias *float64 `json:"initial_bias,omitempty"` // initial value of the output bias; nil if it is that of an earlier model
+	Warnings    []string `json:"warnings,omitempty"`     // about the model to start from, the first look at the data, and the first examples of a warm start
 
 	Recent *metrics.Report `json:"recent,omitempty"` // online, of the last line of metrics
 
-	// Reader is the last known place of the reader in this epoch, after ReaderBatches
-	// mini-batches; nil: the beginning.
+	// Reader is the last known place of the reader in this epoch, after ReaderBatches mini-batches;
+	// nil for the beginning.
 	Reader        *reader.Cursor `json:"reader,omitempty"`
 	ReaderBatches int64          `json:"reader_batches"`
 
 	TrainRows report.Reading `json:"train_rows"` // of the first epoch, once it has ended
 	EvalRows  report.Reading `json:"eval_rows"`
-	// ValidationRows are those that data.validation_fraction holds out.
+	// ValidationRows are the rows that data.validation_fraction holds out.
 	ValidationRows report.Reading `json:"validation_rows,omitzero"`
-	// Quarantine is the length of the quarantine file before the present reading of
-	// data, or after the last one.
+	// Quarantine is the length of the quarantine file before the current reading of data, or after
+	// the last one.
 	Quarantine int64 `json:"quarantine"`
 }
 
-// Begin begins an epoch. quarantine is the present length of the quarantine file.
+// Begin begins an epoch. quarantine is the current length of the quarantine file.
 func (s *State) Begin(epoch int, quarantine int64) {
 	s.Epoch, s.Passes, s.Batches, s.Spent, s.Online = epoch, 0, 0, Spent{}, NewOnline()
 	s.Reader, s.ReaderBatches, s.Quarantine = nil, 0, quarantine
 }
 
-// QuarantineBytes is the length that the quarantine file has at least, and to which it is cut
-// when another process goes on.
+// QuarantineBytes returns a lower bound of the length of the quarantine file, to which it is
+// truncated when another process resumes the run.
 func (s *State) QuarantineBytes() int64 {
 	size := s.Quarantine
 	if s.Reader != nil && s.Epoch == 1 { // later epochs record no bad rows
@@ -65,7 +65,7 @@ func (s *State) QuarantineBytes() int64 {
 	return size
 }
 
-// Trained adds a pass that was trained.
+// Trained adds a trained pass.
 func (s *State) Trained(p *reader.Pass) {
 	s.Passes++
 	s.Batches += int64(len(p.Batches))
@@ -77,10 +77,10 @@ func (s *State) Trained(p *reader.Pass) {
 // Training reports whether training is in the middle of an epoch.
 func (s *State) Training(epoch int) bool { return s.Epoch == epoch && len(s.Epochs) < epoch }
 
-// Ended reports whether nothing is left to do for an epoch.
+// Ended reports whether an epoch is complete.
 func (s *State) Ended(epoch int) bool { return s.Last != nil && s.Last.Epoch >= epoch }
 
-// Before is the number of examples that were trained before an epoch.
+// Before returns the number of examples trained before an epoch.
 func (s *State) Before(epoch int) (n int64) {
 	for _, e := range s.Epochs {
 		if e.Epoch < epoch {
@@ -99,7 +99,7 @@ type Kept struct {
 	Snapshot uint64 `json:"snapshot,omitempty"`
 }
 
-// OfEpoch is the summary of an epoch; of one that was not trained, an empty one.
+// OfEpoch returns the summary of an epoch, an empty one if the epoch was not trained.
 func (s *State) OfEpoch(epoch int) *report.Epoch {
 	for i := range s.Epochs {
 		if s.Epochs[i].Epoch == epoch {
@@ -109,7 +109,7 @@ func (s *State) OfEpoch(epoch int) *report.Epoch {
 	return new(report.Epoch)
 }
 
-// Encode writes the state.
+// Encode returns the state as JSON.
 func (s *State) Encode() ([]byte, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -118,22 +118,21 @@ func (s *State) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads what Encode wrote. The optimizer and the fields that s has must be those of the
-// state that was written. If it has something that this version does not know, the error is
-// errkind.ErrNewer.
+// Decode reads what Encode wrote. s must have the optimizer and fields of the encoded state. If
+// data has something that this version does not know, the error is errkind.ErrNewer.
 func (s *State) Decode(data []byte) error {
 	read := State{Engine: engine.State{Dense: s.Engine.Dense, RowSteps: s.Engine.RowSteps}}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&read); err != nil {
-		return fmt.Errorf("state of training: %w: %w", err, errkind.ErrNewer) // what was saved is whole
+		return fmt.Errorf("state of training: %w: %w", err, errkind.ErrNewer) // the saved data are intact
 	}
 	*s = read
 	return nil
 }
 
-// AddEpoch adds an epoch that has ended, which took so much. stages are those of the
-// present process.
+// AddEpoch adds a completed epoch, on which this process has spent took. stages are the
+// measurements of this process.
 func (s *State) AddEpoch(epoch int, rep metrics.Report, took Spent, stages []pipeline.StageStats) {
 	took = s.Spent.Plus(took)
 	s.Epochs = append(s.Epochs, report.Epoch{

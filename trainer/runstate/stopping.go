@@ -8,17 +8,17 @@ import (
 	"aibox/trainer/metrics"
 )
 
-// Stopping decides after each epoch whether it is the best so far, and whether training
-// has gone on without progress for long enough to stop. The best epoch is the one with
-// the best metric; min_delta only decides what counts as progress.
+// Stopping decides after each epoch whether it is the best so far, and whether training has gone on
+// without progress for long enough to stop. The best epoch is the one with the best metric;
+// min_delta only affects what counts as progress.
 type Stopping struct {
-	Best      *float64 `json:"best"`      // larger is better; nil: no epoch has ended
-	Reference *float64 `json:"reference"` // value that progress is measured from
+	Best      *float64 `json:"best"`      // larger is better; nil if no epoch has ended
+	Reference *float64 `json:"reference"` // the value that progress is measured from
 	InVain    int      `json:"in_vain"`   // epochs since the last progress
 }
 
-// Judge judges the evaluation after an epoch. It fails if the metric is undefined,
-// since epochs cannot be compared then.
+// Judge judges the evaluation after an epoch. It fails if the metric is undefined, since then
+// epochs cannot be compared.
 func (s *Stopping) Judge(cfg *configs.EarlyStopping, where string, report *metrics.Report) (best bool, err error) {
 	v := report.AUC
 	if cfg.Metric == "log_loss" {
@@ -39,7 +39,8 @@ func (s *Stopping) Judge(cfg *configs.EarlyStopping, where string, report *metri
 	return best, nil
 }
 
-// undefinedError says why a metric is undefined on data, so that they cannot tell which epoch is the best.
+// undefinedError returns the error for a metric that is undefined, so that it cannot tell which
+// epoch is the best.
 func undefinedError(metric, where string, report *metrics.Report) error {
 	why := fmt.Sprintf("its %d examples have the base rate %v", report.Examples, report.BaseRate)
 	switch {
@@ -51,8 +52,8 @@ func undefinedError(metric, where string, report *metrics.Report) error {
 	return errkind.Errorf(errkind.Data, "%s: %s, by which training.early_stopping compares epochs, is undefined: %s", where, metric, why)
 }
 
-// Enough reports whether training has gone on without progress for long enough. Without
-// cfg it never has.
+// Enough reports whether training has gone on without progress for long enough. Without cfg it
+// never has.
 func (s *Stopping) Enough(cfg *configs.EarlyStopping) bool {
 	return cfg != nil && s.InVain >= cfg.Patience
 }

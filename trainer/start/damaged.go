@@ -14,10 +14,10 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Explain adds to failure, if a file is damaged or missing that the run's table has from the model
-// with which the run began, where that file is and what to do: the run's own directory, which
-// failure may name, is deleted with the run, and every other one that starts from that model would
-// end like this.
+// Explain adds to failure, if a damaged or missing file of the run's table comes from the model
+// that the run began with, where that file is and what to do. The run's own directory, which
+// failure may name, is deleted with the run, and every other run that starts from that model would
+// fail in the same way.
 func (m *Model) Explain(ctx context.Context, failure error) error {
 	from := m.Previous
 	if from == nil || errors.As(failure, new(*modeldir.LostError)) {
@@ -35,8 +35,8 @@ func (m *Model) Explain(ctx context.Context, failure error) error {
 	return fmt.Errorf("%w; the file belongs to the model %s%s, and every run that starts from it ends like this one: see `aibox table verify %s`, and %s", failure, name, what, humanize.ShellWord(name), advice)
 }
 
-// faultOf says where in the model with which the run began the file is that failure is about; "":
-// it is about another one.
+// faultOf says where, in the model that the run began with, the file is that failure is about; ""
+// if it is about another one.
 func (m *Model) faultOf(ctx context.Context, failure error) string {
 	from := m.Previous
 	if errors.Is(failure, sparsetable.ErrFiles) && errors.Is(from.CheckFiles(ctx, m.Log), sparsetable.ErrFiles) {
@@ -48,7 +48,7 @@ func (m *Model) faultOf(ctx context.Context, failure error) string {
 	}
 	for _, dir := range from.TableDirs() {
 		file := filepath.Join(dir, filepath.Base(damaged.File))
-		there := strings.HasPrefix(damaged.File, dir+"/") // it was read there
+		there := strings.HasPrefix(damaged.File, dir+"/") // the file was read there
 		if there {
 			file = damaged.File
 		}

@@ -7,7 +7,7 @@ import (
 	"aibox/internal/errkind"
 )
 
-// Day is the day that rows of this run are stamped with.
+// Day returns the day that rows of this run are stamped with.
 func (m *Model) Day() (uint32, error) {
 	p := m.Previous
 	switch {
@@ -34,7 +34,7 @@ func (m *Model) Day() (uint32, error) {
 
 const secondsPerDay = 24 * 60 * 60
 
-// dayText is the date of a day that is counted from 1970.
+// dayText returns the date of a day counted from 1970.
 func dayText(day uint32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
@@ -44,7 +44,7 @@ func (m *Model) agesRows() bool {
 	return t.ShowDecay != 1 || t.Expiry.UnseenDays > 0 || t.Expiry.MinShow > 0
 }
 
-// daysBetween is the number of days from the night a to the night b.
+// daysBetween returns the number of days from the night a to the night b.
 func daysBetween(a, b string) int {
 	var days [2]time.Time
 	for i, night := range []string{a, b} {

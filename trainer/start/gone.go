@@ -12,14 +12,14 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// A night that is trained again starts from the model that it started from before. Where this
-// machine does not have that any more, because a newer model was restored to it or because
-// output.keep_generations is small, output.remote may: then it is restored for the run alone, and
-// the model that is published stays published.
+// A night that is trained again starts from the same model as before. If this machine no longer has
+// that model, because a newer one was restored to it or because output.keep_generations is small,
+// output.remote may have it. Then it is restored for this run alone, and the published model stays
+// published.
 
-// startElsewhere restores from output.remote, for this run alone, the model that gone says is
-// missing, or the one that this one was made from, and so on: the first one that the job may start
-// from. Where the chain begins there with a new model, m.Previous stays nil.
+// startElsewhere restores the missing model that gone names from output.remote, for this run alone.
+// If the job may not start from that model, it takes the one that it was made from, and so on. If
+// the chain there begins with a new model, m.Previous stays nil.
 func (m *Model) startElsewhere(ctx context.Context, gone *chain.GoneError) error {
 	uri := m.Job.Output.Remote
 	if uri == "" || gone.First.StartedFrom.Identity == "" {

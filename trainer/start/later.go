@@ -11,10 +11,10 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// later says that output.remote has the model of a later night than c, from which a job starts that
-// has a date in its model directory; "": it has not, or is not asked, since there is no night
-// between. A machine that was lost while it trained an earlier night again leaves the later ones
-// there alone: the machine that goes on with that night has no other model.
+// later returns a warning if output.remote has the model of a later night than c, for a job that
+// has a date in its model directory; "" if it has none, or is not asked because there is no night
+// between. If a machine is lost while it trains an earlier night again, the later models are only
+// in output.remote, and the machine that continues with that night does not have them.
 func (m *Model) later(ctx context.Context, c *chain.Choice) string {
 	uri := m.Job.Output.Remote
 	if uri == "" || !m.Job.ModelDirHasDate() || !m.missesNights(c) {
@@ -22,7 +22,7 @@ func (m *Model) later(ctx context.Context, c *chain.Choice) string {
 	}
 	d, err := transfer.OpenPresent(m.Sources, uri, 0, "", m.Log)
 	if err != nil {
-		return "" // what is to be published says so
+		return "" // publishing reports the error
 	}
 	all, _, err := d.Generations(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Model) later(ctx context.Context, c *chain.Choice) string {
 		c.Night, x.OfNight(), humanize.ShellWord(from))
 }
 
-// missesNights reports whether there may be nights between that of c and that of the job.
+// missesNights reports whether there may be nights between those of c and of the job.
 func (m *Model) missesNights(c *chain.Choice) bool {
 	return c.Night != "" && modeldir.LaterNight(m.Job.NightBefore(), c.Night)
 }

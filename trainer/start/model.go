@@ -11,16 +11,17 @@ import (
 	"aibox/trainer/report"
 )
 
-// Options say which run it is that starts.
+// Options describe the run that starts.
 type Options struct {
 	Job     *configs.Job
 	Sources *source.Sources
 	Version string // of the binary
-	Fresh   bool   // the run does not go on with an interrupted one
+	Fresh   bool   // do not resume an interrupted run
 	Log     *slog.Logger
-	// IfGone returns what to do where the model to start from is nowhere, which its error says.
+	// IfGone decides what to do if the model to start from is nowhere. It gets the error that says
+	// so.
 	IfGone func(context.Context, error) error
-	// Restored is set to what it took to restore the model to start from.
+	// Restored is set to the cost of restoring the model to start from.
 	Restored *report.Arrival
 }
 
@@ -28,10 +29,10 @@ type Options struct {
 type Model struct {
 	Options
 	Chain    *chain.Chain        // of the job's models
-	Start    *chain.Start        // the model; nil: the run makes a new one
-	Previous *modeldir.Model     // the model, as it is opened; nil without
-	Lost     *modeldir.LostError // what its table had lost, before it was restored; nil: nothing
-	Later    string              // a warning: output.remote has the model of a later night; "": it has not, as far as is known
+	Start    *chain.Start        // the model; nil if the run makes a new one
+	Previous *modeldir.Model     // the open model, or nil
+	Lost     *modeldir.LostError // what its table had lost before it was restored; nil if nothing
+	Later    string              // a warning that output.remote has the model of a later night; "" if none is known
 
-	gone *chain.GoneError // why Previous was restored for this run alone; nil: it was not for that
+	gone *chain.GoneError // why Previous was restored for this run alone; nil if it was not
 }

@@ -72,13 +72,13 @@ func (m *Model) Open(ctx context.Context) error {
 		}
 	}
 	m.Previous = p
-	if !disk.SameDir(p.Dir, m.Job.Output.ModelDir) { // else the run itself brings what lacks
+	if !disk.SameDir(p.Dir, m.Job.Output.ModelDir) { // else the run itself fetches what is missing
 		return transfer.Complete(ctx, p, m.Sources, int64(m.Job.Output.RemoteBytesPerSecond), m.Log)
 	}
 	return nil
 }
 
-// ifGone returns what to do where an earlier model than the published one is nowhere, which err says.
+// ifGone decides what to do if an earlier model than the published one is nowhere. err says so.
 func (m *Model) ifGone(ctx context.Context, err error) error {
 	if ctx.Err() != nil || m.Fresh {
 		return err
@@ -86,9 +86,8 @@ func (m *Model) ifGone(ctx context.Context, err error) error {
 	return m.IfGone(ctx, err)
 }
 
-// Check fails if the newest model is another one by now than that which
-// Open has opened: another run has committed a model before this one had the lock
-// of the model directory.
+// Check fails if the newest model is not the one that Open has opened, because another run has
+// committed a model before this one had the lock of the model directory.
 func (m *Model) Check() error {
 	if m.Job.Training.WarmStart != configs.WarmStartLatest {
 		return nil
@@ -96,7 +95,7 @@ func (m *Model) Check() error {
 	c, err := m.Chain.Latest()
 	var gone *chain.GoneError
 	if errors.As(err, &gone) && m.gone != nil && gone.First.StartedFrom == m.gone.First.StartedFrom {
-		return nil // as Open has found
+		return nil // as when Open looked
 	}
 	if err != nil {
 		return err

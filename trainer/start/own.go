@@ -12,22 +12,22 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Not only a disk of the table takes files from a model: a file in the model directory itself, of
-// the dense part or of a table that is there, may be deleted or damaged by itself. `aibox restore`
-// restores such a model, and so does the next night.
+// A model may also lose files without losing a disk: a file in the model directory itself, of the
+// dense part or of a table there, may be deleted or damaged. `aibox restore` restores such a model,
+// and so does the next night.
 
-// ownLossOf says which files a model's table has lost that is in the model directory, or which of
-// them are damaged as far as that is seen without reading rows; nil: none.
+// ownLossOf returns the loss of files of a table in the model directory, or damage that shows
+// without reading rows; nil if there is none.
 func (m *Model) ownLossOf(ctx context.Context, p *modeldir.Model) error {
-	if dirs := p.TableDirs(); !strings.HasPrefix(dirs[0], filepath.Clean(p.Dir)+"/") { // it was checked
+	if dirs := p.TableDirs(); !strings.HasPrefix(dirs[0], filepath.Clean(p.Dir)+"/") { // such a table has been checked already
 		return nil
 	}
 	return p.CheckFiles(ctx, m.Log)
 }
 
-// restoreOwn restores the published model c from output.remote if fault says that it has lost
-// files, or that they are damaged, and reports whether it did. Where the very same model is not
-// there, whoever opens it next says what is wrong.
+// restoreOwn restores the published model c from output.remote if fault says that files of it are
+// lost or damaged, and reports whether it did. If exactly that model is not there, whoever opens it
+// next reports the fault.
 func (m *Model) restoreOwn(ctx context.Context, c *chain.Choice, fault error) (restored bool, err error) {
 	uri := m.Job.Output.Remote
 	dir, number := modeldir.SplitName(c.Name)

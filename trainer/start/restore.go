@@ -13,7 +13,7 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// restoringTo are options that restore a model to start from out of output.remote, as a whole.
+// restoringTo returns options to restore a model to start from completely, from output.remote.
 func (m *Model) restoringTo(dir string) transfer.RestoreOptions {
 	return transfer.RestoreOptions{
 		From: m.Job.Output.Remote, To: dir, Dirs: m.Job.SparseTable.Dirs, BytesPerSecond: int64(m.Job.Output.RemoteBytesPerSecond),
@@ -21,7 +21,7 @@ func (m *Model) restoringTo(dir string) transfer.RestoreOptions {
 	}
 }
 
-// restore restores a model from output.remote, and says in m.Restored what that took.
+// restore restores a model from output.remote, and sets m.Restored.
 func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transfer.Restored, error) {
 	out, err := transfer.RestoreWith(ctx, m.Sources, o)
 	if err == nil {
@@ -30,11 +30,11 @@ func (m *Model) restore(ctx context.Context, o transfer.RestoreOptions) (*transf
 	return out, err
 }
 
-// restoreLatest restores the newest model of an earlier run from output.remote, if there is one,
-// where the job's chain has none on this machine. It reports whether it did. If the models there
-// are of this very night, because its command is given again after its machine was lost, it
-// restores the newest of these, unless it began as a new model: then whoever looks at the chain
-// finds that it need not be trained, or why it cannot be.
+// restoreLatest restores the newest model of an earlier run from output.remote, if there is one and
+// the job's chain has none on this machine. It reports whether it did. If the models there are of
+// this night, because its command is given again after its machine was lost, it restores the newest
+// of them, unless that began as a new model. Then the chain shows that the night need not be
+// trained, or why it cannot be.
 func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	uri := m.Job.Output.Remote
 	if uri == "" {
@@ -63,8 +63,8 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// restoreBeside restores a model from output.remote to the job's model directory: the one with an
-// identity or, if that is "", the newest that accept takes.
+// restoreBeside restores a model from output.remote to the job's model directory: the one with the
+// given identity or, if that is "", the newest one that accept accepts.
 func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, identity string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := m.restoringTo(m.Job.Output.ModelDir)
 	o.Job, o.Identity, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), identity, accept, true, survivors
@@ -80,7 +80,7 @@ func (m *Model) restoreStart(ctx context.Context, identity string, survivors map
 		}
 	}
 	o := m.restoringTo(scratch)
-	o.Beside = true // what is on a disk that has failed cannot be deleted
+	o.Beside = true // files on a failed disk cannot be deleted
 	o.Identity, o.Survivors = identity, survivors
 	out, err := m.restore(ctx, o)
 	if err != nil {
@@ -90,11 +90,12 @@ func (m *Model) restoreStart(ctx context.Context, identity string, survivors map
 	return modeldir.Open(scratch)
 }
 
-// dir is where, in the model directory, a model is restored that only this run starts from.
+// dir returns the directory, in the model directory, to which a model is restored for this run
+// alone.
 func (m *Model) dir() string { return filepath.Join(m.Job.Output.ModelDir, "start") }
 
-// Remove deletes the model that was restored for this run, if one was. The run's table has
-// its rows, or there will be none.
+// Remove deletes the model that was restored for this run, if any. By then, the run's table has its
+// rows, or the run has failed.
 func (m *Model) Remove() {
 	p := m.Previous
 	if p == nil || p.Dir != m.dir() {
@@ -104,7 +105,7 @@ func (m *Model) Remove() {
 	m.RemoveLeft()
 }
 
-// RemoveLeft deletes the model that was restored for a run, also for one that was killed then.
+// RemoveLeft deletes the model that was restored for a run alone, including a run that was killed.
 func (m *Model) RemoveLeft() {
 	dir := m.dir()
 	if len(modeldir.AllTableDirs(dir)) == 0 { // it is no model directory

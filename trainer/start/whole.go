@@ -13,10 +13,10 @@ import (
 )
 
 // wholePrevious makes sure that the table of the model that training.warm_start: latest stands for
-// is whole. If it has lost files, it restores the same model from output.remote, or the newest one
-// there that the job may start from; if other files of the model are lost, the same model or none.
-// It reports whether it did. A model that is not the published one, since a night is trained again,
-// is restored for this run alone.
+// is complete. If it has lost files, wholePrevious restores the same model from output.remote, or
+// the newest one there that the job may start from. If other files of the model are lost, it
+// restores the same model or none. It reports whether it did. A model that is not the published
+// one, because a night is trained again, is restored for this run alone.
 func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
 	p, err := modeldir.Open(c.Name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 		}
 		return m.restoreOwn(ctx, c, own)
 	}
-	if err := p.Close(); err != nil { // it may be deleted meanwhile
+	if err := p.Close(); err != nil { // the model may be deleted meanwhile
 		return false, err
 	}
 	if m.Job.Output.Remote == "" {
@@ -49,13 +49,14 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 	return m.restored(c, lost, out, err)
 }
 
-// notThere reports whether a model was not restored because output.remote does not have it as a whole.
+// notThere reports whether a model was not restored because output.remote does not have it
+// completely.
 func notThere(err error) bool {
 	return errors.Is(err, remote.ErrNone) || errors.As(err, new(*remote.DamagedError))
 }
 
-// restored ends the restoration of the published model c, which cannot be used because of fault.
-// err says why it failed.
+// restored finishes the restoration of the published model c, which cannot be used because of
+// fault. err says why the restoration failed, if it did.
 func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, err error) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, fault, errkind.As(errkind.IO, err))
@@ -65,8 +66,8 @@ func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, e
 	return true, nil
 }
 
-// wholeEarlier is wholePrevious for a model that is not published. It leaves m.Previous as it is
-// if the model p, which it closes, is whole.
+// wholeEarlier is wholePrevious for a model p that is not published. It closes p, and leaves
+// m.Previous unchanged if p is complete.
 func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
 	start := m.Chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := m.wholeNamed(ctx, p)
@@ -80,9 +81,9 @@ func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
 	return nil
 }
 
-// wholeNamed returns the model that training.warm_start names, which is p, and which it closes if
-// that is another one: if the table of p has lost files, the same model is restored from
-// output.remote, for this run alone. In its place in a model directory nothing changes.
+// wholeNamed returns the model that training.warm_start names: p or, if the table of p has lost
+// files, the same model restored from output.remote for this run alone. In the latter case it
+// closes p. The model directory of p does not change.
 func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Model, error) {
 	lost, survivors := m.lossOf(ctx, p)
 	if lost == nil {
@@ -107,25 +108,25 @@ func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mo
 	return start, nil
 }
 
-// lossOf says what the table of a model has lost, and which files are left of it; nil: nothing.
+// lossOf returns what the table of a model has lost, and its remaining files; nil if nothing.
 func (m *Model) lossOf(ctx context.Context, p *modeldir.Model) (lost *modeldir.LostError, survivors map[string]string) {
 	if fault := faultOfArriving(p); fault != nil {
 		return fault, nil
 	}
 	if !errors.As(p.CheckTable(ctx, m.Log), &lost) {
-		return nil, nil // whoever opens it says what else is wrong
+		return nil, nil // whoever opens the model reports other faults
 	}
 	return lost, p.Survivors()
 }
 
-// unusable is the error for a model to start from whose table has lost files. why says why it
-// cannot be restored.
+// unusable returns the error for a model to start from whose table has lost files. why says why the
+// model cannot be restored.
 func (m *Model) unusable(p *modeldir.Model, lost error, why string) error {
 	return fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: %s; name another model in training.warm_start, or give an empty text to begin with a new one", p.Name, errkind.As(errkind.IO, lost), why)
 }
 
-// faultOfArriving says why the files of a model's table that have not all arrived never will; nil:
-// they may, or are there.
+// faultOfArriving returns why files of a model's table that have not arrived never will; nil if
+// they may, or have arrived.
 func faultOfArriving(p *modeldir.Model) *modeldir.LostError {
 	t := p.Arriving()
 	if t == nil {

@@ -38,7 +38,7 @@ func (t *Takeover) Dense() error {
 		began := slices.Repeat([]int64{t.Saved.Step}, len(p.Data)) // the default, for values whose state is not copied
 		s, ok := saved[densefile.ParamPrefix+p.Name]
 		m, err := warmstart.MatchAxes(p.Name, s.Shape, t.old.Axes(p.Name), p.Shape, t.Model.Axes(p.Name))
-		if !ok || err != nil && t.Parts.Spec.Kind != t.oldSpec.Kind { // as dcn and dcn_v2 have cross weights of their own shapes
+		if !ok || err != nil && t.Parts.Spec.Kind != t.oldSpec.Kind { // for example, dcn and dcn_v2 have cross weights of different shapes
 			t.State.Dense.Begin(i, began)
 			fresh = append(fresh, p.Name)
 			continue
@@ -84,9 +84,9 @@ func paramNames(m *model.Model) (names []string) {
 	return names
 }
 
-// state copies the optimizer state of a parameter, and stores in began the step at which
-// the state of each value began. stepsName names the earlier model's tensor of the steps
-// that each value had taken, which exists if they were fewer than the model's.
+// state copies the optimizer state of a parameter, and stores in began the step at which the state
+// of each value began. stepsName names the earlier model's tensor with the steps that each value
+// had taken. That tensor exists if they were fewer than the model's.
 func (t *Takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsName string, began []int64, saved map[string]tensorfile.Tensor) {
 	size := m.OldSize()
 	for _, s := range state {
@@ -110,9 +110,9 @@ func (t *Takeover) state(m *warmstart.Match, state []optim.StateTensor, stepsNam
 	warmstart.Copy(m, began, before)
 }
 
-// ShiftBias keeps the predictions what they were where this job keeps another share of the
-// negatives than the earlier one: predictions are corrected by the share, and the output bias has
-// learned the earlier one.
+// ShiftBias keeps the predictions unchanged if this job keeps another share of the negatives than
+// the earlier one: predictions are corrected by the share, and the output bias was learned with the
+// earlier share.
 func (t *Takeover) ShiftBias() {
 	before, now := t.Saved.KeptShare, t.Job.Data.NegativeSampling
 	bias := t.Model.OutputBias()

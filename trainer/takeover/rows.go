@@ -15,13 +15,14 @@ import (
 	"aibox/trainer/warmstart"
 )
 
-// Rows is what becomes of the rows of the earlier model's table.
+// Rows says what happens to the rows of the earlier model's table.
 type Rows struct {
-	Same       bool                 // they stay as they are, so that a table may be cloned
+	Same       bool                 // they stay unchanged, so the table may be cloned
 	Conversion warmstart.Conversion // without Init
 }
 
-// Rows says what becomes of the rows, and begins their decay. The rest is for who has both tables.
+// Rows decides what happens to the rows, and starts their decay. The caller has both tables and
+// does the rest.
 func (t *Takeover) Rows() (*Rows, error) {
 	oldRows, before, err := jobparts.RowLayout(t.earlier, t.oldSpec)
 	if err != nil {
@@ -47,7 +48,7 @@ func (t *Takeover) Rows() (*Rows, error) {
 	history := earlier
 	switch {
 	case values.Fresh > 0 || before.ValueDim != t.Parts.Layout.ValueDim:
-		history = nil // a row's first value, which may decay in a way of its own, is another one now, and new values have not decayed yet
+		history = nil // a row's first value, which may decay differently, has changed, and new values have not decayed yet
 	case !keepState:
 		history = earlier.WithoutState()
 	}
@@ -68,8 +69,8 @@ func (t *Takeover) Rows() (*Rows, error) {
 	}, nil
 }
 
-// dayShift is how many days are added to when rows were seen last. Where this job counts days by
-// date, and the earlier model counted runs, the last of these is taken for the day before.
+// dayShift returns how many days are added to the day when rows were last seen. If this job counts
+// days by date, and the earlier model counted runs, its last run counts as the day before.
 func (t *Takeover) dayShift() int64 {
 	if !t.Job.Dated || t.Saved.DayFromDate {
 		return 0
@@ -78,9 +79,9 @@ func (t *Takeover) dayShift() int64 {
 	return int64(t.Day) - int64(t.Saved.Day) - 1
 }
 
-// keepsRowState decides whether rows keep the state of their optimizer, and says so if not.
-// A value that is new in an old row cannot begin with a step count of its own, so
-// optimizers that count steps start afresh with all values of the row.
+// keepsRowState decides whether rows keep the state of their optimizer, and logs if they do not. A
+// value that is new in an old row cannot have a step count of its own, so optimizers that count
+// steps start fresh with all values of the row.
 func (t *Takeover) keepsRowState(values *warmstart.Match) bool {
 	if before, now := rowOptimizers(t.earlier), rowOptimizers(t.Job); before != now {
 		t.Log.Warn("warm start: the earlier model had another row optimizer; the optimizer's state starts fresh", "earlier", before, "now", now)
@@ -101,8 +102,8 @@ func rowOptimizers(job *configs.Job) string {
 	return job.Optimizer.Rows.Kind + ", " + job.Optimizer.Linear.Kind + " for linear weights"
 }
 
-// rowSteps copies how many steps the rows of each embedding space have taken with their
-// optimizer state.
+// rowSteps copies how many steps the rows of each embedding space have taken with their optimizer
+// state.
 func (t *Takeover) rowSteps(sameState bool) {
 	saved := func(name string) []float32 {
 		for _, s := range t.Saved.Dense {
@@ -145,7 +146,7 @@ func (t *Takeover) logFeatures() {
 	}
 }
 
-// without returns the names that are not among the others.
+// without returns the names that are not in others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

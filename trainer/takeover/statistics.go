@@ -10,8 +10,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// Statistics returns those statistics of an earlier model's data that a job with the schema now
-// goes on with, so that the model's weights get inputs of the same scale as before.
+// Statistics returns the statistics of an earlier model's data that a job with the schema now keeps
+// using, so that the model's weights get inputs on the same scale as before.
 func Statistics(saved *modeldir.Model, now *reader.Schema) (s reader.Statistics, err error) {
 	if err := json.Unmarshal(saved.Statistics, &s); err != nil {
 		return s, fmt.Errorf("statistics of the earlier model in %s: %w", saved.Name, err)
@@ -24,11 +24,11 @@ func Statistics(saved *modeldir.Model, now *reader.Schema) (s reader.Statistics,
 	return s, nil
 }
 
-// keepStatistics leaves of the statistics of a model with the schema before those that now, a
-// schema, goes on with: of standardize steps that have no numbers of their own in either, and whose
-// numbers come from the same transforms. Those of log1p say nothing about numbers without it, and a
-// model that was trained with the numbers of its job does not know those that a night before it had
-// found.
+// keepStatistics removes from s, the statistics of a model with the schema before, those that the
+// schema now does not keep using. It keeps those of standardize steps that have no mean and
+// deviation of their own in either schema, and that follow the same transforms. Statistics after
+// log1p say nothing about values without it, and a model that was trained with the numbers of its
+// job does not know those that an earlier night had found.
 func keepStatistics(s *reader.Statistics, before, now *reader.Schema) {
 	s.Columns = slices.DeleteFunc(s.Columns, func(c reader.ColumnStatistics) bool {
 		old, steps := stepsTo(before, c), stepsTo(now, c)
@@ -36,8 +36,8 @@ func keepStatistics(s *reader.Statistics, before, now *reader.Schema) {
 	})
 }
 
-// stepsTo are the kinds of a column's transforms up to the one that c is about; nil: that is no
-// standardize step, or the schema has its numbers.
+// stepsTo returns the kinds of a column's transforms up to the one that c is about; nil if that is
+// not a standardize step, or the schema has its mean and deviation.
 func stepsTo(s *reader.Schema, c reader.ColumnStatistics) (kinds []rowschema.TransformKind) {
 	for i := range s.Columns {
 		col := &s.Columns[i]

@@ -18,20 +18,20 @@ import (
 
 // Takeover takes the values of an earlier model over into the model of a run.
 type Takeover struct {
-	Job   *configs.Job // of the run, as the next ones
+	Job   *configs.Job // of the run, as are the next five fields
 	Parts *jobparts.Parts
 	Model *model.Model
 	State *engine.State
 	Log   *slog.Logger
 	Day   uint32 // of the run
 
-	Saved   *modeldir.Model // the earlier model, as the next ones
+	Saved   *modeldir.Model // the earlier model, as are the next three fields
 	earlier *configs.Job
 	old     *model.Model
 	oldSpec model.Spec
 }
 
-// Begin reads the earlier model's job, and logs what this one does in another way.
+// Begin reads the earlier model's job, and logs where this job differs.
 func (t *Takeover) Begin() error {
 	earlier, schema, err := earlierJob(t.Saved)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *Takeover) Begin() error {
 	return nil
 }
 
-// Earlier is the earlier model's job.
+// Earlier returns the earlier model's job.
 func (t *Takeover) Earlier() *configs.Job { return t.earlier }
 
 // earlierJob returns the job of an earlier model, and its schema.
@@ -73,8 +73,8 @@ func earlierJob(saved *modeldir.Model) (*configs.Job, reader.Schema, error) {
 	return job, schema, nil
 }
 
-// warnChanges logs where the job of a warm start reads the data differently from the
-// earlier model's job, so that the weights get other inputs than they were trained with.
+// warnChanges logs where the job of a warm start reads the data differently from the earlier
+// model's job, so that the weights get other inputs than those they were trained with.
 func (t *Takeover) warnChanges() {
 	earlier := t.earlier
 	warn := func(what string, before, now any) {
@@ -94,8 +94,8 @@ func (t *Takeover) warnChanges() {
 	jobparts.ColumnChanges(earlier, t.Job, func(column, what, before, now string) { warn("data.columns."+column+"."+what, before, now) })
 }
 
-// warnDefaults logs where the network and the optimizers take defaults that are not the values of
-// the earlier model's job, as where a newer version of aibox has other defaults.
+// warnDefaults logs where the network and the optimizers use defaults that differ from the values
+// of the earlier model's job, for example because a newer version of aibox has other defaults.
 func (t *Takeover) warnDefaults() error {
 	keys, err := t.Job.Differences(t.earlier)
 	if err != nil {
@@ -111,14 +111,14 @@ func (t *Takeover) warnDefaults() error {
 	return nil
 }
 
-// nulls are the texts that mean a missing value, beside the empty one, in order.
+// nulls returns the texts that mean a missing value, except for the empty one, in order.
 func nulls(d *configs.Data) []string {
 	texts := slices.DeleteFunc(slices.Clone(d.NullValues), func(text string) bool { return text == "" })
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
 
-// warnNetwork logs where the network of a warm start computes something else with the earlier
+// warnNetwork logs where the network of a warm start computes something different with the earlier
 // model's weights.
 func (t *Takeover) warnNetwork() {
 	earlier := t.earlier

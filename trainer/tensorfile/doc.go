@@ -1,4 +1,4 @@
-// Package tensorfile is a file of named arrays of float32.
+// Package tensorfile reads and writes files of named arrays of float32.
 //
 //	+----------+-----------+--------------+------------------+---------+
 //	| magic    | headerLen | header       | tensors          | crc32c  |
@@ -6,6 +6,6 @@
 //	|          |           | names,shapes | to back          | LE      |
 //	+----------+-----------+--------------+------------------+---------+
 //
-// The checksum covers all that precedes it. The dense files of model directories have this form;
-// docs/serving.md says how to read one elsewhere, and package densefile which tensors are in it.
+// The checksum covers everything before it. The dense files of model directories have this format;
+// docs/serving.md says how other programs read one, and package densefile which tensors are in it.
 package tensorfile

@@ -43,7 +43,7 @@ type tensorHeader struct {
 	Shape []int  `json:"shape"`
 }
 
-// elements is the product of the dimensions, or -1 if it is impossibly large.
+// elements returns the product of the dimensions, or -1 if it is impossibly large.
 func (h tensorHeader) elements() int {
 	n := 1
 	for _, d := range h.Shape {
@@ -90,7 +90,7 @@ func Write(w io.Writer, tensors []Tensor) error {
 	return err
 }
 
-// Read reads what Write wrote. Errors are *FormatError unless reading itself failed.
+// Read reads what Write wrote. Errors are *FormatError, unless r fails.
 func Read(r io.Reader) ([]Tensor, error) {
 	d := reader{r: bufio.NewReaderSize(r, 1<<18), sum: crc32.New(castagnoli)}
 	fixed, err := d.take(len(magic) + 4)
@@ -120,8 +120,8 @@ func Read(r io.Reader) ([]Tensor, error) {
 		if left < 0 {
 			return nil, &FormatError{at, fmt.Sprintf("tensor %s has shape %v", th.Name, th.Shape)}
 		}
-		// Read in pieces, so that a damaged shape cannot ask for more memory
-		// than the file has bytes.
+		// Read in pieces, so that a damaged shape cannot demand more memory than the file has
+		// bytes.
 		for left > 0 {
 			m := min(left, 1<<14)
 			raw, err := d.take(4 * m)
@@ -150,7 +150,7 @@ func Read(r io.Reader) ([]Tensor, error) {
 	return tensors, nil
 }
 
-// reader counts the bytes that it hands out and computes their checksum.
+// reader counts the bytes that it returns and computes their checksum.
 type reader struct {
 	r   *bufio.Reader
 	sum hash.Hash32

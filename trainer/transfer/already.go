@@ -20,12 +20,12 @@ import (
 	"aibox/trainer/remote"
 )
 
-// already returns what restoring the generation m of d says where an earlier call, or the run that
-// made it, has brought that very model to the model directory, so that a command may be given
-// again; nil: the directory has none, or another one. It completes the model, and verifies its
-// table, since that is what the command is for. If something is missing or damaged, o is changed so
-// that the model is restored once more, with the files that are left of it, and the one that is
-// there stays until then.
+// already checks whether an earlier call, or the run that made it, has already brought the
+// generation m of d to the model directory, so that a command may be repeated. If so, it returns
+// what restoring m returns; it returns nil if the directory has no model or another one. It
+// completes the model and verifies its table, since the command is for that. If something is
+// missing or damaged, it changes o so that the model is restored again, using the remaining files.
+// The existing model stays until then.
 func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest) (out *Restored, err error) {
 	if o.Beside {
 		return nil, nil
@@ -35,7 +35,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 		local = modeldir.Unread(o.To)
 	}
 	if local == nil {
-		return nil, nil // who restores says what is wrong
+		return nil, nil // restoring reports what is wrong
 	}
 	defer func() { err = errors.Join(err, local.Close()) }()
 	if local.Identity() != m.Identity {
@@ -48,7 +48,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 		fault = local.CheckFiles(ctx, o.Logger)
 	}
 	if fault == nil {
-		if err := Complete(ctx, local, sources, o.BytesPerSecond, o.Logger); err != nil { // it came from another remote directory
+		if err := Complete(ctx, local, sources, o.BytesPerSecond, o.Logger); err != nil { // the model came from another remote directory
 			return nil, err
 		}
 		o.Logger.Info("the model is there already; it is verified", "model", o.To, "generation", local.Number(), "bytes", humanize.Bytes(m.Bytes()))
@@ -70,8 +70,8 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 	return out, nil
 }
 
-// verifyTable reads all of a model's table. The error is a *sparsetable.CorruptionError, of the
-// first fault, if something is wrong.
+// verifyTable reads all of a model's table. If something is wrong, the error is a
+// *sparsetable.CorruptionError for the first fault.
 func verifyTable(ctx context.Context, m *modeldir.Model, log *slog.Logger) error {
 	job, err := m.ParseJob(configs.LoadOptions{})
 	if err != nil {
@@ -93,8 +93,8 @@ func verifyTable(ctx context.Context, m *modeldir.Model, log *slog.Logger) error
 	return cmp.Or(fault, err)
 }
 
-// samePlaces reports whether the table in the directories placed, of a model of the model directory
-// home, is where dirs, those of sparse_table.dirs, say.
+// samePlaces reports whether the table of a model of the model directory home, which is in the
+// directories placed, is where dirs, those of sparse_table.dirs, would put it.
 func samePlaces(home string, placed, dirs []string) bool {
 	if len(dirs) == 0 {
 		return len(placed) == 1 && strings.HasPrefix(placed[0], home+string(filepath.Separator))

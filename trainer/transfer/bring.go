@@ -13,18 +13,18 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Brought says what Bring did.
+// Brought is the result of Bring.
 type Brought struct {
 	remote.Fetched
-	Kept  int64 // bytes that were on this machine
-	Later int64 // bytes that are announced
+	Kept  int64 // bytes that were already on this machine
+	Later int64 // bytes that were announced
 }
 
-// Bring brings the files of a generation, or of a snapshot of a run, to the places that r has for
-// them, for whom it has begun to restore it. Survivors are files that need not be fetched if they
-// have the right bytes, by their names in m, and so is what r has of a newer one that was taken
-// back. With late, the bucket files of the table that are not there are not fetched but announced:
-// see OpenArriving. Bring commits nothing; if it fails, another call goes on.
+// Bring brings the files of a generation, or of a snapshot of a run, to the places that r, which
+// has begun to restore it, has for them. Survivors are files, by their names in m, that need not be
+// fetched if they have the right bytes. So are files in r of a newer generation that was withdrawn.
+// With late, missing bucket files of the table are not fetched but announced: see OpenArriving.
+// Bring commits nothing. If it fails, another call continues.
 func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, survivors map[string]string, late bool, log *slog.Logger) (b Brought, err error) {
 	names, sizes := files(m)
 	left := r.Discarded()
@@ -35,7 +35,7 @@ func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *mode
 	if b.Kept, err = adopt(ctx, m, left, r.Path, log); err != nil {
 		return b, err
 	}
-	if err := r.RemoveDiscarded(); err != nil { // before what lacks takes space
+	if err := r.RemoveDiscarded(); err != nil { // before fetched files take space
 		return b, err
 	}
 	place := func(f *remote.File) string { return r.Path(f.Name) }
@@ -56,7 +56,7 @@ func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *mode
 	return b, nil
 }
 
-// DirsFor returns which of dirs, those of sparse_table.dirs, the table of m is brought to.
+// DirsFor returns to which of dirs, those of sparse_table.dirs, the table of m is brought.
 func DirsFor(m *remote.Manifest, dirs []string) []string {
 	names, _ := files(m)
 	return modeldir.DirsFor(names, dirs)
@@ -69,8 +69,8 @@ func files(m *remote.Manifest) (names []string, sizes []int64) {
 	return names, sizes
 }
 
-// adopt puts files that are on this machine into the places where those of a generation
-// are fetched to, if they have its bytes, and returns how many bytes that are.
+// adopt puts files of this machine into the places to which those of a generation are fetched, if
+// they have the same bytes, and returns the number of these bytes.
 func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string, place func(name string) string, log *slog.Logger) (bytes int64, err error) {
 	for i := range m.Files {
 		f := &m.Files[i]
@@ -92,7 +92,7 @@ func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string,
 }
 
 // announceBuckets announces the bucket files of a model or snapshot that are not yet being fetched,
-// and returns what else there is.
+// and returns a manifest of all other files.
 func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote.File) string, records []string) (*remote.Manifest, error) {
 	late := func(f *remote.File) bool { return IsBucketFile(f) && !disk.Exists(place(f)+remote.PartSuffix) }
 	first := *m
@@ -100,15 +100,14 @@ func announceBuckets(d *remote.Directory, m *remote.Manifest, place func(*remote
 	return &first, d.Announce(m, late, place, records...)
 }
 
-// IsBucketFile reports whether a file of a generation or snapshot is one that can be fetched while it
-// is used.
+// IsBucketFile reports whether a file of a generation or snapshot can be fetched while it is used.
 func IsBucketFile(f *remote.File) bool {
 	return f.Unique && strings.HasPrefix(f.Name, modelfiles.TableFiles) && strings.HasSuffix(f.Name, ".bucket")
 }
 
-// RecordsOf are the records in a model directory of a generation or snapshot of a remote
-// directory, and the directories that have its files: a run that has started from a model has
-// links to them.
+// RecordsOf returns the records in a model directory for a generation or snapshot of a remote
+// directory, and the directories that have its files: a run that has started from a model has links
+// to them.
 func RecordsOf(dir, id string) (records, places []string) {
 	for _, t := range modeldir.Arriving(dir) {
 		if said, err := remote.AnnouncedIn(t.Records...); err == nil && said != nil && said.Manifest.ID == id {
@@ -118,8 +117,8 @@ func RecordsOf(dir, id string) (records, places []string) {
 	return records, places
 }
 
-// OpenArriving opens the files in the directories of tables of which the records say that they lack bytes:
-// remote.Arriving brings these.
+// OpenArriving opens files in the directories places that miss bytes according to records. The
+// resulting remote.Arriving fetches these.
 func OpenArriving(d *remote.Directory, records, places []string) (*remote.Arriving, error) {
 	t := modeldir.ArrivingTable{Dirs: places}
 	return d.OpenArriving(records, t.Find)

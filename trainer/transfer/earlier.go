@@ -13,14 +13,14 @@ import (
 	"aibox/trainer/remote"
 )
 
-// A night whose model could not be published, because the remote directory could not be
-// reached, is made up for when a later model of its directory is published: before it, in
-// the order in which they were made, so that the newest model has the highest number there.
-// That goes for the models from which it was made. One that the model directory has gone
-// back from is not published, nor is one before which a model of a later night is there: a night is
-// trained again then, and later models there would have to make room for it.
+// If a night's model could not be published because the remote directory could not be reached, it
+// is published before the next model of its directory. Such models are published in the order in
+// which they were made, so that the newest model has the highest number there. This applies to the
+// models from which the next one was made, but not to one that the model directory has gone back
+// from. Nor does it apply to one that is older than a later night's model there: then a night is
+// being trained again, and later models there would have to make room for it.
 
-// isModel reports whether m is the model of its directory.
+// isModel reports whether m is the published model of its directory.
 func isModel(m *modeldir.Model) bool {
 	all, err := modeldir.Generations(m.Dir)
 	if err != nil {
@@ -36,8 +36,8 @@ type keptModel struct {
 	*modeldir.Manifest
 }
 
-// madeFrom yields the models of the same job from which m was made, one from the other, as
-// far as they are on this machine.
+// madeFrom yields the models of the same job from which m was made, each from the next, as far as
+// they are on this machine.
 func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
 	return func(yield func(keptModel) bool) {
 		for at, from := range modeldir.MadeFrom(m.Dir, &m.Manifest) {
@@ -48,9 +48,9 @@ func (o *publishing) madeFrom(m *modeldir.Model) iter.Seq[keptModel] {
 	}
 }
 
-// unpublished returns which of the models from which m was made the remote directory lacks,
-// the oldest first. Only as many are looked at as stay there beside m, and none that a model of a
-// later night there would have to make room for.
+// unpublished returns the models from which m was made that the remote directory does not have, the
+// oldest first. It considers only as many as are kept there besides m, and none for which a model
+// of a later night there would have to be removed.
 func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o *publishing) (out []keptModel, err error) {
 	there, _, err := d.Generations(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o 
 	return out, nil
 }
 
-// publishEarlier publishes the models that unpublished returns. That one of them cannot be
-// published is no error, unless ctx has ended: the later models do not need it.
+// publishEarlier publishes the models that unpublished returns. It is no error if one of them
+// cannot be published, unless ctx has ended: the later models do not need it.
 func publishEarlier(ctx context.Context, d *remote.Directory, m *modeldir.Model, o *publishing) (out []*remote.Published, err error) {
 	missing, err := unpublished(ctx, d, m, o)
 	if err != nil {
@@ -111,12 +111,12 @@ func publishGeneration(ctx context.Context, d *remote.Directory, name string, o 
 	return p, errors.Join(err, m.Close())
 }
 
-// publishing is how models are published.
+// publishing are the options for publishing models.
 type publishing struct {
-	job    *configs.Job // of the model that was named
-	verify bool         // what is there of the models is read, and mended
+	job    *configs.Job // of the model that the caller named
+	verify bool         // read what is there of the models, and repair it
 	Options
 }
 
-// jobName is the name of a model's job.
+// jobName returns the name of a model's job.
 func (o *publishing) jobName(m *modeldir.Manifest) string { return cmp.Or(m.Job, o.job.Name) }

@@ -14,14 +14,15 @@ import (
 	"aibox/trainer/remote"
 )
 
-// ErrEmptied says that a remote directory of a mounted file system is empty, although it should have
-// models.
+// ErrEmptied says that a remote directory on a mounted file system is empty, although it should
+// have models.
 var ErrEmptied = errkind.New(errkind.IO, "there are no models there, and there have been")
 
-// checkEmptied fails with ErrEmptied if the model would be published to a directory that has no
-// models, as that in which a file system is not mounted, although those of the model directory have
-// been there, and with another error if it has files of something else instead. HDFS is not
-// mounted, so there somebody has deleted them, who wants those that are made from now on.
+// checkEmptied checks a directory that has no models before the model is published to it. It fails
+// with ErrEmptied if models of the model directory have been there, since the directory may be one
+// in which a file system is not mounted. HDFS is not mounted, so there somebody has deleted the
+// models, and it only warns. It fails with another error if the directory has files of something
+// else.
 func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sources *source.Sources, m *modeldir.Model) error {
 	if begun, err := d.Begun(ctx); err != nil || begun {
 		return err
@@ -45,8 +46,8 @@ func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sour
 	return fmt.Errorf("remote directory %s: %w, as %s says: mount its file system. If they were deleted on purpose, begin it anew: mkdir -p %s", d.URI(), ErrEmptied, filepath.Join(knows, ReportName), humanize.ShellWord(remote.Begin(path)))
 }
 
-// knownBy returns the model directory of m, or of a model from which it was made, whose models were in
-// the remote directory at a place; "": there is none.
+// knownBy returns a model directory, that of m or of a model from which it was made, whose models
+// were in the remote directory at the given place; "" if there is none.
 func (o *publishing) knownBy(m *modeldir.Model, place string) string {
 	knows := func(dir string) bool {
 		r, err := readReport(dir)
@@ -63,12 +64,13 @@ func (o *publishing) knownBy(m *modeldir.Model, place string) string {
 	return ""
 }
 
-// knows reports whether models of the model directory were in the remote directory at a place.
+// knows reports whether models of the model directory were in the remote directory at the given
+// place.
 func (r Report) knows(place string) bool {
-	return slices.Contains(r.Known, place) || r.Published != nil && placeOfPath(r.Remote) == place // an earlier version has not noted it
+	return slices.Contains(r.Known, place) || r.Published != nil && placeOfPath(r.Remote) == place // an earlier version has not recorded it
 }
 
-// note notes in a model directory that a remote directory knows its models.
+// note records in a model directory that a remote directory has its models.
 func note(dir, place string, o *Options) {
 	err := UpdateReport(dir, func(r *Report) bool {
 		if slices.Contains(r.Known, place) {
@@ -82,7 +84,8 @@ func note(dir, place string, o *Options) {
 	}
 }
 
-// placeOf is the name of a remote directory in reports: its path, if it is on a mounted file system.
+// placeOf returns the name of a remote directory in reports: its path, if it is on a mounted file
+// system.
 func placeOf(sources *source.Sources, uri string) string {
 	if path := MountedPath(sources, uri); path != "" {
 		uri = path

@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/remote"
 )
 
-// bestFirst sorts generations of one job, which are not none, the newest first: where the newest is of a
-// job that has a model directory a night, the model of the latest night comes first, as such a job
+// bestFirst sorts generations of one job, at least one, the newest first. If the newest is of a job
+// that has one model directory per night, the model of the latest night comes first, as such a job
 // chooses among its directories.
 func bestFirst(all []*remote.Manifest) {
 	newest := slices.MaxFunc(all, func(a, b *remote.Manifest) int { return a.Number - b.Number })
@@ -19,7 +19,7 @@ func bestFirst(all []*remote.Manifest) {
 	}
 }
 
-// nightOf is the night of the model of a generation; "": it has none, or cannot be read.
+// nightOf returns the night of the model of a generation; "" if it has none, or cannot be read.
 func nightOf(m *remote.Manifest) string {
 	var model modeldir.Manifest
 	if json.Unmarshal(m.Model, &model) != nil {

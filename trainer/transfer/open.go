@@ -21,8 +21,8 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Open opens a remote directory, and logs the progress of what is done with it, which doing says.
-// bytesPerSecond limits that; 0: nothing does.
+// Open opens a remote directory. It logs the progress of what is done with it, under the name
+// doing. bytesPerSecond limits the transfer; 0 means no limit.
 func Open(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
 	d, err := sources.Directory(uri)
 	if err != nil {
@@ -33,14 +33,14 @@ func Open(sources *source.Sources, uri string, bytesPerSecond int64, doing strin
 	}), nil
 }
 
-// ErrAbsent says that a remote directory is not there.
+// ErrAbsent says that a remote directory does not exist.
 var ErrAbsent = errkind.New(errkind.IO, "it does not exist")
 
-// OpenPresent is Open for a remote directory whose contents decide what is done, or which is to get
-// more of them while training goes on. If it is one of a mounted file system, it has to exist, or
-// the error is ErrAbsent: where that is not mounted, nobody knows what is there, and what is
-// written lies beneath it. HDFS is not mounted; there, a directory that does not exist is an empty
-// one.
+// OpenPresent is Open for a remote directory whose contents decide what is done, or to which more
+// is written while training goes on. On a mounted file system, the directory must exist, or the
+// error is ErrAbsent: if the file system is not mounted, the contents are unknown, and what is
+// written is hidden below it. HDFS is not mounted; there, a directory that does not exist counts as
+// empty.
 func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doing string, log *slog.Logger) (*remote.Directory, error) {
 	if path := MountedPath(sources, uri); path != "" {
 		if err := checkMounted(path, uri); err != nil {
@@ -57,7 +57,8 @@ func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doin
 	return Open(sources, uri, bytesPerSecond, doing, log)
 }
 
-// OpenExisting is OpenPresent for who only looks at what is there: a directory of HDFS has to exist, too.
+// OpenExisting is OpenPresent for callers that only look at the contents: a directory of HDFS has
+// to exist, too.
 func OpenExisting(ctx context.Context, sources *source.Sources, uri, doing string, log *slog.Logger) (*remote.Directory, error) {
 	d, err := OpenPresent(sources, uri, 0, doing, log)
 	if err != nil {
@@ -77,8 +78,8 @@ func OpenExisting(ctx context.Context, sources *source.Sources, uri, doing strin
 	return d, nil
 }
 
-// CheckPlace fails if a remote directory of a mounted file system may not begin, or has other files
-// and no models.
+// CheckPlace fails if a remote directory on a mounted file system must not be created, or has other
+// files and no models.
 func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error {
 	if MountedPath(sources, uri) == "" {
 		return nil
@@ -93,9 +94,9 @@ func CheckPlace(ctx context.Context, sources *source.Sources, uri string) error 
 	return checkForeign(ctx, remote.Open(uri, store, remote.Options{}))
 }
 
-// checkParent fails with ErrAbsent if a remote directory of a mounted file system may not begin:
-// then a path with a mistake in it, or one in a file system that is not mounted, would become a new
-// one. The directory that it is in has to exist.
+// checkParent fails with ErrAbsent if a remote directory on a mounted file system must not be
+// created. Its parent directory has to exist: otherwise a mistyped path, or one in a file system
+// that is not mounted, would become a new remote directory.
 func checkParent(sources *source.Sources, uri string) error {
 	path := MountedPath(sources, uri)
 	if path == "" {
@@ -110,8 +111,8 @@ func checkParent(sources *source.Sources, uri string) error {
 	return nil
 }
 
-// checkMounted fails with ErrAbsent if a remote directory is on a file system that is not mounted,
-// as far as that is known.
+// checkMounted fails with ErrAbsent if a remote directory is known to be on a file system that is
+// not mounted.
 func checkMounted(path, uri string) error {
 	if err := disk.CheckMounted(path); err != nil {
 		return fmt.Errorf("remote directory %s: %w: %w", uri, ErrAbsent, err)
@@ -119,8 +120,8 @@ func checkMounted(path, uri string) error {
 	return nil
 }
 
-// checkForeign fails if the directory, which may have no models yet, has files of something else,
-// such as data: whoever reads those would read models with them.
+// checkForeign fails if the directory has no models yet but files of something else, such as data:
+// whoever reads those would read models with them.
 func checkForeign(ctx context.Context, d *remote.Directory) error {
 	if begun, err := d.Begun(ctx); err != nil || begun {
 		return err
@@ -132,10 +133,11 @@ func checkForeign(ctx context.Context, d *remote.Directory) error {
 	return errkind.Errorf(errkind.Usage, "remote directory %s: it has no models, but other files, such as %s: who reads those would read models with them; name a directory of its own. If models are to be beside these files, make its subdirectory generations", d.URI(), name)
 }
 
-// MountedPath is the path of a remote directory that is on a mounted file system; "": it is not.
+// MountedPath returns the path of a remote directory on a mounted file system; "" if it is not on
+// one.
 func MountedPath(sources *source.Sources, uri string) string {
 	d, err := sources.Directory(uri)
-	if err != nil { // whoever opens it says why
+	if err != nil { // opening it reports why
 		return ""
 	}
 	return d.LocalPath()
@@ -144,7 +146,7 @@ func MountedPath(sources *source.Sources, uri string) string {
 // progressEvery is how often progress is logged.
 const progressEvery = 30 * time.Second
 
-// logProgress logs how many bytes were moved, now and then.
+// logProgress returns a function that logs how many bytes were moved, now and then.
 func logProgress(doing, uri string, log *slog.Logger) func(done, total int64) {
 	var mu sync.Mutex
 	last := time.Now()

@@ -2,7 +2,7 @@ package transfer
 
 import "log/slog"
 
-// Options are those that all calls have.
+// Options are the options of all calls.
 type Options struct {
 	Logger  *slog.Logger // nil: slog.Default()
 	Version string       // of the binary, recorded with what is published

@@ -19,22 +19,22 @@ import (
 	"aibox/trainer/remote"
 )
 
-// A finished model is published to output.remote, a directory on HDFS or a mounted file
-// system, from which any machine can restore it. The model is committed before that, so a
-// remote directory that fails costs its copy and never the model.
+// A finished model is published to output.remote, a directory on HDFS or a mounted file system,
+// from which any machine can restore it. The model is committed before that, so a failing remote
+// directory never costs the model, only its remote copy.
 
-// PublishOptions say what Publish does.
+// PublishOptions are the options of Publish.
 type PublishOptions struct {
 	Model          string // model directory, or one of its generations
-	Remote         string // URI; "": output.remote of the model's job
-	BytesPerSecond int64  // 0: that of the model's job
-	Verify         bool   // what is there of the model is read, and mended
+	Remote         string // URI; "" for output.remote of the model's job
+	BytesPerSecond int64  // 0 for that of the model's job
+	Verify         bool   // read what is there of the model, and repair it
 	Options
 }
 
-// Publish brings a model to a remote directory, unless it is there. The model of a model
-// directory is the newest one there after that, and those from which it was made are
-// published before it, as far as they are lacking.
+// Publish brings a model to a remote directory, unless it is there already. The published model of
+// a model directory becomes the newest one there, and missing models from which it was made are
+// published before it.
 func Publish(ctx context.Context, o PublishOptions) (*remote.Published, error) {
 	o.ensureDefaults()
 	m, err := modeldir.Open(o.Model)
@@ -78,7 +78,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	}
 	newest := isModel(m)
 	var earlier []*remote.Published
-	if newest { // of another generation, only this one is asked for
+	if newest { // for another generation, only that one is published
 		if earlier, err = publishEarlier(ctx, d, m, of); err != nil {
 			return nil, err
 		}
@@ -92,10 +92,10 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	return out, nil
 }
 
-// begin notes in the model directory that its models are in the remote directory with a path,
-// before one is: a process that is killed when the first one has just appeared there would leave
-// nobody who knows. What Begun tells by is made before, so that a directory which gets no model
-// this time does not count as one that has lost its models.
+// begin records in the model directory that its models are in the remote directory at path, before
+// one is: if the process were killed when the first one has just appeared there, nothing would
+// record it. It first makes the subdirectory that Begun looks for, so that a directory that gets no
+// model this time does not count as one that has lost its models.
 func (o *PublishOptions) begin(m *modeldir.Model, path string) error {
 	if err := (sparsetable.OSFS{}).MkdirAll(remote.Begin(path)); err != nil {
 		return errkind.As(errkind.IO, err)
@@ -104,9 +104,9 @@ func (o *PublishOptions) begin(m *modeldir.Model, path string) error {
 	return nil
 }
 
-// PublishAgain makes the model of the model directory dir, which has gone back to it, the
-// newest one of output.remote of its job. Without output.remote it does nothing. That it
-// fails is logged, and no error unless ctx has ended: the directory has its model.
+// PublishAgain makes the model of the model directory dir, which has gone back to it, the newest
+// one in output.remote of its job. Without output.remote it does nothing. A failure is only logged,
+// unless ctx has ended, since the directory has its model.
 func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published, error) {
 	o.ensureDefaults()
 	uri, err := remoteOf(dir)
@@ -121,7 +121,7 @@ func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published
 	return out, err
 }
 
-// remoteOf returns output.remote of a model's job.
+// remoteOf returns output.remote of the job of the model in dir.
 func remoteOf(dir string) (string, error) {
 	m, err := modeldir.Open(dir)
 	if err != nil {
@@ -134,7 +134,7 @@ func remoteOf(dir string) (string, error) {
 	return job.Output.Remote, nil
 }
 
-// publishOne publishes a model. newest says that it is to be the newest one there.
+// publishOne publishes a model. newest says whether it becomes the newest one there.
 func publishOne(ctx context.Context, d *remote.Directory, m *modeldir.Model, newest bool, o *publishing) (out *remote.Published, err error) {
 	files, err := m.Portable(ctx, o.Logger)
 	if err != nil {
@@ -166,7 +166,7 @@ func publication(m *modeldir.Model, files *modelfiles.Held, o *publishing) (*rem
 	return p, nil
 }
 
-// OwnerOf is the Owner of what is published from a model directory on this machine.
+// OwnerOf returns the Owner of what is published from a model directory on this machine.
 func OwnerOf(dir string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -175,7 +175,7 @@ func OwnerOf(dir string) string {
 	return host + ":" + disk.RealDir(dir)
 }
 
-// Locals are files of a generation as package remote publishes them.
+// Locals returns files of a generation in the form in which package remote publishes them.
 func Locals(files []modelfiles.File) []remote.Local {
 	locals := make([]remote.Local, len(files))
 	for i, f := range files {

@@ -13,7 +13,7 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Reading reads a model whose files have not all arrived, without a part in their arrival. The
+// Reading reads a model whose files have not all arrived, without taking part in fetching them. The
 // methods of a nil Reading do nothing.
 type Reading struct {
 	from    *remote.Reading
@@ -22,8 +22,8 @@ type Reading struct {
 	log     *slog.Logger
 }
 
-// Read has what the files of a model lack, which has this job, read from the remote
-// directory. It does nothing if the model is whole.
+// Read makes what is missing from the files of a model, whose job is given, be read from the remote
+// directory. It does nothing if the model is complete.
 func Read(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*Reading, error) {
 	t := m.Arriving()
 	if t == nil {
@@ -46,8 +46,8 @@ func Read(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*Reading, erro
 	return r, nil
 }
 
-// Announced returns what the record of a model's table says; nil: it is gone, since everything has
-// arrived. The error says that the files will never be whole.
+// Announced returns the contents of the record of a model's table; nil if it no longer exists,
+// since everything has arrived. An error says that the files will never be complete.
 func Announced(m *modeldir.Model, records []string) (*remote.Announced, error) {
 	said, err := remote.AnnouncedIn(records...)
 	if err == nil && said != nil {
@@ -59,7 +59,7 @@ func Announced(m *modeldir.Model, records []string) (*remote.Announced, error) {
 	return said, nil
 }
 
-// Fetched is how many bytes came from the remote directory, and its URI.
+// Fetched returns how many bytes were read from the remote directory, and its URI.
 func (r *Reading) Fetched() (bytes int64, uri string) {
 	if r == nil {
 		return 0, ""
@@ -67,7 +67,7 @@ func (r *Reading) Fetched() (bytes int64, uri string) {
 	return r.from.Stats().FetchedBytes, r.uri
 }
 
-// Close is called when the table is closed.
+// Close must be called when the table is closed.
 func (r *Reading) Close() error {
 	if r == nil {
 		return nil

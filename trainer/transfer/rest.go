@@ -16,12 +16,12 @@ import (
 	"aibox/trainer/remote"
 )
 
-// `aibox restore` publishes a model when everything but the bucket files of its table is there,
-// and fetches these afterwards, while it holds the lock of the model directory. What it leaves when
-// it is killed then is a model that can be read, and a record of what lacks, by which it goes on.
+// `aibox restore` publishes a model when everything but the bucket files of its table is there. It
+// fetches these afterwards, while it holds the lock of the model directory. If it is killed then,
+// it leaves a model that can be read, and a record of what is missing, from which it continues.
 
-// fetchRest fetches what the generation that is m lacks, which is published and r has locked, and
-// verifies it. If it is damaged, the generation is taken back.
+// fetchRest fetches what is missing from the generation of m, which is published and which r has
+// locked, and verifies it. If it is damaged, the generation is withdrawn.
 func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, out *Restored) error {
 	s, err := bringRest(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, o.Logger)
 	out.Moved, out.Again = out.Moved+s.FetchedBytes, out.Again+s.Again
@@ -40,8 +40,8 @@ func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources,
 	return discardDamaged(r, err)
 }
 
-// bringRest fetches all that files in the model directory dir lack of a generation of a remote
-// directory, by its id, and verifies it. The caller has locked the model directory.
+// bringRest fetches everything that files in the model directory dir miss of the remote generation
+// with the given ID, and verifies it. The caller must have locked the model directory.
 func bringRest(ctx context.Context, sources *source.Sources, uri, id, dir string, bytesPerSecond int64, log *slog.Logger) (s remote.ArrivingStats, err error) {
 	records, places := RecordsOf(dir, id)
 	if len(records) == 0 {
@@ -59,15 +59,15 @@ func bringRest(ctx context.Context, sources *source.Sources, uri, id, dir string
 	return a.Stats(), err
 }
 
-// goOn completes the model that an earlier call with the same options has published, or a run
-// that was killed, and whose files have not all arrived. It returns nil if there is none. If such a
-// model is known never to become whole, it is taken back.
+// goOn completes a model whose files have not all arrived, published by an earlier call with the
+// same options or by a killed run. It returns nil if there is none. If such a model is known never
+// to become complete, it is withdrawn.
 func (o *RestoreOptions) goOn(ctx context.Context, sources *source.Sources) (out *Restored, err error) {
-	all, _ := modeldir.Generations(o.To) // who restores says what is wrong
+	all, _ := modeldir.Generations(o.To) // restoring reports what is wrong
 	for _, t := range modeldir.Arriving(o.To) {
 		i := slices.IndexFunc(all, func(g modeldir.Generation) bool { return g.Name == t.Generation })
 		if i < 0 {
-			continue // it is of an interrupted run
+			continue // it belongs to an interrupted run
 		}
 		said, err := remote.AnnouncedIn(t.Records...)
 		if err != nil {
@@ -103,7 +103,7 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	err = o.fetchRest(ctx, sources, r, m, out)
 	var damaged *remote.DamagedError
 	if errors.As(err, &damaged) && o.Number == 0 && ctx.Err() == nil {
-		return nil, nil // it was taken back: the newest that is whole is restored
+		return nil, nil // it was withdrawn: the newest complete one is restored
 	}
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	return out, nil
 }
 
-// lostOf says what the table of a generation in the model directory dir has lost, other than bytes that
-// have not arrived; nil: nothing.
+// lostOf returns what the table of a generation in the model directory dir has lost, apart from
+// bytes that have not arrived; nil if nothing.
 func lostOf(ctx context.Context, dir string, number int, log *slog.Logger) error {
 	m, err := modeldir.Open(modeldir.JoinName(dir, number))
 	if err != nil {
@@ -123,8 +123,8 @@ func lostOf(ctx context.Context, dir string, number int, log *slog.Logger) error
 	return errkind.As(errkind.IO, errors.Join(m.CheckFiles(ctx, log), m.Close()))
 }
 
-// giveUpLost takes back a model that has lost files before all had arrived, so that it is restored
-// once more. While that cannot be done, the model stays as it is: the disk may come back.
+// giveUpLost withdraws a model that has lost files before all had arrived, so that it is restored
+// again. While that is impossible, the model stays as it is, since the disk may come back.
 func (o *RestoreOptions) giveUpLost(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, lost error) error {
 	var files *modeldir.LostError
 	if !errors.As(lost, &files) {
@@ -144,10 +144,10 @@ func (o *RestoreOptions) giveUpLost(ctx context.Context, sources *source.Sources
 	return r.Discard()
 }
 
-// lockEvery is how often Complete looks for what another process brings.
+// lockEvery is how often Complete checks the progress of another process.
 const lockEvery = time.Second
 
-// Complete returns when all files of a model have arrived. It brings them, unless another process
+// Complete returns when all files of a model have arrived. It fetches them, unless another process
 // does.
 func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, bytesPerSecond int64, log *slog.Logger) error {
 	for said := false; ; {

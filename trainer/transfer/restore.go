@@ -19,58 +19,58 @@ import (
 	"aibox/trainer/remote"
 )
 
-// RestoreOptions say what Restore does.
+// RestoreOptions are the options of Restore.
 type RestoreOptions struct {
 	From           string   // URI of a remote directory
-	Number         int      // of the generation there; 0: the newest one
-	Job            string   // only generations of the job of this name; "": of the only one
+	Number         int      // of the generation there; 0 for the newest one
+	Job            string   // only generations of the job with this name; "" for the only job
 	To             string   // model directory
-	Dirs           []string // for the table; nil: it is in the model directory
-	BytesPerSecond int64    // 0: no limit
+	Dirs           []string // for the table; nil if it is in the model directory
+	BytesPerSecond int64    // 0 for no limit
 	HDFS           configs.HDFS
 	Options
 
-	// Identity says that this very model is restored; "": any.
+	// Identity, if not "", selects exactly this model.
 	Identity string
-	// Accept chooses among the generations; nil: all of them.
+	// Accept, if not nil, selects among the generations.
 	Accept func(*modeldir.Manifest) bool
 	// Beside says that To may have models.
 	Beside bool
 	// Buckets says when the bucket files of the table are fetched.
 	Buckets BucketTime
-	// Survivors are files that need not be fetched if they have the right bytes, by their
-	// names in a generation.
+	// Survivors are files, by their names in a generation, that need not be fetched if they have
+	// the right bytes.
 	Survivors map[string]string
 }
 
-// BucketTime is when the bucket files of a table are fetched, which are most of a model.
+// BucketTime says when the bucket files of a table, which are most of a model, are fetched.
 type BucketTime int
 
-// The times.
+// Times to fetch bucket files.
 const (
 	BucketsAfter  BucketTime = iota // after the model is published, before Restore returns
 	BucketsBefore                   // before the model is published
 	BucketsLater                    // by the caller: see modeldir.Arriving
 )
 
-// Restored says what Restore did.
+// Restored is the result of Restore.
 type Restored struct {
 	ModelDir      string  `json:"model_dir"`
 	Generation    int     `json:"generation"`
 	Job           string  `json:"job"`
 	Night         string  `json:"night,omitempty"`
-	Already       bool    `json:"already"`        // it was there before
-	UsableSeconds float64 `json:"usable_seconds"` // that it took until the model was published; 0: an earlier call has done it
+	Already       bool    `json:"already"`        // the model was there before
+	UsableSeconds float64 `json:"usable_seconds"` // until the model was published; 0 if an earlier call has published it
 	remote.Fetched
 }
 
-// Restore brings a generation of a remote directory into a model directory without a
-// model, which need not exist. The model is published as soon as everything but the bucket files
-// of its table is there; Restore returns when these are, too, and verified. If the newest
-// generation is damaged, it takes the newest older one that is whole, unless Number says
-// which one it is to be: also if that is found out when it is published, which is taken back then.
-// After an interruption, another call with the same options goes on where it ended. After success, it
-// finds the model there and verifies it, until the remote directory has a newer one.
+// Restore brings a generation of a remote directory into a model directory without a model, which
+// need not exist. The model is published as soon as everything but the bucket files of its table is
+// there. Restore returns when these are there, too, and verified. If the newest generation is
+// damaged, Restore takes the newest complete older one, unless Number selects one. If the damage is
+// found after publication, the model is withdrawn. After an interruption, another call with the
+// same options continues. After success, another call finds the model there and verifies it, until
+// the remote directory has a newer one.
 func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	o.ensureDefaults()
 	if remote.IsLocal(o.To) {
@@ -87,8 +87,8 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 	return RestoreWith(ctx, sources, o)
 }
 
-// RestoreWith is Restore for who has sources already. It does not go on with a model that an
-// earlier call has published.
+// RestoreWith is Restore with existing sources. It does not continue with a model that an earlier
+// call has published.
 func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions) (_ *Restored, err error) {
 	o.ensureDefaults()
 	defer func() { err = errors.Join(err, modeldir.RemoveDiscarded(o.To)) }()
@@ -119,8 +119,8 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 	}
 }
 
-// ErrNoEarlier is remote.ErrNone where there are models of the job, but none that
-// RestoreOptions.Accept takes.
+// ErrNoEarlier is a remote.ErrNone for a directory that has models of the job, but none that
+// RestoreOptions.Accept accepts.
 var ErrNoEarlier = fmt.Errorf("%w of an earlier night", remote.ErrNone)
 
 // choose returns the generations that may be restored, the best first.
@@ -165,8 +165,8 @@ func choose(o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, erro
 	return out, nil
 }
 
-// Newest is the generation that would be restored of the job with a name, among those that accept
-// takes; nil: there is none.
+// Newest returns the generation that would be restored for the job with the given name, among those
+// that accept accepts; nil if there is none.
 func Newest(all []*remote.Manifest, job string, accept func(*modeldir.Manifest) bool) *remote.Manifest {
 	candidates, err := choose(&RestoreOptions{Job: job, Accept: accept}, all)
 	if err != nil {
@@ -175,9 +175,9 @@ func Newest(all []*remote.Manifest, job string, accept func(*modeldir.Manifest) 
 	return candidates[0]
 }
 
-// newer says that the generation to restore, or one that may be newer than the best of those that
-// can be read, was published by a newer version of aibox; nil: none was. An older model is not
-// taken in its place, since the one that is made of that would be the newest.
+// newer returns an error if the generation to restore, or one that may be newer than the best
+// readable one, was published by a newer version of aibox; nil if none was. An older model is not
+// taken instead, since the model made from it would become the newest.
 func (o *RestoreOptions) newer(candidates []*remote.Manifest, faults []error) error {
 	for _, fault := range faults {
 		var newer *remote.NewerError
@@ -193,8 +193,8 @@ func (o *RestoreOptions) newer(candidates []*remote.Manifest, faults []error) er
 	return nil
 }
 
-// deletedMeanwhile reports whether another process has deleted one of the generations, so
-// that it could not be restored.
+// deletedMeanwhile reports whether restoring failed because another process has deleted the best of
+// the generations.
 func deletedMeanwhile(ctx context.Context, d *remote.Directory, candidates []*remote.Manifest, err error) bool {
 	var damaged *remote.DamagedError
 	if !errors.As(err, &damaged) {
@@ -204,7 +204,7 @@ func deletedMeanwhile(ctx context.Context, d *remote.Directory, candidates []*re
 	return err == nil && !slices.ContainsFunc(now, func(m *remote.Manifest) bool { return m.ID == candidates[0].ID })
 }
 
-// restoreNewest restores the first of the generations that is whole.
+// restoreNewest restores the first complete one of the generations.
 func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Directory, candidates []*remote.Manifest, o *RestoreOptions) (*Restored, error) {
 	var faults []error
 	for i, m := range candidates {
@@ -256,7 +256,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
 	brought, err := Bring(ctx, d, m, r, o.Survivors, o.Buckets != BucketsBefore, o.Logger)
 	if err == nil {
-		note(o.To, placeOf(sources, d.URI()), &o.Options) // before there is a model that may be used without that
+		note(o.To, placeOf(sources, d.URI()), &o.Options) // before there is a model that could be used without this record
 		err = r.Commit(ctx, MovedOrigin(model, m))
 	}
 	if err != nil {
@@ -282,15 +282,15 @@ func (o *RestoreOptions) logRestored(out *Restored, rest int64) {
 	o.Logger.Info("the model is restored", "still_fetched", humanize.Bytes(rest), "model", o.To, "generation", out.Generation, "bytes", humanize.Bytes(out.Bytes), "fetched", humanize.Bytes(out.Moved), "seconds_until_usable", out.UsableSeconds, "seconds", out.Seconds)
 }
 
-// warnOfLeftovers says which reports could not be replaced when a model was published.
+// warnOfLeftovers logs which reports could not be replaced when a model was published.
 func warnOfLeftovers(r *modeldir.Restoring, log *slog.Logger) {
 	for _, err := range r.Leftovers() {
 		log.Warn("reports of an earlier model could not be replaced; the next run tries again", "error", err)
 	}
 }
 
-// discardDamaged takes back what was restored, if it failed because what the remote directory has
-// is damaged.
+// discardDamaged withdraws what was restored if restoring failed because the remote directory is
+// damaged.
 func discardDamaged(r *modeldir.Restoring, err error) error {
 	var damaged *remote.DamagedError
 	if errors.As(err, &damaged) {
@@ -299,7 +299,7 @@ func discardDamaged(r *modeldir.Restoring, err error) error {
 	return err
 }
 
-// begin begins to restore a generation.
+// begin starts restoring a generation.
 func (o *RestoreOptions) begin(m *remote.Manifest) (*modeldir.Restoring, error) {
 	dirs := DirsFor(m, o.Dirs)
 	if o.Beside {
@@ -308,9 +308,9 @@ func (o *RestoreOptions) begin(m *remote.Manifest) (*modeldir.Restoring, error) 
 	return modeldir.Restore(o.To, m.Number, m.ID, dirs)
 }
 
-// MovedOrigin is the manifest of a model that comes from a remote directory. In it, the
-// generation from which it was made has the number that it has there; if it is not there,
-// it is one of the machine where it was made.
+// MovedOrigin returns the manifest of a model that comes from a remote directory. In it, the
+// generation from which the model was made has its number there. If it is not there, it is one of
+// the machine on which it was made.
 func MovedOrigin(model modeldir.Manifest, m *remote.Manifest) modeldir.Manifest {
 	from := &model.StartedFrom
 	switch {

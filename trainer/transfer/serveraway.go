@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WhileServerAway calls read again and again, for as long as patience says, while it fails because
-// the server of a mounted file system does not answer. HDFS needs none of this: its client has
-// waited for data.hdfs.retry_ms when read returns.
+// WhileServerAway calls read again and again, for at most patience, while it fails because the
+// server of a mounted file system does not answer. HDFS does not need this: its client has waited
+// for data.hdfs.retry_ms when read returns.
 func WhileServerAway(ctx context.Context, patience time.Duration, log *slog.Logger, read func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
@@ -30,9 +30,9 @@ func WhileServerAway(ctx context.Context, patience time.Duration, log *slog.Logg
 	}
 }
 
-// serverAway reports whether a mounted file system says that its server does not answer, which
-// may be over in a moment.
+// serverAway reports whether a mounted file system says that its server does not answer, which may
+// be temporary.
 func serverAway(err error) bool {
-	away := []error{unix.EIO, unix.ETIMEDOUT, unix.ESTALE, unix.ENOTCONN, unix.EREMOTEIO, unix.EHOSTDOWN} // the second one is NFS's with softerr
+	away := []error{unix.EIO, unix.ETIMEDOUT, unix.ESTALE, unix.ENOTCONN, unix.EREMOTEIO, unix.EHOSTDOWN} // ETIMEDOUT is NFS's with softerr
 	return slices.ContainsFunc(away, func(target error) bool { return errors.Is(err, target) })
 }

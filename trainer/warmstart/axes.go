@@ -6,16 +6,16 @@ import (
 	"aibox/internal/errkind"
 )
 
-// Match says, for the entries of each axis of a parameter, at which index they were
-// in the earlier one; -1 means that an entry is new.
+// Match has, for the entries of each axis of a parameter, their indexes in the earlier one; -1
+// means that an entry is new.
 type Match struct {
 	from     [][]int
 	oldShape []int
-	Fresh    int // values that are new
+	Fresh    int // number of new values
 }
 
-// MatchAxes fails if an axis whose entries have no names has another length, since
-// values cannot be copied between layers of different sizes.
+// MatchAxes matches axes by the names of their entries. It fails if an axis without names has
+// another length, since values cannot be copied between layers of different sizes.
 func MatchAxes(name string, oldShape []int, oldNames [][]string, shape []int, names [][]string) (*Match, error) {
 	if len(oldShape) != len(shape) {
 		return nil, errkind.Errorf(errkind.Usage, "parameter %s had %d axes and now has %d", name, len(oldShape), len(shape))
@@ -61,7 +61,7 @@ func MatchAxes(name string, oldShape []int, oldNames [][]string, shape []int, na
 	return m, nil
 }
 
-// OldSize is how many values the earlier parameter had.
+// OldSize returns the number of values of the earlier parameter.
 func (m *Match) OldSize() int {
 	n := 1
 	for _, d := range m.oldShape {
@@ -70,7 +70,7 @@ func (m *Match) OldSize() int {
 	return n
 }
 
-// Copy copies the values of old that into has too.
+// Copy copies the values of old that into has, too.
 func Copy[T any](m *Match, into, old []T) {
 	switch len(m.from) {
 	case 1:

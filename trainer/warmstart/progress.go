@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// copyProgress says in the log how long it takes to copy the rows of a table: once the
-// speed can be judged, and then from time to time.
+// copyProgress logs how long copying the rows of a table takes: first when the speed can be
+// estimated, and then from time to time.
 type copyProgress struct {
 	log   *slog.Logger
 	clock func() time.Time
-	rows  int64 // in all, about
+	rows  int64 // in all, approximately
 	done  int64
 	began time.Time
 	next  time.Time // of the next line
@@ -19,7 +19,7 @@ type copyProgress struct {
 const (
 	firstProgress   = 3 * time.Second
 	progressEvery   = 30 * time.Second
-	rowsPerProgress = 1 << 14 // the clock is read after so many
+	rowsPerProgress = 1 << 14 // the clock is read once per this many rows
 )
 
 func newCopyProgress(log *slog.Logger, rows int64, clock func() time.Time) *copyProgress {
@@ -41,5 +41,5 @@ func (p *copyProgress) count() {
 	p.log.Info("warm start: rows are copied", "rows", p.done, "of", max(p.rows, p.done), "seconds_left", int64(left+0.5))
 }
 
-// seconds is how long it has taken so far.
+// seconds returns the time taken so far.
 func (p *copyProgress) seconds() float64 { return p.clock().Sub(p.began).Seconds() }

@@ -13,10 +13,10 @@ import (
 	"aibox/trainer/optim"
 )
 
-// Conversion says how rows of an earlier layout become rows of the current one.
+// Conversion says how to convert rows of an earlier layout to the current one.
 type Conversion struct {
 	Take      *Match // of the values
-	KeepState bool   // of the optimizer, for the values that are taken
+	KeepState bool   // of the optimizer, for the values that are taken over
 	Rounding  sparsetable.Rounding
 	From, To  sparsetable.Layout
 	Init      func(key uint64, row []float32) // of a new row
@@ -25,7 +25,7 @@ type Conversion struct {
 	Parts, OldParts []optim.Part // of the optimizer's state in To and in From, if it is kept
 	Clocks          decay.Handover
 
-	Days int64 // that are added to when a row was seen last, as the earlier model counts days from another one
+	Days int64 // added to the day when a row was last seen, if the earlier model counts days from another one
 }
 
 // Converter converts rows, one at a time.
@@ -43,15 +43,15 @@ func NewConverter(c Conversion) *Converter {
 	}
 }
 
-// unchanged reports whether rows stay as they are, but for their days.
+// unchanged reports whether rows stay as they are, except for their days.
 func (c *Converter) unchanged() bool {
 	return c.KeepState && c.From == c.To && c.Take.Fresh == 0 && !c.Clocks.Renews()
 }
 
-// Convert returns row in the current layout; the result is valid until the next call.
-// Values that go from 16 bits to float32 stay the same numbers; those that go to
-// another format are rounded in the same way as the first values of a new row. Values that
-// the earlier row does not have begin as in a new row, with the state of one.
+// Convert returns row in the current layout. The result is valid until the next call. Values
+// converted from 16 bits to float32 do not change. Values converted to another format are rounded
+// like the initial values of a new row. Values that the earlier row does not have start as in a new
+// row, with its state.
 func (c *Converter) Convert(key uint64, row []float32) []float32 {
 	if c.unchanged() {
 		if c.Days == 0 {
@@ -69,7 +69,7 @@ func (c *Converter) Convert(key uint64, row []float32) []float32 {
 	return c.buf
 }
 
-// convert makes all of a row but its statistics.
+// convert fills c.buf with everything but the statistics of a row.
 func (c *Converter) convert(key uint64, row []float32) {
 	clear(c.buf)
 	c.Init(key, c.buf)
@@ -94,8 +94,8 @@ func (c *Converter) convert(key uint64, row []float32) {
 	}
 }
 
-// copyState copies the state of the optimizer, part by part: of each value that is taken, or a
-// word that all values of the part share.
+// copyState copies the state of the optimizer part by part: for each value that is taken over, or
+// the one word that all values of the part share.
 func (c *Converter) copyState(into, old []float32) {
 	for i, now := range c.Parts {
 		before := c.OldParts[i]
@@ -115,8 +115,8 @@ func (c *Converter) copyState(into, old []float32) {
 // errStopScan ends a scan whose rows are no longer needed.
 var errStopScan = errors.New("stop")
 
-// CopyRows copies every row of from into to, and converts it. It logs how far it is, and returns how
-// many rows there are and how many seconds it took.
+// CopyRows converts every row of from and copies it into to. It logs its progress, and returns the
+// number of rows and the seconds that it took.
 func CopyRows(ctx context.Context, from, to sparsetable.Table, c *Converter, log *slog.Logger) (rows int64, seconds float64, err error) {
 	p := newCopyProgress(log, from.Stats().Rows, time.Now)
 	rows, err = importTable(ctx, from, to, func(key uint64, row []float32) []float32 {
@@ -129,7 +129,7 @@ func CopyRows(ctx context.Context, from, to sparsetable.Table, c *Converter, log
 // importTable copies every row of from into to.
 func importTable(ctx context.Context, from, to sparsetable.Table, convert func(uint64, []float32) []float32) (int64, error) {
 	var scanErr error
-	// Scan pushes and Import pulls: iter.Pull2 turns one into the other.
+	// Scan pushes and Import pulls; iter.Pull2 converts one into the other.
 	next, stop := iter.Pull2(func(yield func(uint64, []float32) bool) {
 		scanErr = from.Scan(ctx, func(key uint64, row []float32) error {
 			if !yield(key, convert(key, row)) {

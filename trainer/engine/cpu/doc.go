@@ -1,13 +1,13 @@
 // Package cpu is the engine that uses the processors of the host.
 //
-// Machine runs the programs of a network (package program). It takes tiles of some 256
-// examples through all steps of a stage on one thread, so that what one step writes the
-// next one reads from the second-level cache, and threads meet only between stages. Nothing
-// is allocated after the first mini-batches.
+// Machine runs the programs of a network (package program). One thread takes a tile of some 256
+// examples through all steps of a stage, so each step finds the results of the one before in the
+// second-level cache, and threads meet only between stages. Nothing is allocated after the first
+// mini-batches.
 //
-// Engine is the implementation of engine.Engine around it. It works on the rows of a pass
-// where they are pinned, and on the parameters in the memory of the model, so that
-// Import and Export have nothing to do; results are delivered at once.
+// Engine implements engine.Engine with a Machine. It works on the rows of a pass where they are
+// pinned, and on the parameters in the model's memory, so Import and Export do nothing. Results are
+// delivered at once.
 //
 // # One mini-batch
 //
@@ -19,12 +19,12 @@
 //
 // # Precision
 //
-// With engine.BF16 kernels convert both sides of a product when they pack them: weights once a
-// mini-batch, activations and gradients tile by tile. So buffers, epilogues and all other
-// steps are those of float32.
+// With engine.BF16, kernels convert both operands of a product when they pack them: weights once
+// per mini-batch, activations and gradients tile by tile. So buffers, epilogues and all other steps
+// are those of float32.
 //
 // # Determinism
 //
-// Tiles, blocks and threads do not change a bit of any result: each number has one fixed
-// order of operations, over the examples in ascending order where it sums over them.
+// Tiles, blocks and threads do not change a bit of any result: each number has one fixed order of
+// operations. Sums over examples are in ascending order of the examples.
 package cpu

@@ -15,37 +15,38 @@ type execution struct {
 	weights   weights
 
 	scratch     scratchPool
-	tileColumns int   // elements of a tile's scratch memory for each of its examples
-	slots       []int // where each slot begins, in elements for each example
-	extra       int   // elements that steps need beside their results
+	tileColumns int   // elements of a tile's scratch memory, per example
+	slots       []int // offset of each slot, in elements per example
+	extra       int   // elements of extra scratch memory that a step needs at most
 
 	miniBatch
 	division
 	tasks
 }
 
-// miniBatch is the current one.
+// miniBatch is the current mini-batch.
 type miniBatch struct {
-	n       int // its examples
+	n       int // its number of examples
 	step    int64
 	bags    hostrows.Bags
-	offsets []int       // where each inner buffer of scope Block or Batch begins in the arena
+	offsets []int       // offset in the arena of each inner buffer of scope Block or Batch
 	base    [][]float32 // of each buffer; nil for scope Tile
 }
 
-// division is how a mini-batch is cut up.
+// division is how a mini-batch is divided into tiles and blocks.
 type division struct {
 	tile   int // examples in a tile
 	block  int // examples in a block
 	lo, hi int // the current block
 }
 
-// tasks is what runs on all threads.
+// tasks are the tasks that run on all threads, with their arguments.
 type tasks struct {
 	stage      program.Stage
-	reduction  *program.Step // that runColumns works on
-	rectangles []rectangle   // that runSums works on
-	// runTiles, runColumns, runSums and runPacking, bound once so that a mini-batch allocates nothing:
+	reduction  *program.Step // argument of runColumns
+	rectangles []rectangle   // argument of runSums
+	// runTiles, runColumns, runSums and runPacking, bound once so that a mini-batch allocates
+	// nothing:
 	tiles, columns, sums, packing func(lo, hi int)
 }
 
@@ -66,8 +67,8 @@ func (e *execution) init(net *program.Network, p *program.Program) {
 	e.tiles, e.columns, e.sums, e.packing = e.runTiles, e.runColumns, e.runSums, e.runPacking
 }
 
-// cut decides about tiles and blocks for n examples. Results do not depend on it; for that,
-// blocks begin at even examples, since products in bfloat16 take them by pairs.
+// cut chooses the sizes of tiles and blocks for n examples. Results do not depend on them, provided
+// that blocks begin at even examples, since products in bfloat16 take examples in pairs.
 func (e *execution) cut(n int) {
 	threads := kernel.Threads()
 	e.tile, e.block = tileExamples, n
@@ -80,7 +81,7 @@ func (e *execution) cut(n int) {
 	e.tile = min(e.tile, e.block)
 }
 
-// inArena says whether a buffer lies in the arena.
+// inArena reports whether a buffer lies in the arena.
 func inArena(b *program.Buffer) bool {
 	return b.Source == program.Inner && (b.Rows == program.Fixed || b.Rows == program.Examples && b.Scope != program.Tile)
 }
@@ -105,7 +106,7 @@ func (e *execution) place(n int) int {
 	return size
 }
 
-// bind gives the buffers their memory for a mini-batch.
+// bind assigns memory to the buffers for a mini-batch.
 func (e *execution) bind(m *Machine, in *program.Inputs) {
 	e.n, e.step = in.N, in.Step
 	e.bags.Set(in)
@@ -171,7 +172,7 @@ func (e *execution) runTiles(lo, hi int) {
 	e.scratch.put(s)
 }
 
-// loss is the mean of the terms, in double precision and in the order of the examples.
+// loss returns the mean of the terms, summed in double precision in the order of the examples.
 func (e *execution) loss() float64 {
 	terms := e.column(e.prog.Terms)
 	total := 0.0
@@ -181,7 +182,7 @@ func (e *execution) loss() float64 {
 	return total / float64(e.n)
 }
 
-// column returns a value of scope Batch with one column.
+// column returns the data of a value of scope Batch that has one column.
 func (e *execution) column(v program.Value) []float32 {
 	return e.base[v.Buffer][v.Column:][:e.n]
 }

@@ -9,34 +9,34 @@ import (
 	"aibox/trainer/program"
 )
 
-// Gradients of weights and biases are cut into rectangles, rows and columns of dW = xᵀ·dz, each
-// of which one thread computes from the first example to the last. So the threads share no
-// packed operands and do not wait for one another between two products, and what a
-// thread packs of some examples stays in its second-level cache until it is used.
+// Gradients of weights and biases are divided into rectangles: rows and columns of dW = xᵀ·dz. One
+// thread computes a rectangle from the first example to the last. So threads share no packed
+// operands and do not wait for one another between two products, and what a thread packs stays in
+// its second-level cache until it is used.
 
 const (
-	// A rectangle has at most about so many rows and columns: with the operands of 384
-	// examples, 4·(256·512 + 384·(256 + 512)) bytes = 1.6 MiB.
+	// A rectangle has at most about this many rows and columns: with the operands of 384 examples,
+	// 4·(256·512 + 384·(256 + 512)) bytes = 1.6 MiB.
 	mostRows    = 256
 	mostColumns = 512
-	// mostExamples is how many examples are summed up at a time.
+	// mostExamples is the largest number of examples that one product sums over.
 	mostExamples = 384
-	// rectanglesPerThread is how many rectangles each thread should get at least, so that all
-	// end together.
+	// rectanglesPerThread is the least number of rectangles for each thread, so that all threads
+	// end at about the same time.
 	rectanglesPerThread = 3
-	// fewestElements is the size below which a rectangle is not cut further: the smaller it is,
+	// fewestElements is the size below which a rectangle is not divided further: the smaller it is,
 	// the larger is the share of packing.
 	fewestElements = 112 * 128
 )
 
-// rectangle is some rows and columns of the result of a step.
+// rectangle is a range of rows and columns of a step's result.
 type rectangle struct {
 	step                       *program.Step
 	row, rows, column, columns int
 }
 
-// sumUp runs reductions that do not depend on one another over the current block. It goes
-// on from the results of the block before.
+// sumUp runs independent reductions over the current block. It adds to the results of the block
+// before.
 func (e *execution) sumUp(steps []program.Step) {
 	elements := 0
 	for i := range steps {
@@ -53,8 +53,8 @@ func (e *execution) sumUp(steps []program.Step) {
 	kernel.Parallel(len(e.rectangles), 1, e.sums)
 }
 
-// rectangleSize decides how many rows and columns rectangles have at most, for results of so many
-// elements.
+// rectangleSize returns how many rows and columns rectangles have at most, for results with the
+// given number of elements in all.
 func rectangleSize(elements, threads int) (rows, columns int) {
 	rows, columns = mostRows, mostColumns
 	if threads == 1 {
@@ -82,8 +82,8 @@ func cutResult(to []rectangle, s *program.Step, rows, columns int) []rectangle {
 	return to
 }
 
-// evenly returns how long the parts of n are, a multiple of unit: as few parts as have at most
-// about most each.
+// evenly returns the length of the parts of n, a multiple of unit, for the smallest number of parts
+// of at most about most each.
 func evenly(n, most, unit int) int {
 	parts := (n + most - 1) / most
 	return ((n+parts-1)/parts + unit - 1) / unit * unit
@@ -107,8 +107,9 @@ func (e *execution) runSums(lo, hi int) {
 	e.scratch.put(s)
 }
 
-// sum computes a rectangle. The tile is the whole block. What it needs of some examples is read
-// in the order of memory by the sums of columns, if there are any, and then found in the cache.
+// sum computes a rectangle. The tile is the whole block. If there are sums of columns, they read
+// the operands of some examples in the order of memory, and the product then finds them in the
+// cache.
 func (t *tile) sum(r *rectangle) {
 	s := r.step
 	if s.Kind == ops.KindColumnSum {

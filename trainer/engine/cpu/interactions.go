@@ -6,7 +6,7 @@ import (
 	"aibox/trainer/program"
 )
 
-// extraElements is how much memory a step needs beside its results.
+// extraElements returns how many elements of scratch memory a step needs.
 func extraElements(s *program.Step) int {
 	switch s.Kind {
 	case ops.KindFM, ops.KindFMGrad:
@@ -31,8 +31,8 @@ func sumVectors(sum, row []float32) {
 	}
 }
 
-// factorize computes the pairs from the sum of the vectors: Σ_f v·(Σ v − v) counts every
-// pair twice, and does not subtract two nearly equal numbers, as the textbook form does.
+// factorize computes the sum over all pairs from the sum of the vectors: Σ_f v·(Σ v − v) counts
+// every pair twice. Unlike the textbook form, it does not subtract two nearly equal numbers.
 func (t *tile) factorize(s *program.Step, y, x matrix) {
 	sum := t.scratch.extra[:s.Dim]
 	for i := range t.n {
@@ -63,18 +63,19 @@ func (t *tile) factorizeGrad(s *program.Step, dx, x, dy matrix) {
 	}
 }
 
-// interact multiplies all pairs of each example's vectors.
+// interact computes the dot products of all pairs of each example's vectors.
 func (t *tile) interact(s *program.Step, y, x matrix) {
 	t.scratch.gemm.Interact(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, y.data, y.stride)
 }
 
-// interactGrad is, for each vector, the sum of the others times the gradients of the pairs.
+// interactGrad computes the gradient of each vector: the sum of the other vectors times the
+// gradients of their pairs.
 func (t *tile) interactGrad(s *program.Step, dx, x, dy matrix) {
 	t.scratch.gemm.InteractBackward(t.n, x.columns/s.Dim, s.Dim, x.data, x.stride, dy.data, dy.stride, dx.data, dx.stride)
 }
 
 // scaleVectors multiplies each vector of v by its number in x. The vectors are the same for all
-// examples or, in the derivative, those of each.
+// examples; in the derivative, each example has its own.
 func (t *tile) scaleVectors(s *program.Step, y, x, v matrix) {
 	for i := range t.n {
 		vectors, out := v.row(0), y.row(i)

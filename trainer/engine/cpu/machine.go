@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// tileExamples is the size of a tile. The activations and gradients of a tile of the
-	// usual networks, some 1,500 columns that are live at a time, fit into a second-level
-	// cache of 1 MiB, and the products of 256 rows run at full speed.
+	// tileExamples is the size of a tile. The activations and gradients of a tile, some 1,500 live
+	// columns in the usual networks, fit into a second-level cache of 1 MiB, and products of 256
+	// rows run at full speed.
 	tileExamples = 256
-	// tilesPerThread is how many tiles each thread should get at least, so that threads
-	// that are interrupted do not delay the others much.
+	// tilesPerThread is the least number of tiles for each thread, so that an interrupted thread
+	// does not delay the others much.
 	tilesPerThread = 4
-	// minTile bounds from below how far a mini-batch is cut up for that.
+	// minTile is the least size of a tile for that purpose.
 	minTile = 64
-	// blockTiles is the number of tiles, for each thread, in a block of examples.
+	// blockTiles is the number of tiles per thread in a block of examples.
 	blockTiles = 8
 )
 
-// Machine runs the programs of a network. One goroutine uses it; inside it uses
+// Machine runs the programs of a network. One goroutine uses it at a time; it computes on
 // kernel.Threads threads.
 type Machine struct {
 	net   *program.Network
@@ -32,8 +32,8 @@ type Machine struct {
 	infer execution
 }
 
-// NewMachine returns a machine for net that multiplies matrices in the given precision. It
-// shares the memory of net's parameters and of their gradients.
+// NewMachine returns a machine for net that multiplies matrices in the given precision. It uses the
+// memory of net's parameters and of their gradients.
 func NewMachine(net *program.Network, precision engine.Precision) *Machine {
 	m := &Machine{net: net}
 	m.train.init(net, net.Train)
@@ -48,11 +48,10 @@ type Result struct {
 	Logits []float32 // (N), of this mini-batch before the update
 }
 
-// Train runs the network forward and backward over a mini-batch and fills every
-// parameter's Grad, overwriting what was there; RowGrad then returns the gradients of
-// the rows. It updates the running statistics and changes no parameter. The error wraps
-// program.ErrNotFinite if the loss or a batch statistic is NaN or infinite; then
-// nothing has changed but gradients.
+// Train runs the network forward and backward over a mini-batch. It overwrites every parameter's
+// Grad; RowGrad then returns the gradients of the rows. It updates the running statistics and
+// changes no parameter. The error wraps program.ErrNotFinite if the loss or a batch statistic is
+// NaN or infinite; then nothing but gradients has changed.
 func (m *Machine) Train(in *program.Inputs) (result Result, err error) {
 	defer panics.Catch("the network", &err)
 	if err := in.Check(m.net, true); err != nil {
@@ -71,9 +70,9 @@ func (m *Machine) Train(in *program.Inputs) (result Result, err error) {
 	return Result{Loss: loss, Logits: e.column(e.prog.Logits)}, nil
 }
 
-// Infer returns the logits (N) of a mini-batch: no dropout, running statistics in batch
-// normalization, no labels needed. The slice is valid until the next call of the machine.
-// The error wraps program.ErrNotFinite if a logit is NaN or infinite.
+// Infer returns the logits (N) of a mini-batch, without dropout, with running statistics in batch
+// normalization. It needs no labels. The slice is valid until the next call of the machine. The
+// error wraps program.ErrNotFinite if a logit is NaN or infinite.
 func (m *Machine) Infer(in *program.Inputs) (logits []float32, err error) {
 	defer panics.Catch("the network", &err)
 	if err := in.Check(m.net, false); err != nil {
@@ -90,13 +89,13 @@ func (m *Machine) Infer(in *program.Inputs) (logits []float32, err error) {
 	return logits, nil
 }
 
-// MemoryBytes is what the machine has allocated.
+// MemoryBytes returns the number of bytes that the machine has allocated.
 func (m *Machine) MemoryBytes() int64 {
 	return 4*int64(cap(m.arena)) + m.train.bytes() + m.infer.bytes()
 }
 
-// Poison overwrites all that the machine has computed with NaN, so that a test can show
-// that nothing of it reaches the next mini-batch.
+// Poison overwrites all that the machine has computed with NaN, so that a test can show that none
+// of it reaches the next mini-batch.
 func (m *Machine) Poison() {
 	fill := func(x []float32) {
 		for i := range x {
@@ -112,8 +111,8 @@ func (m *Machine) Poison() {
 	}
 }
 
-// ForecastBytes is what a machine for net that trains will allocate for mini-batches of n
-// examples.
+// ForecastBytes returns how much memory a machine that trains net will allocate for mini-batches of
+// n examples.
 func ForecastBytes(net *program.Network, n int) int64 {
 	forecast := func(p *program.Program) (arena, scratch int64) {
 		var e execution

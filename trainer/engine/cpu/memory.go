@@ -11,8 +11,8 @@ import (
 // lineElements is the number of elements in a cache line.
 const lineElements = 16
 
-// grow returns a slice of n elements that begins at a cache line: x, if it is large
-// enough. Its contents are undefined.
+// grow returns a slice of n elements that begins at a cache line. It reuses x if that is large
+// enough. The contents are undefined.
 func grow(x []float32, n int) []float32 {
 	if cap(x) >= n {
 		return x[:n]
@@ -30,7 +30,7 @@ type matrix struct {
 
 func (m matrix) row(i int) []float32 { return m.data[i*m.stride:][:m.columns] }
 
-// whole returns n rows as one slice, if nothing lies between them; else nil.
+// whole returns n rows as one slice if there are no gaps between them, and nil otherwise.
 func (m matrix) whole(n int) []float32 {
 	if m.stride != m.columns {
 		return nil
@@ -38,7 +38,7 @@ func (m matrix) whole(n int) []float32 {
 	return m.data[:n*m.columns]
 }
 
-// scratch is the memory of one goroutine for one tile at a time.
+// scratch is the memory of one goroutine, for one tile at a time.
 type scratch struct {
 	tile    []float32 // the slots
 	extra   []float32
@@ -48,15 +48,15 @@ type scratch struct {
 	gemm     kernel.Scratch
 	epilogue kernel.Epilogue
 
-	counted int64 // bytes of it in the pool's sum
+	counted int64 // its bytes that scratchPool.mu.bytes includes
 }
 
-// scratchPool keeps as many of them as were used at the same time.
+// scratchPool keeps as many scratches as were in use at the same time.
 type scratchPool struct {
 	mu struct {
 		sync.Mutex
 		unused []*scratch
-		bytes  int64 // of all, as they were when they were last put back
+		bytes  int64 // size of all scratches, as of the time when each was last put back
 	}
 }
 
@@ -96,8 +96,7 @@ type tile struct {
 	scratch *scratch
 }
 
-// at returns the tile's rows of a value, or all of a value whose rows are not those of
-// examples.
+// at returns the tile's rows of a value, or the whole value if its rows do not belong to examples.
 func (t *tile) at(v program.Value) matrix {
 	b := &t.e.prog.Buffers[v.Buffer]
 	data := t.e.base[v.Buffer]
@@ -113,7 +112,7 @@ func (t *tile) at(v program.Value) matrix {
 	return matrix{data[v.Column:], b.Stride, v.Columns}
 }
 
-// optional is at for a value that a mini-batch may lack: the matrix has no data then.
+// optional is like at, for a value that a mini-batch may not have: then the matrix has no data.
 func (t *tile) optional(v program.Value) matrix {
 	if t.e.base[v.Buffer] == nil {
 		return matrix{}

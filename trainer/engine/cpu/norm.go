@@ -6,7 +6,7 @@ import (
 	"aibox/trainer/program"
 )
 
-// normMomentum is the share of a mini-batch in the running statistics; PyTorch's default.
+// normMomentum is the weight of a mini-batch in the running statistics: PyTorch's default.
 const normMomentum = 0.1
 
 func (t *tile) normalize(y, x matrix, gamma, beta []float32, stats matrix) {
@@ -24,8 +24,8 @@ func (t *tile) normalize(y, x matrix, gamma, beta []float32, stats matrix) {
 	}
 }
 
-// normalizeGrad is the gradient with regard to the operand, whose normalized value also
-// depends on the statistics.
+// normalizeGrad computes the gradient of the operand, whose normalized value also depends on the
+// statistics.
 func (t *tile) normalizeGrad(s *program.Step, dx matrix) {
 	x, gamma, stats := t.at(s.In[0]), t.at(s.In[1]).row(0), t.at(s.In[2])
 	dgamma, dbeta, dy := t.at(s.In[3]).row(0), t.at(s.In[4]).row(0), t.at(s.In[5])
@@ -47,8 +47,8 @@ func (t *tile) normalizeGrad(s *program.Step, dx matrix) {
 	}
 }
 
-// runColumns computes columns lo to hi of the current reduction of a normalization, over
-// all examples of the mini-batch in ascending order.
+// runColumns computes columns lo to hi of the current reduction of a normalization, over all
+// examples of the mini-batch in ascending order.
 func (e *execution) runColumns(lo, hi int) {
 	s := e.reduction
 	t := tile{e: e, lo: e.lo, n: e.hi - e.lo}
@@ -63,9 +63,9 @@ func (e *execution) runColumns(lo, hi int) {
 	e.scratch.put(scratch)
 }
 
-// batchStats computes mean and variance. It sums in double precision and computes the
-// deviations from the mean in a second pass, which stays accurate if the mean is much
-// larger than the deviations.
+// batchStats computes mean and variance. It sums in double precision, and computes the deviations
+// from the mean in a second pass, which stays accurate if the mean is much larger than the
+// deviations.
 func (t *tile) batchStats(stats, x matrix, lo, hi int, acc []float64) {
 	sum, square := acc[:hi-lo], acc[hi-lo:]
 	for i := range t.n {
@@ -88,7 +88,7 @@ func (t *tile) batchStats(stats, x matrix, lo, hi int, acc []float64) {
 	}
 }
 
-// gammaGrad is Σ dy·x̂.
+// gammaGrad computes Σ dy·x̂.
 func (t *tile) gammaGrad(dgamma []float32, x, stats, dy matrix, lo, hi int, scale []float64) {
 	mean, variance := stats.row(0), stats.row(1)
 	for j := range hi - lo {
@@ -104,10 +104,10 @@ func (t *tile) gammaGrad(dgamma []float32, x, stats, dy matrix, lo, hi int, scal
 	}
 }
 
-// columnGrain is how many columns of n rows are worth another thread.
+// columnGrain is the number of columns, with n rows each, that are worth another thread.
 func columnGrain(n int) int { return max(lineElements, (1<<14)/max(1, n)) }
 
-// checkNorms reports batch statistics that are not finite: see engine.StatisticsError.
+// checkNorms fails if batch statistics are not finite: see engine.StatisticsError.
 func (e *execution) checkNorms() error {
 	for i, v := range e.prog.Stats {
 		if !engine.Finite(e.base[v.Buffer][:2*v.Columns]) {
@@ -117,8 +117,8 @@ func (e *execution) checkNorms() error {
 	return nil
 }
 
-// updateNorms moves the running statistics towards those of the mini-batch. As in PyTorch
-// the running variance is the unbiased one; a single example has none and leaves it alone.
+// updateNorms moves the running statistics towards those of the mini-batch. As in PyTorch, the
+// running variance is the unbiased one; a single example has none and leaves it unchanged.
 func (e *execution) updateNorms() {
 	for i, v := range e.prog.Stats {
 		batch, norm := e.base[v.Buffer][:2*v.Columns], &e.net.Norms[i]

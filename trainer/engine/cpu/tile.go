@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/program"
 )
 
-// step runs one step over the tile. What the steps compute, and in which order of
-// operations, is said by package ops.
+// step runs one step over the tile. Package ops defines what the steps compute, and in which order
+// of operations.
 func (t *tile) step(s *program.Step) {
 	var y matrix
 	if len(s.Out) > 0 {
@@ -103,7 +103,7 @@ func (t *tile) step(s *program.Step) {
 	}
 }
 
-// linear is a layer: product, bias and activation.
+// linear computes a layer: product, bias and activation.
 func (t *tile) linear(s *program.Step, y matrix) {
 	var bias []float32
 	if len(s.In) == 3 {
@@ -116,7 +116,7 @@ func (t *tile) linear(s *program.Step, y matrix) {
 	}
 }
 
-// product is dx = dz·wᵀ, perhaps with the derivative of an activation.
+// product computes dx = dz·wᵀ, perhaps times the derivative of an activation.
 func (t *tile) product(s *program.Step, dx matrix) {
 	if len(s.In) < 3 {
 		t.multiplyWeights(s, dx, kernel.Epilogue{})
@@ -132,16 +132,16 @@ func (t *tile) product(s *program.Step, dx matrix) {
 	t.activateGrad(s.Activation, dx, y, dx)
 }
 
-// epilogues are the activations that a product can apply itself.
+// epilogues are the activations that a matrix product can apply itself.
 var epilogues = map[ops.Activation]kernel.Activation{
 	ops.Identity: kernel.ActivationNone, ops.ReLU: kernel.ActivationRelu,
 	ops.Tanh: kernel.ActivationTanh, ops.Sigmoid: kernel.ActivationSigmoid,
 }
 
-// multiplyWeights is the matrix product of a step.
+// multiplyWeights computes the matrix product of a step.
 func (t *tile) multiplyWeights(s *program.Step, c matrix, e kernel.Epilogue) {
 	a := t.at(s.In[0])
-	// The epilogue lies in the scratch memory so that it does not escape.
+	// The epilogue is kept in the scratch memory so that it does not escape to the heap.
 	t.scratch.epilogue = e
 	if packed := t.e.packed(s); packed != nil {
 		t.scratch.gemm.GemmPacked(false, t.n, a.data, a.stride, packed, false, &t.scratch.epilogue, c.data, c.stride)
@@ -266,7 +266,7 @@ func (t *tile) dropout(s *program.Step, y, x matrix) {
 	}
 }
 
-// loss computes the terms of the sum, each with its weight.
+// loss computes the weighted terms of the loss.
 func (t *tile) loss(terms, z, y, w matrix) {
 	out, logits := terms.data[:t.n], t.column(z)
 	kernel.SoftplusSlice(out, logits)
@@ -292,7 +292,7 @@ func (t *tile) lossGrad(dz, z, y, w matrix) {
 	}
 }
 
-// column returns the tile's rows of a matrix of one column without gaps.
+// column returns the tile's rows of a matrix of one column, without gaps.
 func (t *tile) column(x matrix) []float32 {
 	if x.stride == 1 {
 		return x.data[:t.n]

@@ -6,11 +6,10 @@ import (
 	"aibox/trainer/program"
 )
 
-// Weights are packed once for each mini-batch, in the order in which the kernels read
-// them, for all tiles: as they are for the layer's result, transposed for the gradient of
-// its input.
+// Weights are packed once per mini-batch for all tiles, in the order in which the kernels read
+// them: as they are for a layer's result, transposed for the gradient of its input.
 
-// packFrom is the number of examples from which that pays.
+// packFrom is the number of examples from which packing pays.
 const packFrom = 128
 
 // weights are the packed operands of the products of a program.
@@ -33,8 +32,8 @@ func (w *weights) init(p *program.Program) {
 	w.packed = make([]kernel.PackedB, len(w.steps))
 }
 
-// operandSize returns the rows and columns of a step's second operand, transposed if the
-// step wants it so.
+// operandSize returns the rows and columns of a step's second operand, transposed if the step
+// transposes it.
 func operandSize(p *program.Program, s *program.Step) (k, n int) {
 	w := &p.Buffers[s.In[1].Buffer]
 	if s.TransB {
@@ -67,7 +66,7 @@ func (e *execution) packed(s *program.Step) *kernel.PackedB {
 	return nil
 }
 
-// forecast is what bytes will be, at most.
+// forecast returns an upper bound of what bytes will return.
 func (w *weights) forecast(p *program.Program) int64 {
 	n := int64(0)
 	for _, s := range w.steps {

@@ -1,5 +1,4 @@
-// Package devicememory has what engines have in common that make the memory of devices, and pinned
-// memory, larger as they need it.
+// Package devicememory has what engines share to grow device memory and pinned memory as needed.
 package devicememory
 
 import (
@@ -9,16 +8,16 @@ import (
 	"aibox/gpu"
 )
 
-// Align is the unit of all places in memory of devices, in bytes.
+// Align is the alignment of all offsets in device memory, in bytes.
 const Align = 256
 
-// Aligned is bytes, rounded up to a multiple of Align.
+// Aligned rounds bytes up to a multiple of Align.
 func Aligned(bytes int) int { return (bytes + Align - 1) / Align * Align }
 
-// Holds tells whether there is memory, of at least so many bytes.
+// Holds reports whether m has at least the given number of bytes.
 func Holds(m gpu.Memory, bytes int) bool { return m != nil && m.Bytes() >= bytes }
 
-// Free gives memory back that no device uses, and makes it nil.
+// Free frees *m, which no device may be using, and sets it to nil.
 func Free(m *gpu.Memory) error {
 	old := *m
 	if old == nil {
@@ -28,8 +27,9 @@ func Free(m *gpu.Memory) error {
 	return old.Free()
 }
 
-// GrowPinned replaces *m, unless it is large enough, by pinned memory of at least so many bytes. No
-// device may use it. What says in an error what the memory is for, and how to need less.
+// GrowPinned replaces *m by pinned memory of at least the given number of bytes, unless it is large
+// enough already. No device may be using *m. In an error, what says what the memory is for and how
+// to need less.
 func GrowPinned(dev gpu.Device, m *gpu.Pinned, name string, bytes int, what string) error {
 	if old := *m; old != nil {
 		if old.Bytes() >= bytes {

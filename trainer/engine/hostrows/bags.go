@@ -7,25 +7,25 @@ import (
 	"aibox/trainer/program"
 )
 
-// Bags is the sparse part of a mini-batch: see program.Inputs. Its methods may run on any number of
-// threads.
+// Bags is the sparse part of a mini-batch: see program.Inputs. Any number of threads may call its
+// methods.
 type Bags struct {
 	fields, dim int
 	mean        bool   // some field is averaged
-	sums        []bool // which fields are summed, if some are averaged; nil: none
-	notes       bool   // the gradients of rows need the factors
+	sums        []bool // which fields are summed, if others are averaged; nil if none is
+	notes       bool   // the gradients of rows need factors
 
 	offsets, index []int32
-	weights        []float32 // nil: all 1
+	weights        []float32 // nil if all are 1
 
-	// For each row the bags that it occurs in: see reader.Batch.
+	// For each row, the bags that it occurs in: see reader.Batch.
 	rowStarts, rowBags []int32
 	rowWeights         []float32
 
-	factors []float32 // of each bag, what the sum of its rows was multiplied by; nil: nothing
+	factors []float32 // by which the sum of each bag was multiplied; nil if by nothing
 }
 
-// Init makes v the bags of a program's mini-batches.
+// Init prepares v for the mini-batches of a program.
 func (v *Bags) Init(net *program.Network, p *program.Program) {
 	*v = Bags{fields: net.Fields, dim: net.RowDim}
 	for i := range p.Steps {
@@ -45,21 +45,22 @@ func (v *Bags) Set(in *program.Inputs) {
 	}
 }
 
-// Size is that of the mini-batch: its bags, the features in them, and its unique rows.
+// Size returns the size of the mini-batch: the numbers of its bags, of the features in them, and of
+// its unique rows.
 func (v *Bags) Size() (bags, features, rows int) {
 	return len(v.offsets) - 1, len(v.index), max(0, len(v.rowStarts)-1)
 }
 
-// Bytes is the memory that v has allocated.
+// Bytes returns how much memory v has allocated.
 func (v *Bags) Bytes() int64 { return 4 * int64(cap(v.factors)) }
 
-// prefetchAhead is how many rows ahead of those that are worked on the next ones are asked
-// for: some hundred nanoseconds, which the memory takes to answer.
+// prefetchAhead is how many rows ahead of the current one a row is prefetched: the work on that
+// many rows takes some hundred nanoseconds, about the latency of memory.
 const prefetchAhead = 12
 
-// Pool sums or averages the rows of each bag of n examples from example first on. The results of an
-// example lie side by side in out, stride elements from those of the next. Rows are the values of all
-// unique rows of the mini-batch.
+// Pool sums or averages the rows of each bag of n examples, from example first on. The results of
+// an example are contiguous in out, stride elements from those of the next example. rows has the
+// values of all unique rows of the mini-batch.
 func (v *Bags) Pool(first, n int, out []float32, stride int, rows []float32) {
 	r := v.dim
 	for i := range n {
@@ -80,8 +81,7 @@ func (v *Bags) Pool(first, n int, out []float32, stride int, rows []float32) {
 	}
 }
 
-// pool pools one bag into out. If some field is averaged, it notes by what the sum of the bag is
-// multiplied.
+// pool pools one bag into out. It stores the factor of the bag, if factors are needed.
 func (v *Bags) pool(mean bool, b int, out, rows []float32) {
 	r := len(out)
 	lo, hi := v.offsets[b], v.offsets[b+1]
@@ -108,19 +108,19 @@ func (v *Bags) noteFactor(b int, factor float32) {
 	}
 }
 
-// Gradients are those of what the bags were pooled to, as Pool writes its results.
+// Gradients are the gradients of the pooled bags, in the layout of Pool's results.
 type Gradients struct {
 	Data   []float32
 	Stride int // elements from one example to the next
 
-	pieces []float32 // sums of the full pieces of rows with several, by number; nil: they have not been added up
+	pieces []float32 // sums of full pieces (see fullPieces), by number; nil if they were not computed
 }
 
-// piece is the sum of the full piece that begins with an occurrence, r values.
+// piece returns the sum, of r values, of the full piece whose first occurrence is given.
 func (g *Gradients) piece(first, r int) []float32 { return g.pieces[first/kernel.SumPiece*r:][:r] }
 
-// RowGrad writes the gradient of unique row i into out: the sum of those of the bags that it
-// occurs in, in ascending order and in pieces (kernel.SumPiece). scratch is as long as out.
+// RowGrad writes the gradient of unique row i into out: the sum of the gradients of the bags that
+// it occurs in, in ascending order and in pieces (kernel.SumPiece). scratch is as long as out.
 func (v *Bags) RowGrad(i int, g Gradients, out, scratch []float32) {
 	first, end := int(v.rowStarts[i]), int(v.rowStarts[i+1])
 	if end-first <= kernel.SumPiece {
@@ -142,12 +142,12 @@ func (v *Bags) RowGrad(i int, g Gradients, out, scratch []float32) {
 	}
 }
 
-// sum adds up the gradients of occurrences lo to hi of rows.
+// sum adds up the gradients of occurrences lo to hi.
 func (v *Bags) sum(lo, hi int, g Gradients, out []float32) {
 	r := len(out)
 	clear(out)
 	for at := lo; at < hi; at++ {
-		// Perhaps one of the next row: rows are usually taken in their order.
+		// This may prefetch for the next row, since rows are usually taken in order.
 		if next := at + prefetchAhead; next < len(v.rowBags) {
 			kernel.Prefetch(v.gradient(g, v.rowBags[next], r))
 		}
@@ -168,10 +168,10 @@ func (v *Bags) sum(lo, hi int, g Gradients, out []float32) {
 	}
 }
 
-// gradient is the gradient of what bag b was pooled to, r values.
+// gradient returns the gradient, of r values, of the pooled bag b.
 func (v *Bags) gradient(g Gradients, b int32, r int) []float32 {
 	at := int(b) * r
-	if gap := g.Stride - v.fields*r; gap != 0 { // a division costs as much as the sum
+	if gap := g.Stride - v.fields*r; gap != 0 { // avoids a division, which costs as much as the sum
 		at += int(b) / v.fields * gap
 	}
 	return g.Data[at:][:r]

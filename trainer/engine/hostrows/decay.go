@@ -7,11 +7,11 @@ import (
 
 // rowDecay is the weight decay of rows.
 type rowDecay struct {
-	timeline *decay.Timeline // nil: rows do not decay
+	timeline *decay.Timeline // nil if rows do not decay
 	now      decay.Moment    // after the last step
-	step     decay.Factors   // of the present step
-	clock    float32         // that the update leaves
-	stateDim int             // words of the optimizer's state, behind which a row has its clock
+	step     decay.Factors   // of the current step
+	clock    float32         // which update stores in the row
+	stateDim int             // words of the optimizer's state; a row's clock follows them
 }
 
 func newRowDecay(t *decay.Timeline, rows *optim.Rows) rowDecay {
@@ -22,29 +22,28 @@ func newRowDecay(t *decay.Timeline, rows *optim.Rows) rowDecay {
 	return d
 }
 
-// until prepares settle: rows are decayed up to the end of a step.
+// until makes settle decay rows up to the end of the given step.
 func (d *rowDecay) until(step int64) {
 	if d.timeline != nil {
 		d.now = d.timeline.At(step)
 	}
 }
 
-// settle decays values, which are those of a row with that state, up to the last step.
+// settle decays the values of a row with the given state up to the last step.
 func (d *rowDecay) settle(values, state []float32) {
 	if d.timeline != nil {
 		d.now.Settle(values, state)
 	}
 }
 
-// next prepares update for the step that follows the one of until.
+// next makes update decay rows for the step after the one given to until.
 func (d *rowDecay) next() {
 	if d.timeline != nil {
 		d.step, d.clock = d.now.Step()
 	}
 }
 
-// update decays values, which are settled, by the present step, and returns the part of the
-// state that belongs to the optimizer.
+// update decays settled values for the current step, and returns the optimizer's part of the state.
 func (d *rowDecay) update(values, state []float32) []float32 {
 	if d.timeline == nil {
 		return state

@@ -12,11 +12,11 @@ import (
 	"aibox/trainer/optim"
 )
 
-// rowGrain is the number of rows that one thread gathers at a time for inference: some tens of
-// microseconds of work, which is far more than it costs to hand them over. For training see byWork.
+// rowGrain is the number of rows that one thread gathers at a time for inference: tens of
+// microseconds of work, far more than handing them over costs. For training see byWork.
 const rowGrain = 256
 
-// Rows is the rows of a pass, and of them the unique rows of the current mini-batch, U of them. One
+// Rows has the rows of a pass and, of these, the U unique rows of the current mini-batch. One
 // goroutine uses it.
 type Rows struct {
 	engine.Config
@@ -29,28 +29,29 @@ type Rows struct {
 	tasks
 }
 
-// collected is what Collect and Gather find.
+// collected are the results of Collect and Gather.
 type collected struct {
 	batch    *reader.Batch
-	values   []float32 // (U, RowDim), what the network sees
+	values   []float32 // (U, RowDim), as the network sees them
 	admitted []bool    // (U)
-	clicks   []float32 // of full pieces, by their number: see fullPieces
+	clicks   []float32 // of full pieces, by number: see fullPieces
 }
 
-// updating is what Update works on.
+// updating are the arguments and results of Update.
 type updating struct {
 	bags       *Bags
 	grads      Gradients
-	sums       []float32 // (numbers, RowDim) of full pieces
+	sums       []float32 // (numbers, RowDim), of full pieces
 	rounding   sparsetable.Rounding
-	overflowed atomic.Int64 // 1 + the index of the first row whose update was not finite; 0: there is none
+	overflowed atomic.Int64 // 1 + the index of the first row whose update was not finite, or 0
 	scratch    scratchPool
 }
 
-// tasks is what runs on all threads, bound once so that a step allocates nothing.
+// tasks run on all threads. They are bound once so that a step allocates nothing.
 type tasks struct{ countTask, collectTask, gatherTask, sumTask, updateTask func(lo, hi int) }
 
-// New returns rows without a pass. Their optimizer goes on from state, which must not be replaced.
+// New returns Rows without a pass. Their optimizer continues from state, which must not be
+// replaced.
 func New(c engine.Config, state *engine.State) *Rows {
 	r := &Rows{Config: c, state: state, decay: newRowDecay(state.Decay, c.Rows)}
 	r.countTask, r.collectTask, r.gatherTask = r.countPieces, r.byWork(r.collect), r.gatherOnly
@@ -58,22 +59,22 @@ func New(c engine.Config, state *engine.State) *Rows {
 	return r
 }
 
-// Begin starts a pass, End forgets it.
+// Begin starts a pass.
 func (r *Rows) Begin(p engine.Pass) { r.pass = p }
 
-// End is the end of a pass.
+// End ends the pass.
 func (r *Rows) End() {
 	pass := r.pass
 	r.pass, r.batch, r.bags, r.grads = engine.Pass{}, nil, nil, Gradients{}
 	pass.HasEnded()
 }
 
-// Bytes is the memory that r has allocated.
+// Bytes returns how much memory r has allocated.
 func (r *Rows) Bytes() int64 {
 	return 4*int64(cap(r.values)+cap(r.clicks)+cap(r.sums)) + int64(cap(r.admitted)) + r.scratch.bytes()
 }
 
-// Collect brings the statistics of the rows of a mini-batch up to date, and returns their values (U, RowDim)
+// Collect updates the statistics of the rows of a mini-batch, and returns their values (U, RowDim)
 // after the last step.
 func (r *Rows) Collect(b *reader.Batch) []float32 {
 	r.set(b)
@@ -96,8 +97,8 @@ func (r *Rows) set(b *reader.Batch) {
 	r.decay.until(r.state.Step)
 }
 
-// Update updates the rows that Collect has read by the gradients of their bags. The step is that of the
-// state, which has been counted; scale multiplies the learning rate. The error wraps
+// Update applies the gradients of bags to the rows that Collect has read. The step is the state's,
+// which has been counted already; scale multiplies the learning rate. The error wraps
 // program.ErrNotFinite if the values of a row are no longer finite.
 func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
 	r.sums = engine.Resize(r.sums, len(r.batch.RowBags)/kernel.SumPiece*r.Layout.ValueDim)
@@ -114,8 +115,8 @@ func (r *Rows) Update(bags *Bags, grads Gradients, scale float32) error {
 	return nil
 }
 
-// seen returns how often row i occurs in the mini-batch, and how often with label 1, which is exact in
-// any order of the additions.
+// seen returns how often row i occurs in the mini-batch, and how often with label 1. The latter is
+// exact in any order of additions.
 func (r *Rows) seen(i int) (shows uint32, clicks float32) {
 	first, end := int(r.batch.RowStarts[i]), int(r.batch.RowStarts[i+1])
 	at := first
@@ -127,7 +128,7 @@ func (r *Rows) seen(i int) (shows uint32, clicks float32) {
 	return uint32(end - first), clicks + r.clicksOf(at, end)
 }
 
-// clicksOf counts label 1 in occurrences lo to hi.
+// clicksOf counts the occurrences from lo to hi that have label 1.
 func (r *Rows) clicksOf(lo, hi int) (clicks float32) {
 	fields := int32(r.Network.Fields)
 	for _, bag := range r.batch.RowBags[lo:hi] {
@@ -136,13 +137,13 @@ func (r *Rows) clicksOf(lo, hi int) (clicks float32) {
 	return clicks
 }
 
-// value is what the network sees of row i.
+// value returns the values of row i as the network sees them.
 func (r *Rows) value(i int) []float32 {
 	dim := r.Layout.ValueDim
 	return r.values[i*dim:][:dim]
 }
 
-// row returns row i, and asks for one of those that come after it.
+// row returns row i, and prefetches a later one.
 func (r *Rows) row(i int) []float32 {
 	rows := r.batch.Rows
 	if next := i + prefetchAhead; next < len(rows) {
@@ -151,7 +152,7 @@ func (r *Rows) row(i int) []float32 {
 	return r.pass.Rows.Row(int(rows[i]))
 }
 
-// gather copies what the network sees of row into position i of values.
+// gather copies the values of row into position i of r.values, as the network sees them.
 func (r *Rows) gather(i int, row []float32) {
 	dst := r.value(i)
 	if r.admitted[i] {
@@ -162,7 +163,7 @@ func (r *Rows) gather(i int, row []float32) {
 	}
 }
 
-// collect brings the statistics of rows lo to hi up to date and gathers their values.
+// collect updates the statistics of rows lo to hi and gathers their values.
 func (r *Rows) collect(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		row := r.row(i)
@@ -193,11 +194,10 @@ func (r *Rows) gatherOnly(lo, hi int) {
 	}
 }
 
-// update updates rows lo to hi, which collect has read, by their gradients.
-// Values of 16 bits are updated as float32 where collect has put them, and then rounded
-// into their row with random bits of this step. A row whose values are no longer
-// finite is noted: since it may not occur again in this job, this may be the only
-// place that finds it.
+// update applies the gradients to rows lo to hi, which collect has read. 16-bit values are updated
+// as float32 in r.values, and then rounded into their row with random bits of this step. A row
+// whose values are no longer finite is recorded: it may not occur again in this job, so no other
+// place may find it.
 func (r *Rows) update(lo, hi int) {
 	inPlace := r.Layout.Format == sparsetable.Float32
 	dim := r.Layout.ValueDim
@@ -214,7 +214,7 @@ func (r *Rows) update(lo, hi int) {
 		if inPlace {
 			values = r.Layout.Values(row)
 			if r.decay.timeline != nil {
-				copy(values, r.value(i)) // which collect has decayed
+				copy(values, r.value(i)) // these are decayed by collect
 			}
 		}
 		state := r.decay.update(values, r.Layout.State(row))
@@ -228,7 +228,7 @@ func (r *Rows) update(lo, hi int) {
 	}
 }
 
-// overflow notes that the values of row i are not finite.
+// overflow records that the values of row i are not finite.
 func (r *Rows) overflow(i int) {
 	for n := int64(i) + 1; ; {
 		was := r.overflowed.Load()
@@ -238,7 +238,7 @@ func (r *Rows) overflow(i int) {
 	}
 }
 
-// step is the update of row i.
+// step returns the update of row i.
 func (r *Rows) step(i int) *optim.RowStep {
 	b := r.batch
 	field := 0

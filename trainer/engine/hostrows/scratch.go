@@ -2,7 +2,7 @@ package hostrows
 
 import "sync"
 
-// scratchPool has as many slices for the gradient of a row as were used at the same time.
+// scratchPool keeps as many slices, for the gradient of a row, as were in use at the same time.
 type scratchPool struct {
 	mu struct {
 		sync.Mutex

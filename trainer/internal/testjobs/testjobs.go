@@ -1,5 +1,5 @@
-// Package testjobs has what the tests of package trainer and of its rooms train: a small job over a
-// generated log, which is written once for all tests of a package.
+// Package testjobs has a small job over a generated log for the tests of package trainer and the
+// packages below it. The log is written once for all tests of a package.
 package testjobs
 
 import (
@@ -26,8 +26,8 @@ import (
 	"aibox/trainer/model"
 )
 
-// Text is a job over a small generated log: multi-valued fields, dense
-// columns in two groups, missing cells, a last mini-batch that is not full.
+// Text is a job over a small generated log, with multi-valued fields, dense columns in two groups,
+// missing cells, and a last mini-batch that is not full.
 const Text = `
 name: test
 seed: 7
@@ -59,13 +59,13 @@ var generator = generate.Config{
 	},
 }
 
-// Rows of the log.
+// Numbers of rows in the log.
 const (
 	TrainRows = 3000
 	EvalRows  = 1000
 )
 
-// Log is the directory of the generated log, which is written once for all tests.
+// Log returns the directory of the generated log, which is written once for all tests.
 var Log = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(Dir, "log")
 	job, err := Parse("lr", []string{"data.train=[x]", "output.model_dir=y"})
@@ -93,13 +93,13 @@ var Log = sync.OnceValues(func() (string, error) {
 	return dir, err
 })
 
-// Parse parses a job of a kind of model with overrides.
+// Parse parses the test job for a kind of model, with overrides.
 func Parse(kind string, set []string) (*configs.Job, error) {
 	return configs.Parse("test.yaml", []byte(strings.Replace(Text, "KIND", kind, 1)), configs.LoadOptions{Set: set})
 }
 
-// Job returns a test job of a kind of model with overrides, which may hold
-// MODEL for its model directory and LOG for that of the log.
+// Job returns the test job for a kind of model, with overrides, in which MODEL stands for its model
+// directory and LOG for that of the log.
 func Job(t *testing.T, kind string, set ...string) *configs.Job {
 	t.Helper()
 	log, err := Log()
@@ -153,7 +153,7 @@ func Load(t *testing.T, dir string, set ...string) *inference.Model {
 	return l
 }
 
-// Dir is a directory for what tests share, until the last one has ended.
+// Dir is a directory that tests share until the last one has ended.
 var Dir string
 
 // Main runs the tests of a package. TestMain exits with its result.
@@ -168,10 +168,10 @@ func Main(m *testing.M) int {
 	return hdfstest.Run(m)
 }
 
-// Quiet are the options of a model that is loaded without a log.
+// Quiet are options to load a model without a log.
 var Quiet = inference.Options{Logger: slog.New(slog.DiscardHandler)}
 
-// Kinds are the kinds of models or, in short mode, every third of them.
+// Kinds returns the kinds of models or, in short mode, every third of them.
 func Kinds() (kinds []string) {
 	for i, kind := range model.Kinds() {
 		if !testing.Short() || i%3 == 0 {
@@ -181,7 +181,7 @@ func Kinds() (kinds []string) {
 	return kinds
 }
 
-// Gzip compresses a file and cuts the end off.
+// Gzip compresses a file and truncates the result to keep(size) bytes.
 func Gzip(t *testing.T, from string, keep func(size int) int) string {
 	t.Helper()
 	text, err := os.ReadFile(from)
@@ -203,7 +203,7 @@ func Gzip(t *testing.T, from string, keep func(size int) int) string {
 	return path
 }
 
-// Parquet is data of a test job as a Parquet file.
+// Parquet writes data of a test job as a Parquet file and returns its path.
 func Parquet(t *testing.T, data func(*configs.Job) []string) string {
 	t.Helper()
 	text := Job(t, "lr")

@@ -1,4 +1,4 @@
-// Package faults has the errors of model directories that its packages share.
+// Package faults has the errors that the packages of model directories share.
 package faults
 
 import (
@@ -13,11 +13,11 @@ var ErrLocked = errkind.New(errkind.Locked, "model directory is locked")
 // Corruption says that a file of the model directory is damaged.
 type Corruption struct {
 	File   string
-	Offset int64 // negative: the error is about the whole file
+	Offset int64 // negative if the error is about the whole file
 	Reason string
 }
 
-// Damaged is the error about a whole file or directory.
+// Damaged returns the error about a whole file or directory.
 func Damaged(file, reason string) *Corruption { return &Corruption{file, -1, reason} }
 
 func (e *Corruption) Error() string {

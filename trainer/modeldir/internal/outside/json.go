@@ -9,7 +9,7 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// readJSON reads a file into v, unless there is none.
+// readJSON reads a file into v, if it exists.
 func readJSON(path string, v any) (found bool, err error) {
 	data, err := disk.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,11 +12,11 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// lockName is the file in a directory of a table whose lock the run has that writes the table.
+// lockName is the file in a table's directory that is locked by the run that writes the table.
 const lockName = "LOCK"
 
-// lockRun takes the lock of a table's directory elsewhere, which says that its run is
-// still running. The error is faults.ErrLocked if another process holds it.
+// lockRun takes the lock of a table's directory elsewhere, which says that its run is alive. The
+// error is faults.ErrLocked if another process holds it.
 func lockRun(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	if err := diskfault.At("write", path); err != nil {
@@ -29,13 +29,13 @@ func lockRun(dir string) (*os.File, error) {
 	return lock, err
 }
 
-// lockParent keeps other runs from making and freeing directories in dir until the
-// result is closed, which must be soon.
+// lockParent keeps other runs from making and freeing directories in dir until the result is
+// closed, which must be soon.
 func lockParent(dir string) (*os.File, error) {
 	return filelock.Wait(dir, os.O_RDONLY, 0)
 }
 
-// isRunning reports whether a run has the lock of dir. Who asks need only be able to read.
+// isRunning reports whether a run has the lock of dir. The caller need only be able to read dir.
 func isRunning(dir string) (bool, error) {
 	lock, err := filelock.Open(filepath.Join(dir, lockName), os.O_RDONLY, 0, filelock.Shared)
 	switch {

@@ -11,34 +11,34 @@ import (
 	"aibox/sparsetable"
 )
 
-// Orphan is a directory of a table outside of a model directory (one made in an entry of
+// Orphan is a directory of a table outside model directories (made in an entry of
 // sparse_table.dirs) that no known model names.
 type Orphan struct {
 	Dir        string    `json:"dir"`
-	ModelDir   string    `json:"model_dir"`  // the model directory for which it was made; "": unknown
-	Generation string    `json:"generation"` // the generation for which it was made; "": unknown
+	ModelDir   string    `json:"model_dir"`  // the model directory for which it was made; "" if unknown
+	Generation string    `json:"generation"` // the generation for which it was made; "" if unknown
 	Bytes      int64     `json:"bytes"`
 	Modified   time.Time `json:"modified"`
 	Reason     string    `json:"reason"` // why nothing needs it, for people
-	// Unknown says that it was made by an earlier version, or that its OWNER.json is
-	// lost, so that it may belong to any model. It is not freed.
+	// Unknown says that an earlier version made it, or that its OWNER.json is lost, so that it may
+	// belong to any model. It is not freed.
 	Unknown bool `json:"unknown"`
-	// Undecided says that the model directory is gone, or has not that model any more. If it was
-	// deleted, nothing needs the table; but it may have been moved, or copied before, to a place
-	// that is not known, or its disk is not mounted. It is freed only if it was named by itself.
+	// Undecided says that the model directory is gone, or does not have that model any more. If the
+	// model was deleted, nothing needs the table. But it may have been moved, or copied before, to
+	// an unknown place, or its disk may not be mounted. The directory is freed only if it was named
+	// by itself.
 	Undecided bool `json:"undecided"`
-	// named says that the directory itself was listed, not the one that it lies in.
+	// named says that the caller listed the directory itself, not the one that contains it.
 	named bool
-	// killed says that its run ended before it committed a model, or went on without it, so that
-	// none can name it.
+	// killed says that its run ended before it committed a model, or went on without the directory,
+	// so that no model can name it.
 	killed bool
 	tables *Tables
 }
 
-// Orphans lists the directories of tables in dirs, which are entries of
-// sparse_table.dirs or directories of single tables, that no known model names and no run
-// is writing. models lists model directories; these, and those beside them, are known as
-// well.
+// Orphans lists the directories of tables in dirs that no known model names and no run is writing.
+// dirs are entries of sparse_table.dirs or directories of single tables. models lists model
+// directories; these, and those beside them, are known as well.
 func (t *Tables) Orphans(dirs, models []string) ([]Orphan, error) {
 	var all []Orphan
 	for _, dir := range dirs {
@@ -54,8 +54,8 @@ func (t *Tables) Orphans(dirs, models []string) ([]Orphan, error) {
 	return all, nil
 }
 
-// orphansOf lists the orphans in one directory, or the directory itself if it is that of a
-// table.
+// orphansOf lists the orphans in dir or, if dir is a table's directory, dir itself if it is an
+// orphan.
 func (t *Tables) orphansOf(dir string, models []string) ([]Orphan, error) {
 	table := placeName.MatchString(filepath.Base(dir)) && !disk.Gone(filepath.Join(dir, OwnerName))
 	inside := dir
@@ -78,7 +78,7 @@ func (t *Tables) orphansOf(dir string, models []string) ([]Orphan, error) {
 	return []Orphan{*o}, nil
 }
 
-// orphansIn lists the orphans in one directory. REQUIRES: it is locked.
+// orphansIn lists the orphans in dir. REQUIRES: dir is locked.
 func (t *Tables) orphansIn(dir string, models []string) (all []Orphan, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -103,8 +103,8 @@ func (t *Tables) orphansIn(dir string, models []string) (all []Orphan, err error
 	return all, nil
 }
 
-// orphanAt describes dir if it is an orphan, else it returns nil, also if a run is deleting it and
-// it is gone by now.
+// orphanAt describes dir if it is an orphan. Otherwise it returns nil, also if a run has deleted
+// dir meanwhile.
 func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	by, err := readOwner(dir)
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 	switch {
 	case disk.Gone(by.ModelDir):
 		o.Undecided, o.Reason = true, "the model directory is gone"
-	case !isAmong(listed, dir): // its number may have been given again
+	case !isAmong(listed, dir): // the generation's number may have been given again
 		o.Undecided, o.Reason = true, "the model directory does not have its model any more"
 	case t.Needs(by.ModelDir, by.Generation):
 		o.killed, o.Reason = true, "its disk had failed, and its run went on without it"
@@ -152,8 +152,8 @@ func (t *Tables) orphanAt(dir string, models []string) (*Orphan, error) {
 // MayBeFreed reports whether Free may delete the directory.
 func (o *Orphan) MayBeFreed() bool { return !o.Unknown && (o.named || !o.Undecided) }
 
-// Free deletes the directory, unless a known model names it by now, or a process has
-// its table open.
+// Free deletes the directory, unless a known model names it by then, or a process has its table
+// open.
 func (o *Orphan) Free(models []string) error {
 	parent, err := lockParent(filepath.Dir(o.Dir))
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 	"aibox/sparsetable"
 )
 
-// OwnerName is the file in a directory of a table that says whose it is.
+// OwnerName is the file in a table's directory that names its owner.
 const OwnerName = "OWNER.json"
 
 // owner is OWNER.json.
 type owner struct {
 	ModelDir   string   `json:"model_dir"` // absolute, without symbolic links
 	Generation string   `json:"generation"`
-	Dirs       []string `json:"dirs"`             // of the table, this one included
+	Dirs       []string `json:"dirs"`             // of the table, including this one
 	Copies     []string `json:"copies,omitempty"` // other model directories that name the table
 }
 
-// readOwner reads who owns dir; it returns nil without an error if that is not recorded.
+// readOwner reads who owns dir. It returns nil without an error if that is not recorded.
 func readOwner(dir string) (*owner, error) {
 	o := new(owner)
 	if found, err := readJSON(filepath.Join(dir, OwnerName), o); err != nil || !found {
@@ -35,8 +35,8 @@ func readOwner(dir string) (*owner, error) {
 
 func (o *owner) write(dir string) error { return writeJSON(filepath.Join(dir, OwnerName), o) }
 
-// Free deletes directories of one table. It deletes only files that belong to
-// a table, and fails if there are others.
+// Free deletes directories of one table. It deletes only files that belong to a table, and fails if
+// there are others.
 func Free(dirs []string) error {
 	if len(dirs) == 0 {
 		return nil
@@ -71,9 +71,8 @@ func Free(dirs []string) error {
 	return nil
 }
 
-// lockOther keeps the table of dirs from being opened while these are deleted, if its
-// catalog is in another one of its directories. It fails with ErrInUse if the table is
-// open.
+// lockOther keeps the table of dirs from being opened while these are deleted, if its catalog is in
+// another one of its directories. It fails with ErrInUse if the table is open.
 func lockOther(dirs []string) (lock *os.File, err error) {
 	o, err := readOwner(dirs[0])
 	if err != nil || o == nil {

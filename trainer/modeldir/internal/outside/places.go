@@ -9,21 +9,21 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// PlacesName is the file in the generation that holds the list.
+// PlacesName is the file in the generation that lists the directories.
 const PlacesName = "table-dirs.json"
 
 type places struct {
 	Dirs []string `json:"dirs"` // absolute
-	// LeftOut are directories that the table had, until its run went on without them since their
-	// disks had failed. Nothing needs what is left there.
+	// LeftOut are directories that the table had until its run went on without them because their
+	// disks had failed. Nothing needs the files that remain there.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// placeName is how Place names a directory: MODEL-gen-000002-1f3a9c2e.
+// placeName matches the names that Place gives to directories: MODEL-gen-000002-1f3a9c2e.
 var placeName = regexp.MustCompile(`-(gen-[0-9]{6,})-[0-9a-f]{8}$`)
 
-// ModelName is the name of the model directory in that of a directory which Place has named; ok is
-// false for other names.
+// ModelName returns the name of the model directory from the name of a directory that Place has
+// made. ok is false for other names.
 func ModelName(name string) (model string, ok bool) {
 	at := placeName.FindStringIndex(name)
 	if at == nil {
@@ -39,8 +39,8 @@ func Dirs(gen string) ([]string, error) {
 	return p.Dirs, err
 }
 
-// AllDirs are the directories that are deleted with the generation in gen: those of its table, and
-// those that it had before.
+// AllDirs returns the directories that are deleted with the generation in gen: those of its table,
+// and those that the table had before.
 func AllDirs(gen string) ([]string, error) {
 	p, err := readPlaces(gen)
 	return slices.Concat(p.Dirs, p.LeftOut), err
@@ -55,8 +55,7 @@ func readPlaces(gen string) (p places, err error) {
 		return places{}, faults.Damaged(path, "it names no directory")
 	}
 	for _, dir := range slices.Concat(p.Dirs, p.LeftOut) {
-		// Only a directory that Place has named may be deleted, whatever the file
-		// says.
+		// Only a directory that Place has named may be deleted, whatever the file says.
 		m := placeName.FindStringSubmatch(filepath.Base(dir))
 		if !filepath.IsAbs(dir) || dir != filepath.Clean(dir) || m == nil || m[1] != filepath.Base(gen) {
 			return places{}, faults.Damaged(path, fmt.Sprintf("%q is not a directory of a table of this generation", dir))

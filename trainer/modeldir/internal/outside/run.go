@@ -19,11 +19,11 @@ import (
 	"aibox/sparsetable"
 )
 
-// Run is the table of a run that writes it.
+// Run is a table that a run writes.
 type Run struct {
-	// Freed are the directories of killed runs that were found beside those of this one and deleted.
+	// Freed are directories of killed runs that were found beside those of this run and deleted.
 	Freed []Orphan
-	// Leftovers says which of them could not be deleted, and why.
+	// Leftovers are the errors about those that could not be deleted.
 	Leftovers []error
 
 	tables *Tables
@@ -35,10 +35,10 @@ type Run struct {
 // NewRun returns the table of the run that makes a generation of a model directory.
 func (t *Tables) NewRun(model, gen string) *Run { return &Run{tables: t, model: model, gen: gen} }
 
-// Place makes a directory for the run's table in each of dirs, which it creates if
-// they are missing, and returns the absolute paths of the new directories. They belong
-// to the generation and are deleted with it. Place is called once, before the table
-// is made; without dirs it does nothing, and the table is in the generation.
+// Place makes a directory for the run's table in each of dirs, which it creates if they are
+// missing, and returns the absolute paths of the new directories. They belong to the generation and
+// are deleted with it. Place is called once, before the table is made. Without dirs it does
+// nothing, and the table is in the generation.
 func (r *Run) Place(dirs []string) ([]string, error) {
 	if len(dirs) == 0 {
 		return nil, nil
@@ -52,7 +52,7 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 		return nil, err
 	}
 	name := fmt.Sprintf("%s-%s-%s", filepath.Base(model), r.gen, hex.EncodeToString(id[:]))
-	if over := len(name) - unix.NAME_MAX; over > 0 { // before the generation names directories that cannot be made, or deleted
+	if over := len(name) - unix.NAME_MAX; over > 0 { // before the generation lists directories that can be neither made nor deleted
 		return nil, errkind.Errorf(errkind.Job, "the name of the model directory %s is too long by %s: those of the directories of its table, in %s, begin with it, and may have %d", model, humanize.Count(int64(over), "byte"), strings.Join(dirs, ", "), unix.NAME_MAX)
 	}
 	var all []string
@@ -83,8 +83,8 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 	return all, nil
 }
 
-// make makes one of the directories of the run's table, and frees those that
-// killed runs left beside it.
+// make makes one of the directories of the run's table, and frees those that killed runs left
+// beside it.
 func (r *Run) make(dir string, all []string) error {
 	beside := filepath.Dir(dir)
 	parent, err := lockParent(beside)
@@ -107,13 +107,13 @@ func (r *Run) make(dir string, all []string) error {
 	return disk.SyncDir(beside)
 }
 
-// record writes the list of the directories into the generation.
+// record writes the list of directories into the generation.
 func (r *Run) record(p places) error {
 	return writeJSON(filepath.Join(r.model, r.gen, PlacesName), p)
 }
 
-// Keep leaves all directories but these out of the table's. What is left in the others is deleted
-// with the generation, or by the next run that makes a table beside it.
+// Keep removes all directories but the given ones from the table. The files left in the others are
+// deleted with the generation, or by the next run that makes a table beside them.
 func (r *Run) Keep(dirs []string) error {
 	p, err := readPlaces(filepath.Join(r.model, r.gen))
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *Run) writeOwner(dir string, all []string) error {
 	return o.write(dir)
 }
 
-// Remake makes one of the directories of a table, or takes it where it exists.
+// Remake makes one of the directories of a table, or takes it if it exists.
 func (r *Run) Remake(dir string, all []string) error {
 	if disk.Gone(dir) {
 		if err := disk.CheckMounted(dir); err != nil {
@@ -165,9 +165,8 @@ func (r *Run) Take(dir string) error {
 	return nil
 }
 
-// freeKilled frees the directories that killed runs, of this model directory or of
-// others, left in dir. Other orphans are left for people to decide on. REQUIRES: dir
-// is locked.
+// freeKilled frees the directories that killed runs, of this or other model directories, left in
+// dir. Other orphans are left for people to decide on. REQUIRES: dir is locked.
 func (r *Run) freeKilled(dir string) {
 	orphans, err := r.tables.orphansIn(dir, []string{r.model})
 	if err != nil {

@@ -14,23 +14,23 @@ import (
 	"aibox/trainer/modeldir/internal/faults"
 )
 
-// Tables knows the model directories, as far as it has to for their tables.
+// Tables has what this package needs to know of model directories.
 type Tables struct {
 	// Generations returns the names of the generations in a model directory.
 	Generations func(model string) []string
 	// Needs reports whether a generation needs its table.
 	Needs func(model, gen string) bool
 	// LockRemoving takes the lock of the directory of a generation that is to be deleted, and fails
-	// if a process reads it. The result is nil where files cannot be locked.
+	// if a process reads it. The result is nil if files cannot be locked.
 	LockRemoving func(gen string) (*os.File, error)
 }
 
-// names reports whether a generation in the model directory model needs dir as a directory
-// of its table. It fails where a list cannot be read for a moment: the table must not be deleted then.
+// names reports whether a generation in the model directory model needs dir as a directory of its
+// table. It fails if a list cannot be read at the moment; then the table must not be deleted.
 func (t *Tables) names(model, dir string) (bool, error) {
 	candidates := t.Generations(model)
 	if m := placeName.FindStringSubmatch(filepath.Base(dir)); m != nil {
-		candidates = []string{m[1]} // no other has it, and model may be a large directory of something else
+		candidates = []string{m[1]} // no other generation has it, and model may be a large directory of something else
 	}
 	for _, gen := range candidates {
 		if !t.Needs(model, gen) {
@@ -47,8 +47,8 @@ func (t *Tables) names(model, dir string) (bool, error) {
 	return false, nil
 }
 
-// hasNone reports whether an error of reading says for good that there is no list, or no directory,
-// that this process can read. With nil there is one.
+// hasNone reports whether err, an error of reading, says definitely that there is no list or
+// directory that this process can read. It also returns true for nil.
 func hasNone(err error) bool {
 	var damage *faults.Corruption
 	return err == nil || errors.As(err, &damage) || slices.ContainsFunc([]error{
@@ -56,15 +56,15 @@ func hasNone(err error) bool {
 	}, func(none error) bool { return errors.Is(err, none) })
 }
 
-// isAmong reports whether dir is one of dirs, perhaps by another name.
+// isAmong reports whether dir is one of dirs, perhaps under another path.
 func isAmong(dirs []string, dir string) bool {
 	real := disk.RealDir(dir)
 	return slices.ContainsFunc(dirs, func(d string) bool { return d == dir || disk.RealDir(d) == real })
 }
 
-// naming yields the model directories that are known to name dir, each once, and an error, at the
-// end, where they cannot be known. It looks at the owner, if there is one, the copies, each of
-// further, and then all directories beside these, which may be thousands: those of other nights.
+// naming yields the model directories that are known to name dir, each once. If they cannot all be
+// determined, it ends with an error. It looks at the owner, if there is one, at the copies and at
+// further, and then at all directories beside these, which may be thousands: those of other nights.
 func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq2[string, error] {
 	known := further
 	if o != nil {
@@ -106,9 +106,9 @@ func (t *Tables) naming(dir string, o *owner, further ...string) iter.Seq2[strin
 	}
 }
 
-// CopyOf returns the model directory that owns the table of the model in the directory
-// model, if it is another one that still names the table: then the model is a copy of
-// it. "" means that the model owns its table. In both cases OWNER.json is updated.
+// CopyOf returns the model directory that owns the table of the model in the directory model, if it
+// is another one that still names the table: then the model is a copy of it. "" means that the
+// model owns its table. In both cases CopyOf updates OWNER.json.
 func (t *Tables) CopyOf(model string, gen string, dirs []string) (original string) {
 	model = disk.RealDir(model)
 	for _, dir := range dirs {
@@ -141,10 +141,10 @@ func (t *Tables) CopyOf(model string, gen string, dirs []string) (original strin
 	return original
 }
 
-// Remove deletes the table directories of a generation of the model directory
-// model, which does not need them any more. It keeps those that another model names,
-// and makes that model their owner. A directory of which that cannot be known, as on a disk
-// that has failed, does not keep it from deleting the others.
+// Remove deletes the table directories of a generation of the model directory model, which does not
+// need them any more. It keeps those that another model names, and makes that model their owner. If
+// that cannot be determined for a directory, for example because its disk has failed, Remove still
+// deletes the others.
 func (t *Tables) Remove(model, gen string, dirs []string) error {
 	model = disk.RealDir(model)
 	var own []string
@@ -163,7 +163,7 @@ func (t *Tables) Remove(model, gen string, dirs []string) error {
 // not need any more. Otherwise it makes the other model its owner.
 func (t *Tables) isOwn(dir, model, gen string, dirs []string) (bool, error) {
 	if disk.Gone(dir) {
-		return false, disk.CheckMounted(dir) // it is there when that is mounted again
+		return false, disk.CheckMounted(dir) // the directory exists when that is mounted again
 	}
 	o, err := readOwner(dir)
 	if err != nil {
