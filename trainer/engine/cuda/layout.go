@@ -215,13 +215,14 @@ func (r *replica) at(v program.Value) kernels.Matrix {
 	return m.Slice(v.Column, v.Column+v.Columns)
 }
 
-// MostExamples is the largest mini-batch that so many devices can compute, however much memory they have.
+// MostExamples is the largest mini-batch that so many devices can compute, however much memory they
+// have. In bfloat16, what enters a layer is padded (padding.go), and may be the dense features.
 func MostExamples(net *program.Network, devices int) int {
 	widest := 1
 	for _, p := range []*program.Program{net.Train, net.Infer} {
 		for i := range p.Buffers {
-			if b := &p.Buffers[i]; b.Source == program.Inner && b.Rows == program.Examples {
-				widest = max(widest, b.Columns)
+			if b := &p.Buffers[i]; (b.Source == program.Inner || b.Source == program.Dense) && b.Rows == program.Examples {
+				widest = max(widest, padded(b.Columns))
 			}
 		}
 	}
