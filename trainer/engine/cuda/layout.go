@@ -228,3 +228,13 @@ func MostExamples(net *program.Network, devices int) int {
 	}
 	return kernels.MostElements / widest * devices
 }
+
+// NumbersParameters tells whether devices can compute with the parameters of a network, however much
+// memory they have: an update may be of all of them, with what lies between and behind them.
+func NumbersParameters(net *program.Network) bool {
+	numbers := 0
+	for _, p := range net.Params {
+		numbers += devicememory.Aligned(4*(p.Size()+padTo*p.Shape[len(p.Shape)-1])) / 4
+	}
+	return numbers <= kernels.MostElements
+}
