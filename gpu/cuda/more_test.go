@@ -190,9 +190,8 @@ func TestWorkspace(t *testing.T) {
 		for range 5 {
 			check(t, s.Run(must[gpu.Graph](t)(s.Capture("g", func() error { return errors.Join(s.PrepareProducts(), s.Multiply(two)) }))), s.Multiply(two), s.Synchronize())
 		}
-		took, want := before-room(), d.Info().ProductBytes
-		// A real driver and cuBLAS take some memory for themselves.
-		if took < want || isFake() && took != want {
+		// Of a real device the driver, cuBLAS and other programs take some memory meanwhile, and give some back.
+		if took, want := before-room(), d.Info().ProductBytes; isFake() && took != want {
 			t.Errorf("products take %d bytes of memory, want %d", took, want)
 		}
 	}
