@@ -197,6 +197,24 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
+// TestNoRoomForBlas: where cuBLAS does not start because too little memory is free, that is the error.
+func TestNoRoomForBlas(t *testing.T) {
+	d := openDevice(t, openPlatform(t), 0)
+	if !isFake() {
+		t.Log("other programs may need the memory of a real device")
+		return
+	}
+	s := must[gpu.Stream](t)(d.NewStream("s"))
+	free, _, err := d.FreeMemory()
+	check(t, err)
+	most := must[gpu.Memory](t)(d.Alloc("most", int(free-d.Info().ProductBytes-1<<20)))
+	var full *gpu.Error
+	if err := s.PrepareProducts(); !errors.Is(err, gpu.OutOfMemory) || !errors.As(err, &full) || full.Free != 1<<20 || !strings.Contains(err.Error(), "cuBLAS reports status 1") {
+		t.Errorf("there is no room for cuBLAS: %v", err)
+	}
+	check(t, most.Free(), s.PrepareProducts())
+}
+
 // capturePeers captures copies from and to another device.
 func capturePeers(t *testing.T, s gpu.Stream, peer gpu.Device) {
 	x, y := must[gpu.Memory](t)(s.Device().Alloc("x", 4096)), must[gpu.Memory](t)(peer.Alloc("y", 4096))
