@@ -99,15 +99,21 @@ clean: ## remove what was built and generated
 # NVIDIA devices; docs/gpu.md says more.
 .PHONY: build-cuda test-check gputest-kernels lint-cuda
 
-# CUDA's header may be where Debian or where NVIDIA puts it.
-CUDA_H := $(firstword $(wildcard /usr/include/cuda.h /usr/local/cuda/include/cuda.h))
+# CUDA's headers, and libcuda.so to link with, may be where NVIDIA or where Debian puts them. gorgonia.org/cu looks in this order, too.
+CUDA_H := $(firstword $(wildcard /usr/local/cuda/include/cuda.h /usr/include/cuda.h))
+CUDA_VERSION = $(shell awk '$$2 == "CUDA_VERSION" { print $$3 }' $(CUDA_H))
+ifneq ($(CUDA_H),/usr/include/cuda.h)
+build-cuda lint-cuda: export CGO_CFLAGS = -g -O2 -I$(dir $(CUDA_H))
+build-cuda lint-cuda: export CGO_LDFLAGS = -g -O2 -L$(dir $(CUDA_H))../lib64/stubs
+endif
 
 # What gpu/check.sh runs besides programs. It goes where these are.
 CHECK_FILES := $(wildcard bench/device/*.py) $(addprefix bench/speed/,job.yaml models.py sides.py torch_cuda.py torch_side.py) bench/peers/zoo_torch.py
 CHECK := $(BIN)/gpu-check
 
 build-cuda: ## build bin/aibox-cuda, with cgo, which can use NVIDIA devices, and bin/gpu-check, which is to be copied to a machine that has one, to run check.sh there; needs the headers of CUDA 11.8 or 12 and a C compiler
-	@if [ -z "$(CUDA_H)" ]; then echo "There is no cuda.h in /usr/include or /usr/local/cuda/include. Install CUDA 11.8 or 12; on Debian 12: apt install nvidia-cuda-dev, from non-free."; exit 1; fi
+	@if [ -z "$(CUDA_H)" ]; then echo "There is no cuda.h in /usr/local/cuda/include or /usr/include. Install CUDA 11.8 or 12; on Debian 12: apt install nvidia-cuda-dev, from non-free."; exit 1; fi
+	@if [ "$(or $(CUDA_VERSION),0)" -ge 13000 ]; then echo "gorgonia.org/cu does not compile with $(CUDA_H), which is of CUDA 13 or later. Install the headers of CUDA 11.8 or 12, and say where cuda.h is, as in: make build-cuda CUDA_H=/usr/local/cuda-12.9/include/cuda.h"; exit 1; fi
 	@rm -rf $(CHECK); mkdir -p $(CHECK)
 	CGO_ENABLED=1 $(GO) build -tags nvidia -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/aibox-cuda ./cmd/aibox
 	CGO_ENABLED=1 $(GO) build -tags nvidia -trimpath -ldflags '-s -w' -o $(CHECK)/speed ./bench/speed

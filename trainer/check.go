@@ -25,7 +25,7 @@ func Check(ctx context.Context, job *configs.Job) error {
 	if err == nil {
 		var m *model.Model
 		if m, err = model.Outline(p.Spec); err == nil {
-			err = checkBatch(job, m.Network())
+			err = checkSizes(job, m.Network())
 		}
 	}
 	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
@@ -34,14 +34,18 @@ func Check(ctx context.Context, job *configs.Job) error {
 	return errkind.As(errkind.Job, err) // all options of a training job come from its file
 }
 
-// checkBatch fails if the devices of a job cannot compute mini-batches of its size, however much
-// memory they have.
-func checkBatch(job *configs.Job, net *program.Network) error {
+// checkSizes fails if the devices of a job cannot compute its network, or mini-batches of its size,
+// however much memory they have.
+func checkSizes(job *configs.Job, net *program.Network) error {
 	if job.Engine.Kind != "cuda" {
 		return nil
 	}
-	if most := cuda.MostExamples(net, len(job.Engine.Devices)); job.Training.BatchSize > most {
-		return errkind.Errorf(errkind.Job, "training.batch_size: devices compute arrays of at most 2^31-1 numbers, and a layer of the network has more for %d examples: make training.batch_size smaller (%d fits), or divide the mini-batch among more engine.devices", job.Training.BatchSize, most)
+	const most = "devices compute arrays of at most 2^31-1 numbers"
+	if !cuda.NumbersParameters(net) {
+		return errkind.Errorf(errkind.Job, "model: %s, and the network has more parameters: make its layers narrower", most)
+	}
+	if n := cuda.MostExamples(net, len(job.Engine.Devices)); job.Training.BatchSize > n {
+		return errkind.Errorf(errkind.Job, "training.batch_size: %s, and a layer of the network has more for %d examples: make training.batch_size smaller (%d fits), or divide the mini-batch among more engine.devices", most, job.Training.BatchSize, n)
 	}
 	return nil
 }

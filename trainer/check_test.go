@@ -187,3 +187,18 @@ func TestBatchThatDevicesCannotCompute(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworkThatDevicesCannotCompute: so is a network that has more parameters than kernels number,
+// which the processors of the host can train.
+func TestNetworkThatDevicesCannotCompute(t *testing.T) {
+	for _, c := range []struct {
+		engine, layers string
+		refused        bool
+	}{{"cuda", "65536, 32768", true}, {"cuda", "65536, 32000", false}, {"cpu", "65536, 32768", false}} {
+		j := testjobs.Job(t, "wide_deep", "engine.kind="+c.engine, "model.hidden_layers=["+c.layers+"]")
+		err := Check(t.Context(), j)
+		if refused := errkind.Of(t.Context(), err) == errkind.Job && strings.Contains(err.Error(), "the network has more parameters"); refused != c.refused || err != nil && !refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -197,7 +197,7 @@ func (r *run) makeModel() error {
 	if r.model, err = model.New(r.Spec); err != nil {
 		return err
 	}
-	if err := checkBatch(job, r.model.Network()); err != nil {
+	if err := checkSizes(job, r.model.Network()); err != nil {
 		return err
 	}
 	if r.state.Engine.Dense, err = jobparts.NewDense(job, r.model.Params()); err != nil {

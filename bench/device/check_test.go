@@ -120,6 +120,46 @@ func TestSideEnded(t *testing.T) {
 	}
 }
 
+// slow is a program in place of aibox, whose jobs take longer than there is time.
+const slow = `#!/bin/sh
+case $1 in train) exec sleep 60;; esac
+`
+
+// The part faults ends in its time, which has to do for more jobs than can be told before: what there
+// is no time for is skipped.
+func TestFaultsInTime(t *testing.T) {
+	needsPython(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "aibox")
+	if err := os.WriteFile(program, []byte(slow), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("python3", "-c", `
+import argparse, contextlib, os, pathlib, sys, faults, part
+faults.full_device = lambda spared: contextlib.nullcontext()
+found = part.Part(4)
+faults.faults(argparse.Namespace(aibox=sys.argv[1], engine="cuda", data=None, dir=pathlib.Path(sys.argv[2])), found)
+found.end()
+sys.stdout.flush()
+os._exit(found.status())
+`, program, dir)
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the job that is still running
+	var out strings.Builder
+	c.Stdout, c.Stderr, c.WaitDelay = &out, &out, time.Second
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	late := time.AfterFunc(30*time.Second, end)
+	defer late.Stop()
+	defer end()
+	_ = c.Wait() // the job has its output, too
+	if code := c.ProcessState.ExitCode(); code != 3 || !strings.Contains(out.String(), "- skipped: all but the first 0 of 2 results: there is no time left") {
+		t.Errorf("exit status %d\n%s", code, out.String())
+	}
+}
+
 // status fails the test unless a program has ended with exit status 1.
 func status(t *testing.T, err error, printed string) {
 	t.Helper()

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import os
 import pathlib
 import subprocess
@@ -19,19 +20,26 @@ def faults(options, part):
     with an error, unless the memory suffices, and leave the same command a model to make that is the same as in another directory."""
     job = jobs.prepare(options, "generated", options.dir / "faults", 2_000)
     file, table = job.file("dlrm", 256), Table("what happens", "exit status", "says")
-    for embeddings in Engine(options).placements():
-        keys = {**Engine(options).keys(embeddings=embeddings), "output.model_dir": str(options.dir / "faults" / embeddings)}
-        command = [options.aibox, "train", file, *job.flags(keys)]
-        for spared in SPARED:
-            with full_device(spared << 20):
-                what = f"another program leaves {spared} MiB of the memory, embeddings: {embeddings}"
-                if not fails(part, table, what, command, os.environ, may_succeed=spared > SPARED[0]):
-                    break
-        fails(part, table, f"no device is visible, embeddings: {embeddings}", command, {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
-        job.run(*command[1:])
-        digests = {jobs.summary_of(pathlib.Path(keys["output.model_dir"]))["digest"], job.train(file, keys)["digest"]}
-        if len(digests) > 1:
-            part.fail(f"embeddings: {embeddings}: the model is another one after errors")
+    tasks = [functools.partial(disturbed, options, part, table, job, file, embeddings) for embeddings in Engine(options).placements()]
+    for failed in part.together(tasks, most=1):
+        if failed:
+            part.fail(str(failed))
+
+
+def disturbed(options, part, table, job, file, embeddings):
+    """The jobs with embeddings in one place."""
+    keys = {**Engine(options).keys(embeddings=embeddings), "output.model_dir": str(options.dir / "faults" / embeddings)}
+    command = [options.aibox, "train", file, *job.flags(keys)]
+    for spared in SPARED:
+        with full_device(spared << 20):
+            what = f"another program leaves {spared} MiB of the memory, embeddings: {embeddings}"
+            if not fails(part, table, what, command, os.environ, may_succeed=spared > SPARED[0]):
+                break
+    fails(part, table, f"no device is visible, embeddings: {embeddings}", command, {**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    job.run(*command[1:])
+    digests = {jobs.summary_of(pathlib.Path(keys["output.model_dir"]))["digest"], job.train(file, keys)["digest"]}
+    if len(digests) > 1:
+        part.fail(f"embeddings: {embeddings}: the model is another one after errors")
 
 
 def fails(part, table, what, command, environment, may_succeed=False):

@@ -100,6 +100,10 @@ func (b *blas) free() {
 	}
 }
 
+// scarce is how many free bytes are so few that cuBLAS may not have started for lack of memory:
+// it says no more than that it did not. That was seen with 225 MiB (CUDA.jl's issue 1567).
+const scarce = 256 << 20
+
 // checkBlas returns the error of a function of cuBLAS.
 func (d *device) checkBlas(status C.int) error {
 	if status <= 0 {
@@ -107,12 +111,15 @@ func (d *device) checkBlas(status C.int) error {
 	}
 	e := &gpu.Error{Kind: gpu.LaunchFailed, Device: d.number, Reason: fmt.Sprintf("cuBLAS reports status %d", int(status))}
 	switch status {
-	case C.CUBLAS_STATUS_ALLOC_FAILED:
+	case C.CUBLAS_STATUS_ALLOC_FAILED, C.CUBLAS_STATUS_NOT_INITIALIZED:
 		e.Kind = gpu.OutOfMemory
-		_ = d.on(func() (err error) { e.Free, e.Total, err = d.room(); return err })
+		err := d.on(func() (err error) { e.Free, e.Total, err = d.room(); return err })
+		if status == C.CUBLAS_STATUS_NOT_INITIALIZED && (err != nil || e.Free >= scarce) {
+			e.Kind = gpu.WrongDriver
+		}
 	case C.CUBLAS_STATUS_INVALID_VALUE:
 		e.Kind = gpu.InvalidArgument
-	case C.CUBLAS_STATUS_NOT_INITIALIZED, C.CUBLAS_STATUS_ARCH_MISMATCH, C.CUBLAS_STATUS_NOT_SUPPORTED:
+	case C.CUBLAS_STATUS_ARCH_MISMATCH, C.CUBLAS_STATUS_NOT_SUPPORTED:
 		e.Kind = gpu.WrongDriver
 	}
 	// Whatever cuBLAS says, a broken context is the reason.

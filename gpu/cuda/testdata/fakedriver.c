@@ -618,6 +618,7 @@ struct cublasContext { CUcontext c; CUstream s; uint64_t workspace; int atomics;
 cublasStatus_t cublasCreate_v2(cublasHandle_t *h) {
 	if (usable(current)) return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (capturing) DIE("a handle of cuBLAS is made while a stream is captured");
+	if (((size_t)1 << 30) - used[current->device] < 64 << 20) return CUBLAS_STATUS_NOT_INITIALIZED; // there is no room for its code
 	*h = calloc(1, sizeof **h);
 	(*h)->c = current, (*h)->atomics = -1;
 	current->objects++;

@@ -215,15 +215,26 @@ func (r *replica) at(v program.Value) kernels.Matrix {
 	return m.Slice(v.Column, v.Column+v.Columns)
 }
 
-// MostExamples is the largest mini-batch that so many devices can compute, however much memory they have.
+// MostExamples is the largest mini-batch that so many devices can compute, however much memory they
+// have. In bfloat16, what enters a layer is padded (padding.go), and may be the dense features.
 func MostExamples(net *program.Network, devices int) int {
 	widest := 1
 	for _, p := range []*program.Program{net.Train, net.Infer} {
 		for i := range p.Buffers {
-			if b := &p.Buffers[i]; b.Source == program.Inner && b.Rows == program.Examples {
-				widest = max(widest, b.Columns)
+			if b := &p.Buffers[i]; (b.Source == program.Inner || b.Source == program.Dense) && b.Rows == program.Examples {
+				widest = max(widest, padded(b.Columns))
 			}
 		}
 	}
 	return kernels.MostElements / widest * devices
+}
+
+// NumbersParameters tells whether devices can compute with the parameters of a network, however much
+// memory they have: an update may be of all of them, with what lies between and behind them.
+func NumbersParameters(net *program.Network) bool {
+	numbers := 0
+	for _, p := range net.Params {
+		numbers += devicememory.Aligned(4*(p.Size()+padTo*p.Shape[len(p.Shape)-1])) / 4
+	}
+	return numbers <= kernels.MostElements
 }
