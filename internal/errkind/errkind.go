@@ -40,12 +40,12 @@ var kinds = [...]struct {
 	code       int
 	name, text string
 }{
-	Internal:    {1, "internal", "a fault of aibox itself"},
+	Internal:    {1, "internal", "a bug in aibox itself"},
 	Usage:       {2, "usage", "a mistake on the command line"},
 	Data:        {3, "data", "too many bad rows, or no usable data"},
-	IO:          {4, "io", "input or output failed, as when a file does not exist, a disk is full or a device fails"},
-	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
-	Locked:      {6, "locked", "another process trains the job, or uses the model directory, the table or a device"},
+	IO:          {4, "io", "input or output failed, for example because a file does not exist, a disk is full or a device fails"},
+	Job:         {5, "job_file", "an error in the job file, or a setting that cannot be applied"},
+	Locked:      {6, "locked", "another process is training the job, or using the model directory, the table or a device"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows, or more samples than recovery.max_lost_samples"},
 	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, its predictions are worse than a constant, or all of its many examples have the same label"},
 	Interrupted: {130, "interrupted", "interrupted"},
