@@ -15,7 +15,7 @@ import (
 
 // waitFlag says how long a run waits for another one.
 func waitFlag() cli.Flag {
-	return &cli.DurationFlag{Name: "wait", Usage: "the `TIME` to wait, such as 90m or 2h, while another run of the job goes on, or one that writes the same model directory", DefaultText: "not at all"}
+	return &cli.DurationFlag{Name: "wait", Usage: "how much `TIME` to wait, such as 90m or 2h, for another run of the job, or of a job with the same model directory, to end", DefaultText: "not at all"}
 }
 
 // waitUntil is when waiting ends that begins now.

@@ -22,7 +22,7 @@ var (
 func LogFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: LogFormatFlag, Value: "text", Usage: "`FORMAT` of everything on standard error: text, or json for one object per line", Category: "Logging"},
-		&cli.StringFlag{Name: LogLevelFlag, Value: "info", Usage: "lowest `LEVEL` that is logged: debug, info (with lines of progress), warn or error", Category: "Logging"},
+		&cli.StringFlag{Name: LogLevelFlag, Value: "info", Usage: "lowest `LEVEL` to log: debug, info (includes progress lines), warn or error", Category: "Logging"},
 	}
 }
 

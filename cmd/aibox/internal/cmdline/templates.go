@@ -26,13 +26,13 @@ func DateFlags() []cli.Flag {
 // DatedWithHDFS.
 func HDFSFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "set", Usage: "how HDFS is reached, as a job file says it: `data.hdfs.KEY=VALUE`, or the time zone of {{date}}, as timezone=NAME; may be repeated"},
+		&cli.StringSliceFlag{Name: "set", Usage: "HDFS settings, as in a job file: `data.hdfs.KEY=VALUE`, or the time zone of {{date}}, as timezone=NAME; may be repeated"},
 		DateFlag(),
 	}
 }
 
 func DateFlag() cli.Flag {
-	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} stands for in paths of the command line and the job file, and from which the age of rows is counted (default: today, in the job's timezone or the system's)"}
+	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} expands to in paths on the command line and in the job file, and relative to which the age of rows is counted (default: today, in the job's timezone or the system's)"}
 }
 
 // DatedJob returns a job with nothing but a date, for a command that has no job file or

@@ -20,14 +20,14 @@ import (
 func verifycommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "read all of a table and list everything that is wrong",
+		Usage:     "read a whole table and list every fault",
 		ArgsUsage: "TABLE",
-		Description: `Reads every bucket of every snapshot. It checks that the checksums are right; that
-each bucket is the one of its slot, and each key is in its bucket and nowhere else;
-that the index has the right numbers of rows and the filters have all keys; that the
-bytes in use are right for each file; that no file of a snapshot is missing; and that
-a model's table has the snapshot that the model names. Each fault is printed as a
-line with file, offset and slot. If there are faults, the exit code is 4.
+		Description: `Reads every bucket of every snapshot. It checks that the checksums match; that each
+bucket belongs to its slot, and each key is in its bucket and nowhere else; that the
+index has the right row counts and the filters contain all keys; that the count of live
+bytes of each file is right; that no file of a snapshot is missing; and that a model's
+table has the snapshot that the model names. Each fault is printed on one line with file,
+offset and slot. If there are faults, the exit code is 4.
 
 Examples:
 
