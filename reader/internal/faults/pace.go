@@ -24,10 +24,9 @@ type pace struct {
 const (
 	// usualSlack allows the rows of the rest to be half as long on average.
 	usualSlack = 2
-	// mixedSlack is for inputs whose files are not all compressed in the same way:
-	// the rows per byte in files of one compression say little about files of
-	// another. One compression makes a log up to some 16 times as small as another,
-	// or as none.
+	// mixedSlack is for inputs with several compression formats: the rows per byte in files of one
+	// format say little about files of another. One format can make a log about 16 times smaller
+	// than another, or than none.
 	mixedSlack = 16
 )
 
@@ -46,8 +45,8 @@ func (p *pace) unit(bytes int64) {
 	p.inUnit = 0
 }
 
-// mostRows is how many rows the input can have at most, given the number of those
-// read so far; ok is false as long as there is nothing to estimate it from.
+// mostRows returns the maximum number of rows of the input, given the number read so far; ok is
+// false as long as there is nothing to estimate it from.
 func (p *pace) mostRows(read int64) (most float64, ok bool) {
 	switch {
 	case p.rows >= 0:

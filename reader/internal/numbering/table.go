@@ -33,8 +33,8 @@ func (t *Table) Keys() []uint64 { return t.keys }
 // tagOf is the tag of a key in a table with that mask.
 func tagOf(key, mask uint64) uint32 { return uint32(key>>32) &^ uint32(mask) }
 
-// lookahead is how many slots are touched before the first of them is needed, so that
-// the processor waits for them at the same time and not one after the other.
+// lookahead is how many slots are touched before the first of them is needed, so that their cache
+// misses overlap.
 const lookahead = 32
 
 // touch reads the slots where the search for the keys begins.
