@@ -75,12 +75,12 @@ type withKind struct {
 func (e *withKind) ErrorKind() Kind { return e.kind }
 func (e *withKind) Unwrap() error   { return e.error }
 
-// ErrNewer says that a newer version of aibox has written something, in a form that this one cannot
-// read. It is not damaged, so nothing is deleted or restored for it.
+// ErrNewer says that a newer version of aibox wrote something in a format that this version cannot
+// read. It is not damaged, so it is neither deleted nor restored.
 var ErrNewer = New(IO, "use a newer aibox")
 
-// Newer is an ErrNewer for what has the version have of its format, where this program reads
-// versions up to known.
+// Newer returns an ErrNewer about data in format version have, if this program reads versions up to
+// known.
 func Newer(have, known int) error {
 	return fmt.Errorf("it has format %d, and this program reads up to %d: %w", have, known, ErrNewer)
 }
