@@ -1,6 +1,6 @@
-// Package kernels has what a step of training computes on a CUDA device, except for matrix
-// products: for each kind of step a kernel in CUDA C++ and the method of Set that launches it.
-// What the steps mean is said by trainer/ops; this package knows nothing of models.
+// Package kernels has the computations of a training step on a CUDA device, except for matrix
+// products: for each kind of step, a kernel in CUDA C++ and the method of Set that launches it.
+// trainer/ops defines what the steps mean; this package knows nothing about models.
 //
 // # Sources
 //
