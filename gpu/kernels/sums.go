@@ -26,8 +26,8 @@ const (
 
 func chunks(rows int) int { return (rows + chunkRows - 1) / chunkRows }
 
-// WorkBytes is how much device memory a sum over the rows of a matrix needs beside its result. The
-// memory begins at a multiple of 8 bytes.
+// WorkBytes is the scratch memory, in bytes, of a sum over the rows of a matrix. It must be aligned
+// to 8 bytes.
 func WorkBytes(rows, columns int) int { return 8 * chunks(rows) * columns }
 
 // columnBlocks is the geometry of kernels of which each block works on some columns of a chunk.
@@ -45,8 +45,8 @@ func pairBlocks(rows, columns int) gpu.Geometry {
 	return g
 }
 
-// sum launches kernel n, whose arguments behind the memory for the sums of chunks are those
-// added by more, and then the one that adds up the chunks.
+// sum launches kernel n, whose arguments after the memory for the sums of chunks are added by more,
+// and then the kernel that adds up the chunks.
 func (k *Set) sum(s gpu.Stream, n number, sums Matrix, rows int, work gpu.Region, more func()) error {
 	if err := k.sumChunks(s, n, columnBlocks, sums.Columns, rows, work, more); err != nil {
 		return err
@@ -68,17 +68,18 @@ func (k *Set) sumChunks(s gpu.Stream, n number, blocks func(rows, columns int) g
 	return k.launch(s, n, blocks(rows, columns))
 }
 
-// ChunkSums is sums of chunks that ColumnChunks, Derive, or one like them, has left in Work, and
+// ChunkSums are the partial sums that ColumnChunks, Derive or a similar kernel left in Work, and
 // where the sums of the columns go.
 type ChunkSums struct {
 	Sums Matrix
 	Work gpu.Region
 }
 
-// finishes is how many matrices one launch adds up the sums of chunks of.
+// finishes is the number of matrices whose partial sums one launch adds up.
 const finishes = 4
 
-// FinishSums adds up sums of chunks of matrices with so many rows each, in as few launches as there can be.
+// FinishSums adds up the partial sums of matrices with the given number of rows each, in as few
+// launches as possible.
 func (k *Set) FinishSums(s gpu.Stream, rows int, all ...ChunkSums) error {
 	if rows == 0 {
 		for _, x := range all {
