@@ -136,8 +136,8 @@ func convertFiles(c *cli.Context) error {
 	return nil
 }
 
-// otherDialect lists the settings by which the job reads text of that format in another way than it is
-// written here: with a header, and with the format's own delimiter and quoting.
+// otherDialect lists the job's settings that do not match text of that format as it is written
+// here: with a header, and with the format's own delimiter and quoting.
 func otherDialect(job *configs.Job, to reader.Format) (settings []string) {
 	own := map[string][2]string{"csv": {",", "rfc4180"}, "tsv": {"\t", "none"}}
 	d := &job.Data

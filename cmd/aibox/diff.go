@@ -58,8 +58,8 @@ Examples:
 	}
 }
 
-// leastDiffMemory keeps a size without its unit, as in --memory 1, from reading small tables
-// millions of times.
+// leastDiffMemory prevents a size without a unit, as in --memory 1, from making the command read
+// small tables millions of times.
 const leastDiffMemory = 4 << 10
 
 // diffArguments are the arguments and flags of the command.

@@ -107,7 +107,7 @@ func printGenerations(w io.Writer, dir string, all []generations.Generation) err
 	return cmdline.WriteLines(w, b.String())
 }
 
-// remarkOn is what is not as it should be with a generation, or not yet.
+// remarkOn returns a remark on what is wrong with a generation, or not complete yet.
 func remarkOn(g *generations.Generation) string {
 	a := g.Arriving
 	switch {
@@ -136,8 +136,8 @@ func savedText(rfc3339 string) string {
 	return at.Local().Format(time.DateTime)
 }
 
-// madeFrom names the model that a generation was made from, by its number alone if it is
-// one of the same directory, or was.
+// madeFrom names the model that a generation was made from, by its number alone if that is, or was,
+// in the same directory.
 func madeFrom(dir string, g *generations.Generation) string {
 	from := strings.TrimPrefix(g.StartedFrom, dir+"@")
 	switch {

@@ -64,8 +64,8 @@ Examples:
 			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, for devices, kernels.tsv to `DIR`, or to DIR/2, DIR/3 and so on if DIR already holds profiles"},
 		),
 		Action: func(c *cli.Context) (err error) {
-			// Where nobody reads what it writes any more, as after a pipe to a program that has
-			// ended, a night goes on.
+			// If nobody reads the output any more, for example because a program at the other end
+			// of a pipe has ended, the job continues.
 			signal.Ignore(unix.SIGPIPE)
 			job, err := cmdline.LoadJob(c)
 			if err != nil {
@@ -104,8 +104,8 @@ Examples:
 	}
 }
 
-// startProfiles begins to record the profiles that --profile asks for; the function that
-// it returns completes them. Times are to be filled by the job; nil: they are not asked for.
+// startProfiles starts recording the profiles that --profile asks for; stop completes them. The job
+// must fill times, unless it is nil.
 func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (times *profiled.Times, stop func() error, err error) {
 	dir, err := cmdline.PathFlag(c, job, "profile")
 	if err != nil || dir == "" {

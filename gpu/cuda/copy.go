@@ -56,8 +56,8 @@ func (s *stream) copy(dst, src gpu.Region) error {
 			}
 			s.dev.reach(m.dev)
 		}
-		// The driver does not capture copies that name contexts. It finds the contexts itself if
-		// each is the primary context of its device.
+		// The driver does not capture copies that name contexts, but it finds the contexts itself
+		// if each is that of its device.
 		if s.capture == nil {
 			c.by_peers, c.dst_ctx, c.src_ctx = 1, number(to.dev), number(from.dev)
 		}

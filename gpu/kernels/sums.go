@@ -30,7 +30,7 @@ func chunks(rows int) int { return (rows + chunkRows - 1) / chunkRows }
 // to 8 bytes.
 func WorkBytes(rows, columns int) int { return 8 * chunks(rows) * columns }
 
-// columnBlocks is the geometry of kernels of which each block works on some columns of a chunk.
+// columnBlocks is the geometry of kernels whose blocks each work on some columns of a chunk.
 func columnBlocks(rows, columns int) gpu.Geometry {
 	return gpu.Geometry{
 		Grid:  gpu.Dim{X: (columns + chunkColumns - 1) / chunkColumns, Y: chunks(rows)},
@@ -129,8 +129,8 @@ func workPart(n number, work gpu.Region, rows, columns int) (gpu.Region, error) 
 	return gpu.Part(work.Memory, work.Offset, bytes), nil
 }
 
-// ColumnSum sums up the columns of x, in an order that depends on the number of rows alone. Work is
-// memory of at least WorkBytes(rows, x.Columns), whose contents are overwritten.
+// ColumnSum sums the columns of x, in an order that depends only on the number of rows. work is
+// memory of at least WorkBytes(rows, x.Columns), which is overwritten.
 func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region) error {
 	if err := k.ColumnChunks(s, x, rows, work); err != nil {
 		return err
@@ -153,8 +153,8 @@ func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gp
 	})
 }
 
-// DotChunks is ColumnChunks of x, each row times the number of g, which has one column: the sums
-// are the gradient of the weights of a layer with one output.
+// DotChunks is ColumnChunks of x with each row multiplied by the number of g, which has one column:
+// the sums are the gradient of the weights of a layer with one output.
 func (k *Set) DotChunks(s gpu.Stream, x, g Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelColumnDots, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).reads(g, rows).ints(rows, x.Columns)
