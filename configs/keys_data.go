@@ -178,10 +178,10 @@ const everyIndex = "[0, 9223372036854775807]"
 // MissingIndicator as data.columns[].missing gives a column an indicator.
 const MissingIndicator = "indicator"
 
-// defaultMissing is the default of data.columns[].missing. A column has an indicator wherever
-// its format has empty cells, also if the data happen to have none: the model then is the
-// same for every night's data, and a feature that is always 0 does not change it. It has none
-// if the data bring a column of that name.
+// defaultMissing is the default of data.columns[].missing. A column has an indicator if its format
+// has empty cells, even if the data happen to have none: this keeps the model's structure the same
+// for every night's data, and a feature that is always 0 does no harm. It has none if the data have
+// a column of that name.
 func defaultMissing(s schema.Scope) string {
 	if f := jobOf(s).Data.Format; f == "libsvm" || f == "libffm" || jobOf(s).indicated(columnOf(s)) {
 		return "0"

@@ -75,9 +75,8 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 	return files, total, nil
 }
 
-// openFiles lists the input and checks the header or footer of every file that is to be
-// read against the plan, so that a file of the wrong kind is found at once and not after
-// hours.
+// openFiles lists the input and checks the header or footer of every file to be read against the
+// plan, so that a file of the wrong kind is found immediately and not after hours.
 func openFiles(ctx context.Context, o *Options, p *examples.Plan) (files []*inputFile, total int64, err error) {
 	files, total, err = listFiles(ctx, o)
 	if err != nil {

@@ -30,8 +30,8 @@ type Options struct {
 	BatchSize      int // examples per mini-batch
 	BatchesPerPass int // mini-batches per pass; 0: 1
 
-	// Limit ends the input after so many examples; 0: no limit. It counts the
-	// examples that sampling keeps.
+	// Limit ends the input after this many examples; 0: no limit. It counts the examples that
+	// sampling keeps.
 	Limit int64
 	// ShuffleBuffer is the number of consecutive examples in a window that is
 	// shuffled. The random order depends on (Seed, Epoch) and the window's number; 0

@@ -169,8 +169,8 @@ func (s *stream) newBlock(file *inputFile) *block {
 	return b
 }
 
-// decodeUnits is the loop of one worker. Mini-batches come before units, since somebody
-// waits for them sooner. It goes on until the stream is closed.
+// decodeUnits is the loop of one worker. Mini-batches take precedence over units, because they are
+// needed sooner. It runs until the stream is closed.
 func (s *stream) decodeUnits() {
 	w := &worker{stream: s}
 	work := s.work

@@ -67,14 +67,16 @@ func (b *TableBatch) occurrences() int { return b.Bags.Bytes() / 4 }
 // slots is how many pieces of kernel.SumPiece occurrences the rows may have: see table.h.
 func slots(occurrences int) int { return occurrences / kernel.SumPiece }
 
-// PieceBytes is the work memory that RowGradients needs for a mini-batch with so many occurrences
-// of rows and so many columns.
+// PieceBytes is the work memory that RowGradients needs for a mini-batch with the given numbers of
+// occurrences of rows and of columns.
 func PieceBytes(occurrences, columns int) int { return 4 * slots(occurrences) * columns }
 
-// clickBlocks is how many blocks table_clicks has for so many occurrences and their end.
+// clickBlocks is the number of blocks of table_clicks for the given number of occurrences and their
+// end.
 func clickBlocks(occurrences int) int { return occurrences/blockThreads + 1 }
 
-// ClickBytes is the work memory that Collect needs for a mini-batch with so many occurrences of rows.
+// ClickBytes is the work memory that Collect needs for a mini-batch with the given number of
+// occurrences of rows.
 func ClickBytes(occurrences int) int { return 4 * (occurrences + 1 + clickBlocks(occurrences)) }
 
 // atOnce returns how many numbers a thread reads and writes at once: 4 if all these regions are

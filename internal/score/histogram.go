@@ -30,8 +30,7 @@ type Histogram struct {
 
 type bin struct{ neg, pos float64 }
 
-// NewHistogram returns a histogram of so many bins, at least 2; 0 means
-// DefaultBins.
+// NewHistogram returns a histogram with the given number of bins, at least 2; 0 means DefaultBins.
 func NewHistogram(bins int) *Histogram {
 	if bins == 0 {
 		bins = DefaultBins

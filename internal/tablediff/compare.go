@@ -32,8 +32,8 @@ type comparison struct {
 	top      farthest
 }
 
-// Compare compares the rows of two tables, which nobody may write meanwhile. Only trained
-// rows count, as for sparsetable.Table.Scan, whose errors it returns.
+// Compare compares the rows of two tables, which must not be written meanwhile. Only trained rows
+// count, as for sparsetable.Table.Scan, whose errors it returns.
 func Compare(ctx context.Context, from, to sparsetable.Table, o Options) (*Report, error) {
 	if len(o.Fields) >= math.MaxUint16 {
 		return nil, fmt.Errorf("tablediff: %d fields are too many", len(o.Fields))

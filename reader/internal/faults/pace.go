@@ -1,17 +1,15 @@
 package faults
 
-// pace bounds how many rows the rest of the input can have. From that bound follows
-// whether a limit on the share of bad rows is exceeded even if the whole rest is
-// good.
+// pace computes an upper bound on the number of remaining rows of the input. From it follows
+// whether a limit on the share of bad rows is exceeded even if all remaining rows are good.
 //
-// Parquet files have the number of their rows in their footers. For text, only the
-// stored bytes of the rest are known: the rest is assumed to hold at most slack times
-// as many rows per byte as the densest unit so far. The densest unit counts, and not
-// the average of all that was read, so that a stretch of long garbage lines does not
-// make the estimate smaller. The unit that is being read counts as part of the rest.
+// Parquet footers contain the number of rows. For text, only the remaining stored bytes are known:
+// they are assumed to hold at most slack times as many rows per byte as the densest unit so far.
+// The densest unit is used instead of the average, so that a stretch of long garbage lines does not
+// lower the estimate. The unit that is being read counts as remaining.
 //
-// Reading an input without a good row thus ends after about slack times the allowed
-// share of its bytes: with 10 TB and a limit of 0.01, after 200 GB.
+// Reading an input without a good row thus ends after about slack times the allowed share of its
+// bytes: with 10 TB and a limit of 0.01, after 200 GB.
 type pace struct {
 	total   int64 // stored bytes of the input
 	slack   float64
@@ -38,7 +36,7 @@ func newPace(total int64, mixed bool) *pace {
 	return p
 }
 
-// unit records the end of a unit of so many stored bytes.
+// unit records the end of a unit of the given number of stored bytes.
 func (p *pace) unit(bytes int64) {
 	p.read += bytes
 	p.density = max(p.density, float64(p.inUnit)/float64(bytes))

@@ -15,9 +15,9 @@ import (
 //	in order                 the first number of each chunk's new keys
 //	settle, in parallel      the numbers of the new keys
 //
-// The keys of a mini-batch differ from each other, so no search depends on a key that is
-// claimed for at the same time, and numbers do not depend on who does what. Only which free slot a
-// new key gets depends on that, and is seen by nobody.
+// The keys of a mini-batch are distinct, so no search depends on a concurrently claimed key, and
+// numbers do not depend on which goroutine does what. Only a new key's choice of free slot depends
+// on that, which is not visible.
 type Merger struct {
 	table Table
 	idle  chan<- *Merger // to workers that wait; it has no room, so that only those take from it

@@ -36,8 +36,8 @@ type bulk struct {
 	decoded int             // rows of the column, in all chunks
 	at      [BulkRows]int32 // place of the row's value in the page, or in its dictionary; -1: none
 
-	// Of the chunk, once somebody asks for them. Places are in the chunk's own table, which
-	// takes the place of a dictionary's.
+	// Of the chunk, computed on demand. Places refer to the chunk's own table, which replaces a
+	// dictionary's.
 	made    bool
 	results [BulkRows]Result
 	slow    bool // one of them is Slow
