@@ -141,9 +141,9 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 	return tableAt(c, dated, path, true)
 }
 
-// refuseUnusedSets fails if --set gives the job file that names the table another value
-// than its model was trained with: a table is opened as its model says. The model
-// directory itself and the time zone of dates are found by the job file.
+// refuseUnusedSets fails if --set gives a job file's key another value than the model was trained
+// with, because a table is opened with its model's settings. Exceptions are the model directory
+// itself and the time zone of dates, which do come from the job file.
 func refuseUnusedSets(c *cli.Context, t *foundTable) error {
 	if t.model == nil {
 		return nil
@@ -194,8 +194,8 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 	return &foundTable{options: m.Options, model: m, dated: dated}, nil
 }
 
-// tableOfDirs finds the table in dirs, of which the first names it. It returns nil if
-// there is none.
+// tableOfDirs finds the table in dirs, the first of which names it. It returns nil if there is
+// none.
 func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
 	path := dirs[0]
 	t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindMemory, Dir: path}}

@@ -42,10 +42,9 @@ Examples:
 type FaultsError struct {
 	Dir    string
 	Faults int64
-	// unnamed says that files are missing, which may be in a directory that was not
-	// named.
+	// unnamed says that files are missing that may be in a directory that was not named.
 	unnamed bool
-	// Harmless says that all rows are there and right.
+	// Harmless says that all rows are present and correct.
 	Harmless bool
 }
 
@@ -126,8 +125,8 @@ func tableVerify(c *cli.Context) error {
 	return err
 }
 
-// namedSnapshot returns what is wrong with the snapshot that the table's model names,
-// or nil. An error says that the table could not be opened for another reason.
+// namedSnapshot returns what is wrong with the snapshot that the table's model names, or nil. An
+// error means that the table could not be opened for another reason.
 func namedSnapshot(ctx context.Context, found *foundTable) (*sparsetable.Fault, error) {
 	t, err := found.model.Model.OpenTable(ctx, found.options)
 	if err == nil {
