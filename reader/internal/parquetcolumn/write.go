@@ -106,7 +106,7 @@ func (p *Writer) begin() error {
 	return err
 }
 
-// rowsOf is the number of rows that have the given number of cells, at least one and at most most.
+// rowsOf returns how many rows the given number of cells make: at least 1, and no more than most.
 func (p *Writer) rowsOf(cells, most int) int {
 	return min(max(cells/max(len(p.columns), 1), 1), most)
 }

@@ -14,8 +14,7 @@ type Cells struct {
 	unquoted  []byte // text of the line's quoted cells that hold quotes
 }
 
-// NewCells returns Cells whose slice has room for room cells, to which the caller may append
-// others.
+// NewCells returns Cells whose slice has the capacity room, so that the caller may append cells.
 func NewCells(delimiter byte, quoted bool, room int) *Cells {
 	return &Cells{delimiter: delimiter, quoted: quoted, cells: make([][]byte, 0, room)}
 }
