@@ -39,7 +39,7 @@ type File struct {
 }
 
 // Create creates a file of rows with the given number of cells, encoded by newEncoder and
-// compressed as its extension says (.gz, .zst, .snappy).
+// compressed as its extension says (.gz, .deflate, .zst, .snappy).
 func Create(ctx context.Context, sources *source.Sources, uri string, columns int, newEncoder func(io.Writer) (Encoder, error)) (*File, error) {
 	file, err := sources.Create(ctx, uri)
 	if err != nil {
