@@ -12,9 +12,9 @@ import (
 // at the job's date and at earlier ones; without a date in it, of that directory alone.
 const WarmStartLatest = "latest"
 
-// Night names the date of a job that has one, so that jobs of the same night have equal
-// names and earlier nights come first in the order of texts: 2026-11-20, or 2026-11-20T06
-// where the job is not the same at all hours of the day. It is "" without a date.
+// Night returns a name for the job's date, or "" without a date. Jobs of the same night have equal
+// names, and the names sort chronologically: 2026-11-20, or 2026-11-20T06 if the job differs
+// between hours of the day.
 func (j *Job) Night() string {
 	if !j.Dated {
 		return ""
@@ -22,8 +22,8 @@ func (j *Job) Night() string {
 	return j.nightOf(j.Date)
 }
 
-// NightBefore names the night before that of the job, if it has a date: the hour before where the
-// job is not the same at all hours.
+// NightBefore returns the name of the night before the job's, if it has a date; if the job differs
+// between hours, that is the hour before.
 func (j *Job) NightBefore() string {
 	if !j.Dated {
 		return ""
@@ -55,9 +55,9 @@ func nightBefore(date time.Time, hourly bool) time.Time {
 	return jobdate.AddDays(date, -1)
 }
 
-// EarlierModelDirs yields the directories other than output.model_dir that it names at
-// earlier dates, back to 1970, each with the latest night at which it does. The latest
-// night comes first. The directories need not exist.
+// EarlierModelDirs yields the directories that output.model_dir names at earlier dates, back to
+// 1970, other than the current one, each with the latest night at which it does. The latest night
+// comes first. The directories need not exist.
 func (j *Job) EarlierModelDirs() iter.Seq2[string, string] {
 	return func(yield func(dir, night string) bool) {
 		if j.modelDir == nil {

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/nearest"
 )
 
-// check looks for combinations of values that cannot work. A check is left out if
-// a fault of one of the values that it looks at was already reported.
+// check looks for combinations of values that cannot work. A check is skipped if a fault of one of
+// its inputs was already reported.
 func (l *loader) check() {
 	l.checkTimezone()
 	l.checkColumns()
@@ -47,7 +47,7 @@ func (l *loader) checkTraining() {
 	l.checkDelimiters()
 }
 
-// dropEarlyStopping leaves early stopping of the job file out where an override asks for one epoch.
+// dropEarlyStopping drops the job file's early stopping if an override asks for a single epoch.
 func (l *loader) dropEarlyStopping() {
 	const key = "training.early_stopping"
 	t := &l.job.Training

@@ -9,8 +9,8 @@ import (
 
 func columnPath(i int, key string) string { return fmt.Sprintf("data.columns[%d].%s", i, key) }
 
-// columnsKnown reports whether there is a schema without faults in its names, so
-// that a name which is not in it can be called unknown.
+// columnsKnown reports whether there is a schema whose names have no faults, so that names not in
+// it can be reported as unknown.
 func (l *loader) columnsKnown() bool {
 	if len(l.job.Data.Columns) == 0 || l.Bad("data.columns") || !l.Sound("data.format") {
 		return false

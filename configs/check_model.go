@@ -101,7 +101,8 @@ func (l *loader) checkTowers() {
 	}
 }
 
-// badTowerName: names of parameters are made of it, whose parts slashes separate.
+// badTowerName reports whether a tower's name is invalid. It becomes part of parameter names, whose
+// parts are separated by slashes.
 func badTowerName(name string) bool { return name == "" || strings.ContainsAny(name, "/ \t\n") }
 
 // notDense says why a tower cannot take name.

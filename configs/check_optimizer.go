@@ -2,7 +2,7 @@ package configs
 
 import "aibox/configs/internal/yamltree"
 
-// checkOptimizers checks what holds all rows of the table back.
+// checkOptimizers checks weight_decay and table_l2, which apply to all rows of the table.
 func (l *loader) checkOptimizers() {
 	rows, linear := &l.job.Optimizer.Rows, l.job.Optimizer.Linear
 	l.checkDecay("optimizer.rows", rows)

@@ -20,13 +20,12 @@ func (j *Job) DenseColumns() []*Column {
 	return j.columns(func(c *Column) bool { return c.Role == "dense" && !c.Bucketized() })
 }
 
-// indicated reports whether another column has the name of the feature that says where c is
-// empty.
+// indicated reports whether another column has the name of c's indicator feature.
 func (j *Job) indicated(c *Column) bool {
 	return j.columnNames[c.Name+".missing"]
 }
 
-// nameColumns notes the names of all columns, until they are checked.
+// nameColumns records the names of all columns for the checks.
 func (j *Job) nameColumns() {
 	j.columnNames = make(map[string]bool, len(j.Data.Columns))
 	for i := range j.Data.Columns {

@@ -71,8 +71,8 @@ func (l *loader) expand(path string, n *yamltree.Node) (string, bool) {
 	return x.Text, x.Faults == nil
 }
 
-// expandKey replaces the templates in the text of a key, and has ".." go up from where a symbolic
-// link before it leads.
+// expandKey replaces the templates in the text of a key, and resolves ".." after a symbolic link
+// relative to the link's target.
 func (l *loader) expandKey(path string, n *yamltree.Node) (string, bool) {
 	text, ok := l.expand(path, n)
 	switch {
@@ -125,9 +125,9 @@ func dated(opts LoadOptions, used ...string) (*Job, error) {
 	return l.job, nil
 }
 
-// Expand replaces the templates in an argument of the command line as in the job file: {{date}}
-// becomes the job's date. Where ".." follows a symbolic link in it, it goes up from where that
-// leads. where names the argument in errors, which are FaultsErrors.
+// Expand replaces the templates in a command-line argument as in the job file: {{date}} becomes the
+// job's date. ".." after a symbolic link is resolved relative to the link's target. where names the
+// argument in errors, which are FaultsErrors.
 func (j *Job) Expand(where, text string) (string, error) {
 	if !strings.Contains(text, "{{") && !strings.Contains(text, "${") {
 		return followUpward(text), nil // a $NAME or ~ is left alone here: expanding it is the shell's work

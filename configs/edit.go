@@ -7,10 +7,10 @@ import (
 	"aibox/configs/internal/yamltree"
 )
 
-// Edited is the text of a job file with the overrides opts.Set written into it: loading
-// it gives the job that loading text with the overrides gives. All other lines stay as they
-// are, comments included. It fails where the overrides are at fault, and where it does not know
-// how to write one into this file, such as a value that the file has as an alias.
+// Edited returns the text of a job file with the overrides opts.Set written into it: loading the
+// result gives the same job as loading text with the overrides. All other lines stay unchanged,
+// comments included. It fails if an override is faulty, and if it does not know how to write one
+// into this file, for example because the file's value is an alias.
 func Edited(name string, text []byte, opts LoadOptions) ([]byte, error) {
 	want, err := Parse(name, text, opts)
 	if err != nil {

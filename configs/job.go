@@ -51,11 +51,11 @@ func (j *Job) Given(path string) bool { return j.given[path] }
 // File is the path of the job file, "" where the job was made by hand.
 func (j *Job) File() string { return j.file }
 
-// Notes says in sentences which keys of the job file overrides have put out of effect, so that
-// they were left out.
+// Notes returns sentences about keys of the job file that were dropped because overrides left them
+// without effect.
 func (j *Job) Notes() []string { return j.notes }
 
-// Warnings says in sentences what of the job may not be what was meant.
+// Warnings returns sentences about settings that may not be what the user meant.
 func (j *Job) Warnings() []string { return j.warnings }
 
 // PlainName is the name as it was written, with its templates, so that it is the same at

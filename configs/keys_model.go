@@ -28,11 +28,11 @@ var modelKeys = []Key{
 		DefaultFrom: func(s schema.Scope) string { return fmt.Sprintf("[64, %d]", jobOf(s).Model.EmbeddingDim) }, DefaultNote: "[64, embedding_dim]",
 		Meaning: "Widths of the layers of the network over the dense features. The last must equal embedding_dim, because its output interacts with the embeddings."},
 	{Path: "model.hidden_layers", Default: "[128, 64]", Range: "[1,65536]", MinItems: 1, When: []schema.When{{Path: "model.kind", In: hiddenKinds}},
-		Meaning: "Widths of the hidden layers of the deep network, which in dlrm is the top network. The output layer of width 1 comes after them."},
+		Meaning: "Widths of the hidden layers of the deep network (in dlrm, the top network). The output layer, of width 1, follows them."},
 	{Path: "model.cross_layers", Default: "3", Range: "[1,64]", When: []schema.When{{Path: "model.kind", In: crossKinds}},
 		Meaning: "Number of cross layers."},
 	{Path: "model.cross_rank", Default: "0", Range: "[0,65536]", When: []schema.When{{Path: "model.kind", In: []string{"dcn_v2"}}},
-		Meaning: "Rank of the cross matrices, each of which is then the product of two thin ones. 0 means full matrices."},
+		Meaning: "Rank of the cross matrices, each of which is the product of two thin ones. 0 means full matrices."},
 	{Path: "model.structure", Default: "parallel", Values: []string{"parallel", "stacked"}, When: []schema.When{{Path: "model.kind", In: crossKinds}},
 		Meaning: "With parallel, the outputs of the cross network and the deep network are concatenated. With stacked, the output of the cross network is the input of the deep network."},
 	{Path: "model.towers", Whole: true, When: []schema.When{{Path: "model.kind", In: []string{"aibox"}}}, MinItems: 1,
@@ -44,19 +44,19 @@ var modelKeys = []Key{
 	{Path: "model.towers[].layers", Default: "[128, 64]", Range: "[1,65536]", MinItems: 1, Meaning: "Widths of the tower's hidden layers."},
 	{Path: "model.dense_vectors", Default: "false", Tuning: true,
 		When:    []schema.When{{Path: "model.kind", In: []string{"fm", "deepfm"}}, {Only: needsDense, Needs: "data.columns", Note: "some column is dense"}},
-		Meaning: "Whether dense features take part in the interactions of the factorization machine: each has a vector of its own, which is multiplied by the feature."},
+		Meaning: "Whether dense features take part in the interactions of the factorization machine. Each then has its own vector, which is multiplied by the feature."},
 	{Path: "model.activation", Default: "relu", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []schema.When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Activation function of the hidden layers."},
 	{Path: "model.embedding_activation", Default: "identity", Values: []string{"relu", "leaky_relu", "tanh", "sigmoid", "identity"}, When: []schema.When{{Path: "model.kind", In: []string{"aibox"}}}, Tuning: true, Later: true,
-		Meaning: "Activation function of the pooled embeddings. It is relu in the paper; but behind relu a value that has become negative gets no gradient any more, so most values die in training. Models of versions without this key have that of the hidden layers."},
+		Meaning: "Activation function of the pooled embeddings. The paper uses relu, but a value that becomes negative gets no gradient behind relu, so most values die in training. Models from versions without this key use the activation of the hidden layers."},
 	{Path: "model.dropout", Default: "0", Range: "[0,1)", When: []schema.When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
-		Meaning: "Share of the hidden units that are dropped in training."},
+		Meaning: "Share of the hidden units that is dropped in training."},
 	{Path: "model.batch_norm", Default: "false", When: []schema.When{{Path: "model.kind", In: deepKinds}}, Tuning: true,
 		Meaning: "Whether hidden layers have batch normalization."},
 	{Path: "model.initial_bias", Default: "auto", Values: []string{"auto"}, Range: "[-50,50]", Tuning: true,
-		Meaning: "Where the bias of the output starts. With auto, it is the logarithm of the odds of the positives among the first 65,536 training examples, so that a new model begins by predicting their share; examples count by their weights, negative_sampling applies, and half an example of mean weight is added to either class. 0 stands for as many positives as negatives. A warm start goes on from the bias of the earlier model, shifted if data.negative_sampling is another."},
+		Meaning: "Initial bias of the output. With auto, it is the log odds of the positives among the first 65,536 training examples, so that a new model starts by predicting their share. Examples count by their weights, negative_sampling applies, and half an example of mean weight is added to each class. 0 corresponds to equally many positives and negatives. A warm start continues from the earlier model's bias, shifted if data.negative_sampling differs."},
 	{Path: "model.pooling", Default: "sum", Values: []string{"sum", "mean"}, Tuning: true,
-		Meaning: "How the embeddings of a field with several values are combined into one, unless its column says it."},
+		Meaning: "How the embeddings of a field with several values are combined into one, unless the column sets its own pooling."},
 }
 
 // linearKinds are the models whose rows begin with a linear weight, beside an embedding.
@@ -65,7 +65,7 @@ var linearKinds = []string{"fm", "wide_deep", "deepfm"}
 // linearKeys are the keys of optimizer.linear: those of optimizer.rows.
 func linearKeys() []Key {
 	keys := []Key{{Path: "optimizer.linear", Tuning: true, When: []schema.When{{Path: "model.kind", In: linearKinds}},
-		Meaning: "Optimizer of the linear weights, those of embedding rows and those of dense features, with the keys of optimizer.rows. Without it, optimizer.rows and optimizer.dense are also theirs. In the paper of wide_deep it is ftrl with an L1 penalty. The bias belongs to the dense network."}}
+		Meaning: "Optimizer of the linear weights, both of embedding rows and of dense features. It has the keys of optimizer.rows. Without it, optimizer.rows and optimizer.dense apply to them too. The wide_deep paper uses ftrl with an L1 penalty. The bias belongs to the dense network."}}
 	for _, k := range optimizerKeys {
 		rest, ok := strings.CutPrefix(k.Path, "optimizer.rows.")
 		if !ok {
@@ -109,7 +109,7 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.dense.l2", Default: "0", Range: "[0,1000]", When: denseKinds("sgd", "momentum", "adagrad", "adam"), Meaning: "L2 penalty, added to the gradient.", Tuning: true},
 	{Path: "optimizer.dense.weight_decay", Default: "0.01", Range: "[0,1)", When: denseKinds("adamw"), Meaning: "Decoupled weight decay, which is multiplied by the learning rate."},
 	{Path: "optimizer.dense.averaging", Default: "0", Range: "[0,1)", Tuning: true,
-		Meaning: "The model predicts with an average of the dense network over its last steps, which keeps this share of itself in each step, so that it goes over some 1 / (1 - averaging) steps; 0.98 is a good value. Training goes on without the average. It steadies what mini-batches of a high learning rate leave, and costs nothing when the model serves. Rows of the table are not averaged, nor are the statistics of batch_norm. 0: no average."},
+		Meaning: "Predict with an exponential moving average of the dense network, which keeps this share of itself in each step and so spans about 1 / (1 - averaging) steps. 0.98 is a good value. Training itself continues without the average. Averaging smooths the noise that mini-batches leave at a high learning rate and costs nothing at serving time. Rows of the table and the statistics of batch_norm are not averaged. 0 means no average."},
 
 	{Path: "optimizer.rows", Meaning: "Optimizer of embedding rows. Only weight_decay and table_l2 change rows that do not occur in a mini-batch."},
 	{Path: "optimizer.rows.kind", Default: "adagrad", Values: []string{"sgd", "adagrad", "rowwise_adagrad", "adam", "ftrl"},
@@ -131,14 +131,14 @@ var optimizerKeys = []Key{
 	{Path: "optimizer.rows.initial_accumulator", Default: "0", Range: "[0,1e6]", When: rowKinds("adagrad", "rowwise_adagrad"), Meaning: "Start of the sum of squared gradients.", Tuning: true},
 	{Path: "optimizer.rows.l2", Default: "0", Range: "[0,1000]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Meaning: "L2 penalty on the rows of a mini-batch, added to the gradient.", Tuning: true},
 	{Path: "optimizer.rows.weight_decay", Default: "0", Range: "[0,1e6]", When: rowKinds("sgd", "adagrad", "rowwise_adagrad", "adam"), Tuning: true,
-		Meaning: "Decoupled weight decay of all rows, so that rare keys are held back, too: each optimizer step multiplies the values of every admitted row by 1 - learning_rate × weight_decay, where the schedule counts. The product must be below 1. For a row that the mini-batch does not have, this is made up for when it is read. More than 0 takes 4 bytes per row."},
+		Meaning: "Decoupled weight decay of all rows, which regularizes rare keys as well: each optimizer step multiplies the values of every admitted row by 1 - learning_rate × weight_decay, with the scheduled learning rate. The product must be below 1. Rows outside the mini-batch catch up when they are next read. A value above 0 takes 4 bytes per row."},
 	{Path: "optimizer.rows.table_l2", Default: "0", Range: "[0,1000]", When: rowKinds("adagrad", "rowwise_adagrad"), Tuning: true,
-		Meaning: "L2 penalty on all rows in every step, also those that the mini-batch does not have or whose gradients are 0 in it, as L2 of a dense embedding table is: each step shrinks the values of a row by learning_rate × table_l2 divided by the root of its mean sum of squared gradients, where the schedule counts. So rare rows are held back more than frequent ones; one that has had no gradient other than 0 stays as it is. It counts against the mean loss of an example, so it should be smaller the more examples there are: some 5 divided by their number is a good start. It excludes weight_decay, in optimizer.rows and optimizer.linear alike. More than 0 takes 4 bytes per row."},
+		Meaning: "L2 penalty on all rows in every step, as on a dense embedding table: it includes rows that are not in the mini-batch and rows whose gradients in it are 0. Each step shrinks the values of a row by learning_rate × table_l2 divided by the root of its mean sum of squared gradients, with the scheduled learning rate. Rare rows are therefore penalized more than frequent ones, and a row that has had no gradient other than 0 does not change. The penalty is relative to the mean loss of an example, so it should be smaller the more examples there are: about 5 divided by their number is a good start. It excludes weight_decay, in optimizer.rows and optimizer.linear alike. A value above 0 takes 4 bytes per row."},
 	{Path: "optimizer.rows.ftrl_l1", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L1 penalty. A weight stays zero until its accumulated gradient exceeds it."},
 	{Path: "optimizer.rows.ftrl_l2", Default: "0", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "L2 penalty."},
-	{Path: "optimizer.rows.ftrl_beta", Default: "1", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "The beta of ftrl, which makes the first steps smaller."},
+	{Path: "optimizer.rows.ftrl_beta", Default: "1", Range: "[0,1000]", When: rowKinds("ftrl"), Meaning: "The beta of ftrl. It makes the first steps smaller."},
 
-	{Path: "optimizer.schedule", Meaning: "A multiplier of both learning rates, which depends on the number of the mini-batch.", Tuning: true},
+	{Path: "optimizer.schedule", Meaning: "A multiplier of both learning rates, as a function of the mini-batch number.", Tuning: true},
 	{Path: "optimizer.schedule.warmup_steps", Default: "0", Range: "[0,inf)", Meaning: "The multiplier grows from 0 to 1 over this many mini-batches."},
 	{Path: "optimizer.schedule.decay", Default: "none", Values: []string{"none", "linear", "cosine", "exponential", "inverse_sqrt"}, Meaning: "How the multiplier falls after the warm-up."},
 	{Path: "optimizer.schedule.decay_steps", Range: "[1,inf)", Required: true, When: scheduleKinds("linear", "cosine", "exponential", "inverse_sqrt"),

@@ -25,8 +25,8 @@ var wrongComparison = regexp.MustCompile(`[^<>=!\s]\s*(=>|=<|<>|=)\s*[^<>=!\s]`)
 
 var meantComparison = map[string]string{"=>": ">=", "=<": "<=", "<>": "!=", "=": "=="}
 
-// LabelRule is the rule of data.label. The name of the column of role label stands for that column
-// as it is, also if it looks like a comparison or has spaces at its ends: it is the default.
+// LabelRule returns the rule of data.label. The exact name of the column of role label, which is
+// the default, means that column even if it looks like a comparison or has spaces at its ends.
 func (d *Data) LabelRule() (LabelRule, error) {
 	if slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Role == "label" && c.Name == d.Label }) {
 		return LabelRule{Column: d.Label}, nil

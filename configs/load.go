@@ -32,8 +32,8 @@ type LoadOptions struct {
 	Now func() time.Time
 }
 
-// maxFileBytes bounds the size of a job file. Tens of thousands of columns fit, also with all their
-// defaults, as config show prints them: some ten times as many bytes as they were written in.
+// maxFileBytes bounds the size of a job file. Tens of thousands of columns fit, even with all their
+// defaults, as config show prints them, which takes about ten times as many bytes.
 const maxFileBytes = 16 << 20
 
 // maxSavedBytes bounds that of a job as models keep it, in which every column has all defaults.
@@ -105,7 +105,7 @@ func Parse(name string, data []byte, opts LoadOptions) (*Job, error) {
 	return l.job, nil
 }
 
-// loader carries what is known about one job file on its way to a Job.
+// loader is the state of loading one job file into a Job.
 type loader struct {
 	*schema.Decoder
 	opts LoadOptions

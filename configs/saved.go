@@ -6,11 +6,11 @@ import (
 	"aibox/configs/internal/yamltree"
 )
 
-// A model keeps its job with every default written out. If somebody overrides a key of
-// such a job, as with `aibox eval --set data.format=parquet`, keys that follow from the
-// overridden one would stay as they were: the delimiter of CSV for files of TSV, and
-// settings of text files for Parquet, where they are faults. So, of a saved job, what
-// equals its default is taken as not given, and what an override makes useless is left out.
+// A model keeps its job with every default written out. If a user overrides a key of such a job, as
+// with `aibox eval --set data.format=parquet`, keys that depend on the overridden one would not
+// change: CSV's delimiter would stay for TSV files, and settings of text files for Parquet, where
+// they are faults. In a saved job, values that equal their default are therefore treated as not
+// given, and keys that an override leaves without effect are dropped.
 
 // forgetDefaults removes from the tree of a saved job the keys whose values are the
 // defaults that the rest of the job gives.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// followUpward returns a local path in which no ".." follows a symbolic link. The system goes up from where
-// the link leads, but package path/filepath takes the link and the ".." out of the path, which would be
-// another one then for a part of the program. Other texts stay as they are.
+// followUpward returns a local path in which no ".." follows a symbolic link. The system resolves
+// ".." relative to the link's target, but package path/filepath removes the link and the ".." from
+// the path, so parts of the program would see different paths. Other texts are returned unchanged.
 func followUpward(text string) string {
 	if strings.Contains(text, "://") {
 		return text

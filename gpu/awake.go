@@ -2,10 +2,11 @@ package gpu
 
 import "aibox/internal/cores"
 
-// fewestAwake is from how many processors on there are enough for others beside a thread that waits awake.
+// fewestAwake is the number of processors from which on a thread may busy-wait without starving
+// others.
 const fewestAwake = 4
 
-// WaitsAwake reports whether a thread that waits for something which takes microseconds looks for
-// it a while before it sleeps: on a virtual machine it is woken some 50 microseconds later, and a
-// step of a small mini-batch may take a device no more than 200.
+// WaitsAwake reports whether a thread that waits for something that takes microseconds polls for a
+// while before it sleeps: waking it takes about 50 microseconds on a virtual machine, and a device
+// may need only 200 for a step of a small mini-batch.
 func WaitsAwake() bool { return cores.Count() >= fewestAwake }

@@ -12,8 +12,8 @@ type Device interface {
 	// AllocPinned returns memory of the host that every device of the platform can copy from
 	// and to without the help of the host's processors.
 	AllocPinned(name string, bytes int) (Pinned, error)
-	// FreeMemory returns the bytes of the physical device that nobody uses, and all that it has.
-	// Because of fragments and rounding, the largest Alloc that succeeds may be smaller.
+	// FreeMemory returns the free and the total bytes of the physical device. Because of
+	// fragmentation and rounding, the largest Alloc that succeeds may be smaller.
 	FreeMemory() (free, total int64, err error)
 
 	NewStream(name string) (Stream, error)

@@ -16,9 +16,9 @@
 //	    Graph     captured operations of a stream, which are enqueued there by one call and may run side by side
 //	  Group       devices that add up arrays together
 //
-// Open may be called several times for one physical device. Each call gives a device of its
-// own with its own streams, memory and failures; they share the physical memory. Thus tests
-// play several devices on one.
+// Open may be called several times for one physical device. Each call gives a separate logical
+// device, with its own streams, memory and failures; they share the physical memory. This lets
+// tests run several devices on one.
 //
 // Operations name what they work on by a Region: some bytes of a memory, or rows of bytes some
 // distance apart, such as columns of a matrix. No pointers cross the interface, except for the
@@ -26,9 +26,9 @@
 //
 // # What is asynchronous
 //
-// Copy, Fill, Launch, Multiply, Record, Wait, Run and AllReduce are operations: the call puts
-// them into the queues of their streams and returns. Everything else is done when the
-// call returns. Nothing but the following orders two operations:
+// Copy, Fill, Launch, Multiply, Record, Wait, Run and AllReduce are operations: the call enqueues
+// them in their streams and returns. All other calls are synchronous. Only the following rules
+// order two operations:
 //
 //   - of two operations of one stream, the earlier one is finished before the later one begins. A graph is
 //     one operation; what orders those within it are the regions that they use (Order);
@@ -46,12 +46,11 @@
 //
 // # What must stay alive
 //
-// A memory must not be freed before the host knows that all operations which use it are finished:
-// Free is, to the rules above, an access of the host that writes every byte. The same
-// holds for Graph.Free. Arguments (regions, products, slices of arguments) are copied by
-// the call. Pinned memory that an operation reads must keep its contents until the
-// operation is finished, and what an operation writes must not be looked at before.
-// Fresh memory holds garbage.
+// A memory must not be freed before the host knows that all operations that use it are finished:
+// under the rules above, Free is an access of the host that writes every byte. The same holds for
+// Graph.Free. Arguments (regions, products, slices of arguments) are copied by the call. Pinned
+// memory that an operation reads must not change until the operation is finished, and memory that
+// an operation writes must not be read before that. Fresh memory is uninitialized.
 //
 // Streams, events, modules, graphs and memory belong to their device and end with Device.Close
 // at the latest. Close waits for the device's own streams; what other devices still do with its
@@ -59,30 +58,29 @@
 //
 // # Goroutines
 //
-// One goroutine at a time may call into a platform and all that comes from it. A caller that
-// drives several devices does it from one goroutine: calls only enqueue, so they are short, and
-// a graph is one call. The slices of pinned memory may be used on any goroutine, as
-// long as the goroutine that makes the calls is in step with the others. Ranges of a Ranger are free of
-// all that.
+// Only one goroutine at a time may call into a platform and everything that comes from it. A caller
+// that drives several devices does so from one goroutine: calls only enqueue, so they are short,
+// and a graph is one call. The slices of pinned memory may be used on any goroutine that is
+// synchronized with the goroutine that makes the calls. Ranges of a Ranger have no such
+// restriction.
 //
 // # Errors
 //
-// Errors are an *Error, whose Kind errors.Is finds. A call that is refused (OutOfMemory,
-// InvalidArgument, InUse, WrongDriver) changes nothing, and the device goes on. An operation that
-// fails (LaunchFailed, ECC, DeviceLost) breaks the device: operations that were enqueued do not run
-// any more, the contents of all that they would have written are undefined, and every later call on
-// the device returns the error, with the operation that failed where that is known. The first call
-// to return it is at the latest the next one that synchronizes. Free and Close work on a broken
-// device, and Open gives a new one unless the hardware is gone, or the driver gives a process that
-// had a failure nothing more. If one device of a Group breaks, AllReduce breaks the others, which
-// could otherwise wait for it for ever. To wait for an event of a broken device orders nothing:
-// what several devices have computed together counts only if all of them were synchronized without
-// an error.
+// Errors are of type *Error; errors.Is finds their Kind. A call that is refused (OutOfMemory,
+// InvalidArgument, InUse, WrongDriver) changes nothing, and the device remains usable. An operation
+// that fails (LaunchFailed, ECC, DeviceLost) breaks the device: enqueued operations no longer run,
+// the contents of everything that they would have written are undefined, and every later call on
+// the device returns the error, with the failed operation if it is known. The next synchronizing
+// call returns the error at the latest. Free and Close work on a broken device. Open then gives a
+// new one, unless the hardware is gone or the driver refuses further service to a process that had
+// a failure. If one device of a Group breaks, AllReduce breaks the others, which could otherwise
+// wait for it forever. Waiting for an event of a broken device orders nothing: results that several
+// devices compute together are valid only if all of them were synchronized without an error.
 //
 // # Determinism
 //
-// Each implementation gives the same bits for the same operations on the same kind and number of
-// devices, run after run, and the same answers of Stream.Fuses. Different implementations may
-// differ in the last bits of products and sums, and so may a product with an Epilogue and one
-// without, after which other operations do the same.
+// Each implementation gives the same bits, and the same answers of Stream.Fuses, for the same
+// operations on the same kind and number of devices, in every run. Different implementations may
+// differ in the last bits of products and sums. So may a product with an Epilogue and the same
+// product followed by separate operations.
 package gpu

@@ -1,11 +1,11 @@
 package gpu
 
-// Epilogue is what a product does with its elements before it writes them, instead of an operation
-// of its own that reads and writes C again: C = op(A)·op(B) + Bias, and then ReLU. The zero value
+// Epilogue is what a product does with its elements before it writes them, which saves a separate
+// operation that reads and writes C again: C = op(A)·op(B) + Bias, followed by ReLU. The zero value
 // does nothing.
 //
-// ReLU is x < 0 ? 0 : x. That of CUDA devices may make 0 of NaN, which their documentation leaves
-// open; then a loss may be finite though a layer had NaN.
+// ReLU is x < 0 ? 0 : x. On CUDA devices it may turn NaN into 0, which NVIDIA's documentation
+// leaves open; a loss may then be finite although a layer had NaN.
 type Epilogue struct {
 	Bias Region // N numbers of C's format, which are added to each row; no memory: none
 	ReLU bool
@@ -45,8 +45,8 @@ func (p *Product) checkEpilogue(c Region) error {
 	return nil
 }
 
-// ProductShape is what it depends on whether, and how, a device does a product and its epilogue in
-// one operation.
+// ProductShape has the properties that determine whether, and how, a device does a product and its
+// epilogue in one operation.
 type ProductShape struct {
 	Precision                 Precision
 	TransA, TransB            bool
@@ -54,8 +54,8 @@ type ProductShape struct {
 	StrideA, StrideB, StrideC int
 	Bias, ReLU, Round         bool
 
-	// The powers of two, up to 256, that the places of the matrices and of the bias are multiples of. Memory
-	// begins at a multiple of 256.
+	// The alignments of the matrices and of the bias: powers of two, up to 256. Memory is aligned
+	// to 256.
 	AlignA, AlignB, AlignC, AlignBias int
 }
 

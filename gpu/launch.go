@@ -59,9 +59,9 @@ func (k ArgKind) String() string {
 }
 
 // Arg is an argument of a kernel. A region that a kernel writes overlaps none of its other regions,
-// and all lie in memory of the device that runs the kernel. Read, Write and Update say what the
-// kernel will use: the operations of a graph are ordered by that, and the emulation holds the
-// kernel to it, including the gaps between rows.
+// and all are in memory of the device that runs the kernel. Read, Write and Update declare the
+// kernel's accesses: they determine the order of operations in a graph, and the emulation checks
+// them, including the gaps between rows.
 type Arg struct {
 	Kind   ArgKind
 	Region Region
@@ -74,7 +74,7 @@ func Read(r Region) Arg { return Arg{Kind: ReadArg, Region: r} }
 // Write is an argument that the kernel writes entirely.
 func Write(r Region) Arg { return Arg{Kind: WriteArg, Region: r} }
 
-// Update is an argument that the kernel reads, and of which it writes what it wants.
+// Update is an argument that the kernel reads, and any part of which it may write.
 func Update(r Region) Arg { return Arg{Kind: UpdateArg, Region: r} }
 
 // Int32 is an int argument.
@@ -86,10 +86,10 @@ func Int64(v int64) Arg { return Arg{Kind: Int64Arg, Bits: uint64(v)} }
 // Float32 is a float argument.
 func Float32(v float32) Arg { return Arg{Kind: Float32Arg, Bits: uint64(math.Float32bits(v))} }
 
-// IsRegion tells whether the argument is a region.
+// IsRegion reports whether the argument is a region.
 func (a Arg) IsRegion() bool { return a.Kind >= ReadArg && a.Kind <= UpdateArg }
 
-// Writes tells whether the kernel may write it.
+// Writes reports whether the kernel may write the argument.
 func (a Arg) Writes() bool { return a.Kind == WriteArg || a.Kind == UpdateArg }
 
 // Limits of every CUDA device that we know.

@@ -1,10 +1,10 @@
 package gpu
 
-// Order returns what the operations of a graph must wait for. Each operation is the regions that it
-// uses, as arguments of a kernel; arguments that are numbers do not matter. An operation comes
-// after every earlier one that uses a byte which it uses, too, where one of the two writes. The
-// result has for each operation the earlier ones that it must wait for, the latest first, without
-// those for which one of them must wait itself.
+// Order returns the dependencies between the operations of a graph. Each operation is given by the
+// regions that it uses, as kernel arguments; numeric arguments do not matter. An operation depends
+// on every earlier one that uses one of its bytes if at least one of the two writes it. For each
+// operation the result lists the earlier ones that it must wait for, latest first, without
+// transitive dependencies.
 func Order(operations [][]Arg) [][]int {
 	words := (len(operations) + 63) / 64
 	before := make([]uint64, words*len(operations)) // for each operation a bit for each that comes before it
@@ -25,7 +25,7 @@ func Order(operations [][]Arg) [][]int {
 	return after
 }
 
-// conflict tells whether two operations use some bytes that one of them writes.
+// conflict reports whether two operations use a common byte that one of them writes.
 func conflict(a, b []Arg) bool {
 	for i := range a {
 		for k := range b {

@@ -46,8 +46,8 @@ type Product struct {
 	A, B, C        Matrix
 	Epilogue       Epilogue
 
-	// Round makes C bfloat16, to which each element is rounded last. It is for products of bfloat16
-	// with K of at least 1. A CUDA device may round op(A)·op(B) as well, before it adds a bias:
+	// Round makes C bfloat16; each element is rounded as the last step. It is for bfloat16 products
+	// with K of at least 1. A CUDA device may additionally round op(A)·op(B) before it adds a bias:
 	// cuBLASLt 13.1 does for some shapes on an H100.
 	Round bool
 }

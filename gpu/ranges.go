@@ -1,7 +1,7 @@
 package gpu
 
-// Ranger is a Platform that tells a profiler, such as Nsight Systems, what the program does when. Where
-// no profiler looks, that costs next to nothing.
+// Ranger is a Platform that tells a profiler, such as Nsight Systems, what the program does when.
+// Without a profiler this costs next to nothing.
 type Ranger interface {
 	// StartRange begins a range of time, which EndRange ends. Unlike other methods they may be
 	// called by any goroutine at any time. Ranges may overlap, and may end on another goroutine.
@@ -12,7 +12,7 @@ type Ranger interface {
 // Range is a range of time that was begun.
 type Range uint64
 
-// RangerOf returns p if it is a Ranger, and otherwise one that does nothing. There may be no p.
+// RangerOf returns p if it is a Ranger, and otherwise one that does nothing. p may be nil.
 func RangerOf(p Platform) Ranger {
 	if r, ok := p.(Ranger); ok {
 		return r

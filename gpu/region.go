@@ -51,9 +51,8 @@ func (r Region) Check(what string) error {
 	return nil
 }
 
-// Overlaps tells whether two regions, in which Check finds no fault, have a byte in common. It
-// takes longer the more rows they have only if there are gaps between the rows of both, and the
-// distances of the rows differ.
+// Overlaps reports whether two regions that pass Check have a byte in common. Its time depends on
+// the number of rows only if both regions have gaps between their rows, at different pitches.
 func (r Region) Overlaps(o Region) bool {
 	if r.Memory != o.Memory || r.empty() || o.empty() || r.Offset >= o.Offset+o.Extent() || o.Offset >= r.Offset+r.Extent() {
 		return false
@@ -68,7 +67,7 @@ func (r Region) Overlaps(o Region) bool {
 	return walk(r, o)
 }
 
-// joined is the region with one row, if no gaps are between its rows.
+// joined returns the region as a single row if there are no gaps between its rows.
 func (r Region) joined() Region {
 	if r.Rows == 1 || r.Pitch == r.Width {
 		r.Width, r.Rows = r.Extent(), 1
@@ -77,9 +76,9 @@ func (r Region) joined() Region {
 	return r
 }
 
-// evenly is Overlaps of regions whose rows are all the same distance apart; that of a single row
-// does not matter. Row j of o begins distance + (j-i)*pitch bytes after row i of r. They have a
-// byte in common if that is more than -o.Width and less than r.Width.
+// evenly is Overlaps for regions with the same pitch; the pitch of a single row does not matter.
+// Row j of o begins distance + (j-i)*pitch bytes after row i of r. They have a byte in common if
+// that is more than -o.Width and less than r.Width.
 func evenly(r, o Region, pitch int) bool {
 	distance := o.Offset - r.Offset
 	least := -floor(distance+o.Width-1, pitch) // of j-i
@@ -95,7 +94,7 @@ func floor(a, b int) int {
 	return a / b
 }
 
-// walk is Overlaps of any regions that are not empty.
+// walk is Overlaps for arbitrary non-empty regions.
 func walk(r, o Region) bool {
 	for i, j := 0, 0; i < r.Rows && j < o.Rows; {
 		a, b := r.Offset+i*r.Pitch, o.Offset+j*o.Pitch

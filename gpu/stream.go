@@ -17,18 +17,18 @@ type Stream interface {
 	Fill(dst Region, word uint32) error
 	// Launch runs a kernel. See Arg for what it may use.
 	Launch(k Kernel, g Geometry, args ...Arg) error
-	// Multiply computes a matrix product. Its matrices and the bias lie in memory of the device. A
-	// product with an epilogue is an InvalidArgument unless Fuses has said of its shape, in this
-	// stream, that it can be done.
+	// Multiply computes a matrix product, whose matrices and bias are in memory of the device. A
+	// product with an epilogue is an InvalidArgument unless Fuses has returned true for its shape
+	// in this stream.
 	Multiply(p Product) error
-	// Fuses tells whether Multiply can do a product with its epilogue; it can do all that have
-	// none. The answer is the same for all products of one Shape, and is remembered: asking again
-	// costs next to nothing. The first time it prepares the stream for products, so it cannot be
-	// asked while the stream is captured. Nothing is enqueued.
+	// Fuses reports whether Multiply can do a product with its epilogue; it can do all products
+	// without one. The answer is the same for all products of one Shape and is cached, so asking
+	// again costs next to nothing. The first call prepares the stream for products, so it is not
+	// allowed during a capture. Nothing is enqueued.
 	Fuses(p Product) (bool, error)
-	// PrepareProducts makes what the products of the stream need, in Info.ProductBytes of the
-	// device's memory. Without it the first Multiply does that, unless it is captured: then the
-	// error is InvalidArgument.
+	// PrepareProducts allocates what the products of the stream need, in Info.ProductBytes of
+	// device memory. Otherwise the first Multiply does that, except during a capture, in which case
+	// the error is InvalidArgument.
 	PrepareProducts() error
 
 	// Record sets an event of the same device to this place in the queue.
@@ -40,14 +40,14 @@ type Stream interface {
 	// Synchronize returns when all operations of the stream have finished.
 	Synchronize() error
 
-	// Capture calls enqueue. The operations that it puts into this stream do not run, but become
-	// the graph, with the arguments and the memory they have. It must not do anything else to this
-	// stream, nor Record, Wait or AllReduce. If there are products, the stream must be prepared for
-	// them. What is wrong with the arguments of an operation is the error of its call; all else is
-	// that of Capture.
+	// Capture calls enqueue. The operations that enqueue puts into this stream do not run but
+	// become the graph, with their arguments and memory. enqueue must not do anything else to this
+	// stream, nor Record, Wait or AllReduce. If there are products, the stream must have been
+	// prepared for them. Invalid arguments are reported by the call of the operation, all other
+	// errors by Capture.
 	Capture(name string, enqueue func() error) (Graph, error)
-	// Run enqueues a graph that was captured in this stream. It is one operation: the graph begins
-	// when what is in front of it has finished, and what is behind it begins when all operations of
+	// Run enqueues a graph that was captured in this stream, as one operation: the graph begins
+	// when all earlier operations have finished, and later operations begin when all operations of
 	// the graph have finished.
 	Run(g Graph) error
 }
@@ -55,8 +55,8 @@ type Stream interface {
 // Event is a mark in a stream.
 type Event interface {
 	Name() string
-	// Done tells whether what was in front of the latest Record has finished. If so, then
-	// it has finished for the host, as after Synchronize.
+	// Done reports whether everything before the latest Record has finished. If so, it has also
+	// finished from the host's point of view, as after Synchronize.
 	Done() (bool, error)
 	// Synchronize returns when what was in front of the latest Record has finished.
 	Synchronize() error

@@ -17,9 +17,9 @@ type block struct {
 	examples.List
 	places []rowPlace // (n) where the plan is raw, else empty
 
-	// head is how many bytes of a line that began in an earlier unit are before the
-	// first line; -1: the block is not the first of its unit. headOpen says that the
-	// line goes on in the next unit, and open that the last bad row does.
+	// head is the number of bytes before the first line, of a line that began in an earlier unit;
+	// -1: the block is not the first of its unit. headOpen says that this line continues in the
+	// next unit, and open that the last bad row does.
 	head           int64
 	headOpen, open bool
 

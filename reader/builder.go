@@ -7,8 +7,8 @@ import (
 	"aibox/reader/internal/numbering"
 )
 
-// builder makes passes of examples. The work is divided so that as little as possible
-// remains for the one goroutine that calls Reader.Next:
+// builder makes passes of examples. The work is divided so that as little as possible is left to
+// the single goroutine that calls Reader.Next:
 //
 //   - That goroutine assigns the examples, in the order of the input, to drafts of
 //     mini-batches: only block and row numbers.
@@ -75,7 +75,7 @@ func (b *builder) submit(now func() progress) {
 	b.stream.drafts <- d // there is room: at most depth drafts wait
 }
 
-// await returns when a draft's mini-batch is made. Meanwhile it makes others itself, so
+// await waits until a draft's mini-batch is made. Meanwhile it makes other mini-batches itself, so
 // that it does not depend on workers, which may be busy.
 func (b *builder) await(ctx context.Context, d *draft) error {
 	for !d.made {
@@ -99,7 +99,7 @@ func (b *builder) await(ctx context.Context, d *draft) error {
 	return d.err
 }
 
-// settle returns when all mini-batches that wait are made.
+// settle waits until all waiting mini-batches are made.
 func (b *builder) settle(ctx context.Context) error {
 	for _, d := range b.waiting {
 		if err := b.await(ctx, d); err != nil {
@@ -109,8 +109,8 @@ func (b *builder) settle(ctx context.Context) error {
 	return nil
 }
 
-// merge takes the oldest mini-batch back, and returns its pass if that is complete, with
-// how far reading had come at its end.
+// merge takes the oldest mini-batch back. If that completes a pass, it returns the pass, and the
+// progress of reading at its end.
 func (b *builder) merge(ctx context.Context) (*Pass, *progress, error) {
 	d := b.waiting[0]
 	if err := b.await(ctx, d); err != nil {
@@ -134,8 +134,7 @@ func (b *builder) merge(ctx context.Context) (*Pass, *progress, error) {
 	return nil, nil, nil
 }
 
-// finish returns the pass that has mini-batches, which may be fewer than a pass should
-// have; nil if none has.
+// finish returns the last pass, which may have fewer mini-batches than others; nil if it has none.
 func (b *builder) finish() *Pass {
 	pass := b.merging
 	if pass == nil {

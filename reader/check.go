@@ -11,8 +11,8 @@ func Check(o Options) error {
 	return err
 }
 
-// TextChunks is how many chunks of decompressed text a reader with so many threads
-// holds at most.
+// TextChunks is the maximum number of chunks of decompressed text that a reader with that many
+// threads holds.
 func TextChunks(threads int) int {
 	o := Options{Threads: threads, AheadChunks: defaultAheadChunks}
 	return o.maxTexts()

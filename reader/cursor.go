@@ -16,10 +16,10 @@ import (
 // Options.Threads and Options.AheadChunks may differ. A Cursor is immutable, and can be
 // written as JSON and read back.
 //
-// Decoding begins with a unit, somewhat before the place. The bad rows and losses between
-// the two are found and written to the quarantine again: whoever goes on with a reading
-// first truncates what it has written to Options.Quarantine to QuarantineBytes. Until the
-// first pass, Counts are those at the beginning of the unit.
+// Decoding starts at the beginning of a unit, somewhat before the place. The bad rows and losses
+// between the two are found and written to the quarantine again, so a caller that resumes a reading
+// must first truncate the output to Options.Quarantine to QuarantineBytes. Until the first pass,
+// Counts are those at the beginning of the unit.
 type Cursor struct {
 	Files   []source.File     `json:"files"`   // of the input that are not empty
 	Options map[string]string `json:"options"` // those that must be the same
@@ -54,7 +54,7 @@ func (o *Options) settings() map[string]string {
 		"keep bad rows": o.KeepBadRows, "quarantine rows": o.QuarantineRows, "hide cells": o.HideCells,
 		"max line bytes": o.MaxLineBytes, "chunk bytes": o.ChunkBytes,
 	}
-	// The names of types are as they were when they were types of this package, so that cursors of then fit.
+	// The type names are those of this package's former types, so that old cursors still fit.
 	schema := strings.ReplaceAll(fmt.Sprintf("%#v", o.Schema.WithDefaults()), "rowschema.", "reader.")
 	settings := map[string]string{"schema": fmt.Sprintf("sha256 %x", sha256.Sum256([]byte(schema)))}
 	for name, value := range list {

@@ -26,11 +26,10 @@ import (
 // The order of the units is that of the files. An error is a unit as well, so that
 // it is reported when the turn of its file has come, however early the file was read.
 //
-// How much text is decompressed ahead is bounded, and so is the gain. If one
-// decompressor makes g bytes/s, a file of n bytes of text, a of which are decompressed
-// before its turn, takes (n-a)/g seconds instead of n/g: files of up to twice
-// AheadChunks*ChunkBytes keep two decompressors busy all the time, and much larger ones
-// hardly more than one.
+// The amount of text decompressed ahead is bounded, and so is the gain. If one decompressor
+// produces g bytes/s, a file with n bytes of text, a of which are decompressed before its turn,
+// takes (n-a)/g seconds instead of n/g. Files of up to twice AheadChunks*ChunkBytes thus keep two
+// decompressors busy all the time, and much larger ones hardly more than one.
 
 // maxDecompressors bounds how many files are decompressed at the same time: each
 // holds memory and, on HDFS, a connection to a DataNode. One core makes some 240
@@ -58,9 +57,8 @@ func badStream(err error) bool {
 	return errors.Is(err, source.ErrBadStream) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// decompress starts a file's decompressor and returns the units that it makes. The
-// channel is closed at the file's end, behind a unit with an error, or early when
-// ctx is done.
+// decompress starts a file's decompressor and returns the units that it makes. The channel is
+// closed at the file's end, after a unit with an error, or early if ctx is done.
 func (s *stream) decompress(ctx context.Context, file *inputFile) <-chan *unit {
 	units := make(chan *unit, s.options.AheadChunks)
 	s.workers.Go(func() {
@@ -123,9 +121,9 @@ func (d *decompressor) decompress() {
 	d.end(d.chunks.Cut(d.in))
 }
 
-// emit makes a unit of a chunk; false means that reading has ended. A unit before the one
-// with which reading starts is dropped. Up to and including this unit, read stored bytes of
-// the file are accounted for. lost is what is lost after the unit.
+// emit makes a unit of a chunk; false means that reading has ended. A unit before the one at which
+// reading starts is dropped. read is the number of the file's stored bytes that are accounted for
+// up to and including this unit. lost is what is lost after the unit.
 func (d *decompressor) emit(c rowtext.Chunk, read int64, lost *faults.Damage) bool {
 	u := &unit{
 		file: d.file, number: c.Number, start: c.Start, end: c.Start + int64(len(c.Text)), text: c.Text, head: c.Head, stored: read - d.stored, lost: lost,
@@ -153,8 +151,7 @@ func (d *decompressor) fail(err error) {
 	d.send(&unit{file: d.file, err: fmt.Errorf("reader: %w", err)})
 }
 
-// end makes units of what is left when the text ends with err, io.EOF if all is
-// well.
+// end makes units of the remaining text when the text ends with err, which is io.EOF on success.
 func (d *decompressor) end(err error) {
 	if errors.Is(err, rowtext.ErrStopped) {
 		return

@@ -9,15 +9,15 @@
 //
 // The input is the list of files that the URIs expand to, in order. It is cut into units: byte
 // ranges of uncompressed files, runs of lines of a decompressed file, row groups of Parquet.
-// Workers decode units in any order into blocks (columns of decoded rows); rows takes the blocks in
-// the order of the input, samples, limits and counts; the window shuffles, if asked to; the builder
-// assigns the examples to drafts of mini-batches. Workers make the mini-batches: they copy the
-// examples and number the keys of a mini-batch. The builder then numbers the unique keys of the
-// mini-batches within their pass, with the help of workers that wait. The examples, the
-// mini-batches, the counts and the line numbers of bad rows depend neither on how the input is cut
-// nor on the number of workers. Only Pass.Bytes and Counts.BytesRead, which are there to show
-// progress, move in steps of whole units; and where MaxBadFraction stops reading early, the row at
-// which it does so depends on ChunkBytes.
+// Workers decode units in any order into blocks (columns of decoded rows). Type rows takes the
+// blocks in the order of the input, samples, limits and counts. The window shuffles, if asked to.
+// The builder assigns the examples to drafts of mini-batches. Workers turn drafts into
+// mini-batches: they copy the examples and number the keys within a mini-batch. The builder then
+// numbers the unique keys of the mini-batches within their pass, helped by idle workers. The
+// examples, the mini-batches, the counts and the line numbers of bad rows depend neither on how the
+// input is cut nor on the number of workers. There are two exceptions: Pass.Bytes and
+// Counts.BytesRead, which only show progress, advance by whole units; and if MaxBadFraction stops
+// reading early, the row at which it does so depends on ChunkBytes.
 //
 // # Rows
 //
@@ -46,12 +46,12 @@
 //
 // # Missing values
 //
-// A cell is missing where it is empty, one of Schema.NullValues (in TSV \N, which Hive writes) or
-// null in Parquet: a missing label is a bad row, or NaN with KeepUnlabelled; a missing weight is 1;
-// a dense column yields Column.Missing, and 1 for its indicator if it has one; a sparse one an
-// empty bag, and a missing value among several is ignored; the cell of a group or of a pass-through
-// column is then empty. NaN is no missing value, in no format: in a sparse column it is the value
-// NaN. (Pandas writes its missing numbers to Parquet as nulls.)
+// A cell is missing if it is empty, one of Schema.NullValues (in TSV \N, which Hive writes) or null
+// in Parquet. A missing label makes the row bad, or is NaN with KeepUnlabelled. A missing weight is
+// 1. A missing dense cell yields Column.Missing, and 1 for the column's indicator if it has one. A
+// missing sparse cell yields an empty bag; a missing value among several is ignored. A missing cell
+// of a group or pass-through column is empty. NaN is not a missing value in any format: in a sparse
+// column it is the value NaN. (Pandas writes missing numbers to Parquet as nulls.)
 //
 // # Features
 //
@@ -63,23 +63,23 @@
 //
 // # Bad rows
 //
-// A row that cannot be decoded is counted by its reason, written to the quarantine
-// and left out; a *BadRowsError ends reading once MaxBadRows or MaxBadFraction is
-// exceeded. At the end of the input, the share of bad rows is exact. Before, reading
-// ends only if the share would exceed the limit even if all the remaining rows were
-// good; package faults explains how many rows are assumed to remain at most.
+// A row that cannot be decoded is counted by its reason, written to the quarantine and left out. A
+// *BadRowsError ends reading once MaxBadRows or MaxBadFraction is exceeded. At the end of the
+// input, the share of bad rows is exact. Before the end, reading stops only if the share would
+// exceed the limit even if all remaining rows were good; package faults explains the upper bound on
+// the remaining rows.
 //
 // # Losses
 //
-// If a compressed file is damaged, everything after the place where that shows is lost. In gzip, a
-// changed bit may show only in the checksum at the end of its member, and lines before that which
-// look like rows count as such. In a row group of Parquet, all rows from the damaged page on are
-// lost. If a compressed file is truncated, or if the last line of a text has no line end and holds
-// only the first cells of a row, an unknown part of the file is missing. A file whose header, or in
-// Parquet whose footer, is damaged or missing is lost as a whole. Each Loss is measured in stored
-// bytes as a share of the whole input, is logged and written to the quarantine, and a
-// *LostDataError ends reading as soon as MaxLostFraction is exceeded. I/O errors do not count as
-// losses: they end reading.
+// If a compressed file is damaged, everything after the point where the damage is detected is lost.
+// In gzip, a flipped bit may be detected only by the checksum at the end of its member; lines
+// before that which look like rows count as rows. In a Parquet row group, all rows from the damaged
+// page on are lost. If a compressed file is truncated, or if the last line of a text has no line
+// end and holds only the first cells of a row, an unknown part of the file is missing. A file whose
+// header (in Parquet, footer) is damaged or missing is lost entirely. Each Loss is measured in
+// stored bytes as a share of the whole input, logged, and written to the quarantine. A
+// *LostDataError ends reading as soon as MaxLostFraction is exceeded. I/O errors are not losses:
+// they end reading.
 //
 // # Cursors
 //
@@ -92,24 +92,22 @@
 //	cursor                   |  Skip  |  | Taken, in an order of their own
 //	                         Position
 //
-// Everything that depends on earlier rows is known to rows, which handles them one after the
-// other. When it enters a unit, it notes its state (Position), and then counts the examples
-// that it hands on. A reading that starts at a cursor takes over the state at the beginning of
-// a unit, decodes the unit, passes over Skip examples and, where examples are shuffled, fills
-// the window of which earlier passes have a part (Taken). The random order is a hash of the
-// window's number, and so the same as before.
+// All state that depends on earlier rows is in type rows, which handles them sequentially. When it
+// enters a unit, it records its state (Position), and then counts the examples that it emits. A
+// reading that starts at a cursor restores the state at the beginning of the unit, decodes the
+// unit, skips Skip examples and, if examples are shuffled, refills the window, the first Taken
+// examples of which are in earlier passes. The random order is a hash of the window's number, and
+// so the same as before.
 //
-// Nothing before the unit is read again, neither rows nor headers nor footers, with one
-// exception: a compressed file is decompressed from its beginning, and cut into the same
-// units, of which those before the cursor are dropped before they are decoded. So a cursor
-// is of use only where units are cut in the same way: with the same ChunkBytes, and by the
-// same version of this package.
+// Nothing before the unit is read again, neither rows nor headers nor footers, with one exception:
+// a compressed file is decompressed from its beginning and cut into the same units, and those
+// before the cursor are dropped without being decoded. A cursor is therefore valid only if units
+// are cut in the same way: with the same ChunkBytes, and by the same version of this package.
 //
 // # Parts
 //
-// This package says in which order rows are read, and what becomes of examples: it has the files, the
-// units, the workers, the windows, the mini-batches and the passes. What it reads is the matter of
-// other packages:
+// This package determines the order in which rows are read and what happens to examples: it has the
+// files, units, workers, windows, mini-batches and passes. Other packages determine what is read:
 //
 //   - rowschema says what the rows of a file mean; its types have names here, too.
 //   - examples decodes rows into columns of examples.
@@ -120,10 +118,10 @@
 //
 // # Memory
 //
-// At most 2*Threads+1 units are being decoded or wait to be read, each of at most
-// about 6*ChunkBytes plus one line when decoded (1.5*ChunkBytes for Criteo); a row
-// group of Parquet is decoded piecewise within the same bound, to which the pages and
-// dictionaries of its columns are added. Compressed files need in addition at most
+// At most 2*Threads+1 units are being decoded or waiting to be read, each of at most about
+// 6*ChunkBytes plus one line when decoded (1.5*ChunkBytes for Criteo). A Parquet row group is
+// decoded piecewise within the same bound, plus the pages and dictionaries of its columns.
+// Compressed files additionally need at most
 //
 //	min(Threads, 8)*(AheadChunks+2) + 2*Threads+2
 //
@@ -134,10 +132,9 @@
 //
 // # Concurrency
 //
-// Open starts one planner and Threads workers, which decode and make mini-batches; while
-// Next waits for a mini-batch, it makes mini-batches, too, and workers that wait help it to
-// number keys (see package numbering). The planner starts a decompressor
-// for each compressed file, beginning a few files before its turn, at most
-// min(Threads, 8) at a time. Close ends all of them, even in the middle of the
-// input. A Reader is for one goroutine; Counts may be called from any.
+// Open starts one planner and Threads workers, which decode units and make mini-batches. While Next
+// waits for a mini-batch, it makes mini-batches too, and idle workers help it to number keys (see
+// package numbering). The planner starts a decompressor for each compressed file, a few files
+// before its turn, at most min(Threads, 8) at a time. Close stops all of them, even in the middle
+// of the input. A Reader is for one goroutine; Counts may be called from any.
 package reader

@@ -10,9 +10,8 @@ import (
 	"aibox/reader/internal/numbering"
 )
 
-// draft says of which examples a mini-batch consists, until a worker makes it. The
-// reader's goroutine fills it, hands it to a worker with stream.drafts, and gets it back
-// when done has an element.
+// draft lists the examples of a mini-batch that is still to be made. The reader's goroutine fills
+// it, hands it to a worker through stream.drafts, and gets it back when done has an element.
 type draft struct {
 	parts []part
 	n     int // examples
@@ -60,7 +59,7 @@ func (d *draft) leave(s *stream) {
 	d.parts = d.parts[:0]
 }
 
-// move copies the rows that the draft has from the block, and so releases it.
+// move copies the draft's rows out of the block, and releases the block.
 func (d *draft) move(s *stream, from *block) {
 	if !slices.ContainsFunc(d.parts, func(p part) bool { return p.block == from }) {
 		return

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// This file says which examples go into which pass: it takes them from rows, through the
-// window if there is one, assigns them to the builder's drafts, and takes passes back.
+// This file decides which examples go into which pass: it takes them from rows, through the window
+// if there is one, assigns them to the builder's drafts, and takes passes back.
 
 // fill returns the next pass.
 func (r *Reader) fill(ctx context.Context) (*Pass, *progress, error) {
@@ -39,7 +39,7 @@ func (r *Reader) fill(ctx context.Context) (*Pass, *progress, error) {
 	}
 }
 
-// draw assigns the examples of one mini-batch; of fewer at the end of the input.
+// draw assigns the examples of one mini-batch, or fewer at the end of the input.
 func (r *Reader) draw(ctx context.Context) error {
 	for {
 		d, most := r.build.draft()
@@ -104,8 +104,8 @@ func (r *Reader) take(ctx context.Context, d *draft, most int) error {
 	return nil
 }
 
-// skipTaken passes over the examples between the beginning of the unit with which a resumed
-// reading begins and the place where the earlier one was.
+// skipTaken skips the examples between the start of a resumed reading's first unit and the place
+// that the earlier reading had reached.
 func (r *Reader) skipTaken(ctx context.Context) error {
 	for r.skip > 0 {
 		_, lo, hi, err := r.rows.run(ctx, int(r.skip))

@@ -25,8 +25,8 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ErrorKind sorts the error for exit codes and reports.
 func (*InputError) ErrorKind() errkind.Kind { return errkind.Data }
 
-// CursorError says that reading cannot start at Options.Start: the input or the options
-// are others than those of the reading that it comes from.
+// CursorError says that reading cannot start at Options.Start, because the input or the options
+// differ from those of the reading that the cursor comes from.
 type CursorError struct{ Err error }
 
 func (e *CursorError) Error() string { return e.Err.Error() }

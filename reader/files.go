@@ -33,8 +33,8 @@ type inputFile struct {
 // footers are checked: enough to hide the round trips of HDFS.
 const openAhead = 16
 
-// unchanged checks the files of a listing, so that a file that has changed since is
-// found before anything is read.
+// unchanged checks the files of a listing, so that a file that has changed since then is found
+// before anything is read.
 func unchanged(ctx context.Context, o *Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(openAhead)
@@ -75,9 +75,8 @@ func listFiles(ctx context.Context, o *Options) (files []*inputFile, total int64
 	return files, total, nil
 }
 
-// openFiles lists the input and checks the header or footer of every file that is to be
-// read against the plan, so that a file of the wrong kind is found at once and not after
-// hours.
+// openFiles lists the input and checks the header or footer of every file to be read against the
+// plan, so that a file of the wrong kind is found immediately and not after hours.
 func openFiles(ctx context.Context, o *Options, p *examples.Plan) (files []*inputFile, total int64, err error) {
 	files, total, err = listFiles(ctx, o)
 	if err != nil {
@@ -116,8 +115,8 @@ func openFiles(ctx context.Context, o *Options, p *examples.Plan) (files []*inpu
 	return files, total, nil
 }
 
-// sameUnits refuses Parquet files whose times count other units than those of the files before, since their
-// integers cannot be compared.
+// sameUnits refuses Parquet files whose time columns use other units than earlier files do, because
+// their integers cannot be compared.
 func sameUnits(files []*inputFile, p *examples.Plan) (err error) {
 	type counted struct{ unit, uri string }
 	first := map[string]counted{}          // by column
@@ -168,8 +167,8 @@ func (f *inputFile) unreadable(err error) error {
 	return nil
 }
 
-// orDamage returns fault, which is about the header of the file, unless the file is compressed and its
-// data are damaged: then the header may be what the damage has made of another one.
+// orDamage returns fault, which is about the header of the file, unless the file is compressed and
+// damaged: then the damage may have altered the header.
 func (f *inputFile) orDamage(ctx context.Context, o *Options, fault error) error {
 	if f.Compression == source.NoCompression || damagedWhole(fault) || errors.As(fault, new(*source.Error)) {
 		return fault
@@ -242,7 +241,7 @@ func rowsInFooters(files []*inputFile) (rows int64) {
 	return rows
 }
 
-// mixed says whether the files are not all compressed in the same way.
+// mixed reports whether the files use more than one compression format.
 func mixed(files []*inputFile) bool {
 	return slices.ContainsFunc(files, func(f *inputFile) bool { return f.Compression != files[0].Compression })
 }

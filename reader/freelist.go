@@ -2,8 +2,8 @@ package reader
 
 import "sync"
 
-// freeList keeps memory to be used again. What was given back last is taken first, since
-// it is the likeliest to be in the caches still.
+// freeList keeps memory for reuse. It is last in, first out, because the memory returned last is
+// most likely still in the caches.
 type freeList[T any] struct {
 	most int // things that are kept
 

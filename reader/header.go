@@ -41,8 +41,8 @@ func (f *inputFile) beginning(ctx context.Context, o *Options) (lines *rowtext.L
 	}, nil
 }
 
-// lacksLabel says whether a file without a header has no labels, which its first line tells: it has
-// one cell less than m. What cannot be read is found when the rows are read.
+// lacksLabel reports whether a file without a header has no labels: its first line then has one
+// cell less than m. Read errors are left to the reading of the rows.
 func (f *inputFile) lacksLabel(ctx context.Context, o *Options, p *examples.Plan, m *examples.CellMap) bool {
 	lines, closeFile, err := f.beginning(ctx, o)
 	if err != nil {

@@ -30,8 +30,8 @@ type Options struct {
 	BatchSize      int // examples per mini-batch
 	BatchesPerPass int // mini-batches per pass; 0: 1
 
-	// Limit ends the input after so many examples; 0: no limit. It counts the
-	// examples that sampling keeps.
+	// Limit ends the input after this many examples; 0: no limit. It counts the examples that
+	// sampling keeps.
 	Limit int64
 	// ShuffleBuffer is the number of consecutive examples in a window that is
 	// shuffled. The random order depends on (Seed, Epoch) and the window's number; 0
@@ -52,35 +52,33 @@ type Options struct {
 
 	GroupBy     string   // column whose hash goes to Batch.Groups; "": none
 	PassThrough []string // columns whose raw text goes to Batch.Columns
-	// KeepLists separates the values of a Parquet list in Batch.Columns by bytes
-	// 0xff, as a RowFile expects them in a column that has Column.Stored. Without
-	// it, the column's Separator or, if there is none, "|" separates them.
+	// KeepLists separates the values of a Parquet list in Batch.Columns by 0xff bytes, as a RowFile
+	// expects them in a column that has Column.Stored. Otherwise, the separator is the column's
+	// Separator or, if there is none, "|".
 	KeepLists bool
-	// PlainLists has a row be bad if a value in such a list contains the "|" that would separate it
-	// from others.
+	// PlainLists makes a row bad if a value in such a list contains the separating "|".
 	PlainLists bool
-	// Whole has OpenRaw refuse a file with columns that the schema lacks.
+	// Whole makes OpenRaw refuse a file with columns that the schema lacks.
 	Whole          bool
 	KeepUnlabelled bool // an empty or absent label is no fault; the label is NaN
 
-	// MaxBadRows is how many rows may be bad, including lost ones, and
-	// MaxBadFraction which share of all rows may be bad. The share is checked at the
-	// end of the input; reading ends earlier if even a rest without bad rows could not
-	// bring it within the limit (see package faults). MaxLostFraction is the share of the
-	// input's stored bytes that may be lost (see Loss). A negative value means no
-	// limit; the zero values tolerate no bad row and no loss.
+	// MaxBadRows limits the number of bad rows, including lost ones, and MaxBadFraction their share
+	// of all rows. The share is checked at the end of the input. Reading ends earlier if the share
+	// would exceed the limit even if all remaining rows were good (see package faults).
+	// MaxLostFraction limits the share of the input's stored bytes that is lost (see Loss). A
+	// negative value means no limit; the zero values tolerate no bad row and no loss.
 	MaxBadRows      int64
 	MaxBadFraction  float64
 	MaxLostFraction float64
-	// KeepBadRows hands a bad row on as an example without features and label, which
-	// Batch.Bad marks; its pass-through columns hold what could be read of them. It
-	// still counts as a bad row. A row that a damaged page of Parquet loses is handed on
-	// in the same way, with empty columns; it still counts as lost.
+	// KeepBadRows emits a bad row as an example without features and label, marked in Batch.Bad,
+	// whose pass-through columns hold whatever could be read. It still counts as a bad row. A row
+	// lost in a damaged Parquet page is emitted in the same way, with empty columns, and still
+	// counts as lost.
 	KeepBadRows    bool
 	Quarantine     io.Writer // takes bad rows and losses as JSON lines (BadRow); nil: none
 	QuarantineRows int       // how many bad rows are written to Quarantine at most
-	// HideCells keeps the text of bad rows out of the log, errors and counts, which then
-	// name the column and the place alone: rows may hold personal data.
+	// HideCells keeps the text of bad rows, which may hold personal data, out of the log, errors
+	// and counts; they then name only the column and the position.
 	HideCells bool
 
 	MaxLineBytes int   // a longer line is a bad row, one of more than twice as much also a Loss; 0: 1 MiB
@@ -102,12 +100,11 @@ type Options struct {
 
 const (
 	defaultMaxLineBytes = 1 << 20
-	// 4 MiB hold some 16,000 lines of Criteo: to open such a range takes far less
-	// time than to decode it, and the input has enough ranges for all threads.
+	// 4 MiB hold about 16,000 lines of Criteo: opening such a range takes far less time than
+	// decoding it, and there are enough ranges for all threads.
 	defaultChunkBytes = 4 << 20
-	// 16 chunks are 64 MiB of text, some 20 MB of gzip: a file of a night's log that
-	// was written by many tasks is then decompressed, wholly or for a good part, when
-	// its turn comes.
+	// 16 chunks are 64 MiB of text, or about 20 MB of gzip. A file of a nightly log that many tasks
+	// wrote is then largely or entirely decompressed when its turn comes.
 	defaultAheadChunks = 16
 	// Offsets into a block are 32 bits wide, and a block may exceed its bound
 	// (blockBytes) by one chunk and one line.

@@ -11,10 +11,9 @@ import (
 	"aibox/reader/source"
 )
 
-// A Parquet file is decoded row group by row group; the units of a file share
-// one open handle, which the last of them closes. When the input is opened only
-// the footer is read, and the file closed again: a job may have thousands of
-// files.
+// A Parquet file is decoded row group by row group. The units of a file share one open handle,
+// which the last of them closes. Opening the input only reads the footers and closes the files
+// again, because a job may have thousands of files.
 
 // parquetFile is a Parquet file whose footer fits the plan.
 type parquetFile struct {

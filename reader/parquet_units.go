@@ -44,9 +44,8 @@ func (w *worker) decodeRowGroup() error {
 	return errors.Join(err, w.stream.releaseParquet(u.open))
 }
 
-// keepLost adds an empty row for each lost one, from row on. A footer that is damaged
-// as well may announce more rows than the columns have values: no row is added for
-// those.
+// keepLost adds an empty row for each lost one, from row on. If the footer is damaged too, it may
+// announce more rows than the columns have values; those rows are not added.
 func (w *worker) keepLost(row, lost int64) error {
 	u, p := w.unit, w.stream.plan
 	if err := w.flush(); err != nil { // the loss belongs before these rows

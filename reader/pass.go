@@ -22,11 +22,10 @@ type Pass struct {
 // number of fields. Index refers to Rows, the unique rows of the mini-batch in
 // order of first use, and Rows refers to Pass.Keys.
 //
-// The inverted index says which bags use a row: bags
-// RowBags[RowStarts[i]:RowStarts[i+1]], in ascending order, where bag e*F+f is that of
-// field f of example e. A row that a bag has twice has the bag twice. So the gradients of
-// rows can be summed row by row, without sorting and without locks, in an order that
-// does not depend on threads.
+// The inverted index says which bags use row i: bags RowBags[RowStarts[i]:RowStarts[i+1]], in
+// ascending order, where bag e*F+f is that of field f of example e. If a bag has a row twice, the
+// row lists the bag twice. Gradients can thus be summed row by row, without sorting and without
+// locks, in an order that does not depend on threads.
 type Batch struct {
 	N          int
 	Labels     []float32 // (N), 0 or 1; NaN where Options.KeepUnlabelled let an example without one in
@@ -54,8 +53,9 @@ type Batch struct {
 	weights, bagWeights, rowWeights []float32
 }
 
-// Made tells whether a Reader has made the mini-batch, so that all its numbers of features, bags
-// and rows are in range. Whoever changes one clears that by making a Batch of its slices.
+// Made reports whether a Reader made the mini-batch, so that all its feature, bag and row numbers
+// are in range. Code that changes a mini-batch must put its slices into a new Batch, which is not
+// Made.
 func (b *Batch) Made() bool { return b.made }
 
 // SetMade says that the mini-batch is as a Reader would have made it.
@@ -72,8 +72,8 @@ func (b *Batch) SetMade() {
 	}
 }
 
-// Single tells whether the mini-batch was made, and each of its bags has one feature, so that
-// Offsets says nothing.
+// Single reports whether the mini-batch is Made and each of its bags has exactly one feature, which
+// makes Offsets redundant.
 func (b *Batch) Single() bool { return b.made && b.single }
 
 // Features is the number of sparse feature occurrences in the mini-batch.

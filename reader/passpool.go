@@ -5,8 +5,8 @@ import "aibox/reader/internal/examples"
 // passPool keeps passes that were given back, for their memory.
 type passPool = freeList[*Pass]
 
-// maxFreePasses bounds the memory that lies idle. Passes are given back about as fast as
-// they are made, so that few are free at any time.
+// maxFreePasses bounds the idle memory. Passes are given back about as fast as they are made, so
+// few are free at any time.
 const maxFreePasses = 4
 
 // newPass returns a pass with that many mini-batches, whose contents are undefined.
@@ -22,18 +22,18 @@ func newPass(pool *passPool, seq int64, batches int) *Pass {
 	return p
 }
 
-// Recycle gives the memory of a pass back to the reader that made it, which uses it for
-// later passes; so reading causes no garbage. Nobody may use the pass, its mini-batches or
-// its keys afterwards. A pass that another part of the program has composed is left to
-// the garbage collector. Recycle may be called from any goroutine, also after Close.
+// Recycle returns the memory of a pass to the reader that made it, which reuses it for later
+// passes, so that reading produces no garbage. The pass, its mini-batches and its keys must not be
+// used afterwards. A pass that no reader made is left to the garbage collector. Recycle may be
+// called from any goroutine, even after Close.
 func (p *Pass) Recycle() {
 	if p.pool != nil {
 		p.pool.put(p)
 	}
 }
 
-// room returns an empty slice for n elements, with the memory of s if that is enough. An
-// eighth is added, so that slightly larger needs later do not take new memory.
+// room returns an empty slice with capacity for n elements, in the memory of s if that suffices.
+// New memory is an eighth larger, so that slightly larger requests later do not allocate.
 func room[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, 0, n+n/8)

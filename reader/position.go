@@ -6,10 +6,10 @@ import (
 	"aibox/reader/internal/faults"
 )
 
-// Position is a place between two examples of the input, with everything that reading the
-// rest of the input depends on. What depends on the rows before the place is as of the
-// beginning of the unit of the example before it: a reading that starts at the place
-// decodes that unit from its beginning, and so finds the rows between the two again.
+// Position is a place between two examples of the input, with all state that reading the rest
+// depends on. State that depends on earlier rows is as of the beginning of the unit of the example
+// before the place: a reading that starts at the place decodes that unit from its beginning, and so
+// finds the rows in between again.
 type Position struct {
 	File int   `json:"file"` // number of the unit's file among those that are not empty
 	Unit int   `json:"unit"` // number of the unit in its file
@@ -25,8 +25,7 @@ func (r *rows) position() Position {
 	return Position{File: r.file.number, Unit: r.stream.current.number, Line: r.line, Counts: r.snapshot(), State: r.tally.State()}
 }
 
-// restore makes the beginning of the position's unit the present place. The stream begins
-// with that unit.
+// restore moves to the beginning of the position's unit, at which the stream starts.
 func (r *rows) restore(p *Position) {
 	r.at = *p
 	r.at.Skip = 0

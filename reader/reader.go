@@ -77,10 +77,10 @@ func (r *Reader) TotalRows() (n int64, known bool) {
 	return max(n, 0), n >= 0
 }
 
-// Next returns the next pass, which belongs to the caller, who may give it back with Recycle;
-// io.EOF after the last one. Its error is a *BadRowsError or a *LostDataError if a limit is
-// exceeded, one that wraps ErrNoExamples if the whole input has no example, an *InputError, or an
-// error of package source. Next keeps returning an error, except that of its own ctx.
+// Next returns the next pass, or io.EOF after the last one. The pass belongs to the caller, who may
+// give it back with Recycle. The error is a *BadRowsError or a *LostDataError if a limit is
+// exceeded, wraps ErrNoExamples if the whole input has no example, or is an *InputError or an error
+// of package source. Errors are sticky, except for that of the call's own ctx.
 func (r *Reader) Next(ctx context.Context) (*Pass, error) {
 	if r.err != nil {
 		return nil, r.err

@@ -13,11 +13,9 @@ import (
 	"aibox/reader/internal/hashes"
 )
 
-// rows is the sequence of good examples in the order of the input, after
-// sampling and the limit, with everything counted on the way. It is where
-// decoding in parallel becomes sequential again; since all counting is here,
-// line numbers, counts and the row that goes past a limit do not depend on how
-// the input was cut.
+// rows is the sequence of good examples in the order of the input, after sampling and the limit.
+// This is where parallel decoding becomes sequential again. All counting happens here, so line
+// numbers, counts and the row at which a limit is exceeded do not depend on how the input was cut.
 type rows struct {
 	options *Options
 	plan    *examples.Plan
@@ -247,7 +245,7 @@ func (r *rows) refuse(reason faults.Reason, detail, row string) error {
 	}, r.counts.Rows)
 }
 
-// end applies the limits on bad rows and losses for the last time.
+// end applies the limits on bad rows and losses a last time.
 func (r *rows) end() error {
 	r.done = true
 	so := r.soFar()
@@ -260,8 +258,7 @@ func (r *rows) end() error {
 	return io.EOF
 }
 
-// noExamples is the error where reading ended without an example; it says what
-// happened to the rows.
+// noExamples is the error for a reading without any example; it says what happened to the rows.
 func (r *rows) noExamples() error {
 	uris := strings.Join(r.options.URIs, ", ")
 	switch c := r.snapshot(); {

@@ -70,9 +70,8 @@ func scan(ctx context.Context, r *rows) (*Statistics, error) {
 	return s, nil
 }
 
-// moments computes mean and squared deviations with Welford's update, which needs one
-// pass and suffers no cancellation. Each product is rounded before it is added (see
-// docs/architecture.md).
+// moments computes mean and squared deviations with Welford's update, which needs one pass and
+// avoids cancellation. Each product is rounded before it is added (see docs/architecture.md).
 type moments struct {
 	count   int64
 	mean    float64

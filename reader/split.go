@@ -33,9 +33,9 @@ const (
 	Tail
 )
 
-// maxPlaces is how many places a reading remembers where a tail could begin. A reading of
-// the tail decodes what is between the place and the tail, so less than a thousandth of
-// the input.
+// maxPlaces is the number of candidate places for the start of a tail that a reading remembers. A
+// reading of the tail also decodes the data between the place and the tail, which is less than a
+// thousandth of the input.
 const maxPlaces = 4096
 
 // SplitTail reads the whole input once and returns its split into a tail, which has this
@@ -92,7 +92,7 @@ func splitTail(ctx context.Context, r *rows, share float64) (*Split, error) {
 			break
 		}
 	}
-	// What was found before the tail is nothing to a reading of the tail.
+	// A reading of the tail ignores whatever was found before the tail.
 	read := s.Place.Counts.BytesRead
 	s.Place.Counts, s.Place.FileStart = Counts{BytesRead: read}, faults.SoFar{Bytes: read}
 	s.Place.MissingBytes, s.Place.UnitRows = 0, 0

@@ -77,10 +77,9 @@ type unit struct {
 // text. Larger blocks of Parquet would leave the caches before they are used.
 func (o *Options) blockBytes() int { return int(2*o.ChunkBytes) + 64<<10 }
 
-// blocksAhead is how many blocks of a unit may wait for their turn. Two of the default size,
-// and one that is being decoded, hold some 65,000 examples of 39 features: row groups of so
-// many rows are decoded by several workers at the same time, of larger ones only the
-// beginnings.
+// blocksAhead is how many blocks of a unit may wait for their turn. Two of the default size, and
+// one that is being decoded, hold about 65,000 examples of 39 features. Row groups of up to that
+// many rows are decoded entirely in parallel, and larger ones only in their first part.
 const blocksAhead = 2
 
 func newStream(ctx context.Context, o *Options, p *examples.Plan, files []*inputFile) *stream {
@@ -170,8 +169,8 @@ func (s *stream) newBlock(file *inputFile) *block {
 	return b
 }
 
-// decodeUnits is the loop of one worker. Mini-batches come before units, since somebody
-// waits for them sooner. It goes on until the stream is closed.
+// decodeUnits is the loop of one worker. Mini-batches take precedence over units, because they are
+// needed sooner. It runs until the stream is closed.
 func (s *stream) decodeUnits() {
 	w := &worker{stream: s}
 	work := s.work
@@ -240,8 +239,7 @@ func (w *worker) decode(u *unit) error {
 	return w.emit()
 }
 
-// lose hands the block on with a loss after it. The loss begins at the block's next
-// line.
+// lose hands the block on, followed by a loss that starts at the block's next line.
 func (w *worker) lose(d faults.Damage) {
 	d.Line += w.block.lines
 	w.block.lost = &d
@@ -343,8 +341,8 @@ func (w *worker) flush() error {
 	return nil
 }
 
-// emit hands the block on. While there is no room for it, the worker makes mini-batches,
-// and helps to number their keys.
+// emit hands the block on. While the channel is full, the worker makes mini-batches and helps to
+// number their keys.
 func (w *worker) emit() error {
 	for {
 		select {

@@ -29,7 +29,7 @@ func newWindow(o *Options) *window {
 	return w
 }
 
-// restart empties the window for the next examples. REQUIRES: nobody else uses its block.
+// restart empties the window for the next examples. REQUIRES: its block is not in use elsewhere.
 func (w *window) restart() {
 	w.block.reset(nil)
 	w.order = w.order[:0]

@@ -14,7 +14,7 @@ import (
 	"aibox/trainer"
 )
 
-// done is the answer to requests for what the host does without an engine.
+// done is the answer to requests for work of the host without an engine.
 type done struct {
 	Examples int     `json:"examples,omitempty"`
 	Rows     int     `json:"rows,omitempty"`
@@ -22,7 +22,7 @@ type done struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// eachPass reads so many examples of a job and calls f with each pass, up to its first error.
+// eachPass reads the given number of examples and calls f with each pass, until its first error.
 func eachPass(ctx context.Context, o reader.Options, examples int64, f func(*reader.Pass) error) error {
 	o.Limit = examples
 	rd, err := reader.Open(ctx, o)
@@ -44,7 +44,7 @@ func eachPass(ctx context.Context, o reader.Options, examples int64, f func(*rea
 	}
 }
 
-// readAlone makes passes of the data, and nobody waits for anything but them.
+// readAlone reads passes of the data and does nothing else.
 func readAlone(ctx context.Context, job *configs.Job, examples int64) (d done, err error) {
 	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -63,9 +63,9 @@ func readAlone(ctx context.Context, job *configs.Job, examples int64) (d done, e
 	return d, err
 }
 
-// pullCached pulls and releases the passes of a job, in turn, until the time is over. The table,
-// which has been trained on all of them, has their rows in memory: one on SSD, in dir, in its
-// cache, which has that many bytes.
+// pullCached pulls and releases the passes of a job, in turn, until the time is over. The table has
+// been trained on all of them and has their rows in memory; a table on SSD, in dir, has them in a
+// cache of the requested size.
 func pullCached(ctx context.Context, job *configs.Job, r *request) (d done, err error) {
 	bench, err := trainer.NewBench(ctx, job, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -85,7 +85,8 @@ type taken struct {
 	Busy        float64 `json:"busy,omitempty"` // the share of sampled steps in which devices computed
 }
 
-// sampled is how long the devices' sampled steps took so far, and how long they computed in them.
+// sampled returns how long the devices' sampled steps took so far, and for how long the devices
+// were busy.
 func (s *steps) sampled() (all, busy time.Duration) {
 	if e, ok := s.engine.(*enginecuda.Engine); ok {
 		for _, d := range e.Stats() {
@@ -96,8 +97,8 @@ func (s *steps) sampled() (all, busy time.Duration) {
 }
 
 // take trains on whole passes, in turn, until the time is over. If passes are trained on more than
-// once, what counts is the steps between the first result of a pass and the last one before its
-// end, without the exchange of rows.
+// once, only the steps between the first result of a pass and the last one before its end count,
+// which excludes the exchange of rows.
 func (s *steps) take(r *request) (t taken, err error) {
 	if r.Profile != "" {
 		f, err := os.Create(r.Profile)
@@ -155,7 +156,7 @@ func (w *within) add(n int) {
 	w.examples += n
 }
 
-// pass trains so many times on pass i and returns the mean loss of its mini-batches.
+// pass trains rounds times on pass i and returns the mean loss of its mini-batches.
 func (s *steps) pass(i, rounds int, w *within) (float64, error) {
 	if err := s.engine.Begin(s.passes[i]); err != nil {
 		return 0, err

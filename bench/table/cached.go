@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// cachedKeys is the number of keys of phase cached: their rows take no more
-// than an eighth of the budget, so that whatever a store keeps beside them fits.
+// cachedKeys is the number of keys of phase cached: their rows take at most an eighth of the
+// budget, so that everything else that a store keeps fits, too.
 func (j *job) cachedKeys() int {
 	return max(2, min(j.Keys, int(j.BudgetBytes/int64(8*(keyBytes+j.Layout.Bytes())))))
 }

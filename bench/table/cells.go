@@ -28,7 +28,7 @@ type cell struct {
 	rounds   int
 }
 
-// cells lists what is to be run. Stores that know no budget run once.
+// cells lists the cells to run. Stores without a budget run once.
 func (c *config) cells() []cell {
 	var cells []cell
 	for i, budget := range c.budgets {
@@ -85,8 +85,8 @@ func (c *config) cell(d driver, budget int64, suffix string, phases ...string) c
 	return x
 }
 
-// run runs the phases of a cell with every policy in every round, each as a process, and
-// hands their results to got. What follows a phase that fails is left out.
+// run runs the phases of a cell with every policy in every round, each as a process, and passes
+// their results to got. Phases after a failed one are skipped.
 func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) {
 	for _, dir := range append([]string{x.dir}, x.more...) {
 		if err := os.Mkdir(dir, 0o777); err != nil {

@@ -48,9 +48,9 @@ const (
 // the number of batches even more, because a small store is soon in its steady state.
 const quickPart = 20
 
-// With budgets that are shares of the table, --quick leaves more keys and batches: a
-// table of KindSSD needs some 4 MB however few rows it has, which must not be more than
-// a percent of them.
+// With budgets that are shares of the table, --quick keeps more keys and batches: a table of
+// KindSSD needs about 4 MB however few rows it has, which must not exceed one percent of their
+// size.
 const quickSharePart, quickShareBatches = 4, 200
 
 func parse(args []string, out io.Writer) (config, error) {

@@ -24,9 +24,9 @@
 //
 // # Processes
 //
-// Every phase is a process of its own, so that a restart is a restart and the
-// peak memory of one store says nothing of another. The command starts itself
-// with -child and a job in JSON; the child prints its result in JSON.
+// Every phase runs in a separate process, so that restarts are real and peak memory is measured per
+// store. The command starts itself with -child and a job in JSON; the child prints its result in
+// JSON.
 //
 //	command ── job ──> child: load          fill the store, save, close
 //	        ── job ──> child: p2            open, mini-batches, save, close
@@ -34,7 +34,7 @@
 //
 // # Same work, same answer
 //
-// All stores get the same mini-batches, rows of the same size, and the same
-// initial rows. Every update folds what the row held before into a digest, so
-// that stores that lose or mix up an update differ from the others.
+// All stores get the same mini-batches, rows of the same size, and the same initial rows. Every
+// update folds the row's previous contents into a digest, so that a store that loses or mixes up an
+// update has another digest than the others.
 package main

@@ -40,7 +40,7 @@ type result struct {
 // measured says whether the figures are valid.
 func (r *result) measured() bool { return r.Error == "" && r.Unavailable == "" }
 
-// name tells the result's store from others.
+// name identifies the result's store.
 func (r *result) name() string {
 	if r.Policy == "" {
 		return r.Driver

@@ -42,8 +42,8 @@ func (f *flatRing) take(n int) *flatRows {
 	return r
 }
 
-// initRow fills the row of a key that nobody has seen, all zeros before, with
-// small values that depend on the key alone. Statistics stay zero.
+// initRow fills the row of a new key, which is all zeros, with small values that depend only on the
+// key. Statistics stay zero.
 func initRow(l sparsetable.Layout, key uint64, row []float32) {
 	var few [64]float32
 	values := valuesOf(l, row, few[:])
@@ -130,9 +130,9 @@ type overlay struct {
 	at map[uint64]uint32
 }
 
-// copyShared copies the rows that both mini-batches have from the earlier one to the
-// later one. It is for stores that hand out copies: they read the rows of the later one
-// while the earlier one was in training.
+// copyShared copies the rows that both mini-batches have from the earlier to the later one. It is
+// for stores that return copies, which read the later one's rows while the earlier one was in
+// training.
 func (o *overlay) copyShared(laterKeys []uint64, later rows, earlierKeys []uint64, earlier rows) {
 	if o.at == nil {
 		o.at = make(map[uint64]uint32, len(earlierKeys))

@@ -19,7 +19,7 @@ type store interface {
 	Pull(ctx context.Context, keys []uint64) (rows, error)
 	// Push writes the updated rows back.
 	Push(ctx context.Context, keys []uint64, r rows) error
-	// Save makes the next Open find everything.
+	// Save makes all rows durable for the next Open.
 	Save(ctx context.Context) error
 	// Counters returns counters since the store was opened.
 	Counters() counters

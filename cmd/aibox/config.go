@@ -16,18 +16,18 @@ import (
 func configCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "config",
-		Usage:     "check, show and make job files",
+		Usage:     "check, print and create job files",
 		ArgsUsage: "check|show|init",
 		Action:    func(c *cli.Context) error { return cli.ShowSubcommandHelp(c) },
 		Subcommands: []*cli.Command{
 			{
 				Name:      "check",
-				Usage:     "report every fault of a job file",
+				Usage:     "report every error in a job file",
 				ArgsUsage: "JOB.yaml",
-				Description: `Reports all faults in one go, each with line and column, the value, what is
-allowed and the nearest name. The data files are not opened, but outputs that would
-overwrite one of them are found. With engine.kind: cuda, it says what the job takes of the
-memory of its devices, and reports a fault if that is more than they have free.
+				Description: `Reports all errors at once, each with line and column, the value, what is allowed and
+the nearest valid name. The data files are not opened, but outputs that would overwrite
+one of them are reported. With engine.kind: cuda, it prints how much device memory the
+job takes, and reports an error if that is more than is free.
 
 Examples:
 
@@ -53,8 +53,8 @@ Examples:
 				Name:      "show",
 				Usage:     "print a job file with every default filled in and explained",
 				ArgsUsage: "JOB.yaml",
-				Description: `Comments at its end forecast how much memory the job will take, also of its devices. Where data.train are
-local files, their beginning is read for that.
+				Description: `Comments at the end forecast how much memory the job will take, device memory included.
+For that, the start of data.train is read if it consists of local files.
 
 Examples:
 
@@ -75,7 +75,7 @@ Examples:
 			{
 				Name:  "init",
 				Usage: "print a commented job file to start from",
-				Description: `The job file can be trained once it names your data and its columns.
+				Description: `The job file is ready to train once it names your data and its columns.
 
 Examples:
 

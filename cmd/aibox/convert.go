@@ -22,21 +22,24 @@ func convertCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "convert",
 		Usage: "convert, join, sort and split data files",
-		Description: `Reads rows of any format and writes them in any other. Formats follow from the
-names of the files (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed);
-other names need --from-format or --to-format. A job file (--job) says what the
-columns are: which are labels, dense or sparse, how several values in a cell are
-separated. It also gives the format of input whose name does not say it,
-how long a line may be (data.max_line_bytes), and of input of the job's format
-whether it has a header and how it is compressed. Without a job file, columns are text,
-named by the header; to write LibSVM or LibFFM, it has to say which are features. From
-Parquet to Parquet, columns keep their types. In text formats the values of a list are
-separated by the column's separator, or by "|" if it has none. CSV and TSV are written
-with a header, and with their own delimiter and quoting, whatever the job file says of
-its input.
+		Description: `Reads rows in any format and writes them in any other. The formats follow from the file
+names (.csv, .tsv, .libsvm, .libffm, .parquet, also compressed); other names need
+--from-format or --to-format.
 
-Joined tables are held in memory, and so are the rows if they are sorted. For a split
-other than at random the rows are read twice.
+A job file (--job) describes the columns: which are labels, dense or sparse, and how
+several values in a cell are separated. It also gives the format of input whose name does
+not tell, and the maximum line length (data.max_line_bytes). For input in the job's
+format, it says whether there is a header and how the files are compressed. Without a job
+file, columns are text and named by the header. Writing LibSVM or LibFFM needs a job file
+that says which columns are features.
+
+From Parquet to Parquet, columns keep their types. In text formats, the values of a list
+are separated by the column's separator, or by "|" if it has none. CSV and TSV are
+written with a header, and with the format's own delimiter and quoting, whatever the job
+file says about its input.
+
+Joined tables are held in memory, and so are the rows if they are sorted. A split that is
+not random reads the rows twice.
 
 Examples:
 
@@ -47,13 +50,13 @@ Examples:
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "from", Usage: "input `URI`: a path, a glob or hdfs://…; may be repeated"},
 			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split"},
-			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet (default: inferred from its name, or that of --job)"},
+			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet (default: inferred from its name, or taken from --job)"},
 			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: inferred from its name)"},
 			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
-			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, data.hdfs.KEY and timezone alone"},
+			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, only data.hdfs.KEY and timezone"},
 			cmdline.DateFlag(),
-			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give, and those in groups of Parquet, as GROUP.COLUMN (default: all of the files)"},
+			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; may include partition columns, from directories such as dt=2026-11-20, and columns in Parquet groups, as GROUP.COLUMN (default: all columns of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
 			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: inferred from its name)"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` to join by, in the rows and, without --key, in the side table"},
@@ -61,12 +64,12 @@ Examples:
 			&cli.StringFlag{Name: "add", Usage: "columns of the side table to add: `NAME,NAME` (default: all)"},
 			&cli.StringFlag{Name: "sort-by", Usage: "`COLUMN` to sort by; its cells are compared as numbers if all of them are numbers"},
 			&cli.BoolFlag{Name: "descending", Usage: "sort in descending order"},
-			&cli.Float64Flag{Name: "split", Usage: "`SHARE` of the rows, from the beginning, for the first of two outputs"},
+			&cli.Float64Flag{Name: "split", Usage: "`SHARE` of the rows, from the start, that go to the first of two outputs"},
 			&cli.BoolFlag{Name: "random", Usage: "with --split: draw each row's output at random instead"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of a random split"},
 			&cli.Int64Flag{Name: "limit", Usage: "convert at most `NUMBER` rows; 0: all"},
 			&cli.Int64Flag{Name: "max-bad-rows", Usage: "stop when more than `NUMBER` rows are bad or lost; -1: never"},
-			&cli.Float64Flag{Name: "max-lost-fraction", Usage: "stop when more than this `SHARE` of the input's bytes is lost to damage; lost rows also count for --max-bad-rows"},
+			&cli.Float64Flag{Name: "max-lost-fraction", Usage: "stop when more than this `SHARE` of the input's bytes is lost to damage; lost rows also count toward --max-bad-rows"},
 			&cli.StringFlag{Name: "memory", Value: "4GiB", Usage: "`LIMIT` for rows and tables held in memory"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		},
@@ -133,8 +136,8 @@ func convertFiles(c *cli.Context) error {
 	return nil
 }
 
-// otherDialect lists the settings by which the job reads text of that format in another way than it is
-// written here: with a header, and with the format's own delimiter and quoting.
+// otherDialect lists the job's settings that do not match text of that format as it is written
+// here: with a header, and with the format's own delimiter and quoting.
 func otherDialect(job *configs.Job, to reader.Format) (settings []string) {
 	own := map[string][2]string{"csv": {",", "rfc4180"}, "tsv": {"\t", "none"}}
 	d := &job.Data

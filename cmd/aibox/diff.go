@@ -19,26 +19,25 @@ func diffCommand() *cli.Command {
 		Name:      "diff",
 		Usage:     "show which rows differ between two models",
 		ArgsUsage: "BEFORE AFTER",
-		Description: `BEFORE and AFTER are model directories, or generations of one, as DIR@N. Counts by
-field the rows of the embedding table that were added, dropped and moved, and lists the
-rows that moved farthest. A row has moved if its values differ; the distance is the
-Euclidean distance between them.
+		Description: `BEFORE and AFTER are model directories or generations, as DIR@N. Counts, by field, the
+rows of the embedding table that were added, dropped and moved, and lists the rows that
+moved farthest. A row has moved if its values differ; the distance is Euclidean.
 
-A row does not say which field it belongs to. To tell, the data that the two models were
-trained on are read, or the log that --data names: a field has the rows whose values
-occur in them. Rows that occur in none are counted as "(not in the data)", such as those
-that were dropped because nobody has seen their value for long, and those whose value
-comes only after the examples that are read (--examples).
+A row does not record its field. To find it, the command reads the data that the two
+models were trained on, or the log that --data names, and assigns each row to the field
+that its value occurs in. Other rows are counted as "(not in the data)", for example
+those dropped because their value had not been seen for long, and those whose value
+occurs only after the examples that are read (--examples).
 
 Examples:
 
   aibox diff models/ctr@41 models/ctr@42
   aibox diff models/ctr@42 models/ctr --data 'logs/{{date}}/*.gz' --examples 0 --json`,
 		Flags: append(cmdline.DateFlags(),
-			&cli.StringSliceFlag{Name: "data", Usage: "`URI` of a log that tells which field a row belongs to; may be repeated", DefaultText: "the data that the models were trained on"},
-			&cli.Int64Flag{Name: "examples", Value: 1_000_000, Usage: "at most `NUMBER` examples of the data of a model, or of the log, are read; 0: all"},
+			&cli.StringSliceFlag{Name: "data", Usage: "`URI` of a log to find the fields of rows in; may be repeated", DefaultText: "the data that the models were trained on"},
+			&cli.Int64Flag{Name: "examples", Value: 1_000_000, Usage: "read at most `NUMBER` examples of each model's data, or of the log; 0: all"},
 			&cli.IntFlag{Name: "top", Value: 10, Usage: "list the `NUMBER` rows that moved farthest"},
-			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows that are compared at one time, beside that of the two tables; with less, the tables are read more often"},
+			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows compared at a time, in addition to that of the two tables; with less, the tables are read more often"},
 			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
@@ -59,8 +58,8 @@ Examples:
 	}
 }
 
-// leastDiffMemory keeps a size without its unit, as in --memory 1, from reading small tables
-// millions of times.
+// leastDiffMemory prevents a size without a unit, as in --memory 1, from making the command read
+// small tables millions of times.
 const leastDiffMemory = 4 << 10
 
 // diffArguments are the arguments and flags of the command.

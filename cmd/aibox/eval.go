@@ -14,7 +14,7 @@ import (
 // modelFlags are the flags of the commands that use a trained model.
 func modelFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "model-dir", Usage: "the trained model's `DIR`, or one of its generations, as DIR@N"},
+		&cli.StringFlag{Name: "model-dir", Usage: "model directory `DIR`, or one of its generations, as DIR@N"},
 		&cli.StringSliceFlag{Name: "data", Usage: "`URI` of the data: a path, a glob or hdfs://…; may be repeated"},
 		&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job that the model was trained with: `KEY=VALUE`, such as data.format=csv"},
 		cmdline.DateFlag(),
@@ -51,7 +51,7 @@ func withModel(c *cli.Context, f func(l *inference.Model) error) error {
 func evalCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "eval",
-		Usage: "measure a trained model on labelled data",
+		Usage: "evaluate a trained model on labelled data",
 		Description: `Needs no job file: the model directory holds the settings of the model's job.
 Prints a table, or JSON with --json.
 

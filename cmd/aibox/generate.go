@@ -25,8 +25,8 @@ func generateCommand() *cli.Command {
 		ArgsUsage: "JOB.yaml",
 		Description: `Draws examples from the model in the job file's generate section, in the job's
 format, and writes the job's data.train and data.eval files, or one file with
---output. Prints AUC and log loss of the true probabilities, which are the best
-that a model can reach. The same job gives the same bytes.
+--output. Prints the AUC and log loss of the true probabilities, the best that any
+model can reach. The same job always gives the same bytes.
 
 Examples:
 
@@ -37,8 +37,8 @@ Examples:
 			&cli.StringFlag{Name: "output", Usage: "write one `FILE` instead of the job's files; local or hdfs://…, compressed by its extension"},
 			&cli.Int64Flag{Name: "rows", Usage: "`NUMBER` of training examples, or of examples in --output", DefaultText: "generate.train_examples"},
 			&cli.Int64Flag{Name: "eval-rows", Usage: "`NUMBER` of evaluation examples", DefaultText: "generate.eval_examples"},
-			&cli.IntFlag{Name: "day", Usage: "with --output: the `DAY` whose examples are drawn, from 0 on"},
-			&cli.Int64Flag{Name: "first", Usage: "with --output: `INDEX` of the first example within its day, from 0 on"},
+			&cli.IntFlag{Name: "day", Usage: "with --output: the `DAY` whose examples are drawn, counted from 0"},
+			&cli.Int64Flag{Name: "first", Usage: "with --output: `INDEX` of the first example within its day, counted from 0"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		),
 		Action: func(c *cli.Context) error {

@@ -24,21 +24,23 @@ func generationsCommand() *cli.Command {
 		Name:      "generations",
 		Usage:     "list the models that a model directory holds",
 		ArgsUsage: "DIR|URI",
-		Description: `Each training run that makes a model adds a generation to the model directory; of the
-earlier ones, as many stay as output.keep_generations of the job file allows. One is
-published: it is the model that commands read where DIR is named. The others are read
-by their number, as DIR@N, and published by "aibox rollback". What is listed as
-resumable has a snapshot: if its run is interrupted, or was, the next run of the same
-job goes on from there, and one of another job deletes it. What is listed as unfinished
-belongs to a run that goes on, or is deleted by the next run. Of a model that "aibox
-restore" or "aibox train" is still fetching it says how much may be lacking.
+		Description: `Each training run that produces a model adds a generation to the model directory.
+output.keep_generations in the job file limits how many generations stay. One of them is
+published: it is the model that commands read when given DIR. The others are read by
+number, as DIR@N, and published by "aibox rollback".
 
-Of a remote directory (hdfs://, file:// or a path), the models that were published there are
-listed in the order in which that was done, the last one first, and the snapshots that
-snapshots.remote has there, from which "aibox train" goes on. "aibox restore" restores
-URI@N. They share files: the size of each counts all of its files, and what is its own
-would be freed without it. What is listed as rows was saved by snapshots.priority: a
-directory that is lost is restored from that and from the snapshot of the same run.
+A generation listed as resumable has a snapshot. If its run is interrupted, the next run
+of the same job resumes from the snapshot; a run of another job deletes it. A generation
+listed as unfinished belongs to a running job, or is deleted by the next run. For a model
+that "aibox restore" or "aibox train" is still fetching, the list says how much may be
+missing.
+
+For a remote directory (hdfs://, file:// or a path), the list has the models published
+there, most recently published first, and the snapshots that snapshots.remote uploaded,
+from which "aibox train" resumes. "aibox restore" restores URI@N. Models and snapshots
+share files: the size of each counts all of its files, and the size of its own is what
+deleting it would free. Entries listed as rows were saved by snapshots.priority; a lost
+directory is restored from them and from the snapshot of the same run.
 
 Examples:
 
@@ -105,7 +107,7 @@ func printGenerations(w io.Writer, dir string, all []generations.Generation) err
 	return cmdline.WriteLines(w, b.String())
 }
 
-// remarkOn is what is not as it should be with a generation, or not yet.
+// remarkOn returns a remark on what is wrong with a generation, or not complete yet.
 func remarkOn(g *generations.Generation) string {
 	a := g.Arriving
 	switch {
@@ -134,8 +136,8 @@ func savedText(rfc3339 string) string {
 	return at.Local().Format(time.DateTime)
 }
 
-// madeFrom names the model that a generation was made from, by its number alone if it is
-// one of the same directory, or was.
+// madeFrom names the model that a generation was made from, by its number alone if that is, or was,
+// in the same directory.
 func madeFrom(dir string, g *generations.Generation) string {
 	from := strings.TrimPrefix(g.StartedFrom, dir+"@")
 	switch {

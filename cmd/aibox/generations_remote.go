@@ -13,7 +13,7 @@ import (
 	"aibox/trainer/generations"
 )
 
-// shownOfRun is how many digits tell runs apart for people.
+// shownOfRun is how many digits of a run's ID are printed; they suffice to distinguish runs.
 const shownOfRun = 8
 
 // remoteGenerations lists the models of a remote directory, and the snapshots and rows there.

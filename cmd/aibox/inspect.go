@@ -19,19 +19,19 @@ import (
 func inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "show and verify a model, or those of a remote directory",
+		Usage:     "describe and verify a model, or the models in a remote directory",
 		ArgsUsage: "DIR|URI",
-		Description: `Reads the whole model, verifies it and prints what is in it. The table is verified
-as by "aibox table verify". A table on SSD also has copies of rows that only make the
-next start faster: if nothing but these is damaged, the model is printed along with
-the faults, and the exit code is 4. Models with equal digests are equal bit for bit.
-With --digest, only what the digest is computed from is read.
+		Description: `Reads and verifies the whole model and describes it. The table is verified as by "aibox
+table verify". A table on SSD also has copies of rows that only make the next start
+faster. If nothing but these copies is damaged, the model is described along with the
+faults, and the exit code is 4. Models with equal digests are equal bit for bit. With
+--digest, only the data that the digest covers are read.
 
-Of a remote directory (hdfs://, file:// or a path), the models and snapshots are listed as
-by "aibox generations", and every file there is read and verified, or those of URI@N
-alone. Each file that is missing, damaged or cannot be read is named with the models that
-need it, and the exit code is 4. Models may be published meanwhile. "aibox publish
---verify" mends what it has found.
+For a remote directory (hdfs://, file:// or a path), the models and snapshots are listed
+as by "aibox generations", and every file there is read and verified; URI@N restricts
+this to one model. Each file that is missing, damaged or unreadable is listed with the
+models that need it, and the exit code is 4. Models may be published meanwhile. "aibox
+publish --verify" repairs what is reported.
 
 Examples:
 

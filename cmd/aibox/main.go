@@ -1,5 +1,6 @@
-// Command aibox trains click-through-rate models on one machine. Each subcommand has a file of its
-// own, and those of `aibox table` a package; the work is done by the packages that they call.
+// Command aibox trains click-through-rate models on one machine. Each subcommand has its own file,
+// and those of `aibox table` are in package tablecmd. The actual work is done by the packages that
+// they call.
 package main
 
 import (

@@ -14,15 +14,15 @@ func predictCommand() *cli.Command {
 		Name:  "predict",
 		Usage: "write a click probability for every row of the data",
 		Description: `Needs no job file: the model directory holds the settings of the model's job.
-Labels are not needed; if the data have them, they are written too. Nor are weights of
-examples, or the column of data.group_by. No row is left out silently: a bad or lost row
-ends the command, unless --keep-bad-rows is given, with which bad rows are written
-without a prediction. A prediction that is not a finite number ends the command in any case:
-the model has diverged, or a number in the row is far from those that it was trained on.
+The data need no labels, example weights or data.group_by column; labels are written if
+present. No row is dropped silently: a bad or lost row ends the command, unless
+--keep-bad-rows is given, which writes bad rows without a prediction. A prediction that
+is not a finite number always ends the command: either the model has diverged, or a
+number in the row is far from those in the training data.
 
-Lists of Parquet stay lists in Parquet. In text, their values are separated by the column's
-separator, or by "|" if it has none; then a value that contains "|" ends the command,
-unless --keep-bad-rows is given.
+Parquet lists stay lists in Parquet output. In text output, their values are separated by
+the column's separator, or by "|" if it has none. In the latter case a value that
+contains "|" ends the command, unless --keep-bad-rows is given.
 
 Examples:
 
@@ -31,7 +31,7 @@ Examples:
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .tsv or .parquet, text also as .csv.gz or .csv.zst, local or hdfs://…"},
 			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
-			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write an empty prediction for each bad row and for each row that a damaged page of Parquet loses, and accept lost data up to the job's data.max_lost_fraction; rows that are lost from a damaged text or compressed file, whose number is not known, are only reported"},
+			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write an empty prediction for each bad row and for each row lost in a damaged Parquet page, and accept lost data up to the job's data.max_lost_fraction; rows lost in a damaged text or compressed file, whose number is unknown, are only reported"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),
 		Action: func(c *cli.Context) error {

@@ -14,24 +14,28 @@ import (
 func publishCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "publish",
-		Usage:     "bring a model to HDFS or another file system",
+		Usage:     "copy a model to HDFS or another file system",
 		ArgsUsage: "DIR",
 		Description: `Publishes the model in DIR, or one of its generations (DIR@N), to the remote directory
-that --to names, or that output.remote of its job names: "aibox train" does it when a
-model is made. Only what the remote directory lacks is uploaded; a model that is there
-already is left as it is. The models from which it was made, and which could not be
-published in their nights, are published before it. The model appears there when all of it is there. After an
-interruption, the same command goes on where it ended. Where the directory of a mounted
-file system is empty although models of DIR were there, it may not be mounted: that is an
-error, which says how to begin it anew if they were deleted on purpose. So is a directory that
-has other files, such as data, and no models. After a rollback, the model of
-DIR becomes the newest one there again. Of the job's models there, as
-many stay as output.remote_keep_generations of the model's job allows: the newest or, with a
-date in output.model_dir, those of the latest nights, beside the one that is published.
+that --to or output.remote of its job names. "aibox train" does this by itself when it
+has produced a model. Only files that the remote directory lacks are uploaded, and a
+model that is already there is left alone. Models that it was made from and that could
+not be published at the time are published first. The model appears there once it is
+complete. To resume after an interruption, run the same command again.
 
-With --verify, all that the remote directory has of the model is read, and what is
-missing or damaged is uploaded again in its place. It stays what and where it was for
-all models that share it. "aibox inspect URI" says what is damaged there.
+If a directory on a mounted file system is empty although models of DIR were there, the
+file system may not be mounted. That is an error, whose message says how to start afresh
+if they were deleted on purpose. A directory with other files, such as data, and no
+models is an error too.
+
+After a rollback, the model of DIR becomes the newest one there again.
+output.remote_keep_generations of the model's job limits how many of the job's models
+stay there: besides the one being published, the newest or, with a date in
+output.model_dir, those of the latest nights.
+
+With --verify, all remote files of the model are read, and those that are missing or
+damaged are uploaded again in place, which repairs them for every model that shares them.
+"aibox inspect URI" reports damaged files.
 
 Examples:
 
@@ -41,7 +45,7 @@ Examples:
   aibox publish models/ctr@41 --to hdfs://nameservice/models/ctr --limit 200MiB`,
 		Flags: append(cmdline.DateFlags(),
 			&cli.StringFlag{Name: "to", Usage: "`URI` of the remote directory (default: output.remote of the model's job)"},
-			&cli.BoolFlag{Name: "verify", Usage: "read all that is there of the model, and mend it"},
+			&cli.BoolFlag{Name: "verify", Usage: "read all of the model's remote files and repair them"},
 			limitFlag(), cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
@@ -88,5 +92,5 @@ func publishedText(p *remote.Published) string {
 }
 
 func limitFlag() cli.Flag {
-	return &cli.StringFlag{Name: "limit", Usage: "move at most so many `BYTES` in a second, such as 100MiB (default: output.remote_bytes_per_second of the job, or no limit)"}
+	return &cli.StringFlag{Name: "limit", Usage: "transfer at most this many `BYTES` per second, such as 100MiB (default: output.remote_bytes_per_second of the job, or no limit)"}
 }

@@ -17,30 +17,31 @@ import (
 func restoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "restore",
-		Usage:     "bring a published model to this machine",
+		Usage:     "fetch a published model to this machine",
 		ArgsUsage: "[JOB.yaml]",
-		Description: `Brings the newest model of a remote directory, or the one that --from URI@N names, to a
-model directory in which there is no model yet, and verifies every byte. A job file says
-where it is (output.remote), where it is put (output.model_dir, sparse_table.dirs) and
-how HDFS is reached; --from, --to and --dirs say it without one or instead. The
-directories of the table, and their number, need not be those of the machine where the
-model was made. Of a job with a date in output.model_dir, the newest model is that of the
-latest night, also if an earlier night was trained again after it.
+		Description: `Fetches the newest model of a remote directory, or the one that --from URI@N names, to a
+model directory that has no model yet, and verifies every byte. A job file gives the
+source (output.remote), the destination (output.model_dir, sparse_table.dirs) and the
+HDFS settings; --from, --to and --dirs replace or override it. The table's directories,
+and their number, may differ from those of the machine where the model was made. If
+output.model_dir has a date, the newest model is that of the latest night, even if an
+earlier night was trained again later.
 
-The model can be used before all of it has arrived: it is there as soon as everything but
-the rows in the files of a table on SSD has been fetched, which the log says. Until the
-command ends, what reads the model (eval, predict, inspect, diff, table) takes rows that
-are not there yet from the remote directory.
+The model can be used before all of it has arrived. It appears as soon as everything but
+the rows in the files of a table on SSD has been fetched, and the log says so. Until the
+command ends, commands that read the model (eval, predict, inspect, diff, table) fetch
+missing rows from the remote directory.
 
-A file that is damaged is fetched again. If the newest model cannot be restored because
-files of it are missing or damaged, the newest older one is restored, which the log says;
-with URI@N that is an error. If that is found out when the model is used already, it is
-taken back. After an interruption, the same command goes on where it ended, also with a
-model whose rows were being fetched by "aibox train". Where the very same model is in DIR
-already, it is verified: if nothing of it is missing or damaged, the command says so and succeeds, else
-it restores the model once more beside it, and fetches only what is missing or damaged. Another
-model there is an error. The model predicts what it predicted before, and the next night goes
-on from it, both to the same bits.
+A damaged file is fetched again. If files of the newest model are missing or damaged
+there, the next older model is restored instead, and the log says so; with URI@N this is
+an error. If that happens after the model has appeared, the model is withdrawn. To resume
+after an interruption, run the same command again; this also works for a model whose rows
+"aibox train" was fetching.
+
+If DIR already has the very same model, it is verified. If it is intact, the command says
+so and succeeds; otherwise the model is restored again beside it, fetching only what is
+missing or damaged. Any other model there is an error. The restored model gives the same
+predictions, and the next night continues from it, bit for bit.
 
 Examples:
 
@@ -52,7 +53,7 @@ Examples:
 			&cli.StringFlag{Name: "from", Usage: "`URI` of the remote directory, or URI@N (default: output.remote)"},
 			&cli.StringFlag{Name: "to", Usage: "model directory `DIR` (default: output.model_dir)"},
 			&cli.StringSliceFlag{Name: "dirs", Usage: "directory `DIR` for the table, as in sparse_table.dirs; may be repeated (default: sparse_table.dirs, or the model directory)"},
-			&cli.StringFlag{Name: "name", Usage: "restore a model of the job called `NAME` (default: that of the job file, or of the only job there)"},
+			&cli.StringFlag{Name: "name", Usage: "restore a model of the job called `NAME` (default: the name in the job file, or the only job there)"},
 			limitFlag(), cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {

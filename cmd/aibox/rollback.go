@@ -16,23 +16,23 @@ import (
 func rollbackCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "rollback",
-		Usage:     "make an earlier generation the model of its directory again",
+		Usage:     "publish an earlier generation of a model directory again",
 		ArgsUsage: "DIR",
-		Description: `Publishes the generation from which the present model was made, or the one that --to
-names, with its reports. From that instant on it is the model that commands read where
-DIR is named, and from which the next run starts (training.warm_start: latest). Commands
-that read the model before go on with it. No generation is deleted, so --to also goes
-forward again; the next run that makes a model keeps the generations from which it was
-made, and then the newest of the others, as many as output.keep_generations allows.
+		Description: `Publishes the generation that the current model was made from, or the one that --to
+names, with its reports. From that instant on, commands given DIR read this model, and
+the next run starts from it (training.warm_start: latest). Commands that are already
+reading the previous model continue with that one. No generation is deleted, so --to can
+also go forward again. The next run that produces a model keeps the generations that the
+model was made from, then the newest of the others, up to output.keep_generations.
 
 The files of the generation are verified, except for the rows of its table; "aibox
-inspect DIR@N" verifies these too. If a generation is damaged, nothing changes. Where
-MODEL.json is lost or damaged, --to publishes a generation that is whole.
+inspect DIR@N" verifies these too. If the generation is damaged, nothing changes. If
+MODEL.json is lost or damaged, --to publishes an intact generation.
 
-In output.remote, if the model's job has one, that generation is made the newest one, too,
-under a new number, which uploads only what is not there any more; with a date in
-output.model_dir, the newest one of this directory. Where that fails, the model directory
-has its model all the same, and the log names the command to try again.
+If the model's job has output.remote, the generation also becomes the newest one there
+(with a date in output.model_dir, the newest one of this directory), under a new number.
+Only files that are no longer there are uploaded. If that fails, the model directory has
+been rolled back nevertheless, and the log names the command to try again.
 
 Examples:
 
@@ -40,8 +40,8 @@ Examples:
   aibox rollback models/ctr
   aibox rollback models/ctr --to 41`,
 		Flags: append(cmdline.DateFlags(),
-			&cli.IntFlag{Name: "to", Usage: "`NUMBER` of the generation to publish", DefaultText: "the one from which the present model was made"},
-			&cli.BoolFlag{Name: "local", Usage: "leave output.remote as it is"},
+			&cli.IntFlag{Name: "to", Usage: "`NUMBER` of the generation to publish", DefaultText: "the one that the current model was made from"},
+			&cli.BoolFlag{Name: "local", Usage: "do not change output.remote"},
 			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {

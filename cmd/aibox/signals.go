@@ -16,9 +16,9 @@ import (
 // errInterrupted is the cause of a context that a signal cancelled.
 var errInterrupted = errors.New("interrupted")
 
-// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, so
-// that the job ends at the next mini-batch. The second one ends the process at
-// once. A SIGHUP that nohup made the process ignore stays ignored.
+// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels, so that the
+// command ends in an orderly way. A second signal ends the process at once. A SIGHUP that nohup
+// made the process ignore stays ignored.
 func withSignals(ctx context.Context, c *terminal.Console) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)

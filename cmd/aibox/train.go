@@ -22,34 +22,34 @@ import (
 func trainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "train",
-		Usage:     "train the model of a job file",
+		Usage:     "train the model that a job file describes",
 		ArgsUsage: "JOB.yaml",
-		Description: `Reads the training data, trains, evaluates, and leaves the model in the job's
-output.model_dir, with summary.json, metrics.jsonl and TensorBoard events. A
-model that the directory held before stays until the new one is complete. A job
-that fails leaves summary-failed.json there, which says why.
+		Description: `Reads the training data, trains, evaluates, and writes the model to the job's
+output.model_dir, with summary.json, metrics.jsonl and TensorBoard events. The
+previous model in that directory stays until the new one is complete. A job that
+fails writes summary-failed.json there, which says why.
 
-Of a job, one run at a time trains on a machine, whatever its date and wherever its
-paths point, and of several jobs with one model directory, too. Another run waits as
-long as --wait says, and then ends with exit code 6. A job is its file and its name:
-runs of one file beside one another need names of their own, by --set name=….
+Only one run of a job trains on a machine at a time, whatever its date and paths. The
+same holds for jobs that share a model directory. A second run waits as long as --wait
+allows and then exits with code 6. A job is identified by its file and its name: to run
+one file several times in parallel, give each run its own name with --set name=….
 
-A job that is interrupted, by a crash, a signal or a failing disk, goes on from its last
-snapshot when the same command is given again, and makes the same model as one that was
-not interrupted. The job file says under snapshots how often one is taken. Ctrl-C and
-SIGTERM end the job after the present pass with a last snapshot; a second Ctrl-C ends it
-at once. If the job file or the data have changed, training starts over, and the log
-names what differs. Where the disk of one of the table's directories fails, the job begins
-again by itself.
+If a job is interrupted by a crash, a signal or a failing disk, run the same command
+again: it resumes from its last snapshot and produces the same model as an uninterrupted
+run. The section snapshots of the job file sets how often a snapshot is taken. Ctrl-C
+and SIGTERM end the job after the current pass with a last snapshot; a second Ctrl-C
+ends it at once. If the job file or the data have changed, training starts over, and the
+log says what differs. If the disk of one of the table's directories fails, the job
+restarts by itself.
 
-With --profile, the job leaves profiles of its processor time, memory and waits for
-locks, and an execution trace, also when it fails or is interrupted once. The trace
-ends when it has 256 MiB. Where DIR holds profiles already, of an earlier run or of this
-one before it was killed, they stay, and the new ones are in DIR/2, DIR/3 and so on. With
-engine.kind cuda, kernels.tsv has the time of each kernel, product of matrices, copy and
-sum on each device. For that, operations are measured one by one and not captured as
-graphs, so the job is slower; its model is the same. Stages and steps are marked for
-Nsight Systems with and without --profile.
+With --profile, the job writes CPU, memory and lock contention profiles and an execution
+trace, even if it fails or is interrupted once. The trace stops at 256 MiB. If DIR
+already holds profiles, from an earlier run or from this one before it was killed, they
+are kept, and the new ones go to DIR/2, DIR/3 and so on. With engine.kind cuda,
+kernels.tsv has the time of each kernel, matrix product, copy and sum on each device.
+To measure operations one by one, they are not captured as graphs, so the job is slower;
+its model is the same. Stages and steps are marked for Nsight Systems with or without
+--profile.
 
 Examples:
 
@@ -61,11 +61,11 @@ Examples:
   aibox train job.yaml --profile profiles/{{date}}`,
 		Flags: append(cmdline.JobFlags(), waitFlag(),
 			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the snapshot of an interrupted run of this job"},
-			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, of devices, kernels.tsv into `DIR`, or into DIR/2, DIR/3 and so on where it holds some already"},
+			&cli.StringFlag{Name: "profile", Usage: "write cpu.pprof, heap.pprof, allocs.pprof, mutex.pprof, block.pprof, trace.out and, for devices, kernels.tsv to `DIR`, or to DIR/2, DIR/3 and so on if DIR already holds profiles"},
 		),
 		Action: func(c *cli.Context) (err error) {
-			// Where nobody reads what it writes any more, as after a pipe to a program that has
-			// ended, a night goes on.
+			// If nobody reads the output any more, for example because a program at the other end
+			// of a pipe has ended, the job continues.
 			signal.Ignore(unix.SIGPIPE)
 			job, err := cmdline.LoadJob(c)
 			if err != nil {
@@ -104,8 +104,8 @@ Examples:
 	}
 }
 
-// startProfiles begins to record the profiles that --profile asks for; the function that
-// it returns completes them. Times are to be filled by the job; nil: they are not asked for.
+// startProfiles starts recording the profiles that --profile asks for; stop completes them. The job
+// must fill times, unless it is nil.
 func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (times *profiled.Times, stop func() error, err error) {
 	dir, err := cmdline.PathFlag(c, job, "profile")
 	if err != nil || dir == "" {

@@ -33,19 +33,19 @@ func tuneCommand() *cli.Command {
 		Name:      "tune",
 		Usage:     "find better settings for a job",
 		ArgsUsage: "JOB.yaml",
-		Description: `Trains the job with other learning rates, L2 penalties, sizes of the network and numbers
-of epochs, prints a table of what came of it, and writes the best settings into a copy
-of the job file. Trials are compared on the end of the training data, which they are not
-trained on, so the data should be in the order of time; data.eval are not read. Models
-begin anew, whatever training.warm_start says, and are deleted when they are measured.
+		Description: `Trains the job with other learning rates, L2 penalties, network sizes and numbers of
+epochs, prints a table of the results, and writes the best settings into a copy of the
+job file. Trials are compared on the end of the training data, which they do not train
+on, so the data should be in time order; data.eval is not read. Every trial trains a new
+model, whatever training.warm_start says, and deletes it after its evaluation.
 
 All trials train on a small part of the data, the best third of them on three times as
-much, and so on; the best three and the job as it is train on all of it. With 27 trials
-that reads all of the data about ten times, for each epoch. Of data of many days,
---examples takes the first ones. Where many settings were changed for the better, a
-search from the new job file may find more.
+much, and so on; the best three and the original job train on all of it. With 27 trials,
+this reads all of the data about ten times per epoch. If the data span many days, use
+--examples to search on the first examples only. If many settings improved, a search
+that starts from the new job file may find more.
 
-An interrupted search goes on when the same command is given again. It does not keep
+To resume an interrupted search, run the same command again. A search does not prevent
 "aibox train" from training the same job, so leave memory for both.
 
 Examples:
@@ -55,14 +55,14 @@ Examples:
   aibox tune job.yaml --trials 81 --metric auc --output best.yaml`,
 		Flags: append(cmdline.JobFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write the job file with the best settings to `FILE`, which must not exist (default: JOB-tuned.yaml beside the job file)"},
-			&cli.StringFlag{Name: "dir", Usage: "`DIR` for the journal of the search and the models of trials (default: output.model_dir with -tune at its end)"},
-			&cli.IntFlag{Name: "trials", Value: 27, Usage: "`NUMBER` of settings to try, the job as it is among them"},
+			&cli.StringFlag{Name: "dir", Usage: "`DIR` for the journal of the search and the models of trials (default: output.model_dir with -tune appended)"},
+			&cli.IntFlag{Name: "trials", Value: 27, Usage: "`NUMBER` of settings to try, including those of the original job"},
 			&cli.StringFlag{Name: "over", Value: strings.Join(tune.Groups, ","), Usage: "`LIST` of what to vary"},
-			&cli.IntFlag{Name: "epochs", Value: 3, Usage: "greatest `NUMBER` of epochs; fewer are trained where one more makes the model worse; a job with training.early_stopping keeps its own training.epochs"},
+			&cli.IntFlag{Name: "epochs", Value: 3, Usage: "maximum `NUMBER` of epochs; a trial trains fewer if one more makes the model worse; a job with training.early_stopping keeps its own training.epochs"},
 			&cli.StringFlag{Name: "metric", Value: string(tune.LogLoss), Usage: "`METRIC` to compare trials by: log_loss or auc"},
 			&cli.Int64Flag{Name: "examples", Usage: "use the first `NUMBER` examples of data.train", DefaultText: "all, or data.limit"},
-			&cli.Float64Flag{Name: "validation-fraction", Usage: "`SHARE` of the examples that is held out", DefaultText: "data.validation_fraction, or 0.1"},
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` of the choice of settings"},
+			&cli.Float64Flag{Name: "validation-fraction", Usage: "`SHARE` of the examples to hold out", DefaultText: "data.validation_fraction, or 0.1"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`SEED` for choosing the settings"},
 			&cli.BoolFlag{Name: "fresh", Usage: "start over: delete the results of an interrupted search"},
 			cmdline.JSONFlag(),
 		),

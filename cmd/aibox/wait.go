@@ -15,10 +15,10 @@ import (
 
 // waitFlag says how long a run waits for another one.
 func waitFlag() cli.Flag {
-	return &cli.DurationFlag{Name: "wait", Usage: "the `TIME` to wait, such as 90m or 2h, while another run of the job goes on, or one that writes the same model directory", DefaultText: "not at all"}
+	return &cli.DurationFlag{Name: "wait", Usage: "how much `TIME` to wait, such as 90m or 2h, for another run of the job, or of a job with the same model directory, to end", DefaultText: "not at all"}
 }
 
-// waitUntil is when waiting ends that begins now.
+// waitUntil returns the deadline of a wait that starts now.
 func waitUntil(c *cli.Context) (time.Time, error) {
 	wait := c.Duration("wait")
 	if wait < 0 {
@@ -32,8 +32,7 @@ func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger
 	return lockName(c, job.File(), job.PlainName(), until, "wait for it (--wait 2h)", log)
 }
 
-// lockName is lockJob for a job that is known by its file and a name, and for a command that has a
-// way of its own to wait.
+// lockName is lockJob for a job given by its file and a name. toWait says how to wait, in errors.
 func lockName(c *cli.Context, file, name string, until time.Time, toWait string, log *slog.Logger) (io.Closer, error) {
 	lock, err := joblock.Take(c.Context, file, name, until, func(process int) {
 		log.Info("another run of the job goes on; waiting until it ends", "job", file, "name", name, "process", process, "until", until.Format(time.DateTime))

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaveLinks lets the current directory be known by its path without symbolic links. A shell keeps
-// the way through links in $PWD, which package os believes: with it, "../ssd" made absolute would
-// be another directory than the one that the system opens by this name.
+// leaveLinks sets $PWD to the current directory's path without symbolic links. A shell keeps
+// symbolic links in $PWD, and package os trusts it: an absolute form of "../ssd" computed from it
+// would be another directory than the one that the system opens under this name.
 func leaveLinks() {
 	var path [unix.PathMax]byte
 	n, err := unix.Getcwd(path[:])

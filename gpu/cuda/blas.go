@@ -13,16 +13,17 @@ import (
 	"aibox/gpu"
 )
 
-// blas is the handle of cuBLAS that a lane has, with its part of the stream's workspace. Each lane has its own: with a
-// common one, results could depend on what else is running. Graphs of a stream run one after the other, so they have the workspaces of its
-// lanes in common. All are of one size, on which it depends which algorithm cuBLAS takes. With a workspace that it is given, cuBLAS allocates
-// nothing while it is captured.
+// blas is a lane's cuBLAS handle, with its part of the stream's workspace. Each lane has its own
+// workspace; with a shared one, results could depend on what else is running. Graphs of a stream
+// run one after the other, so they share the workspaces of its lanes. All workspaces have the same
+// size, because cuBLAS's choice of algorithm depends on it. With a workspace provided, cuBLAS
+// allocates nothing during a capture.
 type blas struct {
 	handle    C.cublasHandle_t
 	workspace cu.DevicePtr
 }
 
-// workspaceBytes is what NVIDIA recommends for a device of a compute capability.
+// workspaceBytes is the size that NVIDIA recommends for a compute capability.
 func workspaceBytes(major int) int64 {
 	if major >= 9 {
 		return 32 << 20
@@ -42,7 +43,7 @@ func (s *stream) PrepareProducts() error {
 	return s.failed("PrepareProducts", err)
 }
 
-// prepare makes the handles and the workspaces, unless they are there.
+// prepare creates the handles and the workspaces if they do not exist.
 func (s *stream) prepare() error {
 	if s.at(lanes-1).blas.handle != nil {
 		return nil
@@ -83,7 +84,7 @@ func (s *stream) allocate() (err error) {
 	return err
 }
 
-// prepare makes the handle of a lane, unless it is there.
+// prepare creates the handle of a lane if it does not exist.
 func (l *lane) prepare(d *device, workspace cu.DevicePtr) error {
 	b := &l.blas
 	if b.handle != nil {

@@ -14,7 +14,8 @@ import (
 	"aibox/gpu"
 )
 
-// fail breaks d, unless it is broken, and the devices that wait for it in an AllReduce.
+// fail marks d as broken, unless it is already, and also the devices that wait for it in an
+// AllReduce.
 func (d *device) fail(kind gpu.Kind, reason string) {
 	if d.broken != nil {
 		return
@@ -25,7 +26,7 @@ func (d *device) fail(kind gpu.Kind, reason string) {
 	}
 }
 
-// failWith breaks d, unless it is broken, since another device is.
+// failWith marks d as broken, unless it is already, because another device is broken.
 func (d *device) failWith(cause *gpu.Error, reason string) {
 	if d.broken == nil {
 		d.fail(gpu.LaunchFailed, reason)
@@ -44,17 +45,17 @@ func (d *device) look() {
 }
 
 const (
-	// patienceMicroseconds is how long a device waits before it looks for failures of others.
+	// patienceMicroseconds is how long a device waits before it checks others for failures.
 	patienceMicroseconds = 2000
-	// mercy is how long a device goes on waiting when another one for which it may wait has failed:
-	// the driver does not say whether the event that it waits for will still happen.
+	// mercy is how long a device keeps waiting after another one that it may be waiting for has
+	// failed: the driver does not say whether the awaited event will still happen.
 	mercy = 2 * time.Second
 )
 
-// wakefulMicroseconds is how long a thread that waits awake looks before it sleeps until the device interrupts it.
+// wakefulMicroseconds is how long a thread polls before it sleeps until the device interrupts it.
 const wakefulMicroseconds = 100
 
-// wakeful is how many microseconds a thread looks before it sleeps.
+// wakeful returns how many microseconds a thread polls before it sleeps.
 func wakeful() C.long {
 	if !gpu.WaitsAwake() {
 		return 0
@@ -62,7 +63,7 @@ func wakeful() C.long {
 	return wakefulMicroseconds
 }
 
-// wait returns when a stream is empty or, if it is nil, an event has happened.
+// wait waits until a stream is empty or, if stream is nil, an event has happened.
 func (d *device) wait(stream C.CUstream, e C.CUevent) error {
 	if len(d.fellows) == 0 {
 		return d.check(C.aibox_wait(d.ctx, stream, e, wakeful()))
@@ -92,8 +93,8 @@ func (d *device) finished(r C.int) error {
 	return nil
 }
 
-// lookAround is called again and again by who waits for d. It breaks d if it waits in vain for
-// another device. *deadline is zero at first.
+// lookAround is called repeatedly while the caller waits for d. It marks d as broken if d waits in
+// vain for another device. *deadline is zero at first.
 func (d *device) lookAround(deadline *time.Time) error {
 	for _, f := range d.fellows {
 		f.look()
@@ -139,8 +140,8 @@ func (d *device) close() error {
 	return nil
 }
 
-// empty gives back all that is in the context. A broken one ends as a whole: the driver might wait
-// for what will never happen.
+// empty frees everything in the context. A broken context is destroyed as a whole, because the
+// driver might wait for events that never happen.
 func (d *device) empty() {
 	_ = d.on(func() error {
 		for _, s := range d.streams {
@@ -162,8 +163,8 @@ func (d *device) empty() {
 	})
 }
 
-// destroy gives the context back. A broken one must end, also the primary one: it would give its error to the next
-// device that has it.
+// destroy releases the context. A broken one must be destroyed, even the primary one: otherwise its
+// error would carry over to the next device that uses it.
 func (d *device) destroy() {
 	id := cu.Device(d.number)
 	if !d.primary {

@@ -13,7 +13,8 @@ import (
 	"aibox/gpu"
 )
 
-// While a stream is captured its operations are collected. The driver captures them when all are known, and it is clear in which lane each is.
+// While a stream is captured, its operations are collected. The driver captures them once all are
+// known and have been assigned to lanes.
 
 // operation is one of a graph.
 type operation struct {
@@ -68,7 +69,8 @@ func (s *stream) collect(g *graph, enqueue func() error) error {
 	return enqueue()
 }
 
-// make lets the driver capture the operations. If there is an error, during says at which one, or that it was the end.
+// make lets the driver capture the operations. On an error, during names the operation, or says
+// that it was the end.
 func (g *graph) make() (during string, err error) {
 	s, d := g.stream, g.stream.dev
 	if err := d.check(C.aibox_capture(d.ctx, s.handle)); err != nil {
@@ -87,7 +89,8 @@ func (g *graph) make() (during string, err error) {
 	return "end of ", d.check(C.aibox_captured(d.ctx, s.handle, &g.exec))
 }
 
-// fork makes all lanes begin behind the first one: what the driver captures in one stream spreads to others that wait for it.
+// fork makes all lanes start after the first one: a driver capture spreads to streams that wait for
+// the captured one.
 func (s *stream) fork() error {
 	for i := 1; i < lanes; i++ {
 		if err := s.link(&s.lane, s.at(i)); err != nil {
@@ -97,7 +100,7 @@ func (s *stream) fork() error {
 	return nil
 }
 
-// join makes the first lane end behind all others.
+// join makes the first lane end after all others.
 func (s *stream) join() error {
 	for i := 1; i < lanes; i++ {
 		if err := s.link(s.at(i), &s.lane); err != nil {
@@ -107,7 +110,7 @@ func (s *stream) join() error {
 	return nil
 }
 
-// link makes what follows in a lane come behind what is in another one.
+// link makes later operations of lane to wait for those in lane from.
 func (s *stream) link(from, to *lane) error {
 	if err := s.mark(0, from); err != nil {
 		return err
@@ -115,7 +118,7 @@ func (s *stream) link(from, to *lane) error {
 	return s.waitIn(to, 0)
 }
 
-// enqueue puts the operations into lanes. If there is an error, during says at which one.
+// enqueue enqueues the operations in their lanes. On an error, during names the operation.
 func (g *graph) enqueue() (during string, err error) {
 	plan := g.schedule()
 	marks := plan.marks()
@@ -128,7 +131,8 @@ func (g *graph) enqueue() (during string, err error) {
 	return "", nil
 }
 
-// put enqueues an operation in a lane, behind those that it waits for, of which the marks are given. It gets a mark itself, unless that is 0.
+// put enqueues an operation in a lane, after the operations that it waits for, whose marks are
+// given. It gets the given mark itself, unless that is 0.
 func (s *stream) put(o *operation, l *lane, waits, marks []int, mark int) error {
 	for _, i := range waits {
 		if err := s.waitIn(l, marks[i]); err != nil {
@@ -158,7 +162,7 @@ func (g *graph) schedule() schedule {
 	return choose(gpu.Order(uses), cost)
 }
 
-// mark records mark i behind what is in a lane. Mark 0 is that of link.
+// mark records mark i at the end of a lane. Mark 0 is reserved for link.
 func (s *stream) mark(i int, l *lane) error {
 	d := s.dev
 	for len(s.marks) <= i {

@@ -56,8 +56,8 @@ func (s *stream) copy(dst, src gpu.Region) error {
 			}
 			s.dev.reach(m.dev)
 		}
-		// The driver captures copies that name contexts not at all, but finds the contexts itself
-		// where each is that of its device.
+		// The driver does not capture copies that name contexts, but it finds the contexts itself
+		// if each is that of its device.
 		if s.capture == nil {
 			c.by_peers, c.dst_ctx, c.src_ctx = 1, number(to.dev), number(from.dev)
 		}
@@ -70,7 +70,7 @@ func (s *stream) copy(dst, src gpu.Region) error {
 	return s.copyIn(&s.lane, c, from.dev, to.dev)
 }
 
-// addCopy makes a copy an operation of the graph.
+// addCopy adds a copy to the graph.
 func (g *graph) addCopy(dst, src gpu.Region, enqueue func(*lane) error) {
 	g.add("Copy", []gpu.Arg{gpu.Read(src), gpu.Write(dst)}, enqueue)
 }
@@ -94,8 +94,8 @@ func (s *stream) copyIn(l *lane, c C.aibox_copy_t, from, to *device) error {
 // number is the context of a device as a number.
 func number(d *device) C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(d.ctx))) }
 
-// copyHost copies between pinned memories, on a thread of the driver: a copy of the driver would make
-// the host wait.
+// copyHost copies between pinned memories on a thread of the driver, because a driver copy would
+// block the host.
 func (s *stream) copyHost(c C.aibox_copy_t, dst, src gpu.Region) error {
 	g := s.capture
 	if g == nil {
@@ -112,8 +112,8 @@ func (s *stream) copyHost(c C.aibox_copy_t, dst, src gpu.Region) error {
 	return nil
 }
 
-// reach lets d copy from and to memory of o directly, where the hardware can. Otherwise the driver
-// copies through the memory of the host.
+// reach enables direct copies between d and memory of o, if the hardware supports them. Otherwise
+// the driver copies through host memory.
 func (d *device) reach(o *device) {
 	if o.number == d.number || slices.Contains(d.peers, o) {
 		return

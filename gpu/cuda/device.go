@@ -38,7 +38,7 @@ type device struct {
 	closed bool
 }
 
-// handle returns the handle of the driver that a value of package cu is.
+// handle returns the driver handle in a value of package cu.
 func handle[T cu.CUContext | cu.Stream | cu.Event](x *T) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(x))
 }
@@ -121,7 +121,7 @@ func (p *platform) notOpened(number int, r result) error {
 func (d *device) Number() int    { return d.number }
 func (d *device) Info() gpu.Info { return d.p.infos[d.number] }
 
-// ready returns why d can do nothing any more, if so.
+// ready returns an error if d is unusable.
 func (d *device) ready() error {
 	if d.closed {
 		return gpu.Invalid("the device was closed")
@@ -132,7 +132,7 @@ func (d *device) ready() error {
 	return nil
 }
 
-// do runs a call that is not about an operation, with the context as that of the thread. f returns
+// do runs a call that is not about an operation, with the context current on the thread. f returns
 // errors of this package and of package cu.
 func (d *device) do(call string, f func() error) error {
 	err := d.ready()
@@ -142,7 +142,7 @@ func (d *device) do(call string, f func() error) error {
 	return complete(err, d.number, call)
 }
 
-// on runs f with the context as that of the thread.
+// on runs f with the context current on the thread.
 func (d *device) on(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -156,8 +156,8 @@ func (d *device) on(f func() error) error {
 	return d.check(C.int(resultOf(err)))
 }
 
-// check returns the error of a call of the driver with result r. A result that breaks a device
-// breaks d.
+// check returns the error of a driver call with result r. If the result means that the device is
+// broken, d is marked as broken.
 func (d *device) check(r C.int) error {
 	if r == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (d *device) FreeMemory() (free, total int64, err error) {
 	return free, total, err
 }
 
-// room is FreeMemory where the context is that of the thread.
+// room is FreeMemory. REQUIRES: the context is current on the thread.
 func (d *device) room() (free, total int64, err error) {
 	free, total, err = cu.MemInfo()
 	return free, min(total, d.Info().MemoryBytes), err
@@ -218,7 +218,7 @@ func (d *device) newEvent(name, call string) (*event, error) {
 	return e, nil
 }
 
-// mayWaitFor takes note that streams of d may wait for o.
+// mayWaitFor records that streams of d may wait for o.
 func (d *device) mayWaitFor(o *device) {
 	if o != d && !slices.Contains(d.fellows, o) {
 		d.fellows = append(d.fellows, o)

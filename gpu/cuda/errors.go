@@ -86,12 +86,12 @@ var kinds = map[result]gpu.Kind{
 	contained:                                   gpu.DeviceLost,
 }
 
-// ofKernel tells whether r is that of a failure of a kernel, for which the driver has these numbers.
+// ofKernel reports whether r is a kernel failure; these are the driver's codes for it.
 func (r result) ofKernel() bool {
 	return r >= C.CUDA_ERROR_ILLEGAL_ADDRESS && r < C.CUDA_ERROR_NOT_PERMITTED
 }
 
-// kind is what an established device that gets r has.
+// kind returns the kind of error of an open device that gets r.
 func (r result) kind() gpu.Kind {
 	if k, ok := kinds[r]; ok {
 		return k
@@ -105,7 +105,7 @@ func (r result) String() string {
 	return fmt.Sprintf("%s (%d, %s)", name, int(r), C.GoString(text))
 }
 
-// complete adds to an error of this package what call it is of.
+// complete adds the call to an error of this package.
 func complete(err error, number int, call string) error {
 	e, ok := err.(*gpu.Error)
 	if !ok {

@@ -75,7 +75,7 @@ func (s *stream) waitFor(e gpu.Event) error {
 	return s.dev.check(r)
 }
 
-// ready returns why a call of the event fails before it does anything, if so.
+// ready returns an error if calls of the event must fail.
 func (e *event) ready() error {
 	if err := e.dev.ready(); err != nil {
 		return err

@@ -12,23 +12,26 @@ import "C"
 
 import "aibox/gpu"
 
-// fused is what a stream has for products with an epilogue, which cuBLASLt does: a handle, and what is known of each shape.
+// fused is a stream's state for products with an epilogue, which cuBLASLt computes: a handle, and a
+// plan for each shape.
 type fused struct {
 	handle C.cublasLtHandle_t // nil: not needed yet, or cuBLASLt is missing
 	plans  map[gpu.ProductShape]plan
 }
 
-// plan is how products of a shape are done, if they can be.
+// plan says how products of a shape are computed, if possible.
 type plan struct {
 	fuses  bool
 	handle *C.aibox_plan_t // nil: C is empty
 }
 
-// oldestLt is the oldest version of cuBLASLt that is used, of CUDA 12.2 update 2: sizes were limited before, and the
-// first ones with these epilogues failed for some products that they had said they could do.
+// oldestLt is the oldest version of cuBLASLt that is used, from CUDA 12.2 update 2. Before, sizes
+// were limited, and the first versions with these epilogues failed for some products that they had
+// claimed to support.
 const oldestLt = 12_02_05
 
-// biasAlignment is what kernels of cuBLASLt may expect of the address of a bias, in bytes. It does not ask for it.
+// biasAlignment is the alignment of a bias, in bytes, that cuBLASLt's kernels may assume without
+// asking for it.
 const biasAlignment = 16
 
 // Fuses implements gpu.Stream.
@@ -70,7 +73,7 @@ func (s *stream) fuses(p *gpu.Product) (bool, error) {
 	return found.fuses, nil
 }
 
-// plan finds out how products of the shape of p are done.
+// plan determines how products of the shape of p are computed.
 func (s *stream) plan(p *gpu.Product, a, b, c gpu.Region) (plan, error) {
 	switch {
 	case s.dev.p.options.NoEpilogues, p.Shape().AlignBias < biasAlignment, tooLarge(p, a, b, c):
@@ -121,7 +124,8 @@ func (f *fused) free() {
 	}
 }
 
-// try captures a product, and drops the graph: some that the library has an algorithm for fail all the same. It also loads the code.
+// try captures a product and drops the graph: some products fail although the library has an
+// algorithm for them. It also loads the code.
 func (s *stream) try(with plan, f C.aibox_fused_t) (can bool, err error) {
 	d := s.dev
 	if err := d.check(C.aibox_capture(d.ctx, s.handle)); err != nil {
@@ -135,7 +139,8 @@ func (s *stream) try(with plan, f C.aibox_fused_t) (can bool, err error) {
 	return d.answers(-ended)
 }
 
-// answers tells whether cuBLASLt, or the driver, can do what the status is of. If not there is an error only if that has another reason.
+// answers reports whether the status means that cuBLASLt, or the driver, can do the operation. It
+// returns an error if the status has another cause.
 func (d *device) answers(status C.int) (can bool, err error) {
 	if status == 0 {
 		return true, nil
@@ -177,8 +182,8 @@ func (s *stream) multiplyIn(l *lane, with *C.aibox_plan_t, f C.aibox_fused_t) er
 	return s.dev.checkBlas(C.aibox_fused(s.dev.ctx, l.handle, s.fused.handle, with, &f))
 }
 
-// fusedOf is a product and its epilogue as cuBLASLt has them, column by column: a row of C is a column there, to which
-// the bias is added.
+// fusedOf converts a product and its epilogue to cuBLASLt's column-major form: a row of C is a
+// column there, to which the bias is added.
 func (s *stream) fusedOf(p *gpu.Product, a, b, c gpu.Region) C.aibox_fused_t {
 	f := C.aibox_fused_t{
 		gemm: gemm(p, a, b, c), workspace: C.uint64_t(s.blas.workspace), workspace_bytes: C.size_t(s.dev.workspaceBytes()),

@@ -23,10 +23,10 @@ type group struct {
 	ended   bool      // a device was closed or broke
 }
 
-// summer is how a group sums up.
+// summer is the implementation of a group's all-reduce.
 type summer interface {
-	// enqueue puts the sum of arrays of as many numbers, at least one, into the streams.
-	// If there is an error, some operations may have been enqueued; refused says that none were.
+	// enqueue enqueues the sum of arrays of equal length, at least 1, in the streams. On an error,
+	// some operations may have been enqueued; refused says that none were.
 	enqueue(streams []*stream, arrays []gpu.Region) (refused bool, err error)
 	// end gives back what the summer has, if abort without waiting for what is at work.
 	end(abort bool)
@@ -79,8 +79,8 @@ func (p *platform) group(devices []gpu.Device) (*group, error) {
 	return g, nil
 }
 
-// newSummer decides how the group sums up. NCCL knows only primary contexts, of which a physical
-// device has one.
+// newSummer chooses the implementation of the all-reduce. NCCL knows only primary contexts, of
+// which a physical device has one.
 func (g *group) newSummer() (summer, error) {
 	for _, d := range g.devices {
 		if !d.primary {
@@ -112,7 +112,7 @@ func (g *group) allReduce(streams []gpu.Stream, arrays []gpu.Region) error {
 		}
 	}
 	if err != nil && !refused {
-		// Some devices might wait for what will never be enqueued.
+		// Some devices might wait for operations that will never be enqueued.
 		for _, d := range g.devices {
 			d.fail(gpu.LaunchFailed, fmt.Sprintf("AllReduce could not be enqueued on all devices: %v", err))
 		}
@@ -156,8 +156,8 @@ func (g *group) check(streams []gpu.Stream, arrays []gpu.Region) ([]*stream, err
 	return g.mine, nil
 }
 
-// settle looks whether all devices have finished the latest AllReduce, and are in order after it:
-// only then have all had a part in the sum.
+// settle checks whether all devices have finished the latest AllReduce and are not broken
+// afterwards: only then have all contributed to the sum.
 func (g *group) settle() {
 	if !g.pending || g.ended {
 		return
@@ -175,8 +175,9 @@ func (g *group) settle() {
 	g.pending = false
 }
 
-// breaks ends the group, one of whose devices is broken. If it is not known that all have finished
-// the AllReduce it breaks the others: they might wait for that one for ever, or have sums without it.
+// breaks ends the group after one of its devices broke. If it is not known that all have finished
+// the AllReduce, it breaks the others: they might wait for the broken one forever, or have sums
+// without it.
 func (g *group) breaks(broken *device) {
 	if g.ended {
 		return
@@ -190,7 +191,7 @@ func (g *group) breaks(broken *device) {
 	}
 }
 
-// dissolve ends the group, one of whose devices is being closed.
+// dissolve ends the group because one of its devices is being closed.
 func (g *group) dissolve() {
 	if !g.ended {
 		g.ended = true

@@ -6,8 +6,8 @@ import "aibox/gpu"
 
 const addThreads = 256
 
-// peers sums up by copies between devices. Device j sums up part j of the arrays in the order of
-// the devices, and copies the sum into all of them.
+// peers implements the all-reduce by copies between devices. Device j sums part j of the arrays, in
+// the order of the devices, and copies the sum to all of them.
 type peers struct {
 	devices []*device
 	ready   []*event // the streams have reached the AllReduce
@@ -43,7 +43,7 @@ func newPeers(devices []*device) (summer, error) {
 // partAlignment is what parts of arrays are multiples of, so that their copies are fast.
 const partAlignment = 256
 
-// grow makes the scratch memories large enough for parts of so many bytes.
+// grow makes the scratch memories large enough for parts of that many bytes.
 func (g *peers) grow(bytes int) error {
 	if bytes <= g.room {
 		return nil

@@ -2,29 +2,29 @@ package cuda
 
 import "slices"
 
-// An operation that ends, and one that begins behind it, take some microseconds in which the device
-// does nothing for the two. So the operations of a graph are spread over lanes, which run side by
-// side as far as gpu.Order lets them.
+// Between the end of an operation and the start of the next one, the device idles for some
+// microseconds. The operations of a graph are therefore spread over lanes, which run concurrently
+// as far as gpu.Order allows.
 
-// lanes is how many there are. In the backward pass of a network, whose graphs this is for, two
-// products can run at a time: the gradient of the weights of a layer, and the gradient that goes on
-// to the layer before. Each lane needs a workspace of cuBLAS, and more of them would divide the
-// multiprocessors, which a product of training fills, without any more starts to hide.
+// lanes is the number of lanes. In the backward pass of a network, which this is designed for, two
+// products can run at a time: the gradient of a layer's weights, and the gradient that is passed to
+// the previous layer. Each lane needs a cuBLAS workspace. More lanes would only divide the
+// multiprocessors, which a training product fills, without hiding further start-up times.
 const lanes = 2
 
 const (
-	// startCost is what an operation costs beside the bytes of its regions: as many as memory moves
-	// meanwhile, 4 microseconds at 2 TB/s.
+	// startCost is the cost of starting an operation, in addition to the bytes of its regions, in
+	// bytes that memory could move meanwhile: 4 microseconds at 2 TB/s.
 	startCost = 8 << 20
-	// crossCost is how much later an operation begins that waits for one of another lane.
+	// crossCost is the additional delay of an operation that waits for one in another lane.
 	crossCost = startCost / 2
 )
 
-// worthLanes is how much shorter lanes must make a graph, by these costs, for it not to be a chain:
-// one part in so many. Drivers launch chains faster than other graphs.
+// worthLanes: lanes are used only if they shorten a graph by at least one part in worthLanes,
+// according to these costs. Drivers launch chains faster than other graphs.
 const worthLanes = 10
 
-// schedule is how operations are spread over lanes.
+// schedule is an assignment of operations to lanes.
 type schedule struct {
 	order []int   // of all operations: one comes behind all that it waits for, and lanes run theirs in this order
 	lane  []int   // of each operation
@@ -32,7 +32,7 @@ type schedule struct {
 	cost  int     // of all, from the first one to the end of the last
 }
 
-// choose spreads operations over lanes, if that is worth it.
+// choose spreads operations over lanes if that is worthwhile.
 func choose(after [][]int, cost []int) schedule {
 	one, several := chain(cost), spread(after, cost, lanes)
 	if several.cost > one.cost-one.cost/worthLanes {
@@ -41,7 +41,7 @@ func choose(after [][]int, cost []int) schedule {
 	return several
 }
 
-// chain is all operations in one lane, in their order.
+// chain returns the schedule with all operations in one lane, in order.
 func chain(cost []int) schedule {
 	s := schedule{order: make([]int, len(cost)), lane: make([]int, len(cost)), waits: make([][]int, len(cost))}
 	for i, c := range cost {
@@ -51,10 +51,11 @@ func chain(cost []int) schedule {
 	return s
 }
 
-// spread makes a schedule of operations, of which each waits for those in after and costs so much.
-// Whenever a lane is free it takes, of the operations that may begin, the one with the most
-// expensive path from it to an end. Among lanes it is the first that can begin first: so what all
-// else waits for stays in one lane, and others take what can run beside it.
+// spread schedules operations, of which each waits for those in after and has the given cost, by
+// list scheduling. A free lane takes, of the operations that are ready, the one with the most
+// expensive path to the end. Among lanes, the first one that can start it earliest is chosen. The
+// critical path thus stays in one lane, and the others take the operations that can run
+// concurrently with it.
 func spread(after [][]int, cost []int, lanes int) schedule {
 	n := len(after)
 	path := slices.Clone(cost) // from each operation on, with itself
@@ -88,8 +89,8 @@ func spread(after [][]int, cost []int, lanes int) schedule {
 	return s
 }
 
-// earliest returns the lane in which an operation that waits for others can begin first, and when.
-// It is not ok if one of the others is in no lane yet: then it has no end.
+// earliest returns the lane in which an operation can start earliest, and when. ok is false if one
+// of the operations that it waits for has not been scheduled yet.
 func (s *schedule) earliest(after, free, end []int) (lane, start int, ok bool) {
 	for l := range free {
 		begin := free[l]
@@ -110,7 +111,7 @@ func (s *schedule) earliest(after, free, end []int) (lane, start int, ok bool) {
 	return lane, start, true
 }
 
-// findWaits finds out where lanes must wait for one another.
+// findWaits determines where lanes must wait for one another.
 func (s *schedule) findWaits(after [][]int, lanes int) {
 	place := make([]int, len(after))   // of each operation among those of its lane, from 1 on
 	known := make([][]int, len(after)) // for each operation: how many of each lane it comes behind, or is
@@ -137,8 +138,8 @@ func (s *schedule) findWaits(after [][]int, lanes int) {
 	}
 }
 
-// marks numbers the operations that others wait for, from 1 on, in the order in which they are
-// enqueued. That of others is 0.
+// marks numbers the operations that other lanes wait for, from 1 on, in the order in which they are
+// enqueued. All others get 0.
 func (s *schedule) marks() []int {
 	marks, n := make([]int, len(s.lane)), 0
 	for _, waits := range s.waits {

@@ -159,7 +159,7 @@ func (s *stream) launch(k gpu.Kernel, g gpu.Geometry, args []gpu.Arg) error {
 	return s.lane.launch(f, shape, values)
 }
 
-// addLaunch makes a launch an operation of the graph.
+// addLaunch adds a launch to the graph.
 func (g *graph) addLaunch(f *function, shape [7]C.uint32_t, values []uint64, args []gpu.Arg) {
 	g.add(fmt.Sprintf("kernel %q", f.name), args, func(l *lane) error { return l.launch(f, shape, values) })
 }

@@ -55,8 +55,8 @@ var nccl = library{
 	name:  "NCCL",
 	names: func(int) []string { return []string{"libnccl.so.2"} },
 	find: func(l unsafe.Pointer) *C.char {
-		// Of NCCL's algorithms, rings sum in an order that depends on the size and the devices
-		// alone.
+		// Of NCCL's algorithms, only rings sum in an order that depends only on the size and the
+		// devices.
 		if _, set := os.LookupEnv("NCCL_ALGO"); !set {
 			_ = os.Setenv("NCCL_ALGO", "Ring")
 		}
@@ -64,8 +64,8 @@ var nccl = library{
 	},
 }
 
-// libraryFolders are where libraries are looked for: where the system finds them, and where NVIDIA's installer puts
-// those that the system may not know.
+// libraryFolders are the folders in which libraries are searched: the system's, and those of
+// NVIDIA's installer, which the system may not know.
 func libraryFolders() []string {
 	folders := []string{""}
 	if home := os.Getenv("CUDA_HOME"); home != "" {
@@ -92,8 +92,9 @@ func (l *library) open(names []string) {
 		for _, folder := range libraryFolders() {
 			file := folder + name
 			if _, err := os.Stat(file); err == nil && l.needs != nil {
-				// It may not look into its own folder, or LD_LIBRARY_PATH may go before that. It takes one that is
-				// loaded already. If there is none, it says so itself.
+				// The library may not search its own folder, or LD_LIBRARY_PATH may take
+				// precedence, but it uses a dependency that is already loaded. If there is none, it
+				// reports that itself.
 				_, _ = openLibrary(l.needs(file))
 			}
 			handle, problem := openLibrary(file)

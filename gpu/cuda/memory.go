@@ -84,7 +84,7 @@ func (m *memory) alloc() error {
 	return nil
 }
 
-// noRoom is the error where there is not enough memory for m.
+// noRoom is the error if there is not enough memory for m.
 func (m *memory) noRoom() error {
 	e := &gpu.Error{Kind: gpu.OutOfMemory, Device: m.dev.number, Asked: int64(m.bytes)}
 	if !m.pinned {
@@ -109,8 +109,8 @@ func (m *memory) Free() error {
 	return complete(err, m.dev.number, fmt.Sprintf("Free of %v", m))
 }
 
-// free gives the memory back. The context is that of the thread. Of a broken device the memory
-// ends with the context.
+// free frees the memory. REQUIRES: the context is current on the thread. On a broken device, the
+// memory ends with the context.
 func (m *memory) free() {
 	switch {
 	case m.bytes == 0, m.dev.broken != nil:

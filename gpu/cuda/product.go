@@ -77,13 +77,13 @@ func regionsOf(p *gpu.Product, a, b, c gpu.Region) [4]gpu.Region {
 	return [...]gpu.Region{a, b, c, p.Epilogue.Bias}
 }
 
-// tooLarge tells whether a product has sizes or strides that cuBLAS does not count up to.
+// tooLarge reports whether a product has sizes or strides beyond cuBLAS's integers.
 func tooLarge(p *gpu.Product, a, b, c gpu.Region) bool {
 	return max(p.M, p.N, p.K, leading(p.A, a), leading(p.B, b), leading(p.C, c)) > math.MaxInt32
 }
 
-// leading is the stride of a matrix; where there is only one row it is at least its length, as
-// cuBLAS wants it.
+// leading returns the stride of a matrix; for a single row it is at least the row's length, as
+// cuBLAS requires.
 func leading(m gpu.Matrix, r gpu.Region) int {
 	if r.Rows <= 1 {
 		return max(m.Stride, r.Width/4, r.Width/2, 1) // whatever the size of an element
@@ -91,8 +91,8 @@ func leading(m gpu.Matrix, r gpu.Region) int {
 	return max(m.Stride, 1)
 }
 
-// gemm is the product as cuBLAS has it, column by column: what it sees is the transpose of each
-// matrix, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ, with the sides exchanged.
+// gemm converts the product to cuBLAS's column-major form: cuBLAS sees the transpose of each
+// matrix, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ, with the operands exchanged.
 func gemm(p *gpu.Product, a, b, c gpu.Region) C.aibox_gemm_t {
 	g := C.aibox_gemm_t{
 		trans_a: flag(p.TransB), trans_b: flag(p.TransA), m: C.int(p.N), n: C.int(p.M), k: C.int(p.K),

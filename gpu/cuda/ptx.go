@@ -32,7 +32,7 @@ func parameters(code []byte) map[string][]int {
 	return declared
 }
 
-// sizes are those in bits of arguments.
+// sizes returns the sizes of arguments in bits.
 func sizes(kinds []gpu.ArgKind) []int {
 	bits := make([]int, len(kinds))
 	for i, k := range kinds {
@@ -41,7 +41,7 @@ func sizes(kinds []gpu.ArgKind) []int {
 	return bits
 }
 
-// size is that in bits of an argument.
+// size returns the size of an argument in bits.
 func size(k gpu.ArgKind) int {
 	if k == gpu.Int32Arg || k == gpu.Float32Arg {
 		return 32
@@ -49,9 +49,9 @@ func size(k gpu.ArgKind) int {
 	return 64
 }
 
-// checkParams compares what an image says about its kernels with what its code declares, if
-// that is PTX. It would be too late to find a difference when the kernel runs: it would use memory
-// that nobody gave to it.
+// checkParams compares an image's Params with the declarations in its code, if that is PTX.
+// Detecting a difference when the kernel runs would be too late: it would already access wrong
+// memory.
 func checkParams(i gpu.Image, declared map[string][]int) error {
 	if declared == nil {
 		return nil

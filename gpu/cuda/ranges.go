@@ -14,10 +14,11 @@ import (
 	"aibox/gpu"
 )
 
-// The ranges of NVTX that begin and end by a number, not those that are pushed and popped: these belong to a
-// thread, and goroutines change threads.
+// This file uses NVTX ranges that start and end by ID. Ranges that are pushed and popped belong to
+// a thread, but goroutines change threads.
 
-// profiled tells whether there is a profiler: a step has some ranges, and calls of C take a while.
+// profiled reports whether there is a profiler. Without one, the C calls for a step's ranges are
+// saved.
 var profiled = C.aibox_ranges() != 0
 
 // StartRange implements gpu.Ranger.

@@ -41,7 +41,8 @@ func (s *stream) at(i int) *lane {
 	return &s.sides[i-1]
 }
 
-// open makes the stream of the driver, unless it is there. The context is that of the thread.
+// open creates the driver's stream if it does not exist. REQUIRES: the context is current on the
+// thread.
 func (l *lane) open() (err error) {
 	if l.handle != nil {
 		return nil
@@ -52,7 +53,7 @@ func (l *lane) open() (err error) {
 	return err
 }
 
-// openSides makes the other lanes.
+// openSides opens the other lanes.
 func (s *stream) openSides() error {
 	for i := range s.sides {
 		if err := s.dev.on(s.sides[i].open); err != nil {
@@ -62,7 +63,7 @@ func (s *stream) openSides() error {
 	return nil
 }
 
-// free gives all back that the stream has. The context is that of the thread.
+// free frees everything that the stream has. REQUIRES: the context is current on the thread.
 func (s *stream) free() {
 	s.fused.free()
 	for i := range lanes {
@@ -115,7 +116,7 @@ func (s *stream) local(what string, r gpu.Region) (*memory, error) {
 	return m, err
 }
 
-// count is how many rows of a region there is something to do for.
+// count returns the number of rows of a region that are not empty.
 func count(r gpu.Region) int {
 	if r.Width == 0 {
 		return 0
@@ -123,7 +124,7 @@ func count(r gpu.Region) int {
 	return r.Rows
 }
 
-// pitch is the distance of rows, which does not matter if there is only one.
+// pitch returns the distance between rows, which does not matter if there is only one.
 func pitch(r gpu.Region) C.uint64_t {
 	if r.Rows == 1 {
 		return C.uint64_t(r.Width)

@@ -51,7 +51,7 @@ func (s *stream) fuses(p *gpu.Product) (bool, error) {
 	return s.fused[shape], nil
 }
 
-// checkFused is an error if the product has an epilogue of which Fuses has not said that it can be done.
+// checkFused returns an error if the product has an epilogue that Fuses has not approved.
 func (s *stream) checkFused(p *gpu.Product) error {
 	if !p.Epilogue.Any() {
 		return nil

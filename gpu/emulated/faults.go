@@ -32,7 +32,7 @@ func (p *Platform) Operations() int { return p.operations }
 // Pending counts those that have not run yet.
 func (p *Platform) Pending() int { return len(p.pending) }
 
-// injected returns the error with which the present call of d is to fail.
+// injected returns the error with which the current call of d must fail.
 func (p *Platform) injected(d *device) error {
 	f := &p.faults
 	f.allCalls++
@@ -61,7 +61,7 @@ func (f *faults) next() gpu.Kind {
 	return f.operation
 }
 
-// fail breaks d, unless it is broken, and returns its error.
+// fail marks d as broken, unless it is already, and returns its error.
 func (d *device) fail(kind gpu.Kind, during, reason string) *gpu.Error {
 	broken := []*device{d}
 	if kind == gpu.DeviceLost {
@@ -80,7 +80,7 @@ func (d *device) fail(kind gpu.Kind, during, reason string) *gpu.Error {
 	return d.broken
 }
 
-// Occupy lets another program have all but so many bytes of a device.
+// Occupy simulates another program that uses all but free bytes of a device.
 func (p *Platform) Occupy(number int, free int64) error {
 	other, err := p.Open(number)
 	if err == nil {
@@ -89,8 +89,8 @@ func (p *Platform) Occupy(number int, free int64) error {
 	return err
 }
 
-// tell returns the error of a broken device. Who has got it knows that operations of the device are
-// no longer at work.
+// tell returns the error of a broken device. A caller that has it knows that no operation of the
+// device is running any more.
 func (d *device) tell() error {
 	for _, op := range slices.Clone(d.p.pending) {
 		if !op.ran && slices.Contains(op.devices, d) {

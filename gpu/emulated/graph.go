@@ -43,7 +43,7 @@ func (s *stream) Capture(name string, enqueue func() error) (gpu.Graph, error) {
 	return g, nil
 }
 
-// order finds out which steps wait for which.
+// order determines which steps wait for which.
 func (g *graph) order() {
 	uses, awaited := make([][]gpu.Arg, len(g.steps)), make([]bool, len(g.steps))
 	for i := range g.steps {
@@ -86,9 +86,9 @@ func (s *stream) Run(of gpu.Graph) error {
 	})
 }
 
-// runSteps enqueues the steps of a graph, of which each runs when those have run that it waits for.
-// To the clocks they are a chain: those that use the same bytes, one of them writing, are ordered,
-// and nothing else looks at the clocks of two of them.
+// runSteps enqueues the steps of a graph; each runs after those that it waits for. For the vector
+// clocks the steps are a chain, which is harmless: conflicting steps are ordered anyway, and
+// nothing compares the clocks of other pairs.
 func (s *stream) runSteps(g *graph) error {
 	front, made := s.last, make([]*operation, len(g.steps))
 	pick := func(steps []int) []*operation {

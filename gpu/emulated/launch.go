@@ -167,9 +167,9 @@ func (p *Platform) launch(f *function, g gpu.Geometry, args []gpu.Arg) error {
 // guard is how many bytes lie before and behind a region that a kernel works on, at least.
 const guard = 256
 
-// stage is the copy of an argument's region that a kernel works on. It begins as far from a
-// multiple of the size of a number as the region does, so that numbers which a device could not
-// read there cannot be read here (gpu.As).
+// stage is the copy of an argument's region that a kernel works on. It has the same alignment as
+// the region, so that numbers that a device could not read there cannot be read here either
+// (gpu.As).
 type stage struct {
 	gpu.Arg
 	memory []byte // that the argument lies in
@@ -199,9 +199,8 @@ func (s *stage) rows(f func(mine, original []byte, place int)) {
 	}
 }
 
-// undefined reports whether the kernel reads what nobody has written. Where another device is
-// broken, that may be what its memory would have had; what the kernel makes of it is undefined,
-// too.
+// undefined reports whether the kernel reads unwritten bytes. If another device is broken, these
+// may be bytes that it would have written; the kernel's results are then undefined, too.
 func (s *stage) undefined() bool {
 	if s == nil || s.Kind == gpu.WriteArg {
 		return false

@@ -10,7 +10,8 @@ import (
 	"aibox/gpu"
 )
 
-// limits is what the code of a kernel, if it is PTX, says of its launches: a device refuses others.
+// limits are the launch limits in a kernel's code, if that is PTX: a device refuses launches beyond
+// them.
 type limits struct {
 	threads int // that a block may have (__launch_bounds__); 0: any number
 	shared  int // bytes of shared memory that a block takes, whatever the launch asks for
@@ -23,8 +24,8 @@ var (
 	ptxShared = regexp.MustCompile(`\.shared\s+\.align\s+\d+\s+\.b8\s+([\w$]+)\[(\d+)\]`)
 )
 
-// known are the limits of code that was loaded before, by its first byte: it is long, and tests
-// open many devices.
+// known caches the limits of loaded code by the address of its first byte: parsing the code takes
+// long, and tests open many devices.
 var known sync.Map
 
 // limitsOf returns those of each kernel.

@@ -98,7 +98,7 @@ func (p *Platform) hostUses(r gpu.Region, how mode, what string) error {
 	return p.use(r, how, &access{0, p.host[0], what}, p.host)
 }
 
-// use remembers an access to r by who knows c. A hazard is final.
+// use records an access to r by an agent with clock c. A hazard is final.
 func (p *Platform) use(r gpu.Region, how mode, a *access, c clock) error {
 	m := bare(r.Memory)
 	at, other := m.shadow.use(r, how, a, c)

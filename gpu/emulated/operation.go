@@ -96,7 +96,8 @@ func (p *Platform) enqueue(streams []*stream, w work, after ...*operation) (*ope
 	return op, nil
 }
 
-// hold looks whether the host, and nobody else, uses pinned memory until op runs.
+// hold prepares a check that the host does not use pinned memory until op runs, if only the host
+// could.
 func (op *operation) hold(u gpu.Arg, host clock) {
 	m := bare(u.Region.Memory)
 	switch how := modeOf(u); {
@@ -143,7 +144,7 @@ func (p *Platform) execute(op *operation) {
 	}
 }
 
-// spoil takes note that op has not run, because of the fault of a device: what it would have written
+// spoil records that op has not run because a device failed: the memory that it would have written
 // is undefined, and devices that compute together with the broken one break, too.
 func (op *operation) spoil(why *gpu.Error) {
 	if op.run == nil {

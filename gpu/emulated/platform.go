@@ -27,7 +27,7 @@ type Options struct {
 	RoundsFirst bool
 }
 
-// Devices describes n devices of so many bytes.
+// Devices describes n devices of the given memory size.
 func Devices(n int, bytes int64) []gpu.Info {
 	infos := make([]gpu.Info, n)
 	for i := range infos {

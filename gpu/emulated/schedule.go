@@ -23,18 +23,18 @@ func (p *Platform) step(among []*operation) {
 	}
 }
 
-// hurry runs some operations earlier than anybody needs them.
+// hurry runs some operations before anything waits for them.
 func (p *Platform) hurry() {
 	for len(p.pending) > 0 && p.rng.Float64() < p.eager {
 		p.step(p.pending)
 	}
 }
 
-// stray is how likely it is that a call which waits runs an operation that it does not need.
+// stray is the probability that a waiting call runs an operation that it does not need.
 const stray = 0.1
 
-// wait runs operations until those of last have run, for a call of d that then knows what
-// known says. Operations may be nil.
+// wait runs operations until those of last have run, for a call of d, after which the host has the
+// clock known. Operations may be nil.
 func (p *Platform) wait(d *device, known clock, last ...*operation) error {
 	needed := p.needed(last)
 	for left := len(needed); left > 0; {

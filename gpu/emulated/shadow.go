@@ -22,8 +22,8 @@ type span struct {
 	reads  []*access // since then, without those that a later one knows of
 }
 
-// shadow remembers of all bytes of a memory how they were used. It is kept in the order
-// in which operations are enqueued, in which they could run, too.
+// shadow records how all bytes of a memory were used. It is updated in the order in which
+// operations are enqueued, which is also an order in which they could run.
 type shadow struct{ spans, unused []span }
 
 // visit calls f for spans that make up the bytes of r. What f changes is remembered.
@@ -57,9 +57,9 @@ func (s *shadow) visit(r gpu.Region, f func(*span)) {
 	s.spans, s.unused = out, s.spans
 }
 
-// use remembers that a, which knows c, uses r. It returns the first byte of r whose use is
-// a hazard, and the access that is not ordered before, or nil if nothing has written the byte. The
-// byte is -1 if all is well.
+// use records that a, with clock c, uses r. It returns the first byte of r whose use is a hazard,
+// and the conflicting access that is not ordered before it, or nil if nothing has written the byte.
+// The byte is -1 if there is no hazard.
 func (s *shadow) use(r gpu.Region, m mode, a *access, c clock) (at int, other *access) {
 	at = -1
 	found := func(sp *span, o *access) {
@@ -94,7 +94,7 @@ func (s *shadow) use(r gpu.Region, m mode, a *access, c clock) (at int, other *a
 	return at, other
 }
 
-// quiet tells whether an agent that knows c knows of all that used r in the modes m.
+// quiet reports whether all accesses to r in the modes m happened before clock c.
 func (s *shadow) quiet(r gpu.Region, m mode, c clock) bool {
 	quiet := true
 	s.visit(r, func(sp *span) {

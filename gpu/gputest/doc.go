@@ -1,6 +1,6 @@
-// Package gputest has the suite of tests that every gpu.Platform must pass: Run. Each file
-// tests one part of what package gpu promises. Platforms bring an image with the kernels that
-// kernels.go describes.
+// Package gputest has Run, the test suite that every gpu.Platform must pass. Each file tests one
+// part of the contract of package gpu. Platforms provide an image with the kernels that kernels.go
+// describes.
 package gputest
 
 import (
@@ -13,14 +13,13 @@ import (
 type Subject struct {
 	Platform gpu.Platform // with at least one device
 	Image    gpu.Image    // the kernels of kernels.go
-	// Sticky says that a failure may leave the process without a device that works, and with no
-	// hope to get one.
+	// Sticky says that after a failure the process may be unable to get a working device again.
 	Sticky bool
-	// Exact says that a product with an epilogue, or one that rounds, has the bits of one without,
-	// after which the epilogue's formulas are computed in float32, and the result is rounded.
+	// Exact says that a product with an epilogue, or one that rounds, has the same bits as the
+	// plain product followed by the epilogue's formulas in float32 and the rounding.
 	Exact bool
-	// Fuses says that all products can be done with their epilogues, unless the bias does not begin
-	// at a multiple of 16 bytes, or K is 0.
+	// Fuses says that all products can be done with their epilogues, unless the bias is not aligned
+	// to 16 bytes, or K is 0.
 	Fuses bool
 }
 

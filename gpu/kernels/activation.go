@@ -46,8 +46,8 @@ func (k *Set) ActivateGrad(s gpu.Stream, a Activation, dx, y, dy Matrix, rows in
 	return k.launch(s, kernelActivateGrad, elements(rows, dx.Columns))
 }
 
-// Epilogue completes a layer in place, after its product: y = a(y + bias). The bias (1 row) may be
-// left out.
+// Epilogue completes a layer in place, after its product: y = a(y + bias). The bias (1 row) is
+// optional.
 func (k *Set) Epilogue(s gpu.Stream, a Activation, y, bias Matrix, rows int) error {
 	if rows == 0 || !bias.given() && a == Identity {
 		return nil
@@ -56,7 +56,7 @@ func (k *Set) Epilogue(s gpu.Stream, a Activation, y, bias Matrix, rows int) err
 	return k.launch(s, kernelEpilogue, elements(rows, y.Columns))
 }
 
-// EpilogueBF16 is Epilogue of a result that is needed in bfloat16 alone: y = a(x + bias), rounded
+// EpilogueBF16 is Epilogue for a result that is needed only in bfloat16: y = a(x + bias), rounded
 // as ToBF16 does.
 func (k *Set) EpilogueBF16(s gpu.Stream, a Activation, y Half, x, bias Matrix, rows int) error {
 	if rows == 0 {
@@ -66,24 +66,24 @@ func (k *Set) EpilogueBF16(s gpu.Stream, a Activation, y Half, x, bias Matrix, r
 	return k.launch(s, kernelEpilogueBF16, elements(rows, x.Columns))
 }
 
-// Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x). In work,
-// memory of at least WorkBytes(rows, dx.Columns), it leaves what FinishSums makes the sums of the
-// columns of dx of.
+// Derive multiplies dx by the derivative of a, in place: dx = dx·a'(x) where y = a(x). It leaves
+// partial sums of the columns of dx in work, memory of at least WorkBytes(rows, dx.Columns), for
+// FinishSums.
 func (k *Set) Derive(s gpu.Stream, a Activation, dx, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDerive, pairBlocks, dx.Columns, rows, work, func() {
 		k.updates(dx, rows).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
 
-// DeriveBF16 is Derive of numbers in bfloat16, to which results are rounded as ToBF16 does. The
-// sums are those of the numbers before they are rounded.
+// DeriveBF16 is Derive in bfloat16, with results rounded as ToBF16 does. The sums are those of the
+// unrounded numbers.
 func (k *Set) DeriveBF16(s gpu.Stream, a Activation, dx Half, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).reads(y, rows).ints(rows, dx.Columns, int(a))
 	})
 }
 
-// DeriveFromBF16 is DeriveBF16 where y is in bfloat16, too.
+// DeriveFromBF16 is DeriveBF16 with y in bfloat16, too.
 func (k *Set) DeriveFromBF16(s gpu.Stream, a Activation, dx, y Half, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveFromBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Update(dx.Region(rows))).ints(dx.Stride).add(gpu.Read(y.Region(rows))).ints(y.Stride, rows, dx.Columns, int(a))
@@ -98,8 +98,8 @@ func (k *Set) DeriveOuter(s gpu.Stream, a Activation, dx, g, w, y Matrix, rows i
 	})
 }
 
-// DeriveOuterBF16 is DeriveOuter of a result that is needed in bfloat16 alone, rounded as ToBF16
-// does. The sums are those of the numbers before they are rounded.
+// DeriveOuterBF16 is DeriveOuter for a result that is needed only in bfloat16, rounded as ToBF16
+// does. The sums are those of the unrounded numbers.
 func (k *Set) DeriveOuterBF16(s gpu.Stream, a Activation, dx Half, g, w, y Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelDeriveOuterBF16, pairBlocks, dx.Columns, rows, work, func() {
 		k.add(gpu.Write(dx.Region(rows))).ints(dx.Stride).reads(g, rows).reads(w, dx.Columns).reads(y, rows).ints(rows, dx.Columns, int(a))

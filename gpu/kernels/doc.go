@@ -1,6 +1,6 @@
-// Package kernels has what a step of training computes on a CUDA device, except for matrix
-// products: for each kind of step a kernel in CUDA C++ and the method of Set that launches it.
-// What the steps mean is said by trainer/ops; this package knows nothing of models.
+// Package kernels has the computations of a training step on a CUDA device, except for matrix
+// products: for each kind of step, a kernel in CUDA C++ and the method of Set that launches it.
+// trainer/ops defines what the steps mean; this package knows nothing about models.
 //
 // # Sources
 //
@@ -14,20 +14,20 @@
 //
 // # Numbers
 //
-// A kernel, its twin and its source on the CPU give the same bits, up to those of a NaN. So
-// nothing is fused unless the source says fmaf (nvcc gets -fmad=false), exp and the like are the
-// polynomials of internal/kernel, and every sum has an order that is part of the kernel's
-// meaning and does not depend on the device. Where the order of internal/kernel suits a device it is
-// the same as there: RowSum, RowDot, Interact and all that works element by element give the bits
-// of the CPU. Sums over examples, and FM, have orders of their own.
+// A kernel, its twin and its source on the CPU give the same bits, except for the bits of a NaN.
+// Therefore nothing is fused unless the source says fmaf (nvcc gets -fmad=false), exp and similar
+// functions are the polynomials of internal/kernel, and every sum has an order that is part of the
+// kernel's definition and does not depend on the device. If the order of internal/kernel suits a
+// device, it is used: RowSum, RowDot, Interact and all element-wise kernels give the bits of the
+// CPU. Sums over examples, and FM, have their own orders.
 //
 // # Memory
 //
-// Matrices have rows of float32 some distance apart. What a kernel writes overlaps none of its
-// operands; where something is changed in place, the method says so. Launches of zero rows do
-// nothing, and sums over them give zeros. Kernels that change parameters or running statistics
-// read a flag in device memory, which Finite sets if numbers are not finite, and do nothing where it is
-// set: so a step that diverged, and all later ones, leave no trace, without the host waiting.
+// Matrices are strided rows of float32. A kernel's results overlap none of its operands; methods
+// that work in place say so. Launches of zero rows do nothing, and sums over them give zeros.
+// Kernels that change parameters or running statistics read a flag in device memory, which Finite
+// sets if numbers are not finite, and do nothing if it is set. A step that diverged, and all later
+// ones, thus leave no trace, without a wait of the host.
 //
 // Arguments are fixed when a graph is captured. What changes from one step to the next is
 // therefore in device memory: the flag, the number of the step that decides what Dropout drops, the constants

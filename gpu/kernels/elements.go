@@ -104,9 +104,9 @@ type Dropout struct {
 	Layer       int
 }
 
-// Dropout sets elements of x to zero or multiplies them by 1/(1-probability). Which is decided by a
-// hash of seed, layer, step and the number of the element in the whole mini-batch, of which the
-// first row of x is example first. Step is 8 bytes of device memory, the number of the step.
+// Dropout sets elements of x to zero or multiplies them by 1/(1-probability). A hash of seed,
+// layer, step and the number of the element in the whole mini-batch decides which; the first row of
+// x is example first of the mini-batch. step is 8 bytes of device memory, the number of the step.
 func (k *Set) Dropout(s gpu.Stream, d Dropout, y, x Matrix, step gpu.Region, first, rows int) error {
 	if rows == 0 {
 		return nil

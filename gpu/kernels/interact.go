@@ -13,24 +13,27 @@ var (
 )
 
 const (
-	// mostShared is the most bytes of shared memory that a block takes. Each device has so many.
+	// mostShared is the maximum shared memory of a block, in bytes. Every device has that much.
 	mostShared = 48 << 10
-	// blockExamples is the most examples of a block, for which interact_grad has registers. With more, blocks
-	// take so much shared memory that some of a multiprocessor's is left over.
+	// blockExamples is the maximum number of examples of a block, for which interact_grad has
+	// registers. With more, blocks would take so much shared memory that part of a multiprocessor's
+	// stays unused.
 	blockExamples = 4
-	// tileSide is of how many vectors a thread of interact computes the products with as many.
+	// tileSide is the side of the tile of pairs that a thread of interact computes, in vectors.
 	tileSide = 7
-	// leastThreads is the fewest threads of an example of interact, which copy its vectors together.
+	// leastThreads is the minimum number of threads per example of interact; together they copy its
+	// vectors.
 	leastThreads, warp = 8, 32
 	// tileThreads is how many threads a block of these kernels may have.
 	tileThreads = 128
-	// interactFew is for how many vectors a thread of interact_grad has registers, and fewThreads
-	// how many threads its blocks then have, if an example does not need more.
+	// interactFew is the number of vectors for which a thread of interact_grad has registers.
+	// fewThreads is the number of threads of its blocks in that case, unless an example needs more.
 	interactFew, fewThreads = 28, 64
 )
 
-// examples is the geometry of a kernel with a thread for each tile of an example, or with as many as a block
-// has, and how many elements of shared memory an example gets: size, or 0 if a block does not have so many.
+// examples returns the geometry of a kernel with one thread per tile of an example, up to the limit
+// of a block, and the number of elements of shared memory per example: size, or 0 if a block does
+// not have that many.
 func examples(rows, tiles, size int) (g gpu.Geometry, each int) {
 	threads := 8
 	for threads < min(tiles, tileThreads) {
@@ -75,8 +78,8 @@ func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error 
 func pairExamples(rows, f, dim, columns int) (g gpu.Geometry, distance, size int) {
 	sides := (f + tileSide - 1) / tileSide
 	tiles := sides * (sides + 1) / 2
-	// What threads read and write at the same time, of one example or of two, lies in as many banks
-	// as can be.
+	// Simultaneous accesses of threads, to one example or to two, are spread over as many banks as
+	// possible.
 	distance = sides*tileSide | 1
 	size = (4*max(quarter(dim)*distance, quarter(columns))+15)/32*32 + 16
 	threads := max(leastThreads, tiles)
@@ -133,12 +136,12 @@ func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
 		n := min(max(1, fewThreads/dim), mostShared/(4*size))
 		return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: dim, Y: n}, SharedBytes: 4 * n * size}, 0, size
 	}
-	// Gradients are written to rows and to columns of a square. With an odd number of fours in a row, those
-	// of a column are in as many banks as can be.
+	// Gradients are written to rows and columns of a square. With an odd number of fours in a row,
+	// those of a column are spread over as many banks as possible.
 	distance = 4 * (quarter(f) | 1)
 	g, each = examples(rows, (f+15)/16*2*quarter(dim), f*(distance+4*quarter(dim)))
 	return g, distance, each
 }
 
-// quarter is how many fours n elements take.
+// quarter is the number of groups of four that n elements take.
 func quarter(n int) int { return (n + 3) / 4 }

@@ -3,7 +3,7 @@ package kernels
 import "aibox/gpu"
 
 // Matrix is rows of float32 in device memory. A vector is a matrix of one row. The zero value
-// stands for an operand that there is not, where a method says that it may be left out.
+// stands for an absent operand, if a method says that the operand is optional.
 type Matrix struct {
 	Memory  gpu.Memory
 	Offset  int // of the first element, in bytes; a multiple of 4
@@ -50,5 +50,5 @@ func (m Matrix) From(n int) Matrix {
 	return m
 }
 
-// given tells whether there is such an operand.
+// given reports whether the operand is present.
 func (m Matrix) given() bool { return m.Memory != nil }

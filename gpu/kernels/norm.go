@@ -11,11 +11,12 @@ var (
 	kernelUpdateRunning  = declare("update_running", "ui ri r ii")
 )
 
-// Batch normalization in training is: ColumnSum of x, NormSquares, NormStatistics, Normalize; back:
-// NormGamma and ColumnSum of dy, then NormInput. Devices that each have a part of the mini-batch add
-// up their results of ColumnSum, NormSquares and NormGamma before these are used. Count is the number
-// of examples of the whole mini-batch, of which rows are on this device. Statistics are two rows, means
-// and variances. Vectors are matrices of one row.
+// Batch normalization in training consists of ColumnSum of x, NormSquares, NormStatistics and
+// Normalize, and in the backward pass of NormGamma, ColumnSum of dy and NormInput. Devices that
+// each have a part of the mini-batch all-reduce their results of ColumnSum, NormSquares and
+// NormGamma before these are used. count is the number of examples of the whole mini-batch, rows
+// the number on this device. Statistics are two rows, means and variances. Vectors are matrices of
+// one row.
 
 // NormSquares sums up the squares of the deviations of x from the means, which are sums/count.
 // Work is as with ColumnSum.

@@ -31,12 +31,12 @@ func ReadUpdate(f kernel.Formula, words []float32) kernel.Update {
 	}
 }
 
-// Optimize updates the values of w, which is one row, in place, by their gradients g and their
-// state: as many matrices of one row of that length as f.Slots says. Constants are those of the
-// update, UpdateBytes of device memory (AppendUpdate), since they change from one step to the next.
-// Where the flag is set, it does nothing. If a value becomes NaN, so does check, a number in device
-// memory, which otherwise stays as it is. Rounded, which may be left out, gets the new values as
-// ToBF16 rounds them.
+// Optimize updates the values of w, a single row, in place, given their gradients g and their
+// state: f.Slots matrices of one row of that length. constants are the update's constants,
+// UpdateBytes of device memory (AppendUpdate), because they change from step to step. If the flag
+// is set, nothing is done. If a value becomes NaN, so does check, a number in device memory;
+// otherwise check does not change. rounded, which is optional, gets the new values, rounded as
+// ToBF16 does.
 //
 // An average is updated in the same way, by the parameters in place of gradients (optim.Dense.Averager).
 func (k *Set) Optimize(s gpu.Stream, flag, check, constants gpu.Region, f kernel.Formula, w, g Matrix, rounded Half, state ...Matrix) error {

@@ -8,7 +8,7 @@ var (
 	kernelOutputSums = declare("output_sums", "ww ri ri ri iii")
 )
 
-// Output is a layer with one output, the logits, with what a step of training does with them. X is
+// Output is a layer with one output, the logits, and what a training step computes from them. X is
 // the result of an activation.
 type Output struct {
 	X, W, Bias      Matrix // the layer is X·W + Bias, where W has one column; the bias may be left out
@@ -45,8 +45,8 @@ func (k *Set) output(s gpu.Stream, n number, o *Output, dx gpu.Region, stride, r
 }
 
 // outputRows is the geometry of Output: a block has 16 rows, with four threads each, and shared
-// memory for them and for the weights, size elements apart, so that what threads read at once lies
-// in as many banks as can be; size is 0 if a block does not have so many.
+// memory for them and for the weights, size elements apart, so that simultaneous reads are spread
+// over as many banks as possible; size is 0 if a block does not have that many.
 func outputRows(rows, columns int) (g gpu.Geometry, size int) {
 	const each, threads = 16, 4
 	size = (columns+15)/32*32 + 16
@@ -56,8 +56,8 @@ func outputRows(rows, columns int) (g gpu.Geometry, size int) {
 	return gpu.Geometry{Grid: gpu.Dim{X: (rows + each - 1) / each}, Block: gpu.Dim{X: each * threads}, SharedBytes: 4 * (each + 1) * size}, size
 }
 
-// OutputSums leaves in dots and in sums what FinishSums makes the gradient of W and the sums of the
-// columns of dx of, before they are rounded. Each is memory of WorkBytes(rows, o.X.Columns).
+// OutputSums leaves partial sums in dots and sums, from which FinishSums computes the gradient of W
+// and the sums of the unrounded columns of dx. Each is memory of WorkBytes(rows, o.X.Columns).
 func (k *Set) OutputSums(s gpu.Stream, o *Output, rows int, dots, sums gpu.Region) error {
 	columns := o.X.Columns
 	other, err := workPart(kernelOutputSums, sums, rows, columns)

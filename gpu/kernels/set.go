@@ -89,8 +89,8 @@ func (k *Set) reads(m Matrix, rows int) *Set {
 	return k.ints(m.Stride)
 }
 
-// perhaps adds an operand that may be left out, and its stride, at least 1. If it is left out, the
-// stride is 0, and the kernel gets no bytes of m, which it does not touch.
+// perhaps adds an optional operand, and its stride, at least 1. If the operand is absent, the
+// stride is 0, and the kernel gets zero bytes of m, which it does not access.
 func (k *Set) perhaps(x Matrix, rows int, m Matrix) *Set {
 	if x.given() {
 		x.Stride = max(x.Stride, 1)
@@ -112,8 +112,8 @@ func (k *Set) add(args ...gpu.Arg) *Set {
 	return k
 }
 
-// ints adds numbers. Those that an int32 does not hold become one that no kernel has use for, and
-// launch refuses.
+// ints adds numbers. Numbers beyond int32 become a value that no kernel uses, and launch refuses
+// it.
 func (k *Set) ints(values ...int) *Set {
 	for _, v := range values {
 		if v < 0 || v > math.MaxInt32 {
@@ -145,7 +145,8 @@ func (k *Set) enqueue(s gpu.Stream, n number, g gpu.Geometry) error {
 // blockThreads is the number of threads of a block, of all kernels.
 const blockThreads = 256
 
-// MostElements is how many elements of an array a kernel can number: whole blocks of threads, in an int32.
+// MostElements is the maximum number of elements of an array that a kernel can index: whole blocks
+// of threads, in an int32.
 const MostElements = math.MaxInt32 / blockThreads * blockThreads
 
 // elements is the geometry of kernels with a thread for each element.

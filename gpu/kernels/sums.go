@@ -26,11 +26,11 @@ const (
 
 func chunks(rows int) int { return (rows + chunkRows - 1) / chunkRows }
 
-// WorkBytes is how much device memory a sum over the rows of a matrix needs beside its result. The
-// memory begins at a multiple of 8 bytes.
+// WorkBytes is the scratch memory, in bytes, of a sum over the rows of a matrix. It must be aligned
+// to 8 bytes.
 func WorkBytes(rows, columns int) int { return 8 * chunks(rows) * columns }
 
-// columnBlocks is the geometry of kernels of which each block works on some columns of a chunk.
+// columnBlocks is the geometry of kernels whose blocks each work on some columns of a chunk.
 func columnBlocks(rows, columns int) gpu.Geometry {
 	return gpu.Geometry{
 		Grid:  gpu.Dim{X: (columns + chunkColumns - 1) / chunkColumns, Y: chunks(rows)},
@@ -45,8 +45,8 @@ func pairBlocks(rows, columns int) gpu.Geometry {
 	return g
 }
 
-// sum launches kernel n, whose arguments behind the memory for the sums of chunks are those
-// added by more, and then the one that adds up the chunks.
+// sum launches kernel n, whose arguments after the memory for the sums of chunks are added by more,
+// and then the kernel that adds up the chunks.
 func (k *Set) sum(s gpu.Stream, n number, sums Matrix, rows int, work gpu.Region, more func()) error {
 	if err := k.sumChunks(s, n, columnBlocks, sums.Columns, rows, work, more); err != nil {
 		return err
@@ -68,17 +68,18 @@ func (k *Set) sumChunks(s gpu.Stream, n number, blocks func(rows, columns int) g
 	return k.launch(s, n, blocks(rows, columns))
 }
 
-// ChunkSums is sums of chunks that ColumnChunks, Derive, or one like them, has left in Work, and
+// ChunkSums are the partial sums that ColumnChunks, Derive or a similar kernel left in Work, and
 // where the sums of the columns go.
 type ChunkSums struct {
 	Sums Matrix
 	Work gpu.Region
 }
 
-// finishes is how many matrices one launch adds up the sums of chunks of.
+// finishes is the number of matrices whose partial sums one launch adds up.
 const finishes = 4
 
-// FinishSums adds up sums of chunks of matrices with so many rows each, in as few launches as there can be.
+// FinishSums adds up the partial sums of matrices with the given number of rows each, in as few
+// launches as possible.
 func (k *Set) FinishSums(s gpu.Stream, rows int, all ...ChunkSums) error {
 	if rows == 0 {
 		for _, x := range all {
@@ -128,8 +129,8 @@ func workPart(n number, work gpu.Region, rows, columns int) (gpu.Region, error) 
 	return gpu.Part(work.Memory, work.Offset, bytes), nil
 }
 
-// ColumnSum sums up the columns of x, in an order that depends on the number of rows alone. Work is
-// memory of at least WorkBytes(rows, x.Columns), whose contents are overwritten.
+// ColumnSum sums the columns of x, in an order that depends only on the number of rows. work is
+// memory of at least WorkBytes(rows, x.Columns), which is overwritten.
 func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region) error {
 	if err := k.ColumnChunks(s, x, rows, work); err != nil {
 		return err
@@ -152,8 +153,8 @@ func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gp
 	})
 }
 
-// DotChunks is ColumnChunks of x, each row times the number of g, which has one column: the sums
-// are the gradient of the weights of a layer with one output.
+// DotChunks is ColumnChunks of x with each row multiplied by the number of g, which has one column:
+// the sums are the gradient of the weights of a layer with one output.
 func (k *Set) DotChunks(s gpu.Stream, x, g Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelColumnDots, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).reads(g, rows).ints(rows, x.Columns)

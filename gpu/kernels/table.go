@@ -67,18 +67,20 @@ func (b *TableBatch) occurrences() int { return b.Bags.Bytes() / 4 }
 // slots is how many pieces of kernel.SumPiece occurrences the rows may have: see table.h.
 func slots(occurrences int) int { return occurrences / kernel.SumPiece }
 
-// PieceBytes is the work memory that RowGradients needs for a mini-batch with so many occurrences
-// of rows and so many columns.
+// PieceBytes is the work memory that RowGradients needs for a mini-batch with the given numbers of
+// occurrences of rows and of columns.
 func PieceBytes(occurrences, columns int) int { return 4 * slots(occurrences) * columns }
 
-// clickBlocks is how many blocks table_clicks has for so many occurrences and their end.
+// clickBlocks is the number of blocks of table_clicks for the given number of occurrences and their
+// end.
 func clickBlocks(occurrences int) int { return occurrences/blockThreads + 1 }
 
-// ClickBytes is the work memory that Collect needs for a mini-batch with so many occurrences of rows.
+// ClickBytes is the work memory that Collect needs for a mini-batch with the given number of
+// occurrences of rows.
 func ClickBytes(occurrences int) int { return 4 * (occurrences + 1 + clickBlocks(occurrences)) }
 
-// atOnce is how many numbers a thread reads and writes at once: 4 if all these regions begin at
-// multiples of 16 bytes, and distances in words are divisible by 4, else 1.
+// atOnce returns how many numbers a thread reads and writes at once: 4 if all these regions are
+// aligned to 16 bytes and all distances in words are divisible by 4, else 1.
 func atOnce(words []int, regions ...gpu.Region) int {
 	for _, n := range words {
 		if n%4 != 0 {
@@ -93,7 +95,7 @@ func atOnce(words []int, regions ...gpu.Region) int {
 	return 4
 }
 
-// atOnce is that for values of rows, and regions of numbers that belong to them.
+// atOnce is atOnce for the values of rows and related regions.
 func (t *Table) atOnce(others ...gpu.Region) int {
 	if t.Format != Float32 {
 		return 1
@@ -101,7 +103,8 @@ func (t *Table) atOnce(others ...gpu.Region) int {
 	return min(atOnce([]int{t.Values, t.Words()}, t.Rows), atOnce(nil, others...))
 }
 
-// inverse is what kernels divide by d with, by a multiplication, which is exact for what an int32 holds.
+// inverse returns the factor with which kernels divide by d, by a multiplication that is exact for
+// int32.
 func inverse(d int) gpu.Arg { return gpu.Int64(int64(1<<63/uint64(max(d, 1)) + 1)) }
 
 // Statistics is how Collect changes the statistics of rows.
@@ -121,11 +124,11 @@ var (
 // rowThreads is the geometry of kernels with a thread for each row.
 func rowThreads(rows int) gpu.Geometry { return gpu.Linear(rows, blockThreads) }
 
-// none is a region of no bytes, where others may be left out.
+// none is an empty region, in place of an optional one.
 func none(of gpu.Region) gpu.Region { return gpu.Part(of.Memory, of.Offset, 0) }
 
-// perhapsRegion adds a region that the kernel reads and that may be left out, and 1 or 0. In its place
-// the kernel gets no bytes of another one.
+// perhapsRegion adds an optional region that the kernel reads, and 1 or 0. If it is absent, the
+// kernel gets zero bytes of another region in its place.
 func (k *Set) perhapsRegion(r, other gpu.Region) *Set {
 	if r.Memory == nil {
 		return k.add(gpu.Read(none(other))).ints(0)
@@ -161,9 +164,9 @@ func (k *Set) Admit(s gpu.Stream, t *Table, b *TableBatch, minOccurrences uint32
 	return k.launch(s, kernelAdmit, rowThreads(b.Rows))
 }
 
-// Gather writes the values of the rows of the mini-batch to values, float32 (Rows, t.Values),
-// multiplied by what Settle has computed, if the rows decay; those of rows that are not admitted
-// are 0.
+// Gather writes the values of the mini-batch's rows to values, float32 (Rows, t.Values), multiplied
+// by the factors that Settle computed, if the rows decay. Values of rows that are not admitted are
+// 0.
 func (k *Set) Gather(s gpu.Stream, t *Table, b *TableBatch, admitted, factors, values gpu.Region) error {
 	if b.Rows == 0 {
 		return nil

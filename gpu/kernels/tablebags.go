@@ -18,9 +18,9 @@ type Bags struct {
 	Means    gpu.Region // float32 (examples*Fields), if there are averages: what Pool multiplies the sum of each bag by
 }
 
-// Pool adds up the rows of each bag, in order, whose values Gather has written (float32, width
-// each): y has a row for each example, with the bags of its fields one after the other. A bag with
-// one row and no weights has its very bits.
+// Pool sums the rows of each bag, in order, given the values that Gather wrote (float32, width
+// each). y has a row for each example, with the bags of its fields one after the other. A bag with
+// one row and no weights has exactly the row's bits.
 func (k *Set) Pool(s gpu.Stream, y Matrix, b *Bags, values gpu.Region, width, examples int) error {
 	if examples == 0 {
 		return nil
@@ -40,9 +40,9 @@ func (k *Set) Pool(s gpu.Stream, y Matrix, b *Bags, values gpu.Region, width, ex
 // blockPieces is how many pieces a block adds up, at most.
 const blockPieces = 16
 
-// RowGradients adds up, for each row of the mini-batch, the gradients of the bags that it occurs
-// in, in order: dy is the gradient of what Pool has written, and grads float32 (Rows, width). Means
-// are those that Pool has written, or none. Work is memory of PieceBytes for width columns.
+// RowGradients sums, for each row of the mini-batch, the gradients of the bags that it occurs in,
+// in order. dy is the gradient of Pool's output, and grads is float32 (Rows, width). means are
+// those that Pool wrote, or none. work is memory of PieceBytes for width columns.
 func (k *Set) RowGradients(s gpu.Stream, grads gpu.Region, b *TableBatch, dy Matrix, means gpu.Region, width, examples int, work gpu.Region) error {
 	if b.Rows == 0 {
 		return nil

@@ -8,9 +8,9 @@ var kernelSettle = declare("table_settle", "wrrrr iiii")
 // of the others, each a pair of decay.Factors.
 const FactorsBytes = 16
 
-// Settle computes by what the values of the rows of the mini-batch are to be multiplied, for the
-// steps from their clocks up to a moment: FactorsBytes for each row. Moment and timeline are what
-// decay.Moment.AppendWords and decay.Timeline.AppendWords give.
+// Settle computes the factors of the values of the mini-batch's rows for the steps from their
+// clocks up to a moment: FactorsBytes for each row. moment and timeline are in the form of
+// decay.Moment.AppendWords and decay.Timeline.AppendWords.
 func (k *Set) Settle(s gpu.Stream, t *Table, b *TableBatch, moment, timeline, factors gpu.Region) error {
 	if b.Rows == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"aibox/gpu"
 )
 
-// The rows that these kernels move are any words of 32 bits, such as rows of the sparse table or,
-// as two words each, their keys. They may be more than a kernel can number words.
+// The rows that these kernels move consist of arbitrary 32-bit words, such as rows of the sparse
+// table or, as two words each, their keys. There may be more words than a kernel can index.
 
 var (
 	kernelTakeRows = declare("take_rows", "wrr ii")
@@ -25,9 +25,8 @@ func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) e
 	return k.enqueue(s, kernelTakeRows, rowsOfWords(words, n, blockThreads))
 }
 
-// PutRows is the way back: rows[index[i]] = from[i]. No place is in index twice. Other rows stay as
-// they are; but since only the device knows the places, all of the table counts as read and
-// written.
+// PutRows is the inverse: rows[index[i]] = from[i]. No place is in index twice. Other rows do not
+// change, but because only the device knows the places, the whole table counts as read and written.
 func (k *Set) PutRows(s gpu.Stream, rows, from, index gpu.Region, words, n int) error {
 	from, index, err := moved("PutRows", from, rows, index, words, n)
 	if err != nil || n == 0 {

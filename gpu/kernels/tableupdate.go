@@ -26,9 +26,9 @@ type RowUpdate struct {
 // RowStepBytes is what AppendRowStep appends.
 const RowStepBytes = 32
 
-// AppendRowStep appends what the update of rows depends on, besides the constants: rounding is the
-// half.Rounding of the step, clock the one that the update leaves and factors what it multiplies
-// values by before, if rows decay.
+// AppendRowStep appends the inputs of a row update besides the constants: rounding is the
+// half.Rounding of the step, clock the new clock of the rows, and factors the factors of the values
+// before the update, if rows decay.
 func AppendRowStep(b []byte, rounding uint64, clock float32, factors [4]float32) []byte {
 	b = binary.LittleEndian.AppendUint64(b, rounding)
 	for _, f := range factors {
@@ -54,14 +54,14 @@ func (u *RowUpdate) state(t *Table) int {
 // has tells whether some values are updated by a formula.
 func (u *RowUpdate) has(f kernel.Formula) bool { return u.Rest == f || u.Split && u.First == f }
 
-// NoRow is what the word overflowed of UpdateRows has where all values are finite.
+// NoRow is the value of UpdateRows's word overflowed if all values are finite.
 const NoRow = math.MaxUint32
 
-// UpdateRows updates the rows of the mini-batch that are admitted by their gradients, unless the
-// flag is set. Values are those that Gather has written, so they have decayed, and it leaves them.
-// Values of 16 bits are rounded with random bits of the step, of the row's key and of their place.
-// Overflowed is a word that must be NoRow; it becomes the number in the mini-batch of the first row
-// whose values are no longer finite. The group of a row is that of the last of its bags.
+// UpdateRows updates the admitted rows of the mini-batch with their gradients, unless the flag is
+// set. values are those that Gather wrote, decay included; they do not change. 16-bit values are
+// rounded with random bits that depend on the step, the row's key and the position. overflowed is a
+// word that must be NoRow; it becomes the number in the mini-batch of the first row whose values
+// are no longer finite. The group of a row is that of the last of its bags.
 func (k *Set) UpdateRows(s gpu.Stream, flag, overflowed gpu.Region, t *Table, b *TableBatch, u *RowUpdate, admitted, values, grads gpu.Region) error {
 	if b.Rows == 0 {
 		return nil

@@ -1,13 +1,12 @@
 // Package profiled is a gpu.Platform that measures how long each operation takes on the devices of another
 // platform: kernels by name, products by shape, copies, fills and sums over devices.
 //
-// Each operation lies between two events, whose times are read once they are done. So that every
-// operation can be measured, a graph is a list of operations, which Run enqueues one by one.
-// Results are the same bits; a job is slower, by two events for each operation and by what graphs
-// save.
+// Each operation is enclosed by two events, whose times are read once they are done. To measure
+// every operation, a graph is a list of operations, which Run enqueues one by one. Results have the
+// same bits. A job is slower, by two events per operation and by the savings of graphs.
 //
-// What is measured is the time from when the stream reaches the operation until it is finished:
-// where a stream has nothing else to do, with the few microseconds that a launch takes, and with
-// waits for the other devices in a sum. Operations of several streams run at the same time, so
-// their times may add up to more than has passed.
+// The measured time is from when the stream reaches the operation until it is finished. If the
+// stream is otherwise idle, this includes the few microseconds of a launch; in a sum, it includes
+// waits for the other devices. Operations of several streams run concurrently, so their times may
+// add up to more than the elapsed time.
 package profiled

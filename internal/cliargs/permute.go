@@ -7,11 +7,11 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Permute puts flags before arguments, because the flag parser stops at the first
-// argument and users write `aibox train job.yaml --date 2026-11-20`. What follows "--"
-// stays as it is. `help COMMAND` becomes `COMMAND --help`, and what is there beside --help is
-// left out, since an argument would be taken for a topic. Unknown flags and commands, and flags
-// without their value, are reported here, with the nearest name.
+// Permute puts flags before arguments, because the flag parser stops at the first argument and
+// users write `aibox train job.yaml --date 2026-11-20`. Words after "--" stay in place. `help
+// COMMAND` becomes `COMMAND --help`, and any other words beside --help are dropped, because the
+// parser would take an argument for a topic. Unknown flags and commands, and flags without their
+// value, are reported here, with the nearest name.
 func Permute(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil

@@ -1,12 +1,12 @@
-// Package cores says on how many processors a program computes.
+// Package cores determines how many goroutines compute in parallel.
 //
-// That is GOMAXPROCS, unless goroutines often sleep in system calls, as those do that read and
-// write the files of a table past the page cache. Such a goroutine keeps its processor until the
-// runtime's monitor takes it away. The monitor looks every 20 microseconds at best, and every 10
-// milliseconds where it has seldom found anything, so that on few cores one of them is idle for
-// much of the time, though other goroutines have work for it. As long as there may be such
-// goroutines, GOMAXPROCS is therefore one more than the cores, and what divides work among cores
-// asks Count. From then on the runtime does not adapt GOMAXPROCS any more when the limit of a
+// This is GOMAXPROCS, unless goroutines often sleep in system calls, as those do that read and
+// write the files of a table past the page cache. Such a goroutine keeps its P (the runtime's
+// processor) until the runtime's monitor retakes it. The monitor runs every 20 microseconds at
+// best, and every 10 milliseconds if it has rarely found anything, so with few cores one of them is
+// idle much of the time although other goroutines have work for it. While there may be such
+// goroutines, GOMAXPROCS is therefore one more than the number of cores, and code that divides work
+// among cores asks Count. From then on the runtime no longer adapts GOMAXPROCS when the limit of a
 // container changes.
 package cores
 
@@ -25,8 +25,8 @@ var (
 // Count returns how many goroutines at a time should compute.
 func Count() int { return runtime.GOMAXPROCS(0) - int(extra.Load()) }
 
-// Sleepers lets the runtime use a processor more, until done is called for each call of Sleepers.
-// Each must be called once.
+// Sleepers gives the runtime one more processor, until the done of every call of Sleepers has been
+// called. Each done must be called exactly once.
 func Sleepers() (done func()) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -1,7 +1,7 @@
-// Package directfile reads and writes large files past the page cache where the file system
-// allows it: what is read or written once there costs a copy in memory and the pages of
-// others. Whoever moves whole blocks of memory that Memory has made gets that; everything
-// else goes through the page cache, as with *os.File.
+// Package directfile reads and writes large files past the page cache if the file system allows it.
+// For data that are used once, the page cache costs a memory copy and evicts the pages of other
+// files. Reads and writes of whole blocks in memory from Memory are direct; all others go through
+// the page cache, as with *os.File.
 package directfile
 
 import (
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// block is what offsets, lengths and addresses must be multiples of: no device has a larger
-// one, and it is a page.
+// block is the alignment of offsets, lengths and addresses: no device requires more, and it is one
+// page.
 const block = 4096
 
 // Memory returns n bytes that begin at a multiple of a block.
@@ -24,8 +24,8 @@ func Memory(n int) []byte {
 	return b[skip : skip+n : skip+n]
 }
 
-// File is a file that is open twice: with the page cache and, if the file system can do
-// that, without it. What one descriptor has written the other one reads.
+// File is a file that is open twice: with the page cache and, if the file system supports it,
+// without. Writes through either descriptor are visible through the other.
 type File struct {
 	*os.File
 	direct  *os.File    // nil: the file system refuses it

@@ -1,5 +1,5 @@
-// Package disk changes files so that a crash of the machine leaves either what was there or all of
-// what shall be there (change.go, linktree.go), and asks what paths lead to (paths.go), whether
-// that is mounted (mounted.go), how much space it has left (free.go) and whether it lacks room for
-// files (inodes.go).
+// Package disk changes files so that a crash of the machine leaves either the old or the complete
+// new state (change.go, linktree.go). It also determines what paths lead to (paths.go), whether a
+// file system is mounted (mounted.go), how much space it has left (free.go) and whether it has run
+// out of inodes (inodes.go).
 package disk

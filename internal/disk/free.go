@@ -20,9 +20,9 @@ func Free(dir string) (int64, error) {
 	}
 }
 
-// freeOf is the free space in the figures of a file system. They count in units of Frsize. Bsize is
-// the size of a transfer, which some file systems, such as directories that a virtual machine
-// shares with its host, have made 256 times larger.
+// freeOf returns the free space according to a file system's figures, whose unit is Frsize. Bsize
+// is the transfer size, which is 256 times larger on some file systems, such as directories that a
+// virtual machine shares with its host.
 func freeOf(st *unix.Statfs_t) int64 {
 	unit := st.Frsize
 	if unit == 0 {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InodesLeft describes the file system that had no space for a write which failed with err, if it
-// is probably room for files that it lacks, and not for bytes; "": it is not so. By then what the
-// write was for may have been deleted, so that some inodes are free.
+// InodesLeft describes the file system on which a write failed with err for lack of space, if it
+// has probably run out of inodes rather than bytes; otherwise it returns "". The files of the
+// failed write may have been deleted by now, so a few inodes may be free.
 func InodesLeft(err error) string {
 	var at *fs.PathError
 	if !errors.Is(err, unix.ENOSPC) || !errors.As(err, &at) {

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 )
 
-// LinkTree replaces what is at to by the file or directory from: the files in it become
-// links, or copies where the file system does not link them. If it is there already,
-// nothing happens.
+// LinkTree replaces to by the file or directory from, with hard links to its files, or copies if
+// the file system cannot link them. If to is such a tree already, nothing happens.
 func LinkTree(from, to string) error {
 	if SameTree(from, to) {
 		return nil

@@ -15,10 +15,9 @@ var Fstab = "/etc/fstab"
 // mountinfo is the table of what is mounted.
 var mountinfo = "/proc/self/mountinfo"
 
-// CheckMounted fails, as if a device were missing, if a path is on a file system that is to be
-// mounted, as /etc/fstab says, but is not. What is written there fills the disk beneath the mount
-// point, and vanishes once the file system is mounted; and what is not there may be on that file
-// system.
+// CheckMounted fails, as if a device were missing, if a path is on a file system that is listed in
+// /etc/fstab but not mounted. Files written there would fill the disk below the mount point and
+// vanish once the file system is mounted, and files missing there may be on that file system.
 func CheckMounted(path string) error {
 	if at := unmounted(path); at != "" {
 		return fmt.Errorf("%w: the file system of %s, which is in /etc/fstab, is not mounted; mount it", unix.ENODEV, at)
@@ -26,8 +25,8 @@ func CheckMounted(path string) error {
 	return nil
 }
 
-// unmounted is the innermost mount point in or at which a path lies, if a file system is to be
-// mounted there and is not; "": there is none.
+// unmounted returns the innermost mount point that contains a path, if /etc/fstab lists it and
+// nothing is mounted there; otherwise "".
 func unmounted(path string) string {
 	points := mountPoints(Fstab, 1)
 	if len(points) == 0 {
@@ -66,8 +65,8 @@ func mountPoints(table string, column int) (points []string) {
 // unescape undoes what stands for white space in these tables.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// realPath is the absolute path without symbolic links of what exists of it. Links that lead
-// nowhere, as where their target is on a file system that is not mounted, are followed.
+// realPath returns the absolute path with the symbolic links in its existing part resolved.
+// Dangling links, whose target may be on a file system that is not mounted, are followed too.
 func realPath(path string) string {
 	path, rest := RealDir(path), ""
 	for range 255 { // links may lead to each other

@@ -25,8 +25,8 @@ func Gone(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
-// Deleted reports whether an open file has no name any more. Some file systems in user space say
-// that of every file, so the path at which it was opened is looked at, too.
+// Deleted reports whether an open file has no name any more. Some user-space file systems report
+// this for every file, so the path at which it was opened is checked too.
 func Deleted(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {
@@ -39,7 +39,7 @@ func Deleted(f *os.File) bool {
 	return err != nil || !os.SameFile(info, at)
 }
 
-// Nearest is path, or where nothing exists there, the nearest directory above it.
+// Nearest returns path, or the nearest directory above it that exists.
 func Nearest(path string) string {
 	for Gone(path) && path != filepath.Dir(path) {
 		path = filepath.Dir(path)
@@ -73,8 +73,8 @@ func SameDir(a, b string) bool {
 	return errA == nil && errB == nil && absA == absB
 }
 
-// Innermost is the number of the directory in which a path lies, or which it is; that of the
-// longest, where one lies in another; -1: it lies in none.
+// Innermost returns the index of the directory that contains path or equals it: that of the longest
+// one if they are nested, and -1 if there is none.
 func Innermost(dirs []string, path string) int {
 	in := -1
 	for i, dir := range dirs {

@@ -1,5 +1,5 @@
-// Package diskfault lets a test fail the operations on disk of the process that it runs
-// in, wherever the code that does them asks At first.
+// Package diskfault lets a test make disk operations of its own process fail, if the code that
+// performs them calls At first.
 package diskfault
 
 import (
@@ -9,8 +9,8 @@ import (
 
 var ask atomic.Pointer[func(operation, path string) error]
 
-// Inject has f called before every operation on disk, which fails with the error that f
-// returns. nil ends it.
+// Inject sets a function f that is called before every disk operation; the operation fails with the
+// error that f returns. A nil f ends the injection.
 func Inject(f func(operation, path string) error) {
 	if f == nil {
 		ask.Store(nil)
@@ -22,7 +22,7 @@ func Inject(f func(operation, path string) error) {
 // On reports whether a test injects faults.
 func On() bool { return ask.Load() != nil }
 
-// At is the error with which an operation is to fail; nil: it is not.
+// At returns the error with which an operation must fail; nil: it may proceed.
 func At(operation, path string) error {
 	f := ask.Load()
 	if f == nil {

@@ -40,12 +40,12 @@ var kinds = [...]struct {
 	code       int
 	name, text string
 }{
-	Internal:    {1, "internal", "a fault of aibox itself"},
+	Internal:    {1, "internal", "a bug in aibox itself"},
 	Usage:       {2, "usage", "a mistake on the command line"},
 	Data:        {3, "data", "too many bad rows, or no usable data"},
-	IO:          {4, "io", "input or output failed, as when a file does not exist, a disk is full or a device fails"},
-	Job:         {5, "job_file", "a fault of the job file, or a setting in it that cannot be carried out"},
-	Locked:      {6, "locked", "another process trains the job, or uses the model directory, the table or a device"},
+	IO:          {4, "io", "input or output failed, for example because a file does not exist, a disk is full or a device fails"},
+	Job:         {5, "job_file", "an error in the job file, or a setting that cannot be applied"},
+	Locked:      {6, "locked", "another process is training the job, or using the model directory, the table or a device"},
 	LostData:    {7, "lost_data", "more of the data was lost or damaged than data.max_lost_fraction allows, or more samples than recovery.max_lost_samples"},
 	Diverged:    {8, "diverged", "the model diverged: a loss or a prediction is not a finite number, its predictions are worse than a constant, or all of its many examples have the same label"},
 	Interrupted: {130, "interrupted", "interrupted"},
@@ -75,12 +75,12 @@ type withKind struct {
 func (e *withKind) ErrorKind() Kind { return e.kind }
 func (e *withKind) Unwrap() error   { return e.error }
 
-// ErrNewer says that a newer version of aibox has written something, in a form that this one cannot
-// read. It is not damaged, so nothing is deleted or restored for it.
+// ErrNewer says that a newer version of aibox wrote something in a format that this version cannot
+// read. It is not damaged, so it is neither deleted nor restored.
 var ErrNewer = New(IO, "use a newer aibox")
 
-// Newer is an ErrNewer for what has the version have of its format, where this program reads
-// versions up to known.
+// Newer returns an ErrNewer about data in format version have, if this program reads versions up to
+// known.
 func Newer(have, known int) error {
 	return fmt.Errorf("it has format %d, and this program reads up to %d: %w", have, known, ErrNewer)
 }

@@ -1,15 +1,15 @@
 // Package filelock locks files and directories, so that processes keep out of one
 // another's way.
 //
-// A lock is one of flock(2). It belongs to the open file, so it also excludes others in
-// this process, and it ends when that file is closed: the kernel closes the files of a
-// process that ends, however it ends. An exclusive lock excludes all others, and shared
-// ones only exclude exclusive ones. Locks bind only those who ask for them; who may open a
-// file for reading may lock it, though NFS wants it open for writing for an exclusive lock.
+// Locks are those of flock(2). A lock belongs to the open file, so it also excludes other users in
+// this process, and it is released when that file is closed; the kernel closes the files of a
+// process that ends for whatever reason. An exclusive lock excludes all others; shared locks
+// exclude only exclusive ones. Locks are advisory. Anyone who can open a file for reading can lock
+// it, although NFS requires it to be open for writing for an exclusive lock.
 //
-// A file that was deleted while it was locked can still be locked by those who had opened
-// it, which would exclude nobody who comes later. So the file that Open and Wait return was
-// at its path when it was locked: where it was deleted meanwhile, they open the path again.
+// A file that was deleted while it was locked can still be locked by processes that had opened it,
+// which would not exclude later ones. Open and Wait therefore guarantee that the file was at its
+// path when it was locked: if it was deleted meanwhile, they open the path again.
 package filelock
 
 import (

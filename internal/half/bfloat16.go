@@ -9,9 +9,9 @@ const (
 	largestBF16 = infBF16 - 1
 )
 
-// BFloat16 rounds x to one of its two bfloat16 neighbours. The share of the numbers random
-// for which it rounds up in magnitude is the distance of x from the lower neighbour, as a
-// part of the distance between the two. It uses the upper 16 bits of random.
+// BFloat16 rounds x to one of its two bfloat16 neighbours, stochastically: over all values of
+// random, it rounds up in magnitude with a probability equal to the distance of x from the lower
+// neighbour, relative to the distance between the two. It uses the upper 16 bits of random.
 func BFloat16(x float32, random uint32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 16 & 0x8000)

@@ -20,9 +20,9 @@ const (
 	leastNormal16 = (127 - 14) << 23
 )
 
-// Float16 rounds x to one of its two float16 neighbours. The share of the numbers random
-// for which it rounds up in magnitude is the distance of x from the lower neighbour, as a
-// part of the distance between the two, to within 2^-32.
+// Float16 rounds x to one of its two float16 neighbours, stochastically: over all values of random,
+// it rounds up in magnitude with a probability equal to the distance of x from the lower neighbour,
+// relative to the distance between the two, to within 2^-32.
 func Float16(x float32, random uint32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 16 & 0x8000)

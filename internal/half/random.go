@@ -2,7 +2,7 @@ package half
 
 import "aibox/internal/splitmix"
 
-// purpose is "rounding": it keeps apart what else a seed is used for.
+// purpose is "rounding". It separates these random numbers from other uses of a seed.
 const purpose = 0x726f756e64696e67
 
 // Rounding is the source of the random bits for one round of updates.

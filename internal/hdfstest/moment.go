@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// Way is the way of bytes over a connection to a DataNode.
+// Way is the direction of bytes on a connection to a DataNode.
 type Way int
 
-// The ways of bytes.
+// The directions.
 const (
 	ToDataNode Way = iota
 	FromDataNode
@@ -21,11 +21,11 @@ type moment struct {
 	do    func(node int)
 }
 
-// At has something happen in the middle of a stream: do is called once, with the number of the
-// DataNode, when a connection to a DataNode behind a proxy (Config.Proxied) has just carried so
-// many bytes one way. No more bytes pass over it until do has returned. Connections between
-// DataNodes, which forward blocks, count as those of clients do. A moment that has not come by
-// the end of the test, or by a later call, does not come any more.
+// At makes something happen in the middle of a stream: do is called once, with the number of the
+// DataNode, when a connection to a DataNode behind a proxy (Config.Proxied) has just carried the
+// given number of bytes in one direction. The connection is paused until do has returned.
+// Connections between DataNodes, which forward blocks, count like those of clients. The call is
+// cancelled by the end of the test and by a later call of At.
 func (c *Cluster) At(t testing.TB, way Way, bytes int64, do func(node int)) {
 	t.Helper()
 	if !c.cfg.Proxied {

@@ -108,8 +108,8 @@ func (c *Cluster) TryStopNameNode() error {
 // reportTime is how long a NameNode may take to start before the DataNodes report to it again.
 const reportTime = 30 * time.Second
 
-// TryStartNameNode is the second half of RestartNameNode. A report of a DataNode to a NameNode
-// that starts may be lost, so DataNode processes are restarted if it takes too long.
+// TryStartNameNode is the second half of RestartNameNode. A DataNode's report to a starting
+// NameNode may get lost, so DataNode processes are restarted if the start takes too long.
 func (c *Cluster) TryStartNameNode() error {
 	started := make(chan error, 1)
 	go func() {

@@ -50,7 +50,7 @@ func reservePorts(n int) ([]reservedPort, error) {
 	return found, nil
 }
 
-// taken says whether another program listens at a port.
+// taken reports whether another program listens on a port.
 func taken(port int) bool {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
@@ -90,8 +90,8 @@ func awaitServer(address string) error {
 // free before.
 var errPortTaken = errors.New("another program has taken a port of the cluster")
 
-// retryPorts calls start with a new directory until it succeeds, or fails for another
-// reason than that a port was taken.
+// retryPorts calls start with a new directory until it succeeds, or fails for a reason other than a
+// taken port.
 func retryPorts[T any](dir string, start func(dir string) (T, error)) (c T, err error) {
 	for try := range 5 {
 		sub := filepath.Join(dir, fmt.Sprintf("try%d", try))

@@ -80,8 +80,8 @@ func startProcess(dir, name string, env []string, program string, args ...string
 	return p, nil
 }
 
-// waiting bounds the wait for an answer, which also ends when one of the processes that
-// are needed for it does.
+// waiting bounds the wait for an answer. The wait also ends when one of the processes needed for
+// the answer ends.
 func waiting(others []*process) (context.Context, context.CancelFunc) {
 	bounded, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	ctx, stop := context.WithCancelCause(bounded)

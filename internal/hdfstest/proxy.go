@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// proxy is a proxy in front of a DataNode process, with which tests slow the DataNode
-// down, or have something happen in the middle of a stream. It listens at the address that
-// the NameNode gives to clients; the DataNode listens at the same port of another loopback
-// address.
+// proxy is a proxy in front of a DataNode process, with which tests slow the DataNode down or make
+// something happen in the middle of a stream. It listens on the address that the NameNode gives to
+// clients; the DataNode listens on the same port of another loopback address.
 type proxy struct {
 	node     int
 	listener net.Listener
@@ -62,7 +61,7 @@ func (p *proxy) forward(client net.Conn) {
 	p.copy(client, server, FromDataNode)
 }
 
-// copy copies what goes one way over a connection until that breaks off.
+// copy copies one direction of a connection until the connection ends.
 func (p *proxy) copy(to, from net.Conn, way Way) {
 	buf := make([]byte, 64<<10)
 	for passed := int64(0); ; {

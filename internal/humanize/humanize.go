@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Bytes prints n in the largest binary unit of which it is, when it is rounded to what is printed,
-// at least one.
+// Bytes prints n in the largest binary unit in which the printed, rounded number is at least 1.
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	x, u := float64(n), 0

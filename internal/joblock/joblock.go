@@ -20,7 +20,7 @@ import (
 // ErrLocked says that another process works on the job.
 var ErrLocked = errkind.New(errkind.Locked, "another process is training this job")
 
-// poll is how often a process that waits looks whether the lock is free.
+// poll is how often a waiting process checks whether the lock is free.
 const poll = 200 * time.Millisecond
 
 // Take takes the lock of the job called name in file, and holds it until the result is

@@ -10,9 +10,9 @@ import (
 	"aibox/trainer/forecast"
 )
 
-// PrintDevices writes what a job takes of the memory of its devices, and what they have free, each line
-// after prefix. It writes nothing where the processors of the host compute the network. The error says which
-// devices have not enough, or why that is not known although there are devices.
+// PrintDevices writes how much memory a job takes on each of its devices, and how much is free
+// there, each line after prefix. It writes nothing if the CPU computes the network. The error says
+// which devices have too little memory, or why that is not known although there are devices.
 func PrintDevices(w io.Writer, job *configs.Job, size forecast.DataSize, prefix string) error {
 	f, err := forecast.ForDevices(job, size)
 	if f == nil {
@@ -29,7 +29,7 @@ func PrintDevices(w io.Writer, job *configs.Job, size forecast.DataSize, prefix 
 	return f.Fits()
 }
 
-// deviceLines says in lines what a job takes of its devices.
+// deviceLines returns lines about the device memory that a job takes.
 func deviceLines(f *forecast.OnDevices) []string {
 	part := ""
 	if f.Of > 1 {

@@ -11,8 +11,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// usageLines returns the lines of the display about devices, each in parts. Bytes count from when the run was
-// begun or gone on with; times are means over the steps that were measured until now.
+// usageLines returns the lines of the display about devices, each in parts. Bytes count from when
+// the run started or resumed; times are means over the steps measured so far.
 func usageLines(devices []report.Device) [][]string {
 	var lines [][]string
 	for i := range devices {

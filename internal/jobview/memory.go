@@ -12,8 +12,8 @@ import (
 	"aibox/trainer/forecast"
 )
 
-// PrintForecast writes, as comments of a job file, how much memory the job will take, also of its
-// devices, and from what that was computed.
+// PrintForecast writes, as comments of a job file, how much memory the job will take, device memory
+// included, and from what that was computed.
 func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
 	size, unread := forecast.SampleData(ctx, job)
 	m, err := forecast.ForHost(job, size)

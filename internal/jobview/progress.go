@@ -42,9 +42,8 @@ func frame(v *report.View, rate float64) terminal.Frame {
 	}
 }
 
-// share returns the share of the phase that is done, or -1 if it is not known. It is
-// that of the bytes, or that of the limit on examples if the limit will end the phase
-// first.
+// share returns the completed share of the phase, or -1 if it is not known: the share of the bytes,
+// or of the limit on examples if the limit will end the phase first.
 func share(v *report.View) float64 { return shareOf(v, v.BytesRead, v.Examples) }
 
 func shareOf(v *report.View, bytes, examples int64) float64 {
@@ -106,7 +105,7 @@ func etaText(v *report.View) string {
 	return "ETA " + humanize.Seconds(left)
 }
 
-// metric is a figure by its name; zero is that of a job too young to have one.
+// metric formats a named figure. Zero means that the job has only just started and has none yet.
 func metric(name string, x float64, digits int) string {
 	if math.IsNaN(x) || x == 0 {
 		return name + " -"
@@ -146,7 +145,7 @@ func plainLine(v *report.View, rate float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// troubles says what of the job is not as it should be, or not yet.
+// troubles lists what is wrong with the job, or not yet in order.
 func troubles(v *report.View) (parts []string) {
 	if v.BadRows > 0 {
 		parts = append(parts, fmt.Sprintf("%d bad rows", v.BadRows))
@@ -166,8 +165,8 @@ func troubles(v *report.View) (parts []string) {
 // uploadsFail reports whether the last attempt to upload a snapshot has failed.
 func uploadsFail(v *report.View) bool { return v.Uploads != nil && v.Uploads.Error != "" }
 
-// arrivalText says how much of the table is there that is fetched while it is trained; "" if
-// all of it is.
+// arrivalText says how much has arrived of a table that is fetched during training; "" if all of it
+// has.
 func arrivalText(v *report.View) string {
 	if r := v.Arriving; r != nil && r.WholeSeconds == 0 {
 		return fmt.Sprintf("fetched %s of %s of the table", humanize.Bytes(r.ArrivedBytes), humanize.Bytes(r.TotalBytes))
@@ -175,7 +174,7 @@ func arrivalText(v *report.View) string {
 	return ""
 }
 
-// progressAttrs returns the same for a log in JSON: the keys and values that are known.
+// progressAttrs returns the same as keys and values for a JSON log, as far as they are known.
 func progressAttrs(v *report.View, rate float64) []any {
 	attrs := []any{"phase", string(v.Phase), "seconds", v.PhaseElapsed.Seconds()}
 	add := func(known bool, key string, value any) {

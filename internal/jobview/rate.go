@@ -6,9 +6,9 @@ import (
 	"aibox/trainer/report"
 )
 
-// rateMeter measures examples per second over the last frames: over rateWindow, and over rateBursts
-// frames that had new examples. The latter matters where a pass takes longer than a frame, so that
-// examples come in bursts, with frames between them that have none.
+// rateMeter measures examples per second over the last frames: over at least rateWindow and at
+// least rateBursts frames with new examples. The latter matters if a pass takes longer than a
+// frame, so that examples come in bursts, with frames without any in between.
 type rateMeter struct {
 	phase report.Phase
 	epoch int

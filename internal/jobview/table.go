@@ -9,11 +9,10 @@ import (
 	"aibox/sparsetable"
 )
 
-// tableLines returns the lines of the display about a table, each in parts. There is
-// one line about a table in memory. It ends with the memory of the process, of resident
-// bytes, of which the table is a part. About a table on SSD, the lines say what it holds
-// in memory and on disk, how well its cache and filters work, and what it reads and
-// writes. Figures count from when the table was opened.
+// tableLines returns the lines of the display about a table, each in parts. A table in memory has
+// one line, which ends with the resident memory of the process, the table included. The lines about
+// a table on SSD say what it holds in memory and on disk, how well its cache and filters work, and
+// what it reads and writes. Figures count from when the table was opened.
 func tableLines(s *sparsetable.Stats, resident int64) [][]string {
 	process := processText(resident)
 	if s.Kind != sparsetable.KindSSD {

@@ -40,8 +40,8 @@ func flush(x float32) float32 {
 	return x
 }
 
-// flushBelow is the smallest number that rounds to the smallest normal float32 where the
-// exponent has no limit: whether a result is denormal is judged after rounding.
+// flushBelow is the smallest number that rounds to the smallest normal float32 if the exponent is
+// unbounded: a result counts as denormal according to its value after rounding.
 const flushBelow = 0x1p-126 - 0x1p-151
 
 // fmaFlush returns a*b + c with denormal numbers taken as zeros, for a and b that are
@@ -54,8 +54,8 @@ func fmaFlush(a, b, c float32) float32 {
 	return float32(s)
 }
 
-// HasBF16 tells whether the processor has an instruction with which products in bfloat16 are
-// faster than those in float32, at the present level. Without it they take somewhat longer.
+// HasBF16 reports whether the processor has an instruction that makes products in bfloat16 faster
+// than those in float32, at the current level. Otherwise they take somewhat longer.
 func HasBF16() bool { return elementsAt(level.Load(), true) == elementsPairs }
 
 // GemmBF16 is GemmEpilogue in bfloat16, with sums in float32; e may be nil. A and B are

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// copySteps sets dst to the steps from step on of row, which has all of k, as p.kind wants them.
+// copySteps copies the steps of row, which has all of k, from step on to dst, in the form that
+// p.kind requires.
 func (p *product) copySteps(dst, row []float32, step int) {
 	switch p.kind {
 	case elementsFloat:
@@ -71,7 +72,7 @@ func (p *product) packPanelBF16(dst []float32, column, columns, step, steps int)
 	lines.Put(rows)
 }
 
-// lines are panels on the way through transpose.
+// lines pools temporary panels for transpose.
 var lines = sync.Pool{New: func() any { return new([]float32) }}
 
 // swapBF16 sets the pairs of dst to those of src, rounded and exchanged. Where src ends in

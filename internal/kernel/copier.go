@@ -2,8 +2,8 @@ package kernel
 
 import "unsafe"
 
-// Copier copies numbers on all threads, those of all slices that were added at once: it costs some
-// microseconds to wake threads. The zero value has no slices.
+// Copier copies numbers on all threads. It copies all slices that were added in one go, because
+// waking threads takes some microseconds. The zero value has no slices.
 type Copier struct {
 	parts []copied
 	words int
@@ -17,9 +17,9 @@ type copied struct {
 	at       int     // of the first word among those of all
 }
 
-// copyGrain is how many words one thread copies at a time, and besideGrain is for how many of them
-// CopyBeside takes one more thread: they take about 100 microseconds, and to wake a thread takes
-// half of that on a virtual machine.
+// copyGrain is how many words one thread copies at a time. CopyBeside uses one more thread per
+// besideGrain words, which take about 100 microseconds; waking a thread takes half of that on a
+// virtual machine.
 const (
 	copyGrain   = 32 << 10
 	besideGrain = 96 << 10
@@ -30,7 +30,7 @@ func CopyTo[T int32 | float32](c *Copier, to, from []T) {
 	c.add(wordsOf(to[:len(from)]), wordsOf(from), nil)
 }
 
-// Find adds that to[i] becomes table[from[i]].
+// Find adds the operation to[i] = table[from[i]].
 func (c *Copier) Find(to, from, table []int32) { c.add(wordsOf(to[:len(from)]), wordsOf(from), table) }
 
 func (c *Copier) add(to, from []uint32, table []int32) {
@@ -43,7 +43,7 @@ func (c *Copier) add(to, from []uint32, table []int32) {
 // Copy copies all that was added.
 func (c *Copier) Copy() { c.copyOn(Threads()) }
 
-// CopyBeside is Copy on half of the threads, or fewer, for what others do not wait for yet.
+// CopyBeside is Copy on at most half of the threads, for data that nobody waits for yet.
 func (c *Copier) CopyBeside() { c.copyOn(min((Threads()+1)/2, 1+c.words/besideGrain)) }
 
 func (c *Copier) copyOn(threads int) {

@@ -68,8 +68,8 @@ func checkB(function string, transB bool, n, k int, b []float32, ldb int) {
 	checkMatrix(function, "b", rows, cols, len(b), ldb)
 }
 
-// checkProduct checks the arguments of a product apart from B. It returns false where
-// nothing is to be multiplied, and then has done what there is to do.
+// checkProduct checks the arguments of a product except B. It returns false if there is nothing to
+// multiply; it has then already completed the call.
 func checkProduct(function string, transA bool, m, n, k int, a []float32, lda int, accumulate bool, e *Epilogue, c []float32, ldc int) bool {
 	rows, cols := m, k
 	if transA {

@@ -19,14 +19,14 @@ import "unsafe"
 // Where few tiles would use a packed matrix again, the kernels read it where it
 // lies.
 const (
-	// A panel of B, 384 steps of 32 columns, is 48 KiB: the L1 cache of present
-	// Intel servers; AMD's 32 KiB refill from L2 fast enough.
+	// A panel of B, 384 steps of 32 columns, is 48 KiB: the L1 cache of current Intel servers.
+	// AMD's 32 KiB are refilled from L2 fast enough.
 	maxDepth = 384
 	// A block's rows of A are at most 224·384·4 bytes = 336 KiB: they leave room
 	// for B in an L2 cache of 1 MiB.
 	maxRows = 224
-	// A block of B that is packed at once has at most this many columns, and at most about
-	// maxPacked elements, which stay in the L2 cache, or else one block of steps.
+	// A block of B that is packed at once has at most this many columns. It has at most about
+	// maxPacked elements, which stay in the L2 cache, but at least one block of steps.
 	maxColumns = 4096
 	maxPacked  = 3 << 16
 	// A is packed only if this many panels use it. Measured on Zen
@@ -175,7 +175,7 @@ func (p *product) bytes() int {
 	return floatBytes * (cap(p.buf) + cap(p.own.buf))
 }
 
-// release forgets the caller's memory.
+// release drops references to the caller's memory.
 func (p *product) release() {
 	p.a, p.b, p.c, p.packed, p.epilogue = nil, nil, nil, nil, nil
 	p.own.t, p.own.a = tile{}, nil
@@ -198,7 +198,7 @@ func tileMultiple(m, blocks, height int) int {
 	return ((m+blocks-1)/blocks + height - 1) / height * height
 }
 
-// compute multiplies what is in the present phase.
+// compute multiplies the blocks of the current phase.
 func (p *product) compute() {
 	blocks := (p.m + maxRows - 1) / maxRows
 	rows := tileMultiple(p.m, blocks, p.set.rows())
@@ -222,7 +222,8 @@ type worker struct {
 	buf  []float32 // packed rows of A
 	row  int       // first row of the cells
 	rows int
-	// What the kernels leave to be done for each row of a cell, nil if nothing.
+	// The part of the epilogue that the kernels leave to be done for each row of a cell; nil if
+	// none.
 	finish *Epilogue
 
 	// Element (r, s) of the block's part of op(A) is at a + (r/group)·groupStep +
@@ -250,8 +251,8 @@ func (w *worker) setRows(p *product, step, steps int) {
 	w.groupStep = uintptr(height) * w.t.aRow
 }
 
-// setEpilogue tells the kernels where chains start, and where they end after block d of k
-// what to do then.
+// setEpilogue tells the kernels where chains start and, if they end after block d of k, what to do
+// then.
 func (w *worker) setEpilogue(p *product, d int) {
 	t, e := &w.t, p.epilogue
 	t.fromC = p.accumulate || d > 0

@@ -10,17 +10,15 @@ import (
 	"aibox/internal/panics"
 )
 
-// PeakFMA measures the most fused multiply-adds a second that the given number of
-// threads reach at the present level, in loops that use registers alone. Matrix
-// products are measured against it.
+// PeakFMA measures the peak rate, in fused multiply-adds a second, that the given number of threads
+// reach at the current level in register-only loops. Matrix products are compared with it.
 func PeakFMA(threads int) float64 {
 	const steps = 1 << 18
 	return fastest(threads, func(int) float64 { return float64(limitFMA(steps)) })
 }
 
-// ReadBandwidth measures the bytes a second that the given number of threads read,
-// each from a slice of its own of n float32, again and again: choose n for the cache,
-// or for the memory, that is to be measured.
+// ReadBandwidth measures the bytes a second that the given number of threads read, each repeatedly
+// from its own slice of n float32. n selects the cache, or the memory, that is measured.
 func ReadBandwidth(threads, n int) float64 {
 	n = max(n&^63, 64)
 	x := make([][]float32, threads)
@@ -37,7 +35,7 @@ func ReadBandwidth(threads, n int) float64 {
 	})
 }
 
-// Work is what one operation of a benchmark has to do at least.
+// Work is the minimum work of one operation of a benchmark.
 type Work struct {
 	Threads int // that do it
 	FMAs    int // fused multiply-adds; 0: they are not what bounds it
@@ -51,9 +49,9 @@ type Benchmark interface {
 	ReportMetric(value float64, unit string)
 }
 
-// ReportLimits adds to a benchmark, in which w was done n times at the present level, the
-// speed and its share of what the machine can do: of fused multiply-adds on registers
-// (%peak) and of reading memory that lies in the same cache (%bandwidth).
+// ReportLimits adds to a benchmark that did w n times at the current level the speed and its share
+// of the machine's limits: of register-only fused multiply-adds (%peak), and of the read bandwidth
+// of the same cache (%bandwidth).
 func ReportLimits(b Benchmark, n int, w Work) {
 	each := b.Elapsed().Seconds() / float64(n)
 	if w.FMAs > 0 {
@@ -94,8 +92,8 @@ func (c *limitCache) of(key limitKey, measure func() float64) float64 {
 	return c.measured[key]
 }
 
-// fastest returns the highest of the summed rates of several attempts of some
-// milliseconds each, so that a moment in which the machine does something else is no matter.
+// fastest returns the highest total rate of several attempts of some milliseconds each, so that
+// short interruptions do not matter.
 func fastest(threads int, work func(thread int) float64) float64 {
 	best := 0.0
 	for range 20 {

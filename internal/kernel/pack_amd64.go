@@ -80,8 +80,8 @@ func copyRows(dst []float32, width int, src []float32, srcRow, n int) {
 	}
 }
 
-// prefetchRows asks for columns of the rows of x that are packed next, from step first on:
-// parts of rows that lie far apart are not what a processor fetches ahead by itself.
+// prefetchRows prefetches columns of the rows of x that are packed next, from step first on:
+// hardware prefetchers do not handle parts of rows that are far apart.
 func (p *product) prefetchRows(x []float32, ldx, column, columns, first int) {
 	if p.kind == elementsPairs {
 		first *= 2

@@ -23,9 +23,9 @@ func Threads() int {
 	return cores.Count()
 }
 
-// nextChunk returns how many of the remaining elements a thread takes at once: half of its
-// share of them, in multiples of grain. Threads that start late or are interrupted leave
-// more to the others, and the last pieces are so small that all threads end together.
+// nextChunk returns how many of the remaining elements a thread takes at once: half of its share,
+// in multiples of grain. Threads that start late or are interrupted thus leave more to the others,
+// and the last chunks are so small that all threads end at about the same time.
 func nextChunk(remaining, grain, threads int) int {
 	share := (remaining + 2*threads - 1) / (2 * threads)
 	return min((share+grain-1)/grain*grain, remaining)
@@ -51,8 +51,8 @@ func Parallel(n, grain int, fn func(lo, hi int)) {
 	parallel(n, grain, ranger(fn))
 }
 
-// task is the work of one parallel call. A pointer to a pooled struct makes it
-// without garbage.
+// task is the work of one parallel call. Implementations are pointers to pooled structs, which
+// produces no garbage.
 type task interface {
 	run(lo, hi int)
 }
@@ -82,8 +82,8 @@ var calls = sync.Pool{New: func() any {
 // parallel runs t over [0, n) in chunks of a multiple of grain elements.
 func parallel(n, grain int, t task) { parallelOn(Threads(), n, grain, t) }
 
-// parallelOn is parallel on a number of threads: fewer than Threads() where the work is
-// worth no more of them.
+// parallelOn is parallel on a given number of threads, fewer than Threads() if the work is too
+// small for more.
 func parallelOn(threads, n, grain int, t task) {
 	helpers := min(threads, (n+grain-1)/grain) - 1
 	if helpers <= 0 {

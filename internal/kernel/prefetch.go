@@ -2,8 +2,8 @@ package kernel
 
 import "unsafe"
 
-// Prefetch asks for the cache lines of x, so that they are there when they are read a little
-// later: rows of tables lie wherever their keys have put them. It computes nothing.
+// Prefetch prefetches the cache lines of x, which will be read shortly: rows of tables are at
+// unpredictable addresses, given by their keys.
 func Prefetch(x []float32) {
 	if len(x) > 0 {
 		prefetch(unsafe.SliceData(x), len(x))

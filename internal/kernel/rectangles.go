@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// threadWork is how many multiply-adds must be there for each further thread: waking it
-	// takes about 10 microseconds.
+	// threadWork is how many multiply-adds justify one more thread: waking it takes about 10
+	// microseconds.
 	threadWork = 512 << 10
-	// perThread is how many rectangles each thread should get, so that one that is
-	// interrupted leaves some to the others.
+	// perThread is how many rectangles each thread should get, so that an interrupted thread leaves
+	// some to the others.
 	perThread = 2
-	// packWork is how many multiply-adds take as long as packing an element.
+	// packWork is the cost of packing an element, in multiply-adds.
 	packWork = 16
 )
 
@@ -23,9 +23,9 @@ const (
 	UnitColumns = 32
 )
 
-// shared is a matrix product that several threads compute: C is cut into rectangles, each of
-// which one thread computes as a product of its own. So the threads share no packed operands,
-// and wait for one another only at the end.
+// shared is a matrix product computed by several threads: C is cut into rectangles, each of which
+// one thread computes as a separate product. The threads thus share no packed operands, and wait
+// for one another only at the end.
 type shared struct {
 	bf16           bool
 	transA, transB bool
@@ -40,7 +40,7 @@ type shared struct {
 
 var sharedProducts = sync.Pool{New: func() any { return new(shared) }}
 
-// gemmOn computes a product on up to so many threads.
+// gemmOn computes a product on at most the given number of threads.
 func gemmOn(threads int, function string, bf16, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	checkB(function, transB, n, k, b, ldb)
 	if !checkProduct(function, transA, m, n, k, a, lda, accumulate, e, c, ldc) {
@@ -61,8 +61,8 @@ func gemmOn(threads int, function string, bf16, transA, transB bool, m, n, k int
 	sharedProducts.Put(s)
 }
 
-// cut decides about the rectangles: at least perThread for each thread, if there is so much to cut,
-// and so that the last thread ends as early as can be.
+// cut chooses the rectangles: at least perThread for each thread, if C is large enough, such that
+// the last thread ends as early as possible.
 func (s *shared) cut(threads int) {
 	s.down, s.across = 1, 1
 	if threads == 1 {
@@ -112,7 +112,7 @@ func (s *shared) run(lo, hi int) {
 	rectangles.Put(w)
 }
 
-// rectangle has the memory to compute one.
+// rectangle has the memory for computing one rectangle.
 type rectangle struct {
 	p        product
 	epilogue Epilogue

@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// usesPairs tells whether the level avx512 multiplies by VDPBF16PS. A processor that has the
-// instruction is asked before the first product in bfloat16. Tests change usesPairs.
+// usesPairs reports whether the level avx512 multiplies with VDPBF16PS. On a processor that has the
+// instruction, this is measured before the first product in bfloat16. Tests change usesPairs.
 var usesPairs = sync.OnceValue(func() bool { return hasBF16() && pairsAreFaster() })
 
-// hasBF16 tells whether the processor has VDPBF16PS with the bits that are wanted. It is the one
-// instruction whose rounding processors describe in their own words, not in those of IEEE
-// 754, so its results are compared with those of the other kernels.
+// hasBF16 reports whether the processor has VDPBF16PS and it gives the required bits. It is the
+// only instruction used whose rounding is defined by processor manuals and not by IEEE 754, so its
+// results are compared with those of the other kernels.
 var hasBF16 = sync.OnceValue(func() bool {
 	return cpu.X86.HasAVX512BF16 && bestLevel >= levelAVX512 && agrees(levelAVX512, elementsPairs, elementsBF16)
 })
 
-// convertsBF16 tells whether numbers become pairs by VCVTNE2PS2BF16. Tests change it.
+// convertsBF16 reports whether numbers are converted to pairs with VCVTNE2PS2BF16. Tests change it.
 var convertsBF16 = cpu.X86.HasAVX512BF16 && cpu.X86.HasAVX512BW && bestLevel >= levelAVX512
 
-// pairsAreFaster tells whether a tile is multiplied faster by VDPBF16PS than by multiply-adds of
-// float32. Zen 4 takes half of the time, Emerald Rapids twice the time, so a short
-// measurement tells: each kind of kernel a few times in turn, the fastest of which counts. The
-// choice decides about speed alone.
+// pairsAreFaster reports whether VDPBF16PS multiplies a tile faster than float32 multiply-adds do.
+// Zen 4 takes half of the time and Emerald Rapids twice the time, so a short measurement suffices:
+// each kind of kernel runs a few times, alternately, and the fastest run counts. The choice affects
+// only speed.
 func pairsAreFaster() bool {
 	const k = 256 // of float32; A and B fit into the first-level cache
 	width := tiles512.columns()

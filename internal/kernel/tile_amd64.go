@@ -37,7 +37,7 @@ type tileKernel struct {
 	part [2]func(*tile) // the same with tile.lanes lanes in the last vector
 }
 
-// tileSet is what the matrix product needs to know of an instruction set.
+// tileSet is what the matrix product needs to know about an instruction set.
 type tileSet struct {
 	vector  int          // lanes of a vector; a tile is at most 2 vectors wide
 	kernels []tileKernel // heights descending; the last is 1

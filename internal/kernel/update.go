@@ -13,11 +13,11 @@ const (
 	FormulaFTRL
 )
 
-// Slots is how many numbers of state each value has; with FormulaRowwiseAdagrad, each row.
+// Slots is the number of state numbers per value; with FormulaRowwiseAdagrad, per row.
 func (f Formula) Slots() int { return [...]int{0, 1, 1, 1, 2, 2}[f] }
 
-// Update is a step of an optimizer as data, which the processor or a device carries out: the formula, and
-// its constants, of which it uses those that it has. The formulas are those of the types SGD, Momentum,
+// Update is an optimizer step as data, executed by the CPU or a device: a formula and its
+// constants, of which each formula uses its own. The formulas are those of the types SGD, Momentum,
 // Adagrad, Adam and FTRL.
 type Update struct {
 	Formula Formula
@@ -32,8 +32,8 @@ type Update struct {
 	Lambda1, Lambda2    float32 // FTRL
 }
 
-// Step updates the values w, which have the gradients g and the state first and second: as many numbers of
-// each as Formula.Slots says.
+// Step updates the values w with gradients g and state first and second, whose lengths follow from
+// Formula.Slots.
 func (u *Update) Step(w, g, first, second []float32) {
 	if u.Shrink != 1 {
 		Scale(u.Shrink, w)
@@ -55,7 +55,7 @@ func (u *Update) Step(w, g, first, second []float32) {
 	}
 }
 
-// FTRL is the update, whose formula that is.
+// FTRL returns the update as an FTRL step. REQUIRES: its formula is FTRL.
 func (u *Update) FTRL() *FTRL {
 	return &FTRL{L2: u.L2, Alpha: u.Rate, Beta: u.Beta, Lambda1: u.Lambda1, Lambda2: u.Lambda2}
 }

@@ -9,7 +9,7 @@ import "unsafe"
 // version.
 const vectorWidth = 8
 
-// whole returns how many of n elements the assembler does.
+// whole returns how many of n elements the assembler handles.
 func whole(n int) int {
 	if level.Load() < levelAVX2 {
 		return 0

@@ -17,10 +17,9 @@ var exit = func(err *Error) {
 // report says why the process ends.
 var report = func(err *Error) { fmt.Fprintf(os.Stderr, "aibox: %v\n", err) }
 
-// Exit, deferred, ends the process with exit code 1 when the function panics. It
-// is for goroutines on which others wait, or which hold locks, so that nobody
-// could go on without what they were doing. The process is left as by a crash:
-// what was committed stays.
+// Exit, when deferred, ends the process with exit code 1 if the function panics. It is for
+// goroutines that others wait for or that hold locks, so that the process could not continue
+// without them. The effect is that of a crash: committed state stays.
 func Exit(where string) {
 	if v := recover(); v != nil {
 		exit(New(where, v))
@@ -35,10 +34,10 @@ func Go(where string, f func()) {
 	}()
 }
 
-// ExitAfter makes every panic that is caught from now on end the process with
-// exit code 1 if it is still there after the given time: the panic may have left
-// a lock behind for which the orderly end waits. say reports a panic that ends the
-// process. The program calls it once, when it starts.
+// ExitAfter makes every panic caught from now on end the process with exit code 1, if the process
+// is still running after the given time: the panic may have left a lock held that an orderly
+// shutdown waits for. say reports a panic that ends the process. The program calls ExitAfter once,
+// when it starts.
 func ExitAfter(patience time.Duration, say func(*Error)) {
 	report = say
 	caught = func(err *Error) { time.AfterFunc(patience, func() { exit(err) }) }

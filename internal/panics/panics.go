@@ -1,9 +1,9 @@
 // Package panics turns panics into errors.
 //
-// Go ends a process whose goroutine panics, whatever the other goroutines are
-// in the middle of, with an exit code of its own. So every goroutine that a job
-// starts catches its panics and hands them, as errors, to whoever waits for it:
-// the job then ends in an orderly way, and what it has not committed is undone.
+// The Go runtime ends a process when any goroutine panics, whatever the other goroutines are doing,
+// with its own exit code. Every goroutine that a job starts therefore catches its panics and passes
+// them on, as errors, to the goroutine that waits for it. The job then ends in an orderly way, and
+// uncommitted changes are undone.
 package panics
 
 import (
@@ -28,9 +28,9 @@ func (e *Error) Error() string {
 // ErrorKind sorts the error for exit codes and reports.
 func (*Error) ErrorKind() errkind.Kind { return errkind.Internal }
 
-// New is the error for a panic with value v. It is to be called on the goroutine
-// that panicked, before the deferred function that recovered returns. A value
-// that is an *Error is that panic handed on, and stays as it is.
+// New returns the error for a panic with value v. It must be called on the goroutine that panicked,
+// before the deferred function that recovered returns. An *Error, which is an earlier panic passed
+// on, is returned unchanged.
 func New(where string, v any) *Error {
 	if e, ok := v.(*Error); ok {
 		return e
@@ -40,7 +40,7 @@ func New(where string, v any) *Error {
 	return e
 }
 
-// Catch, deferred, makes a panic of the function the error that err points to.
+// Catch, when deferred, stores a panic of the function, as an error, in *err.
 func Catch(where string, err *error) {
 	if v := recover(); v != nil {
 		*err = New(where, v)

@@ -8,9 +8,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// The library decodes the run-length encoding of booleans wrongly: a run begins at a whole
-// byte, and a run of true sets one bit of eight. Writers use that encoding in data pages of
-// version 2, so the values of such pages are decoded here.
+// The library decodes run-length encoded booleans wrongly: it starts a run at a whole byte, and a
+// run of true sets only one bit of eight. Writers use that encoding in data pages of version 2, so
+// such pages are decoded here.
 
 // decodeBooleans decodes n booleans: the length of the runs, then the runs.
 func decodeBooleans(text []byte, n int) (values encoding.Values, err error) {

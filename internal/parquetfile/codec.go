@@ -8,7 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// CheckCodecs refuses columns that cannot be decoded, since the library's error would be taken
+// CheckCodecs refuses columns that cannot be decoded, because the library's error would be mistaken
 // for damage. columns are those that will be read.
 func CheckCodecs(file *parquet.File, columns []int) error {
 	for _, g := range file.Metadata().RowGroups {
@@ -29,7 +29,7 @@ func CheckCodecs(file *parquet.File, columns []int) error {
 	return nil
 }
 
-// isSplit says whether pages of the column may have the bytes of their values in streams.
+// isSplit reports whether pages of the column may be byte stream split.
 func isSplit(column *format.ColumnMetaData) bool {
 	return slices.Contains(column.Encoding, format.ByteStreamSplit)
 }

@@ -54,8 +54,8 @@ func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet
 	return page, nil
 }
 
-// decodeBy has the library decode n values. It is not asked how much room they will take: of
-// prefixes of texts that are damaged it adds up any lengths.
+// decodeBy lets the library decode n values. The library's size estimate is not used, because for
+// damaged prefixes of texts it adds up arbitrary lengths.
 func decodeBy(e encoding.Encoding, of parquet.Type, text []byte, n int) (encoding.Values, error) {
 	var room []byte
 	if e.CanDecodeInPlace() {
@@ -64,7 +64,8 @@ func decodeBy(e encoding.Encoding, of parquet.Type, text []byte, n int) (encodin
 	return of.Decode(of.NewValues(room, make([]uint32, 0, n+1)), text, e)
 }
 
-// undecoded is a page with its levels, and the text of its values, which are to be decoded here.
+// undecoded returns a page with its levels, and the encoded bytes of its values, which remain to be
+// decoded.
 func (s *storedPages) undecoded(p dataPage) (page *decodedPage, text []byte, err error) {
 	parts, err := s.parts(p)
 	if err != nil {
@@ -95,7 +96,7 @@ func decodeLevels(text []byte, most, n int) ([]byte, error) {
 	return levels[:n], nil
 }
 
-// decodedPage is a page that was decoded here, for those who read its values one after the other, or as
+// decodedPage is a page that this package decoded. Its values can be read one after the other or as
 // arrays. Its number of rows is not known.
 type decodedPage struct {
 	parquet.Page // of the values that are not null

@@ -9,21 +9,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Differences begin with a header, which says how many there are. The library takes memory for so
-// many, up to 2^31 of 8 bytes, before it looks for them. So pages of columns that have differences
-// are decoded here, after a look at the header.
+// Delta encoded values start with a header that says how many there are. The library allocates
+// memory for that many, up to 2^31 of 8 bytes, before it reads them. Pages of delta encoded columns
+// are therefore decoded here, after a check of the header.
 
 func isDelta(e format.Encoding) bool {
 	return e == format.DeltaBinaryPacked || e == format.DeltaLengthByteArray || e == format.DeltaByteArray
 }
 
-// hasDeltas says whether the column has differences, as far as the footer says it.
+// hasDeltas reports whether the footer says that the column has delta encoded pages.
 func hasDeltas(column *format.ColumnMetaData) bool {
 	return slices.ContainsFunc(column.Encoding, isDelta)
 }
 
-// checkDeltas fails if the header of differences announces far more of them than the n values of
-// its page. Of texts with common prefixes, these are the lengths of the prefixes.
+// checkDeltas fails if the header of delta encoded values announces far more than the n values of
+// its page. For delta encoded strings, these are the lengths of the prefixes.
 func checkDeltas(text []byte, n int) error {
 	var values uint64
 	for range 3 { // the size of blocks, and of how many parts they consist, come first

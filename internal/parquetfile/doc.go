@@ -1,11 +1,15 @@
-// Package parquetfile protects against damaged and forged Parquet files: by itself, the library
-// takes as much memory as a page's header asks for, and never gives up on a page that holds fewer
-// values than it announces. Values is the one way in which columns are read.
+// Package parquetfile protects against damaged and malicious Parquet files. The library alone
+// allocates as much memory as a page's header asks for, and loops forever on a page with fewer
+// values than it announces. All columns are read through Values.
 //
-// Pages that the library decodes wrongly or not at all are decoded here: booleans in runs,
-// differences of 32-bit integers as some writers store them, places in a dictionary with more bytes
-// after them, and all pages of columns that are compressed by LZ4 or of which row groups are
-// compressed in several ways, and those of other types than floats whose bytes are in streams.
-// Pages without values are left out. Statistics that the library misreads are hidden from it: users
-// that open a file hide those of its footer by HideStatistics.
+// The package itself decodes pages that the library decodes wrongly or not at all:
+//
+//   - run-length encoded booleans;
+//   - delta encoded 32-bit integers as some writers store them;
+//   - dictionary indices with further bytes after them;
+//   - all pages of columns compressed with LZ4, or whose row groups use several codecs;
+//   - byte stream split pages of types other than floats.
+//
+// Pages without values are skipped. Statistics that the library misreads are hidden from it;
+// callers that open a file hide those of its footer with HideStatistics.
 package parquetfile

@@ -2,8 +2,8 @@ package parquetfile
 
 import "io"
 
-// WithFooter is a file whose footer the library can read: its statistics are hidden
-// (HideStatistics). The library reads a footer with one call.
+// WithFooter is a file with a footer that the library can read: its statistics are hidden
+// (HideStatistics). The library reads a footer with one call of ReadAt.
 type WithFooter struct {
 	io.ReaderAt
 	Footer int64 // the offset where it begins

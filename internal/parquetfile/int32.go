@@ -8,10 +8,10 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/delta"
 )
 
-// Some writers, such as DuckDB, make the differences of DELTA_BINARY_PACKED with 64 bits also where a
-// column has 32: the first value may be 2^31 and more, and differences may take 33 bits. The library
-// refuses the former and makes wrong numbers of the latter. So such pages are decoded here, as if they
-// were of 64 bits; the lower 32 of these are the value, whoever has written the page.
+// Some writers, such as DuckDB, compute the differences of DELTA_BINARY_PACKED in 64 bits even for
+// 32-bit columns: the first value may be 2^31 or more, and differences may take 33 bits. The
+// library rejects the former and decodes the latter wrongly. Such pages are therefore decoded here
+// as 64-bit values, of which the lower 32 bits are the value, whichever program wrote the page.
 
 // decodeInt32 decodes differences.
 func decodeInt32(text []byte) (values encoding.Values, err error) {

@@ -16,7 +16,7 @@ import (
 //	decompressed size (4 bytes) | size (4) | block | size (4) | block | …      until that size is reached
 //	decompressed size (4 bytes) | size (4) | block | …                         until the page ends
 
-// decodeLZ4 decompresses a page of so many bytes.
+// decodeLZ4 decompresses a page whose decompressed size is size.
 func decodeLZ4(text []byte, size int) ([]byte, error) {
 	page := make([]byte, size)
 	if n, err := lz4.UncompressBlock(text, page); err != nil || n != size {
@@ -25,7 +25,7 @@ func decodeLZ4(text []byte, size int) ([]byte, error) {
 	return page, nil
 }
 
-// decodeHadoopLZ4 decompresses a page of so many bytes, in Hadoop's form or as one block.
+// decodeHadoopLZ4 decompresses a page of the given size, in Hadoop's form or as one block.
 func decodeHadoopLZ4(text []byte, size int) ([]byte, error) {
 	if page, ok := decodeBlocks(text, size); ok {
 		return page, nil
@@ -33,7 +33,7 @@ func decodeHadoopLZ4(text []byte, size int) ([]byte, error) {
 	return decodeLZ4(text, size)
 }
 
-// decodeBlocks decompresses a page of so many bytes in Hadoop's form.
+// decodeBlocks decompresses a page of the given size in Hadoop's form.
 func decodeBlocks(text []byte, size int) (page []byte, ok bool) {
 	page = make([]byte, size)
 	at, end := 0, 0 // where the next block goes, and the one after the last that belongs together

@@ -11,15 +11,15 @@ import (
 // plainDictionary is what old writers call format.RLEDictionary.
 const plainDictionary = format.Encoding(2)
 
-// mendedPages are the pages of a column, those that the library decodes wrongly or not at all in a mended
-// form.
+// mendedPages are the pages of a column, with repaired versions of those that the library decodes
+// wrongly or not at all.
 type mendedPages struct {
 	*parquet.FilePages
 	stored *storedPages
 	kind   format.Type
 }
 
-// ReadPage is parquet.Pages's.
+// ReadPage implements parquet.Pages.
 func (m *mendedPages) ReadPage() (parquet.Page, error) {
 	for {
 		page, undecoded, err := m.decode()
@@ -40,7 +40,8 @@ func (m *mendedPages) ReadPage() (parquet.Page, error) {
 	}
 }
 
-// mend returns a page in the place of one that the library has decoded, or has not with that error.
+// mend returns a replacement for a page that the library decoded, or failed to decode with that
+// error.
 func (m *mendedPages) mend(page parquet.Page, p dataPage, err error) (parquet.Page, error) {
 	switch encoded := p.encoding(); {
 	case m.kind == format.Int32 && encoded == format.DeltaBinaryPacked, m.kind == format.Boolean && encoded == format.RLE:
@@ -54,8 +55,8 @@ func (m *mendedPages) mend(page parquet.Page, p dataPage, err error) (parquet.Pa
 	return page, err
 }
 
-// decode has the library decode the next page. undecoded says that it has read a page, with a sound
-// checksum, but could not decode it: it fails or panics then.
+// decode lets the library decode the next page. undecoded: it read a page with a correct checksum
+// but could not decode it, that is, it failed or panicked.
 func (m *mendedPages) decode() (page parquet.Page, undecoded bool, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -66,7 +67,7 @@ func (m *mendedPages) decode() (page parquet.Page, undecoded bool, err error) {
 	return page, err != nil && strings.HasPrefix(err.Error(), "decoding page "), err
 }
 
-// dictionary is the column's; nil: it has none that can be decoded.
+// dictionary returns the column's dictionary; nil: it has none that can be decoded.
 func (m *mendedPages) dictionary() parquet.Dictionary {
 	dictionary, err := m.ReadDictionary()
 	if err != nil {

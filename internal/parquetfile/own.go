@@ -12,10 +12,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Some columns cannot be left to the library: it takes every fault of LZ4 data for a lack of room,
-// and doubles its buffer until the memory is used up; it does not know the older LZ4; it
-// decompresses all row groups of a column as the first one is compressed; it can undo
-// BYTE_STREAM_SPLIT for floats alone; and see delta.go.
+// Some columns cannot be left to the library. It treats every fault in LZ4 data as a too small
+// buffer, which it doubles until memory runs out. It does not know the older LZ4. It decompresses
+// all row groups of a column with the codec of the first one. It decodes BYTE_STREAM_SPLIT only for
+// floats. See also delta.go.
 
 // ownPages are the pages of such a column, decoded here.
 type ownPages struct {
@@ -25,7 +25,7 @@ type ownPages struct {
 	dictionary parquet.Dictionary // nil: none has been read
 }
 
-// libraryReads says whether the column of a row group can be left to the library.
+// libraryReads reports whether a row group's column can be left to the library.
 func libraryReads(meta *format.ColumnMetaData, column *parquet.Column) bool {
 	return meta.Codec != format.Lz4Raw && meta.Codec != format.Lz4 &&
 		meta.Codec == column.Compression().CompressionCodec() &&
@@ -80,8 +80,8 @@ func (o *ownPages) readDictionary(h *format.PageHeader, text []byte) error {
 	return err
 }
 
-// joinStreams is the plain encoding of values whose first bytes come first, then their second
-// bytes, and so on.
+// joinStreams returns the plain encoding of byte stream split values: all first bytes, then all
+// second bytes, and so on.
 func joinStreams(text []byte, of parquet.Type) ([]byte, error) {
 	var width int
 	switch of.Kind() {

@@ -26,7 +26,7 @@ func CheckPage(page parquet.Page) error {
 	return checkCount(page.Data(), page.NumValues()-page.NumNulls())
 }
 
-// checkCount checks that there are at least so many values.
+// checkCount checks that there are at least want values.
 func checkCount(values encoding.Values, want int64) error {
 	bytes, offsets := values.Data()
 	var have int64

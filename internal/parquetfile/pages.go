@@ -43,16 +43,16 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 }
 
 const (
-	// A page of so many bytes is read whatever else the file says. Writers make
-	// pages of about 1 MiB.
+	// A page of up to this many bytes is read whatever else the file says. Writers make pages of
+	// about 1 MiB.
 	roomyPage = 64 << 20
-	// The best ratio of compression: zstd has 128 KiB in a block of 4 bytes.
+	// The best compression ratio: zstd can hold 128 KiB in a block of 4 bytes.
 	maxRatio = 1 << 15
-	// A header has two values of the column, as statistics, and little else.
+	// The limit on a header, which has two values of the column, as statistics, and little else.
 	maxHeader = 16 << 20
 )
 
-// pageChecker follows the headers of a column's pages in what is read of it.
+// pageChecker parses the headers of a column's pages as the column is read.
 type pageChecker struct {
 	r       io.ReaderAt
 	next    int64  // where the next header begins
@@ -75,7 +75,7 @@ func (c *pageChecker) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// show puts the header that was decoded last into what is read, without its statistics.
+// show replaces the last decoded header in the data that are read by one without statistics.
 func (c *pageChecker) show(data []byte, offset int64) {
 	if at := c.begin - offset; at >= 0 && at < int64(len(data)) {
 		copy(data[at:], c.header)
@@ -126,7 +126,7 @@ func (c *pageChecker) check(data []byte, offset int64) error {
 	}
 }
 
-// someHeader is more than the header of a page mostly takes.
+// someHeader is more than most page headers take.
 const someHeader = 1 << 10
 
 func isCut(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
@@ -140,8 +140,8 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 	case h.Type == format.DataPageV2 && h.DataPageHeaderV2 != nil:
 		values = int64(h.DataPageHeaderV2.NumValues)
 	case h.Type == format.DictionaryPage && h.DictionaryPageHeader != nil:
-		// A dictionary may have entries that no row group's values use, or not this one's,
-		// as those of Arrow's categories. Each takes a byte at least.
+		// A dictionary may have entries that the values of this row group, or of any, do not use,
+		// like those of Arrow's categories. Each takes at least one byte.
 		values, most, data = int64(h.DictionaryPageHeader.NumValues), int64(h.UncompressedPageSize), false
 	default:
 		return fmt.Errorf("%w: a page of the type %v without what its header should have", parquet.ErrCorrupted, h.Type)

@@ -7,11 +7,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The places of values in a dictionary are stored in runs. The library decodes what follows the
-// last value as further runs, and fails where it is none: fastparquet writes 8 bytes of 0 there.
-// Older versions of it leave out what the last eight places have beyond the last value.
+// Dictionary indices are stored in runs. The library decodes bytes after the last value as further
+// runs, and fails if they are none: fastparquet writes 8 zero bytes there. Older versions of
+// fastparquet truncate the last group of eight indices after the last value.
 
-// decodePlaces decodes n places: their width in bits, then runs.
+// decodePlaces decodes n dictionary indices: their width in bits, then runs.
 func decodePlaces(text []byte, n int) ([]int32, error) {
 	if n == 0 {
 		return nil, nil
@@ -50,7 +50,7 @@ func decodePlaces(text []byte, n int) ([]int32, error) {
 	return places, nil
 }
 
-// bitsOf is the number in the bits of the text from the first on.
+// bitsOf returns the number in width bits of the text, from bit first on.
 func bitsOf(text []byte, first, width int) int32 {
 	var word [8]byte
 	copy(word[:], text[first/8:])

@@ -46,7 +46,8 @@ type thriftText struct {
 	depth int // of values that skip is in
 }
 
-// maxDepth is more than what Parquet nests, so that forged text cannot fill the stack.
+// maxDepth is more than Parquet's nesting depth, so that a malicious file cannot overflow the
+// stack.
 const maxDepth = 50
 
 const (
@@ -56,7 +57,7 @@ const (
 	thriftStruct            = 12
 )
 
-// inStruct calls do, which has to pass over the field's value, for each field of a struct.
+// inStruct calls do, which must skip the field's value, for each field of a struct.
 func (t *thriftText) inStruct(do func(id int64, kind byte) error) error {
 	for id := int64(0); ; {
 		head, err := t.next()
@@ -78,7 +79,7 @@ func (t *thriftText) inStruct(do func(id int64, kind byte) error) error {
 	}
 }
 
-// inList does that for the structs of a list, if it is the one that is looked for.
+// inList is inStruct for the structs of a list if wanted is set; it skips other values.
 func (t *thriftText) inList(wanted bool, kind byte, do func(id int64, kind byte) error) error {
 	if !wanted || kind != thriftList {
 		return t.skip(kind)
@@ -91,7 +92,7 @@ func (t *thriftText) inList(wanted bool, kind byte, do func(id int64, kind byte)
 	})
 }
 
-// statistics hides the field with that number of a struct, if it is the one that is looked for.
+// statistics hides the given field of a struct if wanted is set; it skips other values.
 func (t *thriftText) statistics(wanted bool, kind byte, field int64) error {
 	if !wanted || kind != thriftStruct {
 		return t.skip(kind)
@@ -112,7 +113,7 @@ func (t *thriftText) statistics(wanted bool, kind byte, field int64) error {
 	})
 }
 
-// hide makes a struct one that has a text alone, of the same number of bytes.
+// hide replaces a struct by one of the same length that has only a text.
 func hide(text []byte) {
 	for k := 1; k <= 5 && len(text) >= 2+k; k++ {
 		length := len(text) - 2 - k
@@ -128,7 +129,7 @@ func hide(text []byte) {
 	}
 }
 
-// skip passes over a value.
+// skip skips a value.
 func (t *thriftText) skip(kind byte) (err error) {
 	if t.depth++; t.depth > maxDepth {
 		return io.ErrUnexpectedEOF

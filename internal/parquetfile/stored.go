@@ -9,7 +9,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// storedPages are the data pages of a column as the file stores them, for those that are decoded here.
+// storedPages are the data pages of a column as stored in the file, for the pages that this package
+// decodes.
 type storedPages struct {
 	r      io.ReaderAt
 	codec  format.CompressionCodec
@@ -109,7 +110,7 @@ func (s *storedPages) parts(p dataPage) (parts pageParts, err error) {
 	return parts, err
 }
 
-// decompress decompresses so many bytes.
+// decompress decompresses text to size bytes.
 func (s *storedPages) decompress(text []byte, size int64) ([]byte, error) {
 	switch {
 	case size < 0:
@@ -130,7 +131,7 @@ func cutLevels(text []byte, encoded format.Encoding) (levels, rest []byte, err e
 	return cutLength(text)
 }
 
-// cutLength cuts what begins with its own length off the text.
+// cutLength cuts a length-prefixed part off the text.
 func cutLength(text []byte) (part, rest []byte, err error) {
 	if len(text) < 4 {
 		return nil, nil, io.ErrUnexpectedEOF

@@ -7,8 +7,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Values walks over the values of one column of a row group, page after page. Begin
-// starts it; before that it is of no use.
+// Values iterates over the values of one column of a row group, page after page. Begin must be
+// called first.
 type Values struct {
 	pages  parquet.Pages
 	page   parquet.Page

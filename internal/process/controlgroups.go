@@ -13,9 +13,9 @@ type controlGroup struct {
 	first bool // version 1 of control groups, whose files have other names
 }
 
-// controlGroups are the control groups whose limits the process is under, of one controller: its own, and all
-// above it. In a container the path that Linux names may be one that only the machine around it
-// has; then the group at the root of the mounted file system is that of the container.
+// controlGroups returns the control groups of one controller whose limits apply to the process: its
+// own and all above it. In a container, the path that Linux reports may exist only on the host; the
+// group at the root of the mounted file system is then the container's.
 func controlGroups(root, controller string) []controlGroup {
 	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// FreeMemory is how much more memory the process can have, by what Linux says about the machine and
-// about the control groups that the process is in, before it is killed or slowed down (systemd's
-// MemoryHigh=); -1: unknown.
+// FreeMemory returns how much more memory the process can take before it is killed or slowed down
+// (systemd's MemoryHigh=), according to Linux's figures for the machine and the process's control
+// groups; -1: unknown.
 func FreeMemory() int64 { return freeMemory("/", true) }
 
-// FreeWithSwap is how much more the process can have before Linux kills it: memory, and what can be
-// swapped out for it; -1: unknown.
+// FreeWithSwap returns how much more the process can take before Linux kills it: free memory, plus
+// what can be swapped out; -1: unknown.
 func FreeWithSwap() int64 { return freeWithSwap("/") }
 
 func freeWithSwap(root string) int64 {
@@ -35,8 +35,8 @@ func freeWithSwap(root string) int64 {
 	return min(free+swap, most)
 }
 
-// MostMemory is how much memory the process can have as things are: what it has, and what is free;
-// -1: unknown.
+// MostMemory returns how much memory the process can currently have in total: what it has, plus
+// what is free; -1: unknown.
 func MostMemory() int64 {
 	free := FreeMemory()
 	has, err := Fields("status")
@@ -46,7 +46,8 @@ func MostMemory() int64 {
 	return free + has["RssAnon"]<<10
 }
 
-// freeMemory is FreeMemory by the files under root; not slowed: only what it is killed for counts.
+// freeMemory is FreeMemory according to the files under root. Unless slowed is set, only limits
+// beyond which the process is killed count.
 func freeMemory(root string, slowed bool) int64 {
 	free := number(filepath.Join(root, "proc/meminfo"), "MemAvailable:")
 	if free >= 0 {
@@ -69,7 +70,7 @@ func freeMemory(root string, slowed bool) int64 {
 	return free
 }
 
-// used is the memory that the processes of a group have and that cannot be dropped: their own, and
+// used returns the memory of a group's processes that cannot be reclaimed: anonymous memory, and
 // files in memory, as in /dev/shm; -1: unknown.
 func (g *controlGroup) used() int64 {
 	if g.first {
@@ -78,16 +79,16 @@ func (g *controlGroup) used() int64 {
 	return g.number("memory.stat", "anon") + g.count("shmem")
 }
 
-// count is a figure of a group's memory, 0 if it has none of that name.
+// count returns a named figure of a group's memory statistics, 0 if there is none of that name.
 func (g *controlGroup) count(name string) int64 { return max(0, g.number("memory.stat", name)) }
 
-// number is that of a file of a group.
+// number reads a number from a file of a group.
 func (g *controlGroup) number(file, name string) int64 {
 	return number(filepath.Join(g.dir, file), name)
 }
 
-// number is the number after a name at the beginning of a line of a file, or, without a
-// name, at the beginning of the first line; -1: there is none.
+// number returns the number after a name at the beginning of a line of a file, or, without a name,
+// at the beginning of the first line; -1: there is none.
 func number(file, name string) int64 {
 	data, err := os.ReadFile(file)
 	if err != nil {

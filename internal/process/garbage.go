@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// garbageInterval is how often the limit of the collector is computed anew.
+	// garbageInterval is how often the collector's limit is recomputed.
 	garbageInterval = 250 * time.Millisecond
-	// Of the memory that the process could have, a share of 1/spareShare stays free, but no more
-	// than mostSpareBytes: what is not Go's grows between two looks, and so does what the kernel
-	// holds for the process.
+	// A share of 1/spareShare of the memory that the process could have stays free, but at most
+	// mostSpareBytes: memory outside of Go's heap, and memory that the kernel holds for the
+	// process, may grow between two checks.
 	spareShare     = 16
 	mostSpareBytes = 256 << 20
-	// notableShare of the limit, by 1, is how much it has to change before it is set: all
-	// goroutines stop for that.
+	// The limit is set only if it changes by more than 1/notableShare, because setting it stops all
+	// goroutines.
 	notableShare = 64
 )
 
-// LimitGarbage makes Go's collector run more often where the garbage that it would let lie does not
-// fit into the memory of the machine or of the control group, until ctx ends: Linux would kill the
-// process. The limit follows what is free, since tables and other processes grow, too; where it is
-// below what is in use, the collector takes half of the processors' time at most. Someone who sets
-// GOMEMLIMIT has set the limit.
+// LimitGarbage makes Go's garbage collector run more often, until ctx ends, if its garbage would
+// otherwise not fit in the memory of the machine or of the control group, so that Linux would kill
+// the process. The limit follows the free memory, because tables and other processes grow too. If
+// it is below what is in use, the collector takes at most half of the CPU time. If GOMEMLIMIT is
+// set, that limit stays.
 func LimitGarbage(ctx context.Context) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -51,8 +51,8 @@ func LimitGarbage(ctx context.Context) {
 	})
 }
 
-// garbageLimit is how much memory Go's runtime may have where it has so much of the resident set,
-// and so much is free (-1: unknown); math.MaxInt64: as much as it likes.
+// garbageLimit returns how much memory Go's runtime may have, if it has has bytes of the resident
+// set and free bytes are free (-1: unknown); math.MaxInt64 means no limit.
 func garbageLimit(has, resident, free int64) int64 {
 	if free < 0 {
 		return math.MaxInt64
@@ -60,7 +60,8 @@ func garbageLimit(has, resident, free int64) int64 {
 	return max(0, has+free-spareBytes(resident, free))
 }
 
-// goBytes is the memory that Go's runtime has of the system, which is what debug.SetMemoryLimit limits.
+// goBytes returns the memory that Go's runtime has from the system, which debug.SetMemoryLimit
+// limits.
 func goBytes() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

@@ -17,9 +17,8 @@ import (
 // Memory is the resident set of the process, in bytes.
 type Memory struct{ Now, Peak int64 }
 
-// ReadMemory returns the resident set, now and at its largest. getrusage would not do
-// for the latter: its figure begins with the resident set of the process that started
-// this one.
+// ReadMemory returns the current and the peak resident set. getrusage is not usable for the peak,
+// because its figure starts with the resident set of the parent process.
 func ReadMemory() (Memory, error) {
 	f, err := Fields("status")
 	return Memory{Now: f["VmRSS"] << 10, Peak: f["VmHWM"] << 10}, err // the file counts kB, by which Linux means KiB

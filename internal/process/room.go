@@ -2,12 +2,12 @@ package process
 
 import "math"
 
-// Room is how much more memory a cache should take that may have any size; negative: how much it
-// should give back; math.MaxInt64: as much as it likes, since the system does not say what is free.
-// Where memory is scarce, garbage may take half of what the cache leaves: see LimitGarbage.
+// Room returns how much more memory a cache of arbitrary size should take; if negative, how much it
+// should give back; math.MaxInt64 means no limit, because the system does not say how much is free.
+// If memory is scarce, garbage may take half of what the cache leaves: see LimitGarbage.
 func Room() int64 { return roomIn(MemoryOrZero().Now, FreeMemory()) }
 
-// roomIn is Room where so much is resident, and so much is free.
+// roomIn is Room for given resident and free memory.
 func roomIn(resident, free int64) int64 {
 	spare := spareBytes(resident, free)
 	switch {
@@ -21,7 +21,7 @@ func roomIn(resident, free int64) int64 {
 	return 0
 }
 
-// spareBytes is what stays free.
+// spareBytes is how much memory stays free.
 func spareBytes(resident, free int64) int64 {
 	return min((resident+free)/spareShare, mostSpareBytes)
 }

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeThreads is how many more threads the process can have, by its control groups (pids.max) and
-// by the limit of its user (`ulimit -u`), under which the user's other processes are, too; -1:
-// unknown. Where a thread is needed and cannot be had, Go's runtime ends the program.
+// FreeThreads returns how many more threads the process can have, according to its control groups
+// (pids.max) and the limit of its user (`ulimit -u`), which the user's other processes share; -1:
+// unknown. If Go's runtime cannot create a thread that it needs, it ends the program.
 func FreeThreads() int {
 	free, ofUser := threadsInGroups("/"), threadsOfUser(unix.Getuid())
 	if free < 0 || ofUser >= 0 && ofUser < free {
@@ -17,7 +17,7 @@ func FreeThreads() int {
 	return free
 }
 
-// threadsOfUser is FreeThreads by the limit of the user, which root has not.
+// threadsOfUser is FreeThreads according to the limit of the user; root has none.
 func threadsOfUser(user int) int {
 	var limit unix.Rlimit
 	if user == 0 || unix.Getrlimit(unix.RLIMIT_NPROC, &limit) != nil || limit.Cur > math.MaxInt32 {
@@ -30,7 +30,7 @@ func threadsOfUser(user int) int {
 	return max(0, int(limit.Cur)-int(has["Threads"]))
 }
 
-// threadsInGroups is FreeThreads by the control groups under root.
+// threadsInGroups is FreeThreads according to the control groups under root.
 func threadsInGroups(root string) int {
 	free := -1
 	for _, g := range controlGroups(root, "pids") {

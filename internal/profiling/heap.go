@@ -10,9 +10,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// heapWatch keeps the heap profile of the time at which the heap was largest: at the end
-// of a job, when its tables are closed, the profile would show nothing of what took the
-// memory.
+// heapWatch keeps the heap profile from the time when the heap was largest. At the end of a job,
+// when its tables are closed, a profile would no longer show what took the memory.
 type heapWatch struct {
 	largest uint64 // bytes of objects at the last profile
 	profile bytes.Buffer

@@ -34,11 +34,11 @@ var Files = []string{allocsName, blockName, cpuName, heapName, mutexName, traceN
 const KernelsFile = "kernels.tsv"
 
 const (
-	// One of so many waits for a lock is recorded, with its stack. A job waits for locks
-	// rarely, so this costs nothing that could be measured.
+	// One in mutexFraction waits for a lock is recorded, with its stack. Jobs rarely wait for
+	// locks, so this has no measurable cost.
 	mutexFraction = 10
-	// A wait of this length is recorded with certainty, a shorter one with a chance in
-	// proportion to its length.
+	// Waits of at least this length are always recorded, shorter ones with a probability
+	// proportional to their length.
 	blockNanoseconds = 50_000
 	// DefaultTraceBytes holds some minutes of a job on a few cores. The browser view of
 	// `go tool trace` becomes slow with more.
@@ -65,9 +65,9 @@ type Session struct {
 	kernels func(io.Writer) error
 }
 
-// FreeDir returns the directory where a session may leave its files: dir, or, if it holds those of
-// another session, the first of dir/2, dir/3 and so on that holds none. So a job that was killed, which
-// has left some, goes on when the same command is given again.
+// FreeDir returns a directory for a session's files: dir or, if it holds files of another session,
+// the first of dir/2, dir/3 and so on that holds none. The command of a killed job, which has left
+// files, can thus be run again.
 func FreeDir(dir string) (string, error) {
 	for n := 1; ; n++ {
 		at := dir
@@ -196,7 +196,7 @@ func (s *Session) fill(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// create makes a file, which must not exist: two runs may have begun at the same time.
+// create creates a file, which must not exist: two runs may have started at the same time.
 func (s *Session) create(name string) (*os.File, error) {
 	return os.OpenFile(s.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }

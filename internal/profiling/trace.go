@@ -11,8 +11,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// traceFile is an execution trace that ends when its file is full. A job of hours would
-// otherwise fill the disk: a trace grows by some megabytes a second.
+// traceFile is an execution trace that ends when its file is full. Otherwise, a job of several
+// hours would fill the disk: a trace grows by some megabytes a second.
 type traceFile struct {
 	file  *os.File
 	limit int64

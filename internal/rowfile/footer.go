@@ -8,10 +8,9 @@ import (
 	"aibox/internal/parquetfile"
 )
 
-// checkFooter compares the length of the footer, which is written before the last four
-// bytes of a file, with the length of the file, because the library allocates as much
-// memory as the former says. If the file does not end like a Parquet file, checkFooter
-// leaves it to the library to refuse it.
+// checkFooter compares the length of the footer, which is stored before the last four bytes of a
+// file, with the length of the file, because the library allocates as much memory as the former
+// says. A file that does not end like a Parquet file is left to the library to refuse.
 func checkFooter(r io.ReaderAt, bytes int64) (io.ReaderAt, error) {
 	const frame = len("PAR1") + 4 + len("PAR1")
 	var end [8]byte

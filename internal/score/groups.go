@@ -12,10 +12,10 @@ import (
 // over the groups, weighted by the groups' total weights. A group with one
 // class only has no AUC and is left out.
 //
-// It keeps 16 bytes per example. When more than limit examples would be kept,
-// it keeps only the groups whose hash is in one half of its range, then in a quarter, and
-// so on. These are whole groups, and the random sample depends only on the data and not on
-// the order of examples.
+// It keeps 16 bytes per example. When more than limit examples would be kept, it keeps only the
+// groups whose hash is in one half of the hash range, then in a quarter, and so on. Groups are kept
+// or dropped as a whole, and the random sample depends only on the data, not on the order of
+// examples.
 type Groups struct {
 	limit    int64
 	sampling uint // groups whose hash has so many leading zeros are kept

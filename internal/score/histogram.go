@@ -6,9 +6,8 @@ import (
 )
 
 const (
-	// DefaultBins over the range below makes bins of 1/2048 in logit: two
-	// examples whose probabilities differ by a twentieth of a per cent of
-	// themselves are told apart. It costs 1 MiB.
+	// DefaultBins over the range below makes bins of 1/2048 in logit, which distinguish two
+	// examples whose probabilities differ by a relative 0.05 %. It costs 1 MiB.
 	DefaultBins = 1 << 16
 	// Logits beyond ±histogramReach, which are probabilities below 1.2e-7 or as close to
 	// 1, are in the outermost bins.
@@ -31,8 +30,7 @@ type Histogram struct {
 
 type bin struct{ neg, pos float64 }
 
-// NewHistogram returns a histogram of so many bins, at least 2; 0 means
-// DefaultBins.
+// NewHistogram returns a histogram with the given number of bins, at least 2; 0 means DefaultBins.
 func NewHistogram(bins int) *Histogram {
 	if bins == 0 {
 		bins = DefaultBins

@@ -1,6 +1,6 @@
-// Package splitmix has the generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) as functions:
-// random numbers are hashes of what they are for, and there is no state to keep. Number n after x
-// is Mix(x + n*Step).
+// Package splitmix has the generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) as pure
+// functions: random numbers are hashes of their purpose, and there is no state. Number n after x is
+// Mix(x + n*Step).
 package splitmix
 
 // Step is 2^64 over the golden ratio.

@@ -12,12 +12,12 @@ import (
 type Options struct {
 	MemoryBytes int64 // for the rows that are compared at one time
 	Top         int   // length of Report.Moved
-	// Fields are the names of the fields whose keys Keys visits: it calls visit for each
-	// of them, any number of times, with the number of the field. It is called once for
-	// each partition. A key that several fields share belongs to the first of them.
+	// Fields are the names of the fields whose keys Keys visits. Keys calls visit for each of these
+	// keys, any number of times, with the number of the field. Keys is called once for each
+	// partition. A key that several fields share belongs to the first of them.
 	Fields []string
 	Keys   func(ctx context.Context, visit func(field int, key uint64)) error
-	// OtherValues says that the rows of the two tables consist of values of different meanings.
+	// OtherValues says that the values of the two tables' rows have different meanings.
 	OtherValues bool
 	// Progress, if it is set, is called before each of the steps.
 	Progress func(step string, partition, of int)
@@ -32,8 +32,8 @@ type comparison struct {
 	top      farthest
 }
 
-// Compare compares the rows of two tables, which nobody may write meanwhile. Only trained
-// rows count, as for sparsetable.Table.Scan, whose errors it returns.
+// Compare compares the rows of two tables, which must not be written meanwhile. Only trained rows
+// count, as for sparsetable.Table.Scan, whose errors it returns.
 func Compare(ctx context.Context, from, to sparsetable.Table, o Options) (*Report, error) {
 	if len(o.Fields) >= math.MaxUint16 {
 		return nil, fmt.Errorf("tablediff: %d fields are too many", len(o.Fields))
@@ -50,7 +50,7 @@ func Compare(ctx context.Context, from, to sparsetable.Table, o Options) (*Repor
 		}
 	}
 	before, after := from.Stats().Rows, to.Stats().Rows
-	// At first nothing is known of how many rows the tables share.
+	// The number of rows that the tables share is not known yet.
 	of := partitions(before+after, before, dim, o.MemoryBytes)
 	c.p = newPartition(of, before+after, before, dim)
 	for number := range of {

@@ -35,8 +35,8 @@ type partition struct {
 	values     []float32 // dim for each entry of the first table
 }
 
-// newPartition makes room for one of several partitions of so many rows in all, of which
-// withValues are in the first table.
+// newPartition makes room for one of the partitions of rows, of which withValues are in the first
+// table.
 func newPartition(of uint64, rows, withValues int64, dim int) *partition {
 	n := int(float64(rows)/float64(of)*estimateSlop) + 64
 	return &partition{
@@ -46,7 +46,7 @@ func newPartition(of uint64, rows, withValues int64, dim int) *partition {
 	}
 }
 
-// partitions is the number of partitions that fit so many bytes.
+// partitions returns how many partitions are needed for each to fit in memoryBytes.
 func partitions(rows, withValues int64, dim int, memoryBytes int64) uint64 {
 	need := float64(rows)*(entryBytes+slotsPerRow*slotBytes) + float64(withValues)*4*float64(dim)
 	of := uint64(need*estimateSlop/float64(max(1, memoryBytes))) + 1
@@ -108,7 +108,7 @@ func (p *partition) add(key uint64, in uint8) *entry {
 	return &p.entries[len(p.entries)-1]
 }
 
-// grow doubles the hash table: there are more rows than the table said.
+// grow doubles the hash table, when there are more rows than the table's count.
 func (p *partition) grow() {
 	p.slots = make([]uint32, 2*len(p.slots))
 	for i := range p.entries {

@@ -25,7 +25,7 @@ func Flow(parts []string, columns int) []string {
 // BarWidth returns the width of a bar for which this many columns are free.
 func BarWidth(columns int) int { return min(maxBar, max(minBar, columns)) }
 
-// Bar draws a bar of which share, from 0 to 1, is filled.
+// Bar draws a bar filled to a share from 0 to 1.
 func Bar(share float64, width int) string {
 	full := int(share * float64(width))
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"

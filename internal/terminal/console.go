@@ -143,8 +143,8 @@ func (c *Console) Fail(code int, reason string) {
 	fmt.Fprintf(c, "%s\n", shown(reason))
 }
 
-// shown is a text with escapes for control characters other than white space: the name of a file
-// may have some that a terminal would obey.
+// shown escapes control characters other than white space, which a terminal might interpret: file
+// names may contain some.
 func shown(text string) string {
 	obeyed := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 	if !strings.ContainsFunc(text, obeyed) {

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Results is standard output. It remembers a failed write, so that a command whose
-// results were lost, as on a full disk, does not end as a success. Where nobody reads them any
-// more, none are lost; a command that has not told the process to ignore SIGPIPE ends by it then.
+// Results is standard output. It remembers a failed write, so that a command whose results were
+// lost, for example on a full disk, does not end successfully. A closed pipe is not a failure,
+// because nobody reads the results; the process is then ended by SIGPIPE, unless the command
+// ignores that signal.
 type Results struct {
 	out io.Writer
 	err error

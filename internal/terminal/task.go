@@ -11,8 +11,8 @@ import (
 	"aibox/internal/humanize"
 )
 
-// Task is a long piece of work of which the display shows the progress. It has one or
-// more steps, one after the other.
+// Task is a long-running piece of work whose progress the display shows. It consists of one or more
+// sequential steps.
 type Task struct {
 	done  atomic.Int64 // how far the first step has come
 	total atomic.Int64 // 0: unknown

@@ -1,9 +1,8 @@
 // Package testseed seeds tests that draw at random.
 //
-// A run of the tests must mean the same every time, or nobody knows whose change
-// made it red; and what is drawn must differ now and then, or nothing new is ever
-// found. So a test's seed is made of its name, and "make stress" asks for fresh
-// ones.
+// A test run must be reproducible, or nobody knows which change broke it. On the other hand, the
+// random numbers must change now and then, or nothing new is ever found. A test's seed is therefore
+// derived from its name, and "make stress" asks for fresh seeds.
 package testseed
 
 import (
@@ -14,17 +13,17 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that changes the seeds: a number is taken
-// as the seed of every test, "random" has each draw its own.
+// Variable is the environment variable that changes the seeds: a number becomes the seed of every
+// test, and "random" makes each test draw its own.
 const Variable = "AIBOX_TEST_SEED"
 
-// FaultsVariable is the environment variable that has tests of failures, of which each tries some
-// places by itself, try all of them if it is "every", as "make stress" does. Those of tables on SSD
-// also take a share such as "2/8", every eighth from the second on, for several processes that
-// share the work.
+// FaultsVariable is the environment variable that controls fault injection tests. By default each
+// tries some places; with "every", as in "make stress", it tries all of them. Tests of tables on
+// SSD also accept a share such as "2/8", every eighth place from the second on, for several
+// processes that share the work.
 const FaultsVariable = "AIBOX_TEST_FAULTS"
 
-// EveryFault tells whether tests of failures are to try all places.
+// EveryFault reports whether fault injection tests must try all places.
 func EveryFault() bool { return os.Getenv(FaultsVariable) == "every" }
 
 // Of returns the seed of a test, below 2^63, and logs it.

@@ -1,4 +1,4 @@
-// Package testtools has what tests share that need programs from outside of the Go toolchain.
+// Package testtools has helpers for tests that need programs from outside of the Go toolchain.
 package testtools
 
 import (

@@ -10,11 +10,11 @@ import (
 	"aibox/internal/score"
 )
 
-// eta is what is kept of the trials of a round, one of eta, and how many times the examples
-// grow from one round to the next.
+// eta is the reduction factor: one in eta trials of a round is kept, and the examples grow by this
+// factor from one round to the next.
 const eta = 3
 
-// MinExamples is how many examples a round has at least: with fewer, chance decides.
+// MinExamples is the minimum number of examples of a round: with fewer, chance decides.
 const MinExamples = 20_000
 
 // Round is one round of successive halving.
@@ -23,8 +23,8 @@ type Round struct {
 	Examples int64 `json:"examples"` // the first ones of the data; 0: all
 }
 
-// finalists is how many trials beside trial 0 the last round has at most. With one, a setting that
-// learns slowly and well from all data would have to be the best on a small part, too.
+// finalists is the maximum number of trials in the last round, besides trial 0. With only one, a
+// setting that learns slowly but well from all data would also have to be the best on a small part.
 const finalists = 3
 
 // Rounds plans the rounds for a number of trials beside trial 0, over data with about so
@@ -53,7 +53,7 @@ func Rounds(trials int, examples int64) []Round {
 	return out
 }
 
-// Readings is how many times all of the data are read for the rounds, in each epoch.
+// Readings returns how many times the rounds read the whole data, per epoch.
 func Readings(rounds []Round, examples int64) (n float64) {
 	for _, r := range rounds {
 		part := float64(r.Examples) / float64(examples)
@@ -88,7 +88,7 @@ type Result struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// loss is what is to be small.
+// loss is the quantity to minimize.
 func (r *Result) loss(by Metric) float64 {
 	switch {
 	case r.Failure != "":
@@ -104,8 +104,8 @@ type Search struct {
 	Trials []Trial // from Draw
 	Rounds []Round
 	Metric Metric
-	// Run trains a trial and measures it. With an error, which is not for settings
-	// that make no model, the search ends.
+	// Run trains a trial and evaluates it. An error ends the search; settings that yield no model
+	// are not an error.
 	Run func(ctx context.Context, t Trial, round int, examples int64) (*Result, error)
 	// Journal has the results of an earlier Search that was interrupted, and gets the
 	// new ones; nil: none.
@@ -165,7 +165,7 @@ func (s *Search) one(ctx context.Context, t Trial, round int, examples int64) (*
 	return r, s.Journal.add(r)
 }
 
-// best is trial 0 and the n best of the others, in the order of their numbers. Trials that made no
+// best returns trial 0 and the n best of the others, ordered by number. Trials that yielded no
 // model are left out.
 func (s *Search) best(results []*Result, n int) []Trial {
 	alive := []Trial{s.trial(0)}

@@ -90,8 +90,8 @@ func different(a, b map[string]string) string {
 // Results is how many results the journal has.
 func (j *Journal) Results() int { return len(j.results) }
 
-// find is the result of a trial. Another version of aibox may have drawn other settings for its
-// number: that was another trial.
+// find returns the result of a trial. A result with the same number but other settings, which
+// another version of aibox may have drawn, is of another trial.
 func (j *Journal) find(t Trial, round int) *Result {
 	if j == nil {
 		return nil

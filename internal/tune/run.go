@@ -129,8 +129,8 @@ func (r *runner) found(best *Best) []string {
 	return sets
 }
 
-// findsEpochs reports whether the number of epochs is looked for. A job with early stopping finds
-// it by itself.
+// findsEpochs reports whether the search determines the number of epochs. A job with early stopping
+// determines it itself.
 func (r *runner) findsEpochs() bool {
 	return slices.Contains(r.Groups, Epochs) && r.Job.Training.EarlyStopping == nil
 }
@@ -244,8 +244,8 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 	return result, modeldir.Remove(dir)
 }
 
-// noModel reports whether the settings of a trial are to blame that there is no model: it
-// diverged, or they do not go together.
+// noModel reports whether there is no model because of the trial's settings: it diverged, or they
+// are incompatible.
 func noModel(ctx context.Context, t Trial, err error) bool {
 	kind := errkind.Of(ctx, err)
 	return kind == errkind.Diverged || kind == errkind.Job && t.ID != 0

@@ -52,7 +52,8 @@ func Space(job *configs.Job, groups []string) []Dimension {
 	}
 	add(LearningRates, "optimizer.rows.learning_rate", multiples("optimizer.rows.learning_rate", rows.LearningRate)...)
 	add(LearningRates, "optimizer.dense.learning_rate", multiples("optimizer.dense.learning_rate", dense.LearningRate)...)
-	// An average lets a higher rate pay, but on short logs it is behind the weights (docs/quality.md).
+	// Averaging makes higher rates worthwhile, but on short logs the average lags behind the
+	// weights (docs/quality.md).
 	add(LearningRates, "optimizer.dense.averaging", others("optimizer.dense.averaging", dense.Averaging, 0, 0.98)...)
 	if rows.Kind == "ftrl" {
 		add(L2, "optimizer.rows.ftrl_l1", others("optimizer.rows.ftrl_l1", rows.FTRLL1, 0, 0.1, 1)...)
@@ -198,10 +199,9 @@ func (t *Trial) Changes() string {
 	return strings.Join(text, " ")
 }
 
-// Draw draws n trials, with trial 0 among them; fewer if the space is small. The same
-// arguments always give the same trials. In each dimension half of the trials are as the job is, since
-// its settings are not chosen by chance, and of the others each value occurs in as many
-// as every other, or in one more.
+// Draw draws n trials, including trial 0; fewer if the space is small. The same arguments always
+// give the same trials. In each dimension, half of the trials keep the job's setting, because it
+// was not chosen at random; among the others, all values occur equally often, up to one.
 func Draw(space []Dimension, n int, seed uint64) []Trial {
 	trials := []Trial{{}}
 	seen := map[string]bool{trials[0].Changes(): true}

@@ -46,7 +46,7 @@ func (b *Best) verdict() string {
 		r.Trial, r.LogLoss, r.LogLoss-was.LogLoss, figure(fmt.Sprintf("%%.5f (%+.5f)", float64(r.AUC-was.AUC)), r.AUC)) + b.doubt()
 }
 
-// doubt says so where the trials were compared on so few examples that chance decides.
+// doubt returns a remark if the trials were compared on so few examples that chance decides.
 func (b *Best) doubt() string {
 	if n := b.Result.HeldOut; n < MinExamples/20 {
 		return fmt.Sprintf(" But so few examples were held out, %d, that chance decides: let the trials have more.", n)

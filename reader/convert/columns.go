@@ -33,7 +33,8 @@ func (o *Options) asksFor(name string) bool {
 	return o.asked[name]
 }
 
-// haveNames checks that each column of the input has a name of its own, without which it cannot be written.
+// haveNames checks that each column of the input has a unique name, without which it cannot be
+// written.
 func haveNames(columns []string) error {
 	seen := make(map[string]bool, len(columns))
 	for i, name := range columns {
@@ -48,8 +49,8 @@ func haveNames(columns []string) error {
 	return nil
 }
 
-// inGroups lists the columns that the options name as GROUP.COLUMN, after a group of Parquet, which
-// is one of all.
+// inGroups lists the columns that the options name as GROUP.COLUMN, where GROUP, a Parquet group,
+// is among all.
 func (o *Options) inGroups(all []string) (names []string) {
 	add := func(name string) {
 		group, _, _ := strings.Cut(name, ".")

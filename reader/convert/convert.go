@@ -52,7 +52,7 @@ type OutputColumn struct {
 	Column reader.Column // its name and what the output format needs of it
 }
 
-// defaultConvertMemory is the default of MemoryBytes, which a small server can spare.
+// defaultConvertMemory is the default of MemoryBytes. A small server can spare that much.
 const defaultConvertMemory = 4 << 30
 
 // Summary says what Run did.
@@ -192,7 +192,8 @@ func (c *converter) run(ctx context.Context) (summary *Summary, err error) {
 	return summary, nil
 }
 
-// list lists the files of what is called so, and warns of those that may have been cut off.
+// list lists the files of the input or side table called called, and warns about those that may be
+// truncated.
 func list(ctx context.Context, o *reader.Options, called string) (err error) {
 	o.Listing, err = o.Sources.List(ctx, o.URIs)
 	if text := o.Listing.WithoutBytes(called); text != "" {

@@ -42,8 +42,8 @@ func (c *converter) orderCriteo(s *reader.Schema) error {
 	return errors.Join(faults...)
 }
 
-// checkIndexed refuses, for LibSVM and LibFFM, example weights, for which they have no place, and
-// columns of which none is a feature: lines would be labels alone.
+// checkIndexed refuses, for LibSVM and LibFFM, example weights, which these formats cannot hold,
+// and schemas without a feature, whose lines would consist of labels only.
 func checkIndexed(s *reader.Schema) error {
 	if !s.Format.Indexed() {
 		return nil

@@ -17,8 +17,8 @@ type Join struct {
 	Table reader.Options
 	On    string // column of the rows that holds the key
 	Key   string // column of the table that holds it; "": On
-	// Add are columns of the table; none means all but the key. Those that only a
-	// directory such as dt=2026-11-20 gives are added then, too, if the options name them.
+	// Add are columns of the table; none means all except the key. In that case, partition columns,
+	// which come from directories such as dt=2026-11-20, are added only if the options name them.
 	Add []string
 }
 
@@ -35,8 +35,8 @@ type joinTable struct {
 	found      [][]byte
 }
 
-// loadJoin reads a side table. A key that occurs twice is an error, since it would be
-// unclear which of the rows to join.
+// loadJoin reads a side table. A key that occurs twice is an error, because it is ambiguous which
+// row to join.
 func loadJoin(ctx context.Context, j *Join, options *Options, available []string, memory *memoryBudget) (t *joinTable, err error) {
 	where := func(err error) error { return fmt.Errorf("convert: join on %q: %w", j.On, err) }
 	t = &joinTable{on: slices.Index(available, j.On), byKey: map[string]int32{}}

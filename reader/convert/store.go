@@ -10,7 +10,7 @@ import (
 	"aibox/reader/number"
 )
 
-// memoryBudget is what may still be held in memory.
+// memoryBudget is the number of bytes that may still be held in memory.
 type memoryBudget struct{ left int64 }
 
 func (m *memoryBudget) take(bytes int64) error {
@@ -49,7 +49,7 @@ func (s *rowStore) add(cells [][]byte) error {
 	for _, cell := range cells {
 		size += int64(len(cell))
 	}
-	// Twice, since growing slices are up to twice as long as what they hold.
+	// Twice the size, because growing slices have up to twice the capacity that they need.
 	if err := s.memory.take(2 * size); err != nil {
 		return err
 	}

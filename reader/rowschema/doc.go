@@ -11,9 +11,9 @@
 //	    Stored                      the type in a Parquet file that is written
 //	  Label                         a number -> the label
 //
-// A schema is what a job file says, or what is found in the input. WithDefaults fills in what its format
-// implies, and Validate says what is wrong with it. The rest of what is here follows from a schema alone:
-// the names of features and fields in their order, the key of a value (KeyOf), the index ranges that a
-// file of LibSVM gets (WithIndices), and the numbers that standardize steps take from a first scan of the
-// data (Statistics).
+// A schema comes from a job file or from the input. WithDefaults fills in what its format implies,
+// and Validate reports what is wrong with it. Everything else in this package follows from a schema
+// alone: the names of features and fields in their order, the key of a value (KeyOf), the index
+// ranges of a LibSVM file that is written (WithIndices), and the statistics that standardize steps
+// take from a first scan of the data (Statistics).
 package rowschema

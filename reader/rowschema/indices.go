@@ -9,18 +9,18 @@ import (
 // the number in a line's token such as "qid:7".
 const QueryColumn = "qid"
 
-// indicesPerColumn is the length of the index range that WithIndices gives each column: it is more
-// than the cardinality of any feature. mostIndexed is for how many columns the indices suffice.
+// indicesPerColumn is the length of the index range that WithIndices gives each column, more than
+// the cardinality of any feature. mostIndexed is the number of columns for which the indices
+// suffice.
 const (
 	indicesPerColumn = 1 << 52
 	mostIndexed      = 1 << 63 / indicesPerColumn
 )
 
-// WithIndices returns the schema with an index range for each dense and sparse column where the
-// format is LibSVM and no column has one, and with a field number for each where it is LibFFM and
-// no column has one. In LibSVM the k-th of these columns gets the indices from k*2^52 on. Other
-// schemas are returned as they are. More columns than LibSVM has indices for are an error. Slices
-// of the argument are not written to.
+// WithIndices adds an index range to each dense and sparse column of a LibSVM schema without index
+// ranges, and a field number to each of a LibFFM schema without field numbers. In LibSVM the k-th
+// of these columns gets the indices from k*2^52 on. Other schemas are returned unchanged. It is an
+// error if LibSVM does not have enough indices. Slices of the argument are not written to.
 func WithIndices(s Schema) (Schema, error) {
 	isFeature := func(c Column) bool { return c.Role == RoleDense || c.Role == RoleSparse }
 	hasIndices := func(c Column) bool {

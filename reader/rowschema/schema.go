@@ -71,7 +71,7 @@ type Column struct {
 	Stored Stored
 }
 
-// Bucketized says whether a dense column yields a sparse feature.
+// Bucketized reports whether a dense column yields a sparse feature.
 func (c *Column) Bucketized() bool {
 	n := len(c.Transforms)
 	return c.Role == RoleDense && n > 0 && c.Transforms[n-1].Kind == TransformBucketize
@@ -211,7 +211,8 @@ func (s *Schema) DenseNames() []string {
 // IndicatorName is the name of the feature that says where a dense column is empty.
 func IndicatorName(column string) string { return column + ".missing" }
 
-// ColumnIndex returns the index of the column of that name, or -1. Who looks for many asks for ColumnIndices.
+// ColumnIndex returns the index of the column of that name, or -1. To look up many, use
+// ColumnIndices.
 func (s *Schema) ColumnIndex(name string) int {
 	for i := range s.Columns { // without copies of columns
 		if s.Columns[i].Name == name {
@@ -221,7 +222,8 @@ func (s *Schema) ColumnIndex(name string) int {
 	return -1
 }
 
-// ColumnIndices are the indices of all columns by name: the first one's, where a name occurs twice.
+// ColumnIndices returns the indices of all columns by name; if a name occurs twice, that of the
+// first.
 func (s *Schema) ColumnIndices() map[string]int {
 	indices := make(map[string]int, len(s.Columns))
 	for i := range s.Columns {

@@ -15,7 +15,7 @@ type Stored struct {
 	list bool
 }
 
-// StoredAs is how a column is stored with that type of its leaf.
+// StoredAs returns the Stored of a column whose leaf has that type.
 func StoredAs(leaf parquet.Type, list bool) Stored { return Stored{leaf: leaf, list: list} }
 
 // StoredSeparator separates the values of a list in a cell whose column has a
@@ -56,9 +56,9 @@ func (s Stored) And(t Stored) Stored {
 	return both
 }
 
-// Written is the column in a Parquet file. Labels, weights and dense columns are numbers, sparse columns
-// texts, or lists of texts where the column has separators, and ignored columns texts. A column with a
-// Stored is as that says.
+// Written returns the column of a Parquet file to write. Labels, weights and dense columns are
+// numbers, sparse columns texts, or lists of texts if the column has separators, and ignored
+// columns texts. If the column has a Stored, that decides.
 func (c *Column) Written() parquetcolumn.Written {
 	w := parquetcolumn.Written{Name: c.Name}
 	switch {

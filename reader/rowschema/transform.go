@@ -81,8 +81,8 @@ func Transformed(steps []Transform, x float64) float64 {
 	return x
 }
 
-// BucketKey is the key of the bucket into which steps that end with a bucketize step put a number, in
-// the space with that seed.
+// BucketKey returns the key, in the space with that seed, of the bucket of a number after the
+// steps, of which the last is a bucketize step.
 func BucketKey(seed uint64, steps []Transform, x float64) uint64 {
 	var text [20]byte
 	return hashes.In(seed, strconv.AppendInt(text[:0], int64(Transformed(steps, x)), 10))

@@ -154,7 +154,7 @@ func Decompress(c Compression, r io.Reader) (*Decompressor, error) {
 	return d, nil
 }
 
-// begins says whether data of that compression may begin like that.
+// begins reports whether data of that compression may begin with these bytes.
 func (c Compression) begins(first []byte) bool {
 	is := func(magic string) bool { return bytes.HasPrefix(first, []byte(magic)) || len(first) < len(magic) }
 	switch c {
@@ -175,7 +175,8 @@ func isZlib(first []byte) bool {
 	return len(first) < 2 || first[0]&0x0f == 8 && (int(first[0])<<8|int(first[1]))%31 == 0
 }
 
-// notCompressedError says that data are not what their name says, as text in a file that is called x.gz.
+// notCompressedError says that data are not what the file name says, such as text in a file called
+// x.gz.
 type notCompressedError struct{ c Compression }
 
 func (e *notCompressedError) Error() string {
@@ -248,9 +249,8 @@ func (d *Decompressor) consumed() int64 {
 	return d.in.n - int64(d.br.Buffered())
 }
 
-// Consumed estimates how many stored bytes the text that Read has returned takes up.
-// It is only an estimate, since the decoder may hold a block of text that it has not
-// returned yet.
+// Consumed estimates the number of stored bytes of the text that Read has returned. It is only an
+// estimate, because the decoder may hold a block of text that it has not returned yet.
 func (d *Decompressor) Consumed() int64 {
 	consumed := d.consumed()
 	if d.text == 0 {
@@ -260,12 +260,12 @@ func (d *Decompressor) Consumed() int64 {
 	return consumed - min(consumed, int64(block))
 }
 
-// Sound is how many stored bytes come before the fault that Read has met. The bytes
-// after them are lost, or cannot be trusted because their checksum does not match. A
-// checksum covers a member of gzip, a stream of zlib, a frame of zstd (frames are not distinguished
-// here, so it counts for all of the data) or a block of the other formats. A block is
-// checked after the decoder has read all of it, so the position of its beginning is an
-// estimate. If the data end early, all of the bytes that exist are sound.
+// Sound returns how many stored bytes precede the fault that Read has met. The bytes after them are
+// lost, or cannot be trusted because their checksum does not match. A checksum covers a gzip
+// member, a zlib stream, a zstd frame (frames are not distinguished here, so all of the data count
+// as one) or a block of the other formats. The decoder checks a block after it has read all of it,
+// so the position of its beginning is an estimate. If the data end early, all existing bytes are
+// sound.
 func (d *Decompressor) Sound() int64 {
 	switch {
 	case d.err == io.EOF, errors.Is(d.err, io.ErrUnexpectedEOF):

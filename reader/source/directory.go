@@ -13,9 +13,9 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// Directory is a directory, on a local file system or in HDFS, in which a program keeps
-// files of its own. Names are relative to it, with slashes between their elements; missing
-// directories are made. It is safe for concurrent use.
+// Directory is a directory, on a local file system or in HDFS, in which the program keeps its own
+// files. Names are relative to it and use slashes; missing directories are created. It is safe for
+// concurrent use.
 type Directory struct {
 	URI  string
 	fs   fsys.FileSystem
@@ -81,24 +81,24 @@ func (d *Directory) List(ctx context.Context, name string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Open opens a file of the given size at an offset. If it has fewer bytes, reading fails. Of a local
-// file, what is read into memory that directfile.Memory has made does not go through the
-// page cache, where the file system can do without it.
+// Open opens a file of the given size at an offset. If it has fewer bytes, reading fails. Reads of
+// a local file into memory from directfile.Memory bypass the page cache if the file system supports
+// it.
 func (d *Directory) Open(ctx context.Context, name string, size, offset int64) (io.ReadCloser, error) {
 	p := d.at(name)
 	return d.fs.OpenOnce(ctx, p, fsys.File{URI: d.fs.URI(p), Size: size}, offset)
 }
 
-// Put writes a file of size bytes, which it reads from data, some of them several times
-// if a DataNode fails. The file appears under its name when it is whole and durable, and
-// replaces one of that name. perm are its permissions, before the umask.
+// Put writes a file of size bytes, which it reads from data, some of them several times if a
+// DataNode fails. The file appears under its name once it is complete and durable, replacing any
+// file of that name. perm are its permissions, before the umask.
 func (d *Directory) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
 	return d.fs.Put(ctx, d.at(name), data, size, perm)
 }
 
-// Rename gives a file another name, atomically; it replaces a file of that name. The error
-// is ErrNotFound if there is no such file, also where an earlier attempt of the same call
-// has renamed it and the answer was lost.
+// Rename renames a file atomically, replacing any file of that name. The error is ErrNotFound if
+// there is no such file; this includes the case that an earlier attempt of the same call renamed it
+// and the reply was lost.
 func (d *Directory) Rename(ctx context.Context, from, to string) error {
 	return d.fs.Rename(ctx, d.at(from), d.at(to))
 }

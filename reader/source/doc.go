@@ -32,13 +32,13 @@
 //   - A compressed stream that ends early is an error that wraps
 //     io.ErrUnexpectedEOF.
 //
-// What fails for a while is tried again: package hadoop says how, and what it cannot read.
+// Transient failures are retried: package hadoop says how, and what it cannot read.
 //
 // # Rooms
 //
-// Package fsys has what file systems have in common: the interface, the errors. Package hadoop
-// is HDFS, and package listing finds the files that a path or a pattern stands for. Local files,
-// compression and what the whole is for its callers are here.
+// Package fsys has what file systems have in common: the interface and the errors. Package hadoop
+// implements HDFS. Package listing finds the files that a path or a pattern stands for. Local
+// files, compression and the interface to callers are in this package.
 //
 // # Writing
 //

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quotaExceptions are those of a NameNode whose directory has used up a quota.
+// quotaExceptions are the exceptions of a NameNode when a directory exceeds a quota.
 var quotaExceptions = []string{
 	"org.apache.hadoop.hdfs.protocol.QuotaExceededException",
 	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",

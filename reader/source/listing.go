@@ -10,10 +10,10 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// Listing is the list of the files that URIs stood for at one time, with their sizes
-// and modification times. A job that reads the same input several times lists it once,
-// so that files which arrive meanwhile are part of none of the readings; a file that
-// changes is an error (see OpenRange). A Listing can be written as JSON and read back.
+// Listing is a list of the files that URIs stood for at one time, with their sizes and modification
+// times. A job that reads the same input several times lists it once, so that no reading includes
+// files that arrive later; a file that changes is an error (see OpenRange). A Listing can be
+// written as JSON and read back.
 type Listing struct {
 	URIs  []string `json:"uris"`
 	Files []File   `json:"files"`
@@ -36,8 +36,9 @@ func (l *Listing) Bytes() (n int64) {
 	return n
 }
 
-// WithoutBytes warns of compressed files that have no bytes, of data that are called so; "": there
-// are none. They count as empty, as other empty files do, but no compressor writes such a file.
+// WithoutBytes returns a warning about compressed files of 0 bytes, or "" if there are none; data
+// names the input. They count as empty, like other empty files, but no compressor writes such a
+// file.
 func (l *Listing) WithoutBytes(data string) string {
 	if l == nil {
 		return ""
@@ -69,9 +70,9 @@ func (s *Sources) Unchanged(ctx context.Context, f File) error {
 	return fsys.SameFile(f.asListed(), now)
 }
 
-// SameFiles fails if two lists of files differ: in a file, in its size or modification
-// time, or in the order. The error names the first file that differs. A modification time
-// that one of them does not know is not compared.
+// SameFiles fails if two lists of files differ: in a file, in its size or modification time, or in
+// the order. The error names the first difference. Modification times are compared only if both
+// lists have them.
 func SameFiles(before, now []File) error {
 	both := min(len(before), len(now))
 	for i := range both {
@@ -118,12 +119,11 @@ func unchangedFile(before, now File) error {
 	return nil
 }
 
-// listedName is a file's URI as JSON has it, which replaces what is not UTF-8: one of the
-// lists may come from there.
+// listedName is a file's URI as JSON encodes it, with invalid UTF-8 replaced: one of the lists may
+// come from JSON.
 func listedName(f File) string { return string([]rune(f.URI)) }
 
-// vanished adds to the error about a listed file that is not found that it existed when
-// it was listed.
+// vanished adds to a not-found error about a listed file that the file existed when it was listed.
 func vanished(f File, err error) error {
 	var e *Error
 	if f.ModTime.IsZero() || !errors.As(err, &e) || !errors.Is(e.Kind, ErrNotFound) {

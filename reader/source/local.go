@@ -134,8 +134,8 @@ type localFile struct {
 	f fsys.File
 }
 
-// ReadAt is io.ReaderAt's. That the file ends before its listed size is no end of the file, which
-// callers may take for that of the data.
+// ReadAt implements io.ReaderAt. If the file ends before its listed size, the error is not io.EOF,
+// which callers could take for the end of the data.
 func (l localFile) ReadAt(p []byte, offset int64) (int, error) {
 	n, err := l.File.ReadAt(p, offset)
 	if end := offset + int64(n); errors.Is(err, io.EOF) && end < l.f.Size {
@@ -144,15 +144,15 @@ func (l localFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// endsEarly is the error about a file that has become shorter than it was listed, and has no byte
-// at the offset.
+// endsEarly is the error about a file that is shorter than it was when listed, and has no byte at
+// the offset.
 func endsEarly(f fsys.File, offset int64) error {
 	return &Error{Op: "read", URI: f.URI, Kind: ErrChanged, Err: fmt.Errorf("it had %d bytes and now ends before byte %d", f.Size, offset+1),
 		Hint: "do not write to a job's input while it runs"}
 }
 
-// Close fails if the file has changed while it was open, since the bytes that were read
-// may then be a mixture of old and new ones.
+// Close fails if the file changed while it was open, because the bytes that were read may be a
+// mixture of old and new ones.
 func (l localFile) Close() error {
 	return errors.Join(unchangedLocal(l.File, l.f), l.File.Close())
 }

@@ -28,8 +28,8 @@ func (localFS) Create(ctx context.Context, path string) (Writer, error) {
 	return createLocal(ctx, path, fsys.OwnTemp, fsys.Perm)
 }
 
-// createLocal begins a local file, and removes what killed writers have left beside it under names
-// that match.
+// createLocal starts a local file, and removes leftovers of killed writers beside it whose names
+// match.
 func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp, perm fs.FileMode) (Writer, error) {
 	path, err := behindLinks(path)
 	if err != nil {
@@ -52,9 +52,8 @@ func createLocal(ctx context.Context, path string, leftovers *regexp.Regexp, per
 
 var errNoFile = errors.New("is a device, a pipe or a socket; name a file, which is written whole or not at all")
 
-// behindLinks is the file that is written where path is a symbolic link, so that the rename does not
-// put a file in the place of the link, which may lead to another disk. The link /dev/stdout leads to no file
-// that has a name.
+// behindLinks resolves path if it is a symbolic link, so that the rename does not replace the link,
+// which may point to another disk. The link /dev/stdout does not point to a file with a name.
 func behindLinks(path string) (string, error) {
 	for range 40 { // as many as the kernel follows
 		link, err := os.Readlink(path)
@@ -73,8 +72,8 @@ func behindLinks(path string) (string, error) {
 	return path, nil
 }
 
-// replaceable says why a file that is written whole cannot take the place of what info describes: the rename
-// would replace a device such as /dev/null by a regular file.
+// replaceable returns an error if the file that info describes must not be replaced by a rename,
+// which would turn a device such as /dev/null into a regular file.
 func replaceable(info os.FileInfo) error {
 	switch {
 	case info != nil && info.IsDir():

@@ -74,8 +74,8 @@ func (g *memberReader) nextMember() error {
 	return headerCut(g.begin())
 }
 
-// headerCut is the error of reading a member's header of which at least one byte was
-// there. The library gives io.EOF where the data end within one of the header's fields.
+// headerCut is the error of reading a member's header of which at least one byte exists. The
+// library returns io.EOF if the data end within one of the header's fields.
 func headerCut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -13,7 +13,7 @@ const (
 	Hour = "2006-01-02T15"
 )
 
-// firstDay is day 1, which comes after day 0, that of rows that were never seen.
+// firstDay is day 1. Day 0 is that of rows that were never seen.
 var firstDay = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)
 
 // Parse reads --date: a day, or a day and an hour.
@@ -29,9 +29,9 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s is not a date: write a day such as 2026-11-20, or with the hour 2026-11-20T06", nearest.Quote(s))
 }
 
-// OnClock returns when the clocks of a zone show the date and hour of t. Where clocks are
-// put forward over that hour, which is midnight in Havana and in Santiago, it is the
-// moment at which they are; package time may then return an hour of the day before.
+// OnClock returns the moment at which the clocks of a zone show the date and hour of t. If clocks
+// are put forward over that hour, as over midnight in Havana and Santiago, it is the moment of the
+// change; package time may then return an hour of the previous day.
 func OnClock(t time.Time, zone *time.Location) time.Time {
 	wall := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC)
 	at := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, zone)
@@ -46,7 +46,7 @@ func OnClock(t time.Time, zone *time.Location) time.Time {
 	return at
 }
 
-// AddDays returns the same hour of a day that is so many days later.
+// AddDays returns the same hour of the day that is the given number of days later.
 func AddDays(t time.Time, days int) time.Time {
 	wall := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC)
 	return OnClock(wall.AddDate(0, 0, days), t.Location())

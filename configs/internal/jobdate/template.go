@@ -129,7 +129,7 @@ func expandDate(body string, date time.Time) (text, message string) {
 			return "", "the layout comes last, in quotation marks; " + usage
 		}
 		rest = strings.TrimSpace(rest[:i])
-		// A layout that does not change when it is formatted has no part of a date.
+		// A layout that formatting does not change contains no part of a date.
 		if probe := time.Date(1999, 12, 31, 23, 58, 57, 0, time.UTC); probe.Format(layout) == layout {
 			return "", fmt.Sprintf("layout %s contains no part of a date: write how 2 January 2006, 15 h would look, such as %q", nearest.Quote(layout), "20060102")
 		}
@@ -173,8 +173,8 @@ func expandEnv(body string, env Environment) (text, message string) {
 	return "", fmt.Sprintf("the environment variable %s is not set; set it, or give a default: ${%s:-…}", name, name)
 }
 
-// changesWithin reports whether a date that is written so is not the same at all hours of
-// a day, because its layout has an hour or its offset is in hours.
+// changesWithin reports whether a date template differs between hours of a day, because its layout
+// has an hour or its offset is in hours.
 func changesWithin(body string, day time.Time) bool {
 	first, _ := expandDate(body, day)
 	for hour := range 24 {

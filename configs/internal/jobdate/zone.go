@@ -15,8 +15,8 @@ import (
 // /etc/localtime may be a file without a name that says which zone it is.
 const localZone = "Local"
 
-// SystemZone is the name of the system's time zone. Where the environment names one that
-// is not known, as by a rule such as CST-8, which libc understands, warning says so.
+// SystemZone returns the name of the system's time zone. If the environment names an unknown one,
+// such as the rule CST-8, which libc understands, warning says so.
 func SystemZone(env Environment) (name, warning string) {
 	const localtime = "/etc/localtime"
 	if given, set := env("TZ"); set && strings.TrimPrefix(given, ":") != localtime {

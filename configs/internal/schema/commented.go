@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Commented prints a struct as a file for somebody to begin with: every key with an explanation in
-// front of it, and those that few will change commented out. given tells whether a path was given.
-// w keeps errors until it is flushed.
+// Commented prints a struct as a file to start from: an explanation before every key, and keys that
+// few users change commented out. given reports whether a path was given. w keeps errors until it
+// is flushed.
 func (t *Table) Commented(w *bufio.Writer, root any, given func(path string) bool) {
 	p := &commenter{printer{w: w, table: t, root: root, given: given}}
 	p.mapping("", "", "", reflect.ValueOf(root).Elem())
@@ -118,7 +118,7 @@ func describe(k *Key) string {
 	return k.Meaning + " Allowed: " + allowed + "."
 }
 
-// Comment prints a comment in lines of about 80 columns, behind lead.
+// Comment prints a comment in lines of about 80 columns, after lead.
 func Comment(w *bufio.Writer, lead, text string) {
 	line, hang := "", ""
 	if strings.HasPrefix(text, "- ") {

@@ -11,7 +11,7 @@ import (
 	"aibox/internal/nearest"
 )
 
-// Decoder carries what is known about one file on its way into a struct.
+// Decoder is the state of decoding one file into a struct.
 type Decoder struct {
 	// Saved says that the file was written with every default in it.
 	Saved bool

@@ -44,9 +44,9 @@ func (t *Table) walkBelow(root any, path, pattern string, v reflect.Value, visit
 	}
 }
 
-// Complete fills in what was not given, and reports what is missing and what
-// was given without having an effect. A key of the file that has none because of an override is
-// left out instead: whoever tries another kind of model need not remove the keys of the first.
+// Complete fills in what was not given, and reports missing keys and keys without effect. A key of
+// the file that has no effect because of an override is dropped instead, so that trying another
+// kind of model does not require removing the keys of the first.
 func (d *Decoder) Complete() { d.table.walk(d.root, d.complete) }
 
 // CompleteBelow is Complete for the keys of the mapping at a path alone; v is a pointer to its struct.
@@ -127,8 +127,9 @@ func (d *Decoder) setDefault(path string, k *Key, text string, v reflect.Value) 
 	}
 }
 
-// useless says why the key has no effect in this job, or "", and which key is the cause, if a
-// single one is. Conditions on values that are faulty, by the decoder, count as met; nil: none is.
+// useless says why the key has no effect in this job, or "", and which key is the cause, if it is a
+// single one. Conditions on values that are faulty according to the decoder count as met; with a
+// nil decoder, no value is faulty.
 func useless(s Scope, k *Key, d *Decoder) (why, cause string) {
 	for _, w := range k.When {
 		if w.Only != nil {
@@ -157,7 +158,7 @@ func useless(s Scope, k *Key, d *Decoder) (why, cause string) {
 	return "", ""
 }
 
-// valueAt is the word that a key without indices has.
+// valueAt returns the word at the path of a key without indices.
 func valueAt(root any, path string) string {
 	v := reflect.ValueOf(root).Elem()
 	for part := range strings.SplitSeq(path, ".") {
@@ -166,9 +167,9 @@ func valueAt(root any, path string) string {
 	return v.String()
 }
 
-// Defaulted returns the paths that were given and whose values are the defaults that the rest of
-// the file gives. Lists of mappings stay whole, and so does what is a default of the surroundings,
-// such as the time zone, and what files of earlier versions do not have.
+// Defaulted returns the given paths whose values equal the defaults that follow from the rest of
+// the file. It leaves out lists of mappings and their parts, keys whose defaults come from the
+// surroundings, such as the time zone, and keys that files of earlier versions do not have.
 func (d *Decoder) Defaulted() []string {
 	var paths []string
 	d.table.walk(d.root, func(s Scope, k *Key, v reflect.Value) {

@@ -18,10 +18,10 @@
 //
 // # Faults
 //
-// Each step goes on after a fault, so that the user sees all of them; but one mistake shall give
-// one message. So the decoder remembers the paths that are bad, and whoever checks further asks
-// whether what it looks at is Sound. A message that suggests what to write instead (meant.go)
-// suggests what is then accepted. Where a path was given decides where a fault of it is shown, and
-// whether it is one of the file or of an override: a key that an override has put out of effect is
-// left out, with a note.
+// Each step continues after a fault, so that the user sees all of them, but one mistake should give
+// only one message. The decoder therefore remembers bad paths, and later checks ask whether their
+// inputs are Sound. A replacement that a message suggests (meant.go) is guaranteed to be accepted.
+// The place where a path was given determines where its faults are shown, and whether they count as
+// faults of the file or of an override. A key that an override has left without effect is dropped,
+// with a note.
 package schema

@@ -14,7 +14,7 @@ func (d *Decoder) Fault(p yamltree.Place, path, format string, args ...any) {
 	d.markBad(path)
 }
 
-// markBad says that a path has no value to go by, so that nothing more is said of what follows from it.
+// markBad marks a path as having no usable value, so that no consequences are reported.
 func (d *Decoder) markBad(path string) {
 	d.bad[path] = true
 	for p := path; p != "" && !d.unsound[p]; p = parentPath(p) {
@@ -22,8 +22,8 @@ func (d *Decoder) markBad(path string) {
 	}
 }
 
-// FaultAt reports a fault at the value of path or, where it was not given, at
-// the nearest thing around it that was.
+// FaultAt reports a fault at the value of path or, if it was not given, at the nearest enclosing
+// value that was.
 func (d *Decoder) FaultAt(path, format string, args ...any) {
 	d.Fault(d.placeOf(path), path, format, args...)
 }

@@ -26,8 +26,8 @@ type Key struct {
 	// Surroundings says that the default does not come from the job, but from the
 	// name of its file or from the system.
 	Surroundings bool
-	// Later says that models of earlier versions have no such key, and something else than the
-	// default in its place: in the job that such a model keeps, the key is empty.
+	// Later says that models of earlier versions do not have this key, and behave differently from
+	// its default: in the saved job of such a model, the key is empty.
 	Later bool
 	// Range bounds numbers, or each number of a list: "[1,4096]", "(0,1]",
 	// "[0,inf)".
@@ -36,12 +36,12 @@ type Key struct {
 	Values []string
 	// NullIsText marks a list for which a written null is probably meant as text.
 	NullIsText bool
-	// WithUnit marks text such as 10m, of which the application checks what it means: to write a number
-	// without a unit as text would not mend it.
+	// WithUnit marks text such as 10m, which the application parses: quoting a number without a
+	// unit would not fix it.
 	WithUnit bool
 	// EmptyIsDefault says that an empty text stands for the default.
 	EmptyIsDefault bool
-	// Refused are words that one may take for allowed, each with the reason why it is not.
+	// Refused are words that users may expect to be allowed, each with the reason why it is not.
 	Refused map[string]string
 	// MinItems is the smallest length of a list that is given.
 	MinItems int
@@ -49,8 +49,8 @@ type Key struct {
 	Required bool
 	// Template says that {{date}} and ${NAME} are expanded.
 	Template bool
-	// When lists what must hold for the key to have an effect; where it has
-	// none, giving it is a fault and it gets no default.
+	// When lists the conditions for the key to have an effect. If it has none, giving it is a
+	// fault, and it gets no default.
 	When []When
 	// Tuning marks keys that `config init` leaves commented out.
 	Tuning bool

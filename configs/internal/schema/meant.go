@@ -9,9 +9,9 @@ import (
 	"aibox/configs/internal/yamltree"
 )
 
-// Instead is what a user has to write at a place to get value: YAML if that is in
-// the file, and a whole flag, quoted for the shell, if it is an override.
-// What a message suggests must be accepted without another message.
+// Instead returns what a user must write at a place to get value: YAML if the place is in the file,
+// and a whole flag, quoted for the shell, if it is an override. A suggestion must be accepted
+// without another message.
 func Instead(path string, at yamltree.Place, value string) string {
 	if at.Set == "" {
 		return value
@@ -19,8 +19,8 @@ func Instead(path string, at yamltree.Place, value string) string {
 	return "--set '" + strings.ReplaceAll(path+"="+value, "'", `'\''`) + "'"
 }
 
-// asList is the list, in YAML, that was probably meant by a single value. It is ""
-// if k does not accept the items of that list.
+// asList returns the list, in YAML, that a single value probably stands for, or "" if k does not
+// accept its items.
 func asList(elem reflect.Type, k *Key, text string) string {
 	items := []string{text}
 	if !strings.ContainsAny(text, "{[") { // else the comma may be part of a pattern
@@ -56,7 +56,7 @@ func asList(elem reflect.Type, k *Key, text string) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asBool is true or false, whichever text probably means; "" if it means neither.
+// asBool returns true or false, whichever text probably means, or "" if it means neither.
 func asBool(text string) string {
 	switch strings.ToLower(text) {
 	case "yes", "on", "1", "y", "t", "true":

@@ -4,11 +4,11 @@
 //	text ──Parse──> Node ──Set──> Node          "path=value" of the command line, checked like the rest
 //	text, Node ──Edit──> text                   one value replaced or added, all other lines as they were
 //
-// Anchors, aliases and merge keys are resolved. What a scalar means is left to whoever knows the
-// key that it is for; scalar.go has how texts and numbers are written. A fault has the place of
-// what is wrong: a line and a column of the file, or the override. Messages are meant for whoever
-// writes job files, but nothing here knows which keys such a file has.
+// Anchors, aliases and merge keys are resolved. The interpretation of a scalar is left to the
+// caller, who knows its key; scalar.go says how texts and numbers are written. A fault has a
+// position: a line and a column of the file, or the override. Messages are addressed to authors of
+// job files, but nothing here knows the keys of such a file.
 //
-// The library that parses takes quadratic time in the depth of the nesting: of a file of unknown
-// origin, ask for its Nesting first.
+// The parsing library takes quadratic time in the nesting depth: check the Nesting of untrusted
+// files first.
 package yamltree

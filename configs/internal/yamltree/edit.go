@@ -6,8 +6,8 @@ import (
 )
 
 // Edit writes the value, which is YAML, to a path of a text that was parsed to n. All other lines
-// stay as they are, comments included. It fails where it does not know how to write the value
-// there, such as in the place of an alias.
+// stay unchanged, comments included. It fails if it does not know how to write the value there, for
+// example in place of an alias.
 func Edit(text string, n *Node, path, value string) (string, error) {
 	steps, err := parsePath(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func Edit(text string, n *Node, path, value string) (string, error) {
 
 var errNotThere = errors.New("its place in the file was not found")
 
-// nested is a value below keys, in one line: a: {b: value}.
+// nested returns a value below keys, on one line: a: {b: value}.
 func nested(steps []step, value string) string {
 	text := steps[len(steps)-1].key + ": " + value
 	for i := len(steps) - 2; i >= 0; i-- {
@@ -97,7 +97,7 @@ func (e *editor) replace(from int, n *Node, value string) (string, error) {
 	return e.splice(start, end, value), nil
 }
 
-// extent is where the text of a value begins and ends.
+// extent returns where the text of a value begins and ends.
 func (e *editor) extent(n *Node) (start, end int, err error) {
 	start = e.offset(n.Place)
 	rest := e.text[start:]
@@ -121,8 +121,8 @@ func (e *editor) extent(n *Node) (start, end int, err error) {
 	return 0, 0, errNotThere
 }
 
-// flowEnd is where the list ends with which text, which is YAML, begins: behind its closing
-// bracket; -1: it has a comment, which would be lost with it.
+// flowEnd returns the end, after its closing bracket, of the list at the beginning of text, which
+// is YAML; -1: it contains a comment, which would be lost.
 func flowEnd(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

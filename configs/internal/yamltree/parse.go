@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxAliased bounds the number of nodes that aliases stand for, which aliases of aliases multiply.
-// That of others is bounded by the length of the text.
+// maxAliased bounds the number of nodes that aliases expand to, which grows exponentially with
+// aliases of aliases. The number of other nodes is bounded by the length of the text.
 const maxAliased = 1 << 17
 
 // builder turns the library's syntax tree into nodes.

@@ -42,8 +42,8 @@ func LooksLikeOther(s string) bool {
 	return err == nil
 }
 
-// ParseFloat reads a number as a job file may have it: with underscores, and without what Go takes
-// for a number beside, such as hexadecimal digits and Inf.
+// ParseFloat reads a number as job files allow it: with underscores, but without Go's other
+// notations, such as hexadecimal digits and Inf.
 func ParseFloat(s string) (float64, error) { return strconv.ParseFloat(CleanNumber(s), 64) }
 
 // CleanNumber removes underscores. It returns "?" for what Go's parsers accept as a
@@ -56,8 +56,8 @@ func CleanNumber(s string) string {
 	return s
 }
 
-// FormatFloat writes a number as people do: without an exponent where it is a whole number of up to
-// 15 digits.
+// FormatFloat writes a number as people do: without an exponent if it is a whole number of up to 15
+// digits.
 func FormatFloat(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
 		return strconv.FormatFloat(x, 'f', -1, 64)

@@ -2,7 +2,7 @@ package yamltree
 
 import "strings"
 
-// Normalize returns the text of a file without a byte order mark, and with the ends of lines of Unix.
+// Normalize returns the text of a file without a byte order mark, and with Unix line ends.
 func Normalize(data []byte) string {
 	return strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 }

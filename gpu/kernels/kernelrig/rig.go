@@ -1,4 +1,5 @@
-// Package kernelrig runs kernels in tests of other packages, which compare them with what the CPU computes.
+// Package kernelrig runs kernels in tests of other packages, which compare them with the CPU's
+// results.
 package kernelrig
 
 import (
@@ -14,7 +15,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// sourceShare is how many rounds there are for each one in which the sources run, which takes far longer.
+// sourceShare: one in sourceShare rounds runs the sources, which takes far longer.
 const sourceShare = 8
 
 // Each runs rounds of a test, each with random numbers and a device of its own: with the kernels'

@@ -165,9 +165,9 @@ func (r *rig) columnCount() int {
 	return 1 + r.IntN(70)
 }
 
-// garbage is what nobody may use: what results overwrite, and what lies between and around rows. In
-// half of the trials it is NaN, which shows in all that is computed of it, also by a factor of
-// zero; in the others it is a number like others, which shows where results are left out.
+// garbage is a value for memory that must not be used: memory that results overwrite, and memory
+// between and around rows. In half of the trials it is NaN, which propagates to everything computed
+// from it, even times zero. In the others it is an ordinary number, which reveals missing results.
 func (r *rig) garbage() float32 {
 	if r.poisoned {
 		return math.Float32frombits(0x7fdeadbe)

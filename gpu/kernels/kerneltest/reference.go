@@ -6,9 +6,9 @@ import (
 	"aibox/gpu/kernels"
 )
 
-// The trials of this file hold kernels, whose bits other trials compare with those of float32 on
-// the CPU, to formulas in float64. near allows each result a millionth, some 16 roundings, of the
-// sum of the magnitudes of its terms, which is scale.
+// The trials of this file compare kernels with formulas in float64; other trials compare their bits
+// with float32 on the CPU. near allows each result an error of a millionth, about 16 roundings, of
+// scale, the sum of the magnitudes of its terms.
 
 // of is a value and the sum of its terms' magnitudes.
 func of(terms ...float64) (value, scale float64) {

@@ -1,7 +1,7 @@
-// Package shim runs the kernels' own sources, in CUDA C++, on the CPU, for tests: Images gives
-// emulated devices kernels that a process computes, into which the sources were
-// compiled by g++ behind a header with enough of CUDA (host/cuda.h). So all that emulated devices check
-// is checked of the sources too, and whatever is built on package gpu can run on them.
+// Package shim runs the kernels' own sources, in CUDA C++, on the CPU, for tests. Images gives
+// emulated devices kernels that are computed by a separate process, a program that g++ compiles
+// from the sources and a header with enough of CUDA (host/cuda.h). All checks of emulated devices
+// thus apply to the sources too, and everything built on package gpu can run on them.
 //
 // # What is found
 //

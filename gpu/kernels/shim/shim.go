@@ -21,8 +21,8 @@ import (
 	"aibox/internal/testtools"
 )
 
-// Images returns the kernels for emulated.Options, until the test ends. Where g++ is not installed the
-// test is skipped, unless AIBOX_REQUIRE_INTEGRATION is 1.
+// Images returns the kernels for emulated.Options, valid until the test ends. If g++ is not
+// installed, the test is skipped, or fails if AIBOX_REQUIRE_INTEGRATION is 1.
 func Images(t testing.TB) map[string]emulated.Kernels {
 	t.Helper()
 	params := map[string][]gpu.ArgKind{}
@@ -98,8 +98,8 @@ func (h *host) stop() error {
 	return errors.Join(h.in.Close(), h.process.Wait())
 }
 
-// run computes a block. That is done with the last block of a launch: then the bytes of all regions
-// are sent, with the order in which blocks run, and got back.
+// run computes a block. The work is deferred to the last block of a launch: then the bytes of all
+// regions are sent to the process, with the order in which blocks run, and received back.
 func (h *host) run(name string, params []gpu.ArgKind, b *emulated.Block) error {
 	h.order = append(h.order, b.Index)
 	if len(h.order) < b.Grid.Count() {

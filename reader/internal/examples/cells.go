@@ -111,8 +111,8 @@ func (c *denseColumn) addDenseNumber(l *List, x float64, cell []byte) faults.Fau
 	return faults.Fault{}
 }
 
-// addIndicators completes the dense features of a row whose dense columns begin at the given
-// place of the list.
+// addIndicators completes the dense features of a row, whose dense columns start at index at of the
+// list.
 func (p *Plan) addIndicators(l *List, at int) {
 	for _, i := range p.empty {
 		indicator := float32(0)
@@ -183,9 +183,9 @@ func (c *fieldColumn) addValue(p *Plan, l *List, cell []byte) faults.Fault {
 	return faults.Fault{}
 }
 
-// bagWeight is the weight that a feature has in its bag. One below 2^-126, which float32 no longer
-// holds with all digits, is 0: the mean of a bag divides by the sum of its weights, and 1 / 1e-40
-// is infinite.
+// bagWeight returns the weight of a feature in its bag. Weights below 2^-126, which are denormal in
+// float32, become 0: the mean of a bag divides by the sum of its weights, and 1 / 1e-40 is
+// infinite.
 func bagWeight(w float32) float32 {
 	if a := math.Abs(float64(w)); a > 0 && a < 0x1p-126 {
 		return 0
@@ -243,8 +243,8 @@ func (c *StatColumn) addStat(l *List, cell []byte) faults.Fault {
 	return c.addStatNumber(l, x, cell)
 }
 
-// addStatNumber leaves out numbers that no float32 holds: a single one would be all that mean and
-// standard deviation tell. The reading that follows clips them, or finds their rows bad.
+// addStatNumber leaves out numbers outside the range of float32: a single one would dominate mean
+// and standard deviation. The reading that follows clips them, or treats their rows as bad.
 func (c *StatColumn) addStatNumber(l *List, x float64, cell []byte) faults.Fault {
 	x = rowschema.Transformed(c.steps, x)
 	if !number.Finite(x) {

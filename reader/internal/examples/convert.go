@@ -18,7 +18,7 @@ type conversion struct {
 	text   []byte                // of a number that is used as a feature
 }
 
-// Convert is parquetcolumn.Converter's. Every value at fault is slow.
+// Convert implements parquetcolumn.Converter. Every faulty value is slow.
 func (c *conversion) Convert(v *parquetcolumn.Values, at []int32, out []parquetcolumn.Result) {
 	clear(out)
 	switch {

@@ -12,9 +12,8 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// CellMap says in which cell of a line a plan's columns are found. Indices count
-// from 0; -1 stands for a column that the file does not have, which is allowed for
-// the label alone, where labels are not needed.
+// CellMap says in which cell of a line each of a plan's columns is. Indices start at 0; -1 stands
+// for a column that the file lacks, which is allowed only for the label, if labels are not needed.
 type CellMap struct {
 	cells int      // per line
 	names []string // of the cells, for people
@@ -95,8 +94,8 @@ func (m *CellMap) markUsed(p *Plan) {
 	}
 }
 
-// MayLackLabel says whether files with such cells may have no labels: where they need none, and their
-// columns have no names in a header.
+// MayLackLabel reports whether lines of files with these cells may lack the label: this is so if no
+// label is needed and no header names the columns.
 func (p *Plan) MayLackLabel(m *CellMap) bool {
 	return p.keepUnlabelled && !p.Schema.Header && m.label >= 0 && m.label < m.cells
 }
@@ -134,7 +133,7 @@ type delimited struct {
 	partition [][]byte // cells that the file's directories give, behind those of the line
 }
 
-// Split cuts lines into cells; its slice has room for so many.
+// Split returns a splitter of lines into cells, whose slice has room for the given number of cells.
 func (p *Plan) Split(cells int) *rowtext.Cells {
 	return rowtext.NewCells(p.Schema.Delimiter, p.Schema.Quoting == rowschema.QuotingRFC4180, cells)
 }

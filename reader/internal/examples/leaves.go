@@ -17,8 +17,8 @@ type Leaves struct {
 // Passed is the leaf of pass-through column i.
 func (l *Leaves) Passed(i int) *parquetcolumn.Leaf { return l.pass[i] }
 
-// Units calls of for each column of the plan whose integers count a unit of time. Those that become
-// readable text do not matter.
+// Units calls of for each column of the plan whose integers count a unit of time, except for those
+// that become readable text.
 func (p *Plan) Units(l *Leaves, of func(column, unit string)) {
 	columns := l.planned
 	if p.readableTimes() {

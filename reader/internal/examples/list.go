@@ -63,7 +63,7 @@ func (l *List) Reserve(p *Plan, rows int) {
 // ReservedBytes is what Reserve takes for a row.
 func (p *Plan) ReservedBytes() int { return 4*(1+p.DenseWidth()+len(p.fields)) + 8*len(p.fields) }
 
-// Rollback removes what a decoder wrote of a row that it did not come to the end of, or that turned out bad.
+// Rollback removes what a decoder wrote of a row that it did not complete or that turned out bad.
 func (l *List) Rollback(p *Plan) {
 	l.Labels = l.Labels[:l.N]
 	if p.weightColumn != "" {
@@ -92,9 +92,9 @@ func (l *List) EndGood(p *Plan) {
 	}
 }
 
-// EndBad removes what a decoder wrote of a row that turned out bad. Where bad rows
-// are kept, it puts a row in its place that has only the texts of the pass-through
-// columns, if the decoder has reached all of them.
+// EndBad removes what a decoder wrote of a row that turned out bad. If bad rows are kept, it
+// replaces the row by one that has only the texts of the pass-through columns, provided that the
+// decoder reached all of them.
 func (l *List) EndBad(p *Plan) {
 	ends, text := l.TextEnds, l.Text
 	l.Rollback(p)

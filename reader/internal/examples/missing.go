@@ -42,8 +42,8 @@ func (p *Plan) explainMissing(missing, names []string) string {
 	return text + meantColumns(missing, names)
 }
 
-// meantColumns is the end of a message about missing columns: it suggests the column
-// that was probably meant by one of them; "" if no name is similar.
+// meantColumns returns the end of a message about missing columns: it suggests the column that one
+// of them probably stands for; "" if no name is similar.
 func meantColumns(missing, names []string) string {
 	for _, name := range missing {
 		near := nearest.Name(name, names)
@@ -69,7 +69,7 @@ func (p *Plan) noColumns(missing []string, err error) error {
 	return err
 }
 
-// noOthers refuses columns of a file that the schema lacks, where that is wanted.
+// noOthers refuses columns of a file that the schema lacks, if the plan asks for that.
 func (p *Plan) noOthers(names []string) error {
 	if !p.whole {
 		return nil

@@ -33,8 +33,8 @@ type Plan struct {
 	Raw            bool // only the text of the pass-through columns is read; labels and features are not parsed
 }
 
-// denseColumn is one dense column. With an indicator, missing is NaN, which no feature is,
-// until the row's indicators are added.
+// denseColumn is one dense column. With an indicator, a missing value is NaN, which no feature can
+// be, until the row's indicators are added.
 type denseColumn struct {
 	name    string
 	steps   []rowschema.Transform
@@ -118,8 +118,8 @@ func New(w Wish) (*Plan, error) {
 	return p, nil
 }
 
-// Raw is the plan for the text of the named columns alone. whole says that files with columns that the schema
-// lacks are refused, asked that the caller named the columns, and not the schema.
+// Raw returns the plan for only the text of the named columns. whole: refuse files with columns
+// that the schema lacks. asked: the caller, not the schema, named the columns.
 func Raw(schema rowschema.Schema, names []string, keepLists, whole, asked bool) *Plan {
 	s := schema.WithDefaults()
 	return &Plan{

@@ -2,19 +2,19 @@ package examples
 
 import "slices"
 
-// planned has something for each of a plan's columns: the cell of a line, or the leaf or the open
-// column of a Parquet file, that it is in.
+// planned has a T for each of a plan's columns: the cell of a line, or the leaf or the open column
+// of a Parquet file, that holds the column.
 type planned[T any] struct {
 	label, weight, group       T
 	dense, fields, stats, pass []T
 }
 
-// all lists what it has.
+// all lists the elements.
 func (c *planned[T]) all() []T {
 	return slices.Concat([]T{c.label, c.weight, c.group}, c.dense, c.fields, c.stats, c.pass)
 }
 
-// mapped has what f makes of each of its things, in their order.
+// mapped returns the results of f for each element, in order.
 func mapped[T, U any](c *planned[T], f func(T) U) (m planned[U]) {
 	each := func(list []T) (made []U) {
 		for _, x := range list {
@@ -34,7 +34,7 @@ type wanted struct {
 	optional bool   // the file may lack it
 }
 
-// wanted says which columns the plan wants.
+// wanted returns the columns that the plan wants.
 func (p *Plan) wanted() (w planned[wanted]) {
 	w.label = wanted{name: p.LabelColumn, optional: p.keepUnlabelled}
 	w.weight.name, w.group.name = p.weightColumn, p.groupColumn

@@ -59,7 +59,7 @@ func NewRowGroup(p *Plan, file *parquetcolumn.File, group int, leaves *Leaves) (
 	return r, nil
 }
 
-// simplify has simple columns decoded in bulk.
+// simplify switches simple columns to bulk decoding.
 func (r *RowGroup) simplify() {
 	p, simple := r.p, 0
 	if p.oneByOne {
@@ -85,9 +85,9 @@ func (r *RowGroup) simplify() {
 	r.places, r.keys = make([][]int32, len(r.columns)), make([][]uint64, len(r.fields))
 }
 
-// ListSeparator is the text between the values of a list in a pass-through column.
-// chosen says that the schema names it; then values may contain it too, since a reader
-// with that schema splits them there anyway.
+// ListSeparator returns the text between the values of a list in a pass-through column. chosen: the
+// schema names it; values may then contain it, because a reader with that schema splits there
+// anyway.
 func (p *Plan) ListSeparator(name string) (separator string, chosen bool) {
 	if p.keepLists {
 		return rowschema.StoredSeparator, true

@@ -2,8 +2,8 @@ package examples
 
 import "slices"
 
-// Many appends the next rows to the list, at most so many, as long as there are results of all
-// their columns. It returns how many; 0: the next row has to be decoded by itself.
+// Many appends the next rows, at most the given number, to the list as long as all of their columns
+// have results. It returns the number of rows; 0: the next row must be decoded by itself.
 func (r *RowGroup) Many(l *List, most int) int {
 	if !r.simple {
 		return 0

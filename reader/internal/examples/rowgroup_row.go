@@ -37,8 +37,8 @@ func (r *RowGroup) Decode(l *List) (f faults.Fault, err error) {
 	return f, r.err
 }
 
-// next returns the next value of the present row that has to be decoded, or nil if there
-// is none. The values that follow a fault in the row are passed over.
+// next returns the next value of the current row to decode, or nil if there is none. Values after a
+// fault in the row are skipped.
 func (r *RowGroup) next(c *parquetcolumn.Column) *parquet.Value {
 	for {
 		v, err := c.Next()

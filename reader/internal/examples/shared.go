@@ -9,9 +9,8 @@ import (
 	"aibox/reader/internal/parquetcolumn"
 )
 
-// Shared keeps one copy of what says where files have the columns of a plan: thousands of files
-// mostly have the same columns, and a leaf of Parquet keeps a part of the footer that it comes from
-// in memory.
+// Shared deduplicates the maps from a plan's columns to their places in files: thousands of files
+// mostly have the same columns, and a Parquet leaf keeps a part of its file's footer in memory.
 type Shared struct {
 	plan *Plan
 
@@ -20,7 +19,7 @@ type Shared struct {
 	cells  map[string]*CellMap
 }
 
-// NewShared returns one that has nothing yet.
+// NewShared returns an empty Shared.
 func NewShared(p *Plan) *Shared {
 	return &Shared{plan: p, leaves: map[string]*Leaves{}, cells: map[string]*CellMap{}}
 }
@@ -47,7 +46,7 @@ func (s *Shared) MapCells(uri string, header []string) (*CellMap, error) {
 	return shared(&s.mu, s.cells, fmt.Sprintf("%q %q", m.names, m.partition), m), nil
 }
 
-// shared is what is known by that key, or else v, which then is.
+// shared returns the value known by that key, or stores and returns v.
 func shared[T any](mu *sync.Mutex, known map[string]T, key string, v T) T {
 	mu.Lock()
 	defer mu.Unlock()

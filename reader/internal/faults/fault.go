@@ -45,10 +45,9 @@ func (f Fault) String() string {
 	}
 }
 
-// PartOfRow says whether a faulty last line without a line end looks like the
-// beginning of a row, and so like a file whose end is missing: it has at least one
-// whole cell, and its only fault is that the other cells are missing. A remark below
-// the rows, for example, has no cells.
+// PartOfRow reports whether a faulty last line without a line end looks like the beginning of a
+// row, and the file therefore truncated: the line has at least one complete cell, and its only
+// fault is that the other cells are missing. A remark below the rows, for example, has no cells.
 func (f Fault) PartOfRow(line []byte, delimiter byte) bool {
 	switch f.Reason {
 	case ReasonColumns:

@@ -7,7 +7,7 @@ import (
 	"aibox/reader/internal/rowtext"
 )
 
-// List is a list of bad rows in the order of their file, which stand between good ones.
+// List is a list of bad rows, in the order of their file. Good rows are between them.
 type List struct {
 	Entries []Entry
 	details []badDetail
@@ -30,8 +30,8 @@ type badDetail struct{ detail, row, base64 string }
 // Reset empties the list and keeps its memory.
 func (l *List) Reset() { l.Entries, l.details, l.seen = l.Entries[:0], l.details[:0], 0 }
 
-// Add appends the row at the place of e. The first so many rows, and the first of each reason, keep
-// their text, unless it is to be hidden.
+// Add appends the row at the place of e. The first rows, up to the number texts, and the first of
+// each reason keep their text, unless hide is set.
 func (l *List) Add(e Entry, f Fault, row []byte, texts int, hide bool) {
 	first := l.seen&(1<<f.Reason) == 0
 	l.seen |= 1 << f.Reason

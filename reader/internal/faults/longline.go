@@ -6,9 +6,8 @@ import (
 	"aibox/reader/source"
 )
 
-// A line that is longer than MaxLineBytes is a bad row. One of gigabytes, such as a
-// hole of zeros that a crashed server left in a log, stands in the place of many rows,
-// so that it is weighed by its bytes, too, as a loss.
+// A line longer than MaxLineBytes is a bad row. A line of gigabytes, such as a hole of zeros that a
+// crashed server left in a log, replaces many rows, so its bytes also count as a loss.
 
 // longLines are the lines of a file that are much too long. A unit sees only its own
 // part of such a line; the parts are added up in the order of the input, so that the
@@ -28,7 +27,7 @@ type longLines struct {
 	Lost int64 `json:"lost"` // stored bytes of the file that are lost anyway
 }
 
-// begin takes a line that is too long, of which so many bytes are in its unit.
+// begin takes a line that is too long, and the number of its bytes in its unit.
 func (l *longLines) begin(line, offset, bytes int64, open bool, maxLine int) {
 	l.AtLine, l.AtOffset, l.Bytes, l.Open = line, offset, bytes, open
 	if !open {
@@ -36,7 +35,7 @@ func (l *longLines) begin(line, offset, bytes int64, open bool, maxLine int) {
 	}
 }
 
-// goOn takes the beginning of a unit: how many bytes of an open line are in it.
+// goOn takes the beginning of a unit: the number of bytes of an open line in it.
 func (l *longLines) goOn(bytes int64, open bool, maxLine int) {
 	if !l.Open {
 		return
@@ -59,8 +58,8 @@ func (l *longLines) end(maxLine int) {
 	l.Total += l.Bytes
 }
 
-// damage weighs the long lines of a file: the share of its stored bytes that they are of its text. It
-// is nil where there are none.
+// damage returns the loss by a file's long lines: they lose the same share of its stored bytes as
+// they take of its text. It is nil if there are none.
 func (l *longLines) damage(file source.File, maxLine int) *Damage {
 	if l.Open {
 		l.end(maxLine)

@@ -1,17 +1,15 @@
 package faults
 
-// pace bounds how many rows the rest of the input can have. From that bound follows
-// whether a limit on the share of bad rows is exceeded even if the whole rest is
-// good.
+// pace computes an upper bound on the number of remaining rows of the input. From it follows
+// whether a limit on the share of bad rows is exceeded even if all remaining rows are good.
 //
-// Parquet files have the number of their rows in their footers. For text, only the
-// stored bytes of the rest are known: the rest is assumed to hold at most slack times
-// as many rows per byte as the densest unit so far. The densest unit counts, and not
-// the average of all that was read, so that a stretch of long garbage lines does not
-// make the estimate smaller. The unit that is being read counts as part of the rest.
+// Parquet footers contain the number of rows. For text, only the remaining stored bytes are known:
+// they are assumed to hold at most slack times as many rows per byte as the densest unit so far.
+// The densest unit is used instead of the average, so that a stretch of long garbage lines does not
+// lower the estimate. The unit that is being read counts as remaining.
 //
-// Reading an input without a good row thus ends after about slack times the allowed
-// share of its bytes: with 10 TB and a limit of 0.01, after 200 GB.
+// Reading an input without a good row thus ends after about slack times the allowed share of its
+// bytes: with 10 TB and a limit of 0.01, after 200 GB.
 type pace struct {
 	total   int64 // stored bytes of the input
 	slack   float64
@@ -24,10 +22,9 @@ type pace struct {
 const (
 	// usualSlack allows the rows of the rest to be half as long on average.
 	usualSlack = 2
-	// mixedSlack is for inputs whose files are not all compressed in the same way:
-	// the rows per byte in files of one compression say little about files of
-	// another. One compression makes a log up to some 16 times as small as another,
-	// or as none.
+	// mixedSlack is for inputs with several compression formats: the rows per byte in files of one
+	// format say little about files of another. One format can make a log about 16 times smaller
+	// than another, or than none.
 	mixedSlack = 16
 )
 
@@ -39,15 +36,15 @@ func newPace(total int64, mixed bool) *pace {
 	return p
 }
 
-// unit records the end of a unit of so many stored bytes.
+// unit records the end of a unit of the given number of stored bytes.
 func (p *pace) unit(bytes int64) {
 	p.read += bytes
 	p.density = max(p.density, float64(p.inUnit)/float64(bytes))
 	p.inUnit = 0
 }
 
-// mostRows is how many rows the input can have at most, given the number of those
-// read so far; ok is false as long as there is nothing to estimate it from.
+// mostRows returns the maximum number of rows of the input, given the number read so far; ok is
+// false as long as there is nothing to estimate it from.
 func (p *pace) mostRows(read int64) (most float64, ok bool) {
 	switch {
 	case p.rows >= 0:

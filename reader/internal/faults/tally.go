@@ -16,7 +16,7 @@ type Limits struct {
 	LineBytes    int     // a line of more than twice as much is a loss
 }
 
-// Input is what the limits are limits of.
+// Input describes the input that the limits apply to.
 type Input struct {
 	Bytes int64 // that all its files have as stored
 	Files int
@@ -63,8 +63,8 @@ type Tally struct {
 	long      longLines // of the file
 }
 
-// New begins with an input. The quarantine takes all losses and so many bad rows; nil takes
-// nothing. REQUIRES: Restore is called first.
+// New returns the Tally of an input. The quarantine out gets all losses and at most the given
+// number of bad rows; a nil out gets nothing. REQUIRES: Restore is called before anything else.
 func New(l Limits, in Input, out io.Writer, rows int, logger *slog.Logger) *Tally {
 	q, p := newQuarantine(out, rows), newPace(in.Bytes, in.Mixed)
 	return &Tally{
@@ -76,7 +76,7 @@ func New(l Limits, in Input, out io.Writer, rows int, logger *slog.Logger) *Tall
 	}
 }
 
-// Restore goes on at the beginning of a unit of the file, where so many stored bytes were read.
+// Restore continues at the beginning of a unit of the file, when read stored bytes have been read.
 func (t *Tally) Restore(file source.File, s *State, c *Counts, read int64) {
 	t.file, t.fileStart, t.long = file, s.FileStart, s.Long
 	t.bad.restore(c)
@@ -119,12 +119,12 @@ func (t *Tally) LongLine(line, offset, bytes int64, open bool) {
 	t.long.begin(line, offset, bytes, open, t.limits.LineBytes)
 }
 
-// Head takes the beginning of a unit: how many of its bytes belong to a line that began in an earlier
-// one, and whether that goes on in the next one.
+// Head takes the beginning of a unit: the number of its bytes that belong to a line that began in
+// an earlier unit, and whether that line continues in the next one.
 func (t *Tally) Head(bytes int64, open bool) { t.long.goOn(bytes, open, t.limits.LineBytes) }
 
-// Read counts stored bytes of the input as read; textEnd is how much text of the file they hold, 0 where
-// further ones of their unit follow.
+// Read counts stored bytes of the input as read. textEnd is the offset in the file's text that they
+// reach, or 0 if more bytes of their unit follow.
 func (t *Tally) Read(stored, textEnd int64) {
 	t.long.Text = max(t.long.Text, textEnd)
 	if stored > 0 {
@@ -132,8 +132,9 @@ func (t *Tally) Read(stored, textEnd int64) {
 	}
 }
 
-// Lose counts a loss that begins in the block of lines whose first has that number. so says what was read
-// of the input, with what is lost. It returns a *LostDataError as soon as a limit is certainly exceeded.
+// Lose counts a loss in the block whose first line has the number firstLine. so is what was read of
+// the input, including what is lost. It returns a *LostDataError as soon as a limit is certainly
+// exceeded.
 func (t *Tally) Lose(firstLine int64, d *Damage, so SoFar) error {
 	t.long.Lost += d.Bytes
 	so.Bytes -= d.Bytes
@@ -151,7 +152,7 @@ func (t *Tally) lose(firstLine int64, d *Damage, inFile, inInput SoFar) error {
 	return nil
 }
 
-// Enter ends the present file and begins another one. so says what was read of the input before.
+// Enter ends the current file and starts the next one. so is what was read of the input before it.
 func (t *Tally) Enter(file source.File, so SoFar) error {
 	if err := t.EndFile(so.Rows); err != nil {
 		return err
@@ -160,8 +161,8 @@ func (t *Tally) Enter(file source.File, so SoFar) error {
 	return nil
 }
 
-// EndFile ends the present file, after so many rows of the input: lines that are much too long are
-// weighed against the whole file, and counted as a loss.
+// EndFile ends the current file, after the given number of rows of the input: lines that are much
+// too long are measured against the whole file and counted as a loss.
 func (t *Tally) EndFile(rows int64) error {
 	l := t.long
 	t.long = longLines{}
@@ -173,7 +174,7 @@ func (t *Tally) EndFile(rows int64) error {
 	return t.lose(l.Line, d, inFile, t.fileStart)
 }
 
-// Judge applies the limits at the end, after so many rows and stored bytes of the input.
+// Judge applies the limits at the end of the input, of which so was read.
 func (t *Tally) Judge(so SoFar) error {
 	if err := t.bad.judge(so.Rows); err != nil {
 		return err

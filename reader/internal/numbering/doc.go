@@ -1,9 +1,8 @@
-// Package numbering gives keys numbers in the order of their first use: a Table those of a
-// mini-batch, where keys recur, and a Merger those of a pass, of whose mini-batches it gets the
-// unique keys.
+// Package numbering numbers keys in the order of their first use. A Table numbers the keys of a
+// mini-batch, which recur. A Merger numbers the keys of a pass, given the unique keys of each of
+// its mini-batches.
 //
-// Both number into the same kind of table, which is emptied and kept for the next keys. A Table is
-// for one goroutine. Of what the one goroutine that calls Reader.Next does, merging is by far the
-// most, so workers that have nothing else to do help a Merger; its numbers do not depend on who
-// helps.
+// Both use the same kind of table, which is emptied and reused for the next keys. A Table is for
+// one goroutine. Merging is by far the largest part of the work of the goroutine that calls
+// Reader.Next, so idle workers help a Merger; the numbers do not depend on who helps.
 package numbering

@@ -15,9 +15,9 @@ import (
 //	in order                 the first number of each chunk's new keys
 //	settle, in parallel      the numbers of the new keys
 //
-// The keys of a mini-batch differ from each other, so no search depends on a key that is
-// claimed for at the same time, and numbers do not depend on who does what. Only which free slot a
-// new key gets depends on that, and is seen by nobody.
+// The keys of a mini-batch are distinct, so no search depends on a concurrently claimed key, and
+// numbers do not depend on which goroutine does what. Only a new key's choice of free slot depends
+// on that, which is not visible.
 type Merger struct {
 	table Table
 	idle  chan<- *Merger // to workers that wait; it has no room, so that only those take from it
@@ -37,8 +37,8 @@ type mergeChunk struct {
 	first int32 // the number that the first of them gets
 }
 
-// chunkKeys is how many keys a chunk has: some 50 microseconds of work, many times what it takes
-// to wake a worker.
+// chunkKeys is the number of keys in a chunk: about 50 microseconds of work, many times the cost of
+// waking a worker.
 const chunkKeys = 2048
 
 // claimed is a slot whose key has no number yet. The number in it is larger than any.
@@ -75,7 +75,7 @@ func (m *Merger) Number(keys []uint64, rows []int32) {
 	m.join()
 }
 
-// invite tells workers that wait that there is work; none may wait.
+// invite offers the work to waiting workers, and reports whether any was waiting.
 func (m *Merger) invite() (some bool) {
 	m.taken.Store(0)
 	for range len(m.chunks) - 1 {
@@ -91,7 +91,7 @@ func (m *Merger) invite() (some bool) {
 	return some
 }
 
-// join does what the helpers leave, and waits for them.
+// join does the work that the helpers have not taken, and waits for them.
 func (m *Merger) join() {
 	m.work()
 	m.helpers.Wait()
@@ -120,8 +120,8 @@ func (m *Merger) work() {
 	}
 }
 
-// claim puts the numbers of keys into numbers or, for new ones, ^at, where at is the slot that
-// they get. There is room for them.
+// claim puts the number of each key into numbers, or ^at for a new key, where at is the slot that
+// it gets. REQUIRES: there is room for the new keys.
 func (t *Table) claim(keys []uint64, numbers []int32) (c mergeChunk) {
 	slots, mask := t.slots, uint64(len(t.slots)-1)
 	for len(keys) > 0 {

@@ -9,10 +9,11 @@ import (
 // linear probing, at most half full. Keys are uniformly distributed hashes already (see
 // reader.Key), so their low bits select the slot.
 //
-// A slot is 0, or has a number, plus 1, in the low bits that numbers of so large a table need, and a
-// tag in the others: bits of the key's upper half. Only where the tag is right is the key itself
-// compared. So slots take a quarter of what they would with keys in them, and the keys that recur
-// most, whose first use is early, lie close together.
+// A slot is 0 if empty. Otherwise its low bits, as many as the numbers of a table of this size
+// need, hold the number plus 1, and its other bits hold a tag: bits of the key's upper half. The
+// key itself is compared only if the tag matches. Slots thus take a quarter of the memory that they
+// would take with keys in them, and the most frequent keys, whose first use is early, are close
+// together.
 type Table struct {
 	slots []uint32 // power of two
 	keys  []uint64 // by number
@@ -33,8 +34,8 @@ func (t *Table) Keys() []uint64 { return t.keys }
 // tagOf is the tag of a key in a table with that mask.
 func tagOf(key, mask uint64) uint32 { return uint32(key>>32) &^ uint32(mask) }
 
-// lookahead is how many slots are touched before the first of them is needed, so that
-// the processor waits for them at the same time and not one after the other.
+// lookahead is how many slots are touched before the first of them is needed, so that their cache
+// misses overlap.
 const lookahead = 32
 
 // touch reads the slots where the search for the keys begins.

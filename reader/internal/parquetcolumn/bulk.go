@@ -36,8 +36,8 @@ type bulk struct {
 	decoded int             // rows of the column, in all chunks
 	at      [BulkRows]int32 // place of the row's value in the page, or in its dictionary; -1: none
 
-	// Of the chunk, once somebody asks for them. Places are in the chunk's own table, which
-	// takes the place of a dictionary's.
+	// Of the chunk, computed on demand. Places refer to the chunk's own table, which replaces a
+	// dictionary's.
 	made    bool
 	results [BulkRows]Result
 	slow    bool // one of them is Slow
@@ -77,7 +77,7 @@ type Result struct {
 	State  State
 }
 
-// State says what there is of a value.
+// State is the state of a row's result.
 type State uint8
 
 // The states.
@@ -89,14 +89,14 @@ const (
 
 // Converter says what the values of a column mean.
 type Converter interface {
-	// Convert makes results of at most BulkRows values, which are at the given places; a place of
-	// -1 has none. It need not know what is wrong with a value: what it makes Slow is decoded
-	// by itself.
+	// Convert makes results of at most BulkRows values, at the given places; -1 stands for no
+	// value. It need not know what is wrong with a value: it makes it Slow, and the value is then
+	// decoded individually.
 	Convert(v *Values, at []int32, out []Result)
 }
 
-// Simplify has the column decoded in bulk if it is simple: of says what its values mean, which are
-// keys, or else numbers.
+// Simplify switches the column to bulk decoding if it is simple. of converts its values, to keys if
+// isKey is set and otherwise to numbers.
 func (c *Column) Simplify(of Converter, isKey bool) (simple bool) {
 	pages, leaf := c.values.Pages(), c.Leaf
 	if pages == nil || leaf.List || leaf.null || leaf.given || leaf.decimal || leaf.float16 {
@@ -132,8 +132,8 @@ func (c *Column) Result() *Result {
 
 var slowResult = Result{State: Slow}
 
-// Places are where Keys, or Numbers, have the results of the next rows, up to one that is Slow; -1: the
-// row has no value. REQUIRES: the column is simple.
+// Places returns the indices in Keys, or Numbers, of the results of the next rows, up to the first
+// Slow one; -1: the row has no value. REQUIRES: the column is simple.
 func (c *Column) Places() []int32 {
 	b := c.bulk
 	if b.lo == b.hi && b.decode() != nil {
@@ -187,8 +187,8 @@ func (b *bulk) take() (parquet.Value, error) {
 	return b.values.value(int(at)), nil
 }
 
-// decode decodes the next rows, at least one. Once it fails it fails for ever: behind a
-// damaged page the library would go on with the next one.
+// decode decodes the next rows, at least one. Errors are sticky, because after a damaged page the
+// library would continue with the next one.
 func (b *bulk) decode() error {
 	if b.err == nil {
 		b.err = b.decodeRows()

@@ -44,9 +44,9 @@ func (c *Column) Seen() int { return c.seen }
 // Valid says whether a value of a column of text is text.
 func (c *Column) Valid(v *parquet.Value) bool { return !c.Leaf.text || utf8.Valid(v.ByteArray()) }
 
-// Next returns the next value of the present row that is not null. After the last one,
-// and with a fault of the file, it returns nil, and the call after that is the first one
-// of the next row. The value is valid until the next call.
+// Next returns the next non-null value of the current row. After the last one, and on a fault of
+// the file, it returns nil; the call after that starts the next row. The value is valid until the
+// next call.
 func (c *Column) Next() (*parquet.Value, error) {
 	if c.of == 0 {
 		c.seen = 0
@@ -75,8 +75,8 @@ func (c *Column) Next() (*parquet.Value, error) {
 	return nil, nil
 }
 
-// only is Next for a column that has at most one value in a row, and not from a page:
-// the same value in all rows, or one of a bulk.
+// only is Next for a column with at most one value per row that does not come from a page: the same
+// value in all rows, or one from bulk decoding.
 func (c *Column) only() (*parquet.Value, error) {
 	if c.of > 0 || c.Leaf.null {
 		c.of = 0
@@ -96,7 +96,7 @@ func (c *Column) only() (*parquet.Value, error) {
 	return &c.value, nil
 }
 
-// fault is what is wrong where err ended the column: nothing, after a row's first value.
+// fault returns the error if err ended the column; after a row's first value, that is no fault.
 func (c *Column) fault(err error) error {
 	if errors.Is(err, io.EOF) {
 		if c.of > 0 {

@@ -91,12 +91,12 @@ func (s *fileSource) checkFrame() (footer int64, err error) {
 	return s.size - 8 - footerBytes, nil
 }
 
-// signedFooter is how the library's error ends where 28 bytes follow the metadata: the signature of
-// a footer that is not encrypted, of a file with columns that are.
+// signedFooter is the end of the library's error if 28 bytes follow the metadata: they are the
+// signature of the unencrypted footer of a file with encrypted columns.
 const signedFooter = "trailing bytes at the end of thrift input: 28"
 
-// readBytes is how much is read of a column at a time: enough to keep the round trips of
-// HDFS few, and little enough to keep the buffers of the columns small.
+// readBytes is how much of a column is read at a time: enough to keep HDFS round trips few, and
+// little enough to keep the columns' buffers small.
 const readBytes = 128 << 10
 
 // Open opens a file and parses its footer. If the file can be read but is not a Parquet file
@@ -188,7 +188,7 @@ func (f *File) Groups() (rows []int64, err error) {
 	return rows, nil
 }
 
-// LeastValues is how many values the column of a row group has that has the fewest.
+// LeastValues is the smallest number of values of any column of a row group.
 func (f *File) LeastValues(group int) (least int64) {
 	least = math.MaxInt64
 	for _, column := range f.file.Metadata().RowGroups[group].Columns {

@@ -10,7 +10,7 @@ import (
 	"aibox/internal/parquetfile"
 )
 
-// Leaf is one leaf column, or one that the names of the file's directories give.
+// Leaf is a leaf column of the file, or a partition column given by the names of its directories.
 type Leaf struct {
 	Name string
 	List bool // rows may have several values
@@ -43,7 +43,7 @@ func Given(name string, value []byte) *Leaf {
 	return leaf
 }
 
-// Key is the same for leaves that are read in the same way, of whatever files.
+// Key is equal for leaves that are read in the same way, in whatever files.
 func (l *Leaf) Key() string {
 	rest := *l
 	rest.typ, rest.value = nil, parquet.Value{}

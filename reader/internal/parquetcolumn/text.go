@@ -60,7 +60,7 @@ func (c *Column) Text(v *parquet.Value) []byte {
 	return c.cell
 }
 
-// int32 is a stored integer of 32 bits as one of 64, which appendInt and float take.
+// int32 widens a stored 32-bit integer to 64 bits, for appendInt and float.
 func (l *Leaf) int32(x int32) int64 {
 	if l.unsigned {
 		return int64(uint32(x))
@@ -84,10 +84,9 @@ func (l *Leaf) float(x int64) float64 {
 	return float64(x)
 }
 
-// appendFloat appends the shortest text that reads back as x, without an exponent
-// up to 10^21, a range that holds all integers of 64 bits. So an integer that is
-// stored as a double has the same text, and as a sparse value the same feature, as one
-// that is stored as an integer.
+// appendFloat appends the shortest text that reads back as x, without an exponent up to 10^21,
+// which covers all 64-bit integers. An integer stored as a double thus has the same text, and as a
+// sparse value the same feature, as one stored as an integer.
 func appendFloat(text []byte, x float64, bits int) []byte {
 	if a := math.Abs(x); a >= 1e6 && a < 1e21 {
 		return strconv.AppendFloat(text, x, 'f', -1, bits)

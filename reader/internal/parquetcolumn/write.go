@@ -11,8 +11,8 @@ import (
 	"aibox/reader/number"
 )
 
-// A written row group has so many rows at most, or of very many columns as many as have so many cells: a
-// reader decodes row groups in parallel, and the writer holds one in memory.
+// Limits on the rows and cells of a written row group; the latter matters with very many columns.
+// Readers decode row groups in parallel, and the writer holds one in memory.
 const (
 	rowGroupRows  = 1 << 16
 	rowGroupCells = 1 << 24
@@ -33,7 +33,7 @@ type Writer struct {
 	rows    [1]parquet.Row
 }
 
-// So many rows wait, or so many cells or bytes of text if these come first.
+// How many rows wait, or cells or bytes of text, whichever limit is reached first.
 const (
 	firstRows  = 4096
 	firstCells = 1 << 20
@@ -91,7 +91,7 @@ func (p *Writer) add(at int, cell []byte) error {
 	return nil
 }
 
-// begin writes the rows that wait.
+// begin writes the waiting rows.
 func (p *Writer) begin() error {
 	columns, repeat := group{Group: parquet.Group{}}, p.repeating()
 	for i := range p.columns {
@@ -106,13 +106,13 @@ func (p *Writer) begin() error {
 	return err
 }
 
-// rowsOf is how many rows have so many cells: at least one, and at most so many.
+// rowsOf returns how many rows the given number of cells make: at least 1, and no more than most.
 func (p *Writer) rowsOf(cells, most int) int {
 	return min(max(cells/max(len(p.columns), 1), 1), most)
 }
 
-// repeating says which columns mostly have values that they have had before. In the first rows a column
-// may have a new one in up to three of four: later there are fewer new ones.
+// repeating says which columns mostly repeat earlier values. In the first rows, up to three of four
+// values may be new: later there are fewer new ones.
 func (p *Writer) repeating() []bool {
 	values, all := make([]map[string]struct{}, len(p.columns)), make([]int, len(p.columns))
 	for i := range values {

@@ -49,7 +49,7 @@ func isSigned(t parquet.Type) bool {
 
 func isFloat(t parquet.Type) bool { return t.Kind() == parquet.Float || t.Kind() == parquet.Double }
 
-// value is the value that a text means. It is the inverse of Column.Text.
+// value returns the value that a text represents. It is the inverse of Column.Text.
 func (c *Written) value(cell []byte) (parquet.Value, error) {
 	if c.Number {
 		x, ok := number.Float64(cell)

@@ -14,7 +14,7 @@ type Cells struct {
 	unquoted  []byte // text of the line's quoted cells that hold quotes
 }
 
-// NewCells returns Cells whose slice has room for so many, to which the caller may append others.
+// NewCells returns Cells whose slice has the capacity room, so that the caller may append cells.
 func NewCells(delimiter byte, quoted bool, room int) *Cells {
 	return &Cells{delimiter: delimiter, quoted: quoted, cells: make([][]byte, 0, room)}
 }
@@ -77,9 +77,9 @@ func (c *Cells) splitQuoted(line []byte, limit int) (cells [][]byte, ok bool) {
 	return c.cells, true
 }
 
-// cut appends the cells of a line to cells until there are limit of them; what then is left
-// of the line is cut off. Cells of click logs have some six bytes, so a search for each
-// delimiter costs more than to look for all of them in eight bytes at a time.
+// cut appends the cells of a line to cells until there are limit of them, and drops the rest of the
+// line. Cells of click logs have about six bytes, so searching for each delimiter separately would
+// cost more than finding all delimiters in eight bytes at a time.
 func cut(cells [][]byte, line []byte, delimiter byte, limit int) [][]byte {
 	const ones, low7 = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
 	pattern := ones * uint64(delimiter)

@@ -14,8 +14,8 @@ type Chunk struct {
 	Head   int64 // bytes before Start that are in no chunk: they end a line that is too long
 }
 
-// Chunks cuts a text, which can be read from its beginning alone, into chunks. Where they end
-// depends on the text and the size of the buffers.
+// Chunks cuts a text that can only be read sequentially into chunks. Where they end depends only on
+// the text and the size of the buffers.
 type Chunks struct {
 	MaxLine int
 	New     func() []byte    // returns an empty buffer that has the size of a chunk
@@ -65,7 +65,8 @@ func (c *Chunks) Cut(r io.Reader) error {
 	}
 }
 
-// Rest is what was read and is in no chunk yet, as the last chunk, once Cut has ended.
+// Rest returns, once Cut has ended, the text that was read and is in no chunk yet, as the last
+// chunk.
 func (c *Chunks) Rest() Chunk { return c.next }
 
 // take makes a chunk of the next n bytes of the text.

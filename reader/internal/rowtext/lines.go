@@ -25,13 +25,12 @@ type Lines struct {
 // to make system calls cheap, small enough to stay in the cache until parsed.
 const readBytes = 256 << 10
 
-// tailBytes is how much Lines ask for after their limit, where they only need
-// the end of one line: it holds a few lines of most logs. For a longer line the
-// amount is doubled, so that the bytes read in vain are at most as many as the line has.
+// tailBytes is how much Lines asks for beyond its limit, where it only needs the end of one line:
+// most logs have a few lines in it. For a longer line the amount is doubled, so that at most as
+// many bytes are read in vain as the line has.
 const tailBytes = 4 << 10
 
-// NewLines returns Lines whose buffer has so many bytes at first, for a stream of which little
-// is read.
+// NewLines returns Lines with the given initial buffer size, for a stream of which little is read.
 func NewLines(buffer int) *Lines { return &Lines{buf: make([]byte, buffer)} }
 
 // Reset starts over at offset of the stream r, keeping the buffer.

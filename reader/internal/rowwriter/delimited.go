@@ -13,7 +13,7 @@ import (
 // compressor.
 const writeBufferBytes = 64 << 10
 
-// Delimited says how cells stand in a line.
+// Delimited says how cells are written in a line.
 type Delimited struct {
 	Columns   []string // names
 	Header    bool     // the first line has the names

@@ -14,8 +14,8 @@ import (
 	"aibox/reader/source"
 )
 
-// Encoder writes a row in two steps, so that a row which the format cannot
-// hold is told from a failed write.
+// Encoder writes a row in two steps, which distinguishes a row that the format cannot hold from a
+// failed write.
 type Encoder interface {
 	// Encode prepares a row in place of the last one. It fails on a cell that the
 	// format cannot hold.
@@ -38,8 +38,8 @@ type File struct {
 	prepared   bool
 }
 
-// Create creates a file of rows with so many cells, which newEncoder encodes, compressed as its name
-// says (.gz, .zst, .snappy).
+// Create creates a file of rows with the given number of cells, encoded by newEncoder and
+// compressed as its extension says (.gz, .deflate, .zst, .snappy).
 func Create(ctx context.Context, sources *source.Sources, uri string, columns int, newEncoder func(io.Writer) (Encoder, error)) (*File, error) {
 	file, err := sources.Create(ctx, uri)
 	if err != nil {
@@ -79,10 +79,9 @@ func (f *File) Write(cells [][]byte) error {
 	return nil
 }
 
-// CloseAll completes several files so that all of them appear or none does. They get
-// their names when the bytes of all have been written; if one cannot get its name,
-// those before it are deleted again. Those of them that have replaced a file stay, and
-// the error names them.
+// CloseAll completes several files so that either all or none of them appear. They get their names
+// when the bytes of all have been written. If one cannot get its name, those before it are deleted
+// again, except for those that have replaced a file; the error names these.
 func CloseAll(files []*File) error {
 	for _, f := range files {
 		if err := f.prepare(); err != nil {

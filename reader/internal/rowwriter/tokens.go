@@ -12,7 +12,7 @@ import (
 	"aibox/reader/number"
 )
 
-// Tokens says what a line has.
+// Tokens describes the tokens of a line.
 type Tokens struct {
 	Columns []Token
 	Label   int  // the column whose cell is the first token; -1: none
@@ -20,7 +20,7 @@ type Tokens struct {
 	FFM     bool // the lines are LibFFM, else LibSVM
 }
 
-// Token is a column as LibSVM and LibFFM have it.
+// Token describes the tokens of a column in LibSVM and LibFFM.
 type Token struct {
 	Name string
 	Kind TokenKind
@@ -43,11 +43,10 @@ const (
 	Sparse           // values, perhaps with weights
 )
 
-// tokenWriter writes LibSVM and LibFFM. A sparse value that is a number n in
-// canonical decimal form is written as the index n (in LibSVM: as the n-th index of
-// the column's range, if n fits). Any other value is hashed to an index of the column,
-// since these formats cannot hold text: so it is read back as another feature, and two
-// values may become one if the range is small.
+// tokenWriter writes LibSVM and LibFFM. A sparse value that is a number n in canonical decimal form
+// is written as the index n (in LibSVM: as the n-th index of the column's range, if n fits). Any
+// other value is hashed to an index of the column, because these formats cannot hold text. It is
+// then read back as another feature, and two values may collide if the range is small.
 type tokenWriter struct {
 	w *bufio.Writer
 	Tokens

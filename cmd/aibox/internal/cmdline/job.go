@@ -17,7 +17,7 @@ func JobFlags() []cli.Flag {
 	}
 }
 
-// formats are the names of all Formats of data files.
+// Formats are the names of all formats of data files.
 var Formats = []string{"criteo", "csv", "tsv", "libsvm", "libffm", "parquet"}
 
 // LoadJob reads the job file that is the command's only argument.
@@ -29,7 +29,7 @@ func LoadJob(c *cli.Context) (*configs.Job, error) {
 	return JobOfFlags(c, path)
 }
 
-// JobOfFlags reads a job file with the overrides and the date of the jobFlags.
+// JobOfFlags reads a job file with the overrides and the date of the JobFlags.
 func JobOfFlags(c *cli.Context, path string) (*configs.Job, error) {
 	dated, err := DatedJob(c)
 	if err != nil {

@@ -22,7 +22,7 @@ var (
 func LogFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: LogFormatFlag, Value: "text", Usage: "`FORMAT` of everything on standard error: text, or json for one object per line", Category: "Logging"},
-		&cli.StringFlag{Name: LogLevelFlag, Value: "info", Usage: "lowest `LEVEL` that is logged: debug, info (with lines of progress), warn or error", Category: "Logging"},
+		&cli.StringFlag{Name: LogLevelFlag, Value: "info", Usage: "lowest `LEVEL` to log: debug, info (includes progress lines), warn or error", Category: "Logging"},
 	}
 }
 
@@ -70,8 +70,8 @@ func logOption(c *cli.Context, name string) string {
 // ConsoleOf is the console of the command's application.
 func ConsoleOf(c *cli.Context) *terminal.Console { return c.App.ErrWriter.(*terminal.Console) }
 
-// CloseWith closes c. It only logs a failure, because closing c cannot spoil anything
-// that was read or written.
+// CloseWith closes c. It only logs a failure, because closing c cannot damage anything that was
+// read or written.
 func CloseWith(log *slog.Logger, what string, c io.Closer) {
 	if err := c.Close(); err != nil {
 		log.Warn("could not close "+what, "error", err)
@@ -82,7 +82,7 @@ func CloseWith(log *slog.Logger, what string, c io.Closer) {
 func NewLogger(c *cli.Context) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(logOption(c, LogLevelFlag))); err != nil {
-		panic(err) // checkLogFlags has checked it
+		panic(err) // CheckLogFlags has checked it
 	}
 	return ConsoleOf(c).Logger(level)
 }

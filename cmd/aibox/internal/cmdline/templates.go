@@ -26,13 +26,13 @@ func DateFlags() []cli.Flag {
 // DatedWithHDFS.
 func HDFSFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "set", Usage: "how HDFS is reached, as a job file says it: `data.hdfs.KEY=VALUE`, or the time zone of {{date}}, as timezone=NAME; may be repeated"},
+		&cli.StringSliceFlag{Name: "set", Usage: "HDFS settings, as in a job file: `data.hdfs.KEY=VALUE`, or the time zone of {{date}}, as timezone=NAME; may be repeated"},
 		DateFlag(),
 	}
 }
 
 func DateFlag() cli.Flag {
-	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} stands for in paths of the command line and the job file, and from which the age of rows is counted (default: today, in the job's timezone or the system's)"}
+	return &cli.StringFlag{Name: "date", Usage: "the `DATE`, such as 2026-11-20, that {{date}} expands to in paths on the command line and in the job file, and relative to which the age of rows is counted (default: today, in the job's timezone or the system's)"}
 }
 
 // DatedJob returns a job with nothing but a date, for a command that has no job file or
@@ -45,8 +45,8 @@ func DatedJob(c *cli.Context) (*configs.Job, error) {
 	return job, nil
 }
 
-// DatedAlone returns the job of a command that gets no job file at all. Of --set it takes
-// timezone alone, because it has no use for other keys.
+// DatedAlone returns the job of a command without a job file. Of --set it accepts only timezone,
+// because it has no use for other keys.
 func DatedAlone(c *cli.Context) (*configs.Job, error) {
 	if err := onlySets(c, "only timezone=NAME", "timezone="); err != nil {
 		return nil, err
@@ -54,7 +54,8 @@ func DatedAlone(c *cli.Context) (*configs.Job, error) {
 	return DatedJob(c)
 }
 
-// DatedWithHDFS is DatedAlone for a command that reaches HDFS: of --set it also takes the keys of data.hdfs.
+// DatedWithHDFS is DatedAlone for a command that uses HDFS: of --set it also accepts the keys of
+// data.hdfs.
 func DatedWithHDFS(c *cli.Context) (*configs.Job, error) {
 	if err := onlySets(c, "only timezone=NAME and data.hdfs.KEY=VALUE", "timezone=", configs.HDFSKeys); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func DatedWithHDFS(c *cli.Context) (*configs.Job, error) {
 	return job, nil
 }
 
-// onlySets fails if a --set begins like none of begins.
+// onlySets fails if a --set starts with none of begins.
 func onlySets(c *cli.Context, allowed string, begins ...string) error {
 	for _, set := range c.StringSlice("set") {
 		if !slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(strings.TrimSpace(set), begin) }) {

@@ -13,10 +13,10 @@ func Command(version string) *cli.Command {
 	return &cli.Command{
 		Name:  "table",
 		Usage: "inspect, verify and compact embedding tables, export and import their rows",
-		Description: `A table is named by the model directory that it belongs to (or by a generation of it,
-as DIR@N), by the job file of that model (with the --date and --set that it was trained
-with), or by its own directory. If a table lies on several SSDs and belongs to no model, name it by its
-first directory, and name its other directories by --dir.`,
+		Description: `Name a table by the model directory that it belongs to (or by a generation of it, as
+DIR@N), by the job file of that model (with the --date and --set that it was trained
+with), or by its own directory. If a table lies on several SSDs and belongs to no model,
+give its first directory as the argument and the others with --dir.`,
 		Subcommands: []*cli.Command{
 			statscommand(), getcommand(), verifycommand(),
 			compactcommand(), exportcommand(version), importcommand(), orphanscommand(),
@@ -27,7 +27,7 @@ first directory, and name its other directories by --dir.`,
 // tableFlags are the flags that the subcommands of table share, after their own.
 func tableFlags(own ...cli.Flag) []cli.Flag {
 	return slices.Concat(own, []cli.Flag{
-		&cli.StringSliceFlag{Name: "dir", Usage: "a further `DIR` of a table on several SSDs; may be repeated, in any order"},
+		&cli.StringSliceFlag{Name: "dir", Usage: "another `DIR` of a table on several SSDs; may be repeated, in any order"},
 		&cli.StringFlag{Name: "memory", Usage: "`LIMIT` of the memory that a table on SSD uses (default: that of the model's job, or 256MiB)"},
 	})
 }

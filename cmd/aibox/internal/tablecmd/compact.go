@@ -20,16 +20,15 @@ import (
 func compactcommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compact",
-		Usage:     "free the space that outdated data of a table on SSD take",
+		Usage:     "free the space of outdated data in a table on SSD",
 		ArgsUsage: "TABLE",
-		Description: `Writes rows that lie only in delta files to their buckets, copies what is in use out
-of files that also hold outdated data, takes a snapshot of the result, which replaces
-the previous one, and deletes these files. The rows do not change, nor does the
-model's digest. Name a model's table by the model directory or the job file, because
-the new snapshot must be recorded in the model. Until the files are deleted, the
-copies need additional space. If the command is interrupted, the table is as it was
-before. A table whose rows lie only in delta files may take a little more space in
-buckets, which begin at blocks of the disk.
+		Description: `Writes rows that are only in delta files to their buckets, copies live data out of files
+that also hold outdated data, takes a snapshot of the result, which replaces the previous
+one, and deletes those files. Neither the rows nor the model's digest change. Name a
+model's table by the model directory or the job file, because the new snapshot must be
+recorded in the model. The copies need additional space until the files are deleted. If
+the command is interrupted, the table does not change. A table whose rows are only in
+delta files may grow a little, because buckets are aligned to disk blocks.
 
 Examples:
 
@@ -37,7 +36,7 @@ Examples:
   aibox table compact /mnt/ssd0/table --min-gain 0.3 --drop-older`,
 		Flags: foundTableFlags(
 			&cli.Float64Flag{Name: "min-gain", Value: 0.02, Usage: "leave a file alone if less than this `SHARE` of it is outdated"},
-			&cli.BoolFlag{Name: "drop-older", Usage: "also drop all snapshots but the newest: they keep old files from being deleted"},
+			&cli.BoolFlag{Name: "drop-older", Usage: "also drop all snapshots but the newest; they prevent old files from being deleted"},
 			cmdline.JSONFlag(),
 		),
 		Action: tableCompact,

@@ -1,5 +1,4 @@
-// Package tablecmd is `aibox table`: one file per subcommand. find.go finds the table that a
-// command line names, by its model, by a job file or by its own directory; ofmodel.go keeps
-// commands that replace a table's snapshot from doing it to one of a model, and make.go makes a
-// table for an import.
+// Package tablecmd implements `aibox table`, with one file per subcommand. find.go finds the table
+// that a command line names by its model, by a job file or by its own directory. ofmodel.go refuses
+// to replace the snapshot of a model's table. make.go creates a table for an import.
 package tablecmd

@@ -21,19 +21,19 @@ func exportcommand(version string) *cli.Command {
 		Usage:     "write a table's rows to a Parquet file",
 		ArgsUsage: "TABLE",
 		Description: `Columns: key (uint64), values and state (lists of float), show, click (float),
-last_seen, count (uint32). They have the very bits of the table, and import reads
-them back; only where weight_decay or table_l2 shrinks rows, values are those after
-the model's last step, as float32, and the last word of state is the row's clock. The rows
-are in no particular order. The file appears under its name when it is complete.
-docs/serving.md says how other programs predict with it; a row counts only if its count is
-at least sparse_table.admission.min_occurrences.
+last_seen, count (uint32). They have exactly the bits of the table, and import reads them
+back. If weight_decay or table_l2 shrinks rows, however, values are those after the
+model's last step, as float32, and the last word of state is the row's clock. The rows
+are in no particular order. The file appears under its name once it is complete.
+docs/serving.md explains how other programs predict with it; they must use a row only if
+its count is at least sparse_table.admission.min_occurrences.
 
 Examples:
 
   aibox table export model --to rows.parquet
   aibox table export /mnt/ssd0/table --to hdfs:///backup/rows.parquet --memory 1GiB`,
 		Flags: foundTableFlags(
-			&cli.StringFlag{Name: "to", Usage: "output `FILE`, a path or hdfs://…, that ends in .parquet"},
+			&cli.StringFlag{Name: "to", Usage: "output `FILE`, a path or hdfs://…, ending in .parquet"},
 			snapshotFlag(), cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error { return tableExport(c, version) },

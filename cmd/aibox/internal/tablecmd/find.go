@@ -141,9 +141,9 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 	return tableAt(c, dated, path, true)
 }
 
-// refuseUnusedSets fails if --set gives the job file that names the table another value
-// than its model was trained with: a table is opened as its model says. The model
-// directory itself and the time zone of dates are found by the job file.
+// refuseUnusedSets fails if --set gives a job file's key another value than the model was trained
+// with, because a table is opened with its model's settings. Exceptions are the model directory
+// itself and the time zone of dates, which do come from the job file.
 func refuseUnusedSets(c *cli.Context, t *foundTable) error {
 	if t.model == nil {
 		return nil
@@ -194,8 +194,8 @@ func tableAt(c *cli.Context, dated *configs.Job, path string, named bool) (*foun
 	return &foundTable{options: m.Options, model: m, dated: dated}, nil
 }
 
-// tableOfDirs finds the table in dirs, of which the first names it. It returns nil if
-// there is none.
+// tableOfDirs finds the table in dirs, the first of which names it. It returns nil if there is
+// none.
 func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
 	path := dirs[0]
 	t := &foundTable{options: sparsetable.Options{Kind: sparsetable.KindMemory, Dir: path}}
@@ -250,9 +250,9 @@ func (t *foundTable) open(ctx context.Context) (sparsetable.Table, error) {
 	return sparsetable.Open(ctx, o)
 }
 
-// settled is a view of the open table, with its rows as the model uses them after its last step:
-// what weight decay has left of them. A table without a model, and another snapshot than the
-// model's, is shown as it is.
+// settled returns a view of the open table with its rows as the model uses them after its last
+// step, that is, with weight decay applied. A table without a model, or a snapshot other than the
+// model's, is shown as stored.
 func (t *foundTable) settled(table sparsetable.Table) (sparsetable.Table, error) {
 	if t.model == nil || t.options.SnapshotID != t.model.Model.TableSnapshot {
 		return table, nil
@@ -260,8 +260,8 @@ func (t *foundTable) settled(table sparsetable.Table) (sparsetable.Table, error)
 	return t.model.Settled(table)
 }
 
-// hold keeps others from writing a model's table until the result is closed; it
-// waits for a process that compacts it. After it the table is only read: files of it may
+// hold prevents others from writing a model's table until the result is closed. It waits for a
+// process that compacts the table. Afterwards the table may only be read, because files of it may
 // not have arrived.
 func (t *foundTable) hold(ctx context.Context) (io.Closer, error) {
 	if t.model == nil {
@@ -279,7 +279,8 @@ func (t *foundTable) hold(ctx context.Context) (io.Closer, error) {
 	return held, err
 }
 
-// notArrived is how many bytes of the table came from a remote directory, since they had not arrived.
+// notArrived returns how many bytes of the table were read from a remote directory because they had
+// not arrived yet.
 func (t *foundTable) notArrived() (bytes int64, uri string) {
 	if t.model == nil {
 		return 0, ""
@@ -287,7 +288,7 @@ func (t *foundTable) notArrived() (bytes int64, uri string) {
 	return t.model.NotArrived()
 }
 
-// close says that the table is not read any more, so that a model's may be deleted.
+// close ends the use of the table, so that a model's table may be deleted.
 func (t *foundTable) close() {
 	if t.model != nil {
 		_ = t.model.Close() // it was only read

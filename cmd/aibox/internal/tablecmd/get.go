@@ -24,18 +24,18 @@ func getcommand() *cli.Command {
 		Name:      "get",
 		Usage:     "show rows of a table",
 		ArgsUsage: "TABLE KEY|FIELD=VALUE...",
-		Description: `A key is a number, in decimal, or in hexadecimal with 0x. FIELD=VALUE stands for the
-key that the training data give to this value of the field. The key is computed by
-the model's job, or by the job that --job names. The model predicts with the values of a
-row only if its count is at least sparse_table.admission.min_occurrences; else they
-count as 0, as those of a key without a row do.
+		Description: `A key is a number, in decimal, or in hexadecimal with 0x. FIELD=VALUE stands for the key
+of this value of the field, as the model's job, or the job that --job names, computes it
+from training data. The model uses the values of a row only if its count is at least
+sparse_table.admission.min_occurrences; otherwise they count as 0, like those of a key
+without a row.
 
 Examples:
 
   aibox table get model user=4711 'city=São Paulo'
   aibox table get model 0xf543221dd275f9d3
   aibox table get /mnt/ssd0/table user=4711 --job job.yaml --json`,
-		Flags:  foundTableFlags(&cli.StringFlag{Name: "job", Usage: "the job `FILE` that says what the fields are"}, cmdline.JSONFlag(), snapshotFlag()),
+		Flags:  foundTableFlags(&cli.StringFlag{Name: "job", Usage: "the job `FILE` that defines the fields"}, cmdline.JSONFlag(), snapshotFlag()),
 		Action: tableGet,
 	}
 }

@@ -23,16 +23,15 @@ import (
 func importcommand() *cli.Command {
 	return &cli.Command{
 		Name:      "import",
-		Usage:     "put rows of Parquet files into a table",
+		Usage:     "import rows from Parquet files into a table",
 		ArgsUsage: "DIR",
-		Description: `Makes a table in DIR, or adds rows to the table that is there; rows that it has of
-the same keys are replaced. The files are those of export, or others with the columns
-key (64-bit integer) and values (list of float). If a file lacks state, show, click
-or last_seen, these are zero; if it lacks count, that is one. Rows with a count of
-zero are skipped. At the end the table takes a snapshot, which replaces the previous
-one. If the import fails, the table is as it was before, and a new table is deleted.
-Rows cannot be imported into the table of a model, which is written by training
-alone.
+		Description: `Creates a table in DIR, or adds rows to the table there, replacing rows with the same
+keys. The files come from export, or have at least the columns key (64-bit integer) and
+values (list of float). state, show, click and last_seen default to zero, count to one.
+Rows with a count of zero are skipped. At the end the table takes a snapshot, which
+replaces the previous one. If the import fails, an existing table is unchanged, and a new
+one is deleted. Rows cannot be imported into the table of a model, which only training
+writes.
 
 Examples:
 

@@ -77,10 +77,10 @@ func noSnapshotIn(o sparsetable.Options) bool {
 	return errors.Is(err, sparsetable.ErrNoSnapshot)
 }
 
-// undoMaking returns a function that deletes a table that is made in dirs from now on:
-// it deletes the directories that do not exist yet, and the table's files in others. If
-// the table could not be opened, so that made is false, it leaves directories that hold
-// anything: another process may be about to make a table there.
+// undoMaking returns a function that deletes a table created in dirs from now on: it deletes
+// directories that do not exist yet, and the table's files in others. If the table could not be
+// opened, so that made is false, it leaves non-empty directories, because another process may be
+// about to create a table there.
 func undoMaking(dirs []string) (undo func(made bool) error, err error) {
 	before := map[string]map[string]bool{}
 	for _, dir := range dirs {

@@ -13,9 +13,9 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// A model names the snapshot of its table by its ID. So a command that replaces the
-// snapshot of a table must refuse the table of a model if the command line names it by
-// its own directory: the model could not be opened any more.
+// A model refers to the snapshot of its table by ID. A command that replaces the snapshot of a
+// table must therefore refuse a model's table that the command line names by its own directory: the
+// model could no longer be opened.
 
 // refuseModelDirs fails if the name of one of the directories of a table shows that
 // the table is a model's.

@@ -20,25 +20,24 @@ import (
 func orphanscommand() *cli.Command {
 	return &cli.Command{
 		Name:      "orphans",
-		Usage:     "list tables on SSDs that no model needs any more, and free them",
+		Usage:     "list, and delete, tables on SSDs that no model needs any more",
 		ArgsUsage: "DIR|JOB.yaml...",
 		Description: `DIR is a directory that job files name in sparse_table.dirs; a job file stands for all
-the directories that it names. Each table there belongs to a model, and the run that
-replaces the model deletes the table. Tables stay behind if somebody deletes a model
-directory, or kills a run without a snapshot and never runs the job again. They are
-listed with size, age, model directory, and the reason why no model needs them. --free
-deletes them, except those whose model directory is listed as unknown. A table whose
-model directory is gone, or has another model by now, may belong to a model that was moved
-or copied, or whose disk is not mounted: --free deletes it only if DIR is the directory of the
-table itself.
+directories that it names. Each table there belongs to a model, and the run that replaces
+the model deletes the table. Tables are left behind if someone deletes a model directory,
+or kills a run without a snapshot and never runs the job again. They are listed with
+size, age, model directory, and the reason why no model needs them. --free deletes them,
+except those whose model directory is listed as unknown. If the model directory is gone
+or now has another model, the table's model may have been moved or copied, or its disk
+may not be mounted: --free then deletes the table only if DIR is the table's own
+directory.
 
-A table is not listed if a run is writing it, if a run that was interrupted can go on
-with it, or if a model that aibox knows of needs it: the model that it was made for (by
-whatever path), a copy of that model that was used, or a model beside one of these. A
-model directory that was moved to another place and not used since is not known: name
-it by --model. To give up an interrupted run, delete the directory of its generation,
-which "aibox generations" lists as resumable; its table is listed from then on, and is
-deleted if DIR names it.
+A table is not listed if a run is writing it, if an interrupted run can resume with it,
+or if a model that aibox knows of needs it: the model that it was made for (by whatever
+path), a copy of that model that has been used, or a model beside one of these. A model
+directory that was moved and not used since is not known: name it with --model. To give
+up an interrupted run, delete the directory of its generation, which "aibox generations"
+lists as resumable. Its table is listed from then on, and is deleted if DIR names it.
 
 Examples:
 
@@ -46,8 +45,8 @@ Examples:
   aibox table orphans nightly.yaml --model /backup/model --free
   aibox table orphans --free /mnt/ssd0/tables/model-gen-000001-52fa`,
 		Flags: append(cmdline.JobFlags(),
-			&cli.BoolFlag{Name: "free", Usage: "delete the tables that are listed, except those whose model directory is unknown, and those whose model is not in its directory any more unless DIR names them"},
-			&cli.StringSliceFlag{Name: "model", Usage: "model directory `DIR`: its tables, and those of models beside it, are needed; may be repeated"},
+			&cli.BoolFlag{Name: "free", Usage: "delete the listed tables, except those whose model directory is unknown, and those whose model is no longer in its directory unless DIR names them"},
+			&cli.StringSliceFlag{Name: "model", Usage: "model directory `DIR` whose tables, and those of models beside it, are needed; may be repeated"},
 			cmdline.JSONFlag(),
 		),
 		Action: tableOrphans,

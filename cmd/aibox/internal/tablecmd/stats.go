@@ -18,11 +18,11 @@ import (
 func statscommand() *cli.Command {
 	return &cli.Command{
 		Name:      "stats",
-		Usage:     "show a table's size, how full its buckets are, and what it has done",
+		Usage:     "show a table's size, bucket occupancy and counters",
 		ArgsUsage: "TABLE",
 		Description: `Reads the index of a table on SSD, but not its rows. The counters cover the table's
-life up to the snapshot. The rate of false positives of the filters is also measured
-with random keys.
+lifetime up to the snapshot. The filters' false positive rate is also measured with
+random keys.
 
 Examples:
 

@@ -20,14 +20,14 @@ import (
 func verifycommand() *cli.Command {
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "read all of a table and list everything that is wrong",
+		Usage:     "read a whole table and list every fault",
 		ArgsUsage: "TABLE",
-		Description: `Reads every bucket of every snapshot. It checks that the checksums are right; that
-each bucket is the one of its slot, and each key is in its bucket and nowhere else;
-that the index has the right numbers of rows and the filters have all keys; that the
-bytes in use are right for each file; that no file of a snapshot is missing; and that
-a model's table has the snapshot that the model names. Each fault is printed as a
-line with file, offset and slot. If there are faults, the exit code is 4.
+		Description: `Reads every bucket of every snapshot. It checks that the checksums match; that each
+bucket belongs to its slot, and each key is in its bucket and nowhere else; that the
+index has the right row counts and the filters contain all keys; that the count of live
+bytes of each file is right; that no file of a snapshot is missing; and that a model's
+table has the snapshot that the model names. Each fault is printed on one line with file,
+offset and slot. If there are faults, the exit code is 4.
 
 Examples:
 
@@ -42,10 +42,9 @@ Examples:
 type FaultsError struct {
 	Dir    string
 	Faults int64
-	// unnamed says that files are missing, which may be in a directory that was not
-	// named.
+	// unnamed says that files are missing that may be in a directory that was not named.
 	unnamed bool
-	// Harmless says that all rows are there and right.
+	// Harmless says that all rows are present and correct.
 	Harmless bool
 }
 
@@ -126,8 +125,8 @@ func tableVerify(c *cli.Context) error {
 	return err
 }
 
-// namedSnapshot returns what is wrong with the snapshot that the table's model names,
-// or nil. An error says that the table could not be opened for another reason.
+// namedSnapshot returns what is wrong with the snapshot that the table's model names, or nil. An
+// error means that the table could not be opened for another reason.
 func namedSnapshot(ctx context.Context, found *foundTable) (*sparsetable.Fault, error) {
 	t, err := found.model.Model.OpenTable(ctx, found.options)
 	if err == nil {
