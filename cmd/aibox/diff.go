@@ -38,7 +38,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "data", Usage: "`URI` of a log that tells which field a row belongs to; may be repeated", DefaultText: "the data that the models were trained on"},
 			&cli.Int64Flag{Name: "examples", Value: 1_000_000, Usage: "at most `NUMBER` examples of the data of a model, or of the log, are read; 0: all"},
 			&cli.IntFlag{Name: "top", Value: 10, Usage: "list the `NUMBER` rows that moved farthest"},
-			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows that are compared at one time, beside that of the two tables; with less, the tables are read more often"},
+			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows that are compared at one time, beside that of the two tables; the others wait in temporary files in $TMPDIR, about as large as the embeddings of both models, or, without space there, the tables are read more often"},
 			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {
