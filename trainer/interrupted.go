@@ -141,10 +141,15 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// fetchesSnapshots reports whether the run goes on from a snapshot of snapshots.remote, if there is one.
+func (r *run) fetchesSnapshots() bool {
+	return r.job.Snapshots.Remote != "" && r.snapshots.pace.On() && !r.opts.Fresh
+}
+
 // fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this
 // machine, as what an interrupted run left, and reports whether there is one.
 func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
-	if r.job.Snapshots.Remote == "" || !r.snapshots.pace.On() || r.opts.Fresh {
+	if !r.fetchesSnapshots() {
 		return false, nil
 	}
 	before := remotesnapshots.Before{Distrusted: r.arriving.Distrusted, Models: func() bool {
