@@ -27,6 +27,9 @@ const (
 	// growthShare is what decoded examples take, by their size, since the slices that
 	// they are appended to have room to spare.
 	growthShare = 1.3
+	// lineShare is what a buffer takes while it grows for a line, by the line: twice as much, and the
+	// smaller one before it.
+	lineShare = 3
 	// garbageShare is how much garbage lies in memory at a time while the data are read
 	// once, by what is in use: buffers that were replaced by larger ones.
 	garbageShare = 0.5
@@ -129,14 +132,17 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	size.ensureDefaults(p)
 	threads := jobparts.ReaderThreads(job)
 	chunk := int64(job.Pipeline.ChunkBytes)
-	blocks := int64(3*threads + 3)
+	blocks := float64(3*threads + 3)
 	decoded := growthShare * (4 + 4*float64(len(p.Spec.Dense)+len(p.Spec.Fields)) + 8*size.Features)
 	share := textShare
 	if job.Data.Format == "parquet" {
 		share = parquetShare
 	}
-	n := atMost(int64(share*float64(blocks*chunk))+int64(threads)*chunk, size.Read, decoded)
+	// A block has a whole row, and a worker a whole line, however long it is.
+	n := atMost(int64(blocks*max(share*float64(chunk), decoded)), size.Read, decoded)
+	n += atMost(int64(threads)*max(chunk, int64(lineShare*size.LineBytes)), size.Read, decoded+lineShare*size.LineBytes)
 	if jobparts.Compressed(job) {
+		chunk = max(chunk, int64(size.LineBytes))
 		n += atMost(int64(reader.TextChunks(threads))*chunk, size.Read, decoded)
 	}
 	if job.Data.Format == "parquet" { // pages that are being decoded
@@ -148,9 +154,10 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 // garbage is how much garbage lies in memory at a time, by what is in use, and by what of it a
 // reading of the data has. Go's collector lets half of the memory that it manages be garbage. In a
 // single reading of the data little garbage is made, and the next reading, also one that evaluates,
-// turns the buffers of the one before it into garbage.
+// turns the buffers of the one before it into garbage. Rows that are longer than a chunk make much:
+// all buffers grow for them, time and again.
 func garbage(job *configs.Job, size DataSize, used, ofReading int64) int64 {
-	if size.Examples == 0 || job.Training.Epochs > 1 {
+	if size.Examples == 0 || job.Training.Epochs > 1 || size.LineBytes > float64(job.Pipeline.ChunkBytes) {
 		return used
 	}
 	n := int64(garbageShare*float64(used)) + garbageBytes*size.Read
