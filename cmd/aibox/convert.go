@@ -53,7 +53,7 @@ Examples:
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, data.hdfs.KEY and timezone alone"},
 			cmdline.DateFlag(),
-			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; also those that only directories such as dt=2026-11-20 give, and those in groups of Parquet, as GROUP.COLUMN (default: all of the files)"},
+			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`, one with a comma in quotation marks, as in CSV; also those that only directories such as dt=2026-11-20 give, and those in groups of Parquet, as GROUP.COLUMN (default: all of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
 			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: inferred from its name)"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` to join by, in the rows and, without --key, in the side table"},
