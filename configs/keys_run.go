@@ -154,7 +154,7 @@ var runKeys = []Key{
 	{Path: "output.remote", Default: `""`, Template: true, Tuning: true,
 		Meaning: "Directory to which the finished model is published: hdfs:// or the path of a mounted file system. Several jobs may share one. Only what it lacks is uploaded, and a model appears there when it is whole. If that fails, the model in model_dir is complete all the same, the job says so and ends with exit code 0; `aibox publish` tries it again. `aibox restore` brings a model from there to any machine; with training.warm_start: latest, a job does so by itself where there is no model in model_dir; a directory on a mounted file system must exist then, so make it before the first run. Empty means that models are not published."},
 	{Path: "output.remote_keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
-		Meaning: "How many models of a job of this name stay in remote: the newest or, with a date in model_dir, those of the latest nights; then the model of an earlier night that was trained again stays beside them until the next one is published. What no model needs any more is deleted."},
+		Meaning: "How many models of a job of this name stay in remote: the newest or, with a date in model_dir, those of the latest nights; then the model of an earlier night that was trained again stays beside them until the next one is published. A model that model_dir went back from, as one of a night that was trained again, makes room first. What no model needs any more is deleted."},
 	{Path: "output.remote_bytes_per_second", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "How many bytes in a second are moved to remote, or to snapshots.remote, or from there at most, as 100MiB. 0 means no limit."},
 }
