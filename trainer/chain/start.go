@@ -2,6 +2,7 @@ package chain
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"aibox/configs"
@@ -32,7 +33,8 @@ func (ch *Chain) StartAt(dir string, m *modeldir.Manifest) *Start {
 // model). It is one if somebody published another model since: by a rollback, or by
 // training an earlier night that was missing. Otherwise data would be missing in the
 // chain of models, or be in it again that were to be undone. It is none if the other model
-// is only what is left after that of the run was deleted.
+// is only what is left after that of the run was deleted, nor where it cannot be read what there
+// is, as on a disk that has failed: a run that goes on needs none of it, and the log has a warning.
 func (ch *Chain) OtherStart(before *Start) string {
 	now := ch.presentStart()
 	if now == nil || before != nil && now.same(before) {
@@ -54,6 +56,9 @@ func (ch *Chain) presentStart() *Start {
 	name := ch.job.Training.WarmStart
 	if name == configs.WarmStartLatest {
 		c, err := ch.Latest()
+		if err != nil && !errors.As(err, new(*GoneError)) {
+			ch.warnUnknown(err)
+		}
 		if err != nil || c == nil {
 			return nil
 		}
@@ -63,13 +68,25 @@ func (ch *Chain) presentStart() *Start {
 		return nil
 	}
 	dir, number := modeldir.SplitName(name)
-	all, _ := modeldir.Generations(dir) // it may be gone
-	for _, g := range all {
+	for _, g := range ch.generations(dir) {
 		if g.Fault == nil && (g.Number == number || number == 0 && g.Published) {
 			return ch.StartAt(dir, &g.Manifest)
 		}
 	}
 	return nil
+}
+
+// generations are those of dir, which may be gone.
+func (ch *Chain) generations(dir string) []modeldir.Generation {
+	all, err := modeldir.Generations(dir)
+	if err != nil && !errors.Is(err, modeldir.ErrNoModel) {
+		ch.warnUnknown(err)
+	}
+	return all
+}
+
+func (ch *Chain) warnUnknown(err error) {
+	ch.log.Warn("it is not known whether training.warm_start means another model now than when the interrupted run began, which would start over then; it goes on", "error", err)
 }
 
 // same reports whether s and other are the same model, wherever they are.
@@ -80,12 +97,17 @@ func (s *Start) same(other *Start) bool {
 	return s.Identity == other.Identity
 }
 
-// has reports whether the model that s is still exists.
+// has reports whether the model that s is still exists. One whose manifest is damaged does: whoever has
+// gone back from it has not deleted it.
 func (ch *Chain) has(s *Start) bool {
 	for _, dir := range []string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir} {
-		all, _ := modeldir.Generations(dir) // it may be gone
-		for i := range all {
-			if g := ch.StartAt(dir, &all[i].Manifest); all[i].Fault == nil && g.same(s) {
+		for _, g := range ch.generations(dir) {
+			if g.Fault != nil {
+				g.Manifest = modeldir.Manifest{Generation: g.Name}
+				if at := ch.StartAt(dir, &g.Manifest); at.ModelDir == s.ModelDir && at.Generation == s.Generation {
+					return true
+				}
+			} else if ch.StartAt(dir, &g.Manifest).same(s) {
 				return true
 			}
 		}
