@@ -2,6 +2,7 @@ package modeldir
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -30,7 +31,11 @@ func entryFailed(dir string) error {
 	}
 	// A directory that is yet to be made, as where its path has a date in it, is as good as the one
 	// that it will be in.
-	for _, at := range pathErrors(probe(disk.Nearest(dir))) { // what was to be cleaned up may have failed, too
+	nearest := disk.Nearest(dir)
+	for _, at := range pathErrors(probe(nearest)) { // what was to be cleaned up may have failed, too
+		if diskFailed(at) && nearest != dir { // it may be a misspelled path on the disk of the system
+			return fmt.Errorf("it does not exist, and %s cannot be written, where it would be made: %w; is its path right?", nearest, at)
+		}
 		if diskFailed(at) {
 			return at
 		}
