@@ -154,7 +154,7 @@ var runKeys = []Key{
 	{Path: "output.remote", Default: `""`, Template: true, Tuning: true,
 		Meaning: "Directory to which the finished model is published: hdfs:// or the path of a mounted file system. Several jobs may share one. Only files that it lacks are uploaded, and a model appears there once it is complete. If publishing fails, the model in model_dir is still complete; the job logs the failure and exits with code 0, and `aibox publish` tries again. `aibox restore` fetches a model from there to any machine. With training.warm_start: latest, a job does so itself if there is no model in model_dir. A directory on a mounted file system must then exist, so create it before the first run. Empty means that models are not published."},
 	{Path: "output.remote_keep_generations", Default: "2", Range: "[1,1000]", Tuning: true,
-		Meaning: "How many models of a job of this name stay in remote: the newest ones or, with a date in model_dir, those of the latest nights. If an earlier night is trained again, its model stays in addition until the next one is published. Files that no model needs any more are deleted."},
+		Meaning: "How many models of a job of this name stay in remote: the newest ones or, with a date in model_dir, those of the latest nights. If an earlier night is trained again, its model stays in addition until the next one is published. A model from which model_dir was rolled back, or whose night was trained again, is deleted first. Files that no model needs any more are deleted."},
 	{Path: "output.remote_bytes_per_second", Default: "0", Range: "[0,inf)", Tuning: true,
 		Meaning: "Maximum bytes per second copied to or from remote or snapshots.remote, such as 100MiB. 0 means no limit."},
 }

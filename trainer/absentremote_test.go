@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,34 @@ func TestRemoteNotMounted(t *testing.T) {
 	if s := other.night("2026-11-22", withSnapshots); s.Digest != want {
 		t.Errorf("a new machine: digest %s, want %s", s.Digest, want)
 	}
+}
+
+// TestAllThatIsMissing: where several places are missing that a first night needs, one error names them
+// all. A machine that has models, or a snapshot, needs the data alone.
+func TestAllThatIsMissing(t *testing.T) {
+	at := t.TempDir()
+	remote, snapshots := `output.remote="`+at+`/models"`, `snapshots.remote="`+at+`/snapshots"`
+	data, eval, start := "data.train=["+at+"/train.tsv]", "data.eval=["+at+"/eval.tsv]", "training.warm_start="+at+"/start"
+	all := map[string]string{remote: "output.remote", snapshots: "snapshots.remote", data: "data.train", eval: "data.eval", start: "training.warm_start"}
+	refused := func(m *machine, set []string, want ...string) {
+		t.Helper()
+		_, err := m.train("2026-11-21", set...)
+		if errkind.Of(t.Context(), err) != errkind.IO {
+			t.Fatalf("%v: %v", set, err)
+		}
+		for _, key := range all {
+			if strings.Contains(err.Error(), key) != slices.Contains(want, key) {
+				t.Errorf("%v: the error names %s, or does not:\n%v", set, key, err)
+			}
+		}
+	}
+	m := newMachine(t, "", everyPass, "training.max_examples=640")
+	refused(m, []string{remote, snapshots}, "output.remote", "snapshots.remote")
+	refused(m, []string{remote, data}, "output.remote", "data.train")
+	refused(m, []string{snapshots, eval, start}, "snapshots.remote", "data.eval", "training.warm_start")
+	refused(m, []string{data, eval}, "data.train", "data.eval")
+	m.night("2026-11-20")
+	refused(m, []string{remote, snapshots, data}, "data.train")
 }
 
 // TestSnapshotsNotMounted: a run that has uploaded snapshots and lost a directory of its table does

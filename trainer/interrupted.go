@@ -142,10 +142,16 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// fetchesSnapshots reports whether the run resumes from a snapshot of snapshots.remote, if there is
+// one.
+func (r *run) fetchesSnapshots() bool {
+	return r.job.Snapshots.Remote != "" && r.snapshots.pace.On() && !r.opts.Fresh
+}
+
 // fetchSnapshot brings the newest snapshot of this job from snapshots.remote to this machine, in
 // the form that an interrupted run leaves, and reports whether there is one.
 func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
-	if r.job.Snapshots.Remote == "" || !r.snapshots.pace.On() || r.opts.Fresh {
+	if !r.fetchesSnapshots() {
 		return false, nil
 	}
 	before := remotesnapshots.Before{Distrusted: r.arriving.Distrusted, Models: func() bool {

@@ -10,6 +10,7 @@ import (
 	"aibox/configs"
 	"aibox/internal/disk"
 	"aibox/internal/errkind"
+	"aibox/reader/source"
 	"aibox/trainer/modeldir"
 	"aibox/trainer/report"
 	"aibox/trainer/transfer"
@@ -50,6 +51,45 @@ func (r *run) checkFirstRemote(ctx context.Context) error {
 		return fmt.Errorf("output.remote: %w", err)
 	}
 	return nil
+}
+
+// missing adds to unlisted, the error with which the data were listed, what else a first night
+// needs and does not exist, so that an operator does not learn of one missing place a night. If
+// only one thing is missing, the part that needs it reports it.
+func (r *run) missing(ctx context.Context, unlisted error) error {
+	if unlisted != nil && !errors.Is(unlisted, source.ErrNotFound) || r.models.Chain.Exists() {
+		return unlisted
+	}
+	if left, err := modeldir.Interrupted(r.job.Output.ModelDir); left != nil || err != nil {
+		return unlisted
+	}
+	all := []error{unlisted}
+	if r.fetchesSnapshots() {
+		_, err := transfer.OpenPresent(r.data.Sources, r.job.Snapshots.Remote, 0, "", r.log)
+		if errors.Is(err, transfer.ErrAbsent) {
+			all = append(all, fmt.Errorf("snapshots.remote: %w", err))
+		} else if unlisted == nil {
+			return nil // a snapshot may be there, and needs nothing else
+		}
+	}
+	if uri := r.job.Output.Remote; uri != "" {
+		err := transfer.CheckPlace(ctx, r.data.Sources, uri)
+		if err == nil && r.job.Training.WarmStart == configs.WarmStartLatest {
+			_, err = transfer.OpenPresent(r.data.Sources, uri, 0, "", r.log)
+		}
+		if errors.Is(err, transfer.ErrAbsent) {
+			all = append(all, fmt.Errorf("output.remote: %w", err))
+		}
+	}
+	if name := r.job.Training.WarmStart; name != "" && name != configs.WarmStartLatest {
+		if dir, _ := modeldir.SplitName(name); disk.Gone(dir) {
+			all = append(all, fmt.Errorf("training.warm_start: %s: %w", dir, transfer.ErrAbsent))
+		}
+	}
+	if unlisted == nil && len(all) < 3 {
+		return nil
+	}
+	return errors.Join(all...)
 }
 
 // Inputs returns the URIs and files that a training job reads, to which nothing may be written.

@@ -48,7 +48,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.checkOutputs(ctx); err != nil {
 		return err
 	}
-	if err := r.data.List(ctx); err != nil {
+	if err := r.missing(ctx, r.data.List(ctx)); err != nil {
 		return err
 	}
 	if err := forecast.DenseFits(r.job, r.Spec, process.FreeWithSwap()); err != nil {

@@ -42,13 +42,13 @@ func TestNightAgainRemotely(t *testing.T) {
 				m.night(date)
 			}
 			latest := m.night("2026-11-24").Digest
-			wantRemote(t, uri, []int{6, 5}, []string{"2026-11-24", "2026-11-24"})
+			wantRemote(t, uri, []int{6, 4}, []string{"2026-11-24", "2026-11-23"})
 			m.night("2026-11-23")
-			wantRemote(t, uri, []int{7, 6, 5}, []string{"2026-11-23", "2026-11-24", "2026-11-24"})
+			wantRemote(t, uri, []int{7, 6}, []string{"2026-11-23", "2026-11-24"})
 			if again := m.night("2026-11-22", "training.epochs=2"); again.Digest == latest {
 				t.Fatal("the models cannot be told apart")
 			}
-			wantRemote(t, uri, []int{8, 6, 5}, []string{"2026-11-22", "2026-11-24", "2026-11-24"})
+			wantRemote(t, uri, []int{8, 7, 6}, []string{"2026-11-22", "2026-11-23", "2026-11-24"})
 
 			to := filepath.Join(t.TempDir(), "model")
 			if out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: uri, To: to, Options: quiet.transfer()}); err != nil || out.Night != "2026-11-24" || out.Older != 0 {
@@ -57,6 +57,21 @@ func TestNightAgainRemotely(t *testing.T) {
 			sameNextNight(t, m, uri, "2026-11-25", "2026-11-24", set...)
 			wantRemote(t, uri, []int{10, 9}, []string{"2026-11-25", "2026-11-25"})
 		})
+	}
+}
+
+// TestNightAgainKeepsTheOneBefore: a night that is trained again, in whatever directory, takes the place
+// of its own model in the remote directory, and not of that of the night before.
+func TestNightAgainKeepsTheOneBefore(t *testing.T) {
+	for _, dir := range []string{"AT/model", "AT/models/{{date}}", `AT/models/{{date "2006-01"}}`} {
+		uri := t.TempDir() + "/remote"
+		m := newMachine(t, uri, "output.model_dir="+dir)
+		for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-22", "2026-11-22"} {
+			m.night(date)
+		}
+		wantRemote(t, uri, []int{4, 1}, []string{"2026-11-22", "2026-11-21"})
+		m.night("2026-11-23")
+		wantRemote(t, uri, []int{5, 4}, []string{"2026-11-23", "2026-11-22"})
 	}
 }
 

@@ -221,6 +221,18 @@ func TestInterruptedNightStartsOver(t *testing.T) {
 	}
 	c.said("training starts over", "training.warm_start: it means "+at+"/m@1 now, but the interrupted run has started from "+at+"/m@2")
 
+	// So it does where the manifest of the model that it went back from is damaged: that is not deleted.
+	c, at = interruptedNight(t)
+	if _, _, err := modeldir.Rollback(at+"/m", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(at+"/m/gen-000002/MODEL.json", []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.starts("2026-11-19", at+"/m@1"); len(s.Resumed) > 0 {
+		t.Errorf("with a damaged manifest, it went on at %+v", s.Resumed)
+	}
+
 	// Of each night there is a directory, and one that was missing is trained.
 	c, at = newChain(t, "AT/{{date}}", "pipeline.batches_per_pass=1", everyPass)
 	c.starts("2026-11-17", "")

@@ -50,6 +50,22 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 	}
 }
 
+// TestColumnWithAComma: predict and convert pass a column through whose name has a comma.
+func TestColumnWithAComma(t *testing.T) {
+	inSmallJob(t)
+	ok(t, "train", "job.yaml")
+	header, rows, _ := strings.Cut(read(t, "eval.tsv"), "\n")
+	write(t, "more.tsv", strings.Join(append(strings.Split(header, "\t"), "city, state"), "\t")+"\n"+strings.ReplaceAll(rows, "\n", "\tBonn, NW\n"))
+	ok(t, "predict", "--model-dir", "model", "--data", "more.tsv", "--output", "p.csv", "--columns", `user,"city, state"`)
+	if lines := strings.Split(read(t, "p.csv"), "\n"); !strings.HasPrefix(lines[0], `user,"city, state",`) || !strings.Contains(lines[1], `,"Bonn, NW",`) {
+		t.Errorf("%q", lines[:2])
+	}
+	ok(t, "convert", "--from", "more.tsv", "--to", "c.csv", "--columns", `user,"place, old=city, state"`)
+	if text := read(t, "c.csv"); !strings.HasPrefix(text, `user,"place, old"`+"\n") {
+		t.Errorf("%.80q", text)
+	}
+}
+
 // TestJoinADirectory: --join takes a directory whose parts have no telling names, with
 // the columns that its directories give.
 func TestJoinADirectory(t *testing.T) {

@@ -56,7 +56,7 @@ Examples:
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, only data.hdfs.KEY and timezone"},
 			cmdline.DateFlag(),
-			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; may include partition columns, from directories such as dt=2026-11-20, and columns in Parquet groups, as GROUP.COLUMN (default: all columns of the files)"},
+			&cli.StringFlag{Name: "columns", Usage: "columns to write, in order: `NAME,NEW=OLD`; quote a name with a comma as in CSV; may include partition columns, from directories such as dt=2026-11-20, and columns in Parquet groups, as GROUP.COLUMN (default: all columns of the files)"},
 			&cli.StringFlag{Name: "join", Usage: "`FILE` of a side table whose columns are added to every row: csv, tsv or Parquet with named columns; a path, a glob or a directory"},
 			&cli.StringFlag{Name: "join-format", Usage: "`FORMAT` of the side table: csv, tsv or parquet (default: inferred from its name)"},
 			&cli.StringFlag{Name: "on", Usage: "`COLUMN` to join by, in the rows and, without --key, in the side table"},

@@ -37,7 +37,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "data", Usage: "`URI` of a log to find the fields of rows in; may be repeated", DefaultText: "the data that the models were trained on"},
 			&cli.Int64Flag{Name: "examples", Value: 1_000_000, Usage: "read at most `NUMBER` examples of each model's data, or of the log; 0: all"},
 			&cli.IntFlag{Name: "top", Value: 10, Usage: "list the `NUMBER` rows that moved farthest"},
-			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows compared at a time, in addition to that of the two tables; with less, the tables are read more often"},
+			&cli.StringFlag{Name: "memory", Value: "1GiB", Usage: "`SIZE` of the memory for the rows compared at a time, in addition to that of the two tables; the other rows wait in temporary files in $TMPDIR, about as large as the embeddings of both models, or, if there is no space for them, the tables are read more often"},
 			cmdline.JSONFlag(),
 		),
 		Action: func(c *cli.Context) error {

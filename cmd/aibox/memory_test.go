@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,17 +64,32 @@ func summaryOf(t *testing.T, dir string) (s report.Summary) {
 	return s
 }
 
+// writeLongLines writes rows of 500,000 feature values, which are 5 MB of text each.
+func writeLongLines(t *testing.T, name string) {
+	t.Helper()
+	var b bytes.Buffer
+	for row := range 40 {
+		fmt.Fprint(&b, row&1)
+		for i := range 500_000 {
+			fmt.Fprintf(&b, " %d:1", row*17+3*i)
+		}
+		b.WriteByte('\n')
+	}
+	write(t, name, b.String())
+}
+
 // TestForecastOfMemory: `config show` says how much a job will take at most, and that is
 // near what it takes, for little and for much data, for both kinds of table, and for jobs
 // whose memory goes to different purposes.
 func TestForecastOfMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains fifteen models, most of them over 300,000 rows")
+		t.Skip("trains sixteen models, most of them over 300,000 rows")
 	}
 	path := inMemoryJob(t)
 	ok(t, "generate", "job.yaml", "--set", "data.train=[few.tsv]", "--set", "generate.train_examples=3000")
 	ok(t, "convert", "--from", "train.tsv", "--to", "train.parquet", "--job", "job.yaml")
 	ok(t, "convert", "--from", "train.tsv", "--to", "train.tsv.gz", "--job", "job.yaml")
+	writeLongLines(t, "long.svm")
 	defaults := []string{"pipeline={}", "sparse_table.memory_bytes=64MiB"}
 	inMemory := []string{"pipeline={}", "sparse_table={kind: memory}"}
 	with := func(set []string, more ...string) []string { return append(slices.Clone(set), more...) }
@@ -87,6 +104,7 @@ func TestForecastOfMemory(t *testing.T) {
 		"memory, many rows, Parquet": with(inMemory, "data={train: [train.parquet], format: parquet, columns: [{name: label, role: label}, {name: I1, role: dense}, {name: I2, role: dense}, {name: user}, {name: item}, {name: shop}, {name: word}]}"),
 		"memory, many rows, gzip":    with(inMemory, "data.train=[train.tsv.gz]"),
 		"many rows to evaluate":      with(inMemory, "data.train=[few.tsv]", "data.eval=[train.tsv]"),
+		"long lines":                 with(inMemory, "data={train: [long.svm], format: libsvm, max_line_bytes: 32MiB, columns: [{name: features}]}", "training.batch_size=4", "model={kind: lr}"),
 		"few negatives":              with(inMemory, "data.negative_sampling=0.05"),
 		"few examples of many":       with(inMemory, "data.limit=1000", "data.eval=[]"),
 		"large mini-batches":         {"sparse_table.memory_bytes=96MiB", "training.batch_size=8192", "pipeline.batches_per_pass=2", "model.hidden_layers=[512, 256]"},

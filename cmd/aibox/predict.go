@@ -30,7 +30,7 @@ Examples:
   aibox predict --model-dir model --data 'in/*.parquet' --output scores.parquet --columns user,item`,
 		Flags: append(modelFlags(),
 			&cli.StringFlag{Name: "output", Usage: "`FILE` to write: .csv, .tsv or .parquet, text also as .csv.gz or .csv.zst, local or hdfs://…"},
-			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`"},
+			&cli.StringFlag{Name: "columns", Usage: "input columns to pass through: `NAME,NAME`; quote a name with a comma as in CSV"},
 			&cli.BoolFlag{Name: "keep-bad-rows", Usage: "write an empty prediction for each bad row and for each row lost in a damaged Parquet page, and accept lost data up to the job's data.max_lost_fraction; rows lost in a damaged text or compressed file, whose number is unknown, are only reported"},
 			&cli.BoolFlag{Name: "json", Usage: "print the report as JSON"},
 		),

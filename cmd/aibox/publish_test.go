@@ -29,6 +29,19 @@ func inspected(t *testing.T, model string) string {
 	return ok(t, "inspect", "--digest", model)
 }
 
+// TestRestoreDirsOfATableInMemory: --dirs are for tables on SSD; where the model has another one, the log
+// says that they are not used.
+func TestRestoreDirsOfATableInMemory(t *testing.T) {
+	inNightlyJob(t, "output.remote=far/away")
+	const says = "the directories for tables are not used"
+	if o := aibox("restore", "--from", "far/away", "--to", "new", "--dirs", "c"); o.code != exitDone || !strings.Contains(o.stderr, says) || disk.Exists("c") {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+	if o := aibox("restore", "--from", "far/away", "--to", "new2"); o.code != exitDone || strings.Contains(o.stderr, says) {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+}
+
 // TestPublishAndRestore does what somebody does whose machine is replaced.
 func TestPublishAndRestore(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.remote=far/away")

@@ -21,7 +21,7 @@ func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet
 	of, n := s.column.Type(), page.count-int(page.NumNulls())
 	var values encoding.Values
 	if isDelta(p.encoding()) {
-		if err := checkDeltas(text, n); err != nil {
+		if err := checkDeltas(p.encoding(), text, n); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -22,19 +23,50 @@ func hasDeltas(column *format.ColumnMetaData) bool {
 	return slices.ContainsFunc(column.Encoding, isDelta)
 }
 
-// checkDeltas fails if the header of delta encoded values announces far more than the n values of
-// its page. For delta encoded strings, these are the lengths of the prefixes.
-func checkDeltas(text []byte, n int) error {
-	var values uint64
-	for range 3 { // the size of blocks, and of how many parts they consist, come first
-		var length int
-		if values, length = binary.Uvarint(text); length <= 0 {
-			return nil // the library says what is wrong
+// checkDeltas fails if a header of delta encoded values announces far more than the n values of its
+// page. Strings with common prefixes (DELTA_BYTE_ARRAY) have two headers: that of the lengths of
+// the prefixes and, behind these, that of the lengths of the suffixes.
+func checkDeltas(e format.Encoding, text []byte, n int) error {
+	d := deltas(text)
+	for {
+		block, parts, values := d.uvarint(), d.uvarint(), d.uvarint()
+		if values > uint64(max(n, roomyPage/8)) {
+			return fmt.Errorf("%w: %d differences in a page of %d values", parquet.ErrCorrupted, values, n)
 		}
-		text = text[length:]
+		if e != format.DeltaByteArray || parts == 0 || block > math.MaxInt32 {
+			return nil // if something is wrong with them, the library says what
+		}
+		d.skip(block, parts, values)
+		e = format.DeltaLengthByteArray
 	}
-	if values > uint64(max(n, roomyPage/8)) {
-		return fmt.Errorf("%w: %d differences in a page of %d values", parquet.ErrCorrupted, values, n)
+}
+
+// deltas is the rest of a page of delta encoded values. Past its end, all numbers are 0.
+type deltas []byte
+
+func (d *deltas) uvarint() uint64 {
+	x, length := binary.Uvarint(*d)
+	if length <= 0 {
+		*d, x = nil, 0
 	}
-	return nil
+	*d = (*d)[max(length, 0):]
+	return x
+}
+
+// skip skips the differences after a header. They are in blocks. Each block begins with its
+// smallest difference and the bit widths of its parts.
+func (d *deltas) skip(block, parts, values uint64) {
+	d.uvarint() // the first value; the others are differences
+	for left := int64(values) - 1; left > 0 && len(*d) > 0; {
+		d.uvarint()
+		widths := (*d)[:min(parts, uint64(len(*d)))]
+		*d = (*d)[len(widths):]
+		for _, width := range widths {
+			if left <= 0 {
+				break
+			}
+			*d = (*d)[min(block/parts*uint64(width)/8, uint64(len(*d))):]
+			left -= int64(block / parts)
+		}
+	}
 }

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/format"
+
+	"aibox/internal/testseed"
 )
 
 // TestForgedDeltas: a header of differences that announces far more of them than its page has
@@ -34,25 +37,58 @@ func TestForgedDeltas(t *testing.T) {
 		if libraryReads(meta, column) {
 			t.Errorf("the library reads column %s", column.Name())
 		}
-		decode := func(values uint64) error {
-			text := binary.AppendUvarint([]byte{0x80, 1, 4}, values) // blocks of 128 in 4 parts
-			text = append(text, make([]byte, 11)...)                 // all differences are 0
-			text = append(text, text...)                             // the lengths of prefixes, and of what follows them
+		// The second header is that of what follows prefixes.
+		decode := func(first, second uint64) error {
+			text := binary.AppendUvarint([]byte{0x80, 1, 4}, first) // blocks of 128 in 4 parts
+			text = append(text, make([]byte, 1+2*(1+4))...)         // the first value and the differences of 2 blocks are 0
+			text = append(binary.AppendUvarint(append(text, 0x80, 1, 4), second), make([]byte, 1+2*(1+4))...)
 			size := int32(len(text))
 			h := &format.PageHeader{UncompressedPageSize: size, CompressedPageSize: size,
 				DataPageHeader: &format.DataPageHeader{NumValues: n, Encoding: meta.Encoding[len(meta.Encoding)-1]}}
 			_, err := (&storedPages{column: column}).decode(dataPage{header: h, text: text}, nil)
 			return err
 		}
-		if err := decode(n); err != nil {
+		if err := decode(n, n); err != nil {
 			t.Errorf("column %s: %v", column.Name(), err)
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := decode(1 << 28)
-		runtime.ReadMemStats(&after)
-		if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 || !errors.Is(err, parquet.ErrCorrupted) {
-			t.Errorf("column %s: %d bytes are taken: %v", column.Name(), taken, err)
+		forged := [][2]uint64{{1 << 28, 1 << 28}}
+		if column.Name() == "text" {
+			forged = append(forged, [2]uint64{n, 1 << 28})
+		}
+		for _, values := range forged {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := decode(values[0], values[1])
+			runtime.ReadMemStats(&after)
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 || !errors.Is(err, parquet.ErrCorrupted) {
+				t.Errorf("column %s, %d values: %d bytes are taken: %v", column.Name(), values, taken, err)
+			}
+		}
+	}
+}
+
+// TestSecondHeader: the second header of texts with common prefixes is found behind the differences of
+// the first, whatever their widths.
+func TestSecondHeader(t *testing.T) {
+	rng := testseed.Rand(t)
+	e := &delta.ByteArrayEncoding{}
+	for range 200 {
+		n := rng.IntN(700)
+		offsets, text := []uint32{0}, []byte{}
+		for range n {
+			text = append(text, bytes.Repeat([]byte{byte(rng.IntN(2))}, rng.IntN(1<<rng.IntN(12)))...)
+			offsets = append(offsets, uint32(len(text)))
+		}
+		page, err := e.EncodeByteArray(nil, text, offsets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := deltas(page)
+		d.skip(d.uvarint(), d.uvarint(), d.uvarint())
+		d.uvarint()
+		d.uvarint()
+		if second := d.uvarint(); second != uint64(n) {
+			t.Fatalf("%d values, the second header says %d", n, second)
 		}
 	}
 }

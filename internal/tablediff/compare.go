@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
+	"os"
 
 	"aibox/sparsetable"
 )
@@ -13,8 +15,8 @@ type Options struct {
 	MemoryBytes int64 // for the rows that are compared at one time
 	Top         int   // length of Report.Moved
 	// Fields are the names of the fields whose keys Keys visits. Keys calls visit for each of these
-	// keys, any number of times, with the number of the field. Keys is called once for each
-	// partition. A key that several fields share belongs to the first of them.
+	// keys, any number of times, with the number of the field. Keys is called once each time the
+	// tables are read. A key that several fields share belongs to the first of them.
 	Fields []string
 	Keys   func(ctx context.Context, visit func(field int, key uint64)) error
 	// OtherValues says that the values of the two tables' rows have different meanings.
@@ -30,7 +32,25 @@ type comparison struct {
 	p        *partition
 	report   *Report
 	top      farthest
+	later    *later
+	seen     []sighting // the last ones, by hash of the key; empty where there is one partition
+	// diskFailed says that no temporary files can be written.
+	diskFailed bool
 }
+
+// sighting is a key of a field in a log, in which most keys occur many times.
+type sighting struct {
+	key   uint64
+	field uint16 // 1 + number of the field
+}
+
+// If not all rows fit in memory at a time, these parts of it are for chunks of temporary files and
+// for sightings.
+const (
+	laterShare    = 4
+	seenShare     = 16
+	sightingBytes = 16
+)
 
 // Compare compares the rows of two tables, which must not be written meanwhile. Only trained rows
 // count, as for sparsetable.Table.Scan, whose errors it returns.
@@ -52,36 +72,75 @@ func Compare(ctx context.Context, from, to sparsetable.Table, o Options) (*Repor
 	before, after := from.Stats().Rows, to.Stats().Rows
 	// The number of rows that the tables share is not known yet.
 	of := partitions(before+after, before, dim, o.MemoryBytes)
+	if of > 1 {
+		of = partitions(before+after, before, dim, o.MemoryBytes-o.MemoryBytes/laterShare-o.MemoryBytes/seenShare)
+		c.seen = make([]sighting, o.MemoryBytes/seenShare/sightingBytes+1)
+	}
 	c.p = newPartition(of, before+after, before, dim)
-	for number := range of {
-		if err := c.partition(ctx, number); err != nil {
+	for number := uint64(0); number < of; {
+		if err := c.read(ctx, number, before+after); err != nil {
 			return nil, err
 		}
+		number = c.later.end
 	}
 	c.report.Moved = c.top.rows
 	return c.report, nil
 }
 
-// partition compares the rows of one partition.
-func (c *comparison) partition(ctx context.Context, number uint64) error {
+// read reads the tables, and compares the rows of a partition and of as many of those behind
+// it as fit the disk of temporary files meanwhile.
+func (c *comparison) read(ctx context.Context, number uint64, rows int64) error {
 	c.p.reset(number)
+	clear(c.seen)
+	c.later = &later{end: number + 1}
+	if !c.diskFailed {
+		var err error
+		if c.later, err = newLater(c.p, number, rows, c.o.MemoryBytes/laterShare); err != nil {
+			c.withoutDisk(err)
+		}
+	}
+	defer func() { c.later.close() }()
 	c.progress("reading the first table")
-	if err := c.from.Scan(ctx, c.keep); err != nil {
+	if err := c.scan(ctx, c.from, func() *spill { return c.later.from }, c.keep); err != nil {
 		return err
 	}
 	c.progress("comparing the second table")
-	compare := c.compare()
-	if err := c.to.Scan(ctx, compare); err != nil {
+	if err := c.scan(ctx, c.to, func() *spill { return c.later.to }, c.compare); err != nil {
 		return err
 	}
 	if c.o.Keys != nil {
 		c.progress("reading keys of fields")
-		if err := c.o.Keys(ctx, c.claim); err != nil {
+		if err := c.o.Keys(ctx, c.sight); err != nil {
 			return err
 		}
 	}
 	c.count()
+	for n := number + 1; n < c.later.end; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.p.reset(n)
+		c.progress("comparing rows from temporary files")
+		if err := c.later.from.visit(n, c.keep); err != nil {
+			return err
+		}
+		if err := c.later.to.visit(n, c.compare); err != nil {
+			return err
+		}
+		if err := c.later.keys.visit(n, func(key uint64, field uint32, _ []float32) { c.claim(int(field), key) }); err != nil {
+			return err
+		}
+		c.count()
+	}
 	return nil
+}
+
+// withoutDisk goes on where rows cannot be kept in temporary files: only the rows of the present
+// partition are compared, and the tables are read once more for each of the others.
+func (c *comparison) withoutDisk(err error) {
+	c.diskFailed = true
+	c.later.drop(c.p.number)
+	c.progress(fmt.Sprintf("no temporary files in %s, so the tables are read for each partition: %v", os.TempDir(), err))
 }
 
 func (c *comparison) progress(step string) {
@@ -90,60 +149,54 @@ func (c *comparison) progress(step string) {
 	}
 }
 
+// scan calls visit for the rows of the table that belong to the present partition, and has the
+// spill keep those of later ones.
+func (c *comparison) scan(ctx context.Context, t sparsetable.Table, into func() *spill, visit func(key uint64, show uint32, values []float32)) error {
+	l := t.Layout()
+	values := make([]float32, c.p.dim)
+	return t.Scan(ctx, func(key uint64, row []float32) error {
+		n := c.p.partitionOf(key)
+		if n < c.p.number || n >= c.later.end {
+			return nil
+		}
+		if c.p.dim > 0 {
+			l.LoadValues(values, row)
+		}
+		show := math.Float32bits(l.Stats(row).Show)
+		if n == c.p.number {
+			visit(key, show, values)
+		} else if err := into().add(n, key, show, values); err != nil {
+			c.withoutDisk(err)
+		}
+		return nil
+	})
+}
+
 // keep adds a row of the first table to the partition.
-func (c *comparison) keep(key uint64, row []float32) error {
-	if !c.p.has(key) {
-		return nil
-	}
-	l := c.from.Layout()
-	e := c.p.add(key, inFrom)
-	e.show = l.Stats(row).Show
-	if c.p.dim > 0 {
-		n := len(c.p.values)
-		c.p.values = extend(c.p.values, c.p.dim)
-		l.LoadValues(c.p.values[n:], row)
-	}
-	return nil
+func (c *comparison) keep(key uint64, show uint32, values []float32) {
+	c.p.add(key, inFrom).show = math.Float32frombits(show)
+	c.p.values = append(c.p.values, values...)
 }
 
-// extend makes x longer by n numbers, which are 0.
-func extend(x []float32, n int) []float32 {
-	if len(x)+n <= cap(x) {
-		x = x[:len(x)+n]
-		clear(x[len(x)-n:])
-		return x
+// compare compares a row of the second table.
+func (c *comparison) compare(key uint64, show uint32, values []float32) {
+	at := c.p.find(key)
+	if at < 0 {
+		c.p.add(key, inTo)
+		return
 	}
-	return append(x, make([]float32, n)...)
-}
-
-// compare returns a function that compares a row of the second table.
-func (c *comparison) compare() func(key uint64, row []float32) error {
-	l := c.to.Layout()
-	values := make([]float32, l.ValueDim)
-	return func(key uint64, row []float32) error {
-		if !c.p.has(key) {
-			return nil
-		}
-		at := c.p.find(key)
-		if at < 0 {
-			c.p.add(key, inTo)
-			return nil
-		}
-		e := &c.p.entries[at]
-		e.in |= inTo
-		if c.p.dim == 0 {
-			return nil
-		}
-		l.LoadValues(values, row)
-		old := c.p.values[at*c.p.dim:][:c.p.dim]
-		r := Row{Key: key, ShowBefore: e.show, ShowAfter: l.Stats(row).Show}
-		r.Distance, e.moved = distance(old, values)
-		e.distance = float64(r.Distance)
-		if e.moved {
-			r.NormBefore, r.NormAfter = norm(old), norm(values)
-			c.top.add(&r)
-		}
-		return nil
+	e := &c.p.entries[at]
+	e.in |= inTo
+	if c.p.dim == 0 {
+		return
+	}
+	old := c.p.values[at*c.p.dim:][:c.p.dim]
+	r := Row{Key: key, ShowBefore: e.show, ShowAfter: math.Float32frombits(show)}
+	r.Distance, e.moved = distance(old, values)
+	e.distance = float64(r.Distance)
+	if e.moved {
+		r.NormBefore, r.NormAfter = norm(old), norm(values)
+		c.top.add(&r)
 	}
 }
 
@@ -170,11 +223,28 @@ func norm(x []float32) Float {
 	return Float(math.Sqrt(sum))
 }
 
-// claim says that key belongs to the field, unless an earlier field has it.
-func (c *comparison) claim(field int, key uint64) {
-	if !c.p.has(key) {
-		return
+// sight takes note of a key of a field.
+func (c *comparison) sight(field int, key uint64) {
+	if len(c.seen) > 0 {
+		s := sighting{key: key, field: uint16(field + 1)}
+		at, _ := bits.Mul64(hash(key), uint64(len(c.seen)))
+		if c.seen[at] == s {
+			return
+		}
+		c.seen[at] = s
 	}
+	switch n := c.p.partitionOf(key); {
+	case n == c.p.number:
+		c.claim(field, key)
+	case n > c.p.number && n < c.later.end:
+		if err := c.later.keys.add(n, key, uint32(field), nil); err != nil {
+			c.withoutDisk(err)
+		}
+	}
+}
+
+// claim says that a key of the partition belongs to the field, unless an earlier field has it.
+func (c *comparison) claim(field int, key uint64) {
 	at := c.p.find(key)
 	if at < 0 {
 		return
@@ -197,7 +267,7 @@ func (c *comparison) count() {
 	}
 	for i := range c.top.rows {
 		r := &c.top.rows[i]
-		if at := c.p.find(r.Key); c.report.Fields != nil && c.p.has(r.Key) && at >= 0 {
+		if at := c.p.find(r.Key); c.report.Fields != nil && at >= 0 {
 			r.Field = c.report.Fields[c.groupOf(&c.p.entries[at])].Field
 		}
 	}

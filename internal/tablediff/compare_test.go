@@ -8,10 +8,15 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
+	"aibox/internal/diskfault"
 	"aibox/internal/testseed"
+	"aibox/internal/testtools"
 	"aibox/sparsetable"
 )
 
@@ -179,6 +184,87 @@ func (s *source) Next() (uint64, []float32, error) {
 	copy(s.layout.Values(row), s.rows[key])
 	s.layout.SetStats(row, sparsetable.RowStats{Show: 2, Count: 1})
 	return key, row, nil
+}
+
+// counted counts how often a table is read.
+type counted struct {
+	sparsetable.Table
+	scans int
+}
+
+func (c *counted) Scan(ctx context.Context, fn func(uint64, []float32) error) error {
+	c.scans++
+	return c.Table.Scan(ctx, fn)
+}
+
+// TestReadings: tables that do not fit the memory are read once. Where the disk of temporary files
+// is small or fails, they are read more often, and the report is the same.
+func TestReadings(t *testing.T) {
+	from, to, fields := randomModels(testseed.Rand(t))
+	a, b := &counted{Table: table(t, sparsetable.KindMemory, 3, from)}, &counted{Table: table(t, sparsetable.KindMemory, 3, to)}
+	compare := func(t *testing.T) (scans int) {
+		t.Helper()
+		a.scans, b.scans = 0, 0
+		logs, keys := 0, keysOf(fields)
+		o := Options{MemoryBytes: 4 << 10, Top: 7, Fields: []string{"a", "b"}, Keys: func(ctx context.Context, visit func(int, uint64)) error {
+			logs++
+			return keys(ctx, visit)
+		}}
+		got, err := Compare(t.Context(), a, b, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, got, from, to, fields)
+		if a.scans != b.scans || logs != a.scans {
+			t.Errorf("the tables are read %d and %d times, the logs %d times", a.scans, b.scans, logs)
+		}
+		return a.scans
+	}
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	if n := compare(t); n != 1 {
+		t.Errorf("the tables are read %d times", n)
+	}
+	writes := 0
+	diskfault.Inject(func(operation, path string) error {
+		if filepath.Dir(path) == dir && operation == "write" {
+			writes++
+		}
+		return nil
+	})
+	defer diskfault.Inject(nil)
+	compare(t)
+	// The disk is full at the first write, among the rows of either table, among the keys, and at the last one.
+	for _, at := range []int{1, writes / 3, writes * 5 / 6, writes} {
+		n := 0
+		diskfault.Inject(func(operation, path string) error {
+			if filepath.Dir(path) == dir {
+				if n++; n >= at {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		})
+		if scans := compare(t); scans < 10 {
+			t.Errorf("write %d of %d fails: the tables are read %d times", at, writes, scans)
+		}
+	}
+	diskfault.Inject(nil)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left in the directory of temporary files: %v, %v", left, err)
+	}
+	t.Run("small disk", func(t *testing.T) {
+		t.Setenv("TMPDIR", testtools.Tmpfs(t, "size=64k"))
+		if n := compare(t); n < 2 || n > 9 {
+			t.Errorf("the tables are read %d times", n)
+		}
+	})
+	t.Run("no disk", func(t *testing.T) {
+		t.Setenv("TMPDIR", filepath.Join(dir, "missing"))
+		if n := compare(t); n < 10 {
+			t.Errorf("the tables are read %d times", n)
+		}
+	})
 }
 
 // TestOtherShape: rows of different numbers of values are only counted.

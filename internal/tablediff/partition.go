@@ -68,13 +68,10 @@ func hash(key uint64) uint64 {
 	return key * 0xbf58476d1ce4e5b9
 }
 
-// has reports whether key belongs to the partition.
-func (p *partition) has(key uint64) bool {
-	if p.of == 1 {
-		return true
-	}
+// partitionOf is the number of the partition that key belongs to.
+func (p *partition) partitionOf(key uint64) uint64 {
 	high, _ := bits.Mul64(hash(key^0x94d049bb133111eb), p.of)
-	return high == p.number
+	return high
 }
 
 // find returns the number of the entry of key, or -1.

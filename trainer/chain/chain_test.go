@@ -1,9 +1,11 @@
 package chain
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -73,6 +75,26 @@ func TestStartsAreTheSame(t *testing.T) {
 	} {
 		if same, newer := c.other.same(first), c.other.newer(first); same != c.same || newer != c.newer {
 			t.Errorf("%+v: same %v, newer %v", c.other, same, newer)
+		}
+	}
+}
+
+// TestOtherStartThatCannotBeRead: where the model to start from cannot be read, an interrupted run goes
+// on, and the log says what is not known. Where it is deleted, there is nothing to say.
+func TestOtherStartThatCannotBeRead(t *testing.T) {
+	at := t.TempDir()
+	before := &Start{Origin: modeldir.Origin{ModelDir: at, Generation: "gen-000001", Identity: "a"}, Name: at + "@1"}
+	for _, start := range []string{at, at + "@1", configs.WarmStartLatest} {
+		job := jobOf(t, "", "/data/a.tsv")
+		job.Training.WarmStart, job.Output.ModelDir = start, at
+		for _, fault := range []error{nil, unix.EIO} {
+			diskfault.Inject(func(operation, path string) error { return fault })
+			var log bytes.Buffer
+			reason := New(job, slog.New(slog.NewTextHandler(&log, nil))).OtherStart(before)
+			diskfault.Inject(nil)
+			if reason != "" || strings.Contains(log.String(), "it is not known") != (fault != nil) {
+				t.Errorf("%s, with the error %v: %q\n%s", start, fault, reason, &log)
+			}
 		}
 	}
 }

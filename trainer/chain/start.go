@@ -2,6 +2,7 @@ package chain
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"aibox/configs"
@@ -32,7 +33,8 @@ func (ch *Chain) StartAt(dir string, m *modeldir.Manifest) *Start {
 // somebody has published another model since, by a rollback or by training an earlier night that
 // was missing. Resuming would then leave out data from the chain of models, or keep data that were
 // to be undone. It is no reason if the other model is only what is left after the run's start was
-// deleted.
+// deleted. Nor is it one if the models cannot be read, for example because a disk has failed: a
+// resumed run does not need them, and the log has a warning.
 func (ch *Chain) OtherStart(before *Start) string {
 	now := ch.presentStart()
 	if now == nil || before != nil && now.same(before) {
@@ -54,6 +56,9 @@ func (ch *Chain) presentStart() *Start {
 	name := ch.job.Training.WarmStart
 	if name == configs.WarmStartLatest {
 		c, err := ch.Latest()
+		if err != nil && !errors.As(err, new(*GoneError)) {
+			ch.warnUnknown(err)
+		}
 		if err != nil || c == nil {
 			return nil
 		}
@@ -63,13 +68,25 @@ func (ch *Chain) presentStart() *Start {
 		return nil
 	}
 	dir, number := modeldir.SplitName(name)
-	all, _ := modeldir.Generations(dir) // it may be gone
-	for _, g := range all {
+	for _, g := range ch.generations(dir) {
 		if g.Fault == nil && (g.Number == number || number == 0 && g.Published) {
 			return ch.StartAt(dir, &g.Manifest)
 		}
 	}
 	return nil
+}
+
+// generations returns those of dir, which may have been deleted.
+func (ch *Chain) generations(dir string) []modeldir.Generation {
+	all, err := modeldir.Generations(dir)
+	if err != nil && !errors.Is(err, modeldir.ErrNoModel) {
+		ch.warnUnknown(err)
+	}
+	return all
+}
+
+func (ch *Chain) warnUnknown(err error) {
+	ch.log.Warn("it is not known whether training.warm_start names another model now than when the interrupted run began; if so, the run would have to start over; it resumes", "error", err)
 }
 
 // same reports whether s and other are the same model, in whatever directory.
@@ -80,12 +97,17 @@ func (s *Start) same(other *Start) bool {
 	return s.Identity == other.Identity
 }
 
-// has reports whether the model s still exists.
+// has reports whether the model s still exists. A model with a damaged manifest does: a rollback does
+// not delete the model that it leaves.
 func (ch *Chain) has(s *Start) bool {
 	for _, dir := range []string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir} {
-		all, _ := modeldir.Generations(dir) // it may be gone
-		for i := range all {
-			if g := ch.StartAt(dir, &all[i].Manifest); all[i].Fault == nil && g.same(s) {
+		for _, g := range ch.generations(dir) {
+			if g.Fault != nil {
+				g.Manifest = modeldir.Manifest{Generation: g.Name}
+				if at := ch.StartAt(dir, &g.Manifest); at.ModelDir == s.ModelDir && at.Generation == s.Generation {
+					return true
+				}
+			} else if ch.StartAt(dir, &g.Manifest).same(s) {
 				return true
 			}
 		}

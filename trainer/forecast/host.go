@@ -28,6 +28,9 @@ const (
 	// growthShare is the memory of decoded examples relative to their size, since the slices that
 	// they are appended to have spare capacity.
 	growthShare = 1.3
+	// lineShare is what a buffer takes, relative to a line, while it grows to hold the line: twice as
+	// much, and the smaller buffer before it.
+	lineShare = 3
 	// garbageShare is the amount of garbage relative to the memory in use while the data are read
 	// once: buffers that were replaced by larger ones.
 	garbageShare = 0.5
@@ -130,14 +133,17 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 	size.ensureDefaults(p)
 	threads := jobparts.ReaderThreads(job)
 	chunk := int64(job.Pipeline.ChunkBytes)
-	blocks := int64(3*threads + 3)
+	blocks := float64(3*threads + 3)
 	decoded := growthShare * (4 + 4*float64(len(p.Spec.Dense)+len(p.Spec.Fields)) + 8*size.Features)
 	share := textShare
 	if job.Data.Format == "parquet" {
 		share = parquetShare
 	}
-	n := atMost(int64(share*float64(blocks*chunk))+int64(threads)*chunk, size.Read, decoded)
+	// A block has a whole row, and a worker a whole line, however long it is.
+	n := atMost(int64(blocks*max(share*float64(chunk), decoded)), size.Read, decoded)
+	n += atMost(int64(threads)*max(chunk, int64(lineShare*size.LineBytes)), size.Read, decoded+lineShare*size.LineBytes)
 	if jobparts.Compressed(job) {
+		chunk = max(chunk, int64(size.LineBytes))
 		n += atMost(int64(reader.TextChunks(threads))*chunk, size.Read, decoded)
 	}
 	if job.Data.Format == "parquet" { // pages being decoded
@@ -149,9 +155,10 @@ func ReadingBytes(job *configs.Job, p *jobparts.Parts, size DataSize) int64 {
 // garbage returns how much garbage is in memory at a time. used is the memory in use, and ofReading
 // the part of it that belongs to a reading of the data. Go's collector lets half of the memory that
 // it manages be garbage. A single reading of the data makes little garbage, but the next reading,
-// including one that evaluates, turns the buffers of the one before into garbage.
+// including one that evaluates, turns the buffers of the one before into garbage. Rows longer than
+// a chunk make much garbage, because all buffers grow for them again and again.
 func garbage(job *configs.Job, size DataSize, used, ofReading int64) int64 {
-	if size.Examples == 0 || job.Training.Epochs > 1 {
+	if size.Examples == 0 || job.Training.Epochs > 1 || size.LineBytes > float64(job.Pipeline.ChunkBytes) {
 		return used
 	}
 	n := int64(garbageShare*float64(used)) + garbageBytes*size.Read

@@ -28,14 +28,21 @@ type DataSize struct {
 	Rows     int64   // estimated number of rows that the table gets, rather too large than too small
 
 	PassBytes float64 // bytes of an example in a pass
+	LineBytes float64 // of text, of a row; 0: unknown, or the data are no text
 }
 
 const (
 	// sampleExamples is how many examples are read for a forecast.
 	sampleExamples = 32 << 10
+	// leastTextBytes is the least that a feature value takes in a text, with its separator.
+	leastTextBytes = 2
 	// sampleChunkBytes is small, so that the share of the data that was read is known precisely.
 	sampleChunkBytes = 64 << 10
 )
+
+// sampleBytes is the most stored bytes from which these examples are taken, since rows may be very
+// long. Tests lower it.
+var sampleBytes int64 = 256 << 20
 
 // ensureDefaults fills in assumptions about unknown data.
 func (d *DataSize) ensureDefaults(p *jobparts.Parts) {
@@ -124,9 +131,11 @@ func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job
 	unique := map[uint64]struct{}{}
 	var examples, rows []float64 // after each pass
 	features, bytes := 0, int64(0)
-	for {
+	ended := false
+	for rd.Counts().BytesRead < sampleBytes {
 		pass, err := rd.Next(ctx)
 		if errors.Is(err, io.EOF) {
+			ended = d.Sampled < sampleExamples
 			break
 		}
 		if err != nil {
@@ -145,9 +154,13 @@ func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job
 	d.Features = float64(features) / float64(d.Sampled)
 	d.PassBytes = float64(bytes) / float64(d.Sampled)
 	counts := rd.Counts()
+	if job.Data.Format != "parquet" {
+		// Of compressed text the length is not known.
+		d.LineBytes = max(float64(counts.BytesRead)/float64(max(1, counts.Rows)), leastTextBytes*d.Features)
+	}
 	kept := float64(d.Sampled) / float64(max(1, counts.Rows))
 	switch all, known := rd.TotalRows(); {
-	case d.Sampled < sampleExamples:
+	case ended:
 		d.Examples, d.Read = d.Sampled, counts.Rows
 	case known:
 		d.Examples, d.Read = int64(kept*float64(all)), all

@@ -2,6 +2,7 @@ package modeldir
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -30,7 +31,11 @@ func entryFailed(dir string) error {
 	}
 	// A directory that does not exist yet, for example because its path has a date in it, is as
 	// good as the nearest existing one.
-	for _, at := range pathErrors(probe(disk.Nearest(dir))) { // cleaning up may have failed, too
+	nearest := disk.Nearest(dir)
+	for _, at := range pathErrors(probe(nearest)) { // cleaning up may have failed, too
+		if diskFailed(at) && nearest != dir { // it may be a misspelled path on the disk of the system
+			return fmt.Errorf("it does not exist, and %s, where it would be created, cannot be written: %w; is its path right?", nearest, at)
+		}
 		if diskFailed(at) {
 			return at
 		}

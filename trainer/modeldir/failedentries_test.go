@@ -49,6 +49,11 @@ func TestFailedEntries(t *testing.T) {
 		if c.failed && strings.Contains(failed[0].Reason, entries[0]) {
 			t.Errorf("%s: the reason repeats the path: %s", c.name, failed[0].Reason)
 		}
+		for i, f := range failed {
+			if missing := strings.Contains(f.Reason, "it does not exist, and "+broken+" cannot be written"); missing != (i == 1) {
+				t.Errorf("%s: %s: the reason says that it does not exist, or does not: %s", c.name, f.Dir, f.Reason)
+			}
+		}
 	}
 	diskfault.Inject(nil)
 	defer func(was string) { disk.Fstab = was }(disk.Fstab)

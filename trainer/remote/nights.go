@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -35,7 +36,9 @@ func ByNight(all []*Manifest, night func(*Manifest) string) {
 // stay returns the IDs that stay of the job's generations, or of the run's snapshots or saves, when
 // made is published: made and the best of the others, p.Keep in all. If nights have model
 // directories of their own, and p.Keep others are better than made, made stays in addition until
-// the next publication.
+// the next publication. A model from which its directory was rolled back, or whose night was
+// trained again, is worse than all others: the present model was made from those of the nights
+// before.
 func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
 	var all []*Manifest
 	for _, f := range slices.Backward(h.of[p.Kind].list) {
@@ -50,14 +53,51 @@ func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
 	if p.Night == nil { // made is the best, even if it was there before
 		all = slices.DeleteFunc(all, func(m *Manifest) bool { return m.ID == made.ID })
 		keep--
+		if p.Kind == Generation {
+			abandonedLast(all, []*Manifest{made})
+		}
 	} else {
 		ByNight(all, p.Night)
+		newest := make(map[string]*Manifest) // by Owner
+		for _, m := range slices.Backward(all) {
+			if n := newest[m.Owner]; n == nil || m.Number > n.Number {
+				newest[m.Owner] = m
+			}
+		}
+		abandonedLast(all, slices.Collect(maps.Values(newest)))
 	}
 	out := map[string]bool{made.ID: true}
 	for _, m := range all[:min(keep, len(all))] {
 		out[m.ID] = true
 	}
 	return out
+}
+
+// abandonedLast moves to the end of all the generations that are neither in present nor ancestors
+// of one of those.
+func abandonedLast(all, present []*Manifest) {
+	byID, line := make(map[string]*Manifest), make(map[string]bool)
+	for _, m := range all {
+		byID[m.ID] = m
+	}
+	for _, m := range present {
+		for m != nil && !line[m.ID] {
+			line[m.ID] = true
+			if m.Parent == nil {
+				break
+			}
+			m = byID[m.Parent.ID]
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Manifest) int {
+		switch {
+		case line[a.ID] == line[b.ID]:
+			return 0
+		case line[a.ID]:
+			return -1
+		}
+		return 1
+	})
 }
 
 // superseded reports whether f, a generation of the model to be published, needs a new number to be

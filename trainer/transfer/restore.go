@@ -240,6 +240,9 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	if model.FormatVersion > modeldir.FormatVersion {
 		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, errkind.ErrNewer)
 	}
+	if len(o.Dirs) > 0 && len(DirsFor(m, o.Dirs)) == 0 {
+		o.Logger.Warn("the directories for tables are not used: the table of this model is one in memory, which is saved in the model directory", "dirs", strings.Join(o.Dirs, ", "), "model", o.To)
+	}
 	again := *o
 	if out, err := again.already(ctx, sources, d, m); out != nil || err != nil {
 		return out, err

@@ -88,10 +88,29 @@ func BytesFlag(c *cli.Context, name string) (int64, error) {
 	return int64(n), nil
 }
 
-// SplitNames splits a list of names at commas.
-func SplitNames(s string) []string {
-	if s == "" {
+// SplitNames splits a list of names at commas. A name that begins with a quotation mark ends with the
+// next one, as a cell of CSV does, and may have commas in it, and quotation marks that are doubled.
+func SplitNames(list string) (names []string) {
+	var name []byte
+	begins, quoted := true, false
+	for i := 0; i < len(list); i++ {
+		c := list[i]
+		switch {
+		case c == ',' && !quoted:
+			names, name, begins = append(names, string(name)), nil, true
+			continue
+		case c == '"' && quoted && strings.HasPrefix(list[i+1:], `"`):
+			name = append(name, c)
+			i++
+		case c == '"' && (quoted || begins):
+			quoted = !quoted
+		default:
+			name = append(name, c)
+		}
+		begins = false
+	}
+	if list == "" {
 		return nil
 	}
-	return strings.Split(s, ",")
+	return append(names, string(name))
 }
