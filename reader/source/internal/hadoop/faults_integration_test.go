@@ -61,7 +61,7 @@ func (h *hdfsTest) unreadable(t *testing.T) {
 	h.c.ErasureCode(t, "/coded-files", "XOR-2-1-1024k")
 	h.c.Shell(t, "-touchz", "/coded-files/x")
 	h.c.Shell(t, "-mv", "/coded-files/x", "/unreadable/coded")
-	h.c.Encrypt(t, "/unreadable-zone")
+	h.c.Encrypt(t, "/unreadable-zone", "key")
 	h.c.Shell(t, "-mkdir", "/unreadable-zone/sub")
 	h.c.Shell(t, "-touchz", "/unreadable-zone/sub/x")
 	h.c.Symlink(t, "/unreadable/a", "/unreadable/link")
