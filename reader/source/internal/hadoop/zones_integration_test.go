@@ -30,6 +30,7 @@ func TestHDFSZones(t *testing.T) {
 	t.Run("ReadAt", z.readAt)
 	t.Run("ReplicaCorrupted", z.replicaCorrupted)
 	t.Run("Write", func(t *testing.T) { z.write(t, Options{}) })
+	t.Run("Leftover", z.leftover)
 	t.Run("Refused", z.refused)
 	t.Run("FailOver", z.failOver)
 	t.Run("Asked", z.asked)
@@ -177,6 +178,29 @@ func (z *zonesTest) write(t *testing.T, opts Options) {
 		if strings.HasPrefix(name, ".") {
 			t.Errorf("%s is left", name)
 		}
+	}
+}
+
+// A NameNode that is asked to create a file that is open says so, by which files of killed uploads are
+// found, and not that the request knows nothing of zones.
+func (z *zonesTest) leftover(t *testing.T) {
+	const open = "/zone/left/.e.0123456789ab.aibox.tmp"
+	z.c.OpenForWriting(t, open, 1000)
+	defer z.c.CloseFile(t, open)
+	s, _ := hdfsSources(t, Options{RetryMs: NoRetry})
+	c, _, err := s.resolve(z.c.URI(open))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.do(context.Background(), "create", open, func(s *session) error {
+		defaults, err := s.client.ServerDefaults()
+		if err == nil {
+			_, err = s.create(open, defaults, fsys.Perm)
+		}
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "AlreadyBeingCreatedException") {
+		t.Error(err)
 	}
 }
 
