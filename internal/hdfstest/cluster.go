@@ -33,8 +33,9 @@ type Config struct {
 	Proxied bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
-	// Keys makes encryption zones possible, with one NameNode.
-	Keys bool
+	// Keys makes encryption zones possible, with one NameNode, which alone has the keys; KMS starts a
+	// key management server that has them.
+	Keys, KMS bool
 	// Conf holds further keys of the servers' configuration.
 	Conf map[string]string
 	// DataNodeConf holds keys for single DataNodes; not with Separate.
@@ -54,6 +55,7 @@ type Cluster struct {
 	proxies       []*proxy   // Proxied
 	moment        atomic.Pointer[moment]
 	kdc           *KDC
+	kms           *kms
 	serviceKeytab string
 	findPorts     portFinder
 	reserved      []reservedPort
@@ -90,6 +92,11 @@ func requireFor(t testing.TB, cfg Config) {
 	if _, err := buildClassPath(); err != nil {
 		unavailable(t, "the mini cluster could not be built: %v", err)
 	}
+	if cfg.KMS {
+		if _, err := kmsClassPath(); err != nil {
+			unavailable(t, "the key management server could not be had: %v", err)
+		}
+	}
 }
 
 func start(dir string, cfg Config) (*Cluster, error) {
@@ -113,6 +120,11 @@ func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err er
 	}
 	if cfg.Kerberos {
 		if err := c.startKDC(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.KMS {
+		if err := c.startKMS(); err != nil {
 			return nil, err
 		}
 	}
@@ -237,11 +249,16 @@ func (c *Cluster) java(name, class string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.javaWith(name, path, append([]string{class}, args...)...)
+}
+
+// javaWith runs Java with a class path and further arguments, the class among them.
+func (c *Cluster) javaWith(name, path string, args ...string) (*process, error) {
 	flags := slices.Clone(javaFlags)
 	if c.kdc != nil {
 		flags = append(flags, "-Djava.security.krb5.conf="+c.kdc.Krb5Conf())
 	}
-	flags = append(flags, "-cp", path, class)
+	flags = append(flags, "-cp", path)
 	return startProcess(c.dir, name, nil, "java", append(flags, args...)...)
 }
 
@@ -289,6 +306,9 @@ func (c *Cluster) stop() {
 	}
 	for _, p := range c.proxies {
 		_ = p.listener.Close() // nothing was written
+	}
+	if c.kms != nil && c.kms.proc != nil {
+		c.kms.proc.kill()
 	}
 	if c.kdc != nil {
 		c.kdc.proc.kill()
@@ -443,7 +463,7 @@ func (c *Cluster) StartDataNode(t testing.TB, i int) {
 		err = c.startDataNode(i)
 	}
 	if err == nil {
-		err = awaitServer(c.listensAt(i))
+		err = awaitServer(c.dataNodes[i], c.listensAt(i))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,9 @@ func (c *Cluster) serverConf() map[string]string {
 	if c.cfg.Keys {
 		conf["hadoop.security.key.provider.path"] = "jceks://file" + filepath.Join(c.dir, "keys.jceks")
 	}
+	if c.cfg.KMS {
+		conf["hadoop.security.key.provider.path"] = c.KMSURI("")
+	}
 	maps.Copy(conf, c.cfg.Conf)
 	return conf
 }
@@ -107,29 +110,34 @@ type xmlProperty struct {
 
 // writeConf writes the two files; "dfs." keys belong to hdfs-site.xml.
 func writeConf(dir string, conf map[string]string) error {
+	core, site := map[string]string{}, map[string]string{}
+	for k, v := range conf {
+		if strings.HasPrefix(k, "dfs.") {
+			site[k] = v
+		} else {
+			core[k] = v
+		}
+	}
+	if err := writeSite(filepath.Join(dir, "core-site.xml"), core); err != nil {
+		return err
+	}
+	return writeSite(filepath.Join(dir, "hdfs-site.xml"), site)
+}
+
+// writeSite writes one file of Hadoop's configuration.
+func writeSite(path string, conf map[string]string) error {
 	var site struct {
 		XMLName    xml.Name      `xml:"configuration"`
 		Properties []xmlProperty `xml:"property"`
 	}
-	core := site
 	for _, k := range slices.Sorted(maps.Keys(conf)) {
-		p := xmlProperty{k, conf[k]}
-		if strings.HasPrefix(k, "dfs.") {
-			site.Properties = append(site.Properties, p)
-		} else {
-			core.Properties = append(core.Properties, p)
-		}
+		site.Properties = append(site.Properties, xmlProperty{k, conf[k]})
 	}
-	for name, v := range map[string]any{"core-site.xml": core, "hdfs-site.xml": site} {
-		out, err := xml.MarshalIndent(v, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), append([]byte(xml.Header), out...), 0o644); err != nil {
-			return err
-		}
+	out, err := xml.MarshalIndent(site, "", "  ")
+	if err != nil {
+		return err
 	}
-	return nil
+	return os.WriteFile(path, append([]byte(xml.Header), out...), 0o644)
 }
 
 // writeProperties writes a Java properties file.

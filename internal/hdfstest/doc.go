@@ -1,6 +1,6 @@
 // Package hdfstest starts real HDFS clusters for integration tests: Hadoop's
 // own NameNode and DataNodes (the mini cluster of testdata/hdfs), on request with
-// high availability and a real Kerberos KDC. Tests can restart, fail over, kill, hang
+// high availability, a real Kerberos KDC and a real key management server. Tests can restart, fail over, kill, hang
 // and corrupt them, also at a given byte of a stream.
 //
 // Start gives a test a cluster of its own, and Shared one that all tests of the package
@@ -17,5 +17,5 @@
 //
 // Every process is killed when the test process ends, however it ends. A
 // cluster costs 4 to 6 s of start-up and about 300 MB; DataNodes that are
-// processes of their own about 200 MB each.
+// processes of their own, and a key management server, about 200 MB each.
 package hdfstest

@@ -207,10 +207,11 @@ func (c *Cluster) SetQuota(t testing.TB, remote string, names, bytes int64) {
 	c.command(t, "quota", remote, fmt.Sprint(names), fmt.Sprint(bytes))
 }
 
-// Encrypt makes a directory an encryption zone, with Config.Keys.
-func (c *Cluster) Encrypt(t testing.TB, remote string) {
+// Encrypt makes a directory an encryption zone, with Config.Keys or Config.KMS. It makes the zone's
+// key unless there is one of that name.
+func (c *Cluster) Encrypt(t testing.TB, remote, key string) {
 	t.Helper()
-	c.command(t, "encrypt", remote)
+	c.command(t, "encrypt", remote, key)
 }
 
 // ErasureCode makes a directory whose files are erasure coded with a policy of

@@ -1,6 +1,7 @@
 package hdfstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -73,15 +74,17 @@ func awaitPort(address string) error {
 	}
 }
 
-// awaitServer waits until a server listens at an address.
-func awaitServer(address string) error {
-	for deadline := time.Now().Add(commandTimeout); ; time.Sleep(50 * time.Millisecond) {
+// awaitServer waits until a server that was started listens at an address.
+func awaitServer(p *process, address string) error {
+	ctx, cancel := waiting([]*process{p})
+	defer cancel()
+	for ; ; time.Sleep(50 * time.Millisecond) {
 		c, err := net.DialTimeout("tcp", address, commandTimeout)
 		if err == nil {
 			return c.Close()
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("hdfstest: a server that was started does not listen: %w", err)
+		if ctx.Err() != nil {
+			return fmt.Errorf("hdfstest: a server that was started does not listen: %w: %w", err, context.Cause(ctx))
 		}
 	}
 }

@@ -55,27 +55,28 @@ func projectDir() (string, error) {
 	return filepath.Join(dir, "testdata", "hdfs"), err
 }
 
-var classPath struct {
-	once  sync.Once
-	value string
-	err   error
-}
-
 // buildClassPath builds the mini cluster once for all test processes and
 // returns its class path.
-func buildClassPath() (string, error) {
-	classPath.once.Do(func() { classPath.value, classPath.err = build() })
-	return classPath.value, classPath.err
-}
+var buildClassPath = sync.OnceValues(func() (string, error) {
+	target, err := build("pom.xml", "", "src/main/java/TestCluster.java")
+	return filepath.Join(target, "classes") + ":" + filepath.Join(target, "lib", "*"), err
+})
 
-// build runs Maven unless testdata/hdfs/target was built from the same
-// sources. A lock file keeps the test processes of several packages apart.
-func build() (string, error) {
+// kmsClassPath is buildClassPath for the key management server.
+var kmsClassPath = sync.OnceValues(func() (string, error) {
+	target, err := build("kms.xml", "kms")
+	return filepath.Join(target, "lib", "*"), err
+})
+
+// build runs Maven for a project file unless testdata/hdfs/target, or a directory in it, was built from
+// the same sources, and returns that directory. A lock file keeps the test processes of several packages
+// apart.
+func build(project, into string, sources ...string) (string, error) {
 	dir, err := projectDir()
 	if err != nil {
 		return "", err
 	}
-	target := filepath.Join(dir, "target")
+	target := filepath.Join(dir, "target", into)
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return "", err
 	}
@@ -86,7 +87,7 @@ func build() (string, error) {
 	defer lock.Close() // releases the lock
 
 	hash := sha256.New()
-	for _, name := range []string{"pom.xml", "src/main/java/TestCluster.java"} {
+	for _, name := range append([]string{project}, sources...) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return "", err
@@ -95,19 +96,18 @@ func build() (string, error) {
 	}
 	stamp := hex.EncodeToString(hash.Sum(nil))
 	stampFile := filepath.Join(target, ".stamp")
-	path := filepath.Join(target, "classes") + ":" + filepath.Join(target, "lib", "*")
 	if old, err := os.ReadFile(stampFile); err == nil && string(old) == stamp {
-		return path, nil
+		return target, nil
 	}
 	for try := 1; ; try++ { // a download may fail
-		mvn := exec.Command("mvn", "-q", "-B", "compile")
+		mvn := exec.Command("mvn", "-q", "-B", "-f", project, "compile")
 		mvn.Dir = dir
 		out, err := mvn.CombinedOutput()
 		if err == nil {
-			return path, os.WriteFile(stampFile, []byte(stamp), 0o644)
+			return target, os.WriteFile(stampFile, []byte(stamp), 0o644)
 		}
 		if try == 3 {
-			return "", fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, tail(out, 2000))
+			return "", fmt.Errorf("mvn compile of %s in %s: %w\n%s", project, dir, err, tail(out, 2000))
 		}
 		time.Sleep(10 * time.Second)
 	}

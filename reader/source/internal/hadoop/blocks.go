@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -21,6 +22,7 @@ type block struct {
 	start, length int64  // in the file
 	replicas      []replica
 	wanted        int                // replicas that the file should have
+	zone          *zoneInfo          // of the file; nil: it is in no encryption zone
 	key           *dataKey           // encrypts the transfer from and to DataNodes; nil: it is not encrypted
 	located       wire.Message       // the NameNode's LocatedBlockProto
 	identity      protoreflect.Value // its ExtendedBlockProto
@@ -54,6 +56,7 @@ type fileBlocks struct {
 		sync.Mutex
 		blocks []*block // known so far, by start
 	}
+	fileKey atomic.Pointer[fileKey] // nil: none is needed yet
 }
 
 // locateBytes is for how many bytes of a file the NameNode is asked for block locations
@@ -130,7 +133,7 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	var blocks []*block
 	for _, located := range resp.In("locations").List("blocks") {
 		b := s.c.newBlock(located, key)
-		b.wanted = replicationOf(info)
+		b.wanted, b.zone = replicationOf(info), zoneOf(resp.In("locations"))
 		blocks = append(blocks, b)
 	}
 	return blocks, nil

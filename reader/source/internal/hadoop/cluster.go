@@ -38,6 +38,7 @@ type Cluster struct {
 
 	nodes          nodes    // DataNodes that failed
 	keys           dataKeys // for the transfer of data
+	zones          zones
 	warnings       limitedLog
 	allowUnchecked bool // replicas without checksums may be read where there is no other one
 	leftoverAge    time.Duration
@@ -136,6 +137,7 @@ func (c *Cluster) Close() {
 	}
 	c.mu.Unlock()
 	c.dropIdle()
+	c.zones.close()
 	if c.krb != nil {
 		c.krb.Forget()
 	}
@@ -220,7 +222,7 @@ func (c *Cluster) List(ctx context.Context, dir string) (entries []fsys.Entry, e
 }
 
 // readable refuses files whose stored bytes differ from what the user wrote, because
-// they are encrypted or erasure coded, and symbolic links, which only a directory yields.
+// they are erasure coded, and symbolic links, which only a directory yields.
 func (c *Cluster) readable(p string, info os.FileInfo) error {
 	st, ok := info.Sys().(*hdfs.FileStatus)
 	switch {
@@ -229,9 +231,6 @@ func (c *Cluster) readable(p string, info os.FileInfo) error {
 	case st.GetFileType().String() == "IS_SYMLINK":
 		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
 			Err: fmt.Errorf("it is a symbolic link to %s", st.GetSymlink()), Hint: "Hadoop does not follow it either: name what it leads to"}
-	case st.GetFileEncryptionInfo() != nil:
-		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
-			Err: errors.New("it lies in an encryption zone"), Hint: "copy it out of the zone"}
 	case st.GetEcPolicy() != nil:
 		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
 			Err: errors.New("it is erasure coded"), Hint: "copy it to a directory with the replication policy (hdfs ec -setPolicy -replicate)"}
@@ -244,7 +243,7 @@ func (c *Cluster) readable(p string, info os.FileInfo) error {
 const checkParallel = 8
 
 // Check asks for the locations of every file: it reports files without read
-// permission and files that are still being written.
+// permission, without a usable key, and files that are still being written.
 func (c *Cluster) Check(ctx context.Context, files []fsys.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(checkParallel)
@@ -267,7 +266,9 @@ func (c *Cluster) Check(ctx context.Context, files []fsys.Entry) error {
 func (c *Cluster) checkFile(ctx context.Context, f fsys.Entry) error {
 	var st blockState
 	err := c.do(ctx, "open", f.Path, func(s *session) (err error) {
-		st, err = s.blockState(f.Path)
+		if st, err = s.blockState(f.Path); err == nil {
+			err = c.checkKey(ctx, st.zone)
+		}
 		return err
 	})
 	if err != nil || !st.underConstruction {

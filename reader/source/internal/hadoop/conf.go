@@ -28,7 +28,11 @@ type clusterConf struct {
 	realm     string // of the NameNodes' principals; "": it is not named
 	// protection is the weakest level that dfs.data.transfer.protection allows.
 	protection string
-	base       hdfs.ClientOptions
+	// keyProvider has the keys of encryption zones, if the NameNode names no other, or if ownKeyProvider
+	// says that it counts in any case.
+	keyProvider    string
+	ownKeyProvider bool
+	base           hdfs.ClientOptions
 }
 
 // systemConfDir is where distributions of Hadoop keep their configuration. It is a
@@ -106,6 +110,7 @@ func loadClusterConf(authority string, opts *Options) (*clusterConf, error) {
 		c.base.KerberosServicePrincipleName = cmp.Or(name, "hdfs/_HOST")
 	}
 	c.protection = protection(conf)
+	c.keyProvider, c.ownKeyProvider = conf["hadoop.security.key.provider.path"], conf.is("dfs.client.ignore.namenode.default.kms.uri", "true")
 	return c, nil
 }
 

@@ -54,7 +54,9 @@
 // these count: fs.defaultFS, dfs.nameservices, dfs.ha.namenodes.*,
 // dfs.namenode.rpc-address.*, dfs.client.use.datanode.hostname,
 // hadoop.security.authentication, dfs.namenode.kerberos.principal,
-// dfs.data.transfer.protection and dfs.encrypt.data.transfer. What else they say of clients
+// dfs.data.transfer.protection, dfs.encrypt.data.transfer,
+// hadoop.security.key.provider.path (or dfs.encryption.key.provider.uri) and
+// dfs.client.ignore.namenode.default.kms.uri. What else they say of clients
 // (proxy providers, time limits, hedged and short-circuit reads) does not: this package has
 // its own answers.
 //
@@ -65,11 +67,26 @@
 // KDC does not know that one, the name that DNS has for the IP address, as in Hadoop. If
 // krb5.conf has no realm for a host, that of the principal in hdfs-site.xml counts.
 //
+// # Encryption zones
+//
+// A file in an encryption zone is encrypted by who writes it. Its key is stored with it, encrypted
+// by the key of the zone, and a KMS (key management server) decrypts it for who may use that key
+// (internal/kms). It is asked when a file is opened, when one is created, and once for each key of
+// a zone when files are listed, so that a job finds out at its start. As in Hadoop, the KMS that the
+// NameNode names is asked, unless the configuration says otherwise. Of several hosts the one
+// that answered last is asked first, and the next one where one fails; when all have failed, this
+// is one failed attempt (see Faults). Who asks says its user name, or shows a Kerberos ticket. An
+// https server must have a certificate that this machine trusts ($SSL_CERT_FILE names others); the
+// trust store of Hadoop's ssl-client.xml is not read.
+//
+// DataNodes have encrypted bytes alone, of which their checksums are. So bytes are decrypted where
+// they are handed out, and encrypted where an upload reads them (zones.go).
+//
 // # Limits
 //
-//   - Erasure-coded files are refused, and so are files in encryption zones (whose
-//     keys are in a KMS), and symbolic links. In a directory they matter only to who
-//     means them.
+//   - Erasure-coded files are refused, and so are symbolic links, and files of
+//     encryption zones whose cipher is not AES/CTR/NoPadding, or whose keys are not in a KMS. In a
+//     directory they matter only to who means them.
 //   - A file written with dfs.checksum.type=NULL has no checksums:
 //     Options.AllowMissingChecksums reads it.
 //   - Observers are passed over as standby NameNodes are, since their answers may be old. They
@@ -105,7 +122,7 @@
 // messages that reading needs anyway. It stays simple because a block that fails is
 // written again as a whole, so that it does not need Hadoop's pipeline recovery.
 //
-// Directories whose files are erasure coded or encrypted are refused.
+// Directories whose files are erasure coded are refused.
 //
 // # Concurrency
 //

@@ -61,7 +61,7 @@ func (h *hdfsTest) unreadable(t *testing.T) {
 	h.c.ErasureCode(t, "/coded-files", "XOR-2-1-1024k")
 	h.c.Shell(t, "-touchz", "/coded-files/x")
 	h.c.Shell(t, "-mv", "/coded-files/x", "/unreadable/coded")
-	h.c.Encrypt(t, "/unreadable-zone")
+	h.c.Encrypt(t, "/unreadable-zone", "key")
 	h.c.Shell(t, "-mkdir", "/unreadable-zone/sub")
 	h.c.Shell(t, "-touchz", "/unreadable-zone/sub/x")
 	h.c.Symlink(t, "/unreadable/a", "/unreadable/link")
@@ -72,17 +72,23 @@ func (h *hdfsTest) unreadable(t *testing.T) {
 		"/unreadable/link":   {"/unreadable/link", "symbolic link"},
 		"/unreadable-link/a": {"/unreadable-link/a", "symbolic link"},
 		"/unreadable":        {"/unreadable/coded"},
-		"/unreadable-zone":   {"/unreadable-zone/sub/x", "encryption zone"},
 	} {
 		begin := time.Now()
 		_, err := s.Expand(context.Background(), []string{h.c.URI(path)})
 		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, words...)
 	}
 	wantBytes(t, s, mustExpand(t, s, h.c.URI("/unreadable/a*"))[0], 0, text)
+	// Only the NameNode has the keys of this cluster.
+	begin := time.Now()
+	_, err := s.Expand(context.Background(), []string{h.c.URI("/unreadable-zone")})
+	wantError(t, err, fsys.ErrConfig, atOnce, begin, "/unreadable-zone/sub/x", `"key"`, "encryption zone", "jceks://", "dfs.encryption.key.provider.uri")
 	for _, path := range []string{"/unreadable-zone/y", "/unreadable-zone/sub/y"} {
 		begin := time.Now()
 		_, err := s.Create(context.Background(), h.c.URI(path))
-		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, "encryption zone")
+		wantError(t, err, fsys.ErrConfig, atOnce, begin, path, "encryption zone", "jceks://")
+	}
+	if names := h.c.List(t, "/unreadable-zone/sub"); len(names) != 1 {
+		t.Errorf("left in the zone: %q", names)
 	}
 }
 

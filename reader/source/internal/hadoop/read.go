@@ -2,6 +2,7 @@ package hadoop
 
 import (
 	"context"
+	"crypto/cipher"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,7 @@ type reader struct {
 		offset int64
 	}
 
+	stream    cipher.Stream // decrypts from offset on; nil: the file is not encrypted, or no block is known yet
 	retry     retrier
 	fresh     bool  // the NameNode is to be asked, even if the block is known
 	renewed   bool  // stale tokens were replaced since the last progress: who refuses the new ones is left out
@@ -92,6 +94,9 @@ func (r *reader) find() (err error) {
 	r.faults, r.patient = nil, false
 	r.b, err = r.blocks.find(r.ctx, &r.retry, r.offset, r.fresh)
 	r.fresh = false
+	if err == nil && r.b.zone != nil && r.stream == nil {
+		r.stream, err = r.blocks.decrypt(r.ctx, r.b.zone, r.offset)
+	}
 	return err
 }
 
@@ -117,6 +122,9 @@ func (r *reader) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, r.s.data)
+	if r.stream != nil {
+		r.stream.XORKeyStream(p[:n], p[:n])
+	}
 	r.s.data = r.s.data[n:]
 	r.offset += int64(n)
 	if r.offset == r.b.end() {

@@ -193,7 +193,7 @@ func (r *retrier) judgeException(exception, message string) verdict {
 	case strings.HasSuffix(exception, ".UnresolvedPathException"):
 		return verdict{kind: kind, attempts: 1, hint: "the path leads through a symbolic link, which Hadoop does not follow either: name what it leads to"}
 	case strings.HasSuffix(exception, ".UnknownCryptoProtocolVersionException"):
-		return verdict{kind: kind, attempts: 1, hint: "it lies in an encryption zone, whose files are encrypted by who writes them: write to another directory, and copy the file into the zone with hdfs dfs -cp"}
+		return verdict{kind: kind, attempts: 1, hint: "it lies in an encryption zone of a kind that aibox does not know: write to another directory, and copy the file into the zone with hdfs dfs -cp"}
 	case ok:
 		return verdict{kind: kind, attempts: 1}
 	case strings.HasPrefix(exception, "org.apache.hadoop.fs."), strings.HasPrefix(exception, "org.apache.hadoop.hdfs.protocol.FSLimitException"):
@@ -211,6 +211,9 @@ func (r *retrier) judge(err error) verdict {
 		return verdict{final: err}
 	}
 	if v, ok := r.judgeBlock(err); ok {
+		return v
+	}
+	if v, ok := r.judgeKey(err); ok {
 		return v
 	}
 	if v, ok := r.judgeLogin(err); ok {

@@ -21,6 +21,7 @@ import (
 type blockState struct {
 	underConstruction bool
 	length            int64 // of the file, including a last block in progress
+	zone              *zoneInfo
 }
 
 // blockState asks for the block locations of a path. The NameNode checks read
@@ -32,7 +33,7 @@ func (s *session) blockState(path string) (blockState, error) {
 		return blockState{}, err
 	}
 	locations := resp.In("locations")
-	st := blockState{underConstruction: locations.Value("underConstruction").Bool(), length: locations.Int("fileLength")}
+	st := blockState{underConstruction: locations.Value("underConstruction").Bool(), length: locations.Int("fileLength"), zone: zoneOf(locations)}
 	if last := locations.In("lastBlock"); st.underConstruction && last.IsValid() {
 		st.length = max(st.length, last.Int("offset")+last.In("b").Int("numBytes"))
 	}

@@ -55,7 +55,7 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	opts.NamenodeDialFunc = s.dial
 	var err error
 	if c.krb != nil {
-		if opts.KerberosClient, opts.KerberosServicePrincipleName, err = c.login(ctx, opts.Addresses[0]); err != nil {
+		if opts.KerberosClient, opts.KerberosServicePrincipleName, err = c.login(ctx, c.conf.base.KerberosServicePrincipleName, opts.Addresses[0]); err != nil {
 			s.abort()
 			return nil, err
 		}
@@ -68,23 +68,25 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 		return nil, s.explain(err)
 	}
 	// This is the cheapest call that a standby refuses.
-	if _, err = s.client.ServerDefaults(); err != nil {
+	defaults, err := s.client.ServerDefaults()
+	if err != nil {
 		s.close()
 		return nil, s.explain(err)
 	}
+	c.zones.setKeyProvider(defaults.KeyProviderURI)
 	return s, nil
 }
 
-// login returns a client that has a ticket for the NameNode at an address, and its
-// principal, without the realm. As in Hadoop, the host name in it is in lower case, and
+// login returns a client that has a ticket for the service at an address, and its
+// principal, without the realm, in which _HOST stands for the host name. As in Hadoop, the host name in it is in lower case, and
 // that of the address (DNS) where the configuration has an IP address or a short name.
-func (c *Cluster) login(ctx context.Context, address string) (*client.Client, string, error) {
-	host, _, _ := net.SplitHostPort(address) // withPort made it
-	service := strings.Replace(c.conf.base.KerberosServicePrincipleName, "_HOST", strings.ToLower(host), 1)
+func (c *Cluster) login(ctx context.Context, principal, address string) (*client.Client, string, error) {
+	host, _, _ := net.SplitHostPort(address) // withPort or kms.New made it
+	service := strings.Replace(principal, "_HOST", strings.ToLower(host), 1)
 	krb, err := c.krb.Get(service)
 	if errors.Is(err, login.ErrUnknownService) {
 		if name := canonicalName(ctx, c.timeout, host); name != "" && name != host {
-			service = strings.Replace(c.conf.base.KerberosServicePrincipleName, "_HOST", name, 1)
+			service = strings.Replace(principal, "_HOST", name, 1)
 			krb, err = c.krb.Get(service)
 		}
 	}

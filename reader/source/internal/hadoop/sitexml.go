@@ -32,8 +32,9 @@ func (conf siteConf) list(key string) (items []string) {
 
 // newNames holds the keys that had other names once.
 var newNames = map[string]string{
-	"fs.default.name":             "fs.defaultFS",
-	"dfs.federation.nameservices": "dfs.nameservices",
+	"fs.default.name":                 "fs.defaultFS",
+	"dfs.federation.nameservices":     "dfs.nameservices",
+	"dfs.encryption.key.provider.uri": "hadoop.security.key.provider.path",
 }
 
 // loadSite reads the files of a directory; it returns nil if there are none.

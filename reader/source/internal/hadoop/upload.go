@@ -49,8 +49,16 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 	if err != nil {
 		return err
 	}
-	if _, err := s.client.CreateFile(temp, defaults.Replication, defaults.BlockSize, perm); err != nil {
+	zone, err := s.create(temp, defaults, perm)
+	if err != nil {
 		return err
+	}
+	if zone != nil {
+		key, err := s.c.fileKey(s.ctx, zone)
+		if err != nil {
+			return err
+		}
+		data = &encrypted{data, key}
 	}
 	u := &upload{c: s.c, ctx: s.ctx, call: s.execute, holder: s.client.Name(), temp: temp, data: data, size: size}
 	var last *wire.Message // the last block that was written

@@ -88,7 +88,7 @@ func (c *Cluster) newWriter(ctx context.Context, p string) (*writer, error) {
 		}
 		probe := fsys.TempName(p)
 		probes = append(probes, probe)
-		if err := s.client.CreateEmptyFile(probe); err != nil {
+		if err := s.upload(probe, nil, 0, fsys.Perm); err != nil {
 			return err
 		}
 		if err := s.client.Remove(probe); err != nil {
@@ -238,7 +238,7 @@ func (c *Cluster) discard(ctx context.Context, temps []string) (left []string) {
 }
 
 // writable refuses directories whose files are erasure coded. It looks at the nearest
-// directory above p that exists. (In an encryption zone the NameNode refuses the file.)
+// directory above p that exists.
 func (s *session) writable(p string) error {
 	dir := path.Dir(p)
 	info, err := s.client.Stat(dir)

@@ -261,14 +261,18 @@ public final class TestCluster {
       case "observer": // namenode
         cluster.transitionToObserver(Integer.parseInt(a[1]));
         return "";
-      case "encrypt": // directory
+      case "encrypt": // directory key
         KeyProvider keys = cluster.getNamesystem().getProvider();
-        if (keys.getMetadata("key") == null) {
-          keys.createKey("key", KeyProvider.options(conf));
+        if (keys.getMetadata(a[2]) == null) {
+          keys.createKey(a[2], KeyProvider.options(conf));
           keys.flush();
         }
         fs.mkdirs(new Path(a[1]));
-        fs.createEncryptionZone(new Path(a[1]), "key");
+        fs.createEncryptionZone(new Path(a[1]), a[2]);
+        return "";
+      case "delete-key": // key
+        cluster.getNamesystem().getProvider().deleteKey(a[1]);
+        cluster.getNamesystem().getProvider().flush();
         return "";
       case "quota": // directory names bytes; -1: no limit
         fs.mkdirs(new Path(a[1]));
