@@ -56,11 +56,7 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	if err != nil {
 		return false
 	}
-	mode := wire.New("FsPermissionProto").Set("perm", uint32(fsys.Perm))
-	req, resp := wire.New("CreateRequestProto"), wire.New("CreateResponseProto")
-	req.Set("src", temp).Set("masked", mode).Set("clientName", s.client.Name()).Set("createFlag", uint32(1))
-	req.Set("createParent", false).Set("replication", uint32(defaults.Replication)).Set("blockSize", uint64(defaults.BlockSize))
-	err = s.execute("create", req.Interface(), resp.Interface())
+	err = s.create(temp, defaults, fsys.Perm)
 	var remote hdfs.Error
 	if err == nil {
 		return true // it was gone, and is a new, empty file now

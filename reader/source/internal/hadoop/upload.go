@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"sync"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 	if err != nil {
 		return err
 	}
-	if _, err := s.client.CreateFile(temp, defaults.Replication, defaults.BlockSize, perm); err != nil {
+	if err := s.create(temp, defaults, perm); err != nil {
 		return err
 	}
 	u := &upload{c: s.c, ctx: s.ctx, call: s.execute, holder: s.client.Name(), temp: temp, data: data, size: size}
@@ -60,6 +61,22 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 		}
 	}
 	return u.complete(last)
+}
+
+// create makes an empty file, which is replicated even where files are erasure coded.
+func (s *session) create(p string, defaults hdfs.ServerDefaults, perm fs.FileMode) error {
+	dir, err := s.client.Stat(path.Dir(p))
+	if err != nil {
+		return err
+	}
+	flag := uint32(0x01)
+	if st, ok := dir.Sys().(*hdfs.FileStatus); ok && st.GetEcPolicy() != nil {
+		flag |= 0x80 // SHOULD_REPLICATE, which every version has that can erasure code but for test versions of 3.0.0
+	}
+	req, resp := wire.New("CreateRequestProto"), wire.New("CreateResponseProto")
+	req.Set("src", p).Set("masked", wire.New("FsPermissionProto").Set("perm", uint32(perm))).Set("clientName", s.client.Name()).Set("createFlag", flag)
+	req.Set("createParent", false).Set("replication", uint32(defaults.Replication)).Set("blockSize", uint64(defaults.BlockSize))
+	return s.execute("create", req.Interface(), resp.Interface())
 }
 
 // block writes the block after previous.
