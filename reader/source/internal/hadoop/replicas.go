@@ -144,8 +144,10 @@ func (r *reader) hedge(window time.Duration) bool {
 		}
 		r.note(fault)
 	}
-	r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
-		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+	if !r.spare {
+		r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
+			"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+	}
 	return false
 }
 

@@ -8,11 +8,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"aibox/internal/hdfstest"
+	"aibox/internal/process"
 	"aibox/internal/testseed"
 	"aibox/reader/source/internal/fsys"
 )
@@ -20,37 +23,53 @@ import (
 // TestHDFSStriped reads erasure-coded files in a cluster whose five DataNode processes fail in turn.
 func TestHDFSStriped(t *testing.T) {
 	t.Parallel()
-	h := &hdfsTest{c: hdfstest.Shared(t, "striped", hdfstest.Config{DataNodes: 5, Separate: true,
+	h := &hdfsTest{c: hdfstest.Shared(t, "striped", hdfstest.Config{DataNodes: 5, Separate: true, Proxied: true,
 		Conf: map[string]string{"dfs.blocksize": "1048576"}})}
 	t.Run("Sizes", h.stripedSizes)
 	t.Run("ReadAt", h.stripedReadAt)
 	t.Run("Corrupt", h.stripedCorrupt)
 	t.Run("Missing", h.stripedMissing)
 	t.Run("Hung", h.stripedHung)
+	t.Run("Silent", h.stripedSilent)
 	t.Run("Killed", h.stripedKilled)
+	t.Run("Crawling", h.stripedCrawling)
+	t.Run("NoChecksums", h.stripedNoChecksums)
 	t.Run("Write", h.stripedWrite)
+	t.Run("Throughput", h.stripedThroughput)
 }
 
-// TestHDFSPolicies decodes files of all policies of Hadoop.
+// TestHDFSPolicies decodes files of all policies of Hadoop, in a cluster with block tokens, of
+// which each block of a group has its own, and encrypted transfers.
 func TestHDFSPolicies(t *testing.T) {
 	t.Parallel()
-	h := &hdfsTest{c: hdfstest.Start(t, hdfstest.Config{DataNodes: 14})}
-	rng := testseed.Rand(t)
-	for name, c := range map[string]*coding{"RS-6-3-1024k": codings[1], "RS-3-2-1024k": codings[2], "RS-LEGACY-6-3-1024k": codings[3],
-		"XOR-2-1-1024k": codings[4], "RS-10-4-1024k": codings[5]} {
-		t.Run(name, func(t *testing.T) {
-			data := randomBytes(rng, c.data*5<<18)
-			path := h.striped(t, name, data, 2<<20)
+	h := &hdfsTest{c: hdfstest.Start(t, hdfstest.Config{DataNodes: 14, Conf: map[string]string{
+		"dfs.block.access.token.enable":           "true",
+		"dfs.encrypt.data.transfer":               "true",
+		"dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
+	}})}
+	for _, p := range []struct {
+		name         string
+		data, parity int
+	}{{"RS-6-3-1024k", 6, 3}, {"RS-3-2-1024k", 3, 2}, {"RS-LEGACY-6-3-1024k", 6, 3}, {"XOR-2-1-1024k", 2, 1}, {"RS-10-4-1024k", 10, 4}} {
+		t.Run(p.name, func(t *testing.T) {
+			rng := testseed.Rand(t)
+			data := randomBytes(rng, p.data*5<<18)
+			path := h.striped(t, p.name, data, 2<<20)
 			s, _ := hdfsSources(t, Options{RetryMs: 1})
 			f := mustExpand(t, s, h.c.URI(path))[0]
 			wantBytes(t, s, f, 0, data)
-			for _, u := range rng.Perm(c.data + c.parity)[:c.parity] {
+			lost := rng.Perm(p.data + p.parity)[:p.parity]
+			lost[0] = rng.IntN(p.data) // a data block, if the others are not
+			for _, u := range slices.Compact(slices.Sorted(slices.Values(lost))) {
 				h.removeUnit(t, path, 0, u)
 				wantBytes(t, s, f, 0, data)
 				wantBytes(t, s, f, rng.Int64N(f.Size), data)
 			}
 		})
 	}
+	t.Run("StaleTokens", func(t *testing.T) {
+		staleTokens(t, h.c, mustExpand(t, &testSources{clusters: map[string]*Cluster{}}, h.c.URI(h.striped(t, "RS-3-2-1024k", bigText(), 1<<20)))[0])
+	})
 }
 
 func randomBytes(rng *rand.Rand, n int) []byte {
@@ -166,6 +185,7 @@ func (h *hdfsTest) stripedCorrupt(t *testing.T) {
 		data := randomBytes(rng, 2<<20+unit)
 		path := h.striped(t, "RS-3-2-64k", data, 1<<20)
 		h.corruptUnit(t, path, 0, unit, 200_000+rng.IntN(300_000))
+		h.corruptUnit(t, path, 0, (unit+1+rng.IntN(4))%5, 500_000+rng.IntN(100_000)) // which may be taken in place of it
 		f := mustExpand(t, s, h.c.URI(path))[0]
 		for _, offset := range []int64{0, rng.Int64N(f.Size)} {
 			wantBytes(t, s, f, offset, data)
@@ -173,7 +193,7 @@ func (h *hdfsTest) stripedCorrupt(t *testing.T) {
 		if !strings.Contains(log.String(), "a replica is bad") || !strings.Contains(log.String(), f.URI) {
 			t.Errorf("the corrupt block was not logged:\n%s", log)
 		}
-		until(t, "the NameNode is told of the corrupt block", func() bool { return h.c.Located(t, path, 0) == 4 })
+		until(t, "the NameNode is told of a corrupt block", func() bool { return h.c.Located(t, path, 0) < 5 })
 		wantBytes(t, s, f, 0, data)
 	}
 }
@@ -222,8 +242,8 @@ func (h *hdfsTest) stripedKilled(t *testing.T) {
 
 func (h *hdfsTest) stripedFails(t *testing.T, fail, repair func(testing.TB, int)) {
 	rng := testseed.Rand(t)
-	data := randomBytes(rng, 24<<20+rng.IntN(100_000)) // more than the buffers of connections hold
-	path := h.striped(t, "RS-3-2-1024k", data, 16<<20)
+	data := bytes.Repeat(randomBytes(rng, 5<<20+rng.IntN(100_000)), 12) // more than the buffers of connections hold
+	path := h.striped(t, "RS-3-2-1024k", data, 32<<20)
 	uri := h.c.URI(path)
 	for unit := range 3 {
 		_, node := h.c.InternalBlock(t, path, 0, unit)
@@ -275,10 +295,71 @@ func (h *hdfsTest) stripedFails(t *testing.T, fail, repair func(testing.TB, int)
 	}
 }
 
+// A DataNode that swallows everything costs its time limit once, not once a group.
+func (h *hdfsTest) stripedSilent(t *testing.T) {
+	text := bytes.Repeat(logText(1000), 100)
+	path := h.striped(t, "RS-3-2-64k", text, 64<<10) // some twenty groups
+	s, log := hdfsSources(t, Options{})
+	f := mustExpand(t, s, h.c.URI(path))[0]
+	_, node := h.c.InternalBlock(t, path, 0, 0)
+	h.c.StopDataNode(t, node)
+	before := h.c.Connections(node)
+	wantBytes(t, s, f, 0, text)
+	h.c.ContDataNode(t, node)
+	if n := h.c.Connections(node) - before; n > 3 {
+		t.Errorf("DataNode %d was dialed %d times", node, n)
+	}
+	wantLines(t, log, 10)
+}
+
+// A DataNode that becomes slow is left; where all are slow, they are put up with.
+func (h *hdfsTest) stripedCrawling(t *testing.T) {
+	data := bigText()
+	path := h.striped(t, "RS-3-2-1024k", data, 16<<20)
+	s, log := hdfsSources(t, Options{RetryMs: 1})
+	f := mustExpand(t, s, h.c.URI(path))[0]
+	r, head := startRead(t, s, f)
+	_, node := h.c.InternalBlock(t, path, 0, 1)
+	h.c.SlowDataNode(t, node, 100_000)
+	begin := time.Now()
+	finishRead(t, r, head)
+	if d := time.Since(begin); d > atOnce || !strings.Contains(log.String(), "datanode="+h.c.DataNodeAddr(node)) {
+		t.Errorf("took %v, and logged:\n%s", d, log)
+	}
+	text := data[:300_000]
+	small := mustExpand(t, s, h.c.URI(h.striped(t, "RS-3-2-64k", text, 1<<20)))[0]
+	for i := range 5 {
+		h.c.SlowDataNode(t, i, 100_000)
+		defer h.c.SlowDataNode(t, i, 0)
+	}
+	s, _ = hdfsSources(t, Options{RetryMs: 1})
+	wantBytes(t, s, small, 0, text)
+}
+
+func (h *hdfsTest) stripedNoChecksums(t *testing.T) {
+	h.c.ErasureCode(t, "/striped-null", "RS-3-2-64k")
+	text := logText(10_000)
+	local := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(local, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.c.Shell(t, "-D", "fs.hdfs.impl.disable.cache=true", "-D", "dfs.checksum.type=NULL", "-put", local, "/striped-null/f")
+	s, _ := hdfsSources(t, Options{})
+	f := mustExpand(t, s, h.c.URI("/striped-null/f"))[0]
+	_, err := readRange(context.Background(), s, f, 0)
+	if corrupt := new(fsys.CorruptError); !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "allow_missing_checksums") {
+		t.Error(err)
+	}
+	unchecked, _ := hdfsSources(t, Options{AllowMissingChecksums: true})
+	wantBytes(t, unchecked, f, 70_001, text)
+	h.removeUnit(t, "/striped-null/f", 0, 1)
+	wantBytes(t, unchecked, f, 0, text)
+}
+
 // Where files are erasure coded, replicated ones are written.
 func (h *hdfsTest) stripedWrite(t *testing.T) {
 	s, log := hdfsSources(t, Options{})
-	h.c.ErasureCode(t, "/striped-write", "RS-3-2-64k")
+	h.c.ErasureCode(t, "/striped-write", "XOR-2-1-64k")
 	writeBack(t, s, h.c.URI("/striped-write/sub/f"), bigText()[:3<<20])
 	if n := h.c.Located(t, "/striped-write/sub/f", 2<<20); n != 5 {
 		t.Errorf("%d replicas", n)
@@ -286,4 +367,35 @@ func (h *hdfsTest) stripedWrite(t *testing.T) {
 	if text := log.String(); text != "" {
 		t.Error(text)
 	}
+}
+
+// stripedThroughput logs what reading costs, beside a replicated file of the same bytes.
+func (h *hdfsTest) stripedThroughput(t *testing.T) {
+	s, _ := hdfsSources(t, Options{})
+	data := bytes.Repeat(bigText(), 4)
+	lost := h.striped(t, "RS-3-2-1024k", data, 48<<20)
+	files := []fsys.File{
+		mustExpand(t, s, h.put(t, data, "/replicated", hdfstest.PutOptions{BlockBytes: 48 << 20}))[0],
+		mustExpand(t, s, h.c.URI(h.striped(t, "RS-3-2-1024k", data[:len(data)-1], 48<<20)))[0],
+		mustExpand(t, s, h.c.URI(lost))[0],
+	}
+	h.removeUnit(t, lost, 0, 1)
+	buf := make([]byte, 1<<20)
+	var wall, cpu [3]time.Duration
+	for range 6 {
+		for i, f := range files {
+			begin, before := time.Now(), process.ProcessorTimeOrZero()
+			r, err := s.OpenRange(context.Background(), f, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r, buf)
+			if err != nil || n != f.Size {
+				t.Fatal(n, err)
+			}
+			wall[i], cpu[i] = wall[i]+time.Since(begin), cpu[i]+process.ProcessorTimeOrZero()-before
+			_ = r.Close() // everything was read
+		}
+	}
+	t.Logf("%d MB: replicated %v, erasure coded %v, with one of three data blocks lost %v; of the processor %v", 6*len(data)/1e6, wall[0], wall[1], wall[2], cpu)
 }
