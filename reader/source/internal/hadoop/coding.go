@@ -7,6 +7,7 @@ import (
 
 	"github.com/colinmarc/hdfs/v2"
 	"github.com/klauspost/reedsolomon"
+	"google.golang.org/protobuf/proto"
 
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
@@ -80,9 +81,8 @@ func (c *Cluster) units(b *block, code *coding) []*block {
 	tokens := b.located.List("blockTokens")
 	units := make([]*block, code.data+code.parity)
 	for u := range units {
-		id := wire.Message{Message: b.located.In("b").New()}
-		id.Set("poolId", b.located.In("b").Text("poolId")).Set("generationStamp", b.located.In("b").Value("generationStamp").Interface())
-		id.Set("blockId", uint64(b.located.In("b").Int("blockId")+int64(u))).Set("numBytes", uint64(code.length(b.length, u)))
+		id := wire.Message{Message: proto.Clone(b.identity.Message().Interface()).ProtoReflect()}
+		id.Set("blockId", uint64(id.Int("blockId")+int64(u))).Set("numBytes", uint64(code.length(b.length, u)))
 		token := b.located.In("blockToken")
 		if i := slices.Index(at, byte(u)); i >= 0 && i < len(tokens) {
 			token = tokens[i]

@@ -199,15 +199,20 @@ type blockError struct {
 
 func (e *blockError) Error() string {
 	text := fmt.Sprintf("block %s at byte %d: ", e.b.name, e.offset)
-	if e.lost != nil {
-		return e.groupText()
-	}
-	if len(e.faults) == 0 {
-		return text + "no DataNode that is up has it"
-	}
 	var each []string
-	for _, fault := range e.faults {
-		each = append(each, fault.Error())
+	for _, err := range e.lost {
+		each = append(each, err.Error())
+	}
+	switch {
+	case e.lost != nil:
+		text = fmt.Sprintf("%d of the %d blocks of group %s at byte %d cannot be read, and %d are needed: ",
+			len(e.lost), len(e.b.units), e.b.name, e.offset, e.b.code.data)
+	case len(e.faults) == 0:
+		return text + "no DataNode that is up has it"
+	default:
+		for _, fault := range e.faults {
+			each = append(each, fault.Error())
+		}
 	}
 	return text + strings.Join(each, "; ")
 }

@@ -2,9 +2,7 @@ package hadoop
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/klauspost/reedsolomon"
 )
@@ -80,8 +78,8 @@ func (r *reader) advanceGroup() error {
 	}
 }
 
-// direct says whether block u is to be read rather than decoded: unless it has failed, or its DataNode has
-// lately and enough others have not.
+// direct says whether block u is to be read rather than decoded: unless it has failed, or its
+// DataNode has lately and enough others have not.
 func (g *group) direct(u int, at int64) bool {
 	if g.lost[u] != nil || g.rank(&g.lanes[u], u, at) <= 0 {
 		return g.lost[u] == nil
@@ -95,7 +93,8 @@ func (g *group) direct(u int, at int64) bool {
 	return good < g.r.b.code.data
 }
 
-// rank orders the blocks that a lane may read at a byte: one that it is reading, those that have not failed lately, the others.
+// rank orders the blocks that a lane may read at a byte: those that it is reading, those whose
+// DataNodes have not failed lately, the others.
 func (g *group) rank(l *lane, v int, at int64) int64 {
 	if in := l.in[v]; in != nil && in.s != nil && in.offset == at {
 		return -1
@@ -103,8 +102,8 @@ func (g *group) rank(l *lane, v int, at int64) int64 {
 	return g.r.c.nodes.suspicion(g.r.b.units[v])
 }
 
-// read makes bytes of block v ready, from its byte at on, in a reader of the lane. The reader is nil if
-// the block could not be read, and is lost.
+// read makes bytes of block v ready, from its byte at on, in a reader of the lane. The reader is
+// nil if the block could not be read, and is lost.
 func (g *group) read(l *lane, v int, at int64) (*reader, error) {
 	r, in := g.r, l.in[v]
 	if in == nil {
@@ -132,7 +131,8 @@ func (g *group) read(l *lane, v int, at int64) (*reader, error) {
 	return nil, nil
 }
 
-// decode makes bytes of block u ready, from its byte at on, from those of other blocks. It returns false if too few could be read.
+// decode makes bytes of block u ready, from its byte at on, from those of other blocks. It returns false
+// if too few could be read.
 func (g *group) decode(u int, at, left int64) (done bool, err error) {
 	b, l := g.r.b, &g.lanes[u]
 	if g.code == nil {
@@ -251,13 +251,4 @@ func (g *group) failure() error {
 		}
 	}
 	return e
-}
-
-func (e *blockError) groupText() string {
-	var each []string
-	for _, err := range e.lost {
-		each = append(each, err.Error())
-	}
-	return fmt.Sprintf("%d of the %d blocks of group %s at byte %d cannot be read, and %d are needed: %s",
-		len(e.lost), len(e.b.units), e.b.name, e.offset, e.b.code.data, strings.Join(each, "; "))
 }
