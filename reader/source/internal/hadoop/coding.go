@@ -3,6 +3,7 @@ package hadoop
 import (
 	"fmt"
 	"os"
+	"path"
 	"slices"
 
 	"github.com/colinmarc/hdfs/v2"
@@ -54,6 +55,20 @@ func codingOf(info os.FileInfo) (*coding, error) {
 			p.GetId(), p.GetName(), c.codec, c.data, c.parity, c.cell)
 	}
 	return c, nil
+}
+
+// createFlags are those with which a file p is created that is replicated also where files are erasure
+// coded. NameNodes too old to know SHOULD_REPLICATE pass over it; they have no such directories.
+func (s *session) createFlags(p string) (uint32, error) {
+	const create, shouldReplicate = 0x01, 0x80
+	dir, err := s.client.Stat(path.Dir(p))
+	if err != nil {
+		return 0, err
+	}
+	if st, ok := dir.Sys().(*hdfs.FileStatus); ok && st.GetEcPolicy() != nil {
+		return create | shouldReplicate, nil
+	}
+	return create, nil
 }
 
 // place is where the byte at offset of a file is: in which data block of the group b, and at which

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"sync"
 	"time"
 
@@ -63,18 +62,14 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 	return u.complete(last)
 }
 
-// create makes an empty file, which is replicated even where files are erasure coded.
+// create makes an empty file.
 func (s *session) create(p string, defaults hdfs.ServerDefaults, perm fs.FileMode) error {
-	dir, err := s.client.Stat(path.Dir(p))
+	flags, err := s.createFlags(p)
 	if err != nil {
 		return err
 	}
-	flag := uint32(0x01)
-	if st, ok := dir.Sys().(*hdfs.FileStatus); ok && st.GetEcPolicy() != nil {
-		flag |= 0x80 // SHOULD_REPLICATE, which every version has that can erasure code but for test versions of 3.0.0
-	}
 	req, resp := wire.New("CreateRequestProto"), wire.New("CreateResponseProto")
-	req.Set("src", p).Set("masked", wire.New("FsPermissionProto").Set("perm", uint32(perm))).Set("clientName", s.client.Name()).Set("createFlag", flag)
+	req.Set("src", p).Set("masked", wire.New("FsPermissionProto").Set("perm", uint32(perm))).Set("clientName", s.client.Name()).Set("createFlag", flags)
 	req.Set("createParent", false).Set("replication", uint32(defaults.Replication)).Set("blockSize", uint64(defaults.BlockSize))
 	return s.execute("create", req.Interface(), resp.Interface())
 }
