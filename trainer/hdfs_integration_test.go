@@ -28,7 +28,8 @@ func TestTrainFromHDFS(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: starts a cluster; not in short mode")
 	}
-	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true})
+	const dataNodes = 3
+	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: dataNodes, Separate: true})
 	log, err := testjobs.Log()
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +56,24 @@ func TestTrainFromHDFS(t *testing.T) {
 	}
 	t.Run("plain", func(t *testing.T) { same(t, hdfsJob(t, "train-0.tsv", "train-1.tsv.gz")) })
 	t.Run("glob", func(t *testing.T) { same(t, hdfsJob(t, "train-*")) })
+	t.Run("erasure coded", func(t *testing.T) {
+		cluster.ErasureCode(t, "/coded", "XOR-2-1-16k")
+		for _, f := range []string{"train-0.tsv", "train-1.tsv.gz", "eval.tsv"} {
+			cluster.Put(t, filepath.Join(log, f), "/coded/log/"+f, hdfstest.PutOptions{BlockBytes: 64 << 10})
+		}
+		for range 2 {
+			j := hdfsJob(t)
+			j.Data.Train, j.Data.Eval = []string{cluster.URI("/coded/log/train-*")}, []string{cluster.URI("/coded/log/eval.tsv")}
+			j.Output.Remote = cluster.URI("/coded/models")
+			same(t, j)
+			for i, f := range []string{"train-0.tsv", "train-1.tsv.gz"} { // the second night decodes
+				path, _ := cluster.InternalBlock(t, "/coded/log/"+f, 0, i)
+				if err := os.WriteFile(path, []byte("damaged"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
 	t.Run("killed", func(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(log, "train-1.tsv.gz"))
 		if err != nil {
@@ -114,7 +133,7 @@ func TestTrainFromHDFS(t *testing.T) {
 			if err := <-restarted; err != nil {
 				t.Fatal(err)
 			}
-			cluster.WaitDataNodes(t, 2)
+			cluster.WaitDataNodes(t, dataNodes)
 		}()
 		same(t, j)
 	})

@@ -58,6 +58,24 @@ func (c *Cluster) Located(t testing.TB, remote string, offset int64) int {
 	return c.blockAt(t, remote, offset).located
 }
 
+// InternalBlock finds an internal block, by its index, of an erasure-coded file's block group that
+// has the byte at offset: its file on disk, and its DataNode if that is a separate process.
+func (c *Cluster) InternalBlock(t testing.TB, remote string, offset int64, index int) (path string, node int) {
+	t.Helper()
+	group := c.blockAt(t, remote, offset)
+	var id int64
+	if _, err := fmt.Sscanf(group.name, "blk_%d", &id); err != nil {
+		t.Fatal(err)
+	}
+	files := c.replicas(t, block{name: fmt.Sprintf("blk_%d", id+int64(index))})
+	if len(files) != 1 {
+		t.Fatalf("%s at %d: block %d has the files %q", remote, offset, index, files)
+	}
+	_, after, _ := strings.Cut(files[0], string(filepath.Separator)+"dn")
+	_, _ = fmt.Sscanf(after, "%d", &node) // no separate process
+	return files[0], node
+}
+
 func (c *Cluster) blockAt(t testing.TB, remote string, offset int64) block {
 	t.Helper()
 	for _, b := range c.blocks(t, remote) {

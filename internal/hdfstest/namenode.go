@@ -215,7 +215,7 @@ func (c *Cluster) Encrypt(t testing.TB, remote, key string) {
 }
 
 // ErasureCode makes a directory whose files are erasure coded with a policy of
-// Hadoop, such as "XOR-2-1-1024k".
+// Hadoop, such as "XOR-2-1-1024k", or one with other numbers or cells, such as "RS-3-2-64k".
 func (c *Cluster) ErasureCode(t testing.TB, remote, policy string) {
 	t.Helper()
 	c.command(t, "ec", remote, policy)

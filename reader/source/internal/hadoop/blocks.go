@@ -26,6 +26,8 @@ type block struct {
 	key           *dataKey           // encrypts the transfer from and to DataNodes; nil: it is not encrypted
 	located       wire.Message       // the NameNode's LocatedBlockProto
 	identity      protoreflect.Value // its ExtendedBlockProto
+	code          *coding            // of a group of an erasure-coded file; nil: it is one block
+	units         []*block           // the internal blocks of the group
 }
 
 // replica is one copy of a block.
@@ -121,6 +123,10 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	if err := s.c.readable(path, info); err != nil {
 		return nil, err
 	}
+	code, err := codingOf(info)
+	if err != nil {
+		return nil, err
+	}
 	req, resp := wire.New("GetBlockLocationsRequestProto"), wire.New("GetBlockLocationsResponseProto")
 	req.Set("src", path).Set("offset", uint64(offset)).Set("length", uint64(min(locateBytes, f.Size-offset)))
 	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
@@ -134,6 +140,9 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	for _, located := range resp.In("locations").List("blocks") {
 		b := s.c.newBlock(located, key)
 		b.wanted, b.zone = replicationOf(info), zoneOf(resp.In("locations"))
+		if b.code = code; code != nil {
+			b.wanted, b.units = code.parity+1, s.c.units(b, code)
+		}
 		blocks = append(blocks, b)
 	}
 	return blocks, nil
@@ -169,14 +178,7 @@ func (c *Cluster) newBlock(located wire.Message, key *dataKey) *block {
 // reportBadBlocks tells the NameNode that a replica is corrupt, so that the NameNode
 // deletes it and makes a new one from a good one.
 func (s *session) reportBadBlocks(b *block, bad replica) error {
-	only := wire.New("LocatedBlockProto")
-	only.Set("b", b.identity.Interface()).Set("offset", uint64(b.start)).Set("corrupt", false)
-	only.Set("blockToken", b.located.Value("blockToken").Interface())
-	for _, name := range []string{"locs", "storageTypes", "storageIDs"} {
-		if all := b.located.Value(name).List(); bad.index < all.Len() {
-			only.Elements(name).Append(all.Get(bad.index))
-		}
-	}
+	only := b.partly(wire.Message{Message: b.identity.Message()}, b.located.In("blockToken"), func(i int) bool { return i == bad.index })
 	req, resp := wire.New("ReportBadBlocksRequestProto"), wire.New("ReportBadBlocksResponseProto")
 	req.Elements("blocks").Append(protoreflect.ValueOfMessage(only.Message))
 	return s.execute("reportBadBlocks", req.Interface(), resp.Interface())

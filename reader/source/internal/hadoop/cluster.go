@@ -221,8 +221,8 @@ func (c *Cluster) List(ctx context.Context, dir string) (entries []fsys.Entry, e
 	return entries, err
 }
 
-// readable refuses files whose stored bytes differ from what the user wrote, because
-// they are erasure coded, and symbolic links, which only a directory yields.
+// readable refuses files that cannot be decrypted or decoded, and symbolic links, which only a
+// directory yields.
 func (c *Cluster) readable(p string, info os.FileInfo) error {
 	st, ok := info.Sys().(*hdfs.FileStatus)
 	switch {
@@ -231,9 +231,10 @@ func (c *Cluster) readable(p string, info os.FileInfo) error {
 	case st.GetFileType().String() == "IS_SYMLINK":
 		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
 			Err: fmt.Errorf("it is a symbolic link to %s", st.GetSymlink()), Hint: "Hadoop does not follow it either: name what it leads to"}
-	case st.GetEcPolicy() != nil:
-		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
-			Err: errors.New("it is erasure coded"), Hint: "copy it to a directory with the replication policy (hdfs ec -setPolicy -replicate)"}
+	}
+	if _, err := codingOf(info); err != nil {
+		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported, Err: err,
+			Hint: "copy it to a directory with the replication policy (hdfs ec -setPolicy -replicate)"}
 	}
 	return nil
 }

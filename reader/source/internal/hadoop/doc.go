@@ -48,6 +48,19 @@
 // private fields to make calls that it does not offer, and answers.go finds in a
 // NameNode's answers what it overlooks.
 //
+// # Erasure-coded files
+//
+// A block of such a file is a group of internal blocks, each of which is on one DataNode (coding.go).
+// Each is read as a block of its own is, by the same code, one cell after the other (striped.go);
+// a reader has a connection, and its buffer of 160 KiB, for each data block. If a block cannot be
+// read, or if its DataNode is silent or too slow for two seconds, its bytes are computed from as many
+// others as there are data blocks, packet by packet, through connections of their own: with one of
+// six blocks lost, eleven connections receive 1.8 times the bytes of the file. Of the readers that
+// wait for the next positioned read, each keeps only the connections that its next byte needs. A
+// block that has failed is left out until the next group, or until too few are left: then all are
+// tried once more, with the whole time limit, and if that is not enough, this counts as one failed
+// attempt. The error names all blocks that could not be read.
+//
 // # Configuration
 //
 // core-site.xml and hdfs-site.xml are read as Hadoop reads them (sitexml.go). Of their keys,
@@ -84,8 +97,9 @@
 //
 // # Limits
 //
-//   - Erasure-coded files are refused, and so are symbolic links, and files of
-//     encryption zones whose cipher is not AES/CTR/NoPadding, or whose keys are not in a KMS. In a
+//   - Symbolic links are refused, and so are files of encryption zones whose cipher is not
+//     AES/CTR/NoPadding or whose keys are not in a KMS, and files that are erasure coded by
+//     codecs other than Hadoop's rs, rs-legacy and xor. In a
 //     directory they matter only to who means them.
 //   - A file written with dfs.checksum.type=NULL has no checksums:
 //     Options.AllowMissingChecksums reads it.
@@ -122,7 +136,8 @@
 // messages that reading needs anyway. It stays simple because a block that fails is
 // written again as a whole, so that it does not need Hadoop's pipeline recovery.
 //
-// Directories whose files are erasure coded are refused.
+// Where files are erasure coded, replicated ones are written: the request to create one says so
+// (SHOULD_REPLICATE).
 //
 // # Concurrency
 //

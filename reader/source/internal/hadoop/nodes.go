@@ -3,6 +3,7 @@ package hadoop
 import (
 	"cmp"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -56,6 +57,15 @@ func (n *nodes) order(replicas []replica) []replica {
 		return cmp.Compare(unixNano(n.failedAt(a.node)), unixNano(n.failedAt(b.node)))
 	})
 	return ordered
+}
+
+// suspicion is when the best of a block's DataNodes failed; 0: it has not lately.
+func (n *nodes) suspicion(b *block) int64 {
+	least := int64(math.MaxInt64)
+	for _, rep := range b.replicas {
+		least = min(least, unixNano(n.failedAt(rep.node)))
+	}
+	return least
 }
 
 func unixNano(t time.Time) int64 {

@@ -29,8 +29,11 @@ type reader struct {
 	blocks *fileBlocks
 	offset int64 // of the next byte to hand out
 
-	b      *block       // the block that holds offset; nil: it is not known yet
-	s      *blockStream // nil: none is open
+	b     *block       // the block that holds offset; nil: it is not known yet
+	s     *blockStream // nil: none is open
+	group *group       // instead of s where b is a group of blocks; nil: none is open
+	// spare says that other blocks of a group can stand in for b: it is given up where its DataNodes are slow.
+	spare  bool
 	faults []*replicaError
 	// patient says that each replica gets the whole time limit, even if there are others.
 	patient bool
@@ -114,41 +117,76 @@ func (r *reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for r.s == nil || len(r.s.data) == 0 {
+	for len(r.ready()) == 0 {
 		if err := r.advance(); err != nil {
 			if r.err = r.failed(err); r.err != nil {
 				return 0, r.err
 			}
 		}
 	}
-	n := copy(p, r.s.data)
+	n := copy(p, r.ready())
 	if r.stream != nil {
 		r.stream.XORKeyStream(p[:n], p[:n])
 	}
-	r.s.data = r.s.data[n:]
+	r.take(n)
+	return n, nil
+}
+
+// ready are the bytes at offset that have come.
+func (r *reader) ready() []byte {
+	switch {
+	case r.group != nil:
+		return r.group.ready
+	case r.s != nil:
+		return r.s.data
+	}
+	return nil
+}
+
+// take hands out n of the bytes that are ready.
+func (r *reader) take(n int) {
+	if r.group != nil {
+		r.group.take(n)
+	} else {
+		r.s.data = r.s.data[n:]
+	}
 	r.offset += int64(n)
 	if r.offset == r.b.end() {
 		r.hangUp()
 	}
-	return n, nil
 }
 
-// advance gets the next bytes into r.s.data, from any replica that has them. Each
-// turn of the loop uses up a replica, or the one redial at this offset.
+// advance makes the next bytes ready.
 func (r *reader) advance() error {
-	if err := r.find(); err != nil {
+	err := r.find()
+	if err != nil {
 		return err
 	}
+	if r.b.code != nil {
+		err = r.advanceGroup()
+	} else {
+		err = r.advanceBlock()
+	}
+	if err == nil {
+		r.retry.succeeded()
+		r.allBroken, r.renewed = 0, false
+		r.c.readOnce.Store(true)
+	}
+	return err
+}
+
+// advanceBlock gets the next bytes into r.s.data, from any replica that has them. Each
+// turn of the loop uses up a replica, or the one redial at this offset.
+func (r *reader) advanceBlock() error {
 	for {
 		err := r.connect()
 		if err == nil {
 			err = r.await()
 		}
 		if err == nil {
-			r.retry.succeeded()
-			r.allBroken, r.renewed = 0, false
-			r.c.readOnce.Store(true)
-			r.reportBad()
+			if r.s.table != nil {
+				r.reportBad()
+			}
 			return nil
 		}
 		fault, one := err.(*replicaError) // errors.As would also find those inside a *blockError
@@ -164,16 +202,25 @@ type blockError struct {
 	b      *block
 	offset int64 // in the file
 	faults []*replicaError
+	lost   []error // the blocks of a group that could not be read
 }
 
 func (e *blockError) Error() string {
 	text := fmt.Sprintf("block %s at byte %d: ", e.b.name, e.offset)
-	if len(e.faults) == 0 {
-		return text + "no DataNode that is up has it"
-	}
 	var each []string
-	for _, fault := range e.faults {
-		each = append(each, fault.Error())
+	for _, err := range e.lost {
+		each = append(each, err.Error())
+	}
+	switch {
+	case e.lost != nil:
+		text = fmt.Sprintf("%d of the %d blocks of group %s at byte %d cannot be read, and %d are needed: ",
+			len(e.lost), len(e.b.units), e.b.name, e.offset, e.b.code.data)
+	case len(e.faults) == 0:
+		return text + "no DataNode that is up has it"
+	default:
+		for _, fault := range e.faults {
+			each = append(each, fault.Error())
+		}
 	}
 	return text + strings.Join(each, "; ")
 }
@@ -238,6 +285,10 @@ func (r *reader) failed(err error) error {
 
 // hangUp closes the connection.
 func (r *reader) hangUp() {
+	if r.group != nil {
+		r.group.keep(-1)
+		r.group = nil
+	}
 	if r.s != nil {
 		r.s.close()
 		r.s = nil

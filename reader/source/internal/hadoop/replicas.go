@@ -15,11 +15,11 @@ func (r *reader) connect() (err error) {
 		return nil
 	}
 	left := r.untried()
-	if len(left) == 0 {
+	if len(left) == 0 && !r.spare {
 		left = r.reconsider()
 	}
 	unchecked := false
-	if len(left) == 0 && r.c.allowUnchecked {
+	if len(left) == 0 && r.c.allowUnchecked && !r.spare {
 		for _, fault := range r.faults {
 			if fault.kind == unverified {
 				left, unchecked = append(left, fault.rep), true
@@ -30,7 +30,7 @@ func (r *reader) connect() (err error) {
 		return &blockError{b: r.b, offset: r.offset, faults: r.faults}
 	}
 	patience := r.c.timeout
-	if len(left) > 1 && !r.patient && r.c.nodes.failedAt(left[1].node).IsZero() {
+	if r.spare || len(left) > 1 && !r.patient && r.c.nodes.failedAt(left[1].node).IsZero() {
 		patience = r.c.hedgeAfter() // another replica can be tried
 	}
 	if r.s, err = r.c.openBlock(r.ctx, r.b, left[0], r.offset-r.b.start, patience, unchecked); err != nil {
@@ -92,17 +92,25 @@ func (c *Cluster) hedgeAfter() time.Duration { return min(2*time.Second, c.timeo
 // await waits for bytes of r.s. If the DataNode is too slow, it looks for another one;
 // a DataNode that does not send a packet within the time-out has failed.
 func (r *reader) await() error {
-	window := r.c.hedgeAfter()
-	for left := r.c.timeout; ; left -= window {
-		if r.s.crawls(window) && r.hedge(window) {
-			return nil
+	window, patience := r.c.hedgeAfter(), r.c.timeout
+	if r.spare {
+		patience = window
+	}
+	for left := patience; ; left -= window {
+		if r.s.crawls(window) {
+			if r.hedge(window) {
+				return nil
+			}
+			if r.spare {
+				return r.judge(r.s.fault(unreachable, fmt.Errorf("it is very slow: %w", os.ErrDeadlineExceeded)), patience)
+			}
 		}
 		err := r.s.next(min(window, left))
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
 		if left <= window {
-			return r.s.fault(unreachable, fmt.Errorf("no packet came within %v: %w", r.c.timeout, err))
+			return r.judge(r.s.fault(unreachable, fmt.Errorf("no packet came within %v: %w", patience, err)), patience)
 		}
 	}
 }
@@ -136,8 +144,10 @@ func (r *reader) hedge(window time.Duration) bool {
 		}
 		r.note(fault)
 	}
-	r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
-		"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+	if !r.spare {
+		r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
+			"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
+	}
 	return false
 }
 
@@ -179,7 +189,7 @@ func (r *reader) note(fault *replicaError) {
 // them.
 func (r *reader) reportBad() {
 	for _, fault := range r.faults {
-		if fault.reported || fault.kind < brokenOff || r.s.table == nil {
+		if fault.reported || fault.kind < brokenOff {
 			continue
 		}
 		fault.reported = true

@@ -206,9 +206,12 @@ func (s *blockStream) next(limit time.Duration) error {
 		return s.err
 	}
 	err := s.receive(limit)
-	var fault *replicaError
+	if err == nil {
+		return nil
+	}
+	var fault *replicaError // which is allocated here
 	switch {
-	case err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &fault):
+	case errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &fault):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return s.fault(brokenOff, errBrokenOff)

@@ -70,6 +70,24 @@ func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.File
 	return u.complete(last)
 }
 
+// create makes an empty file that is open for writing, encrypted if it is in an encryption zone. (The
+// library's own create cannot do that.)
+func (s *session) create(p string, defaults hdfs.ServerDefaults, perm fs.FileMode) (*zoneInfo, error) {
+	const encryptionZones = 2 // the protocol's only version
+	flags, err := s.createFlags(p)
+	if err != nil {
+		return nil, err
+	}
+	req, resp := wire.New("CreateRequestProto"), wire.New("CreateResponseProto")
+	req.Set("src", p).Set("masked", wire.New("FsPermissionProto").Set("perm", uint32(perm))).Set("clientName", s.client.Name()).Set("createFlag", flags)
+	req.Set("createParent", false).Set("replication", uint32(defaults.Replication)).Set("blockSize", uint64(defaults.BlockSize))
+	req.Elements("cryptoProtocolVersion").Append(protoreflect.ValueOfEnum(encryptionZones))
+	if err := s.execute("create", req.Interface(), resp.Interface()); err != nil {
+		return nil, err
+	}
+	return zoneOf(resp.In("fs")), nil
+}
+
 // block writes the block after previous.
 func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Message, error) {
 	c := u.c

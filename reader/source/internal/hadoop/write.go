@@ -9,8 +9,6 @@ import (
 	"os"
 	"path"
 
-	"github.com/colinmarc/hdfs/v2"
-
 	"aibox/reader/source/internal/fsys"
 )
 
@@ -78,9 +76,6 @@ func (c *Cluster) newWriter(ctx context.Context, p string) (*writer, error) {
 			return &fsys.Error{Op: "create", URI: c.URI(p), Kind: fsys.ErrUnsupported, Err: errors.New("is a directory")}
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if err := s.writable(p); err != nil {
 			return err
 		}
 		if err := s.client.MkdirAll(path.Dir(p), 0o755); err != nil {
@@ -235,23 +230,4 @@ func (c *Cluster) discard(ctx context.Context, temps []string) (left []string) {
 		}
 	}
 	return left
-}
-
-// writable refuses directories whose files are erasure coded. It looks at the nearest
-// directory above p that exists.
-func (s *session) writable(p string) error {
-	dir := path.Dir(p)
-	info, err := s.client.Stat(dir)
-	for errors.Is(err, os.ErrNotExist) && dir != "/" {
-		dir = path.Dir(dir)
-		info, err = s.client.Stat(dir)
-	}
-	if err != nil {
-		return err
-	}
-	if st, ok := info.Sys().(*hdfs.FileStatus); ok && st.GetEcPolicy() != nil {
-		return &fsys.Error{Op: "create", URI: s.c.URI(p), Kind: fsys.ErrUnsupported, Err: fmt.Errorf("files in %s are erasure coded", dir),
-			Hint: "write to a directory with the replication policy: hdfs ec -setPolicy -replicate -path DIR"}
-	}
-	return nil
 }

@@ -113,20 +113,9 @@ func (h *hdfsTest) writeDataNodeHung(t *testing.T) {
 	h.c.ContDataNode(t, 0)
 }
 
-// Files in erasure-coded directories are refused before anything is made there.
+// What cannot be written is refused before anything is made there, and is not tried again and again.
 func (h *hdfsTest) writeRefused(t *testing.T) {
 	s, _ := hdfsSources(t, Options{})
-	h.c.ErasureCode(t, "/coded", "XOR-2-1-1024k")
-	for _, path := range []string{"/coded/f", "/coded/sub/dir/f"} {
-		begin := time.Now()
-		_, err := s.Create(context.Background(), h.c.URI(path))
-		wantError(t, err, fsys.ErrUnsupported, atOnce, begin, h.c.URI(path), "erasure", "-replicate")
-	}
-	h.wantFiles(t, "/coded")
-	h.c.ErasureCode(t, "/coded/replicated", "REPLICATION")
-	writeBack(t, s, h.c.URI("/coded/replicated/f"), []byte("x"))
-
-	// What cannot be done is not tried again and again.
 	h.put(t, nil, "/refused/file", hdfstest.PutOptions{})
 	for _, path := range []string{"/refused/file/below", "/refused/" + strings.Repeat("x", 256)} {
 		begin := time.Now()

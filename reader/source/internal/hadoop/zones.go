@@ -10,15 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/bits"
 	"net/http"
 	"strings"
 	"sync"
 
-	"github.com/colinmarc/hdfs/v2"
 	"github.com/jcmturner/gokrb5/v8/spnego"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"aibox/reader/source/internal/fsys"
 	"aibox/reader/source/internal/hadoop/internal/kms"
@@ -243,18 +240,4 @@ func (r *retrier) judgeKey(err error) (verdict, bool) {
 			hint: "does the KMS require Kerberos? Set data.hdfs.kerberos_principal and kerberos_keytab, or data.hdfs.conf_dir"}, true
 	}
 	return verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the KMS refused the Kerberos login"}, true
-}
-
-// create makes an empty file that is open for writing. (That of the library cannot be in an encryption zone.)
-func (s *session) create(path string, defaults hdfs.ServerDefaults, perm fs.FileMode) (*zoneInfo, error) {
-	const encryptionZones = 2 // the protocol's only version
-	req, resp := wire.New("CreateRequestProto"), wire.New("CreateResponseProto")
-	req.Set("src", path).Set("clientName", s.client.Name()).Set("createFlag", uint32(1)).Set("createParent", false)
-	req.Set("replication", uint32(defaults.Replication)).Set("blockSize", uint64(defaults.BlockSize))
-	req.Make("masked").Set("perm", uint32(perm))
-	req.Elements("cryptoProtocolVersion").Append(protoreflect.ValueOfEnum(encryptionZones))
-	if err := s.execute("create", req.Interface(), resp.Interface()); err != nil {
-		return nil, err
-	}
-	return zoneOf(resp.In("fs")), nil
 }

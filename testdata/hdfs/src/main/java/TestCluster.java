@@ -27,11 +27,14 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.MiniDFSNNTopology;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicy;
+import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicyInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.FSNamesystem;
 import org.apache.hadoop.hdfs.tools.NNHAServiceTarget;
+import org.apache.hadoop.io.erasurecode.ECSchema;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.ToolRunner;
 
@@ -238,7 +241,7 @@ public final class TestCluster {
         return names.toString();
       case "ec": // directory policy
         if (!a[2].equals("REPLICATION")) { // which always is
-          fs.enableErasureCodingPolicy(a[2]);
+          enable(a[2]);
         }
         fs.mkdirs(new Path(a[1]));
         fs.setErasureCodingPolicy(new Path(a[1]), a[2]);
@@ -334,6 +337,21 @@ public final class TestCluster {
       n += dn.getCapacity() > 0 ? 1 : 0;
     }
     return n;
+  }
+
+  /** Enables a policy, and makes it if Hadoop has none of that name, such as RS-3-2-64k. */
+  private void enable(String policy) throws IOException {
+    boolean known = false;
+    for (ErasureCodingPolicyInfo info : fs.getAllErasureCodingPolicies()) {
+      known |= info.getPolicy().getName().equals(policy);
+    }
+    if (!known) {
+      String[] parts = policy.split("-");
+      ECSchema schema = new ECSchema(parts[0].toLowerCase(), Integer.parseInt(parts[1]), Integer.parseInt(parts[2]));
+      int cell = Integer.parseInt(parts[3].replace("k", "")) << 10;
+      fs.addErasureCodingPolicies(new ErasureCodingPolicy[] {new ErasureCodingPolicy(schema, cell)});
+    }
+    fs.enableErasureCodingPolicy(policy);
   }
 
   private String put(String[] a) throws Exception {
