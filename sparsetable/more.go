@@ -67,7 +67,7 @@ type Details = details.Details
 func DetailsOf(ctx context.Context, t Table) (*Details, error) {
 	d, ok := t.(Detailer)
 	if !ok {
-		return nil, fmt.Errorf("%w: details of a table of kind %q", ErrUnsupported, t.Stats().Kind)
+		return nil, fmt.Errorf("%w: a table of kind %q has no details", ErrUnsupported, t.Stats().Kind)
 	}
 	return d.Details(ctx)
 }

@@ -107,7 +107,7 @@ func TestTableOnSSDMakesDo(t *testing.T) {
 		return (&binary{t, sh[0]}).run(append(sh[1:], append(train, args...)...)...)
 	}
 	o := run(110<<20, "--set", "output.model_dir=limited")
-	if o.code != 0 || !strings.Contains(o.stderr, "the cache of its table stays smaller") || !strings.Contains(o.stderr, "cannot have as much memory as the table may take") {
+	if o.code != 0 || !strings.Contains(o.stderr, "the cache of its table stays smaller") || !strings.Contains(o.stderr, "cannot get all the memory of the table's budget") {
 		t.Fatalf("it exits with %d:\n%s", o.code, o.stderr)
 	}
 	ok(t, train...)
@@ -115,7 +115,7 @@ func TestTableOnSSDMakesDo(t *testing.T) {
 		t.Errorf("the digest is %s, and %s with less memory", a, b)
 	}
 	o = run(80<<20, "--set", "output.model_dir=tiny", "--set", "training.batch_size=30000")
-	if o.code != exitJob || !strings.Contains(o.stderr, "a mini-batch with") || !strings.Contains(o.stderr, "memory is exhausted") && !strings.Contains(o.stderr, "this process cannot have") || !strings.Contains(o.stderr, "Let aibox have more memory") {
+	if o.code != exitJob || !strings.Contains(o.stderr, "a mini-batch with") || !strings.Contains(o.stderr, "memory is exhausted") && !strings.Contains(o.stderr, "bytes are unavailable") || !strings.Contains(o.stderr, "Let aibox have more memory") {
 		t.Errorf("with mini-batches that do not fit it exits with %d:\n%s", o.code, o.stderr)
 	}
 }

@@ -152,6 +152,6 @@ func TestUnnamedDirectories(t *testing.T) {
 	}
 	ok(t, "table", "verify", "a", "--dir", "b")
 	// No other table may be made over a directory that has files of this one.
-	refused("import c --dir b --from x.parquet", exitIO, "in none of its directories, c, b")
+	refused("import c --dir b --from x.parquet", exitIO, "in none of the table's directories, c, b")
 	ok(t, "table", "verify", "a", "--dir", "b")
 }

@@ -100,7 +100,7 @@ type Stats struct {
 func Left(d Device) string {
 	free, err := d.Free()
 	if err != nil {
-		return fmt.Sprintf("%s (how much space its file system has left is unknown: %v)", d.Dir(), err)
+		return fmt.Sprintf("%s (the space left on its file system is unknown: %v)", d.Dir(), err)
 	}
 	return fmt.Sprintf("%s, whose file system has %d bytes left", d.Dir(), free)
 }

@@ -135,7 +135,7 @@ func allowRing(reason error) string {
 		// not lock any. Root is not limited.
 		return "let the process lock more memory (ulimit -l, LimitMEMLOCK= in a systemd unit, --ulimit memlock= of a container)"
 	case errors.Is(reason, unix.EMFILE):
-		return "let the process have more files open (" + process.RaiseFiles + ")"
+		return "let the process open more files (" + process.RaiseFiles + ")"
 	}
 	return "allow io_uring_setup and io_uring_enter in the container's seccomp profile and in kernel.io_uring_disabled"
 }

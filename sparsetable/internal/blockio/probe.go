@@ -58,7 +58,7 @@ func withoutDirect(dir string, opts Options, first int, cause error) (capabiliti
 	if opts.Direct == On {
 		return capabilities{}, fmt.Errorf("blockio: direct I/O does not work in %s: %w", dir, cause)
 	}
-	opts.Logger.Warn("direct I/O does not work here, so reads and writes go through the page cache, whose memory no budget counts",
+	opts.Logger.Warn("direct I/O does not work here, so reads and writes go through the page cache, which no memory budget includes",
 		"dir", dir, "cause", cause)
 	return capabilities{unit: max(minUnit, opts.UnitBytes)}, nil
 }

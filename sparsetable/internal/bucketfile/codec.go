@@ -123,7 +123,7 @@ func decodeBucket(buf []byte, seed uint32, rowWords int, format uint8) (b Bucket
 	}
 	rows, bytes := le.Uint32(buf[12:]), le.Uint32(buf[16:])
 	if uint64(bytes) > uint64(len(buf)-bucketHeaderBytes) {
-		return b, 0, fmt.Sprintf("the header says that there are %d bytes of entries, but there is only room for %d", bytes, len(buf)-bucketHeaderBytes)
+		return b, 0, fmt.Sprintf("the header says that there are %d bytes of entries, but there is room for only %d", bytes, len(buf)-bucketHeaderBytes)
 	}
 	n = bucketHeaderBytes + int(bytes)
 	if want, got := le.Uint32(buf[4:]), checksum(seed, buf[:n]); want != got {
@@ -137,7 +137,7 @@ func decodeBucket(buf []byte, seed uint32, rowWords int, format uint8) (b Bucket
 		return b, 0, fmt.Sprintf("value format %d.%d, want %d: written by a newer version?", buf[22], buf[23], format)
 	}
 	if rows > math.MaxInt32 || bucketBytes(int(rows), rowWords) != n {
-		return b, 0, fmt.Sprintf("the header says that %d rows take %d bytes, which cannot be", rows, bytes)
+		return b, 0, fmt.Sprintf("the header says that %d rows take %d bytes, which is impossible", rows, bytes)
 	}
 	return Bucket{
 		Slot: le.Uint32(buf[8:]), Seq: le.Uint64(buf[24:]),

@@ -143,11 +143,11 @@ func (s *Set) checkFound(current State, where map[uint32]*directory) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	what := fileName(s.opts.Table, lost[0].File, lost[0].Incarnation) + " is"
+	what := fileName(s.opts.Table, lost[0].File, lost[0].Incarnation)
 	if len(lost) > 1 {
-		what = fmt.Sprintf("%d of the table's %d files, such as %s, are", len(lost), len(current.Files), fileName(s.opts.Table, lost[0].File, lost[0].Incarnation))
+		what = fmt.Sprintf("%d of the table's %d files, such as %s,", len(lost), len(current.Files), what)
 	}
-	err := fmt.Errorf("%w: %s in none of %s", ErrUnknownFile, what, dirNames(s.dirs))
+	err := fmt.Errorf("%w: %s cannot be found in %s", ErrUnknownFile, what, dirNames(s.dirs))
 	found := map[*directory]bool{}
 	for _, d := range where {
 		found[d] = true
@@ -177,7 +177,7 @@ func (s *Set) loadFile(ctx context.Context, d *directory, fs FileState) error {
 		return fmt.Errorf("bucketfile: open: %w", err)
 	}
 	if d == nil {
-		return fmt.Errorf("%w: %s is in none of %s", ErrUnknownFile, fileName(s.opts.Table, fs.File, fs.Incarnation), dirNames(s.dirs))
+		return fmt.Errorf("%w: %s cannot be found in %s", ErrUnknownFile, fileName(s.opts.Table, fs.File, fs.Incarnation), dirNames(s.dirs))
 	}
 	f := &file{
 		set: s, dir: d, id: fs.File, incarnation: fs.Incarnation, name: fileName(s.opts.Table, fs.File, fs.Incarnation),

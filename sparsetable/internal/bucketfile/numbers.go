@@ -43,7 +43,7 @@ func (s *Set) takeNumberLocked() (uint32, error) {
 		return opened || s.mu.files[id] != nil
 	})
 	if id == 0 {
-		return 0, fmt.Errorf("bucketfile: all %d numbers of files are in use: drop snapshots, or export the table and import it into a new one with larger files", s.opts.lastFile)
+		return 0, fmt.Errorf("bucketfile: all %d file numbers are in use: drop snapshots, or export the table and import it into a new one with larger files", s.opts.lastFile)
 	}
 	s.mu.nextFile = id + 1
 	return id, nil

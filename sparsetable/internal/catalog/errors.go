@@ -25,7 +25,7 @@ var (
 	// ErrFailed says that a write to the database failed and that it is unknown what is on disk.
 	// Only a new process can find out. The error that wraps ErrFailed names the directory and also
 	// wraps the cause.
-	ErrFailed = errors.New("catalog: a write failed half-way: restart to go on from the last committed snapshot")
+	ErrFailed = errors.New("catalog: a write failed midway: restart to continue from the last committed snapshot")
 )
 
 // FormatError says that the table has another format than requested.
@@ -37,7 +37,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("catalog: the table in %s has %s %v, but %v was asked for: open the table with the value that it has, or make a new one elsewhere", e.Dir, e.Field, e.Have, e.Want)
+	return fmt.Sprintf("catalog: the table in %s has %s %v, but %v was asked for: open the table with the value that it has, or make a new table elsewhere", e.Dir, e.Field, e.Have, e.Want)
 }
 
 // CorruptionError says that the contents of the catalog are damaged.

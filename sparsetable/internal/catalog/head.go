@@ -144,7 +144,7 @@ func (c *Catalog) checkHead(h *head) (dropped []uint64, err error) {
 	if h == nil {
 		return nil, nil
 	}
-	const advice = "its manifest is damaged; nothing was changed: restore the directory from a copy, or remove " + HeadName + " to go on from what is left, which deletes the rest"
+	const advice = "its manifest is damaged; nothing was changed: restore the directory from a copy, or remove " + HeadName + " to continue with what is left, which deletes the rest"
 	have := map[uint64]bool{}
 	for _, s := range c.mu.snapshots {
 		have[s.ID] = true

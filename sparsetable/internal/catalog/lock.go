@@ -53,9 +53,9 @@ func lockFile(name string, shared bool) (io.Closer, error) {
 	case shared && errors.Is(err, fs.ErrNotExist):
 		return io.NopCloser(nil), nil // nothing has written here since the file was lost
 	case errors.Is(err, filelock.ErrHeld) && shared:
-		return nil, fmt.Errorf("%w, by a process that writes it: wait until that ends", ErrInUse)
+		return nil, fmt.Errorf("%w for writing: wait until it is closed", ErrInUse)
 	case errors.Is(err, filelock.ErrHeld):
-		return nil, fmt.Errorf("%w: wait until the process that has it open ends", ErrInUse)
+		return nil, fmt.Errorf("%w: wait until it is closed", ErrInUse)
 	default:
 		return nil, err
 	}

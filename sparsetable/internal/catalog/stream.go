@@ -140,11 +140,11 @@ func ReadNewer(older *Stream, name string, from io.Reader) (*Stream, error) {
 func (s *Stream) follows() error {
 	switch {
 	case s.older == nil && s.since != 0:
-		return s.corrupt("it has what changed after snapshot %d, which is not there", s.since)
+		return s.corrupt("it has the changes since snapshot %d, which is missing", s.since)
 	case s.older != nil && s.older.Snapshot.ID != s.since:
-		return s.corrupt("it has what changed after snapshot %d, and %s is snapshot %d", s.since, s.older.name, s.older.Snapshot.ID)
+		return s.corrupt("it has the changes since snapshot %d, but %s is snapshot %d", s.since, s.older.name, s.older.Snapshot.ID)
 	case s.older != nil && s.older.Format != s.Format:
-		return s.corrupt("it is of another table than %s", s.older.name)
+		return s.corrupt("it does not belong to the same table as %s", s.older.name)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func (x *Copies) ended(one *oneCopy, err error, dropped bool) {
 	case err == nil && one.failed:
 		x.log.Info("the copy of the table's catalog is up to date again", "dir", one.dir)
 	case err != nil && !one.failed:
-		x.log.Warn("a copy of the table's catalog could not be written: as long as that is so, the loss of the directory with the catalog may be the loss of the newest snapshot, or of the table", "dir", one.dir, "error", err)
+		x.log.Warn("a copy of the table's catalog could not be written: until it is, losing the directory with the catalog may mean losing the newest snapshot, or the table", "dir", one.dir, "error", err)
 	}
 	one.failed = err != nil
 	if err != nil && dropped {
@@ -201,7 +201,7 @@ func copyTable(c catalog.Contents, fs vfs.FS, path string, t copiedTable) error 
 		from := c.FS.PathJoin(c.Dir, t.Name)
 		sum, bytes, err := checksum(c.FS, from, cloning{w})
 		if err == nil && (sum != t.CRC || bytes != t.Bytes) {
-			err = fmt.Errorf("%s has changed: it has %d bytes with the checksum %08x, and had %d with %08x", from, bytes, sum, t.Bytes, t.CRC)
+			err = fmt.Errorf("%s has changed: it has %d bytes with the checksum %08x, but had %d with %08x", from, bytes, sum, t.Bytes, t.CRC)
 		}
 		return err
 	})

@@ -31,7 +31,7 @@ func Find(fs vfs.FS, dirs []string, log *slog.Logger) (found []Found) {
 		names, err := fs.List(dir)
 		if err != nil {
 			if !errors.Is(err, iofs.ErrNotExist) {
-				log.Warn("no copy of a table's catalog can be looked for", "dir", dir, "error", err)
+				log.Warn("a directory cannot be searched for copies of the table's catalog", "dir", dir, "error", err)
 			}
 			continue
 		}
@@ -93,7 +93,7 @@ func (f *Found) read() (err error) {
 			return err
 		}
 		if sum != t.CRC || bytes != t.Bytes {
-			return fmt.Errorf("%s is damaged: %d bytes with the checksum %08x, should be %d with %08x", path, bytes, sum, t.Bytes, t.CRC)
+			return fmt.Errorf("%s is damaged: it has %d bytes with the checksum %08x, but should have %d with %08x", path, bytes, sum, t.Bytes, t.CRC)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func (d *Dump) bytesToSpare() int64 {
 	for i, p := range d.parts {
 		free, err := d.c.Deltas.Devices[p.dir].Free()
 		if err != nil {
-			d.c.Logger.Warn("sparsetable: the free space of a disk is unknown, so the snapshot leaves out the clean rows used most", slog.Any("error", err))
+			d.c.Logger.Warn("sparsetable: the free space of a disk is unknown, so the snapshot leaves out the most used clean rows", slog.Any("error", err))
 			return 0
 		}
 		d.mu.Lock()

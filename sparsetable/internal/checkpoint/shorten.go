@@ -52,7 +52,7 @@ func (c *Store) shorten(ctx context.Context) {
 			return nil
 		})
 		if err != nil {
-			c.Logger.Warn("sparsetable: the rows of earlier snapshots could not be read, so the next one writes all rows that are not in buckets", slog.Any("error", err))
+			c.Logger.Warn("sparsetable: the rows of earlier snapshots could not be read, so the next snapshot writes all rows that are not in buckets", slog.Any("error", err))
 			c.Restart()
 			return
 		}

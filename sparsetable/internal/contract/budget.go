@@ -23,7 +23,7 @@ type BudgetError struct {
 func (e *BudgetError) Error() string {
 	text := fmt.Sprintf("%v: %s needs a budget of %d bytes, but the budget is %d", ErrBudget, e.What, e.NeedBytes, e.BudgetBytes)
 	if e.LackingBytes > 0 {
-		text += fmt.Sprintf(", of which this process cannot have %d: the machine, or its control group, has too little memory free", e.LackingBytes)
+		text += fmt.Sprintf(", of which %d bytes are unavailable: the machine, or its control group, has too little free memory", e.LackingBytes)
 	}
 	if e.FitRows > 0 {
 		text += fmt.Sprintf("; a Pull of up to %d rows fits", e.FitRows)

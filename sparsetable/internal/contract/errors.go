@@ -15,7 +15,7 @@ var (
 	// its cache; if that becomes too small, it returns a *BudgetError that wraps ErrMemory.
 	ErrMemory = errkind.New(errkind.Job, "sparsetable: memory is exhausted")
 	// ErrCrowded: a Pull with PullPatient has to be repeated once other working sets are released.
-	ErrCrowded = errkind.New(errkind.Internal, "sparsetable: pinned rows keep memory from others that need it")
+	ErrCrowded = errkind.New(errkind.Internal, "sparsetable: rows of other working sets take too much memory: release some, and pull again")
 	// ErrNoSnapshot: the directory holds no committed snapshot (or not that one).
 	ErrNoSnapshot = errkind.New(errkind.IO, "sparsetable: no such snapshot")
 	// ErrClosed: the table was closed.
@@ -40,7 +40,7 @@ var (
 	// them. Probably a directory is not mounted, was not named, or was copied. The
 	// error that wraps it names the file and the directories. Only KindSSD returns
 	// it.
-	ErrFiles = errkind.New(errkind.IO, "sparsetable: the table's directories are not as they were")
+	ErrFiles = errkind.New(errkind.IO, "sparsetable: the table's directories have changed")
 	// ErrSkewed: so many keys share the lowest bits of their hashes that a bucket would be too
 	// large. Only tables of versions that used one hash function for all tables return it. A new
 	// table that imports the rows of the old one does not have the problem.

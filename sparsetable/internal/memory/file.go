@@ -182,7 +182,7 @@ func newSnapshotReader(f File, name string, id uint64) (*snapshotReader, error) 
 		return nil, r.corrupt(0, "%v", err)
 	}
 	if version != snapshotVersionOf(l) {
-		return nil, r.corrupt(0, "version %d with %v", version, l)
+		return nil, r.corrupt(0, "version %d cannot have rows of %v", version, l)
 	}
 	if got := binary.LittleEndian.Uint64(h[24:]); got != id {
 		return nil, r.corrupt(0, "the header belongs to snapshot %d", got)

@@ -16,7 +16,7 @@ import (
 const pullChunk = 1024
 
 // errNoRoom: there is no room to copy a row for the snapshot being written.
-var errNoRoom = errors.New("sparsetable: there is no room in memory for copies of rows")
+var errNoRoom = errors.New("sparsetable: there is too little memory to copy rows for the snapshot")
 
 // Pull implements Table.
 func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode) (*contract.WorkingSet, error) {

@@ -41,7 +41,7 @@ func (r *room) take(bytes int64, what string) error {
 		return nil
 	}
 	if free < bytes+leastFreeBytes {
-		return fmt.Errorf("%w: %s needs %s more, and %s are free on this machine, or in its control group", contract.ErrMemory, what, humanize.Bytes(bytes), humanize.Bytes(max(0, free)))
+		return fmt.Errorf("%w: %s needs %s more, but only %s are free on this machine, or in its control group", contract.ErrMemory, what, humanize.Bytes(bytes), humanize.Bytes(max(0, free)))
 	}
 	r.unasked = min((free-bytes-leastFreeBytes)/askShare, mostUnaskedBytes)
 	return nil

@@ -62,7 +62,7 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 	p, end := contract.NewPendingSnapshot()
 	s := &snapshotJob{t: t, c: c, end: end, id: id, record: bytes.Clone(record)}
 	if c.inline {
-		t.log.Info("training waits while the snapshot is written: there is no room in memory for copies of the pinned rows", slog.Uint64("id", id))
+		t.log.Info("training pauses until the snapshot is written, because there is too little memory to copy the pinned rows", slog.Uint64("id", id))
 		s.run(ctx)
 	} else {
 		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it because it leaves the door last

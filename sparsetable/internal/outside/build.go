@@ -47,7 +47,7 @@ func New(o Options) (*Index, error) {
 		blocks += (d.Bytes + x.blockBytes - 1) / x.blockBytes
 	}
 	if blocks*int64(x.perBlock) > math.MaxUint32>>1 {
-		return nil, fmt.Errorf("%w: it cannot be opened for reading only, because %d rows are not in buckets yet: open it for writing, call Flush and take a snapshot", contract.ErrUnsupported, x.mostRows())
+		return nil, fmt.Errorf("%w: it cannot be opened for reading only, because %d rows are not in buckets yet: move them there with `aibox table compact`", contract.ErrUnsupported, x.mostRows())
 	}
 	return x, nil
 }
@@ -112,7 +112,7 @@ func (x *Index) Sort() error {
 	for i, r := range x.rows {
 		if i > 0 && r.hash == x.rows[n-1].hash {
 			if f := x.fileOf(r.place); f == x.fileOf(x.rows[n-1].place) {
-				return &contract.CorruptionError{File: f.path, Offset: x.blockOf(r.place), Reason: "a key is there twice"}
+				return &contract.CorruptionError{File: f.path, Offset: x.blockOf(r.place), Reason: "a key occurs twice"}
 			}
 			continue
 		}

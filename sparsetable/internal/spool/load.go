@@ -43,7 +43,7 @@ func (s *Spool) Plan(units []Unit, arena int, n uint32) (Plan, error) {
 	p.rows = p.blocks * s.perBlock()
 	if p.blocks == 0 && p.largest > 0 {
 		p.blocks = 1
-		return p, fmt.Errorf("merging the imported rows takes %d bytes, the cache can spare %d", p.bytes(s), arena)
+		return p, fmt.Errorf("merging the imported rows takes %d bytes, but the cache can spare only %d", p.bytes(s), arena)
 	}
 	return p, nil
 }

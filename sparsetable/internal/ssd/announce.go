@@ -29,7 +29,7 @@ func (t *Table) Lookahead(keys int) (passes int) {
 	defer t.door.Leave()
 	passes, err := t.cache.Lookahead(keys)
 	if err != nil {
-		t.opts.Logger.Warn("sparsetable: it could not be determined how many passes to look ahead", slog.Int("keys", keys), slog.Any("error", err))
+		t.opts.Logger.Warn("sparsetable: the number of passes to look ahead could not be determined", slog.Int("keys", keys), slog.Any("error", err))
 	}
 	return min(passes, elevator.MaxPasses-1) // the list takes the pass to be pulled next as well
 }

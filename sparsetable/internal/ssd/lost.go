@@ -92,7 +92,7 @@ func (t *Table) countOneByOne(ctx context.Context, file uint32) (rows int64, err
 			return nil
 		})
 		if errors.Is(err, bucketfile.ErrCorrupt) {
-			t.opts.Logger.Warn("sparsetable: a bucket file that is left is damaged; the number of rows is not exact", "error", err)
+			t.opts.Logger.Warn("sparsetable: a remaining bucket file is damaged, so the number of rows is not exact", "error", err)
 		} else if err != nil {
 			return 0, err
 		}
@@ -107,7 +107,7 @@ func (t *Table) reportLost() {
 	l := t.lost
 	if l == nil {
 		if len(t.dirs.Lost) > 0 {
-			t.opts.Logger.Warn("sparsetable: directories of the table cannot be used, or are empty, but nothing of the snapshot was in them", "dirs", t.dirs.Lost)
+			t.opts.Logger.Warn("sparsetable: directories of the table are unusable or empty, but they held nothing of the snapshot", "dirs", t.dirs.Lost)
 		}
 		return
 	}
@@ -119,6 +119,6 @@ func (t *Table) reportLost() {
 	if len(l.Dirs) > 0 { // otherwise only files are lost
 		log = log.With("dirs", l.Dirs)
 	}
-	log.Warn("sparsetable: files of the table are lost; it goes on without their rows", "files", l.Loss.Files,
+	log.Warn("sparsetable: files of the table are lost; the table continues without their rows", "files", l.Loss.Files,
 		"slots", l.Loss.Slots, "of_slots", l.TotalSlots, "rows", l.Rows, "of_rows", l.TotalRows)
 }

@@ -53,7 +53,7 @@ func openOn(ctx context.Context, o Options, on media) (*Table, error) {
 		}
 		// A disk failed while the table was being opened. That is like a crash: the table is opened
 		// again without the disk's directory.
-		o.Logger.Warn("sparsetable: files in a directory of the table cannot be read or written; the table is opened without it", "dir", dir, "error", err)
+		o.Logger.Warn("sparsetable: files in a directory of the table cannot be read or written; the table is opened without that directory", "dir", dir, "error", err)
 		t.dirs.LeaveOut(dir, err)
 		o.Dirs, lost = t.dirs.Names, t.dirs.Lost
 		if on.devices != nil {

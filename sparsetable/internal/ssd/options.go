@@ -143,7 +143,7 @@ func (o Options) Validate() error {
 		fail("directory budget of %d bytes: want 0 (no limit) or more", s.DirBudgetBytes)
 	}
 	if s.AllowLost && o.ReadOnly {
-		fail("a table that lacks files opens for writing only")
+		fail("a table that has lost files can be opened only for writing")
 	}
 	if s.QueueDepth < 0 || s.QueueDepth > 4096 {
 		fail("queue depth %d: want 0 (chosen) to 4096", s.QueueDepth)

@@ -95,7 +95,7 @@ func (t *Table) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	t.pull.windowPause = windowPause
 	freed, err := t.cache.YieldWindow()
 	if err != nil {
-		t.opts.Logger.Warn("sparsetable: give up what is known of announced passes", "error", err)
+		t.opts.Logger.Warn("sparsetable: the memory of announced passes could not be freed", "error", err)
 	}
 	if freed || t.economize(t.plan.Shape.Floor()) {
 		return true

@@ -58,12 +58,12 @@ func (t *Table) restoreHot(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		t.opts.Logger.Warn("sparsetable: the rows used most cannot be brought back into memory; they are read from their buckets when they are needed",
+		t.opts.Logger.Warn("sparsetable: the most used rows could not be restored into memory; they are read from their buckets when they are needed",
 			"restored", rows, "error", apierr.Of(err))
 		return
 	}
 	if rows > 0 {
-		t.opts.Logger.Debug("rows used most restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
+		t.opts.Logger.Debug("most used rows restored", slog.Int64("rows", rows), slog.Duration("time", time.Since(start)))
 	}
 }
 

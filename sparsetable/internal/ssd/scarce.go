@@ -56,7 +56,7 @@ func (t *Table) heedMachine(ctx context.Context) error {
 	may := t.budgetBytes() - has
 	if full := room < 0 || lacking > 0 && may <= loose; full && !t.warned && t.opts.MemoryBytes-has > room {
 		t.warned = true
-		t.opts.Logger.Warn("sparsetable: the process cannot have as much memory as the table may take, so the cache of the table stays smaller; let the process have more, or the table less",
+		t.opts.Logger.Warn("sparsetable: the process cannot get all the memory of the table's budget, so the table's cache stays smaller; give the process more memory, or the table a smaller budget",
 			"budget_bytes", t.opts.MemoryBytes, "held_bytes", has, "room_bytes", room)
 	}
 	if may <= grow+loose && (lacking == 0 || may >= grow/2) {

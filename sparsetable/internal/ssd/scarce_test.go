@@ -100,7 +100,7 @@ func TestScarce(t *testing.T) {
 	if n != rows {
 		t.Errorf("%d rows, want %d", n, rows)
 	}
-	if got := strings.Count(m.log.String(), "cannot have as much memory"); got != 1 {
+	if got := strings.Count(m.log.String(), "cannot get all the memory"); got != 1 {
 		t.Errorf("it warned %d times:\n%s", got, m.log.String())
 	}
 }

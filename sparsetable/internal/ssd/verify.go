@@ -61,7 +61,7 @@ func (v *verifier) snapshots(ctx context.Context) (ids []uint64, err error) {
 	v.catalog(t)
 	bad := catalogcopy.Damaged(t.dirs.Names[1:], t.catalog.Format().TableID)
 	for _, dir := range slices.Sorted(maps.Keys(bad)) {
-		v.Found(verify.Fault{File: dir, Offset: -1, Slot: -1, Reason: fmt.Sprintf("the copy of the table's catalog is damaged: delete it, and the table makes another one when it is next opened for writing: %v", bad[dir])})
+		v.Found(verify.Fault{File: dir, Offset: -1, Slot: -1, Reason: fmt.Sprintf("the copy of the table's catalog is damaged: delete it; a new copy is made when the table is next opened for writing: %v", bad[dir])})
 	}
 	return ids, v.Files(t.dirs.Devices, t.dirs.Names, t.tableID, all, t.opts.Logger)
 }
@@ -95,7 +95,7 @@ func (v *verifier) snapshot(ctx context.Context, id uint64) (err error) {
 func (v *verifier) catalog(t *Table) {
 	if path, at := t.dirs.CatalogPath(), t.catalog.Dir(); at != path && !v.copied {
 		v.copied = true
-		v.Found(verify.Fault{File: path, Offset: -1, Slot: -1, Reason: "the table's catalog is lost or damaged: the table makes it anew, of its copy in " + at + ", when it is next opened for writing"})
+		v.Found(verify.Fault{File: path, Offset: -1, Slot: -1, Reason: "the table's catalog is lost or damaged: it is restored from its copy in " + at + " when the table is next opened for writing"})
 	}
 }
 

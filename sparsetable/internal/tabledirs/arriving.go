@@ -20,7 +20,7 @@ import (
 const ArrivingName = "ARRIVING.json"
 
 // ErrArriving says that the files of a table have not all arrived from elsewhere.
-var ErrArriving = errkind.New(errkind.IO, "sparsetable: the files of the table have not all arrived from the remote directory: `aibox restore` brings them, and so does the job that trains it, or starts from it, when it runs; until then it can be read, where its model directory is named")
+var ErrArriving = errkind.New(errkind.IO, "sparsetable: the files of the table have not fully arrived from the remote directory: fetch them with `aibox restore`, or run the job that trains the table or starts from it; until then, it can be read only through its model directory")
 
 // CheckArrived fails if bucket files in dirs lack bytes. It ignores directories that cannot be
 // read; opening them reports why.

@@ -46,7 +46,7 @@ func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 	best := found[0]
 	for _, f := range found[1:] {
 		if f.Table != best.Table {
-			return nil, fmt.Errorf("%w, and there are copies of the catalogs of two tables, %s and %s: name the directories of one", cause, best.Dir, f.Dir)
+			return nil, fmt.Errorf("%w, and there are copies of the catalogs of two tables, %s and %s: name only the directories of one", cause, best.Dir, f.Dir)
 		}
 	}
 	if head := catalog.Head(o.FS, o.Dir); head != nil && !bytes.Equal(head, best.Head()) && !d.AllowLost {
@@ -73,8 +73,8 @@ func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 		if err := c.Close(); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and of the files that its copy in %s names, %d are in none of its directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy: %s",
-			contract.ErrFiles, best.Dir, missing, strings.Join(d.Names, ", "), cause)
+		return nil, fmt.Errorf("%w: the table's catalog is lost or damaged, and %d of the files that its copy in %s lists are in none of the table's directories, %s: name or mount the directory that has them; if it was lost, restore the table from a copy: %s",
+			contract.ErrFiles, missing, best.Dir, strings.Join(d.Names, ", "), cause)
 	}
 	d.Logger.Warn("sparsetable: the table's catalog is lost or damaged; its copy is used", "catalog", o.Dir, "copy", best.Dir, "error", cause)
 	if o.ReadOnly {
@@ -93,14 +93,14 @@ func (d *Set) OpenCopy(o catalog.Options, cause error) (*catalog.Catalog, error)
 		}
 	}
 	if err := best.Restore(o.Dir); err != nil {
-		return nil, fmt.Errorf("sparsetable: make a catalog in %s of its copy in %s: %w", o.Dir, best.Dir, err)
+		return nil, fmt.Errorf("sparsetable: restore the catalog in %s from its copy in %s: %w", o.Dir, best.Dir, err)
 	}
 	o.MustExist = true
 	if c, err = catalog.Open(o); err != nil {
 		return nil, err
 	}
 	if err := best.RemoveBeside(o.Dir); err != nil {
-		d.Logger.Warn("sparsetable: the copy of the catalog beside the catalog, which is not used any more, cannot be deleted", "error", err)
+		d.Logger.Warn("sparsetable: the copy of the catalog beside the catalog is no longer used, but cannot be deleted", "error", err)
 	}
 	return c, nil
 }

@@ -135,7 +135,7 @@ func Remove(dirs []string, all bool) error {
 	for _, path := range CopiesIn(dirs) {
 		name := filepath.Base(path)
 		if !all && table != "" && !strings.HasPrefix(name, table) {
-			return fmt.Errorf("%w: there are copies of the catalogs of several tables in %s, and no catalog", contract.ErrFiles, strings.Join(dirs, ", "))
+			return fmt.Errorf("%w: there are copies of the catalogs of several tables in %s, but no catalog", contract.ErrFiles, strings.Join(dirs, ", "))
 		}
 		table = name[:tableNumberLen]
 		lock, err := catalog.LockAlone(path)

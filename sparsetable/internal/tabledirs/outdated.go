@@ -24,7 +24,7 @@ var errOutdated = fmt.Errorf("%w: the directory is older than the rest of the ta
 
 // outdated returns errOutdated with the directories, and what can be done.
 func outdated(dir string, last uint64, newer string, newest uint64) error {
-	return fmt.Errorf("%w: %s ends with snapshot %d, and %s with snapshot %d: the disk of the first was away, or was restored from an older copy, while the table went on without it. To go on with the newer state, move the table's files out of %s and open the table as after the loss of that directory; to go back to the older one, restore all directories from copies of that time",
+	return fmt.Errorf("%w: %s ends with snapshot %d, but %s with snapshot %d: the first one's disk was missing for some time while the table was in use, or it was restored from an older copy. To continue with the newer state, move the table's files out of %s and open the table as after the loss of that directory; to return to the older one, restore all directories from copies of that time",
 		errOutdated, dir, last, newer, newest, filepath.Dir(dir))
 }
 
@@ -63,7 +63,7 @@ func (d *Set) leaveOutdated(on vfs.FS, with []string) error {
 			return apierr.Of(err)
 		}
 		if err != nil || tables[i] != tables[0] {
-			return fmt.Errorf("%w: %s have a catalog each: they belong to different tables, or one was copied", contract.ErrFiles, strings.Join(with, " and "))
+			return fmt.Errorf("%w: %s each have a catalog: they belong to different tables, or one was copied", contract.ErrFiles, strings.Join(with, " and "))
 		}
 		if last[i] > last[newest] {
 			newest = i
@@ -74,7 +74,7 @@ func (d *Set) leaveOutdated(on vfs.FS, with []string) error {
 			continue
 		}
 		if last[i] == last[newest] {
-			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made of a copy while the disk of the other was away: delete the directory %s in one of them", contract.ErrFiles, with[newest], dir, last[i], CatalogName)
+			return fmt.Errorf("%w: %s and %s have the same catalog, up to snapshot %d: one was copied, or was made from a copy while the disk of the other was missing: delete the directory %s in one of them", contract.ErrFiles, with[newest], dir, last[i], CatalogName)
 		}
 		err := outdated(on.PathJoin(dir, CatalogName), last[i], on.PathJoin(with[newest], CatalogName), last[newest])
 		if !d.AllowLost {

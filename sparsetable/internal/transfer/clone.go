@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -64,7 +65,7 @@ func (c *cloning) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, old.Close()) }()
 	if old.Format().Hash != slots.SeededHashName {
-		return fmt.Errorf("%w: that in %s was made by an older version", ErrNotCloneable, c.from.Names[0])
+		return fmt.Errorf("%w: the one in %s was made by an older version", ErrNotCloneable, c.from.Names[0])
 	}
 	snapshot, err := old.Snapshot(c.from.SnapshotID)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *cloning) prepare() error {
 			return err
 		}
 		if files.HasTable() || len(files.Rows) > 0 {
-			return fmt.Errorf("%w: there is a table in %s already", contract.ErrFiles, dir)
+			return fmt.Errorf("%w: there is already a table in %s", contract.ErrFiles, dir)
 		}
 	}
 	return nil
@@ -139,7 +140,7 @@ func (c *cloning) file(ctx context.Context, name string, from, to []string) erro
 		}
 		return c.linkOrCopy(ctx, path, info.Size(), to, at)
 	}
-	return fmt.Errorf("%w: %s is in none of %v", contract.ErrFiles, name, from)
+	return fmt.Errorf("%w: %s cannot be found in %s", contract.ErrFiles, name, strings.Join(from, ", "))
 }
 
 // linkOrCopy links a file into the first of dirs, beginning with dirs[at], whose file system allows

@@ -163,7 +163,7 @@ func pathIn(dirs []string, name string, bytes int64) (string, error) {
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("%w: %s is in none of %v", contract.ErrFiles, name, dirs)
+	return "", fmt.Errorf("%w: %s cannot be found in %s", contract.ErrFiles, name, strings.Join(dirs, ", "))
 }
 
 // WriteIndex writes the index of the snapshot of a table on SSD. The caller holds the table.
@@ -192,7 +192,7 @@ func RestoreIndex(ctx context.Context, d *tabledirs.Set, indexes ...[]string) (i
 			return nil, apierr.Of(err)
 		}
 		if len(list) > 0 && list[0].format != s.Format {
-			return nil, &contract.CorruptionError{File: names[0], Offset: -1, Reason: "it is of another table than " + indexes[0][0]}
+			return nil, &contract.CorruptionError{File: names[0], Offset: -1, Reason: "it does not belong to the same table as " + indexes[0][0]}
 		}
 		list = append(list, loadedSnapshot{s.Snapshot, s.Pages, s.Format})
 	}
@@ -214,7 +214,7 @@ func checkNames(s *catalog.Stream, index string) error {
 	}
 	for _, d := range s.Snapshot.Deltas {
 		if !deltafile.IsName(table, d.Name) {
-			return &contract.CorruptionError{File: index, Offset: -1, Reason: fmt.Sprintf("%q is no name of a delta file of the table", d.Name)}
+			return &contract.CorruptionError{File: index, Offset: -1, Reason: fmt.Sprintf("%q is not the name of a delta file of the table", d.Name)}
 		}
 	}
 	return nil

@@ -174,7 +174,7 @@ func (t *Table) bucket(ctx context.Context, v *Report, m *memory, r *bucketfile.
 		h := t.Hash.Of(key)
 		for j := range i { // a bucket has few rows
 			if b.Key(j) == key {
-				wrong("key %d is there twice", key)
+				wrong("key %d occurs twice", key)
 			}
 		}
 		if s := t.Index.Slot(h); s != r.Slot {
