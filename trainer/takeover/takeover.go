@@ -95,9 +95,10 @@ func (t *Takeover) warnChanges() {
 }
 
 // warnDefaults logs where the network and the optimizers take defaults that are not the values of
-// the earlier model's job, as where a newer version of aibox has other defaults.
+// the earlier model's job, as where a newer version of aibox has other defaults. Keys that came with
+// another kind of network or optimizer have no earlier values.
 func (t *Takeover) warnDefaults() error {
-	keys, err := t.Job.Differences(t.earlier)
+	keys, err := t.Job.Changes(t.earlier)
 	if err != nil {
 		return err
 	}
