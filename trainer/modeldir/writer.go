@@ -92,8 +92,27 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 	return w, nil
 }
 
+// Trim deletes the earlier models that Keep does not allow, except that with the identity start, from
+// which the run starts. Commit deletes them too, but a run may have no room to get there: where Keep
+// has become less because of that, or where files could not be deleted before. Those that cannot be
+// deleted are no error, see Leftovers.
+func (w *Writer) Trim(start string) {
+	all, err := complete(w.dir)
+	if err != nil {
+		w.leftovers = append(w.leftovers, err)
+		return
+	}
+	kept := append(retained(all, w.Keep), Generation{Name: w.gen})
+	for _, g := range all {
+		if g.Manifest.Identity() == start {
+			kept = append(kept, g)
+		}
+	}
+	w.leftovers = append(w.leftovers, removeGenerations(w.dir, kept)...)
+}
+
 // Leftovers says which generations could not be deleted, and why: abandoned ones that Create found,
-// and earlier models, which Commit deletes. They only take space; the next run tries again. So it
+// and earlier models, which Trim and Commit delete. They only take space; the next run tries again. So it
 // does with reports at the top that Commit could not replace.
 func (w *Writer) Leftovers() []error {
 	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
