@@ -33,7 +33,12 @@ func (j *Job) isGiven(path string) bool { return j.given == nil || j.given[path]
 
 // Differences returns the paths of the keys in which two jobs differ, sorted. Keys
 // without effect, and how a value was written, do not count.
-func (j *Job) Differences(other *Job) ([]string, error) {
+func (j *Job) Differences(other *Job) ([]string, error) { return j.differences(other, false) }
+
+// Changes returns those of the Differences whose keys have an effect in both jobs.
+func (j *Job) Changes(other *Job) ([]string, error) { return j.differences(other, true) }
+
+func (j *Job) differences(other *Job, inBoth bool) ([]string, error) {
 	a, err := j.values()
 	if err != nil {
 		return nil, err
@@ -46,7 +51,8 @@ func (j *Job) Differences(other *Job) ([]string, error) {
 	for _, values := range []map[string]string{a, b} {
 		for p := range values {
 			before, in := a[p]
-			if after, too := b[p]; in != too || before != after {
+			after, too := b[p]
+			if in && too && before != after || in != too && !inBoth {
 				paths[p] = true
 			}
 		}

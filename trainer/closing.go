@@ -7,6 +7,17 @@ import (
 	"aibox/trainer/modeldir"
 )
 
+// trim deletes the earlier models that output.keep_generations does not allow, and logs it.
+func (r *run) trim() {
+	start := ""
+	if r.models.Start != nil {
+		start = r.models.Start.Identity
+	}
+	r.models.writer.Keep = r.job.Output.KeepGenerations
+	r.models.writer.Trim(start)
+	r.logLeftovers()
+}
+
 // logLeftovers logs which files of earlier runs were deleted, and which could not be.
 func (r *run) logLeftovers() {
 	if says := r.models.startsOver; says != nil {

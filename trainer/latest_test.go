@@ -3,10 +3,12 @@ package trainer
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -285,6 +287,55 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.starts("2026-11-20", at+"/m@5")
+}
+
+// TestFewerModelsAreKept: a run begins by deleting the models that output.keep_generations does not
+// allow any more, as it may have no room to get to its end; but not the one from which it starts.
+func TestFewerModelsAreKept(t *testing.T) {
+	c, at := newChain(t, "AT/m", "output.keep_generations=5")
+	log, err := os.ReadFile(c.job("").Data.Train[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(at, "log.tsv")
+	c.set = append(c.set, "data.train=["+own+"]")
+	write := func(data []byte) {
+		t.Helper()
+		if err := os.WriteFile(own, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(log)
+	for day := 15; day < 20; day++ {
+		if _, err := c.night(fmt.Sprint("2026-11-", day)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	header, _, _ := strings.Cut(string(log), "\n")
+	write([]byte(header + strings.Repeat("\nno row", 10)))
+	for _, x := range []struct {
+		date, keep string
+		want       []int
+	}{
+		{"2026-11-20", "5", []int{5, 4, 3, 2, 1}},
+		{"2026-11-20", "4", []int{5, 4, 3, 2}},
+		{"2026-11-18", "2", []int{5, 4, 3}}, // this night starts from the third model
+		{"2026-11-20", "2", []int{5, 4}},
+	} {
+		if _, err := c.night(x.date, "output.keep_generations="+x.keep); errkind.Of(t.Context(), err) != errkind.Data {
+			t.Fatalf("%v: %v", x, err)
+		}
+		all, err := modeldir.Generations(at + "/m")
+		var got []int
+		for _, g := range all {
+			got = append(got, g.Number)
+		}
+		if err != nil || !slices.Equal(got, x.want) {
+			t.Errorf("%v: there are %v, %v", x, got, err)
+		}
+	}
+	write(log)
+	c.starts("2026-11-20", at+"/m@5", "output.keep_generations=2")
 }
 
 // TestLatestWhereTheClockIsWrong: a job that has its date from a clock that has gone back does not

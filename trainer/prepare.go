@@ -108,8 +108,7 @@ func (r *run) begin(ctx context.Context) error {
 	if r.models.writer, err = modeldir.Create(r.job.Output.ModelDir); err != nil {
 		return err
 	}
-	r.models.writer.Keep = r.job.Output.KeepGenerations
-	r.logLeftovers()
+	r.trim()
 	if err := r.models.Check(); err != nil {
 		return err
 	}

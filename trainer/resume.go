@@ -26,8 +26,8 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	if w.Resume() == nil {
 		return r.usedMeanwhile()
 	}
-	w.Keep, r.models.Start, r.recoveries = r.job.Output.KeepGenerations, id.Start, x.Recoveries
-	r.logLeftovers()
+	r.models.Start, r.recoveries = id.Start, x.Recoveries
+	r.trim()
 	r.snapshots.saved = &image{Snapshot: remotesnapshots.Snapshot{Record: *x, Data: data}}
 	r.snapshots.summary, r.earlier = x.Snapshots, x.Seconds
 	r.data.Statistics, r.data.Split, r.final = id.Statistics, id.Split, x.Final

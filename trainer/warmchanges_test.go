@@ -49,6 +49,7 @@ func TestWarmStartSaysWhichDefaultsChanged(t *testing.T) {
 	for set, want := range map[string]string{
 		"seed=7":                            `keys="optimizer.dense.learning_rate, optimizer.rows.learning_rate"`,
 		"optimizer.rows.learning_rate=0.06": `keys=optimizer.dense.learning_rate `,
+		"optimizer.rows={kind: adam, learning_rate: 0.06}":                      `keys=optimizer.dense.learning_rate `, // adagrad has no beta1
 		"optimizer={rows: {learning_rate: 0.06}, dense: {learning_rate: 0.03}}": "",
 	} {
 		var log strings.Builder

@@ -90,10 +90,29 @@ func Continue(dir string, accept func(resume []byte) (bool, error)) (*Writer, er
 	return w, nil
 }
 
+// Trim deletes the earlier models that Keep does not allow, except the one with the identity start,
+// from which the run starts. Commit deletes them too, but a run may not have the space to get there:
+// if Keep was lowered for that reason, or if files could not be deleted before. Models that cannot be
+// deleted are no error, see Leftovers.
+func (w *Writer) Trim(start string) {
+	all, err := complete(w.dir)
+	if err != nil {
+		w.leftovers = append(w.leftovers, err)
+		return
+	}
+	kept := append(retained(all, w.Keep), Generation{Name: w.gen})
+	for _, g := range all {
+		if g.Manifest.Identity() == start {
+			kept = append(kept, g)
+		}
+	}
+	w.leftovers = append(w.leftovers, removeGenerations(w.dir, kept)...)
+}
+
 // Leftovers returns why some generations could not be deleted: abandoned ones that Create found,
-// and earlier models, which Commit deletes. They only take space, and the next run tries again. It
-// also returns why reports at the top could not be replaced by Commit, which the next run tries
-// again, too.
+// and earlier models, which Trim and Commit delete. They only take space, and the next run tries
+// again. It also returns why reports at the top could not be replaced by Commit, which the next run
+// tries again, too.
 func (w *Writer) Leftovers() []error {
 	return append(slices.Clone(w.leftovers), w.outside().Leftovers...)
 }

@@ -95,9 +95,10 @@ func (t *Takeover) warnChanges() {
 }
 
 // warnDefaults logs where the network and the optimizers use defaults that differ from the values
-// of the earlier model's job, for example because a newer version of aibox has other defaults.
+// of the earlier model's job, for example because a newer version of aibox has other defaults. Keys
+// that came with another kind of network or optimizer have no earlier values.
 func (t *Takeover) warnDefaults() error {
-	keys, err := t.Job.Differences(t.earlier)
+	keys, err := t.Job.Changes(t.earlier)
 	if err != nil {
 		return err
 	}
