@@ -23,7 +23,7 @@ import (
 // TestHDFSZones: files in encryption zones are read and written as Hadoop does, with a real KMS.
 func TestHDFSZones(t *testing.T) {
 	t.Parallel()
-	z := &zonesTest{c: hdfstest.Shared(t, "zones", hdfstest.Config{DataNodes: 2, KMS: true,
+	z := &zonesTest{c: hdfstest.Shared(t, "zones", hdfstest.Config{DataNodes: 3, KMS: true,
 		Conf: map[string]string{"dfs.blocksize": "1048576"}})}
 	z.c.Encrypt(t, "/zone", "clicks")
 	t.Run("Read", z.read)
@@ -31,6 +31,7 @@ func TestHDFSZones(t *testing.T) {
 	t.Run("ReplicaCorrupted", z.replicaCorrupted)
 	t.Run("Write", func(t *testing.T) { z.write(t, Options{}) })
 	t.Run("Leftover", z.leftover)
+	t.Run("Coded", z.coded)
 	t.Run("Refused", z.refused)
 	t.Run("FailOver", z.failOver)
 	t.Run("Asked", z.asked)
@@ -179,6 +180,34 @@ func (z *zonesTest) write(t *testing.T, opts Options) {
 			t.Errorf("%s is left", name)
 		}
 	}
+}
+
+// A file may be both encrypted and erasure coded.
+func (z *zonesTest) coded(t *testing.T) {
+	z.c.Encrypt(t, "/coded-zone", "clicks")
+	z.c.ErasureCode(t, "/coded-zone", "XOR-2-1-1024k")
+	text := logText(100_000)
+	local := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(local, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	z.c.Shell(t, "-put", local, "/coded-zone/a")
+	s, _ := hdfsSources(t, Options{})
+	f := mustExpand(t, s, z.c.URI("/coded-zone/a"))[0]
+	for _, offset := range []int64{0, 17, 1<<20 - 1, 1<<20 + 5, 2<<20 + 1} {
+		wantBytes(t, s, f, offset, text)
+	}
+	w, err := s.Create(context.Background(), z.c.URI("/coded-zone/b"))
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantBytes(t, s, mustExpand(t, s, z.c.URI("/coded-zone/b"))[0], 3, text)
 }
 
 // A NameNode that is asked to create a file that is open says so, by which files of killed uploads are
