@@ -41,7 +41,7 @@ func TestModelLosesFile(t *testing.T) {
 				if _, err := m.train("2026-11-24"); errkind.Of(t.Context(), err) != errkind.IO {
 					t.Errorf("a model that is not in output.remote: %v", err)
 				}
-				m.said("output.remote does not have that model as a whole")
+				m.said("output.remote has no complete copy of that model")
 			})
 		}
 	}
@@ -58,7 +58,7 @@ func TestModelLosesCatalog(t *testing.T) {
 	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "MANIFEST-") || !strings.Contains(err.Error(), "is missing there, and every run") {
 		t.Errorf("the night ended with %v", err)
 	}
-	if strings.Contains(m.log.String(), "begins again") {
+	if strings.Contains(m.log.String(), "starts again") {
 		t.Errorf("the job began again:\n%s", m.log.String())
 	}
 }
