@@ -31,7 +31,7 @@ func TestModelLosesFile(t *testing.T) {
 				if s := m.night("2026-11-22"); s.Digest != want || s.WarmStart != filepath.Join(m.at, "model@2") {
 					t.Errorf("digest %s, want %s; started from %s", s.Digest, want, s.WarmStart)
 				}
-				m.said("the model to start from has lost files")
+				m.said("files of the model to start from are missing or damaged")
 				m.said("the model to start from is restored")
 				if i > 0 {
 					return
