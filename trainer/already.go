@@ -52,6 +52,6 @@ func (r *run) alreadyMade(ctx context.Context, gone error) error {
 	if err := r.identify(); err != nil { // for what is left of its snapshots
 		return err
 	}
-	r.log.Info("the model of this night is there already, and the one from which it was made is not any more: nothing is trained", "model", r.summary.Already, "night", m.OfNight(), "saved_at", m.SavedAt)
+	r.log.Info("the model of this night exists already, and the model that it was made from is gone: nothing is trained", "model", r.summary.Already, "night", m.OfNight(), "saved_at", m.SavedAt)
 	return errMade
 }

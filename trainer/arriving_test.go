@@ -171,7 +171,7 @@ func TestArrivingTableDamagedOnce(t *testing.T) {
 		}()
 	})
 	opts := quiet
-	opts.Logger = slog.New(onMessage{quiet.Logger.Handler(), "what was fetched of a file of the remote directory is damaged", func() {
+	opts.Logger = slog.New(onMessage{quiet.Logger.Handler(), "a fetched part of a file of the remote directory is damaged", func() {
 		healed.Do(heal)
 	}})
 	passes := 0
@@ -264,7 +264,7 @@ func TestArrivingTableDamaged(t *testing.T) {
 		}
 		got := outcome(t, j, s)
 		got.compare(t, &want)
-		if older := strings.Contains(log.String(), "the one before it is taken"); older == healed || len(s.Resumed) == 0 {
+		if older := strings.Contains(log.String(), "the one before it is used"); older == healed || len(s.Resumed) == 0 {
 			t.Errorf("healed: %v, went on at %+v:\n%s", healed, s.Resumed, log.String())
 		}
 	}

@@ -94,7 +94,7 @@ func TestBadBlocksWhilePublishing(t *testing.T) {
 			}
 			diskfault.Inject(nil)
 			said := log.String()
-			if again := strings.Contains(said, "The job begins again and goes on"); again != c.again || (s.Published != nil) != (c.again || c.moment) || (len(s.Recoveries) == 1) != c.again {
+			if again := strings.Contains(said, "The job starts again from the last intact snapshot"); again != c.again || (s.Published != nil) != (c.again || c.moment) || (len(s.Recoveries) == 1) != c.again {
 				t.Fatalf("published %+v, recoveries %+v:\n%s", s.Published, s.Recoveries, said)
 			}
 			got := outcome(t, j, s)

@@ -156,7 +156,7 @@ func TestBadBlocksOnABrokenDisk(t *testing.T) {
 	j := job(t, "fm", onTwoDisks("snapshots.remote="+t.TempDir())...)
 	b := &badBlocks{renames: true}
 	_, said, err := trainOnBadBlocks(t, j, 13, 0, b)
-	if err == nil || !strings.Contains(err.Error(), "nor can the file be set aside") || !strings.Contains(err.Error(), replaceDisk) || !strings.Contains(err.Error(), b.path) {
+	if err == nil || !strings.Contains(err.Error(), "the file cannot be set aside either") || !strings.Contains(err.Error(), replaceDisk) || !strings.Contains(err.Error(), b.path) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	j.SparseTable.Dirs = j.SparseTable.Dirs[1:]
@@ -225,7 +225,7 @@ func TestBadBlocksWhileUploading(t *testing.T) {
 	if len(s.Recoveries) != 1 || s.Recoveries[0].From != j.Snapshots.Remote || !uploaded || s.Snapshots.Remote.Error != "" {
 		t.Errorf("after %d reads that failed: uploaded since then: %v, %+v, %+v\n%s", reads, uploaded, s.Snapshots.Remote, s.Recoveries, log.String())
 	}
-	if said := log.String(); strings.Count(said, "the job begins again") != 2 || !strings.Contains(said, "recovered as if it were lost\" file="+path) {
+	if said := log.String(); strings.Count(said, "the job starts again") != 2 || !strings.Contains(said, "recovered as if it were lost\" file="+path) {
 		t.Errorf("it does not begin again twice, and set aside %s:\n%s", path, said)
 	}
 }

@@ -34,7 +34,7 @@ func (r *run) openPlatform() (err error) {
 		}
 		r.log.Info("the network is computed on a device", words...)
 		if cuda.Crowded(d.Free, d.Total) {
-			r.log.Warn("other programs, such as another job, use the device (nvidia-smi names them): its memory may not suffice, and the job is slower than alone",
+			r.log.Warn("other programs, such as another job, use the device (nvidia-smi names them): it may run out of memory, and this job is slower than it would be alone",
 				"device", d.Number, "free_bytes", d.Free, "memory_bytes", d.Total)
 		}
 	}

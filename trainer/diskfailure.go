@@ -57,7 +57,7 @@ func (r *run) setAside(files []string) error {
 		if err := sparsetable.SetAside(file, dirs); err != nil {
 			return err
 		}
-		r.log.Error("a file of the table cannot be read, also when it was tried again: the disk has bad blocks, and more of them may follow. Replace the disk. The file is set aside, and what it had is recovered as if it were lost", "file", file)
+		r.log.Error("a file of the table cannot be read, even on a second attempt: the disk has bad blocks, and more of them may follow. Replace the disk. The file is set aside, and its rows are recovered as if it were lost", "file", file)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (r *run) tableFailed(ctx context.Context, failure error) error {
 	if errors.As(failure, &r.failed) && len(r.table.dirs) == 0 {
 		if err := w.Answers(); err != nil {
 			r.failed = nil
-			return errkind.As(errkind.IO, fmt.Errorf("the disk of output.model_dir %s, which has the table too, has failed, and does not answer (%w); mount it again or replace it, and start the job again: %w", r.job.Output.ModelDir, err, failure))
+			return errkind.As(errkind.IO, fmt.Errorf("the disk of output.model_dir %s, which also holds the table, has failed and cannot be accessed (%w); mount it again or replace it, and start the job again: %w", r.job.Output.ModelDir, err, failure))
 		}
 	}
 	return failure
@@ -159,7 +159,7 @@ func (r *run) suspended(failure error) (bool, error) {
 		return false, fmt.Errorf("%w; %s", failure, replaceDisk)
 	}
 	if err := r.setAside(unreadable); err != nil {
-		return false, fmt.Errorf("%w, nor can the file be set aside, so that nothing can be had from that disk: %w; %s", failure, err, replaceDisk)
+		return false, fmt.Errorf("%w, and the file cannot be set aside either, so nothing on that disk can be used: %w; %s", failure, err, replaceDisk)
 	}
 	cause := failure
 	r.again = &loss{err: r.failed, at: report.Resumption{Epoch: r.state.Epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}}
@@ -169,6 +169,6 @@ func (r *run) suspended(failure error) (bool, error) {
 		r.models.writer.Suspend()
 		r.opts.Fresh = false
 	}
-	r.log.Error("a directory of the table has failed; the job begins again and goes on from what is left", "error", cause)
+	r.log.Error("a directory of the table has failed; the job starts again and continues from what is left", "error", cause)
 	return true, failure
 }

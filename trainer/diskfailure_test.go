@@ -127,7 +127,7 @@ func TestDirectoryLostWhileTraining(t *testing.T) {
 				if most := int64(testjobs.TrainRows + 5*256); moment != "before the commit" && rec.Examples+rec.Again > most {
 					t.Errorf("%d examples were trained before the loss was found, want at most %d", rec.Examples+rec.Again, most)
 				}
-				if strings.Count(said, "the job begins again") != 1 {
+				if strings.Count(said, "the job starts again") != 1 {
 					t.Errorf("it does not say once that it begins again:\n%s", said)
 				}
 				if strings.Contains(said, sparsetable.ErrPinned.Error()) {
@@ -243,7 +243,7 @@ func TestTableInTheModelDirectoryFails(t *testing.T) {
 		{"once", false, 1, false, 0, ""},
 		{"twice", false, 2, false, 0, ""},
 		{"ever", false, 1 << 30, false, 3, "input/output error"},
-		{"the model directory", false, 1 << 30, true, 1, "which has the table too, has failed, and does not answer"},
+		{"the model directory", false, 1 << 30, true, 1, "which also holds the table, has failed and cannot be accessed"},
 		{"in memory", true, 1, false, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestTableInTheModelDirectoryFails(t *testing.T) {
 					fails = operation == "create" && strings.Contains(path, "/table/") && opts.Status.View().Phase == report.PhaseSaving
 				}
 				fails = fails || c.rest && faulty.Load() && strings.HasPrefix(path, j.Output.ModelDir)
-				if !on.Load() || !fails || strings.Count(log.String(), "the job begins again") >= c.moments {
+				if !on.Load() || !fails || strings.Count(log.String(), "the job starts again") >= c.moments {
 					return nil
 				}
 				faulty.Store(true)
@@ -284,7 +284,7 @@ func TestTableInTheModelDirectoryFails(t *testing.T) {
 			s, err := Train(t.Context(), j, opts)
 			diskfault.Inject(nil)
 			said := log.String()
-			begun := strings.Count(said, "the job begins again")
+			begun := strings.Count(said, "the job starts again")
 			if (err != nil) != (c.attempts > 0) || c.attempts > 0 && begun != c.attempts-1 || c.attempts == 0 && begun != c.moments {
 				t.Fatalf("after %d attempts: %v\n%s", begun+1, err, said)
 			}
@@ -321,7 +321,7 @@ func TestModelDirectoryVanishes(t *testing.T) {
 		return nil
 	}
 	_, err := Train(t.Context(), j, opts)
-	if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.model_dir "+dir+", which has the table too, has failed, and does not answer") {
+	if err == nil || errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "output.model_dir "+dir+", which also holds the table, has failed and cannot be accessed") {
 		t.Errorf("it ended with %v", err)
 	}
 	if disk.Exists(dir) {

@@ -28,7 +28,7 @@ func (r *run) checkLearned(k *runstate.Kept) error {
 	if report == nil || !worseThanConstant(report) {
 		return nil
 	}
-	return &worseError{errkind.Errorf(errkind.Diverged, "the model is worse than none: on %s its normalized entropy is %.3f (log loss %.4f, mean prediction %.4g, share of positives %.4g), so the share of the positives alone would predict better; lower the learning rates, look for dense features of huge range, or train fewer epochs; training.accept_diverged: true commits such a model",
+	return &worseError{errkind.Errorf(errkind.Diverged, "the model is worse than no model: on %s its normalized entropy is %.3f (log loss %.4f, mean prediction %.4g, share of positives %.4g), so predicting that share for every example would be better; lower the learning rates, look for dense features with a huge range, or train fewer epochs; training.accept_diverged: true commits such a model",
 		where, float64(report.NormalizedEntropy), float64(report.LogLoss), float64(report.MeanPrediction), float64(report.BaseRate))}
 }
 

@@ -40,7 +40,7 @@ func (e *ResumableError) Advice() string {
 	if errors.As(e.Err, &input) && (input.Kind == source.ErrChanged || input.Kind == source.ErrNotFound) {
 		condition, otherwise = "when that file is what it was, with its size and modification time, ", "otherwise"
 	}
-	return fmt.Sprintf("%sthe same command goes on from the snapshot after step %d (epoch %d); %s it starts over", condition, e.From.Step, e.From.Epoch, otherwise)
+	return fmt.Sprintf("%sthe same command resumes from the snapshot after step %d (epoch %d); %s it starts over", condition, e.From.Step, e.From.Epoch, otherwise)
 }
 
 // Unwrap returns what ended the run.

@@ -42,7 +42,7 @@ func TestRestoreFromHDFS(t *testing.T) {
 			})
 			if !c.patient {
 				o.HDFS.RetryMs = 0
-				if _, err := transfer.Restore(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the same command goes on") {
+				if _, err := transfer.Restore(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the same command fetches the rest") {
 					t.Fatalf("restored without a NameNode: %v", err)
 				}
 				if records(t, o.Dirs...) == 0 {

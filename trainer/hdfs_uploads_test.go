@@ -139,7 +139,7 @@ func (a *away) killsUploads(t *testing.T, at int64, kills []uploadKill) {
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
 			t.Fatalf("it was not killed: %v\n%s", err, said.text.String())
 		}
-		if !strings.Contains(said.text.String(), "training goes on from the snapshot of an interrupted run") {
+		if !strings.Contains(said.text.String(), "training resumes from the snapshot of an interrupted run") {
 			t.Errorf("process %d has not gone on from a snapshot:\n%s", i, said.text.String())
 		}
 		if said.step > 0 {

@@ -65,7 +65,7 @@ func TestInputIsListedOnce(t *testing.T) {
 		case c.kind != nil:
 			var failed *source.Error
 			if !errors.Is(err, c.kind) || !errors.As(err, &failed) || !strings.Contains(err.Error(), dir) ||
-				!strings.Contains(err.Error(), "when that file is what it was, with its size and modification time, the same command goes on") {
+				!strings.Contains(err.Error(), "when that file is what it was, with its size and modification time, the same command resumes") {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		case err != nil:

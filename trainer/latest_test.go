@@ -148,7 +148,7 @@ func TestLatestInOneDirectory(t *testing.T) {
 	c.starts("2026-11-22", at+"/m@7", "data.train=["+log+"/train-1.tsv.gz]")
 	// An earlier night starts from a model before it, not from a later one.
 	c.starts("2026-11-20", at+"/m@6")
-	if n := strings.Count(c.log.String(), "a night is trained again, and a later one is published"); n != 1 {
+	if n := strings.Count(c.log.String(), "the published model is of a later night than this run"); n != 1 {
 		t.Errorf("the log says %d times that a later night is published:\n%s", n, c.log.String())
 	}
 	// One from which nothing is left says so, and makes no model.
@@ -236,7 +236,7 @@ func TestLatestInOtherDirectories(t *testing.T) {
 	c.starts("2026-11-02", at+"/2026-11@3")
 	c.starts("2026-11-03", at+"/2026-11@4")
 	c.starts("2026-11-04", at+"/2026-11@5")
-	if _, err := c.night("2026-11-03"); err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "2026-11/gen-000004, from which it was made, is not there any more") {
+	if _, err := c.night("2026-11-03"); err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "2026-11/gen-000004, from which it was made, no longer exists") {
 		t.Errorf("the model of the night before is gone: %v; %s", err, c.log.String())
 	}
 	c.starts("2026-11-01", at+"/2026-10@2")
@@ -260,7 +260,7 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 		t.Errorf("the model from which the night has started is still there: %v\n%s", err, c.log.String())
 	}
 	before := testjobs.Digest(t, c.job(""))
-	if _, err := c.night("2026-11-18", "seed=8"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, is not there any more") {
+	if _, err := c.night("2026-11-18", "seed=8"); err == nil || !strings.Contains(err.Error(), "gen-000001, from which it was made, no longer exists") {
 		t.Errorf("the model before is gone: %v", err)
 	}
 	if testjobs.Digest(t, c.job("")) != before {

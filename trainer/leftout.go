@@ -23,6 +23,6 @@ func (r *run) leaveOutFailed() {
 	})
 	r.job, r.leftOut = &job, append(r.leftOut, failed...)
 	for _, f := range failed {
-		r.log.Error("the disk of an entry of sparse_table.dirs has failed, is read-only or is not mounted; the job goes on without it, in the others, and so do later ones until that is mended", "dir", f.Dir, "error", f.Reason, "in_use", job.SparseTable.Dirs)
+		r.log.Error("the disk of a directory in sparse_table.dirs has failed, is read-only or is not mounted; this job uses only the other directories, and so do later ones until the disk is back", "dir", f.Dir, "error", f.Reason, "in_use", job.SparseTable.Dirs)
 	}
 }

@@ -31,7 +31,7 @@ func TestModelLosesFile(t *testing.T) {
 				if s := m.night("2026-11-22"); s.Digest != want || s.WarmStart != filepath.Join(m.at, "model@2") {
 					t.Errorf("digest %s, want %s; started from %s", s.Digest, want, s.WarmStart)
 				}
-				m.said("the model to start from has lost files")
+				m.said("files of the model to start from are missing or damaged")
 				m.said("the model to start from is restored")
 				if i > 0 {
 					return
@@ -41,7 +41,7 @@ func TestModelLosesFile(t *testing.T) {
 				if _, err := m.train("2026-11-24"); errkind.Of(t.Context(), err) != errkind.IO {
 					t.Errorf("a model that is not in output.remote: %v", err)
 				}
-				m.said("output.remote does not have that model as a whole")
+				m.said("output.remote has no complete copy of that model")
 			})
 		}
 	}
@@ -58,7 +58,7 @@ func TestModelLosesCatalog(t *testing.T) {
 	if errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "MANIFEST-") || !strings.Contains(err.Error(), "is missing there, and every run") {
 		t.Errorf("the night ended with %v", err)
 	}
-	if strings.Contains(m.log.String(), "begins again") {
+	if strings.Contains(m.log.String(), "starts again") {
 		t.Errorf("the job began again:\n%s", m.log.String())
 	}
 }

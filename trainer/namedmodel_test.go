@@ -65,7 +65,7 @@ func TestNamedModelLosesDirectoryForGood(t *testing.T) {
 	other := job(t, "fm", onTwoDisks("snapshots.every=none", "training.epochs=1", "output.remote="+remote)...)
 	train(t, other)
 	lose(t, first, 1, "new disk")
-	for uri, why := range map[string]string{"": "no output.remote", remote: "does not have that model as a whole"} {
+	for uri, why := range map[string]string{"": "no output.remote", remote: "has no complete copy of that model"} {
 		_, err := Train(t.Context(), fromModel(t, first.Output.ModelDir, uri), quiet)
 		if errkind.Of(t.Context(), err) != errkind.IO {
 			t.Errorf("remote %q: %v", uri, err)

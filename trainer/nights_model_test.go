@@ -459,7 +459,7 @@ func (w *nights) noSnapshots(uri string) {
 }
 
 // resumed reports whether the process with a log has gone on from a snapshot.
-func resumed(log string) bool { return strings.Contains(log, "training goes on from the snapshot") }
+func resumed(log string) bool { return strings.Contains(log, "training resumes from the snapshot") }
 
 // learn gives the published model its name, if it is new, and reports whether it was. A
 // process may also have restored models from the remote directory, which are known.

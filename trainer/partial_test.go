@@ -105,7 +105,7 @@ func TestPartialRecoveryDoesNotPay(t *testing.T) {
 	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=auto", "recovery.max_lost_samples=1e-12")
 	killedAfterUpload(t, j, 6)
 	lose(t, j, 1, "emptied")
-	goesBackWhole(t, j, &want, "partial recovery does not pay")
+	goesBackWhole(t, j, &want, "partial recovery is not worthwhile")
 }
 
 // goesBackWhole trains a job that has lost a directory and must go back as a whole, to the outcome of
@@ -334,7 +334,7 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 				j.SparseTable.Dirs = append(slices.Clip(dirs), dirs[0]+"-new")
 			}
 			s, said := trainAloud(t, j)
-			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "the whole run does") {
+			if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, "so the whole run goes back") {
 				t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
 			}
 			got := outcome(t, j, s)

@@ -42,7 +42,7 @@ func (r *run) publishTrained(ctx context.Context) error {
 	}
 	s.Published = out
 	if at := r.job.Snapshots.Remote; source.Full(err) && at != "" {
-		err = fmt.Errorf("%w; snapshots of this run are in %s until the model is published: if they take the room, delete the directory %s/snapshots", err, at, strings.TrimRight(at, "/"))
+		err = fmt.Errorf("%w; %s keeps snapshots of this run until the model is published: if they take up the space, delete the directory %s/snapshots", err, at, strings.TrimRight(at, "/"))
 	}
 	if err != nil {
 		s.NotPublished = err.Error()
@@ -52,16 +52,16 @@ func (r *run) publishTrained(ctx context.Context) error {
 		r.At = time.Now().UTC().Format(time.RFC3339)
 		return true
 	}); e != nil {
-		r.log.Warn("what became of the model's publication could not be written", "file", transfer.ReportName, "error", e)
+		r.log.Warn("the report on the model's publication could not be written", "file", transfer.ReportName, "error", e)
 	}
 	switch {
 	case err == nil:
 		r.log.Info("the model is published", "as", out.URI, "already", out.Already, "uploaded_bytes", out.UploadedBytes, "deleted_bytes", out.DeletedBytes, "seconds", out.Seconds)
 	case ctx.Err() != nil:
-		return fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` goes on with it: %w", humanize.ShellWord(name), err)
+		return fmt.Errorf("the model is committed, but publishing it was interrupted; `aibox publish %s` continues it: %w", humanize.ShellWord(name), err)
 	case r.trainsAgain(r.notReadable(err)):
 	default:
-		r.log.Error("the model is committed, but not published; `aibox publish` tries it again, and so does the next run before it publishes its own", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
+		r.log.Error("the model is committed, but not published; `aibox publish` tries again, and so does the next run before it publishes its own model", "command", "aibox publish "+humanize.ShellWord(name), "error", err)
 	}
 	return nil
 }
@@ -88,6 +88,6 @@ func (r *run) trainsAgain(lost *modeldir.LostError) bool {
 		snapshots: true, uploaded: uploads != nil && uploads.Step > 0,
 	}
 	r.opts.Fresh = false
-	r.log.Error("the model is committed, but cannot be published, since files of its table cannot be read, also when it was tried again. Replace the disk. The job begins again and goes on from the last snapshot that is whole", "error", lost)
+	r.log.Error("the model is committed, but cannot be published, since files of its table cannot be read, even on a second attempt. Replace the disk. The job starts again from the last intact snapshot", "error", lost)
 	return true
 }

@@ -112,7 +112,7 @@ func TestPublishesAfterMissedNight(t *testing.T) {
 	wantRemote(t, m.at+"/remote", []int{3}, []string{"2026-11-23"})
 	// A model is not published as a newer one than those that were made from it.
 	log.Reset()
-	if out := publish(dir); !out.Already || !strings.Contains(log.String(), "stays away from it") {
+	if out := publish(dir); !out.Already || !strings.Contains(log.String(), "is not published, because one that was made from it is there") {
 		t.Errorf("%+v\n%s", out, log.String())
 	}
 	wantRemote(t, m.at+"/remote", []int{3}, []string{"2026-11-23"})

@@ -84,7 +84,7 @@ func TestRemoteDiskFull(t *testing.T) {
 			continue
 		}
 		full++
-		if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "there is no room: free some there, or raise the quota") {
+		if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "there is no space left: free some there, or raise the quota") {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		if err := restored(remote, 1); err != nil {
@@ -121,7 +121,7 @@ func TestRemoteFullOfSnapshots(t *testing.T) {
 		}
 		m := newMachine(t, at+"/remote", set...)
 		s := m.night("2026-11-21")
-		if says := strings.Contains(s.NotPublished, "delete the directory file://"+at+"/remote/snapshots"); says != given || !strings.Contains(s.NotPublished, "there is no room") {
+		if says := strings.Contains(s.NotPublished, "delete the directory file://"+at+"/remote/snapshots"); says != given || !strings.Contains(s.NotPublished, "there is no space left") {
 			t.Errorf("snapshots there: %v; it says %q", given, s.NotPublished)
 		}
 	}

@@ -125,7 +125,7 @@ func TestPublishToHDFS(t *testing.T) {
 			cluster.SetQuota(t, dir, limits[0], limits[1])
 			m := newMachine(t, cluster.URI(dir), append(ssd, hasty...)...)
 			s := m.night("2026-11-21")
-			if !strings.Contains(s.NotPublished, "there is no room: free some there, or raise the quota") {
+			if !strings.Contains(s.NotPublished, "there is no space left: free some there, or raise the quota") {
 				t.Errorf("%s: %q", what, s.NotPublished)
 			}
 			if got := cluster.List(t, dir); slices.Contains(got, "generations") && len(cluster.List(t, dir+"/generations")) > 0 {

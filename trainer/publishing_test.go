@@ -237,7 +237,7 @@ func TestRestoreOlder(t *testing.T) {
 		t.Errorf("%+v, %v\n%s", out, err, log.String())
 	}
 	damage(1, func(path string) error { return os.Truncate(path, 1) })
-	if _, _, err := restore(uri); err == nil || !strings.Contains(err.Error(), "none of its models that may be restored is whole (3 were tried)") {
+	if _, _, err := restore(uri); err == nil || !strings.Contains(err.Error(), "none of the models that could be restored is intact (3 were tried)") {
 		t.Errorf("all generations are damaged: %v", err)
 	}
 	// The next night heals what it needs.

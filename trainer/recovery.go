@@ -60,7 +60,7 @@ func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 	}
 	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
 	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
-	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last snapshot that is whole", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
+	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last intact snapshot", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
 }
 
 // partially recovers the table of an interrupted run partially, if the job asks for that, and
@@ -93,7 +93,7 @@ func (r *run) recovered(from string, at report.Resumption) {
 		Step: at.Step, Examples: at.Examples, Again: max(l.at.Examples-at.Examples, 0),
 	}
 	r.recoveries = append(r.recoveries, rec)
-	r.log.Error("after the loss of files of the table, training goes on; the model will be the same as without the loss", "lost", l.err.Error(), "from", from, "step", at.Step, "trained_examples", at.Examples, "examples_trained_again", rec.Again)
+	r.log.Error("files of the table were lost, and training continues; the model will be the same as without the loss", "lost", l.err.Error(), "from", from, "step", at.Step, "trained_examples", at.Examples, "examples_trained_again", rec.Again)
 }
 
 // checkPlaces fails if a directory is lost in which a new table has to be made. Then the files of

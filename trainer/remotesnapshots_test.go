@@ -290,7 +290,7 @@ func TestLastSnapshotStaysHere(t *testing.T) {
 	if _, err := Train(ctx, j, opts); err == nil {
 		t.Fatal("it was not stopped")
 	}
-	_, after, said := strings.Cut(log.String(), "it is on this machine alone")
+	_, after, said := strings.Cut(log.String(), "it is only on this machine")
 	if reason := strings.SplitAfter(after, "\n")[0]; !said || !strings.Contains(reason, dir) || !strings.Contains(reason, "reason=\"") {
 		t.Errorf("it says:\n%s", log.String())
 	}

@@ -546,7 +546,7 @@ func TestRestoreTakenBack(t *testing.T) {
 		case "killed":
 			interrupted(t, o)
 			knowDamage(t, o)
-			if _, err := inference.Load(t.Context(), o.To, configs.LoadOptions{}, testjobs.Quiet); err == nil || !strings.Contains(err.Error(), "cannot become whole") {
+			if _, err := inference.Load(t.Context(), o.To, configs.LoadOptions{}, testjobs.Quiet); err == nil || !strings.Contains(err.Error(), "cannot be completed") {
 				t.Errorf("a model that is known to be damaged is read: %v", err)
 			}
 			if all, err := generations.List(o.To); err != nil || all[0].Arriving == nil || all[0].Arriving.Damaged == "" {
@@ -560,7 +560,7 @@ func TestRestoreTakenBack(t *testing.T) {
 				t.Errorf("a model that is damaged: %v, %v", err, openErr)
 			}
 		} else {
-			if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "taken back") || !strings.Contains(log.String(), "the newest older one is taken") {
+			if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "what was restored of it is removed") || !strings.Contains(log.String(), "the newest older one is taken") {
 				t.Fatalf("%s: %+v, %v\n%s", c, out, err, log.String())
 			}
 			in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)

@@ -66,9 +66,9 @@ func (r *run) goOn(ctx context.Context, data []byte, x *runstate.Record, id *run
 	here := x.Place()
 	r.resumed = append(x.Resumed, here)
 	r.arriving.Ready()
-	r.log.Info("training goes on from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
+	r.log.Info("training resumes from the snapshot of an interrupted run", "epoch", here.Epoch, "step", here.Step, "trained_examples", here.Examples)
 	if x.Version != r.opts.Version && x.Final == nil {
-		r.log.Warn("another version of aibox has saved the snapshot: where the two do not make the same bits, which CHANGELOG.md says, this model is one that neither makes alone; --fresh trains it anew", "saved_by", x.Version, "now", r.opts.Version)
+		r.log.Warn("another version of aibox saved the snapshot: if CHANGELOG.md says that the two make different bits, neither of them alone would make this model; --fresh trains it from the beginning", "saved_by", x.Version, "now", r.opts.Version)
 	}
 	return nil
 }

@@ -225,11 +225,11 @@ func TestStartsOver(t *testing.T) {
 		fresh bool
 		says  string
 	}{
-		"nothing differs": {says: "training goes on from the snapshot of an interrupted run"},
+		"nothing differs": {says: "training resumes from the snapshot of an interrupted run"},
 		"another value":   {set: []string{"training.batch_size=65"}, says: "training.batch_size"},
 		"another budget": {
 			set:  []string{"pipeline.compute_threads=1", "pipeline.reader_threads=1", "pipeline.read_queue=2", "sparse_table.memory_bytes=64MiB", "output.keep_generations=1"},
-			says: "training goes on from the snapshot of an interrupted run",
+			says: "training resumes from the snapshot of an interrupted run",
 		},
 		"other passes":        {set: []string{"pipeline.batches_per_pass=2"}, says: "differences=pipeline.batches_per_pass"},
 		"two values":          {set: []string{"training.batch_size=65", "seed=3"}, says: `differences="seed; training.batch_size"`},
@@ -261,7 +261,7 @@ func TestStartsOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if on := len(s.Resumed) == 1; on != strings.HasPrefix(c.says, "training goes on") || strings.Contains(said.String(), "<nil>") || !strings.Contains(said.String(), c.says) {
+			if on := len(s.Resumed) == 1; on != strings.HasPrefix(c.says, "training resumes") || strings.Contains(said.String(), "<nil>") || !strings.Contains(said.String(), c.says) {
 				t.Errorf("went on: %v; said:\n%s", on, said.String())
 			}
 			if n := strings.Count(said.String(), "training starts over"); n > 1 {

@@ -219,7 +219,7 @@ func TestInterruptedNightStartsOver(t *testing.T) {
 	if s := c.starts("2026-11-19", at+"/m@1"); len(s.Resumed) > 0 {
 		t.Errorf("it went on at %+v", s.Resumed)
 	}
-	c.said("training starts over", "training.warm_start: it means "+at+"/m@1 now, but the interrupted run has started from "+at+"/m@2")
+	c.said("training starts over", "training.warm_start: it now means "+at+"/m@1, but the interrupted run started from "+at+"/m@2")
 
 	// So it does where the manifest of the model that it went back from is damaged: that is not deleted.
 	c, at = interruptedNight(t)
@@ -253,7 +253,7 @@ func TestInterruptedNightStartsOver(t *testing.T) {
 	if s := c.starts("2026-11-19", at+"/2026-11-18@1"); len(s.Resumed) > 0 {
 		t.Errorf("it went on at %+v", s.Resumed)
 	}
-	c.said("the interrupted run has started from a new model")
+	c.said("the interrupted run started from a new model")
 }
 
 // TestWaitingRunGoesOn: a run that waits until another one has released the model directory
@@ -274,7 +274,7 @@ func TestWaitingRunGoesOn(t *testing.T) {
 			defer close(trained)
 			second := quiet
 			second.WaitUntil = time.Now().Add(10 * time.Hour)
-			second.Logger = slog.New(cancelling{quiet.Logger.Handler(), "another run writes the model directory; waiting until it ends", sync.OnceFunc(func() { close(waits) })})
+			second.Logger = slog.New(cancelling{quiet.Logger.Handler(), "another run is writing the model directory; waiting until it ends", sync.OnceFunc(func() { close(waits) })})
 			s, err := Train(t.Context(), j, second)
 			if err != nil {
 				t.Error(err)

@@ -50,7 +50,7 @@ func TestNightAgainAfterRestore(t *testing.T) {
 			uri := "file://" + t.TempDir()
 			m := lostAndRestored(t, uri, append(set, "output.remote_keep_generations=4")...)
 			dir := m.at + "/model"
-			if _, err := m.train("2026-11-23", `output.remote=""`, "seed=9"); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "gen-000002, from which it was made, is not there any more;") {
+			if _, err := m.train("2026-11-23", `output.remote=""`, "seed=9"); errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "gen-000002, from which it was made, no longer exists;") {
 				t.Errorf("without output.remote: %v", err)
 			}
 			if _, err := m.train("2026-11-23", "data.columns[0]={name: region, role: label}", "data.columns[7]={name: label}"); err == nil || !strings.Contains(m.log.String(), "for this run") {
@@ -71,7 +71,7 @@ func TestNightAgainAfterRestore(t *testing.T) {
 				if date == "2026-11-23" && s.WarmStart != dir+"@2" || date == "2026-11-22" && s.WarmStart != dir+"@1" || date == "2026-11-21" && s.WarmStart != "" {
 					t.Errorf("night %s has started from %s\n%s", date, s.WarmStart, m.log.String())
 				}
-				if again := strings.Contains(m.log.String(), "the model of this one takes its place"); again != (date < "2026-11-23") {
+				if again := strings.Contains(m.log.String(), "the model of this run replaces it"); again != (date < "2026-11-23") {
 					t.Errorf("night %s: it is said that a later one is published: %v", date, again)
 				}
 				if left := entriesOf(t, dir+"/start") + entriesOf(t, m.at+"/[ab]/start-*"); left != "" {
@@ -88,7 +88,7 @@ func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	uri := t.TempDir()
 	m := lostAndRestored(t, uri, "output.remote_keep_generations=1")
 	_, err := m.train("2026-11-23", "seed=2")
-	if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "is not there any more, nor is it in "+uri) {
+	if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "no longer exists, nor is it in "+uri) {
 		t.Errorf("%v", err)
 	}
 	if err := os.Rename(uri, uri+".away"); err != nil {
@@ -138,7 +138,7 @@ func TestNightIsThereAlready(t *testing.T) {
 	anew()
 	before := entriesOf(t, m.at+"/model/*")
 	s := m.night(date, data)
-	m.said("the model of this night is there already")
+	m.said("the model of this night exists already")
 	if s.Already != m.at+"/model@2" || s.Digest != want.Digest || s.Steps != want.Steps || s.Published == nil || s.Published.Already {
 		t.Errorf("%+v, published %+v", s, s.Published)
 	}
@@ -149,7 +149,7 @@ func TestNightIsThereAlready(t *testing.T) {
 	refused := func(say string, set ...string) {
 		t.Helper()
 		_, err := m.train(date, set...)
-		if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "is not there any more") || !strings.Contains(err.Error(), say) {
+		if errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "no longer exists") || !strings.Contains(err.Error(), say) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -195,7 +195,7 @@ func TestNightAgainOnAnotherMachine(t *testing.T) {
 			}
 			lose()
 			s := m.night("2026-11-22")
-			m.said("the model of this night is there already")
+			m.said("the model of this night exists already")
 			if s.Already == "" || s.Digest != want.Digest || s.Published == nil || !s.Published.Already {
 				t.Errorf("%+v, published %+v", s, s.Published)
 			}
@@ -223,7 +223,7 @@ func TestNightIsThereAlreadyButItsStartIsNotWhole(t *testing.T) {
 			if s := m.night("2026-11-22"); s.Already != m.at+"/model@2" || s.Steps != want.Steps {
 				t.Errorf("%+v", s)
 			}
-			m.said("the model of this night is there already")
+			m.said("the model of this night exists already")
 			if _, err := m.train("2026-11-22", "training.epochs=3"); errkind.Of(t.Context(), err) != errkind.IO || !strings.Contains(err.Error(), "mount the missing file system") || !strings.Contains(err.Error(), "they differ in training.epochs") {
 				t.Errorf("of another job: %v", err)
 			}

@@ -23,7 +23,7 @@ func startRateWarning(first metrics.Report) string {
 	if !(ratio > farOff || ratio < 1/farOff) || math.Abs(first.Positives-predicted) < 5*math.Sqrt(predicted) {
 		return ""
 	}
-	return fmt.Sprintf("of the first %d examples a share of %.4g is positive, where the model from which this run started predicted %.4g; unless that is so, as after another sampling of the log, check that the clicks have been joined, and data.label",
+	return fmt.Sprintf("of the first %d examples a share of %.4g is positive, but the model that this run started from predicted %.4g; unless that is expected, for example because the log is sampled differently, check data.label and that the clicks have been joined",
 		first.Examples, float64(first.BaseRate), float64(first.MeanPrediction))
 }
 

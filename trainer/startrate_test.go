@@ -19,7 +19,7 @@ func TestWarnsOfAnotherShareOfPositives(t *testing.T) {
 		j.Training.WarmStart = start
 		warned := ""
 		for _, text := range train(t, j).Warnings {
-			if strings.Contains(text, "check that the clicks have been joined") {
+			if strings.Contains(text, "check data.label and that the clicks have been joined") {
 				warned += text
 			}
 		}

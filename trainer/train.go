@@ -86,7 +86,7 @@ func Train(ctx context.Context, job *configs.Job, opts Options) (summary *report
 		}
 		// Start again from the beginning, because the other run may write the model that this one
 		// is to start from.
-		opts.Logger.Info("another run writes the model directory; waiting until it ends", "model_dir", job.Output.ModelDir, "until", opts.WaitUntil.Format(time.DateTime))
+		opts.Logger.Info("another run is writing the model directory; waiting until it ends", "model_dir", job.Output.ModelDir, "until", opts.WaitUntil.Format(time.DateTime))
 		if err := modeldir.WaitUnlocked(ctx, job.Output.ModelDir, opts.WaitUntil); err != nil {
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func resealed(t *testing.T, part, old, new string) func(data []byte) []byte {
 // TestInterruptedByAnotherVersion: where another version of aibox goes on with a run, its log and
 // its summary say so; and what a newer one has saved in another form is not taken for damaged.
 func TestInterruptedByAnotherVersion(t *testing.T) {
-	const other, format = "another version of aibox has saved the snapshot", "has the format of another version of aibox; training starts over"
+	const other, format = "another version of aibox saved the snapshot", "has the format of another version of aibox; training starts over"
 	undisturbed := job(t, "deepfm")
 	train(t, undisturbed)
 	want := testjobs.Digest(t, undisturbed)

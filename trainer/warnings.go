@@ -47,16 +47,16 @@ const (
 // run out, Go's runtime ends the program with a message of its own.
 func warnOfLimits(log *slog.Logger) {
 	if limit := process.AddressSpaceLimit(); limit > 0 {
-		log.Warn("the address space is limited (ulimit -v): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary; a program needs more addresses than memory, so it is better to limit its memory, by a control group",
+		log.Warn("the address space is limited (ulimit -v): if it is too low, Go's runtime ends the program with exit code 2 and without a summary; a program needs more addresses than memory, so it is better to limit its memory, by a control group",
 			"limit_bytes", limit)
 	}
 	if free := process.FreeThreads(); free >= 0 && free < fewThreads {
-		log.Warn("the number of threads is limited (TasksMax= in a systemd unit, --pids-limit of a container, ulimit -u): if it does not suffice, Go's runtime ends the program with exit code 2 and without a summary",
+		log.Warn("the number of threads is limited (TasksMax= in a systemd unit, --pids-limit of a container, ulimit -u): if it is too low, Go's runtime ends the program with exit code 2 and without a summary",
 			"free_threads", free)
 	}
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < fewFiles {
-		log.Warn("the number of open files is limited ("+process.RaiseFiles+"): if it does not suffice, snapshots fail, or the job does; each file of a table on SSD takes one",
+		log.Warn("the number of open files is limited ("+process.RaiseFiles+"): if it is too low, snapshots fail, or the whole job does; each file of a table on SSD takes one",
 			"limit", files.Cur)
 	}
 }

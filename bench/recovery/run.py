@@ -105,7 +105,7 @@ def loading(args):
         at = datetime.datetime.fromisoformat(entry["time"])
         if entry["msg"] == "job":
             start = at
-        elif entry["msg"].startswith("training goes on from"):
+        elif entry["msg"].startswith("training resumes from"):
             seconds += (at - start).total_seconds()
     return seconds
 

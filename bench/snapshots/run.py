@@ -99,9 +99,9 @@ def crash(binary, args, first, share):
     start = time.time()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if "training goes on" in line:
+        if "training resumes" in line:
             entry = json.loads(line)
-            print(f"after a crash: training goes on after {time.time() - start:.2f} s, with {entry['trained_examples']} examples trained", flush=True)
+            print(f"after a crash: training resumes after {time.time() - start:.2f} s, with {entry['trained_examples']} examples trained", flush=True)
             break
     process.stderr.read()
     if process.wait():

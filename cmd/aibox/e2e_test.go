@@ -103,7 +103,7 @@ func TestWrongData(t *testing.T) {
 		{"eval --model-dir model --data nosuch.tsv", exitIO, "not found"},
 		{"eval --model-dir model --data eval.tsv --set model.hidden_layers=[3]", exitUsage, "cannot be overridden"},
 		{"eval --model-dir model --data eval.tsv --set data.fromat=csv", exitUsage, "did you mean `format`?"},
-		{"publish model", exitUsage, "name the remote directory by --to"},
+		{"publish model", exitUsage, "name the remote directory with --to"},
 		{"predict --model-dir model --data eval.tsv --output p.xlsx", exitUsage, "want a name that ends in"},
 		{"predict --model-dir model --data eval.tsv --output p.csv --columns usr", exitUsage, "no column"},
 		{"predict --model-dir model --data nosuch.tsv --output p.csv", exitIO, "not found"},

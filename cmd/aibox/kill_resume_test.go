@@ -52,7 +52,7 @@ func killNight(t *testing.T, b *binary, set []string) {
 		after := time.Duration(rng.Int64N(int64(takes)))
 		log, ended := b.kill(after, night("model", stopping, "snapshots.every=1 pass")...)
 		t.Logf("kill %d after %v: done %v, went on %v, %d snapshots", i, after, ended,
-			strings.Contains(log, "training goes on from the snapshot"), strings.Count(log, "snapshot saved"))
+			strings.Contains(log, "training resumes from the snapshot"), strings.Count(log, "snapshot saved"))
 		if strings.Contains(log, "starts over") {
 			t.Errorf("it started over:\n%s", log)
 		}

@@ -93,7 +93,7 @@ func TestProfileOfKilledRun(t *testing.T) {
 	}
 	wantExit(t, cmd, -1)
 	left := namesIn(t, "profiles")
-	cmd = until("training goes on from the snapshot")
+	cmd = until("training resumes from the snapshot")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestPublishAndRestore(t *testing.T) {
 		ok(t, "table", "verify", to)
 	}
 	damaged := flipByte(t, "c/new1-gen-*/*.delta")
-	if o := aibox("restore", "--from", uri, "--to", "new1", "--dirs", "c"); o.code != exitDone || !strings.Contains(o.stderr, "there already, and damaged") || !strings.Contains(o.stderr, damaged) || !strings.Contains(o.stdout, "is restored to new1") {
+	if o := aibox("restore", "--from", uri, "--to", "new1", "--dirs", "c"); o.code != exitDone || !strings.Contains(o.stderr, "exists already, but is damaged") || !strings.Contains(o.stderr, damaged) || !strings.Contains(o.stdout, "is restored to new1") {
 		t.Errorf("with a damaged file: exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 	ok(t, "table", "verify", "new1")
@@ -124,7 +124,7 @@ func TestPublishAndRestore(t *testing.T) {
 		{"restore --from far/away@9 --to x", exitIO, "it has no generation 9; it has 2, 3"},
 		{"restore --from nowhere --to x", exitIO, "it does not exist: mount its file system"},
 		{"restore --from far/away --to far/away", exitUsage, "far/away is a remote directory"},
-		{"restore --from model@1 --to x", exitUsage, "model is a model directory, and no remote directory"},
+		{"restore --from model@1 --to x", exitUsage, "model is a model directory, not a remote directory"},
 		{"restore --from far/away --to x --name other", exitIO, `none of the job "other"`},
 		{"restore --from far/away", exitUsage, "--to"},
 		{"restore job.yaml", exitUsage, "--from"},
@@ -192,7 +192,7 @@ func TestRollbackIsPublished(t *testing.T) {
 	if err := errors.Join(os.Rename("far", "gone"), os.WriteFile("far", nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if o := aibox("rollback", "model", "--json"); o.code != exitDone || !strings.Contains(o.stderr, "may have another one as its newest") || !strings.Contains(o.stdout, `"published": 1`) {
+	if o := aibox("rollback", "model", "--json"); o.code != exitDone || !strings.Contains(o.stderr, "the newest model in output.remote may be another one") || !strings.Contains(o.stdout, `"published": 1`) {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 	if err := errors.Join(os.Remove("far"), os.Rename("gone", "far")); err != nil {

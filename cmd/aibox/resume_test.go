@@ -187,7 +187,7 @@ func TestWaitingRunGoesOn(t *testing.T) {
 		case !waited && strings.Contains(lines.Text(), "waiting until it ends"):
 			waited = true
 			_ = first.Process.Kill()
-		case !goesOn && strings.Contains(lines.Text(), "training goes on from the snapshot"):
+		case !goesOn && strings.Contains(lines.Text(), "training resumes from the snapshot"):
 			goesOn = true
 			_ = second.Process.Signal(unix.SIGTERM)
 		}

@@ -127,7 +127,7 @@ func TestSignalEndsCleanly(t *testing.T) {
 		if again := ok(t, "inspect", "--digest", "model"); again != digest {
 			t.Errorf("%v: the earlier model has changed", s)
 		}
-		if !strings.Contains(stderr, "the same command goes on from the snapshot after step") {
+		if !strings.Contains(stderr, "the same command resumes from the snapshot after step") {
 			t.Errorf("%v: it is not said how to go on: %s", s, stderr[max(0, len(stderr)-500):])
 		}
 		wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000001", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary-failed.json", "summary.json", "tensorboard")

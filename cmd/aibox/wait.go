@@ -35,13 +35,13 @@ func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger
 // lockName is lockJob for a job given by its file and a name. toWait says how to wait, in errors.
 func lockName(c *cli.Context, file, name string, until time.Time, toWait string, log *slog.Logger) (io.Closer, error) {
 	lock, err := joblock.Take(c.Context, file, name, until, func(process int) {
-		log.Info("another run of the job goes on; waiting until it ends", "job", file, "name", name, "process", process, "until", until.Format(time.DateTime))
+		log.Info("another run of the job is in progress; waiting until it ends", "job", file, "name", name, "process", process, "until", until.Format(time.DateTime))
 	})
 	switch {
 	case err == nil:
 		return lock, nil
 	case errors.Is(err, joblock.ErrLocked):
-		return nil, errors.Join(err, errors.New(toWait+", or, if both shall run beside one another, give this run a name of its own: --set name=…"))
+		return nil, errors.Join(err, errors.New(toWait+", or, if both are to run side by side, give this run a name of its own: --set name=…"))
 	case c.Context.Err() != nil:
 		return nil, err
 	}

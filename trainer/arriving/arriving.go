@@ -234,5 +234,5 @@ func (f *Files) Distrust(failure error) error {
 		return failure
 	}
 	f.Arriving.Distrust(failure)
-	return errkind.As(errkind.IO, fmt.Errorf("%w: what was restored from %s is damaged, as was found after training had begun: start the job again, and it is fetched once more as a whole or, if it is damaged there, the newest older one is used: %v", ErrDistrusted, f.uri, failure))
+	return errkind.As(errkind.IO, fmt.Errorf("%w: what was restored from %s turned out to be damaged after training had begun; start the job again, which fetches all of it again or, if it is damaged there, uses the newest older one: %v", ErrDistrusted, f.uri, failure))
 }

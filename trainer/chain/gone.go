@@ -28,7 +28,7 @@ func (e *GoneError) Error() string {
 	if from != (modeldir.Origin{}) {
 		origin = fmt.Sprintf("%s, from which it was made,", filepath.Join(cmp.Or(from.ModelDir, e.Dir), from.Generation))
 	}
-	return fmt.Sprintf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s is not there any more%s; name the model to start from in training.warm_start, or give an empty text to begin with a new model",
+	return fmt.Sprintf("%s is of the night %s, so the job, which is of %s, cannot start from it, and %s no longer exists%s; name the model to start from in training.warm_start, or set it to \"\" to begin with a new model",
 		filepath.Join(e.Dir, e.First.Generation), e.First.OfNight(), e.job, origin, e.why)
 }
 

@@ -98,7 +98,7 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 		if !ch.MayStartFrom(&g.Manifest) {
 			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, ch.job.Night()) && ch.overtakes != at { // else it has been said
 				ch.overtakes = at
-				ch.log.Warn("a night is trained again, and a later one is published: the model of this one takes its place, and the next night starts from it", "night", ch.job.Night(), "published", g.Name, "published_night", night)
+				ch.log.Warn("the published model is of a later night than this run: the model of this run replaces it, and the next night starts from that of this run", "night", ch.job.Night(), "published", g.Name, "published_night", night)
 			}
 			continue
 		}

@@ -47,7 +47,7 @@ func (ch *Chain) OtherStart(before *Start) string {
 		}
 		from = before.Name
 	}
-	return fmt.Sprintf("training.warm_start: it means %s now, but the interrupted run has started from %s", now.Name, from)
+	return fmt.Sprintf("training.warm_start: it now means %s, but the interrupted run started from %s", now.Name, from)
 }
 
 // presentStart returns the model that a run would start from now; nil if that is a new one or

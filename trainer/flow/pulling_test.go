@@ -106,7 +106,7 @@ func TestShortageOfMemory(t *testing.T) {
 			if table.pulls != c.pulls {
 				t.Errorf("%d Pulls, want %d", table.pulls, c.pulls)
 			}
-			if warns := strings.Contains(log.String(), "waits for some to become free"); warns != c.warns {
+			if warns := strings.Contains(log.String(), "waits until enough is free"); warns != c.warns {
 				t.Errorf("it says:\n%s", log.String())
 			}
 		})

@@ -35,7 +35,7 @@ func (s *shortage) relieve(ctx context.Context, divisible bool, log *slog.Logger
 		return false
 	case !s.waits:
 		s.waits = true
-		log.Warn("a mini-batch does not fit the memory that this process can have at present; it waits for some to become free",
+		log.Warn("a mini-batch does not fit the memory that this process can use at present; it waits until enough is free",
 			"longest_wait", s.patience, "error", cause)
 	}
 	select {

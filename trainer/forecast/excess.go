@@ -36,7 +36,7 @@ func (m *Memory) Excess(job *configs.Job, most int64) string {
 	if job.SparseTable.Kind == sparsetable.KindSSD && least.Process-most <= m.Table-m.Table/leastTableShare {
 		otherwise = "the cache of its table stays smaller"
 	}
-	return fmt.Sprintf("the job may need %s of memory (%s)%s, and the process can have %s; where that does not suffice, %s: %s, or let the job have more memory",
+	return fmt.Sprintf("the job may need %s of memory (%s)%s, and the process can have %s; if that is not enough, %s: %s, or let the job have more memory",
 		humanize.Bytes(least.Process), &least, beside, humanize.Bytes(most), otherwise, m.advice(job))
 }
 

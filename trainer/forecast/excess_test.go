@@ -20,7 +20,7 @@ func TestExcess(t *testing.T) {
 		want string
 	}{
 		"table on SSD":        {Memory{Table: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "lower sparse_table.memory_bytes"},
-		"much too large":      {Memory{Table: 50, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 40}, job("ssd", 1, 0), "does not suffice, the cache of its table stays smaller: lower sparse_table.memory_bytes"},
+		"much too large":      {Memory{Table: 50, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 40}, job("ssd", 1, 0), "is not enough, the cache of its table stays smaller: lower sparse_table.memory_bytes"},
 		"table in memory":     {Memory{Table: 5, Passes: 4, Runtime: 50 << 20, Process: 50<<20 + 11}, job("memory", 1, 0), "set sparse_table.kind: ssd"},
 		"passes ahead":        {Memory{Table: 4, Passes: 5, Runtime: 50 << 20, Process: 50<<20 + 11}, job("ssd", 1, 0), "lower pipeline.read_ahead_bytes"},
 		"passes":              {Memory{Table: 4, Passes: 5, Runtime: 50 << 20, Process: 50<<20 + 11}, job("memory", 1, 0), "lower pipeline.batches_per_pass"},

@@ -135,7 +135,7 @@ func (v *Verified) Err() error {
 	}
 	text := fmt.Sprintf("%s: %s %s missing, damaged or unreadable", v.Remote, humanize.Count(int64(len(v.Faults)), "file"), are)
 	if len(numbers) > 0 {
-		text += "\nModels that have such files: " + strings.Join(numbers, ", ") + ". `aibox publish --verify` mends one from the model directory that has it."
+		text += "\nModels that have such files: " + strings.Join(numbers, ", ") + ". `aibox publish --verify` repairs one from the model directory that has it."
 	}
 	return errkind.New(errkind.IO, text)
 }

@@ -51,12 +51,12 @@ func (l *Model) checkOverrides(change configs.LoadOptions, now model.Spec) error
 	}
 	for _, p := range old.Params() {
 		if !slices.ContainsFunc(l.Network.Params(), func(now *optim.Param) bool { return now.Name == p.Name }) {
-			return l.mismatch([]string{"model"}, fmt.Errorf("the network has no %s, which is a part of what was trained", p.Name))
+			return l.mismatch([]string{"model"}, fmt.Errorf("the network has no %s, but the trained model has", p.Name))
 		}
 	}
 	jobparts.ColumnChanges(job, l.Job, func(column, what, before, now string) {
 		if !slices.Contains([]string{"separator", "weight_separator", "range[0]", "field"}, what) { // other data may have different ones
-			l.opts.Logger.Warn("a column is read in another way than the model was trained with; if that is not meant, its predictions are wrong", "column", column, "what", what, "trained", before, "now", now)
+			l.opts.Logger.Warn("a column is read differently from when the model was trained; unless that is intended, the model's predictions are wrong", "column", column, "what", what, "trained", before, "now", now)
 		}
 	})
 	for _, p := range l.Network.Params() {
@@ -80,7 +80,7 @@ func inPlace(old [][]string, axis int, names []string) error {
 	}
 	for i, name := range names {
 		if was, ok := at[name]; ok && was != i {
-			return fmt.Errorf("the network has %s in place %d, where it was trained with it in place %d: list the columns in the order of the job that it was trained with, and bring data without a header into that order", name, i+1, was+1)
+			return fmt.Errorf("the network has %s in place %d, but was trained with it in place %d: list the columns in the order of the job that it was trained with, and bring data without a header into that order", name, i+1, was+1)
 		}
 	}
 	return nil

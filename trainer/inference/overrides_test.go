@@ -46,7 +46,7 @@ func TestOverridesOfTheNetwork(t *testing.T) {
 		opts := testjobs.Quiet
 		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		l, err := inference.Load(t.Context(), j.Output.ModelDir, configs.LoadOptions{Set: sets}, opts)
-		warned := strings.Contains(log.String(), "is read in another way")
+		warned := strings.Contains(log.String(), "is read differently")
 		switch {
 		case want == "" || want == "WARN":
 			if err != nil || warned != (want == "WARN") {

@@ -172,7 +172,7 @@ func explainBadRow(err error, keepBad bool) error {
 	var lost *reader.LostDataError
 	switch {
 	case errors.Is(err, program.ErrNotFinite) && keepBad:
-		return fmt.Errorf("%w; --keep-bad-rows keeps rows that cannot be read, and this one can be: either the model has diverged, or a number in the row is far from those that it was trained on", err)
+		return fmt.Errorf("%w; --keep-bad-rows does not help, since this row could be read: either the model has diverged, or a number in the row is far from those that it was trained on", err)
 	case errors.As(err, &bad) && !keepBad && bad.Worst.Reason == reader.ReasonOutput:
 		bad.Limit = "the limit of 0 bad rows"
 		return fmt.Errorf("%w: the values of its list are separated by \"|\" in text, and one of them contains that; write .parquet, which keeps lists, or leave the column out; with --keep-bad-rows the list is written all the same", err)

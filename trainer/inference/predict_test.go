@@ -120,7 +120,7 @@ func TestPredictSaysWhereALogitIsNotFinite(t *testing.T) {
 		if errkind.Of(t.Context(), err) != errkind.Diverged || !strings.Contains(err.Error(), "mini-batch of the examples 65 to 71: ") || !strings.Contains(err.Error(), "logit of example 6 of the mini-batch") {
 			t.Errorf("%v", err)
 		}
-		if strings.Contains(err.Error(), "--keep-bad-rows keeps rows that cannot be read, and this one can be") != keep {
+		if strings.Contains(err.Error(), "--keep-bad-rows does not help, since this row could be read") != keep {
 			t.Errorf("with --keep-bad-rows %t: %v", keep, err)
 		}
 	}

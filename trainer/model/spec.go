@@ -134,7 +134,7 @@ func (s Spec) Validate() error {
 		fault("dropout %g, want 0 <= dropout < 1", s.Dropout)
 	}
 	if s.DenseVectors && s.Kind != KindFM && s.Kind != KindDeepFM {
-		fault("dense features have vectors in fm and deepfm alone")
+		fault("dense features have vectors only in fm and deepfm")
 	}
 	switch s.Kind {
 	case KindFM:

@@ -24,7 +24,7 @@ import (
 func lockDir(dir string) (*os.File, error) {
 	lock, err := filelock.Open(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644, filelock.Exclusive)
 	if errors.Is(err, filelock.ErrHeld) {
-		return nil, fmt.Errorf("%s: %w: another process is writing it, which is `aibox train`, `aibox restore`, `aibox rollback` or `aibox table compact`; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
+		return nil, fmt.Errorf("%s: %w: another process (`aibox train`, `aibox restore`, `aibox rollback` or `aibox table compact`) is writing it; wait until it ends (`aibox train --wait 2h` does that), or choose another output.model_dir", dir, ErrLocked)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model directory: %w", err)
@@ -71,7 +71,7 @@ func lockReading(gen string) *os.File {
 }
 
 // errRead says that a generation is not deleted because a process reads it.
-var errRead = errors.New("another process reads the model; the next run on this model directory deletes it")
+var errRead = errors.New("another process is reading the model; the next run on this model directory deletes it")
 
 // lockRemoving takes the lock of a generation that is to be deleted. If a reader holds it, the
 // error is errRead. The result is nil if files cannot be locked.

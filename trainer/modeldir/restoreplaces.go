@@ -22,7 +22,7 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 		rest, ofTable := strings.CutPrefix(name, modelfiles.Table+"/")
 		if ofTable && !modelfiles.IsIndex(name) {
 			if rest != path.Base(rest) {
-				return faults.Damaged(name, "it is no name of a file of a table")
+				return faults.Damaged(name, "it is not a valid name for a file of a table")
 			}
 			tableFiles, sizes = append(tableFiles, rest), append(sizes, bytes[i])
 			continue

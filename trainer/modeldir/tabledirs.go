@@ -177,7 +177,7 @@ func (m *Model) HoldTable(ctx context.Context, log *slog.Logger) (io.Closer, err
 			return nil, err
 		}
 		if log != nil && !said {
-			log.Info("another process writes the model's table; waiting until it ends", "model", m.Dir)
+			log.Info("another process is writing the model's table; waiting until it ends", "model", m.Dir)
 			said = true
 		}
 		select {

@@ -163,7 +163,7 @@ func (x *Indexes) Close() error {
 }
 
 // ErrName says that a list contains something other than names of files.
-var ErrName = errors.New("is no name of a file of an index")
+var ErrName = errors.New("is not a valid name for a file of an index")
 
 // IndexFiles returns the paths of the files of an index: those that the file at the given path
 // lists, or that file itself.

@@ -168,7 +168,7 @@ func scalar(v gorgonia.Value) float32 {
 	case *tensor.Dense:
 		return s.Float32s()[0]
 	}
-	panic(fmt.Sprintf("ops: %T is no scalar", v))
+	panic(fmt.Sprintf("ops: %T is not a scalar", v))
 }
 
 // differentiable returns n flags for DiffWRT, of which the first k are set.

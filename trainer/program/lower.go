@@ -143,7 +143,7 @@ func (l *lowering) node(n *gorgonia.Node) error {
 			l.of[n] = l.buffer(Buffer{Source: One, Rows: Fixed, Count: 1, Columns: 1})
 			return nil
 		}
-		return fmt.Errorf("%v is no op of package ops", n.Op())
+		return fmt.Errorf("%v is not an op of package ops", n.Op())
 	}
 	s := Step{Attributes: a}
 	for _, c := range ops.Children(n) {

@@ -25,7 +25,7 @@ type LostSamplesError struct {
 }
 
 func (e *LostSamplesError) Error() string {
-	return fmt.Sprintf("%v; if its rows went back to %s, the run would have lost %.3g of its samples (%.3g before), and recovery.max_lost_samples allows %.3g. Nothing was changed: with --set recovery.mode=full the job goes back to the last snapshot that is whole and makes the model of an undisturbed run; with a larger recovery.max_lost_samples it goes on without these samples",
+	return fmt.Sprintf("%v; if its rows went back to %s, the run would have lost %.3g of its samples (%.3g before), and recovery.max_lost_samples allows %.3g. Nothing was changed: with --set recovery.mode=full the job goes back to the last intact snapshot and makes the model of an undisturbed run; with a larger recovery.max_lost_samples it goes on without these samples",
 		e.Lost, e.From, e.Portion, e.Before, e.Most)
 }
 

@@ -24,11 +24,11 @@ import (
 const dirName = "refill"
 
 // errNothingLeft says that the remaining rows have no snapshot to resume from.
-var errNothingLeft = errors.New("the table has no snapshot any more from which its other rows could go on")
+var errNothingLeft = errors.New("the table no longer has a snapshot from which its other rows could continue")
 
 // errConverted says that rows of the model that a run began with differ from the run's own rows,
 // for example in width or in the optimizer of their state.
-var errConverted = errors.New("the job has another row layout, or row optimizer, or counts days in another way than that model")
+var errConverted = errors.New("the job has another row layout, or row optimizer, or counts days differently from that model")
 
 // Run is an interrupted run whose table has lost files.
 type Run struct {
@@ -50,7 +50,7 @@ type Run struct {
 func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	x, log := r.Record, r.Store.Log
 	whole := func(reason string, err error) (*report.Recovery, error) {
-		log.Error("only the lost rows were to go back, but that cannot be; the whole run does", "reason", reason, "error", err)
+		log.Error("partial recovery is impossible, so the whole run goes back, and not only the lost rows", "reason", reason, "error", err)
 		return nil, nil
 	}
 	took := time.Duration(0)
@@ -59,7 +59,7 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	}
 	switch p := x.Progress(); {
 	case r.Pace.FullPays(took):
-		return whole("partial recovery does not pay: for recovery.max_lost_samples, a snapshot would be uploaded every "+r.Pace.Partial.String(), r.Lost)
+		return whole("partial recovery is not worthwhile: for recovery.max_lost_samples, a snapshot would be uploaded every "+r.Pace.Partial.String(), r.Lost)
 	case x.Final != nil:
 		return whole("the model was complete, and not committed yet", r.Lost)
 	case p.Best != nil && p.Best.Snapshot != x.Snapshot:
@@ -67,7 +67,7 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	}
 	scratch := filepath.Join(r.Job.Output.ModelDir, dirName)
 	if err := modeldir.Remove(scratch); modeldir.DiskLost(err) { // left by a process that was killed, or whose disk has failed
-		return whole("what an earlier recovery has left cannot be deleted", err)
+		return whole("leftovers of an earlier recovery cannot be deleted", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Run) Do(ctx context.Context) (*report.Recovery, error) {
 	rec, err := r.table(ctx, from)
 	err = errors.Join(err, modeldir.Remove(scratch))
 	if errors.Is(err, errNothingLeft) {
-		return whole("what is left of the table cannot be opened, as where all of its directories are lost", err)
+		return whole("what is left of the table cannot be opened, for example because all of its directories are lost", err)
 	}
 	var budget *sparsetable.BudgetError
 	if errors.As(err, &budget) {

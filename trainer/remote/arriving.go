@@ -226,7 +226,7 @@ func (a *Arriving) Again(name string, buf []byte, offset int64) (bool, error) {
 	}
 	if !f.whole.Load() { // else it may have been verified and repaired after it was read
 		to := offset + int64(len(buf))
-		a.d.log.Warn("what was fetched of a file of the remote directory is damaged; it is fetched again", "file", f.Name, "from", offset, "to", to)
+		a.d.log.Warn("a fetched part of a file of the remote directory is damaged; it is fetched again", "file", f.Name, "from", offset, "to", to)
 		a.mu.Lock()
 		a.stats.Again++
 		f.each(offset, to, func(p *arrivingPart, i int) bool {

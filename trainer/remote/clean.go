@@ -94,7 +94,7 @@ func (d *Directory) cleanFailed(ctx context.Context, p *Publication, pending *Ma
 		freed, err = d.removeGarbage(ctx)
 	}
 	if err != nil {
-		d.log.Debug("what failed uploads have left could not be deleted; the next upload tries again", "remote", d.uri, "error", err)
+		d.log.Debug("leftovers of failed uploads could not be deleted; the next upload tries again", "remote", d.uri, "error", err)
 	}
 	return freed
 }

@@ -145,12 +145,12 @@ func (m *Manifest) validate() error {
 	for i := range m.Files {
 		f := &m.Files[i]
 		if f.Name == "" || path.Clean("/"+f.Name) != "/"+f.Name {
-			return fmt.Errorf("%q is no name of a file", f.Name)
+			return fmt.Errorf("%q is not a valid name for a file", f.Name)
 		}
 		sum := int64(0)
 		for _, p := range f.Parts {
 			if !objectName.MatchString(p.Object) || p.Bytes < 0 || p.Bytes > f.Bytes-sum {
-				return fmt.Errorf("%s: %q is no name of an object, or its size %d is out of range", f.Name, p.Object, p.Bytes)
+				return fmt.Errorf("%s: %q is not a valid name for an object, or its size %d is out of range", f.Name, p.Object, p.Bytes)
 			}
 			sum += p.Bytes
 		}

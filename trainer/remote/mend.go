@@ -28,7 +28,7 @@ func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *
 	}
 	var mended []*Part
 	for _, t := range todo {
-		d.log.Warn("what the remote directory has of a file is missing or damaged; it is uploaded again", "file", t.local.Name, "error", bad[t.part.Object])
+		d.log.Warn("a part of a file is missing or damaged in the remote directory; it is uploaded again", "file", t.local.Name, "error", bad[t.part.Object])
 		mended = append(mended, t.part)
 		delete(bad, t.part.Object)
 	}
@@ -45,7 +45,7 @@ func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *
 		return nil, err
 	}
 	for object, err := range bad {
-		d.log.Warn("a file of the remote directory is damaged, and could not be mended", "error", err)
+		d.log.Warn("a file of the remote directory is damaged, and could not be repaired", "error", err)
 		delete(sizes, object)
 	}
 	return sizes, nil

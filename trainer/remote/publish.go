@@ -33,10 +33,10 @@ type Published struct {
 }
 
 // errAgain says that another process has changed something that the plan relied on.
-var errAgain = errors.New("another process has changed the remote directory meanwhile, again and again; try again later")
+var errAgain = errors.New("other processes keep changing the remote directory; try again later")
 
 // errFreed says that there was no room, and that some was freed.
-var errFreed = errors.New("other processes have taken what was deleted, again and again")
+var errFreed = errors.New("other processes keep taking the space that is freed")
 
 // attempts is how often a publication is started that others disturb.
 const attempts = 10
@@ -56,13 +56,13 @@ func (d *Directory) Publish(ctx context.Context, p Publication) (*Published, err
 			out.Seconds = time.Since(begin).Seconds()
 			return out, nil
 		case errors.Is(err, errAgain) && !last:
-			d.log.Info("another process has changed the remote directory; publishing begins again", "remote", d.uri)
+			d.log.Info("another process has changed the remote directory; publishing starts again", "remote", d.uri)
 			continue
 		case errors.Is(err, errFreed) && !last:
-			d.log.Info("there was no room; what nothing needs any more in the remote directory is deleted, and publishing goes on", "remote", d.uri)
+			d.log.Info("there was no space left; files of the remote directory that nothing needs any more are deleted, and publishing continues", "remote", d.uri)
 			continue
 		case source.Full(err):
-			err = fmt.Errorf("there is no room: free some there, or raise the quota: %w", err)
+			err = fmt.Errorf("there is no space left: free some there, or raise the quota: %w", err)
 		}
 		return nil, fmt.Errorf("%s to %s: %w", p.doing(), d.uri, err)
 	}

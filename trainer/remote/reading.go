@@ -100,14 +100,14 @@ func (r *Reading) Again(name string, buf []byte, offset int64) (bool, error) {
 		return false, r.explain(f, err)
 	}
 	if !changed {
-		r.d.log.Warn("what the remote directory has of a file is damaged", "remote", r.d.uri, "file", f.Name, "offset", offset)
+		r.d.log.Warn("a part of a file is damaged in the remote directory", "remote", r.d.uri, "file", f.Name, "offset", offset)
 	}
 	return changed, nil
 }
 
 // explain says what to do about bytes that cannot be fetched.
 func (r *Reading) explain(f *arrivingFile, err error) error {
-	return errkind.As(errkind.IO, fmt.Errorf("%s has not arrived as a whole, and what is read of it cannot be fetched from %s: %w; make the remote directory reachable, or bring all of the model to this machine by `aibox restore`", path.Base(f.Name), r.d.uri, err))
+	return errkind.As(errkind.IO, fmt.Errorf("%s has not arrived completely, and the missing part cannot be fetched from %s: %w; make the remote directory reachable, or fetch the whole model with `aibox restore`", path.Base(f.Name), r.d.uri, err))
 }
 
 // isWhole reports whether the process that fetches the file has verified it.

@@ -272,7 +272,7 @@ func TestOthersTakeTheRoom(t *testing.T) {
 		store.files[path.Join(objectsDir, objectOf(newID(), 1))] = memFile{data: []byte("of another process")}
 	}
 	_, err := Open("mem://", store, Options{}).Publish(t.Context(), night("job", 1).publication("job", 1))
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no room: free some there") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "there is no space left: free some there") {
 		t.Error(err)
 	}
 }

@@ -170,7 +170,7 @@ func (d *Directory) faulty(ctx context.Context, objects []*Part) (map[string]err
 				case err == nil || errors.As(err, new(*DamagedError)):
 					unread.Store(0)
 				case unread.Add(1) == maxUnread:
-					return fmt.Errorf("%d files, one after the other, cannot be read: %w", maxUnread, err)
+					return fmt.Errorf("%d files in a row cannot be read: %w", maxUnread, err)
 				default:
 					d.log.Warn("a file of the remote directory cannot be read", "error", err)
 				}

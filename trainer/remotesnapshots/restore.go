@@ -37,14 +37,14 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 		return nil, context.Cause(ctx)
 	}
 	if errors.Is(err, transfer.ErrAbsent) && !before.Lost && before.Models() {
-		s.Log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found; those of this run are uploaded when it is there", "remote", uri)
+		s.Log.Warn("snapshots.remote does not exist; if it is on a file system that is not mounted, a snapshot of another machine is not found; those of this run are uploaded once it exists", "remote", uri)
 		return nil, nil
 	}
 	if err == nil && len(all) == 0 && before.Uploaded && transfer.MountedPath(s.Sources, uri) != "" {
 		err = errors.New("the interrupted run has uploaded snapshots there, but there is none: is the file system mounted?")
 	}
 	if err != nil {
-		return nil, errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job goes on: %w; start the job again when it can be read, or start over with --fresh", uri, err))
+		return nil, errkind.As(errkind.IO, fmt.Errorf("snapshots.remote %s cannot be read, so it is not known whether it has a snapshot from which this job could resume: %w; start the job again when it can be read, or start over with --fresh", uri, err))
 	}
 	if len(all) == 0 {
 		s.Log.Info("snapshots.remote has no snapshot", "remote", uri)
@@ -79,9 +79,9 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 			if before.Lost && modeldir.DiskLost(err) {
 				return nil, fmt.Errorf("the snapshot in snapshots.remote cannot be restored to this machine, on which a directory of the table is lost: %w; replace the disk, or take its directory out of sparse_table.dirs", err)
 			}
-			return nil, errkind.As(errkind.IO, fmt.Errorf("snapshot %d of this job in snapshots.remote %s cannot be brought to this machine: %w; start the job again, which goes on with what has arrived, or start over with --fresh", m.Number, uri, err))
+			return nil, errkind.As(errkind.IO, fmt.Errorf("snapshot %d of this job in snapshots.remote %s cannot be fetched: %w; start the job again, which keeps what has arrived, or start over with --fresh", m.Number, uri, err))
 		}
-		s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "remote", uri, "snapshot", m.Number, "error", err)
+		s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is used if there is one", "remote", uri, "snapshot", m.Number, "error", err)
 	}
 	return nil, nil
 }
@@ -162,7 +162,7 @@ func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, surviv
 		brought, err := s.restore(ctx, d, m, dir, survivors, false)
 		var damaged *remote.DamagedError
 		if errors.As(err, &damaged) {
-			s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is taken if there is one", "snapshot", m.Number, "error", err)
+			s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is used if there is one", "snapshot", m.Number, "error", err)
 			continue
 		}
 		if err != nil {

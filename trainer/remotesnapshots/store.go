@@ -76,7 +76,7 @@ func (s *Store) usable(m *remote.Manifest) (bool, error) {
 		return false, err
 	}
 	if len(reasons) > 0 {
-		s.Log.Info("a snapshot in snapshots.remote is not used, since this job differs from its", "snapshot", m.Number, "owner", m.Owner, "differences", strings.Join(reasons, "; "))
+		s.Log.Info("a snapshot in snapshots.remote is not used, since this job differs from the one that saved it", "snapshot", m.Number, "owner", m.Owner, "differences", strings.Join(reasons, "; "))
 	}
 	return len(reasons) == 0, nil
 }

@@ -126,7 +126,7 @@ func (u *Uploads) Last(ctx context.Context, last *Snapshot) {
 		if ctx.Err() != nil {
 			reason = "the time of snapshots.on_stop_seconds is over"
 		}
-		log.Warn("the last snapshot could not be uploaded; it is on this machine alone", "remote", uri, "reason", reason)
+		log.Warn("the last snapshot could not be uploaded; it is only on this machine", "remote", uri, "reason", reason)
 	}
 }
 
@@ -148,7 +148,7 @@ func (u *Uploads) Fixed(x *Snapshot) {
 	if pays := u.pace.FullPays(took); pays != u.full {
 		u.full = pays
 		if pays {
-			u.store.Log.Info("partial recovery does not pay at present, since recovery.max_lost_samples would take an upload so often; after a loss, the whole run goes back",
+			u.store.Log.Info("partial recovery is not worthwhile at present, since recovery.max_lost_samples would require uploads this often; after a loss, the whole run goes back",
 				"every", u.pace.Partial, "upload_seconds", s.LastSeconds, "every_with_full_recovery", u.pace.Full(took).Round(time.Second))
 		}
 	}

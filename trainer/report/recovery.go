@@ -50,7 +50,7 @@ func (r *Recovery) Text() string {
 	case r.Mode == configs.RecoveryPartial:
 		back := fmt.Sprintf("%s that were lost went back to %s", humanize.Count(r.RowsLost, "row"), r.From)
 		if r.RowsRestored < r.RowsLost {
-			back = fmt.Sprintf("of %s that were lost, %d went back to %s, the others began anew", humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From)
+			back = fmt.Sprintf("of %s that were lost, %d went back to %s, the others start as new rows", humanize.Count(r.RowsLost, "row"), r.RowsRestored, r.From)
 		}
 		return fmt.Sprintf("%s at step %d; %s; %.3g of the samples are lost: this is not the model of an undisturbed run", what, r.Step, back, r.LostSamples)
 	}

@@ -30,9 +30,9 @@ func (m *Model) Explain(ctx context.Context, failure error) error {
 	name := modeldir.JoinName(from.Dir, from.Number())
 	advice := fmt.Sprintf("restore that directory from a copy, or go on from another model: `aibox generations %s` lists those that are kept", humanize.ShellWord(from.Dir))
 	if m.Job.Output.Remote != "" && m.Job.Training.WarmStart == configs.WarmStartLatest {
-		advice = fmt.Sprintf("move %s away, so that the next run takes the model from output.remote; where it is not there, go back to another one with `aibox rollback`", from.Dir)
+		advice = fmt.Sprintf("move %s away, so that the next run takes the model from output.remote; if it is not there, go back to another one with `aibox rollback`", from.Dir)
 	}
-	return fmt.Errorf("%w; the file belongs to the model %s%s, and every run that starts from it ends like this one: see `aibox table verify %s`, and %s", failure, name, what, humanize.ShellWord(name), advice)
+	return fmt.Errorf("%w; the file belongs to the model %s%s, and every run that starts from it fails like this one: check it with `aibox table verify %s`, and %s", failure, name, what, humanize.ShellWord(name), advice)
 }
 
 // faultOf says where, in the model that the run began with, the file is that failure is about; ""

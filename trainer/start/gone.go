@@ -46,7 +46,7 @@ func (m *Model) startElsewhere(ctx context.Context, gone *chain.GoneError) error
 	p, err := m.restoreStart(ctx, origin.Identity, nil)
 	var damaged *remote.DamagedError
 	if errors.Is(err, remote.ErrNone) || errors.As(err, &damaged) {
-		return gone.And(fmt.Sprintf("nor is it in %s as a whole: %v", uri, err))
+		return gone.And(fmt.Sprintf("nor is it complete in %s: %v", uri, err))
 	}
 	if err != nil {
 		return errkind.As(errkind.IO, fmt.Errorf("%w; restoring it from output.remote has failed: %w", gone, err))

@@ -35,7 +35,7 @@ func (m *Model) later(ctx context.Context, c *chain.Choice) string {
 		return ""
 	}
 	from := fmt.Sprintf("%s@%d", d.URI(), best.Number)
-	return fmt.Sprintf("this run starts from the model of %s, and output.remote has that of a later night, %s, which this machine does not have: what was trained since is not in the new model; unless that is meant, as where that model was bad, `aibox restore --from %s --to DIR`, where DIR is output.model_dir at that date, and train this night again",
+	return fmt.Sprintf("this run starts from the model of %s, but output.remote has that of a later night, %s, which this machine does not have: what was trained since is not in the new model; unless that is intended, for example because that model was bad, run `aibox restore --from %s --to DIR`, where DIR is output.model_dir at that date, and train this night again",
 		c.Night, x.OfNight(), humanize.ShellWord(from))
 }
 

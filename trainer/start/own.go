@@ -34,14 +34,14 @@ func (m *Model) restoreOwn(ctx context.Context, c *chain.Choice, fault error) (r
 	if uri == "" || number != 0 || !lostFiles(fault) {
 		return false, nil
 	}
-	m.Log.Error("the model to start from has lost files, or they are damaged; it is restored from output.remote", "model", c.Name, "remote", uri, "error", fault)
+	m.Log.Error("files of the model to start from are missing or damaged; it is restored from output.remote", "model", c.Name, "remote", uri, "error", fault)
 	var survivors map[string]string
 	if p := modeldir.Unread(dir); p != nil {
 		survivors = p.Survivors()
 	}
 	out, err := m.restoreBeside(ctx, survivors, c.Identity, nil)
 	if notThere(err) {
-		m.Log.Error("output.remote does not have that model as a whole", "remote", uri, "reason", err)
+		m.Log.Error("output.remote has no complete copy of that model", "remote", uri, "reason", err)
 		return false, nil
 	}
 	return m.restored(c, fault, out, err)

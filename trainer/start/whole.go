@@ -43,7 +43,7 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", m.Job.Output.Remote, "error", lost)
 	out, err := m.restoreBeside(ctx, survivors, identity, nil)
 	if notThere(err) {
-		m.Log.Error("output.remote does not have that model as a whole; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", m.Job.Output.Remote, "reason", err)
+		m.Log.Error("output.remote has no complete copy of that model; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", m.Job.Output.Remote, "reason", err)
 		out, err = m.restoreBeside(ctx, nil, "", func(x *modeldir.Manifest) bool { return x.Identity() != identity && m.Chain.MayStartFrom(x) })
 	}
 	return m.restored(c, lost, out, err)
@@ -59,7 +59,7 @@ func notThere(err error) bool {
 // fault. err says why the restoration failed, if it did.
 func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, err error) (bool, error) {
 	if err != nil {
-		return false, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", c.Name, fault, errkind.As(errkind.IO, err))
+		return false, fmt.Errorf("the model %s can be neither used (%w) nor restored: %w", c.Name, fault, errkind.As(errkind.IO, err))
 	}
 	_ = errors.As(fault, &m.Lost)
 	m.Log.Info("the model to start from is restored", "from", out.From, "model", modeldir.JoinName(out.ModelDir, out.Generation), "fetched_bytes", out.Moved)
@@ -99,10 +99,10 @@ func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mo
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote for this run", "model", p.Name, "remote", uri, "error", lost)
 	start, err := m.restoreStart(ctx, identity, survivors)
 	if notThere(err) {
-		return nil, m.unusable(p, lost, fmt.Sprintf("%s does not have that model as a whole (%v)", uri, err))
+		return nil, m.unusable(p, lost, fmt.Sprintf("%s has no complete copy of that model (%v)", uri, err))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the model %s cannot be used (%w), nor restored: %w", p.Name, lost, errkind.As(errkind.IO, err))
+		return nil, fmt.Errorf("the model %s can be neither used (%w) nor restored: %w", p.Name, lost, errkind.As(errkind.IO, err))
 	}
 	m.Lost = lost
 	return start, nil
@@ -122,7 +122,7 @@ func (m *Model) lossOf(ctx context.Context, p *modeldir.Model) (lost *modeldir.L
 // unusable returns the error for a model to start from whose table has lost files. why says why the
 // model cannot be restored.
 func (m *Model) unusable(p *modeldir.Model, lost error, why string) error {
-	return fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: %s; name another model in training.warm_start, or give an empty text to begin with a new one", p.Name, errkind.As(errkind.IO, lost), why)
+	return fmt.Errorf("the model %s cannot be used: %w; mount the missing file system. If it is gone for good: %s; name another model in training.warm_start, or set it to \"\" to begin with a new one", p.Name, errkind.As(errkind.IO, lost), why)
 }
 
 // faultOfArriving returns why files of a model's table that have not arrived never will; nil if

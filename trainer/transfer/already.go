@@ -51,12 +51,12 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 		if err := Complete(ctx, local, sources, o.BytesPerSecond, o.Logger); err != nil { // the model came from another remote directory
 			return nil, err
 		}
-		o.Logger.Info("the model is there already; it is verified", "model", o.To, "generation", local.Number(), "bytes", humanize.Bytes(m.Bytes()))
+		o.Logger.Info("the model exists already; it is verified", "model", o.To, "generation", local.Number(), "bytes", humanize.Bytes(m.Bytes()))
 		fault = verifyTable(ctx, local, o.Logger)
 	}
 	switch {
 	case errors.As(fault, new(*modeldir.LostError)), errors.As(fault, new(*modeldir.CorruptionError)), errors.As(fault, new(*sparsetable.CorruptionError)), errors.Is(fault, fs.ErrNotExist):
-		o.Logger.Error("the model is there already, and damaged; it is restored once more, from what is left of it and the remote directory", "model", o.To, "generation", local.Number(), "error", fault)
+		o.Logger.Error("the model exists already, but is damaged; it is restored again, from what is left of it and from the remote directory", "model", o.To, "generation", local.Number(), "error", fault)
 		o.Beside, o.Buckets, o.Survivors = true, BucketsBefore, local.Survivors()
 		return nil, nil
 	case fault != nil:
@@ -66,7 +66,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 		ModelDir: o.To, Generation: local.Number(), Job: m.Job, Night: local.OfNight(), Already: true,
 		Fetched: remote.Fetched{Bytes: m.Bytes(), From: fmt.Sprintf("%s@%d", d.URI(), m.Number)},
 	}
-	o.Logger.Info("the model is whole", "from", out.From, "model", o.To, "generation", out.Generation)
+	o.Logger.Info("the model is intact", "from", out.From, "model", o.To, "generation", out.Generation)
 	return out, nil
 }
 

@@ -83,7 +83,7 @@ func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string,
 		case err != nil && ctx.Err() != nil:
 			return bytes, context.Cause(ctx)
 		case err != nil:
-			log.Warn("a file that is left of the table cannot be used; it is fetched", "file", at, "error", err)
+			log.Warn("a remaining file of the table cannot be used; it is fetched", "file", at, "error", err)
 		case ok:
 			bytes += f.Bytes
 		}

@@ -67,7 +67,7 @@ func unpublished(ctx context.Context, d *remote.Directory, m *modeldir.Model, o 
 	}
 	if len(out) > 0 && has(&m.Manifest) {
 		for _, k := range out {
-			o.Logger.Info("an earlier model is not in the remote directory, and stays away from it, because one that was made from it is there", "model", k.name, "remote", d.URI())
+			o.Logger.Info("an earlier model is missing from the remote directory, and is not published, because one that was made from it is there", "model", k.name, "remote", d.URI())
 		}
 		return nil, nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // ErrEmptied says that a remote directory on a mounted file system is empty, although it should
 // have models.
-var ErrEmptied = errkind.New(errkind.IO, "there are no models there, and there have been")
+var ErrEmptied = errkind.New(errkind.IO, "it had models, and has none now")
 
 // checkEmptied checks a directory that has no models before the model is published to it. It fails
 // with ErrEmptied if models of the model directory have been there, since the directory may be one
@@ -43,7 +43,7 @@ func (o *publishing) checkEmptied(ctx context.Context, d *remote.Directory, sour
 		o.Logger.Warn("the remote directory has lost the models that it had; this one is published as the first", "remote", d.URI(), "known_by", knows)
 		return nil
 	}
-	return fmt.Errorf("remote directory %s: %w, as %s says: mount its file system. If they were deleted on purpose, begin it anew: mkdir -p %s", d.URI(), ErrEmptied, filepath.Join(knows, ReportName), humanize.ShellWord(remote.Begin(path)))
+	return fmt.Errorf("remote directory %s: %w, as %s shows: mount its file system. If they were deleted on purpose, start it afresh: mkdir -p %s", d.URI(), ErrEmptied, filepath.Join(knows, ReportName), humanize.ShellWord(remote.Begin(path)))
 }
 
 // knownBy returns a model directory, that of m or of a model from which it was made, whose models
@@ -80,7 +80,7 @@ func note(dir, place string, o *Options) {
 		return true
 	})
 	if err != nil {
-		o.Logger.Warn("it could not be noted in the model directory that a remote directory has its models; if that is not mounted some night, nobody notices", "model_dir", dir, "remote", place, "error", err)
+		o.Logger.Warn("the model directory could not record that a remote directory has its models; if that directory is not mounted one night, no run will notice", "model_dir", dir, "remote", place, "error", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func refused(t *testing.T, dir, far string) (command string) {
 	if left, err := os.ReadDir(far); err == nil && len(left) > 0 {
 		t.Errorf("what was refused has written %v", left)
 	}
-	_, command, ok := strings.Cut(err.Error(), "begin it anew: ")
+	_, command, ok := strings.Cut(err.Error(), "start it afresh: ")
 	if !ok || !strings.Contains(err.Error(), "mount its file system") || !strings.Contains(err.Error(), far) {
 		t.Errorf("it does not say what to do: %v", err)
 	}
@@ -183,7 +183,7 @@ func TestForeignFiles(t *testing.T) {
 			continue
 		}
 		name := strings.TrimSuffix(c.name, "/")
-		if errkind.Of(t.Context(), err) != errkind.Usage || !strings.Contains(err.Error(), far) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "make its subdirectory generations") {
+		if errkind.Of(t.Context(), err) != errkind.Usage || !strings.Contains(err.Error(), far) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "create the subdirectory generations in it") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if left, err := os.ReadDir(far); err != nil || len(left) != 1 {

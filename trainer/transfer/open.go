@@ -51,7 +51,7 @@ func OpenPresent(sources *source.Sources, uri string, bytesPerSecond int64, doin
 			return nil, errkind.Errorf(errkind.IO, "remote directory %s: it is a file; name a directory", uri)
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-			return nil, fmt.Errorf("remote directory %s: %w: mount its file system, or make it, if nothing was ever written there: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
+			return nil, fmt.Errorf("remote directory %s: %w: mount its file system, or create it if nothing was ever written there: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
 		}
 	}
 	return Open(sources, uri, bytesPerSecond, doing, log)
@@ -106,7 +106,7 @@ func checkParent(sources *source.Sources, uri string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
-		return fmt.Errorf("remote directory %s: %w, nor does the directory that it is in: is the path right, and its file system mounted? To begin it: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
+		return fmt.Errorf("remote directory %s: %w, nor does the directory that it is in: is the path right, and its file system mounted? To create it: mkdir -p %s", uri, ErrAbsent, humanize.ShellWord(path))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func checkForeign(ctx context.Context, d *remote.Directory) error {
 	if err != nil || name == "" {
 		return err
 	}
-	return errkind.Errorf(errkind.Usage, "remote directory %s: it has no models, but other files, such as %s: who reads those would read models with them; name a directory of its own. If models are to be beside these files, make its subdirectory generations", d.URI(), name)
+	return errkind.Errorf(errkind.Usage, "remote directory %s: it has no models, but other files, such as %s, and whatever reads those would read models too; name a directory of its own. To keep models beside these files all the same, create the subdirectory generations in it", d.URI(), name)
 }
 
 // MountedPath returns the path of a remote directory on a mounted file system; "" if it is not on

@@ -52,7 +52,7 @@ func publishModel(ctx context.Context, m *modeldir.Model, o *PublishOptions) (ou
 	}
 	uri := cmp.Or(o.Remote, job.Output.Remote)
 	if uri == "" {
-		return nil, errkind.Errorf(errkind.Usage, "the job of %s has no output.remote; name the remote directory by --to", m.Name)
+		return nil, errkind.Errorf(errkind.Usage, "the job of %s has no output.remote; name the remote directory with --to", m.Name)
 	}
 	limit := int64(job.Output.RemoteBytesPerSecond)
 	if o.BytesPerSecond != 0 {
@@ -115,7 +115,7 @@ func PublishAgain(ctx context.Context, dir string, o Options) (*remote.Published
 	}
 	out, err := Publish(ctx, PublishOptions{Model: dir, Options: o})
 	if err != nil && ctx.Err() == nil {
-		o.Logger.Error("the model directory has gone back to this model, but output.remote may have another one as its newest", "remote", uri, "command", "aibox publish "+humanize.ShellWord(dir), "error", err)
+		o.Logger.Error("the model directory has gone back to this model, but the newest model in output.remote may be another one", "remote", uri, "command", "aibox publish "+humanize.ShellWord(dir), "error", err)
 		return nil, nil
 	}
 	return out, err

@@ -42,7 +42,7 @@ func Read(m *modeldir.Model, job *configs.Job, log *slog.Logger) (*Reading, erro
 		return nil, errors.Join(err, r.sources.Close())
 	}
 	m.Source = r.from
-	log.Info("files of the model have not all arrived; what is read of them and not there comes from the remote directory", "model", m.Name, "remote", said.URI, "bytes_lacking_at_most", said.LackingBytes, "cache_bytes_at_most", int64(remote.ReadingCacheBytes))
+	log.Info("some files of the model have not arrived yet; what is missing is read from the remote directory", "model", m.Name, "remote", said.URI, "bytes_lacking_at_most", said.LackingBytes, "cache_bytes_at_most", int64(remote.ReadingCacheBytes))
 	return r, nil
 }
 
@@ -54,7 +54,7 @@ func Announced(m *modeldir.Model, records []string) (*remote.Announced, error) {
 		err = said.Fault()
 	}
 	if err != nil {
-		return nil, errkind.As(errkind.IO, fmt.Errorf("the model %s cannot become whole: %w; `aibox restore` to its directory takes it back and restores it once more, or an older one", m.Name, err))
+		return nil, errkind.As(errkind.IO, fmt.Errorf("the model %s cannot be completed: %w; `aibox restore` to its directory removes it and restores it again, or an older one", m.Name, err))
 	}
 	return said, nil
 }

@@ -27,16 +27,16 @@ func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources,
 	out.Moved, out.Again = out.Moved+s.FetchedBytes, out.Again+s.Again
 	if err == nil { // files that were deleted meanwhile are not fetched
 		if lost := lostOf(ctx, o.To, out.Generation, o.Logger); lost != nil {
-			return fmt.Errorf("the model in %s has lost files while its rest was fetched: %w; mount the missing file system. If it is gone for good: delete %[1]s and restore the model again", o.To, lost)
+			return fmt.Errorf("the model in %s lost files while the rest of it was fetched: %w; mount the missing file system. If it is gone for good: delete %[1]s and restore the model again", o.To, lost)
 		}
 		return nil
 	}
 	var damaged *remote.DamagedError
 	if !errors.As(err, &damaged) {
-		o.Logger.Warn("the model is usable, but not all of it has arrived; the same command goes on", "model", o.To, "error", err)
-		return fmt.Errorf("the model in %s is usable, but not all of it has arrived; the same command goes on: %w", o.To, err)
+		o.Logger.Warn("the model is usable, but not all of it has arrived; the same command fetches the rest", "model", o.To, "error", err)
+		return fmt.Errorf("the model in %s is usable, but not all of it has arrived; the same command fetches the rest: %w", o.To, err)
 	}
-	o.Logger.Error("the model turns out to be damaged in the remote directory; it is taken back", "model", o.To, "generation", m.Number, "error", err)
+	o.Logger.Error("the model turns out to be damaged in the remote directory; what was restored of it is removed", "model", o.To, "generation", m.Number, "error", err)
 	return discardDamaged(r, err)
 }
 
@@ -47,7 +47,7 @@ func bringRest(ctx context.Context, sources *source.Sources, uri, id, dir string
 	if len(records) == 0 {
 		return s, nil
 	}
-	d, err := Open(sources, uri, bytesPerSecond, "the model is usable; its rest is fetched", log)
+	d, err := Open(sources, uri, bytesPerSecond, "the model is usable; the rest of it is fetched", log)
 	if err != nil {
 		return s, err
 	}
@@ -71,7 +71,7 @@ func (o *RestoreOptions) goOn(ctx context.Context, sources *source.Sources) (out
 		}
 		said, err := remote.AnnouncedIn(t.Records...)
 		if err != nil {
-			return nil, fmt.Errorf("the model in %s has not all arrived, and the record of what lacks cannot be read: %w; delete %[1]s and restore the model again", o.To, err)
+			return nil, fmt.Errorf("the model in %s is incomplete, and the record of what is missing cannot be read: %w; delete %[1]s and restore the model again", o.To, err)
 		}
 		if said == nil || said.URI != remote.Place(o.From) || o.Number != 0 && o.Number != said.Manifest.Number || o.Job != "" && o.Job != said.Manifest.Job {
 			continue
@@ -92,13 +92,13 @@ func (o *RestoreOptions) goOnWith(ctx context.Context, sources *source.Sources, 
 	m := said.Manifest
 	at := fmt.Sprintf("%s@%d", strings.TrimRight(o.From, "/"), m.Number)
 	if fault := said.Fault(); fault != nil {
-		o.Logger.Error("what an earlier process has restored is damaged; it is taken back", "model", o.To, "generation", g.Number, "error", fault)
+		o.Logger.Error("what an earlier process restored is damaged; it is removed", "model", o.To, "generation", g.Number, "error", fault)
 		return nil, r.Discard()
 	}
 	if lost := lostOf(ctx, o.To, g.Number, o.Logger); lost != nil {
 		return nil, o.giveUpLost(ctx, sources, r, m, lost)
 	}
-	o.Logger.Info("the model is there already, and usable; what lacks of it is fetched", "from", at, "model", o.To, "generation", g.Number, "bytes_lacking_at_most", humanize.Bytes(said.LackingBytes))
+	o.Logger.Info("the model exists already, and is usable; what is missing is fetched", "from", at, "model", o.To, "generation", g.Number, "bytes_lacking_at_most", humanize.Bytes(said.LackingBytes))
 	out = &Restored{ModelDir: o.To, Generation: g.Number, Job: m.Job, Night: g.Manifest.OfNight(), Fetched: remote.Fetched{Bytes: m.Bytes(), From: at}}
 	err = o.fetchRest(ctx, sources, r, m, out)
 	var damaged *remote.DamagedError
@@ -138,9 +138,9 @@ func (o *RestoreOptions) giveUpLost(ctx context.Context, sources *source.Sources
 		err = modeldir.CheckPlaces(DirsFor(m, o.Dirs))
 	}
 	if err != nil {
-		return fmt.Errorf("the model in %s has not all arrived, and has lost files: %w; it cannot be restored once more now: %w; mount the missing file system, or delete %[1]s and restore the model again", o.To, lost, err)
+		return fmt.Errorf("the model in %s is incomplete, and has lost files: %w; it cannot be restored again now: %w; mount the missing file system, or delete %[1]s and restore the model again", o.To, lost, err)
 	}
-	o.Logger.Error("what an earlier process has restored has lost files before all had arrived; it is restored once more", "model", o.To, "generation", m.Number, "error", lost)
+	o.Logger.Error("what an earlier process restored lost files before all of them had arrived; it is restored again", "model", o.To, "generation", m.Number, "error", lost)
 	return r.Discard()
 }
 
@@ -158,7 +158,7 @@ func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, b
 		r, err := modeldir.ContinueArriving(m.Dir, m.Generation)
 		if errors.Is(err, modeldir.ErrLocked) {
 			if !said {
-				log.Info("files of the model still arrive, by another process; waiting until they are there", "model", m.Name)
+				log.Info("another process is still fetching files of the model; waiting until they have arrived", "model", m.Name)
 				said = true
 			}
 			if err := modeldir.WaitUnlocked(ctx, m.Dir, time.Now().Add(lockEvery)); err != nil {
@@ -173,9 +173,9 @@ func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, b
 		a, err := Announced(m, t.Records)
 		if a != nil {
 			if lost := lostOf(ctx, m.Dir, m.Number(), log); lost != nil {
-				return errors.Join(fmt.Errorf("the model %s has not all arrived, and has lost files: %w; mount the missing file system. If it is gone for good: `aibox restore` to its directory restores it once more", m.Name, lost), r.Close())
+				return errors.Join(fmt.Errorf("the model %s is incomplete, and has lost files: %w; mount the missing file system. If it is gone for good: `aibox restore` to its directory restores it again", m.Name, lost), r.Close())
 			}
-			log.Info("files of the model have not all arrived; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
+			log.Info("some files of the model have not arrived yet; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
 			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, log)
 		}
 		if err := errors.Join(err, r.Close()); err != nil {

@@ -77,7 +77,7 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 		return nil, errkind.Errorf(errkind.Usage, "%s is a remote directory, to which models are published; restore to another one", o.To)
 	}
 	if _, err := modeldir.Generations(o.From); err == nil {
-		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, and no remote directory: commands use its model where it is, and `aibox publish` brings it to a remote directory", o.From)
+		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, not a remote directory: commands use its model where it is, and `aibox publish` brings it to a remote directory", o.From)
 	}
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
@@ -226,9 +226,9 @@ func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Direc
 		}
 	}
 	if o.Number != 0 {
-		return nil, fmt.Errorf("%w; no other one is taken, since this one is asked for by its number: `aibox generations %s` lists them", faults[0], d.URI())
+		return nil, fmt.Errorf("%w; no other one is taken, since this one was requested by its number: `aibox generations %s` lists them", faults[0], d.URI())
 	}
-	return nil, fmt.Errorf("remote directory %s: none of its models that may be restored is whole (%d were tried): a new one has to be trained, unless a machine still has one: %w", d.URI(), len(faults), errors.Join(faults...))
+	return nil, fmt.Errorf("remote directory %s: none of the models that could be restored is intact (%d were tried): train a new one, unless a machine still has one: %w", d.URI(), len(faults), errors.Join(faults...))
 }
 
 func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Directory, m *remote.Manifest, o *RestoreOptions) (out *Restored, err error) {

@@ -116,7 +116,7 @@ func tableVerify(c *cli.Context) error {
 		_, err = fmt.Fprintf(c.App.Writer, "%s: no faults in %s of %s\n", found.dir(), what, humanize.Count(int64(done.Snapshots), "snapshot"))
 	}
 	if bytes, uri := found.notArrived(); bytes > 0 {
-		log.Warn("files of the table had not all arrived: of these bytes, what the remote directory has was verified, and not the disk; verify again when `aibox restore` has ended", "bytes", bytes, "remote", uri)
+		log.Warn("some files of the table have not arrived yet: these bytes were verified in the remote directory, not on the disk; verify again when `aibox restore` has ended", "bytes", bytes, "remote", uri)
 	}
 	if err == nil && done.Faults > 0 {
 		missing := slices.ContainsFunc(faults, func(f sparsetable.Fault) bool { return f.Missing })
