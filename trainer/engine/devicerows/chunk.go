@@ -254,7 +254,7 @@ func (c *chunk) makeRoom(n int) error {
 	return errors.Join(pinned.Free(), memory.Free())
 }
 
-// isDone tells whether an event is done; with wait it is.
+// isDone reports whether an event is done; with wait it is.
 func isDone(e gpu.Event, wait bool) (bool, error) {
 	if wait {
 		return true, e.Synchronize()

@@ -70,11 +70,11 @@ func (l *lane) makeRoom(n int) error {
 // start begins to copy rows of a pass. REQUIRES: the lane is done.
 func (l *lane) start(of *pass, list rowList) { l.of, l.list, l.begun = of, list, 0 }
 
-// isDone tells whether all rows are copied; those to a device are on their way, and there for what
+// isDone reports whether all rows are copied; those to a device are on their way, and there for what
 // follows in the stream in which it works on rows.
 func (l *lane) isDone() bool { return l.begun == len(l.list.rows) && l.first == l.last }
 
-// advance does what can be done at once, and tells whether that is anything. With wait it waits
+// advance does what can be done at once, and reports whether that is anything. With wait it waits
 // until something can.
 func (l *lane) advance(wait bool) (moved bool, err error) {
 	for i := l.first; i < l.last; i++ {
@@ -114,7 +114,7 @@ func (l *lane) stop() {
 	l.of, l.list, l.begun, l.first = nil, rowList{}, 0, l.last
 }
 
-// copyRows copies with all lanes to the host, or from it, and tells whether that is done. With wait it is.
+// copyRows copies with all lanes to the host, or from it, and reports whether that is done. With wait it is.
 func (r *Rows) copyRows(down, wait bool) (bool, error) {
 	for {
 		moved := false

@@ -107,7 +107,7 @@ func (r *Rows) reserve(batches []reader.Batch) error {
 	return r.growWork(func(int) int { return n.work }, most)
 }
 
-// reserved tells whether there is room.
+// reserved reports whether there is room.
 func (r *Rows) reserved(n needs) bool {
 	for _, p := range r.parts {
 		if !devicememory.Holds(p.work, n.work) || !devicememory.Holds(p.inputs[0], n.inputs) || !devicememory.Holds(p.inputs[1], n.inputs) {

@@ -120,7 +120,7 @@ func (r *Rows) Announce(of engine.Pass) error {
 	return r.Progress()
 }
 
-// Announced tells whether a pass was announced, and there is room for it.
+// Announced reports whether a pass was announced, and there is room for it.
 func (r *Rows) Announced() bool { return r.next != nil }
 
 // Progress goes on with the copies of rows of the passes before and after the current one, as far
@@ -139,7 +139,7 @@ func (r *Rows) Progress() error {
 	return err
 }
 
-// Copying tells whether Progress has still something to do.
+// Copying reports whether Progress has still something to do.
 func (r *Rows) Copying() bool {
 	if r.before != nil {
 		return true
@@ -211,7 +211,7 @@ func (r *Rows) leave() {
 	p.HasEnded()
 }
 
-// End ends the current pass; trained says whether rows of it were changed. Unless another pass was
+// End ends the current pass; trained reports whether rows of it were changed. Unless another pass was
 // announced, they are on the host then.
 func (r *Rows) End(trained bool) error {
 	r.dropBatches()

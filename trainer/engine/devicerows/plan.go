@@ -37,7 +37,7 @@ func (p *plan) begin(from, to *pass) {
 	p.worker.begin(&p.matching)
 }
 
-// isDone tells whether both parts are done; with wait they are. REQUIRES: the first was begun, and
+// isDone reports whether both parts are done; with wait they are. REQUIRES: the first was begun, and
 // each device has places for its share of the rows of to.
 func (p *plan) isDone(wait bool) (bool, error) {
 	if done, err := p.matching.isDone(wait); !done || err != nil {

@@ -133,7 +133,7 @@ func averagedFields(net *program.Network) []int32 {
 // width is how many values an example has of its pooled bags.
 func (r *Rows) width() int { return r.Network.Fields * r.Network.RowDim }
 
-// keyed says whether updates depend on the keys of rows.
+// keyed reports whether updates depend on the keys of rows.
 func (r *Rows) keyed() bool { return r.Layout.Format != sparsetable.Float32 }
 
 // table is the rows that a part has, of all passes.

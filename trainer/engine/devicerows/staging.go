@@ -43,7 +43,7 @@ type feed struct {
 }
 
 // Prepare lets a worker write what the devices will need of the mini-batch that is sent next, as
-// far as that does not depend on the steps before it, and call also; begun says whether it does.
+// far as that does not depend on the steps before it, and call also; begun reports whether it does.
 // REQUIRES: the host has the results of all mini-batches that were sent, but for the last two.
 func (r *Rows) Prepare(b *reader.Batch, shares []Share, training bool, also func()) (begun bool, err error) {
 	f := &r.feed
@@ -136,7 +136,7 @@ func (r *Rows) growStaging(s *staging, bytes, examples int) error {
 	return devicememory.GrowPinned(r.parts[0], &s.pinned, "bags", bytes+bytes/spare, batchMemory("bags", examples))
 }
 
-// holds tells whether there is memory for sections of so many bytes.
+// holds reports whether there is memory for sections of so many bytes.
 func (s *staging) holds(bytes int) bool { return s.pinned != nil && s.pinned.Bytes() >= bytes }
 
 // fillAll writes all sections but for their heads, apart from what it leaves to the copier.

@@ -78,7 +78,7 @@ func (w *worker) close() {
 	<-w.ended
 }
 
-// isDone tells whether a task that was begun is done; with wait it is.
+// isDone reports whether a task that was begun is done; with wait it is.
 func (t *task) isDone(wait bool) (bool, error) {
 	if !t.begun {
 		return true, nil
