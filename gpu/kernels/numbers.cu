@@ -1,8 +1,8 @@
 #include "bf16.h"
 #include "numbers.h"
 
-// y has columns columns, of which x has the first given; the others become 0. A thread works on
-// at_once columns: 1, or 4 if x has all or none of each 4.
+// x has only the first given of y's columns; the others become 0. A thread works on at_once
+// columns: 1, or 4 if given is a multiple of 4.
 KERNEL to_bf16(unsigned short *y, int ldy, const float *x, int ldx, int rows, int columns, int given, int at_once) {
 	Element e(rows, columns / at_once);
 	if (e.outside) {

@@ -67,9 +67,9 @@ struct Occurrences {
 	}
 };
 
-// Occurrences of a row are added up in pieces of PIECE, and then the pieces are: see
-// kernel.SumPiece. If a row begins at occurrence s of the mini-batch, its whole piece k has slot s
-// / PIECE + k of an array. Slots are unique: the next row begins at least as many slots later as
+// The occurrences of a row are added up in pieces of PIECE, and then the pieces are added up: see
+// kernel.SumPiece. If a row begins at occurrence s of the mini-batch, its whole piece k has slot
+// s/PIECE + k of an array. Slots are unique: the next row begins at least as many slots later as
 // this row has whole pieces.
 enum { PIECE = 64 };
 

@@ -75,7 +75,7 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 	for i := range l.halfs {
 		l.halfs[i].alone = l.inner(l.halfs[i].value)
 	}
-	for changed := true; changed; { // a value's alone depends on that of others
+	for changed := true; changed; { // whether one is alone depends on the others
 		changed = false
 		for i := range l.halfs {
 			if h := &l.halfs[i]; h.alone && !l.suffices(h.value) {
@@ -113,7 +113,7 @@ func (l *layers) round(v program.Value) {
 // derives reports whether a step multiplies its product by the derivative of an activation.
 func derives(s *program.Step) bool { return s.Kind == ops.KindMatMul && !s.TransA && len(s.In) > 2 }
 
-// biasGradient reports whether a step sums up columns beside its product.
+// biasGradient reports whether a step computes the gradient of a bias beside its product.
 func biasGradient(s *program.Step) bool {
 	return s.Kind == ops.KindMatMul && s.TransA && len(s.Out) > 1
 }

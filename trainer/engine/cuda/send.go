@@ -124,8 +124,9 @@ func roundDense(r *replica, j *job, n int, stream gpu.Stream) error {
 // inputsOf returns the pinned memory of the inputs of a job.
 func (e *Engine) inputsOf(j *job) gpu.Pinned { return e.pinned.inputs[e.pinned.inputsOf(j.number)] }
 
-// send copies columns float32 of each example in p to a device. to and from are the byte offsets in
-// the inputs of the device and of the host; from is that of the first example of the mini-batch.
+// send copies columns float32 of each example in p to a device. Offsets are in bytes: to is where
+// the first example of p goes on the device, from is where the first of the mini-batch is on the
+// host.
 func send(r *replica, j *job, to, from int, p part, columns int) error {
 	bytes := 4 * columns * p.n
 	if bytes == 0 {

@@ -213,8 +213,7 @@ func (r *Rows) leave() {
 }
 
 // End ends the current pass; trained says whether the pass has changed rows. Unless another pass
-// was
-// announced, all rows are on the host afterwards.
+// was announced, all rows are on the host afterwards.
 func (r *Rows) End(trained bool) error {
 	r.dropBatches()
 	if r.current == nil {

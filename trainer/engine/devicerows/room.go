@@ -68,7 +68,8 @@ func (r *Rows) fit(of *pass, passes int) error {
 }
 
 // makeRoom makes room on a device for n rows of each of the given number of passes, and for the
-// chunks to copy them. Rows that are there stay. of is the number of rows of a pass on all devices.
+// chunks to copy them. It keeps rows that are there. of is the number of rows of a pass on all
+// devices.
 // An out-of-memory error says how many rows a pass may have.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	err := r.tryRoom(p, n, passes, of)

@@ -122,7 +122,7 @@ func (r *Rows) contents(b *reader.Batch, training bool) contents {
 	return contents{b, b.N, training, len(r.words), len(r.floats)}
 }
 
-// set makes a staging that of a mini-batch, not filled yet.
+// set assigns a mini-batch to a staging, which is then not filled.
 func (s *staging) set(c contents, shares []Share) {
 	s.contents, s.shares, s.filled = c, append(s.shares[:0], shares...), false
 }
