@@ -6,7 +6,7 @@ import sys
 
 
 def prepare(venv, requirements):
-    """Makes a virtual environment with the packages of a file, unless it is there, and returns its Python."""
+    """Makes a virtual environment with the packages of a file, unless it exists, and returns its Python."""
     venv, requirements = pathlib.Path(venv), pathlib.Path(requirements)
     python, stamp = venv / "bin/python", venv / "installed"
     wanted = requirements.read_text()

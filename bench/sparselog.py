@@ -1,4 +1,4 @@
-"""Click logs whose rows of the table are known, for benchmarks of tables on SSD."""
+"""Click logs that use known rows of the table, for benchmarks of tables on SSD."""
 
 COLUMNS = 20  # sparse columns, each with values of its own
 
@@ -14,7 +14,7 @@ data:
 
 
 def line(i, numbers):
-    """The text of an example, whose label depends on i, with one of the values of each column, by their numbers."""
+    """The text of an example with the values of the given numbers, one per column. i determines its label."""
     return f"{int(i % 7 == 0)}\t" + "\t".join(f"{n * COLUMNS + c:x}" for c, n in enumerate(numbers)) + "\n"
 
 
@@ -25,5 +25,5 @@ def write(path, lines):
 
 
 def write_each(path, numbers):
-    """Writes an example for each of the numbers, which has the value of that number in all columns."""
+    """Writes an example for each number, which has the value of that number in all columns."""
     write(path, (line(i, [i] * COLUMNS) for i in numbers))

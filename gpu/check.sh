@@ -1,4 +1,4 @@
 #!/bin/sh
-# Checks and measures aibox on a machine with an NVIDIA device: copy bin/gpu-check there, which `make build-cuda`
-# fills, and run ./check.sh there. ./check.sh --help says what it does, docs/gpu.md what it needs.
+# Checks and measures aibox on a machine with an NVIDIA device. Fill bin/gpu-check with `make build-cuda`, copy it to
+# that machine, and run ./check.sh there. ./check.sh --help lists the parts; docs/gpu.md has the requirements.
 exec python3 "$(dirname "$0")/bench/device/check.py" "$@"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Installs CUDA's compiler and headers on Debian, where they are missing: nvidia-cuda-toolkit, 2 GB to download, of
-# the component non-free, from where this machine gets its other packages. Run as root; running it again does no harm.
-# It gives up when the download takes longer than NVCC_SECONDS (600).
+# Installs CUDA's compiler and headers on Debian if they are missing: the package nvidia-cuda-toolkit (2 GB to download)
+# of the component non-free, from this machine's usual package source. Run it as root; it is idempotent. It gives up if
+# the download takes longer than NVCC_SECONDS (600).
 set -euo pipefail
 
 if command -v nvcc >/dev/null && { [ -e /usr/include/cuda.h ] || [ -e /usr/local/cuda/include/cuda.h ]; }; then

@@ -3,10 +3,10 @@
     python defaults.py --binary ../../bin/aibox --data DIR --models lr --seeds 1 2 3 \\
         --settings default optimizer.rows.learning_rate=0.1,optimizer.dense.learning_rate=0.01
 
-A setting is a list of overrides of a job file, separated by commas, or default, which is none;
-differences are to the first setting. Results are kept in DIR/results.jsonl: what is there is not run again.
-Generated sets are drawn into DIR when they are missing; for the others, prepare.py of bench/peers
-writes DIR/NAME/fit.tsv and valid.tsv, and sets without these are left out.
+A setting is a comma-separated list of overrides of a job file; "default" has none. Differences are relative to the
+first setting. Results are kept in DIR/results.jsonl; runs with a result there are not repeated. Missing generated sets
+are drawn into DIR. For the others, prepare.py of bench/peers writes DIR/NAME/fit.tsv and valid.tsv; sets without these
+files are left out.
 """
 
 import argparse
@@ -21,7 +21,7 @@ SETS = json.loads((pathlib.Path(__file__).parent / "sets.json").read_text(encodi
 
 
 def job(name, directory, model="lr"):
-    """The job file of a set, with the parts that the settings are chosen on."""
+    """The job file of a set, with the parts of its data on which settings are chosen."""
     spec = SETS[name]
     if "generate" in spec:
         data = {"train": [str(directory / name / "train.tsv")], "eval": [str(directory / name / "eval.tsv")], "format": "tsv"}
@@ -39,7 +39,7 @@ def call(*command):
 
 
 def prepare(binary, directory):
-    """Draws the generated sets; the names of all sets that exist."""
+    """Draws the generated sets, and returns the names of all sets that exist."""
     names = []
     for name, spec in SETS.items():
         if "generate" in spec and not (directory / name / "eval.tsv").exists():
@@ -90,8 +90,8 @@ def main():
 
 
 def table(model, names, args, known):
-    """Prints the mean differences to the first setting over all sets, with standard errors of the
-    seeds, and on how many sets the setting is better."""
+    """Prints, for each setting, the mean difference to the first one over all sets, with its standard error over the
+    seeds, and the number of sets on which the setting is better."""
     base = args.settings[0]
     print(f"\n| {model}: setting | AUC | sets better | log loss | sets better | worst set, AUC |\n| --- | --- | --- | --- | --- | --- |")
     for setting in args.settings:

@@ -1,26 +1,26 @@
-"""Checks and measures aibox on a machine with an NVIDIA device, and prints what docs/gpu.md is to say, as Markdown.
+"""Checks and measures aibox on a machine with an NVIDIA device, and prints the results for docs/gpu.md as Markdown.
 
     ./check.sh                                  all parts, within 25 minutes
-    ./check.sh --data DIR models determinism    some of them
-    ./check.sh --within 540                     as much as there is time for: each part gets its share, and skips the rest
-    ./check.sh --engine cpu --quick             what needs no device, in small: a test of the check itself
+    ./check.sh --data DIR models determinism    only these parts
+    ./check.sh --within 540                     within 540 seconds: each part gets its share and skips the rest
+    ./check.sh --engine cpu --quick             parts without a device, in small sizes: a test of the check itself
 
 Parts:
 
     tests         the tests of devices and of kernels, twice: each kernel on random shapes and with poisoned results,
                   against its formula in float64 and, bit for bit, against its twin
     models        all models, on the samples of --data or on a generated log, against the CPU
-    losses        those of the first 1,000 steps of all models, against the CPU
-    determinism   the same model three times; several logical devices on one against one
+    losses        the losses of the first 1,000 steps of all models, against the CPU
+    determinism   the same model three times; several logical devices on one physical device against one
     sanitizer     compute-sanitizer over a short job and over the trials of kernels
-    faults        jobs where the device has too little memory, and where there is none
-    operations    how long each operation of a step takes
-    speed         a step, beside PyTorch in the same run and beside what the device can do
+    faults        jobs where the device has too little memory, and where no device is visible
+    operations    the time of each operation of a step
+    speed         a step, compared with PyTorch in the same run and with the limits of the device
     job           the whole job from Parquet, and the stage that bounds it
-    host          the reader and pulls of rows in memory, by threads
+    host          the reader and pulls of rows in memory, by number of threads
 
-Those from tests to determinism run at the same time, the others alone. A part that fails, or takes longer than its limit, does not keep the
-others from running. The exit status is 0 if all parts passed, 3 if none failed but something was skipped, and 1 otherwise.
+The parts from tests to determinism run concurrently, the others one by one. The other parts also run if one fails or
+exceeds its time limit. The exit status is 0 if all parts passed, 3 if none failed but something was skipped, else 1.
 """
 
 import argparse
@@ -41,7 +41,8 @@ import steps
 import tests
 from part import Part, Table, fenced, log_of, output
 
-# What runs, and for how many seconds at most. Those that measure no speed run together, all others alone: so that is 25 minutes.
+# The function and the time limit in seconds of each part. Parts that measure no speed run together, all others alone,
+# which makes 25 minutes.
 PARTS = {
     "tests": (tests.tests, 240),
     "models": (jobs.models, 140),
@@ -66,13 +67,13 @@ def parse():
     parser = argparse.ArgumentParser(prog="check.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("parts", nargs="*", metavar="PART", help="default: all")
-    add("--data", type=pathlib.Path, metavar="DIR", help="has criteo_terabyte_day0_10k and movielens_latest_small")
+    add("--data", type=pathlib.Path, metavar="DIR", help="directory with criteo_terabyte_day0_10k and movielens_latest_small")
     add("--engine", choices=["cuda", "cpu"], default="cuda", help="what trains (default: %(default)s)")
-    add("--within", type=int, metavar="SECONDS", help="how long all parts together may take; the first one's start comes on top")
-    add("--quick", action="store_true", help="small sizes: figures mean nothing")
+    add("--within", type=int, metavar="SECONDS", help="time limit of all parts together; start-up before the first one comes on top")
+    add("--quick", action="store_true", help="small sizes, whose figures are meaningless")
     add("--python", default=sys.executable, help="the Python that has PyTorch (default: this one)")
-    add("--no-torch", action="store_true", help="without PyTorch beside it")
-    add("--dir", type=pathlib.Path, help="for logs and models (default: a temporary one)")
+    add("--no-torch", action="store_true", help="do not measure PyTorch")
+    add("--dir", type=pathlib.Path, help="directory for logs and models (default: a temporary one)")
     add("--programs", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2], help="directory of the programs (default: %(default)s)")
     add("--child", choices=PARTS, help=argparse.SUPPRESS)
     add("--seconds", type=float, help=argparse.SUPPRESS)  # of the child
@@ -88,14 +89,14 @@ def parse():
     return options
 
 
-# What says where PyTorch's packages have the libraries of NVIDIA.
+# Prints where PyTorch's packages have the libraries of NVIDIA.
 WHERE = """import importlib.util
 spec = importlib.util.find_spec("nvidia")
 print(*(spec.submodule_search_locations if spec else []), sep="\\n")"""
 
 
 def find_libraries(options):
-    """Lets programs find the driver where containers get it, and the cuBLAS and NCCL that PyTorch has brought along."""
+    """Adds the places of the driver in containers, and of PyTorch's cuBLAS and NCCL, to LD_LIBRARY_PATH."""
     places = output([options.python, "-c", WHERE]).splitlines()
     folders = ["/usr/local/nvidia/lib64", *(str(folder) for place in places for folder in sorted(pathlib.Path(place).glob("*/lib")))]
     known = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
@@ -103,7 +104,7 @@ def find_libraries(options):
 
 
 def hold():
-    """A program that has the devices open. Where none has, and persistence mode is off, the driver starts them for each program."""
+    """Starts a program that keeps the devices open: else, without persistence mode, each program initializes them anew."""
     try:
         return subprocess.Popen(["nvidia-smi", "--loop=3600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError:
@@ -111,7 +112,7 @@ def hold():
 
 
 def heading(options):
-    """What the results are of."""
+    """Prints what the results were measured on."""
     print(f"### {time.strftime('%Y-%m-%d', time.gmtime())}, engine {options.engine}{', quick sizes' if options.quick else ''}\n")
     if options.engine == "cuda":
         query = "index,name,memory.total,driver_version,compute_mode,ecc.mode.current"
@@ -124,7 +125,7 @@ def heading(options):
 
 
 class Running:
-    """One part, in a process of its own, with what it prints."""
+    """One part, running in its own process, with its output."""
 
     def __init__(self, part, limit):
         self.part, self.limit, self.begin = part, limit, time.monotonic()
@@ -133,7 +134,7 @@ class Running:
         self.child = subprocess.Popen(command, start_new_session=True, stdout=self.printed)
 
     def end(self):
-        """Waits for it, prints what it has printed, and returns its result and seconds. Its process group is killed after its time."""
+        """Waits for the part, prints its output, returns its result and seconds. At the time limit it kills the process group."""
         try:
             result = RESULTS.get(self.child.wait(max(0, self.begin + self.limit - time.monotonic())), "FAILED")
         except subprocess.TimeoutExpired:
@@ -142,14 +143,14 @@ class Running:
         return result, time.monotonic() - self.begin
 
     def stop(self):
-        """Ends what is left of it, and prints what it has printed."""
+        """Ends the part's remaining processes, and prints its output."""
         stop(self.child)
         self.printed.seek(0)
         print(f"#### {self.part}\n\n{self.printed.read().decode(errors='replace')}", flush=True)
 
 
 def stop(child):
-    """Ends what is left of a part."""
+    """Ends the remaining processes of a part."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(child.pid, sent)
@@ -159,11 +160,11 @@ def stop(child):
 
 
 def child(options):
-    """One part, in its own process."""
+    """Runs one part, in its own process."""
     part = Part(options.seconds)
     try:
         PARTS[options.child][0](options, part)
-    except Exception as e:  # what it found before counts
+    except Exception as e:  # its earlier findings still count
         part.fail(f"{type(e).__name__}: {e}")
     except SystemExit as e:
         part.fail(str(e))
@@ -177,15 +178,15 @@ def child(options):
 
 
 def groups(parts):
-    """The parts in the order in which they run: lists of those that run together, and the seconds that they have at most."""
+    """The parts in the order in which they run: lists of those that run together, each with its time limit in seconds."""
     together = [part for part in parts if part in TOGETHER]
     all_groups = ([together] if together else []) + [[part] for part in parts if part not in TOGETHER]
     return [(group, max(PARTS[part][1] for part in group)) for group in all_groups]
 
 
 def run_all(options):
-    """Runs all parts, and returns their results. Each group has its share of the time that is left, so that the later ones get what the earlier
-    ones do not need."""
+    """Runs all parts, and returns their results. Each group gets a share of the remaining time, so that later groups
+    can use what earlier ones leave."""
     results, found = {}, groups(options.parts)
     until = time.monotonic() + (options.within or sum(weight for _, weight in found))
     if set(WITH_LOG) & set(options.parts):
@@ -205,7 +206,7 @@ def run_all(options):
                 results[running[0].part] = running[0].end()
                 running.pop(0)
         finally:
-            for each in running:  # where the check is stopped
+            for each in running:  # if the check is interrupted
                 each.stop()
     return results
 
@@ -235,9 +236,9 @@ def main():
 
 
 if __name__ == "__main__":
-    # As Ctrl-C, which nothing takes for the SystemExit of something that has failed.
+    # As KeyboardInterrupt, since handlers of SystemExit take that for a failure.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which nohup asks for
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
         signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         sys.exit(main())

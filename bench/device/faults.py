@@ -1,4 +1,4 @@
-"""What a job does where the device has too little memory, and where there is none."""
+"""Jobs where the device has too little memory, and where no device is visible."""
 
 import contextlib
 import ctypes
@@ -10,14 +10,15 @@ import subprocess
 import jobs
 from part import Engine, Table
 
-# MiB that the other program leaves free: too little for a context, and more, so that it is something later that does not fit.
+# MiB that the other program leaves free: too little for a context, and then more, so that a later allocation fails.
 SPARED = (64, 512, 576, 640, 704, 768, 1024)
-EXIT = 5  # of jobs that the machine has too little for
+EXIT = 5  # exit status of a job whose machine has too few resources
 
 
 def faults(options, part):
-    """A job trains where another program has most of the memory of the device, where no device is visible, and undisturbed. The first two must end
-    with an error, unless the memory suffices, and leave the same command a model to make that is the same as in another directory."""
+    """Runs a job while another program has most of the device's memory, then with no device visible, then undisturbed.
+    The first two must end with an error, unless the memory suffices. Afterwards the undisturbed job must make the same
+    model as in another directory."""
     job = jobs.prepare(options, "generated", options.dir / "faults", 2_000)
     file, table = job.file("dlrm", 256), Table("what happens", "exit status", "says")
     tasks = [functools.partial(disturbed, options, part, table, job, file, embeddings) for embeddings in Engine(options).placements()]
@@ -27,7 +28,7 @@ def faults(options, part):
 
 
 def disturbed(options, part, table, job, file, embeddings):
-    """The jobs with embeddings in one place."""
+    """Runs these jobs with embeddings in one place."""
     keys = {**Engine(options).keys(embeddings=embeddings), "output.model_dir": str(options.dir / "faults" / embeddings)}
     command = [options.aibox, "train", file, *job.flags(keys)]
     for spared in SPARED:
@@ -43,7 +44,7 @@ def disturbed(options, part, table, job, file, embeddings):
 
 
 def fails(part, table, what, command, environment, may_succeed=False):
-    """Whether a command fails, which it must do with EXIT."""
+    """Runs a command that should exit with EXIT, and returns whether it failed."""
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     lines = done.stdout.strip().splitlines() or [""]
     table.row(what, done.returncode, lines[-1].replace("|", "\\|"))
@@ -54,7 +55,7 @@ def fails(part, table, what, command, environment, may_succeed=False):
 
 @contextlib.contextmanager
 def full_device(spared):
-    """The first device has no memory left but so many bytes."""
+    """Allocates all free memory of the first device but the given bytes."""
     driver, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
     free, total, memory = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_uint64()
 
@@ -72,4 +73,4 @@ def full_device(spared):
         yield
     finally:
         driver.cuCtxPopCurrent_v2(ctypes.byref(context))
-        call("cuDevicePrimaryCtxRelease_v2", device)  # which frees the memory, too
+        call("cuDevicePrimaryCtxRelease_v2", device)  # frees the memory, too

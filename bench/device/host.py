@@ -1,4 +1,4 @@
-"""The whole job, and what of it the host does: reading, and pulling rows."""
+"""The whole job, and the host's parts of it: reading, and pulling rows."""
 
 import os
 import shutil
@@ -7,11 +7,11 @@ from part import Engine, Table, log_of, rate, sides
 from steps import Size
 
 JOB_GOAL = "Goal: 1,000 thousand examples a second, from Parquet, with the table in memory, on 16 cores."
-CACHE_BYTES = 4 << 30  # for the rows of the log; a table that does not have all of them in memory is refused
+CACHE_BYTES = 4 << 30  # for all rows of the log; a table without all rows in memory is refused
 
 
 def job(options, part):
-    """Two epochs over the log, four times, of which the last one counts: the table has all rows then."""
+    """Measures the second of two epochs over four copies of the log: the table has all rows then."""
     size, engine = Size(options.quick), Engine(options)
     place = log_of(options, size.examples)
     files = four(place)
@@ -25,7 +25,7 @@ def job(options, part):
             summary = place.train({
                 **engine.keys(precision, embeddings=where), **place.input("train", "parquet"),
                 "data.train": files, "data.eval": [], "training.batch_size": batch, "training.epochs": 2,
-                # So that there are passes enough for stages to work at the same time.
+                # Enough passes for the stages to overlap.
                 "pipeline.batches_per_pass": max(1, size.examples // 8 // batch), "snapshots.every": "none"})
         except SystemExit as e:
             part.fail(f"the job with mini-batches of {batch} in {precision}, embeddings: {where}: {e}")
@@ -37,7 +37,7 @@ def job(options, part):
 
 
 def four(place):
-    """The log four times, each time as a file."""
+    """The log as four identical files."""
     files = [place.directory / f"train-{i}.parquet" for i in range(4)]
     for file in files:
         if not file.exists():
@@ -46,8 +46,8 @@ def four(place):
 
 
 def traffic(summary):
-    """Of the rows of all passes, the share that was on the device already, and the share that was copied there too late; how much of
-    the time training waited for rows; and the time from one step to the next, in which the device was at work for a share."""
+    """The share of all passes' rows that were already on the device, the share copied there too late, the share of time
+    in which training waited for rows, the time of a step, and the share of it in which the device was busy."""
     devices = summary.get("devices") or [{}]
     up, kept, late = (sum(d.get(key, 0) for d in devices) for key in ("rows_uploaded", "rows_kept", "rows_uploaded_late"))
     seconds = sum(epoch["seconds"] for epoch in summary["epochs"])
@@ -57,7 +57,7 @@ def traffic(summary):
 
 
 def host(options, part):
-    """The reader and pulls alone, on so many cores."""
+    """Measures the reader and the pulls alone, by number of cores."""
     size, cores = Size(options.quick), len(os.sched_getaffinity(0))
     place = log_of(options, size.examples)
     request = {"job": str(sides.JOB), "examples": size.examples, "seconds": size.seconds, "set": sides.settings({

@@ -1,4 +1,4 @@
-"""Whole jobs, small ones: every model against the CPU, and the same model again and again."""
+"""Small whole jobs: every model against the CPU, and repeated runs of the same model."""
 
 import functools
 import itertools
@@ -11,7 +11,7 @@ import tempfile
 from part import Engine, Table, sides
 
 MODELS = ["lr", "fm", "wide_deep", "deepfm", "dcn", "dcn_v2", "dlrm", "aibox"]
-# The section `data` of a job file without its files, and where the files of --data are.
+# The section `data` of a job file without its files, and the places of the files of --data.
 SETS = {
     "criteo": ("criteo_terabyte_day0_10k/day_0.10k.tsv", {"format": "criteo"}),
     "movielens": ("movielens_latest_small/ratings.csv", {
@@ -21,24 +21,25 @@ SETS = {
             {"name": "timestamp", "role": "ignore"}, {"name": "genres", "separator": "|"}]}),
     "generated": (None, {"format": "criteo"}),
 }
-# Of rows, in all models. With the default, 0.05, DLRM with seed 7 is at the edge of a collapse on movielens: products in tf32, or in bf16,
-# moved its log loss by 0.004 and its AUC by 0.010 on the CPU, and tf32 by 0.003 and 0.007 on an H100.
+# The learning rate of rows in all models. At the default, 0.05, DLRM with seed 7 is close to collapse on movielens:
+# products in tf32 or bf16 changed its log loss by 0.004 and its AUC by 0.010 on the CPU, and tf32 by 0.003 and 0.007 on
+# an H100.
 LEARNING_RATE = 0.01
-KILLS = 5  # how often a job is begun that is to be killed
-# How far log loss and AUC may be from those of the CPU, whose sums have another order. Rows that begin some millionths larger or smaller
-# moved them on the CPU by up to 0.0002 and 0.0003 in float32, where DLRM moves by 0.0001. For the other precisions it is twice what DLRM
-# differs by between float32 and bf16, in ten seeds: up to 0.0007 and 0.0013 on movielens, and 0.005 AUC on criteo, which has 55 clicks;
-# tf32, emulated, was as far from float32 in one of six.
+KILLS = 5  # how often a job that is to be killed is started at most
+# Tolerances of log loss and AUC against the CPU, which sums in another order. In float32 on the CPU, changing the
+# initial rows by millionths moved them by up to 0.0002 and 0.0003; DLRM by 0.0001. For the other precisions, the
+# tolerance is twice the difference between float32 and bf16 for DLRM in ten seeds: up to 0.0007 and 0.0013 on
+# movielens, and 0.005 AUC on criteo, which has 55 clicks. Emulated tf32 was as far from float32 in one of six.
 TOLERANCE = {"float32": (0.0005, 0.001), "tf32": (0.0015, 0.01), "bf16": (0.0015, 0.01)}
 
 
 def near(got, want, precision):
-    """Whether two reports are of models that differ by roundings."""
+    """Whether the models of two reports differ by rounding only."""
     return all(abs(got[key] - want[key]) < most for key, most in zip(("log_loss", "auc"), TOLERANCE[precision]))
 
 
 class Job:
-    """A directory with train and eval, and job files for them."""
+    """A directory with the files train and eval, and job files for them."""
 
     def __init__(self, options, name, directory):
         self.aibox, self.name, self.directory = options.aibox, name, directory
@@ -80,12 +81,12 @@ class Job:
         return file
 
     def flags(self, keys):
-        # Models are compared with one another, however bad they are.
+        # Even bad models are compared.
         return sides.flags({"snapshots.every": "none", "training.accept_diverged": True, **keys})
 
     def train(self, file, keys, kill=False):
-        """The summary of a job, which is killed first, if wanted, and goes on from its snapshot. It has a name of its own, since several of the
-        same file may run at the same time."""
+        """Runs a job and returns its summary. On request, the job is first killed, and then resumes from its snapshot.
+        It has a unique name, since several jobs of the same file may run at the same time."""
         model = pathlib.Path(tempfile.mkdtemp(prefix="model-", dir=self.directory))
         keys = {**keys, "name": model.name, "output.model_dir": str(model)}
         if kill:
@@ -101,7 +102,8 @@ class Job:
             shutil.rmtree(model)
 
     def kill_amid(self, file, keys, model):
-        """Begins a job, and kills it as soon as it has a snapshot. On a busy machine the job may have ended by then: it is begun anew, a few times."""
+        """Starts a job, and kills it as soon as it has a snapshot. If the job ends first, as on a busy machine, this is
+        retried a few times."""
         line = [self.aibox, "train", file, "--log-format", "json", *self.flags(keys)]
         for _ in range(KILLS):
             with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
@@ -118,14 +120,14 @@ def summary_of(model):
 
 
 def prepare(options, name, directory, examples=20_000):
-    """A job on a set; those of --data need it."""
+    """A job on a set. Sets that have a place in SETS need --data."""
     job, where = Job(options, name, directory), SETS[name][0]
     job.make(where and pathlib.Path(options.data) / where, examples)
     return job
 
 
 def models(options, part):
-    """Each model on each set, in all precisions."""
+    """Compares each model on each set, in all precisions."""
     names = ["criteo", "movielens"] if options.data else ["generated"]
     if not options.data and not options.quick:
         part.skip("criteo and movielens, without --data")
@@ -133,7 +135,7 @@ def models(options, part):
     table = Table("set", "model", "precision", "embeddings", "log loss", "on the CPU", "AUC", "on the CPU", "differs")
     sets = [prepare(options, name, options.dir / name, 2_000 if options.quick else 20_000) for name in names]
     files = [(job, model, job.file(model, 256)) for job in sets for model in MODELS]
-    # All in float32 first, in case that there is no time for the rest.
+    # All in float32 first, in case time runs out.
     cases = [(job, model, file, precision) for precision in engine.precisions() for job, model, file in files]
     found_of = part.together(functools.partial(reports, engine, job, file, precision) for job, _, file, precision in cases)
     for (job, model, _, precision), found in zip(cases, found_of):
@@ -151,21 +153,22 @@ def models(options, part):
 
 
 def reports(engine, job, file, precision):
-    """What one model comes to on the host's processors, and with its embeddings in each place."""
-    # The CPU has no tf32, which is nearer to float32 than to bf16.
+    """The results of one model on the host's processors, and with its embeddings in each place."""
+    # The CPU has no tf32, so tf32 is compared with float32, which it is nearer to than to bf16.
     want = job.train(file, {"engine.kind": "cpu", "engine.precision": "bf16" if precision == "bf16" else "float32"})["eval"]
     return want, {embeddings: job.train(file, engine.keys(precision, embeddings=embeddings))["eval"] for embeddings in engine.placements()}
 
 
-LOSSES = 1e-4  # how far the loss of a step in float32 may be from that of the CPU, relatively
-NO_LAYERS = "–"  # the activation of models without layers
+LOSSES = 1e-4  # relative tolerance of a step's loss in float32 against the CPU
+NO_LAYERS = "–"  # models without layers have no activation
 
 
 def losses(options, part):
-    """The losses of the first 1,000 steps of each model, against the CPU. They are held to the bound in float32 with tanh, and with Adagrad
-    whose sums do not begin at zero, so that its steps are smooth functions of gradients. The others are for information: where roundings bring
-    the input of one ReLU to the other side of zero, its gradient is another one, and Adam makes whole steps of it. On the CPU, with sums in
-    another order, losses differed by less than 1e-7 until then, and by up to 5e-2 in step 1,000; with tanh by less than 1e-7 in all steps."""
+    """Compares the losses of the first 1,000 steps of each model with the CPU. The bound applies in float32 with tanh
+    and with Adagrad whose sums do not begin at zero, so that its steps are smooth functions of gradients. The other
+    losses are for information: if rounding changes the sign of one ReLU's input, its gradient jumps, and Adam turns
+    that into whole steps. On the CPU, with sums in another order, losses differed by less than 1e-7 before such a jump
+    and by up to 5e-2 in step 1,000; with tanh, by less than 1e-7 in all steps."""
     steps, batch = (50, 16) if options.quick else (1000, 64)
     engine = Engine(options)
     job = prepare(options, "generated", options.dir / "losses", steps * batch)
@@ -207,8 +210,8 @@ DEVICES = ([0], 3), ([0, 0], 2), ([0, 0, 0, 0], 2)
 
 
 def determinism(options, part):
-    """Digests of models that should be equal, and models of several devices that should be near that of one. One run of each was killed, and
-    has gone on from its snapshot."""
+    """Compares digests of models that should be equal, and models of several devices with that of one, which should be
+    close. One run of each was killed and has resumed from its snapshot."""
     engine = Engine(options)
     job = prepare(options, "generated", options.dir / "determinism", 10_000 if options.quick else 20_000)
     table = Table("model", "precision", "embeddings", "devices", "runs", "digest", "log loss")
@@ -216,7 +219,8 @@ def determinism(options, part):
     files = {model: job.file(model, 256, **more) for model, more in (("dlrm", {}), ("deepfm", network))}
     cases = [(model, precision, embeddings) for model in files for precision in (engine.precisions() if model == "dlrm" else ["float32"])
              for embeddings in engine.placements()]
-    # Passes are short, so that there is a snapshot early. Runs at the same time disturb each other, which makes errors of order likelier.
+    # Passes are short, so that there is a snapshot early. Concurrent runs disturb each other's timing, which makes
+        # missing synchronization likelier to show.
     made = part.together(
         functools.partial(job.train, files[model], {**engine.keys(precision, devices, embeddings), "pipeline.batches_per_pass": 2}, run == 1)
         for model, precision, embeddings in cases for devices, runs in DEVICES for run in range(runs))

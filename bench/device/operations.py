@@ -1,4 +1,4 @@
-"""How long each operation of a step takes on the device."""
+"""The time of each operation of a step on the device."""
 
 import csv
 import itertools
@@ -10,7 +10,7 @@ ROWS = 30  # of a table
 
 
 def operations(options, part):
-    """The operations of DLRM in each precision, embeddings on the device, measured one by one: the longest, and all together."""
+    """The operations of DLRM, measured one by one, in each precision, with embeddings on the device: the longest, and the total."""
     size, engine = Size(options.quick), Engine(options)
     batch = size.batches[1]
     place = log_of(options, size.examples)

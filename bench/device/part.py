@@ -1,4 +1,4 @@
-"""What the parts of the check share."""
+"""Code shared by the parts of the check."""
 
 import concurrent.futures
 import os
@@ -11,11 +11,11 @@ SPEED = pathlib.Path(__file__).resolve().parent.parent / "speed"
 sys.path.insert(0, str(SPEED))
 import sides  # noqa: E402
 
-SPARE = 2  # seconds in which a part ends
+SPARE = 2  # seconds that a part needs to end
 
 
 class Part:
-    """What did not go as it should in one part of so many seconds. It is printed last, since it would cut tables in two."""
+    """The failures and skips of one part, and its time limit. They are printed last, so as not to interrupt tables."""
 
     def __init__(self, seconds):
         self.failures, self.skipped, self.until = [], [], time.monotonic() + seconds
@@ -25,7 +25,7 @@ class Part:
         return self.until - time.monotonic()
 
     def in_time(self, cases):
-        """Those cases for which there is time, if each takes about as long as the one before. The others are skipped."""
+        """Yields cases while there is time, assuming each takes about as long as the one before. It skips the others."""
         took = 0
         for case in cases:
             if self.left() < 1.25 * took:
@@ -36,8 +36,8 @@ class Part:
             took = time.monotonic() - begin
 
     def together(self, tasks, most=4):
-        """Calls functions, some at a time, and yields what they return, in their order; of one that fails, the RuntimeError. It ends where time
-        does; what is running then goes on until the part has ended."""
+        """Calls functions, at most `most` at a time, and yields their results in order; for one that fails, its
+        RuntimeError. It stops when time runs out; functions that are still running continue until the part ends."""
         def call(task):
             try:
                 return task()
@@ -78,7 +78,7 @@ class Part:
 
 
 class Table:
-    """A table in Markdown whose rows are printed as soon as they are known."""
+    """A Markdown table that prints each row as soon as it is known."""
 
     def __init__(self, *heads):
         self.row(*heads)
@@ -93,7 +93,7 @@ def fenced(text):
 
 
 def output(command):
-    """What a command prints, or why it does not run."""
+    """The output of a command, or why it does not run."""
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace").stdout
     except OSError as e:
@@ -101,7 +101,7 @@ def output(command):
 
 
 class Engine:
-    """The keys of job files for what trains."""
+    """The job file keys of an engine."""
 
     def __init__(self, options):
         self.aibox, self.cuda = options.aibox, options.engine == "cuda"
@@ -116,7 +116,7 @@ class Engine:
         return chosen
 
     def placements(self):
-        """Where embeddings may be, host first, and the words for it in a job file; none for a program that knows one place."""
+        """The places of embeddings, host first, and their names in a job file; none for a program that has only one."""
         if not hasattr(self, "found"):
             self.found = {"host": next((word for word in ("host", "cpu") if self.knows(word)), None)}
             if self.cuda and self.knows("device"):
@@ -141,7 +141,7 @@ def log_of(options, examples, held_out=4096):
 
 
 def rate(values):
-    """Thousands a second: the median, with the lowest and the highest."""
+    """Thousands per second: the median, with the lowest and the highest."""
     if not values:
         return "–"
     values = sorted(v / 1000 for v in values)

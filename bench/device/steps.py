@@ -1,4 +1,4 @@
-"""A step of DLRM beside PyTorch on the same card, in the same run, and beside what the card can do."""
+"""A step of DLRM, compared with PyTorch on the same card in the same run, and with the limits of the card."""
 
 import json
 import statistics
@@ -8,14 +8,15 @@ from part import Engine, Table, log_of, rate, sides
 
 import models  # of bench/speed, which part makes known
 
-# Kinds of steps of aibox, and where embeddings are. A pass brings its rows to the device, and back; PyTorch has all of them there, so it is compared
-# with steps on rows that stay: aibox takes the mini-batches of a pass that it has begun more than once. The last kind has graphs of operations one
-# after the other, to see what lanes bring.
+# Kinds of steps of aibox, and the place of embeddings. A pass copies its rows to the device and back, but PyTorch keeps
+# all rows on the device. So PyTorch is compared with steps on rows that stay: aibox begins one pass and trains on its
+# mini-batches repeatedly. The last kind runs the operations of graphs one after the other, to measure the gain of
+# lanes.
 STAY, CHAIN = "device, rows stay", "the same, without lanes"
 KINDS = {"host": "host", "device": "device", STAY: "device", CHAIN: "device"}
-STEPS = 1 << 12  # about how many a pass has whose rows stay, with small mini-batches
+STEPS = 1 << 12  # about how many a pass has if rows stay and mini-batches are small
 GOALS = "Goals: with embeddings on the device, 2 times the best of PyTorch; with embeddings on the host, 1,000 thousand a second."
-VARIANTS = ["eager", "compiled", "graph", "compiled graph"]  # those of torch_cuda.py
+VARIANTS = ["eager", "compiled", "graph", "compiled graph"]  # see torch_cuda.py
 
 
 class Size:
@@ -28,19 +29,20 @@ class Size:
         self.limits = {"bytes": 1 << 20, "matrix": 64} if quick else {"bytes": 1 << 31, "matrix": 8192}
 
     def of(self, batch):
-        """Examples for mini-batches of that size."""
+        """How many examples to use for mini-batches of that size."""
         return min(16 * batch, self.examples)
 
 
 class Torch:
-    """PyTorch, in a process that is started again after an error, which may have broken its device."""
+    """PyTorch, in a process that is restarted after an error, since that may have left the device unusable."""
 
     def __init__(self, options, place, part):
         self.command = [options.python, sides.HERE / "torch_cuda.py", "--data", place.for_torch(), "--device", options.engine]
         self.part, self.side, self.bad = part, None, set()
 
     def compile(self, requests):
-        """Takes a step of each kind, all at the same time, so that what PyTorch compiles is in its cache later. What fails fails again then."""
+        """Takes a step of each kind, all concurrently, to fill PyTorch's cache of compiled code. Errors are ignored: they
+        recur in the measurement."""
         running = [sides.Side(list(map(str, self.command))) for _ in requests]
         for side, request in zip(running, requests):
             side.process.stdin.write(json.dumps(request) + "\n")
@@ -68,7 +70,7 @@ class Torch:
 
 
 def has_torch(python):
-    """Whether that Python has PyTorch. It is not loaded, which takes seconds."""
+    """Whether that Python has PyTorch. It is not imported, which would take seconds."""
     return subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"]).returncode == 0
 
 
@@ -96,7 +98,7 @@ def speed(options, part):
     print(f"\nA step of DLRM, thousands of examples a second, by where the embeddings are. {GOALS} Limits are for the same figures: products of the "
           "network at the measured rate, the device's memory at the measured bandwidth, and the copies between host and device.\n")
     kinds = [kind for kind, where in KINDS.items() if where in engine.placements()]
-    ours = {side: sides.Side([str(place.speed)]) for side in map(side_of, kinds)}  # one keeps the mini-batches of a job that it has opened
+    ours = {side: sides.Side([str(place.speed)]) for side in map(side_of, kinds)}  # a process keeps the mini-batches of a job that it has opened
     table = Table("batch", "precision", *(f"aibox, {kind}" for kind in kinds), *(f"PyTorch, {v}" for v in VARIANTS),
                   "aibox, rows stay / best PyTorch", "device busy, rows stay", "limit of products", "of memory", "of copies (host)")
     cases = spread(size.batches, engine.precisions())
@@ -131,7 +133,7 @@ def torch_request(size, batch, precision, variant, seconds):
 
 
 def spread(batches, precisions):
-    """All pairs, in case that there is no time for all: first those of which docs/gpu.md has no figures beside PyTorch of the same run."""
+    """All pairs, in the order of importance in case time runs out: first those for which docs/gpu.md lacks figures with PyTorch in the same run."""
     return sorted(((b, p) for b in batches for p in precisions), key=lambda pair: (batches.index(pair[0]) - precisions.index(pair[1]) - 1) % len(batches))
 
 
@@ -141,7 +143,7 @@ def side_of(kind):
 
 
 def ask(ours, side, part, **request):
-    """An answer of aibox. After a failure a new process goes on."""
+    """An answer of aibox. After a failure, a new process continues."""
     try:
         return ours[side].ask(**request)
     except SystemExit as e:
@@ -155,7 +157,7 @@ def add(values, answer):
 
 
 def bounds(limits, precision):
-    """The most examples a second that the measured rates allow."""
+    """The most examples per second that the measured rates allow."""
     if not limits:
         return ["–"] * 3
     up, down = models.crossing_bytes()

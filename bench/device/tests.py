@@ -13,10 +13,9 @@ import jobs
 from part import Engine, Table
 
 KERNELS = "-test.run=^TestDevice$"
-# What is run, for how many seconds at most, and whether again: tests that say something here. The others need the sources, or are for
-# machines without a device. Those that let a device fail have processes of their own, in which nothing may work any
-# more afterwards; the others run twice, since errors
-# of order do not show every time, unless time is short.
+# The test program, its options, its time limit in seconds, and whether it runs twice. Excluded tests need the sources,
+# or are for machines without a device. Tests that make a device fail have their own process, which may be unusable
+# afterwards. The others run twice unless time is short, since missing synchronization does not show in every run.
 RUNS = [
     ("kernels.test", [KERNELS], 80, True),
     ("cuda.test", ["-test.skip=^TestFake$|^TestConformance/^Broken$|^TestGroupBreaks$"], 110, True),
@@ -25,18 +24,18 @@ RUNS = [
 ]
 LINES = re.compile(r"^ *--- (PASS|FAIL|SKIP): ", re.MULTILINE)
 TOOL = "compute-sanitizer"
-# The tools, with options; all run at the same time. NVIDIA's libraries make calls that fail in order to see what the driver can do, and
-# memcheck would count them. Those of aibox that fail are errors of aibox.
+# The tools, with options; all run concurrently. NVIDIA's libraries probe the driver by calls that fail, which memcheck
+# would count as errors; aibox itself reports its failed calls.
 CHECKS = {"initcheck": [], "synccheck": [], "racecheck": [], "memcheck": ["--report-api-errors", "no"]}
-SPARE = 10  # seconds at the end of a part in which nothing runs any more
-UNFIT = ["Device not supported", "Unable to find injection library"]  # what the tool says where it cannot work
+SPARE = 10  # seconds reserved at the end of a part, in which nothing runs
+UNFIT = ["Device not supported", "Unable to find injection library"]  # messages of the tool if it cannot work
 
 
-running = set()  # what run has started, each with all that it starts in a process group of its own
+running = set()  # processes started by run, each the leader of its own process group
 
 
 def run(command, timeout=None):
-    """Runs a program and returns its exit status, and what it printed. After the timeout it ends with all that it has started."""
+    """Runs a program and returns its exit status and its output. At the timeout it kills the whole process group."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as process:
         running.add(process)
         try:
@@ -50,14 +49,14 @@ def run(command, timeout=None):
 
 
 def stop():
-    """Ends what is running, which other threads wait for."""
+    """Kills the running processes, for which other threads wait."""
     for process in list(running):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def tests(options, part):
-    """The test programs, at the same time."""
+    """Runs the test programs concurrently."""
     table = Table("program", "chosen", "passed", "failed", "skipped")
     runs = [(name, [*chosen, "-test.count=2"] if again and not options.within else chosen, max(1, int(min(seconds, part.left() - SPARE))))
             for name, chosen, seconds, again in RUNS]
@@ -78,7 +77,7 @@ def tests(options, part):
 
 
 def sanitizer(options, part):
-    """compute-sanitizer over a short job and over short trials of all kernels."""
+    """Runs compute-sanitizer over a short job and over short trials of all kernels."""
     path = os.environ["PATH"] + os.pathsep + "/usr/local/cuda/bin"
     tool = shutil.which(TOOL, path=path)
     if not tool:
@@ -90,7 +89,7 @@ def sanitizer(options, part):
     trials = [options.programs / "kernels.test", KERNELS, "-test.short"]
     table = Table("tool", "program", "errors")
     cases = [case for check in CHECKS for case in (
-        # Each job has a name and a model of its own.
+        # Concurrent jobs need different names and models.
         (check, "a job", [*train, *job.flags({**keys, "name": check, "output.model_dir": str(job.directory / check)})]),
         (check, "trials of kernels", trials))]
     found_of = part.together((functools.partial(checked, tool, check, command, part.left() - SPARE) for check, _, command in cases), most=len(cases))
@@ -109,7 +108,7 @@ def sanitizer(options, part):
 
 
 def checked(tool, check, command, seconds):
-    """The exit status of a program under a tool, and what it printed; None if that takes longer than there is time."""
+    """The exit status and the output of a program under a tool; None at the timeout."""
     try:
         return run([tool, "--tool", check, "--error-exitcode", "9", *CHECKS[check], *command], timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -5,8 +5,8 @@
     python compare.py --json         one JSON object a line
 
 The first run makes a virtual environment with the packages of requirements.txt and
-builds the Go program beside this file. All sides work in turn on each product, several
-times; a figure is the median over the turns of the fastest call of a turn.
+builds the Go program beside this file. The sides take several turns on each product.
+A figure is the fastest call of a turn, in the median over the turns.
 """
 
 import argparse
@@ -22,8 +22,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import environment  # noqa: E402
 
-# The layers of the model zoo, as (inputs, outputs). Odd numbers of inputs are dense
-# features, pairs of a dot interaction and concatenated embeddings.
+# The layers of the model zoo, as (inputs, outputs). Odd input sizes come from dense features, the pairs of a dot
+# interaction, and concatenated embeddings.
 LAYERS = [
     (13, 512), (512, 256), (256, 64), (64, 16),  # DLRM, bottom
     (367, 512), (415, 512), (351, 512), (512, 256), (256, 128),  # DLRM, top

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures nights that go on from yesterday's model over a table on SSD.
+"""Measures nightly jobs that continue from yesterday's model, with the table on SSD.
 
-The first night makes a table of --rows rows. Then nights that touch a tenth, a hundredth
-and a thousandth of them, drawn evenly, start from it, one after the other. Several
-binaries do all of it in turn. What is printed of a night is its time, the time until it had
-its table, and what it wrote to the table's directory.
+The first night makes a table of --rows rows. Further nights start from it, one after the
+other, and touch a tenth, a hundredth and a thousandth of the rows, drawn uniformly. Several
+binaries take turns. For each night it prints its time, the time until its table was open,
+and the bytes written to the table's directory.
 """
 
 import argparse
@@ -35,7 +35,7 @@ sparse_table: {{kind: ssd, memory_bytes: {memory}}}
 
 
 def train(binary, args, data, model, warm_start=""):
-    """Trains and returns the seconds it took, those until it had its table, and the summary."""
+    """Trains and returns the seconds of the job, the seconds until its table was open, and the summary."""
     shutil.rmtree(model, ignore_errors=True)
     subprocess.run(["sync"], check=True)
     start = time.time()

@@ -1,12 +1,12 @@
-"""Tries what might make models learn better and costs nothing when they serve.
+"""Tries options that might make models learn better, at no cost in serving.
 
     python options.py --data DIR --fresh DIR2 --models deepfm dcn_v2 dlrm --seeds 1 2 3 4 5 6 7 8 9 10
 
-Models train in PyTorch with aibox's semantics, with the settings that usual.py has chosen for aibox in
-DIR, so that an option need not be part of aibox to be tried. Options are measured on other
-data than in usual.py's tables: those of prepare.py with --seed 2 in DIR2 for generated sets, and
-valid.tsv for the others, with fit.tsv to train on. The runs of a seed begin alike, so differences are of pairs.
-Results are kept in DIR2/options.jsonl: what is there is not run again.
+Models train in PyTorch with aibox's semantics, so that options can be tried before aibox has them. They use the
+settings that usual.py has chosen for aibox in DIR, but not the data of usual.py's tables: generated sets are those of
+prepare.py with --seed 2 in DIR2; on the others, models train on fit.tsv and are measured on valid.tsv. The runs of a
+seed begin alike, so differences are paired. Results are kept in DIR2/options.jsonl; runs with a result there are not
+repeated.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import usual_report
 import usual_torch
 import zoo_torch
 
-# Each of these is a run of its own, named by what differs from the settings.
+# Each is a separate run, named by its difference from the settings.
 RUNS = {
     "as chosen": {},
     "weight_decay 0.02 for table_l2": {"weight_decay": 0.02},
@@ -39,7 +39,7 @@ RUNS = {
     "half the rate for fields of many values": {"field_rate": 0.5},
     "twice the rate for fields of many values": {"field_rate": 2.0},
 }
-AVERAGES = {  # taken along each run: the decay of the average, and whether rows are averaged, too
+AVERAGES = {  # computed beside each run: the decay of the average, and whether rows are averaged, too
     "network averaged, 0.98": (0.98, False),
     "network averaged, 0.995": (0.995, False),
     "network and rows averaged, 0.98": (0.98, True),
@@ -55,7 +55,7 @@ class Table(quality_torch.Table):
     def __init__(self, rows, width, settings, row_rates, first):
         super().__init__(rows, width, settings)
         self.row_rates, self.factor = row_rates, 1.0
-        self.first = first  # how many values of a row have a denominator apart: the linear weight, if there is one
+        self.first = first  # how many values of a row have their own denominator: the linear weight, if there is one
         self.uses = torch.zeros(rows, 1)
 
     def push(self, unique, leaf):
@@ -79,7 +79,7 @@ class Table(quality_torch.Table):
 
 
 class Run(quality_torch.Run):
-    """A run that begins at the log odds, and whose averages and first predictions are kept."""
+    """A run that begins at the log odds. It keeps averages, and the predictions of the last quarter of the first epoch."""
 
     def __init__(self, model, examples, rows, settings):
         settings = {**settings, "tower_dense": usual_torch.with_indicators(settings["tower_dense"], examples)}
@@ -155,7 +155,7 @@ def calibration(first):
 
 
 def measure(model, data, settings, seed, averages):
-    """AUC and log loss at the end of one run: of the run, and of what was taken along."""
+    """AUC and log loss at the end of one run, and those of the averages and scalings computed beside it."""
     a, b, rows = data
     torch.manual_seed(seed)
     run = Run(model, a, rows, settings)
@@ -244,7 +244,7 @@ def line(cells, pairs):
 
 
 def table(model, differences):
-    """Prints mean differences to the settings as chosen, with the standard error of the seeds."""
+    """Prints mean differences to the chosen settings, with their standard errors over the seeds."""
     print(f"\n| {model} | AUC | better on | worse on | log loss | better on | worse on |\n|{' --- |' * 7}")
     for option, by_set in differences.items():
         if option == "as chosen":

@@ -1,13 +1,12 @@
-"""Tries options that aibox has, each against none, with the settings that usual.py has chosen for aibox.
+"""Compares each of several options of aibox with no option, at the settings that usual.py has chosen for aibox.
 
     python options_aibox.py --data DIR --fresh DIR2 --models lr deepfm --options averaging=0.98 averaging=0.995
 
-As in options.py, they are measured on other data than in usual.py's tables: those of prepare.py with --seed 2 in DIR2
-for generated sets, and valid.tsv for the others, with fit.tsv to train on; and differences are of pairs of runs with
-the same seed. Results are kept in DIR2/options_aibox.jsonl: what is there is not run again.
+As in options.py, the data are not those of usual.py's tables: generated sets are those of prepare.py with --seed 2 in
+DIR2; on the others, models train on fit.tsv and are measured on valid.tsv. Differences are of pairs of runs with the
+same seed. Results are kept in DIR2/options_aibox.jsonl; runs with a result there are not repeated.
 
-An option is a list of settings of a job file, separated by commas. Names without a dot stand for
-settings of optimizer.dense.
+An option is a comma-separated list of settings of a job file. Names without a dot are settings of optimizer.dense.
 """
 
 import argparse
@@ -33,7 +32,7 @@ def overrides(option):
 
 
 def parts(args, name):
-    """Where the set is, and what is trained and measured on."""
+    """The directory of the set, and the files to train and to measure on."""
     if name in sets.generators():
         return args.fresh, "train", "test"
     return args.data, "fit", "valid"

@@ -2,8 +2,8 @@
 
     python precision.py --data DIR --results runs.jsonl
 
-Prints one line per run, and then tables as Markdown, which docs/quality.md holds.
-prepare.py makes DIR. Runs that are in the file of results already are not run again.
+Prints one line per run, and then the tables of docs/quality.md as Markdown. prepare.py
+makes DIR. Runs that the results file already has are not repeated.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def train(run, args, settings, done):
 
 
 def mean(values):
-    """The mean, with the standard deviation of one value."""
+    """The mean and the standard deviation of the values, as text."""
     return f"{statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}"
 
 

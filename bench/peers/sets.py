@@ -1,8 +1,9 @@
 """The data sets of the comparison: one schema for both sides.
 
-SCHEMAS holds, per set, the `data` section of an aibox job file without its
-URIs; those of generated sets follow from what draws them. compare.py writes it into the job files; load() below reads the same
-files by the same schema for PyTorch, so the two sides cannot drift apart.
+SCHEMAS holds, per set, the `data` section of an aibox job file without its URIs;
+those of generated sets are derived from their `generate` section. compare.py writes
+it into the job files, and load() below reads the same files by the same schema for
+PyTorch, so the two sides cannot drift apart.
 
 prepare.py writes each set as four files into DIR/<set>/:
 
@@ -197,11 +198,11 @@ def load_settings(path):
 
 
 def settings_of(settings, name, model):
-    """What holds for one model on one set: common, then the set's, then the model's."""
+    """The settings of one model on one set: the common ones, overridden by the set's, then by the model's."""
     return {**base_settings(settings, name), **settings["sets"][name]["models"][model]}
 
 
 def base_settings(settings, name):
-    """What holds for every model on one set."""
+    """The settings of every model on one set."""
     own = {key: value for key, value in settings["sets"][name].items() if key != "models"}
     return {**settings["common"], **own}

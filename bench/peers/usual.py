@@ -1,12 +1,11 @@
-"""aibox beside PyTorch as people use it: each side with its own ways, tuned by the same budget.
+"""Compares aibox with PyTorch as people use it: each side in its usual way, tuned with the same budget.
 
     python usual.py --data DIR --aibox ../../bin/aibox --seeds 1 2 3 4 5 6 7 8 9 10
 
-Every side of a model tries its grid below on fit.tsv, for up to 3 epochs, and takes the
-settings with the smallest log loss minus AUC on valid.tsv. With these it trains on train.tsv, with
-each seed, and is measured on test.tsv, which nothing else reads. Results are kept in
-DIR/usual.jsonl: what is there is not run again; several processes may work on different
-sets or models at a time. usual_report.py prints the tables.
+For each model, each side tries its grid below on fit.tsv, for up to 3 epochs, and takes the settings with the smallest
+log loss minus AUC on valid.tsv. With these it trains on train.tsv with each seed, and is measured on test.tsv, which
+nothing else reads. Results are kept in DIR/usual.jsonl; runs with a result there are not repeated. Several processes
+may work on different sets or models at the same time. usual_report.py prints the tables.
 """
 
 import argparse
@@ -32,7 +31,7 @@ EPOCHS = 3
 TUNING_SEED = 101
 
 
-RATES = {  # of rows and of the dense network, and the averaging of that: a high rate leaves noise
+RATES = {  # learning rates of rows and of the dense network, and the averaging of the latter: a high rate leaves noise
     "linear": [(0.05, 0.01, 0), (0.1, 0.01, 0.98), (0.1, 0.03, 0.98)],
     "deep": [(0.05, 0.001, 0), (0.05, 0.003, 0.98), (0.1, 0.003, 0.98)],
 }
@@ -122,7 +121,7 @@ SIDES = {"PyTorch": train_torch, "aibox": train_aibox}
 
 
 def tuned(results, name, model, side, run):
-    """The best of the side's grid with its number of epochs, and its log loss minus AUC on valid.tsv.
+    """The best of the side's grid, with its number of epochs and its log loss minus AUC on valid.tsv.
 
     run makes a function that runs a choice and returns the scores after each epoch.
     """
@@ -160,7 +159,7 @@ def main():
 
 
 def compare(args, results, base, name, model):
-    """Tunes both sides and tests what they chose with every seed."""
+    """Tunes both sides and tests their choices with every seed."""
     for side, train in SIDES.items():
 
         def tune(choice, train=train):

@@ -2,8 +2,8 @@
 
     python usual_report.py --data DIR
 
-A difference stands beside its standard error, which follows from the spread of the seeds
-alone. Sets and models whose runs are not complete are left out.
+Differences come with their standard error, which reflects the spread over the seeds only.
+Sets and models whose runs are not complete are left out.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def missing():
 
 
 def runs(results, name, model, seeds):
-    """Scores of each side on the test part, and on the validation part what they were chosen by."""
+    """Scores of each side on the test part, and the validation score by which its settings were chosen."""
     scores, chosen_by = {}, {}
     for side in usual.SIDES:
         choice, chosen_by[side] = usual.tuned(results, name, model, side, lambda _: missing)
@@ -36,7 +36,7 @@ def runs(results, name, model, seeds):
 
 
 def difference(scores, metric):
-    """Of the sides' means, aibox less PyTorch, with its standard error."""
+    """The means of aibox and of PyTorch, their difference, and its standard error."""
     ours, theirs = ([s[metric] for s in scores[side]] for side in ("aibox", "PyTorch"))
     error = math.sqrt(sum(statistics.variance(x) / len(x) for x in (ours, theirs)))
     return statistics.mean(ours), statistics.mean(theirs), statistics.mean(ours) - statistics.mean(theirs), error

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Measures what it costs to lose a disk while a model is trained, as tables 1 and 2 of CPR do.
+"""Measures the cost of losing a disk during training, as tables 1 and 2 of CPR do.
 
-A model is trained from a generated log over a table on SSD in --dirs directories, first
-without a failure. Then the same job is killed by SIGKILL at moments that a seed draws, and
-each time one of the directories is deleted and made anew, as if a new disk were mounted
-there; the job is started again. STRATEGIES are compared: recovery.mode full, and partial
-without snapshots.priority and with each of its kinds. What is printed of a run is its time beside
-that of the undisturbed one, what it trained again, how long its processes took until they went on
-after a failure, the bytes that it uploaded, the memory that choosing rows took, the portion of lost
-samples, and the AUC on held-out data.
+A model is trained from a generated log, with a table on SSD in --dirs directories, first
+without failures. Then the same job is killed by SIGKILL at random moments. Each time one of
+the directories is deleted and made anew, as if a new disk were mounted there, and the job is
+restarted. It compares STRATEGIES: recovery.mode full, and partial without snapshots.priority
+and with each of its kinds. For each run it prints its time relative to the undisturbed run,
+the examples trained again, the time from a restart until training continued, the bytes
+uploaded, the memory for choosing rows, the portion of lost samples, and the AUC on held-out
+data.
 """
 
 import argparse
@@ -57,16 +57,16 @@ generate:
 
 
 def clear(args):
-    """Removes what an earlier run has left."""
+    """Removes the files of an earlier run."""
     for path in [args.dir / "model", args.dir / "remote", *args.disks]:
         shutil.rmtree(path, ignore_errors=True)
     (args.dir / "remote").mkdir(parents=True)
 
 
 def attempt(args, strategy, until):
-    """Starts the job, and kills it when it has trained as many examples; None: not at all.
+    """Starts the job, and kills it when it has trained the given number of examples; None: never.
 
-    Returns the seconds that it took, and whether it came to its end."""
+    Returns the seconds that it took, and whether it finished."""
     words = [args.aibox, "train", args.dir / "job.yaml", "--log-format", "json"]
     for setting in STRATEGIES[strategy]:
         words += ["--set", setting]
@@ -86,7 +86,7 @@ def attempt(args, strategy, until):
 
 
 def trained(metrics):
-    """How many examples the last whole line of the metrics is about."""
+    """The number of examples in the last complete line of the metrics."""
     try:
         lines = metrics.read_text().split("\n")[:-1]
     except FileNotFoundError:
@@ -95,13 +95,13 @@ def trained(metrics):
 
 
 def loading(args):
-    """How many seconds the processes took from their start until they went on after a failure."""
+    """The total seconds from the start of each process after a failure until training continued."""
     seconds, start = 0, None
     for line in (args.dir / "log.jsonl").read_text().splitlines():
         try:
             entry = json.loads(line)
         except json.JSONDecodeError:
-            continue  # it was being written when its process was killed
+            continue  # incomplete: the process was killed while writing it
         at = datetime.datetime.fromisoformat(entry["time"])
         if entry["msg"] == "job":
             start = at
@@ -111,7 +111,7 @@ def loading(args):
 
 
 def run(args, mode, moments, disks):
-    """Trains with failures at moments, each of which loses one of the disks."""
+    """Trains with failures at the given moments, each of which loses one of the disks."""
     clear(args)
     for name in "metrics.jsonl", "log.jsonl":
         (args.dir / name).unlink(missing_ok=True)
@@ -156,12 +156,12 @@ def main():
     p.add_argument("--aibox", default="bin/aibox", help="the binary (default: bin/aibox)")
     p.add_argument("--examples", type=int, default=400_000)
     p.add_argument("--dirs", type=int, default=4, help="directories of the table")
-    p.add_argument("--failures", type=int, default=2, help="in a run")
-    p.add_argument("--seeds", type=int, default=3, help="how many runs with other moments and directories")
+    p.add_argument("--failures", type=int, default=2, help="failures in a run")
+    p.add_argument("--seeds", type=int, default=3, help="number of runs, each with its own moments and directories")
     p.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES), help="default: all")
     p.add_argument("--memory", default="16MiB", help="sparse_table.memory_bytes")
     p.add_argument("--every", type=int, default=20_000, help="examples between two snapshots")
-    p.add_argument("--uploads", type=int, default=4, help="how many snapshots there are for one that is uploaded")
+    p.add_argument("--uploads", type=int, default=4, help="one snapshot in this many is uploaded")
     p.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("bench-recovery"), help="for data and models")
     args = p.parse_args()
     args.dir = args.dir.absolute()

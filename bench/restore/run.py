@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures how fast a published model is restored, beside the disk's own speed.
+"""Measures how fast a published model is restored, compared with the speed of the disk.
 
-In turn, as often as --pairs says: dd copies the files of the remote directory, four at a
-time, past the page cache and until they are durable; and `aibox restore` restores its newest
-model. Both read from and write to the same disks, and find nothing of the directory in memory.
+Two programs take --pairs turns: dd copies the files of the remote directory, four at a
+time, bypassing the page cache, until they are durable; `aibox restore` restores its newest
+model. Both use the same disks, and none of the directory's files is in the page cache.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import time
 
 
 def forget(files):
-    """Takes files out of the page cache."""
+    """Evicts files from the page cache."""
     subprocess.run(["sync"], check=True)
     for path in files:
         fd = os.open(path, os.O_RDONLY)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what snapshots while training cost, and how long it takes to go on after a crash.
+"""Measures the cost of snapshots during training, and the time to continue after a crash.
 
 A first job makes a table of --rows rows on SSD. A second one starts from its model and trains
-examples whose rows are drawn with a skew: as often without snapshots as with one every
---every, in turn. What is printed of a run is its speed, the median and the 99th percentile
-of the time that a pass takes, and what its snapshots took. Then a run is killed by SIGKILL
-and started again.
+on examples whose rows are drawn with a skew, alternately without snapshots and with one every
+--every. For each run it prints the speed, the median and the 99th percentile of the time of a
+pass, and the cost of its snapshots. Then a run is killed by SIGKILL and restarted.
 """
 
 import argparse
@@ -37,7 +36,7 @@ sparse_table: {{kind: ssd, memory_bytes: {memory}}}
 
 
 def log(path, rows):
-    """Writes examples; rows yields the numbers of the rows of one in all columns."""
+    """Writes examples; rows yields for each example the numbers of its rows in all columns."""
     sparselog.write(path, (sparselog.line(i, numbers) for i, numbers in enumerate(rows)))
 
 
@@ -65,7 +64,7 @@ def train(words):
 
 
 def passes(model):
-    """The seconds that each pass took, by the times of the TensorBoard events."""
+    """The seconds of each pass, from the times of the TensorBoard events."""
     data = next(pathlib.Path(model, "tensorboard").glob("events*")).read_bytes()
     times, at = [], 0
     while at < len(data):
@@ -87,7 +86,7 @@ def report(name, summary, model):
 
 
 def crash(binary, args, first, share):
-    """Kills a run after a share of what a whole one takes, and goes on with it."""
+    """Kills a run after share seconds, and restarts it."""
     model = args.dir / "crashed"
     shutil.rmtree(model, ignore_errors=True)
     words = command(binary, args, args.dir / "night.tsv", model, **{"training.warm_start": first, "snapshots.every": args.every})
@@ -112,7 +111,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--aibox", default="bin/aibox", help="the binary (default: bin/aibox)")
     p.add_argument("--rows", type=int, default=20_000_000)
-    p.add_argument("--examples", type=int, default=3_000_000, help="of a run that is measured")
+    p.add_argument("--examples", type=int, default=3_000_000, help="examples of a measured run")
     p.add_argument("--memory", default="1GiB", help="sparse_table.memory_bytes")
     p.add_argument("--every", default="1m", help="snapshots.every")
     p.add_argument("--pairs", type=int, default=3)

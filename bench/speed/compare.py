@@ -7,8 +7,8 @@
 
 The first run makes a virtual environment with the packages of requirements.txt, builds
 aibox and the Go program beside this file, and makes the log. The sides take turns. A figure
-is the median over the turns, with the lowest and the highest of them in brackets; ratios are
-medians of the ratios of each turn.
+is the median over the turns, with the lowest and the highest in brackets; a ratio is the
+median of the ratios of the turns.
 """
 
 import argparse
@@ -31,7 +31,7 @@ CACHE = pathlib.Path.home() / ".cache/aibox/bench-speed"
 
 
 def machine():
-    """What the figures were measured on."""
+    """Describes the machine and the versions that were measured."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     entries = dict(line.split(":", 1) for line in lines if ":" in line)
     entries = {key.strip(): value.strip() for key, value in entries.items()}
@@ -48,20 +48,20 @@ def parse():
     add("--json", type=pathlib.Path, metavar="FILE", help="write all samples to FILE")
     add("--report", nargs="+", type=pathlib.Path, metavar="FILE", help="measure nothing, and print the samples of FILEs")
     add("--levels", nargs="+", choices=levels.LEVELS, default=list(levels.LEVELS))
-    add("--models", nargs="+", choices=models.SECTIONS, default=list(models.SECTIONS), help="of steps; jobs are of dlrm")
-    add("--batches", nargs="+", type=int, default=[512, 2048, 16384], help="sizes of mini-batches, of steps")
-    add("--job-batches", nargs="+", type=int, default=[2048], help="sizes of mini-batches, of jobs")
+    add("--models", nargs="+", choices=models.SECTIONS, default=list(models.SECTIONS), help="models for steps; jobs are of dlrm")
+    add("--batches", nargs="+", type=int, default=[512, 2048, 16384], help="sizes of mini-batches for steps")
+    add("--job-batches", nargs="+", type=int, default=[2048], help="sizes of mini-batches for jobs")
     add("--precisions", nargs="+", choices=["float32", "bf16"], help="default: bf16 only with AVX-512 BF16 or --quick")
-    add("--inputs", nargs="+", choices=["parquet", "text"], default=["parquet", "text"], help="of jobs of aibox")
-    add("--turns", type=int, help="of each side (default: 5, or 3 with --quick)")
-    add("--seconds", type=float, default=1.5, help="that a side takes steps for in a turn (default: %(default)s)")
+    add("--inputs", nargs="+", choices=["parquet", "text"], default=["parquet", "text"], help="input formats of aibox jobs")
+    add("--turns", type=int, help="turns of each side (default: 5, or 3 with --quick)")
+    add("--seconds", type=float, default=1.5, help="duration of a turn of steps (default: %(default)s)")
     add("--profile", type=pathlib.Path, metavar="DIR", help="leave profiles of our steps in DIR")
-    add("--examples", type=int, default=327680, help="of a job, at most those of the log (default: %(default)s)")
-    add("--step-examples", type=int, default=131072, help="that steps are taken on, again and again (default: %(default)s)")
-    add("--table-examples", type=int, default=1310720, help="of a job with the table on SSD (default: %(default)s)")
-    add("--fill-examples", type=int, default=5242880, help="that its table has seen before (default: %(default)s)")
-    add("--log-examples", type=int, default=655360, help="of the log that is made (default: %(default)s)")
-    add("--dir", type=pathlib.Path, default=CACHE / "log", help="for the log and models (default: %(default)s)")
+    add("--examples", type=int, default=327680, help="examples of a job, at most those of the log (default: %(default)s)")
+    add("--step-examples", type=int, default=131072, help="examples that steps are repeated on (default: %(default)s)")
+    add("--table-examples", type=int, default=1310720, help="examples of a job with the table on SSD (default: %(default)s)")
+    add("--fill-examples", type=int, default=5242880, help="examples that its table was trained on before (default: %(default)s)")
+    add("--log-examples", type=int, default=655360, help="examples of the generated log (default: %(default)s)")
+    add("--dir", type=pathlib.Path, default=CACHE / "log", help="directory for the log and models (default: %(default)s)")
     add("--venv", type=pathlib.Path, default=CACHE / "venv", help="where PyTorch is installed (default: %(default)s)")
     options = parser.parse_args()
     if options.profile:
@@ -75,7 +75,7 @@ def parse():
 
 
 def measure(options, has_bf16):
-    """Yields samples of all that was asked for."""
+    """Yields the samples of all requested measurements."""
     python = environment.prepare(options.venv, HERE / "requirements.txt")
     directory = options.dir.resolve()
     place = sides.Place(directory, python, sides.build(directory), options.log_examples)

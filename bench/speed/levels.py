@@ -1,5 +1,5 @@
-"""What is measured. Each function yields samples: dictionaries that say what was measured
-(level, side, turn and others) and how many examples a second it was."""
+"""The measurements. Each function yields samples: dictionaries of what was measured (level, side,
+turn and others) and the examples per second."""
 
 import models
 import sides
@@ -7,8 +7,8 @@ import sides
 # The sides of PyTorch, and whether they are compiled.
 PEERS = {"eager": False, "compiled": True}
 
-# Memory of a table on SSD: bytes for each row in its cache, and bytes for its index, filters,
-# buffers and the working sets of passes.
+# Memory of a table on SSD: bytes per row in its cache, and bytes for its index, filters, buffers and the working sets
+# of passes.
 ROW_BYTES, OTHER_BYTES = 128, 36 << 20
 
 
@@ -19,7 +19,7 @@ def configuration(model, batch, precision):
 
 
 class Steps:
-    """Steps with embeddings in memory, of mini-batches that were read before."""
+    """Steps with embeddings in memory, on mini-batches that were read before."""
 
     def __init__(self, place, options, cores=None):
         self.place, self.options = place, options
@@ -43,7 +43,7 @@ class Steps:
 
 
 def variants(place, options, level, precision):
-    """The sides that have the precision. The quick size saves the time of compiling."""
+    """The sides that have the precision. The quick size leaves out compiled ones to save time."""
     ours = ["aibox"] if precision == "float32" or place.has_bf16 else []
     if options.quick and (level == "job" or precision == "bf16"):
         return [*ours, "eager"]
@@ -117,10 +117,10 @@ def cores(place, options):
 
 def table(place, options):
     """A job with its table in memory, and on SSD with a cache for a tenth of the rows. It starts
-    from a model that has seen its examples among many others, so that no row is new to the
-    table. The speed is that of the second half, when the cache has filled. A pass has four
-    mini-batches, so that its rows are about as large a part of the cache as those of sixteen are
-    of the cache of 20 million rows."""
+    from a model trained on its examples and many others, so that no row is new to the table. The
+    speed is that of the second half, when the cache has filled. A pass has four mini-batches; so
+    its rows take about the same share of the cache as those of sixteen mini-batches would with a
+    table of 20 million rows."""
     filled = place.filled(configuration("dlrm", 2048, "float32"), options.fill_examples)
     rows = filled["table"]["rows"]
     common = {
@@ -140,8 +140,8 @@ def table(place, options):
 
 
 def second_half(progress, epoch):
-    """The examples of about the second half of an epoch, and the examples a second; of a whole epoch that is too short for lines that
-    say how far it was."""
+    """The number of examples and the examples per second of about the second half of an epoch, or of the whole epoch
+    if it is too short for lines of progress."""
     points = [(0, 0)] + [(line["seconds"], line.get("examples", 0)) for line in progress]
     begin = min(points, key=lambda point: abs(point[1] - epoch["examples"] / 2))
     examples = epoch["examples"] - begin[1]

@@ -29,11 +29,11 @@ def section(model):
 
 
 def multiply_adds(model):
-    """Multiply-adds of the matrix products of one example in a step of training.
+    """Multiply-adds of the matrix products of one example in a training step.
 
-    A layer has three products: its output, and the gradients of its weights and of its
-    input, which the first layer of DLRM's bottom network does without. The products of
-    DLRM's interaction do not count.
+    A layer has three products: its output, the gradient of its weights, and the gradient of its
+    input, except in the first layer of DLRM's bottom network. The products of DLRM's interaction
+    do not count.
     """
     inputs = FIELDS * DIM + DENSE
     if model == "dlrm":
@@ -57,8 +57,8 @@ def layers(*sizes):
 
 
 def moved_bytes():
-    """Bytes of device memory that one example of DLRM moves in a step with its embeddings on the device, if each
-    matrix of float32 is written once, and read once for each product or element-wise step that needs it."""
+    """Bytes of device memory traffic per example in a step of DLRM with embeddings on the device, if each float32
+    matrix is written once, and read once by each product or element-wise step that needs it."""
     total = 0
     for sizes in ((DENSE, *BOTTOM), (DIM + FIELDS * (FIELDS + 1) // 2, *HIDDEN, 1)):
         for inputs, outputs in zip(sizes, sizes[1:]):
@@ -69,6 +69,6 @@ def moved_bytes():
 
 
 def crossing_bytes():
-    """Bytes that one example of DLRM takes to the device and from there, with embeddings in the memory of the host:
-    pooled rows, dense features and label; the gradient of the rows, the logit and the loss."""
+    """Bytes per example of DLRM copied to the device and back with embeddings in host memory: pooled rows, dense
+    features and label; the gradient of the rows, the logit and the loss."""
     return 4 * (FIELDS * DIM + DENSE + 1), 4 * (FIELDS * DIM + 2)

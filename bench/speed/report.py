@@ -1,4 +1,4 @@
-"""Tables of the samples, as Markdown, beside the targets."""
+"""Tables of the samples, compared with the targets, as Markdown."""
 
 import statistics
 
@@ -6,7 +6,7 @@ TARGETS = {"step": 1.4, "of_peak": 0.75, "job": 1.8, "bf16 job": 3.0, "text": 0.
 
 
 class Samples:
-    """Samples that agree in some of their entries."""
+    """Some samples, and queries over them."""
 
     def __init__(self, samples):
         self.all = samples
@@ -26,13 +26,13 @@ class Samples:
         return list(dict.fromkeys(tuple(s[key] for key in keys) for s in self.all))
 
     def better(self):
-        """The better side of PyTorch."""
+        """The faster side of PyTorch."""
         peers = [side for side in (self.where(side="eager"), self.where(side="compiled")) if side.all]
         return max(peers, key=Samples.median) if peers else Samples([])
 
 
 def rate(samples):
-    """The median and, in brackets, the lowest and the highest value, in thousands a second."""
+    """The median and, in brackets, the lowest and the highest value, in thousands per second."""
     if not samples.all:
         return "–"
     values = [v / 1000 for v in samples.values()]
@@ -47,7 +47,7 @@ def ratio(ours, theirs):
 
 
 def beside(value, target):
-    """A value beside its target."""
+    """A value and its target."""
     return "–" if value is None else f"{value:.2f} of {target}"
 
 
@@ -110,7 +110,7 @@ TABLES = {"step": steps, "job": jobs, "table": tables, "cores": cores}
 
 
 def heading(machine, quick):
-    """What the figures are of."""
+    """What the figures were measured on."""
     lines = [f"{machine['processor']}, {machine['cores']} cores, {' '.join(machine['instructions'])}; "
              f"aibox {machine['aibox']}; {' '.join(machine['packages'])}"]
     if quick:

@@ -20,7 +20,7 @@ SETTLE = 0.05
 
 
 def on_cores(cores, command):
-    """The command, restricted to that many cores."""
+    """The command, restricted to the given number of cores."""
     allowed = sorted(os.sched_getaffinity(0))[:cores]
     return ["taskset", "-c", ",".join(map(str, allowed)), *map(str, command)]
 
@@ -59,8 +59,8 @@ def build(directory):
 
 
 class Place:
-    """A directory with the log, as text and as Parquet, which is made when it is not there, and as binary files for PyTorch once it is asked
-    for. programs are those of build."""
+    """A directory with the log as text and as Parquet, which is made if it is missing, and on request as binary files
+    for PyTorch. programs is the result of build."""
 
     def __init__(self, directory, python, programs, examples, held_out=HELD_OUT, inputs=("text", "parquet")):
         self.directory, self.python, self.examples, self.held_out, self.inputs = directory, python, examples, held_out, inputs
@@ -81,7 +81,7 @@ class Place:
         return files if input == "text" else {**files, "data.format": "parquet", "data.columns": COLUMNS}
 
     def unless_made(self, name, make):
-        """Calls make, unless the directory says in a file of that name that this was done for the same log."""
+        """Calls make, unless a file of that name in the directory records that this was done for the same log."""
         made = self.directory / name
         wanted = {"examples": self.examples, "held_out": self.held_out, "job": JOB.read_text()}
         if not made.exists() or json.loads(made.read_text()) != wanted:
@@ -105,13 +105,13 @@ class Place:
         side.close()
 
     def for_torch(self):
-        """The directory with the binary files, which are made when they are not there."""
+        """The directory with the binary files, which are made if they are missing."""
         self.unless_made("numbers.json", self.number)
         return self.directory
 
     def filled(self, overrides, examples):
-        """The summary of a model that has trained on a log of that many examples, fill.parquet,
-        and its directory. Both are made when they are not there."""
+        """The summary and the directory of a model trained on a log of that many examples, fill.parquet. Log and model
+        are made if they are missing."""
         model, made = self.directory / "filled", self.directory / "filled.json"
         wanted = {"examples": examples, "job": JOB.read_text(), **overrides}
         if not made.exists() or json.loads(made.read_text()) != wanted:
@@ -123,7 +123,7 @@ class Place:
         return {**json.loads((model / "summary.json").read_text()), "model": str(model)}
 
     def run(self, command, overrides, cores=None, more=()):
-        """Runs a command of aibox on the job and returns the seconds that it took, and its log."""
+        """Runs a command of aibox on the job and returns its seconds and its log."""
         line = [self.aibox, command, JOB, *flags(overrides), "--log-format", "json", *more]
         begin = time.perf_counter()
         done = subprocess.run(on_cores(cores, line), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -137,7 +137,7 @@ class Place:
 
     def train(self, overrides, cores=None):
         """Runs a job of aibox and returns its summary, with the seconds of the whole process, and
-        the lines of its log that say how far training was."""
+        the lines of progress in its log."""
         model = self.directory / "model"
         process, log = self.run("train", {**overrides, "output.model_dir": str(model)}, cores)
         progress = [entry for entry in log if entry["msg"] == "progress" and entry["phase"] == "training"]

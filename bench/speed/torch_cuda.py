@@ -2,17 +2,17 @@
 
     python torch_cuda.py --data DIR [--device cpu]     answers requests, one JSON object a line
 
-DIR holds the binary files that the Go program of this directory writes. Mini-batches are in pinned memory of
-the host; the next one is copied to the device while it works on the one before. All rows are on the device. The
+DIR holds the binary files that the Go program of this directory writes. Mini-batches are in pinned host memory;
+the next one is copied to the device while the device works on the current one. All rows are on the device. The
 variants of a step, all of them with SGD:
 
-    eager           EmbeddingBag with sparse gradients, as one writes it first
+    eager           EmbeddingBag with sparse gradients, the obvious way
     compiled        the same, with the network and its loss compiled by torch.compile
     graph           the whole step in a CUDA graph. Sparse gradients cannot be captured: the gradients of
                     the rows of the mini-batch are added to the table by index_add_, which is the same step
     compiled graph  the same, with the network and its loss compiled
 
-On the CPU there are no graphs: these variants take their steps without one. That is for tests of this program.
+On the CPU, which is for tests of this program, the graph variants take their steps without a graph.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PRECISIONS = {"float32": "highest", "tf32": "high", "bf16": "highest"}  # of pro
 
 
 class DLRM(zoo_torch.DLRM):
-    """The same network, with its pairs selected by index_select: the gradient of an index by two arrays sorts them."""
+    """The same network, with its pairs selected by index_select: the gradient of indexing by two arrays would sort them."""
 
     def __init__(self, device):
         super().__init__(models.FIELDS, models.DENSE, models.SETTINGS)
@@ -52,7 +52,7 @@ class DLRM(zoo_torch.DLRM):
 
 
 class Feeder:
-    """Mini-batches on the device, one after the other, each copied while the device works on the one before."""
+    """Mini-batches on the device, each copied while the device works on the previous one."""
 
     def __init__(self, batches, device):
         self.device, self.cuda = device, device.type == "cuda"
@@ -66,7 +66,7 @@ class Feeder:
         self.ask()
 
     def ask(self):
-        """Begins to copy the next mini-batch into the slot that was given before the last one."""
+        """Starts copying the next mini-batch into the slot of the last but one."""
         slot, batch = self.asked % 2, self.host[self.asked % len(self.host)]
         with torch.cuda.stream(self.copies) if self.cuda else contextlib.nullcontext():
             if self.cuda:
@@ -91,7 +91,7 @@ class Feeder:
 
 
 class Network:
-    """DLRM with its loss, also compiled, on rows and on mini-batches of one size."""
+    """DLRM with its loss, optionally compiled, on rows and on mini-batches of one size."""
 
     def __init__(self, table, precision, device, rates):
         self.table, self.device, self.rates = table, device, rates
@@ -146,7 +146,7 @@ class Training:
         """Makes a graph for each slot."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):  # as PyTorch's documentation says: what is made at first use is not captured
+        with torch.cuda.stream(side):  # as PyTorch's documentation asks: state that is created at first use must not be captured
             for _ in range(3):
                 self.takes(*self.slots[0])
         torch.cuda.current_stream().wait_stream(side)
@@ -179,12 +179,12 @@ class Server:
             torch.cuda.synchronize()
 
     def step(self, r):
-        """Takes steps for a time, and at least on all mini-batches once."""
+        """Takes steps for a time, at least one on each mini-batch."""
         torch.set_float32_matmul_precision(PRECISIONS[r["precision"]])
         key = r["batch"], r["precision"]
         if key != self.key:
             self.trainings, self.network, self.feeder = {}, None, None
-            torch.compiler.reset()  # or the next sizes would be compiled as unknown ones
+            torch.compiler.reset()  # else further sizes would be compiled as dynamic shapes
             rates = {name: r[name] for name in ("dense_rate", "row_rate")}
             self.network, self.key = Network(self.table, r["precision"], self.device, rates), key
             self.feeder = Feeder(list(self.log.batches(r["batch"], r["examples"])), self.device)
@@ -204,7 +204,7 @@ class Server:
         return {"examples": steps * r["batch"], "seconds": spent, "loss": loss.item()}
 
     def limits(self, r):
-        """What the device can do: bytes and operations a second, the best of three."""
+        """The limits of the device: bytes and operations per second, the best of three."""
         n = r["bytes"] // 4
         one, other = torch.zeros(n, device=self.device), torch.zeros(n, device=self.device)
         host = torch.zeros(n, pin_memory=self.device.type == "cuda")
@@ -245,7 +245,7 @@ class Server:
             else:
                 try:
                     answer = {"step": self.step, "limits": self.limits}[r["op"]](r)
-                except Exception as e:  # the other variants may work, in another process
+                except Exception as e:  # the other variants may work in a new process
                     print(json.dumps({"error": f"{type(e).__name__}: {e}"}), flush=True)
                     return
             print(json.dumps(answer), flush=True)

@@ -4,9 +4,9 @@
     python torch_side.py --data DIR --job ... trains on the whole log, evaluates, prints JSON
 
 DIR holds the binary files that the Go program of this directory writes. All embeddings are
-rows of one layer with sparse gradients; optimizers are SGD, as in job.yaml. Compiled is the
-network with its loss; the lookup of embeddings, whose gradients are sparse, stays eager,
-because torch.compile does not support them.
+rows of one layer with sparse gradients; optimizers are SGD, as in job.yaml. The network is
+compiled with its loss. The lookup of embeddings stays eager, because torch.compile does not
+support sparse gradients.
 """
 
 import argparse
@@ -30,7 +30,7 @@ INIT_STDDEV = 0.01
 
 
 class Log:
-    """A set of examples in files that are mapped into memory."""
+    """A set of examples in memory-mapped files."""
 
     def __init__(self, directory, name):
         def file(ending, kind, *columns):
@@ -52,7 +52,7 @@ class Log:
 
 
 class Table:
-    """The memory of all embeddings, of which each model takes as much as it needs."""
+    """The memory for embeddings, which models share: each uses as much of it as it needs."""
 
     def __init__(self):
         self.memory = torch.empty(ROWS * (models.DIM + 1)).normal_(0, INIT_STDDEV)
@@ -118,7 +118,7 @@ def serve(options):
         else:
             if (r["model"], r["batch"]) != current:
                 current, opened = (r["model"], r["batch"]), {}
-                torch.compiler.reset()  # or the next sizes would be compiled as unknown ones
+                torch.compiler.reset()  # else further sizes would be compiled as dynamic shapes
             batches = list(log.batches(r["batch"], r["examples"]))
             variant = r["precision"], r["compiled"]
             if variant not in opened:
@@ -129,7 +129,7 @@ def serve(options):
 
 
 def take(training, batches, seconds):
-    """Trains on the mini-batches in turn until the time is over."""
+    """Trains on the mini-batches, repeatedly, until the time is over."""
     steps, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         loss = training.step(*batches[steps % len(batches)])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what a remote snapshot uploads beside what has changed since the one before.
+"""Measures what a remote snapshot uploads, compared with what has changed since the previous one.
 
-A first job makes a table of --rows rows on SSD. Then jobs start from its model, and train rows
-that are drawn evenly, so that these lie in as many buckets as they can: between two snapshots a
-tenth, a hundredth and a thousandth of the table, one job for each share, with each --memory in
-turn. Every snapshot is uploaded. What has changed is each of these rows once, with its key, as
-a bucket has it, and the dense state. What was uploaded is read from the manifests, themselves
-included. A snapshot that overtakes another one has the changes of both. By how much the files
-grew is the bytes of the snapshot's files that those of the one before did not have.
+A first job makes a table of --rows rows on SSD. Further jobs start from its model and train rows
+that are drawn uniformly, so that they lie in as many buckets as possible. Between two snapshots,
+a job trains a tenth, a hundredth or a thousandth of the table; there is one job for each share
+and each --memory. Every snapshot is uploaded. The change is the bytes of each of these rows once,
+with its key, as in a bucket, and of the dense state. The uploaded bytes are read from the
+manifests, and include these. A snapshot that overtakes another one has the changes of both. The
+growth is the bytes of the snapshot's files that the files of the previous one did not have.
 """
 
 import argparse
@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE.parent))
 import sparselog  # noqa: E402
 from sparselog import COLUMNS  # noqa: E402
 
-SHARES = {0.1: (8, 20), 0.01: (24, 150), 0.001: (24, 1500)}  # snapshots of a job, and how often each example comes between two of them, so that uploads keep up
+SHARES = {0.1: (8, 20), 0.01: (24, 150), 0.001: (24, 1500)}  # snapshots of a job, and how often each example is repeated between two of them, so that uploads keep up
 KINDS = ("buckets", "row deltas", "index", "dense", "reports", "manifest")
 
 JOB = """\
@@ -42,7 +42,7 @@ snapshots: {{every: none, remote_every: 1 snapshot}}
 
 
 def night_log(path, values, share, snapshots, repeats):
-    """Writes the examples of a job; returns their number between two snapshots, distinct ones and all."""
+    """Writes the examples of a job; returns the numbers of distinct and of all examples between two snapshots."""
     rng, n = random.Random(1), int(values * share)
     with open(path, "w") as f:
         for _ in range(snapshots):
@@ -77,7 +77,7 @@ def kind(name):
 
 
 def uploaded(data):
-    """The number and step of a snapshot, the bytes that it uploaded by kind, those of its dense state, and the length of each file."""
+    """The number and step of a snapshot, the bytes that it uploaded by kind, the bytes of its dense state, and the length of each file."""
     m, dense = json.loads(data)["manifest"], 0
     if "deflated" in m:
         m = json.loads(zlib.decompress(base64.b64decode(m["deflated"]), wbits=-15))
@@ -137,8 +137,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--aibox", default="bin/aibox", help="the binary (default: bin/aibox)")
     p.add_argument("--rows", type=int, default=2_000_000)
-    p.add_argument("--memory", nargs="+", default=["1GiB", "128MiB"], help="sparse_table.memory_bytes: of a cache for all rows that change, and of one for some of them")
-    p.add_argument("--shares", nargs="+", type=float, default=list(SHARES), help=f"of {list(SHARES)}")
+    p.add_argument("--memory", nargs="+", default=["1GiB", "128MiB"], help="sparse_table.memory_bytes: for a cache of all rows that change, and for one of some of them")
+    p.add_argument("--shares", nargs="+", type=float, default=list(SHARES), help=f"shares of the rows that change between two snapshots, of {list(SHARES)}")
     p.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("bench-uploads"), help="for data and models; with 1.5 KiB a row free")
     args = p.parse_args()
     args.dir = args.dir.absolute()

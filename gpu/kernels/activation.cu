@@ -31,7 +31,7 @@ KERNEL epilogue(float *y, int ldy, const float *bias, int biased, int rows, int 
 	at(y, ldy, e.i, e.j) = activated(a, v);
 }
 
-// epilogue of a result that is needed in bfloat16 alone.
+// epilogue with its result in bfloat16 alone.
 KERNEL epilogue_bf16(unsigned short *y, int ldy, const float *x, int ldx, const float *bias, int biased, int rows,
 	int columns, int a) {
 	Element e(rows, columns);
@@ -45,8 +45,9 @@ KERNEL epilogue_bf16(unsigned short *y, int ldy, const float *x, int ldx, const 
 	at(y, ldy, e.i, e.j) = bf16_bits(activated(a, v));
 }
 
-// What derive and those like it have in common: load(i) gives a pair of y of row i, and what slopes makes the numbers of, which are multiplied by the
-// derivative there. The products go to dx.
+// The common part of the derive kernels. load(i) returns a pair of y of row i and the argument of
+// slopes, which returns a pair of dy. Their derivatives by the activation are written to dx, and
+// their sums over the chunk to work.
 template <bool WIDE, class T, class Load, class Slopes> DEVICE void derive_chunk(double *work, T *dx, int lddx, int rows, int columns, int a, Load load,
 	Slopes slopes) {
 	int j = pair_column();
@@ -83,13 +84,13 @@ KERNEL derive(double *__restrict__ work, float *__restrict__ dx, int lddx, const
 	derive_all(work, dx, lddx, y, ldy, rows, columns, a);
 }
 
-// derive in bfloat16.
+// derive with dx in bfloat16.
 KERNEL derive_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ y, int ldy, int rows, int columns,
 	int a) {
 	derive_all(work, dx, lddx, y, ldy, rows, columns, a);
 }
 
-// derive_bf16 where y is in bfloat16, too.
+// derive_bf16 with y in bfloat16, too.
 KERNEL derive_from_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const unsigned short *__restrict__ y, int ldy, int rows,
 	int columns, int a) {
 	derive_all(work, dx, lddx, y, ldy, rows, columns, a);
@@ -113,13 +114,13 @@ template <class X> DEVICE void derive_products(double *work, X *dx, int lddx, co
 	}
 }
 
-// derive of a product of a column and a row.
+// derive of the product of a column g and a row w.
 KERNEL derive_outer(double *__restrict__ work, float *__restrict__ dx, int lddx, const float *__restrict__ g, int ldg, const float *__restrict__ w,
 	int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
 	derive_products(work, dx, lddx, g, ldg, w, ldw, y, ldy, rows, columns, a);
 }
 
-// derive_outer of a result that is needed in bfloat16 alone.
+// derive_outer with its result in bfloat16 alone.
 KERNEL derive_outer_bf16(double *__restrict__ work, unsigned short *__restrict__ dx, int lddx, const float *__restrict__ g, int ldg,
 	const float *__restrict__ w, int ldw, const float *__restrict__ y, int ldy, int rows, int columns, int a) {
 	derive_products(work, dx, lddx, g, ldg, w, ldw, y, ldy, rows, columns, a);

@@ -1,9 +1,9 @@
-// The functions of Activation in activation.go, and their derivatives.
+// The activation functions of activation.go, and their derivatives.
 #pragma once
 
 #include "functions.h"
 
-// Their numbers.
+// The values of kernels.Activation.
 enum { IDENTITY, RELU, LEAKY_RELU, TANH, SIGMOID };
 
 // a(x)

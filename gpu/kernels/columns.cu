@@ -8,7 +8,8 @@ KERNEL copy_rows(float *y, int ldy, const float *x, int ldx, int rows, int colum
 	at(y, ldy, e.i, e.j) = at(x, ldx, e.i, e.j);
 }
 
-// Column lo + k of each period columns of x becomes column k of each width columns of y.
+// Column lo + k of each group of period columns of x becomes column k of a group of width columns
+// of y.
 KERNEL columns(float *y, int ldy, const float *x, int ldx, int rows, int columns, int period, int lo, int width) {
 	Element e(rows, columns);
 	if (e.outside) {

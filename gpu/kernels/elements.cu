@@ -56,7 +56,7 @@ KERNEL cross_column(float *y, int ldy, const float *x0, int ldx0, const float *z
 	at(y, ldy, e.i, e.j) = v + at(xl, ldxl, e.i, e.j);
 }
 
-// The rows of v are 0 elements apart if all examples have the same vectors.
+// ldv is 0 if all examples share one row of v.
 KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v, int ldv, int rows, int columns,
 	int dim) {
 	Element e(rows, columns);
@@ -69,8 +69,8 @@ KERNEL scale_vectors(float *y, int ldy, const float *x, int ldx, const float *v,
 // splitmix.Next
 DEVICE word64 mix(word64 x) { return mix_bits(x + GOLDEN_GAMMA); }
 
-// layer is the hash of seed and layer, first the number of the first element of x in the
-// whole mini-batch. A hash drops its element when its upper 32 bits are below the threshold.
+// layer is the hash of seed and layer; first is the number of the first element of x in the whole
+// mini-batch. An element is dropped if the upper 32 bits of its hash are below the threshold.
 KERNEL dropout(float *y, int ldy, const float *x, int ldx, const long long *step, long long layer, long long first,
 	long long threshold, float scale, int rows, int columns) {
 	Element e(rows, columns);

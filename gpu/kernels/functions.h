@@ -1,10 +1,10 @@
-// exp, tanh, sigmoid and softplus as internal/kernel defines them (exp.go, log.go, sigmoid.go):
-// computed in double precision, each operation rounded, so that they are the same bits there and here.
+// exp, tanh, sigmoid and softplus as in internal/kernel (exp.go, log.go, sigmoid.go): computed in
+// double precision with each operation rounded, so that both give the same bits.
 #pragma once
 
 #include "aibox.h"
 
-// 2^n and e^r - 1 with x = n·ln 2 + r and |r| <= ln(2)/2, for |x| <= 128.
+// Sets scale = 2^n and q = e^r - 1, where x = n·ln 2 + r and |r| <= ln(2)/2, for |x| <= 128.
 DEVICE void reduce_exp(double x, double &scale, double &q) {
 	const double round_to_int = 6755399441055744.0; // 3·2^51
 	double n = (x * 1.44269504088896340735992468100189214 + round_to_int) - round_to_int;

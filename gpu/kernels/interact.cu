@@ -1,23 +1,26 @@
 #include "activation.h"
 #include "bf16.h"
 
-// A kernel whose threads keep much in registers: a multiprocessor has room for so many blocks of 128 of them.
+// A kernel whose threads need many registers: a multiprocessor has room for the given number of
+// blocks of 128 threads.
 #define TILE_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(128, blocks)
 
-// A block works on blockDim.y examples, each of which blockDim.x threads share. They first copy what they read again
-// and again to shared memory: size elements for each example, or 0 if these are more than a block gets. Then each
-// thread computes a tile of the results at a time, so that each number that it reads serves several sums.
+// A block works on blockDim.y examples, with blockDim.x threads each. The threads first copy the
+// inputs to shared memory: size elements per example, or 0 if they do not fit. Then each thread
+// computes a tile of the results at a time, so that each number that it reads is used in several
+// sums.
 
 DEVICE float4 four(const float *x) { return *(const float4 *)x; }
 
 DEVICE unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-// Vectors in shared memory begin at multiples of four elements.
+// The distance of vectors in shared memory: dim rounded up to a multiple of 4.
 DEVICE unsigned spaced(unsigned dim) { return (dim + 3) / 4 * 4; }
 
-// Copies the vectors of an example to shared memory. place(v, k) is the number of the four to which elements 4k to 4k+3 of vector v get.
+// Copies the vectors of an example to shared memory: elements 4k to 4k+3 of vector v to the float4
+// with number place(v, k).
 template <int TURN, class Place> DEVICE void copy_vectors(float *to, const float *x, unsigned vectors, unsigned dim, Place place) {
-	// All loads of a turn are under way at once. What has nothing left to copy copies the last elements again.
+	// The loads of a turn overlap. Surplus ones copy the last elements again.
 	unsigned n = vectors * dim, last = n - 1;
 	if (dim % 4 != 0 || (size_t)x % 16 != 0) {
 		enum { FEWER = 4 };
@@ -35,7 +38,7 @@ template <int TURN, class Place> DEVICE void copy_vectors(float *to, const float
 	}
 	// Four elements at a time.
 	n /= 4, last /= 4;
-	unsigned inverse = 0xffffffff / dim + 1; // of dim, times 2^32; exact enough for what shared memory holds
+	unsigned inverse = 0xffffffff / dim + 1; // 2^32 / dim; exact enough for the size of shared memory
 	for (unsigned k = threadIdx.x; k < n; k += TURN * blockDim.x) {
 		float4 some[TURN];
 		for (unsigned u = 0; u < TURN; u++) {
@@ -48,14 +51,14 @@ template <int TURN, class Place> DEVICE void copy_vectors(float *to, const float
 	}
 }
 
-// Writes the 16 bytes of results at y, of x in shared memory.
+// Writes the 16 bytes of results at y, from x in shared memory.
 DEVICE void put_line(float *y, const float *x) { *(float4 *)y = four(x); }
 DEVICE void put_line(unsigned short *y, const float *x) {
 	float4 a = four(x), b = four(x + 4);
 	*(float4 *)y = {bf16_pair(a.x, a.y), bf16_pair(a.z, a.w), bf16_pair(b.x, b.y), bf16_pair(b.z, b.w)};
 }
 
-// Writes n results, of x in shared memory.
+// Writes n results at y, from x in shared memory.
 template <class Y> DEVICE void put_row(Y *y, const float *x, unsigned n) {
 	enum { LINE = 16 / sizeof(Y) };
 	unsigned done = (size_t)y % 16 == 0 ? n / LINE * LINE : 0;
@@ -67,15 +70,17 @@ template <class Y> DEVICE void put_row(Y *y, const float *x, unsigned n) {
 	}
 }
 
-// The dot products that a thread computes at a time: those of SIDE vectors with SIDE. It reads two numbers of each for as many products as
-// the square of that. Seven makes little that nobody needs of the 27 vectors of 26 fields and a dense part.
+// A tile is the dot products of SIDE vectors with SIDE others, which a thread computes at a time. It
+// reads two elements of each of these vectors for 2·SIDE² multiply-adds. With 7, tiles waste little on
+// the 27 vectors of 26 fields and a dense part.
 enum { SIDE = 7 };
 
 struct Tile {
-	unsigned v0, w0; // of vectors v0, … with w0, …, w0 <= v0
+	unsigned v0, w0; // the products of vectors v0, … with vectors w0, …; w0 <= v0
 	float sum[SIDE][SIDE];
 
-	// Of vectors as interact_rows copies them. Those behind the last one may be anything.
+	// x has the vectors as interact_rows copies them. Results for vectors behind the last are
+	// garbage.
 	DEVICE void multiply(const float *x, unsigned dim, unsigned distance) {
 		for (int i = 0; i < SIDE; i++) {
 			for (int j = 0; j < SIDE; j++) {
@@ -84,7 +89,7 @@ struct Tile {
 		}
 		const float *a = x + 4 * v0, *b = x + 4 * w0;
 		unsigned left = dim;
-		// Were loops over elements unrolled, threads would need more registers.
+		// Unrolling the loops over elements would take more registers.
 #pragma unroll 1
 		for (; left >= 4; left -= 4, a += 4 * distance, b += 4 * distance) {
 #pragma unroll
@@ -127,7 +132,7 @@ struct Tile {
 	}
 };
 
-// The tile of a number. In the triangle of tiles, row r has r + 1.
+// The tile with a number. Tiles form a triangle, whose row r has r + 1 of them.
 DEVICE Tile tile_of(unsigned number) {
 	Tile t;
 	for (t.v0 = 0, t.w0 = number; t.w0 > t.v0; t.v0++) {
@@ -137,7 +142,8 @@ DEVICE Tile tile_of(unsigned number) {
 	return t;
 }
 
-// The products of an example's vectors as they are in memory, those of one vector with SIDE at a time.
+// The products of an example's vectors without shared memory, of one vector with SIDE others at a
+// time.
 template <class Y> DEVICE void multiply_far(Y *y, const float *x, unsigned vectors, unsigned dim, unsigned sides) {
 	for (unsigned k = threadIdx.x; k < vectors * sides; k += blockDim.x) {
 		unsigned v = k / sides, w0 = k % sides * SIDE;
@@ -157,8 +163,9 @@ template <class Y> DEVICE void multiply_far(Y *y, const float *x, unsigned vecto
 	}
 }
 
-// Shared memory has the vectors of an example, the first four elements of all of them, and distance fours from these the next ones, and then in their place its products, which are written to y in one piece,
-// with zeros up to so many columns behind them. A thread has one tile then.
+// Shared memory first has the vectors of an example: elements 4k to 4k+3 of all vectors from float4
+// number k·distance on. A thread computes one tile. Then shared memory has the products in the same
+// place, with zeros behind them up to columns, and they are written to y in one piece.
 template <class Y> DEVICE void interact_rows(Y *__restrict__ y, int ldy, const float *__restrict__ x, int ldx, int rows,
 	int vectors, int dim, int distance, int size, unsigned columns, float *shared) {
 	int i = blockIdx.x * blockDim.y + threadIdx.y;
@@ -210,15 +217,16 @@ TILE_KERNEL(5) interact_bf16(unsigned short *__restrict__ y, int ldy, const floa
 	interact_rows(y, ldy, x, ldx, rows, vectors, dim, distance, size, columns, shared);
 }
 
-// Copies the gradients of pairs to a square in shared memory for each example, size elements apart: that of vectors v
-// and w to row v, at w, and to row w, at v. Vectors make pairs with themselves whose gradients are zero. All threads of
-// the block work on all of its examples: so which pair it is that has a place in dy is found out once for them.
+// Copies the gradients of pairs to a symmetric matrix in shared memory for each example; these are
+// size elements apart. The gradient of vectors v and w goes to row v, column w, and to row w,
+// column v; the diagonal is zero. All threads of the block work on all of its examples, so that a
+// thread finds the pair of a place in dy once for all examples.
 DEVICE void copy_gradients(float *to, int size, unsigned distance, const float *dy, int lddy, int examples,
 	unsigned vectors) {
-	enum { TURN = 3, MOST = 4 }; // how many pairs have their loads under way at once, in how many examples
+	enum { TURN = 3, MOST = 4 }; // the loads of TURN pairs of at most MOST examples overlap
 	unsigned n = vectors * (vectors - 1) / 2, threads = blockDim.x * blockDim.y;
 	unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
-	unsigned v = 1, w = 0, was = 0; // the pair at place was
+	unsigned v = 1, w = 0, was = 0; // vectors v and w are the pair at place was
 	for (unsigned k = thread; k < n; k += TURN * threads) {
 		float some[TURN][MOST] = {};
 		for (unsigned u = 0; u < TURN; u++) {
@@ -249,17 +257,18 @@ DEVICE void copy_gradients(float *to, int size, unsigned distance, const float *
 	}
 }
 
-// What becomes of the gradients of the first vectors. Those of all others are results as they are.
+// A parameter First says how the gradients of the first First::VECTORS vectors are processed. Those
+// of the other vectors are written to dx unchanged.
 
-// There are no such vectors.
+// No vector is special.
 struct LikeOthers {
 	enum { VECTORS = 0 };
 	DEVICE float more(unsigned) const { return 0; }
 	DEVICE void put(const float *, unsigned, float, float) const {}
 };
 
-// The first vector is the result of an activation, of which more is known to be the gradient besides. dz is that of what the activation got,
-// and half is where it is needed in bfloat16, or null.
+// The first vector is the result of an activation, and others is another gradient of it, which is
+// added. dz is the gradient of the activation's input; half is the same in bfloat16, or null.
 struct Derived {
 	enum { VECTORS = 1 };
 	const float *others;
@@ -276,20 +285,21 @@ struct Derived {
 	}
 };
 
-// For each element of x the sum over all vectors, in their order, of the gradient of the pair times the element of
-// that vector. A tile is four elements of eight vectors. x and g are in shared memory. Elements that a tile has more
-// than there are become anything, and are dropped.
+// Element d of the gradient of vector v is the sum, over all vectors w in order, of the gradient of
+// pair (v, w) times element d of w. A tile is four elements of eight vectors; its surplus elements
+// are computed and dropped. x and g are in shared memory.
 template <class First> DEVICE void mix_vectors(float *dx, const float *x, const float *g, unsigned distance, unsigned vectors,
 	unsigned dim, const First &first) {
 	bool aligned = dim % 4 == 0 && (size_t)dx % 16 == 0;
 	unsigned fours = (dim + 3) / 4, eights = (vectors + 7) / 8;
 	for (unsigned tile = threadIdx.x; tile < (eights + 1) / 2 * 2 * fours; tile += blockDim.x) {
-		// Of neighbours two read the same elements of x and two the same of g, which shared memory can serve at once.
+		// Of adjacent tiles, two read the same elements of x, and two the same of g: shared memory
+		// broadcasts them.
 		unsigned v0 = 8 * (tile / (2 * fours) * 2 + tile % 2), d0 = 4 * (tile / 2 % fours);
 		if (v0 >= vectors) {
 			continue;
 		}
-		float more[4] = {}; // asked for before it is needed
+		float more[4] = {}; // loaded ahead of its use
 		for (unsigned d = 0; (int)v0 < First::VECTORS && d < 4; d++) {
 			more[d] = first.more(least(d0 + d, dim - 1));
 		}
@@ -332,9 +342,9 @@ template <class First> DEVICE void mix_vectors(float *dx, const float *x, const 
 	}
 }
 
-// Copies n elements to shared memory, and does something else while it waits for the first of them.
+// Copies n elements to shared memory, and calls meanwhile while the first of them are loaded.
 template <class Meanwhile> DEVICE void copy_row(float *to, const float *x, unsigned n, Meanwhile meanwhile) {
-	enum { TURN = 6 }; // as with copy_vectors
+	enum { TURN = 6 }; // as in copy_vectors
 	unsigned fours = (size_t)x % 16 == 0 ? n / 4 : 0, k = threadIdx.x, rest = 4 * fours + threadIdx.x;
 	float4 some[TURN];
 	float one = rest < n ? x[rest] : 0;
@@ -367,12 +377,13 @@ template <class Meanwhile> DEVICE void copy_row(float *to, const float *x, unsig
 	}
 }
 
-// The vectors for which threads have registers: interactFew.
+// The most vectors that fit the registers of a thread: interactFew in Go.
 enum { FEW = 28 };
 
-// The same sums of at most FEW vectors, where each thread has one element of all vectors of an example, and its sums. So it takes
-// each gradient once, for both vectors of the pair. In the order of the pairs, what a sum gets is in the order of the vectors. g is room in shared
-// memory for the gradients, and four more.
+// The sums of mix_vectors for at most FEW vectors. Each thread has one element of all vectors of an
+// example, and its sums, so it reads each gradient once for both vectors of the pair. Going through
+// the pairs in order adds the terms of each sum in the order of the vectors. g is shared memory for
+// the gradients and four more elements.
 template <class First> DEVICE void mix_few(float *dx, const float *row, const float *dy, bool inside, unsigned vectors, unsigned dim, float *g,
 	const First &first) {
 	unsigned d = threadIdx.x;
@@ -393,7 +404,7 @@ template <class First> DEVICE void mix_few(float *dx, const float *row, const fl
 	if (!inside) {
 		return;
 	}
-	float4 some = {}, next = four(g); // asked for before it is needed
+	float4 some = {}, next = four(g); // loaded ahead of its use
 #pragma unroll
 	for (unsigned v = 0; v < FEW; v++) {
 		if (v >= vectors) {
@@ -425,7 +436,7 @@ template <class First> DEVICE void mix_few(float *dx, const float *row, const fl
 	}
 }
 
-// The same, one element at a time, from the gradients of pairs as they are.
+// The sums of mix_vectors without shared memory, one element at a time.
 template <class First> DEVICE void mix_far(float *dx, const float *x, const float *dy, int vectors, int dim, const First &first) {
 	for (int k = threadIdx.x; k < vectors * dim; k += blockDim.x) {
 		int v = k / dim, d = k % dim;
@@ -445,8 +456,9 @@ template <class First> DEVICE void mix_far(float *dx, const float *x, const floa
 	}
 }
 
-// Shared memory has the square of gradients of an example, whose rows are distance elements apart, and its vectors; if distance is 0, the gradients
-// as they are. dx, row and first are those of the example of this thread.
+// Shared memory has the matrix of an example's gradients, with rows distance elements apart, and
+// then its vectors; if distance is 0, it has only a copy of the row of dy. dx, row and first belong
+// to the example of this thread.
 template <class First> DEVICE void interact_grads(float *dx, const float *row, const float *__restrict__ dy, int lddy, int rows, int vectors,
 	int dim, int distance, int size, float *shared, const First &first) {
 	int begin = blockIdx.x * blockDim.y, i = begin + threadIdx.y;
@@ -479,7 +491,8 @@ TILE_KERNEL(5) interact_grad(float *__restrict__ dx, int lddx, const float *__re
 	interact_grads(&at(dx, lddx, i, 0), &at(x, ldx, i, 0), dy, lddy, rows, vectors, dim, distance, size, shared, LikeOthers());
 }
 
-// ldhalf is 0 if half is not needed; columns is how many it has, of which those behind the first vector become 0.
+// ldhalf is 0 if half is not needed. half has columns columns; those behind the first vector become
+// 0.
 TILE_KERNEL(5) interact_grad_first(float *__restrict__ dx, int lddx, float *__restrict__ dz, int lddz, unsigned short *__restrict__ half, int ldhalf,
 	const float *__restrict__ x, int ldx, const float *__restrict__ dy, int lddy, const float *__restrict__ others, int ldothers, int rows,
 	int vectors, int dim, int distance, int size, int columns, int a) {

@@ -1,4 +1,4 @@
-// Random numbers: hashes by what SplitMix64 does (Steele, Lea, Flood 2014).
+// Random numbers as hashes, with the mixing function of SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 
 #include "aibox.h"

@@ -1,6 +1,6 @@
 #include "sums.h"
 
-// Statistics are two rows, means and variances.
+// Statistics are two rows: means, then variances.
 
 DEVICE float inverse_deviation(float variance) { return (float)(1 / sqrt((double)variance + 1e-5)); }
 

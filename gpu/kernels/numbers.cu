@@ -1,7 +1,8 @@
 #include "bf16.h"
 #include "numbers.h"
 
-// Columns that x lacks become 0. A thread works on at_once columns, on 4 only if x lacks none of them or all.
+// x has only the first given of y's columns; the others become 0. A thread works on at_once
+// columns: 1, or 4 if given is a multiple of 4.
 KERNEL to_bf16(unsigned short *y, int ldy, const float *x, int ldx, int rows, int columns, int given, int at_once) {
 	Element e(rows, columns / at_once);
 	if (e.outside) {
@@ -19,7 +20,7 @@ KERNEL to_bf16(unsigned short *y, int ldy, const float *x, int ldx, int rows, in
 	at(y, ldy, e.i, e.j) = e.j < (unsigned)given ? bf16_bits(at(x, ldx, e.i, e.j)) : 0;
 }
 
-// All threads that write the flag write the same.
+// Concurrent writes of the flag are harmless: all write 1.
 KERNEL check_finite(int *flag, const float *x, int ldx, int rows, int columns) {
 	Element e(rows, columns);
 	if (e.outside) {

@@ -1,10 +1,10 @@
-// Numbers that are read and written together.
+// Vector loads and stores.
 #pragma once
 
 #include "aibox.h"
 
-// Numbers that follow one another. A thread works on 4 of them, which it reads and writes at once, where they are at addresses
-// that 16 divides, else on 1: see atOnce.
+// N adjacent numbers, which a thread reads or writes in one access. N is 4 where addresses are
+// multiples of 16, else 1: see atOnce.
 template <int N> struct alignas(4 * N) Numbers {
 	float v[N];
 };

@@ -1,9 +1,11 @@
 #include "bf16.h"
 #include "optim.h"
 
-// The flag says that the step does not count. rounds is 1 if there is half, where values are needed in bfloat16, too.
+// If the flag is set, nothing is updated. rounds is 1 if values are also stored in bfloat16, in
+// half.
 
-// Sets a parameter, and notes one that is NaN. All threads that do so write the same NaN.
+// Sets a parameter, and makes check NaN if the parameter is. All threads that do so write the same
+// NaN.
 DEVICE void set(float *check, float *w, unsigned short *half, int rounds, unsigned i, float x) {
 	w[i] = x;
 	if (rounds) {

@@ -3,18 +3,18 @@
 
 #include "aibox.h"
 
-// The constants of a kernel.Update, as AppendUpdate writes them.
+// The constants of a kernel.Update, in the layout of AppendUpdate.
 struct Update {
 	float shrink, l2, rate, epsilon, momentum, beta2, rest1, rest2, scale, beta, lambda1, lambda2;
 };
 
-// The numbers of kernel.Formula.
+// The values of kernel.Formula.
 enum { SGD, MOMENTUM, ADAGRAD, ROWWISE_ADAGRAD, ADAM, FTRL };
 
-// The gradient with that of L2.
+// The gradient plus that of the L2 penalty.
 DEVICE float penalized(const Update &u, float w, float g) { return g + u.l2 * w; }
 
-// Each of these returns the new value of w, and changes its state.
+// Each function step_… returns the new value of w and updates its state.
 
 DEVICE float step_sgd(const Update &u, float w, float g) { return w - u.rate * penalized(u, w, g); }
 
@@ -23,7 +23,7 @@ DEVICE float step_momentum(const Update &u, float w, float g, float &b) {
 	return w - u.rate * b;
 }
 
-// Adagrad, where s has got the square of the gradient.
+// Adagrad, where s already includes the square of this gradient.
 DEVICE float step_by_sum(const Update &u, float w, float g, float s) {
 	return w - u.rate * penalized(u, w, g) / (sqrtf(s) + u.epsilon);
 }
@@ -48,7 +48,7 @@ DEVICE float step_ftrl(const Update &u, float w, float g, float &z, float &n) {
 		return w;
 	}
 	float d = penalized(u, w, g);
-	if (w != 0) { // the z that belongs to w
+	if (w != 0) { // the z that corresponds to w
 		float y = -(w * ftrl_denominator(u, n));
 		z = w > 0 ? y - u.lambda1 : w < 0 ? y + u.lambda1 : 0;
 	}

@@ -4,10 +4,11 @@
 #include "pairs.h"
 #include "rows.h"
 
-// A row has OUTPUT_LANES threads. Each adds up what four of the threads of row_tree would, so that it reads four numbers at once.
+// OUTPUT_LANES threads share a row. Each does the sums of four of the threads of row_tree, so that
+// it reads four numbers in one access.
 enum { OUTPUT_LANES = LANES / 4, OUTPUT_ROWS = 16 };
 
-// What row_tree makes of the sums of all threads of a row.
+// The result of row_tree for the sums of all its threads.
 DEVICE float tree_of(const float *sums) {
 	float tree[LANES];
 	for (int i = 0; i < LANES; i++) {
@@ -22,9 +23,9 @@ DEVICE float tree_of(const float *sums) {
 	return tree[0];
 }
 
-// Copies n elements, ld apart, with as many threads, of which this is one, to shared memory.
+// Copies n elements, ld apart, to shared memory. thread is the number of this one of the threads.
 DEVICE void copy_elements(float *to, const float *x, int ld, int n, int thread, int threads) {
-	enum { TURN = 16 }; // all loads of a turn are under way at once
+	enum { TURN = 16 }; // the loads of a turn overlap
 	int fours = ld == 1 && (size_t)x % 16 == 0 ? n / 4 : 0;
 	for (int k = thread; k < fours; k += TURN * threads) {
 		float4 some[TURN];
@@ -45,12 +46,13 @@ DEVICE void copy_elements(float *to, const float *x, int ld, int n, int thread, 
 DEVICE void put_four(float *y, const float *x) { put(y, numbers<4>(x)); }
 DEVICE void put_four(unsigned short *y, const float *x) { put((float *)y, Numbers<2>{{bf16_pair(x[0], x[1]), bf16_pair(x[2], x[3])}}); }
 
-// What a thread has of a row x: each fourth four of its numbers, from number first on.
+// A thread's part of a row x: every fourth group of four numbers, from number first on.
 struct OutputRow {
 	const float *x, *w;
 	int ldw, columns, first;
 
-	// Four numbers from number j on, of which some may be missing. In shared memory there is room behind the last one.
+	// Numbers j to j+3. Those behind the last are 0, or anything in shared memory, which has room
+	// there.
 	template <bool SHARED> DEVICE Numbers<4> four_of(const float *x, int ld, int j) const {
 		if constexpr (SHARED) {
 			return numbers<4>(x + j);
@@ -65,7 +67,7 @@ struct OutputRow {
 		}
 	}
 
-	// Adds up the products with w.
+	// Adds the products with w to sum, which has one sum for each of the four.
 	template <bool SHARED> DEVICE void add_up(float *sum) const {
 #pragma unroll 4
 		for (int j = first; j < columns; j += LANES) {
@@ -78,7 +80,7 @@ struct OutputRow {
 		}
 	}
 
-	// What goes on to the layer before. If it is aligned, four numbers can be written at once.
+	// Computes dx, the gradient for the layer before. If it is aligned, four numbers are one store.
 	template <bool SHARED, class Y> DEVICE void derive(Y *dx, bool aligned, float slope, int a) const {
 #pragma unroll 4
 		for (int j = first; j < columns; j += LANES) {
@@ -99,7 +101,8 @@ struct OutputRow {
 	}
 };
 
-// Shared memory has w and the rows of a block, size elements apart, so that they are read from memory once; or size is 0, if a block does not have so many.
+// Shared memory has w and then the rows of the block, size elements apart, so that each is read
+// from memory once. size is 0 if they do not fit.
 template <class Y> DEVICE void output_rows(float *z, int ldz, float *terms, int ldterms, float *dz, int lddz, Y *__restrict__ dx, int lddx,
 	const float *__restrict__ x, int ldx, const float *__restrict__ w, int ldw, const float *bias, int biased,
 	const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a, int size, float *shared) {
@@ -114,7 +117,7 @@ template <class Y> DEVICE void output_rows(float *z, int ldz, float *terms, int 
 	}
 	if (size > 0) {
 		float *kept = shared + (place + 1) * size;
-		// The first weights are asked for together with the rows.
+		// The loads of the first weights overlap with those of the rows.
 		int fours = ldw == 1 && (size_t)w % 16 == 0 ? columns / 4 : 0, done = 4 * (fours < (int)blockDim.x ? fours : blockDim.x);
 		bool early = (int)threadIdx.x < fours;
 		float4 four_weights = {};
@@ -153,7 +156,7 @@ template <class Y> DEVICE void output_rows(float *z, int ldz, float *terms, int 
 	if (size == 0) {
 		row.derive<false>(down, aligned, slope, a);
 	} else if (a == RELU) {
-		row.derive<true>(down, aligned, slope, RELU); // which needs no branches
+		row.derive<true>(down, aligned, slope, RELU); // a constant: no branches
 	} else {
 		row.derive<true>(down, aligned, slope, a);
 	}
@@ -174,7 +177,7 @@ OUTPUT_KERNEL output_layer(float *__restrict__ z, int ldz, float *__restrict__ t
 		size, shared);
 }
 
-// output_layer where dx is needed in bfloat16 alone.
+// output_layer with dx in bfloat16 alone.
 OUTPUT_KERNEL output_layer_bf16(float *__restrict__ z, int ldz, float *__restrict__ terms, int ldterms, float *__restrict__ dz, int lddz,
 	unsigned short *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *__restrict__ w, int ldw, const float *bias, int biased,
 	const float *labels, int ldlabels, const float *weights, int weighted, const float *check, int rows, int columns, int total, int a, int size) {
@@ -183,7 +186,8 @@ OUTPUT_KERNEL output_layer_bf16(float *__restrict__ z, int ldz, float *__restric
 		size, shared);
 }
 
-// The sums of chunks of x, each row times its number of g, and of what goes on to the layer before.
+// Computes two sums over the chunk: dots of x, each row i multiplied by g[i], and sums of the
+// gradient for the layer before.
 template <bool WIDE> DEVICE void output_chunk(double *dots, double *sums, const float *g, int ldg, const float *w, int ldw, const float *x, int ldx,
 	int rows, int columns, int a) {
 	int j = pair_column();

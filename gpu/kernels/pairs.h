@@ -1,5 +1,6 @@
-// Sums over rows, in the order of sums.go, in which a thread works on two neighboring columns: so it reads and writes two numbers at a time,
-// where they lie at a multiple of their size. A block has 16·8 threads and works on 32 columns of 256 rows.
+// Sums over rows in the order of sums.go, with two adjacent columns per thread. A thread reads and
+// writes both columns in one access where their alignment allows it. A block has 16·8 threads and
+// works on 32 columns of 256 rows.
 #pragma once
 
 #include "bf16.h"
@@ -8,12 +9,13 @@
 // The first column of this thread, which need not exist.
 DEVICE int pair_column() { return blockIdx.x * CHUNK_COLUMNS + 2 * threadIdx.x; }
 
-// Whether all pairs of a matrix with so many columns can be read and written at once.
+// Whether each pair of columns of a matrix can be read and written in one access.
 template <class T> DEVICE bool is_wide(const T *m, int stride, int columns) {
 	return ((size_t)m | (size_t)stride * sizeof(T)) % (2 * sizeof(T)) == 0 && columns % 2 == 0;
 }
 
-// Two numbers of row i from column j on, as they lie in memory, or one if there are not both. WIDE is what is_wide has said.
+// Columns j and j+1 of row i as they are in memory; only column j unless both. WIDE is the result
+// of is_wide.
 template <bool WIDE> DEVICE float2 get_pair(const float *m, int stride, int i, int j, bool both) {
 	const float *p = &at(m, stride, i, j);
 	return WIDE ? *(const float2 *)p : float2{p[0], both ? p[1] : 0};
@@ -42,15 +44,15 @@ template <bool WIDE, class T> DEVICE void put_pair(T *m, int stride, int i, int 
 	}
 }
 
-// What is loaded of a row.
+// The two operands loaded for a row.
 template <class A, class B> struct Loaded {
 	A first;
 	B second;
 };
 template <class A, class B> DEVICE Loaded<A, B> loaded(A first, B second) { return {first, second}; }
 
-// Writes the sums of the block's columns, of which this thread has its part of two, to the row of work that belongs to the chunk. It is
-// column_tree of sums.h, on two columns.
+// Adds up this thread's sums a and b of two columns over the block, in the order of column_tree of
+// sums.h, and writes the result to the chunk's row of work.
 DEVICE void put_pair_chunk(double *work, int columns, double a, double b) {
 	__shared__ double sums[CHUNK_LANES][CHUNK_COLUMNS];
 	unsigned lane = threadIdx.y, x = 2 * threadIdx.x;

@@ -28,7 +28,7 @@ KERNEL row_dot(float *z, int ldz, const float *x, int ldx, const float *y, int l
 	}
 }
 
-// The sum of number d of all vectors of a row.
+// The sum of element d over all vectors of a row.
 DEVICE float vector_sum(const float *row, int columns, int dim, int d) {
 	float sum = 0;
 	for (int f = d; f < columns; f += dim) {
@@ -37,7 +37,7 @@ DEVICE float vector_sum(const float *row, int columns, int dim, int d) {
 	return sum;
 }
 
-// Each thread takes every sixteenth of the dim places.
+// Each of the 16 threads of a row takes every 16th of the dim elements.
 KERNEL fm(float *y, int ldy, const float *x, int ldx, int rows, int columns, int dim) {
 	int i = thread_number() / LANES, lane = thread_number() % LANES;
 	float total = 0;
@@ -57,7 +57,7 @@ KERNEL fm(float *y, int ldy, const float *x, int ldx, int rows, int columns, int
 	}
 }
 
-// Each thread takes one of the dim places of one row.
+// Each thread takes one of the dim elements of one row.
 KERNEL fm_grad(float *__restrict__ dx, int lddx, const float *__restrict__ x, int ldx, const float *dy, int lddy,
 	int rows, int columns, int dim) {
 	Element e(rows, dim);

@@ -3,13 +3,13 @@
 
 #include "aibox.h"
 
-// Rows are summed up by 16 threads each, in the order of kernel.Sum: thread i adds what it computes of
-// elements i, i+16, …, starting from +0, and row_tree adds those of the threads.
+// 16 threads sum up each row, in the order of kernel.Sum. Thread i adds the terms of elements i,
+// i+16, …, starting from +0, and row_tree adds up the sums of the threads.
 enum { LANES = 16 };
 
-// Adds v over each 16 threads that follow one another, as a tree: threads i and i+8 for i < 8, then i and
-// i+4, i and i+2, and last 0 and 1. Thread 0 of them gets the result. All threads of the
-// block must call it, once in a kernel.
+// Adds v over each group of 16 consecutive threads, as a tree: threads i and i+8 for i < 8, then i
+// and i+4, i and i+2, and last 0 and 1. Thread 0 of the group gets the result. All threads of the
+// block must call it, once per kernel.
 DEVICE float row_tree(float v) {
 	__shared__ float sums[256];
 	unsigned t = threadIdx.x, lane = t % LANES;

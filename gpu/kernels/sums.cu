@@ -11,7 +11,7 @@ KERNEL column_sums_bf16(double *work, const unsigned short *x, int ldx, int rows
 	sum_chunk(work, rows, columns, [&](int i) { return bf16_value(at(x, ldx, i, j)); }, [](float v) { return (double)v; });
 }
 
-// The sums of the columns of x, each row times a number.
+// The sums of the columns of x, each row i multiplied by g[i].
 KERNEL column_dots(double *work, const float *x, int ldx, const float *g, int ldg, int rows, int columns) {
 	int j = block_column();
 	sum_chunk(work, rows, columns, [&](int i) { return Pair{at(x, ldx, i, j), at(g, ldg, i, 0)}; },
@@ -33,7 +33,7 @@ DEVICE void finish(float *sums, const double *work, int chunks, int columns) {
 	}
 }
 
-// Those of up to 4 matrices, of which each has a row of blocks. Those that there are not have no columns.
+// finish for up to 4 matrices, one per blockIdx.y. Absent ones have 0 columns.
 KERNEL finish_columns(int chunks, float *sums0, const double *work0, int columns0, float *sums1, const double *work1, int columns1,
 	float *sums2, const double *work2, int columns2, float *sums3, const double *work3, int columns3) {
 	bool odd = blockIdx.y & 1, high = blockIdx.y & 2;

@@ -1,4 +1,5 @@
-// Sums over rows: see sums.go for their order. A block has 32·8 threads and works on 32 columns of 256 rows.
+// Sums over rows, in the order of sums.go. A block has 32·8 threads and works on 32 columns of 256
+// rows.
 #pragma once
 
 #include "aibox.h"
@@ -19,8 +20,8 @@ DEVICE int chunk_end(int rows) {
 	return end < rows ? end : rows;
 }
 
-// Adds v over the threads of each column, as a tree. Those of row 0 of the block get the results. All
-// threads of the block must call it; behind another call, after a __syncthreads.
+// Adds v over the threads of each column, as a tree. The threads with threadIdx.y 0 get the
+// results. All threads of the block must call it. Two calls need a __syncthreads between them.
 DEVICE double column_tree(double v) {
 	__shared__ double sums[CHUNK_LANES][CHUNK_COLUMNS];
 	unsigned lane = threadIdx.y, j = threadIdx.x;
@@ -34,8 +35,9 @@ DEVICE double column_tree(double v) {
 	return sums[lane][j];
 }
 
-// Calls use(i, load(i)) for the rows of this thread in the block's chunk, in their order. What some rows need is loaded before the first
-// of them is used: so these loads are on their way together, also where use writes to what others load.
+// Calls use(i, load(i)) for this thread's rows of the block's chunk, in order. It issues the loads
+// of TOGETHER rows before the first use, so that they overlap even if use writes to the loaded
+// array.
 template <int TOGETHER = 16, class Load, class Use> DEVICE void each_row(int rows, Load load, Use use) {
 	int i = blockIdx.y * CHUNK_ROWS + threadIdx.y, end = chunk_end(rows);
 	for (; i + (TOGETHER - 1) * CHUNK_LANES < end; i += TOGETHER * CHUNK_LANES) {
@@ -54,8 +56,8 @@ template <int TOGETHER = 16, class Load, class Use> DEVICE void each_row(int row
 	}
 }
 
-// Writes the sums of the block's columns over its chunk of rows to the row of work that belongs to the chunk. sum is that of what each_row has
-// for this thread.
+// Adds up this thread's sum of a column over the block, and writes the result to the chunk's row of
+// work.
 DEVICE void put_chunk(double *work, int columns, double sum) {
 	int j = block_column();
 	sum = column_tree(sum);
@@ -64,7 +66,7 @@ DEVICE void put_chunk(double *work, int columns, double sum) {
 	}
 }
 
-// Both: term(load(i)) is what row i of this thread's column adds.
+// Sums term(load(i)) over the rows i of the chunk, for each column, and writes the sums to work.
 template <class Load, class Term> DEVICE void sum_chunk(double *work, int rows, int columns, Load load, Term term) {
 	double sum = 0;
 	if (block_column() < columns) {

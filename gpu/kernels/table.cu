@@ -1,14 +1,15 @@
 #include "table.h"
 
-// Behind values and state a row has show, click, day last seen, count.
+// The statistics of a row, behind its values and state.
 enum { SHOW, CLICK, SEEN, COUNT, STATISTICS };
 
-// Clicks are counted in blocks of so many occurrences, each by a block of threads.
+// Clicks are counted in blocks of COUNTED occurrences, each by one block of threads.
 enum { COUNTED = 256 };
 
-// For each occurrence, and the end of all, how many of those in front of it in its block have label 1, and for each block how many
-// it has in all. The occurrences of a row follow one another, so two of these numbers and the blocks between them give its
-// clicks. Sums of zeros and ones have the same bits in any order.
+// A prefix sum of labels in two levels. before[p] is the number of clicks among the occurrences
+// before p in its block, also for p = n; blocks has the clicks of each block. The occurrences of a
+// row are adjacent, so its clicks follow from two elements of before and the blocks between them.
+// Sums of zeros and ones are exact, so their order does not matter.
 KERNEL table_clicks(float *before, float *blocks, const int *bags, const float *labels, int n, int fields) {
 	__shared__ float sums[COUNTED];
 	unsigned p = thread_number(), t = threadIdx.x;
@@ -34,7 +35,7 @@ KERNEL table_collect(const int *flag, float *rows, const int *index, const int *
 		return;
 	}
 	float *row = table_row(rows, index, i, words) + words - STATISTICS;
-	int lo = starts[i], hi = starts[i + 1], stopped = *flag; // all at the same time
+	int lo = starts[i], hi = starts[i + 1], stopped = *flag; // these loads overlap
 	bool at_once = words % 4 == 0 && (size_t)rows % 16 == 0;
 	Numbers<STATISTICS> s;
 	if (at_once) {
@@ -96,18 +97,18 @@ DEVICE float from_float16(unsigned h) {
 	return __uint_as_float(sign | (b + bias));
 }
 
-// Value h of a word.
+// Value h of a word, as float32.
 DEVICE float widened(float word, int h, int format) {
 	unsigned part = __float_as_uint(word) >> (16 * h) & 0xffff;
 	return format == FLOAT16 ? from_float16(part) : format == BFLOAT16 ? __uint_as_float(part << 16) : word;
 }
 
-// What is gathered of a value of row i of the mini-batch.
+// Value k of row i of the mini-batch as it is gathered: decayed, if rows decay.
 DEVICE float gathered(float value, int k, unsigned i, const float *factors, int decays) {
 	return decays ? decayed(factors + 4 * (size_t)i, k, value) : value;
 }
 
-// decays is 1 if there are factors. A thread works on at_once words, on 4 only if they are float32.
+// decays is 1 if there are factors. A thread works on at_once words: 1, or 4 if they are float32.
 KERNEL table_gather(float *values, const float *rows, const int *index, const int *admitted, const float *factors, int decays,
 		int n, int words, int width, int format, int at_once) {
 	Element e(n, at_once == 4 ? width / 4 : value_words(width, format));

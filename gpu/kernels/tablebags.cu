@@ -34,7 +34,8 @@ template <int N> DEVICE void pool(float *y, int ldy, float *means, const float *
 	}
 }
 
-// several is 0 if each bag has one row; weighted and averages are 1 if there are weights, and fields that are averaged. A thread works on at_once columns.
+// several is 0 if each bag has one row. weighted is 1 if there are weights, averages is 1 if some
+// fields are averaged. A thread works on at_once columns: 1 or 4.
 WAITING_KERNEL table_pool(float *y, int ldy, float *means, const float *values, const int *index, const int *offsets, int several, const float *weights, int weighted,
 		const int *averaged, int averages, int examples, int fields, int width, int at_once, long long inverse) {
 	if (at_once == 4) {
@@ -44,7 +45,7 @@ WAITING_KERNEL table_pool(float *y, int ldy, float *means, const float *values, 
 	}
 }
 
-// What an occurrence of a row adds to its gradient: both factors times what is at that place of dy and behind it.
+// The contribution of an occurrence of a row to its gradient: mean · weight · dy, from place on.
 struct Term {
 	size_t place;
 	float mean, weight;
@@ -58,7 +59,7 @@ struct Occurrences {
 	const float *means;
 	int averages;
 	int fields, width;
-	long long inverse; // of fields
+	long long inverse; // of fields: see divided
 
 	DEVICE Term term(int p, unsigned bag) const {
 		size_t place = (size_t)bag * width + (size_t)divided(bag, inverse) * (lddy - fields * width);
@@ -66,19 +67,21 @@ struct Occurrences {
 	}
 };
 
-// Occurrences of a row are added up in pieces of so many, and then the pieces: see kernel.SumPiece. Of a row that begins at
-// occurrence s of the mini-batch, piece k, if it is whole, has slot s / PIECE + k of an array. No other piece has it,
-// since the next row begins as many slots later, at least, as this one has whole pieces.
+// The occurrences of a row are added up in pieces of PIECE, and then the pieces are added up: see
+// kernel.SumPiece. If a row begins at occurrence s of the mini-batch, its whole piece k has slot
+// s/PIECE + k of an array. Slots are unique: the next row begins at least as many slots later as
+// this row has whole pieces.
 enum { PIECE = 64 };
 
-// The whole piece in a slot, which need not exist.
+// The whole piece in a slot; outside if there is none.
 struct WholePiece {
 	int begin; // its first occurrence
 	bool outside;
 	__device__ WholePiece(int slot, const int *starts, int rows) {
-		// It has the last occurrence whose number divided by PIECE is the slot. That is one of the last row that begins up to there,
-		// which is searched for in 16 parts at a time, since memory takes as long for many numbers as for one. The last row ends
-		// behind the occurrence.
+		// If there is one, it contains the last occurrence p with p / PIECE == slot, so it belongs to the
+		// last row that begins at or before p. The search for that row divides the range by 16 at a
+		// time, since 15 independent loads take as long as one. Parts behind the range do not count,
+		// since starts[rows] > p.
 		int last = (slot + 1) * PIECE - 1, row = 0, behind = rows;
 		while (behind - row > 1) {
 			int part = (behind - row + 15) / 16, parts = 0;
@@ -95,12 +98,12 @@ struct WholePiece {
 	}
 };
 
-// The pieces that a block works on, at most; its threads have a column each in dimension X.
+// The most pieces that a block works on. In dimension X, each thread has a column.
 enum { BLOCK_PIECES = 16 };
 
 KERNEL table_piece_gradients(float *__restrict__ pieces, const float *dy, int lddy, const int *starts, const int *bags, const float *weights,
 		int weighted, const float *means, int averages, int slots, int n, int fields, int width, long long inverse) {
-	__shared__ Term all[BLOCK_PIECES][PIECE + 1]; // one more, so that pieces lie in different banks
+	__shared__ Term all[BLOCK_PIECES][PIECE + 1]; // + 1 puts the pieces into different banks
 	int slot = blockIdx.x * blockDim.y + threadIdx.y;
 	Term *terms = all[threadIdx.y];
 	WholePiece piece(slot < slots ? slot : slots - 1, starts, n);
@@ -130,7 +133,7 @@ template <int N> DEVICE void gradients(float *grads, const float *dy, const int 
 		return;
 	}
 	int lo = starts[e.i], hi = starts[e.i + 1], whole = (hi - lo) / PIECE, k = e.j * N;
-	// The bags of the next occurrences are asked for together with the gradients of the bags before.
+	// The loads of the next bags overlap with those of the gradients of the current ones.
 	enum { ASKED = 8 };
 	unsigned bags[ASKED];
 	auto ask = [&](int p) {
@@ -165,7 +168,7 @@ template <int N> DEVICE void gradients(float *grads, const float *dy, const int 
 	put(grads + (size_t)e.i * width + k, total);
 }
 
-// A thread works on at_once columns.
+// A thread works on at_once columns: 1 or 4.
 KERNEL table_gradients(float *grads, const float *dy, int lddy, const int *starts, const int *bags, const float *weights, int weighted,
 		const float *means, int averages, const float *pieces, int n, int fields, int width, int at_once, long long inverse) {
 	Occurrences occurrences{lddy, bags, weights, weighted, means, averages, fields, width, inverse};

@@ -1,6 +1,7 @@
 #include "table.h"
 
-// Words of 64 bits, as decay.Timeline and decay.Moment append them.
+// The structs are the 64-bit words of decay.Timeline and decay.Moment, in the layout of
+// AppendWords.
 
 struct Accumulators {
 	long long from, to;
@@ -8,11 +9,11 @@ struct Accumulators {
 };
 
 struct Sums {
-	double alike[2], divided[2]; // of the first value, and of the others
+	double alike[2], divided[2]; // [0] of the first value, [1] of the others
 };
 
 struct Curve {
-	long long lo, hi; // its pieces
+	long long lo, hi; // its pieces are lo to hi-1
 };
 
 struct Segment {
@@ -53,7 +54,7 @@ DEVICE double curve_sum(const Piece *pieces, Curve c, long long n) {
 	return p.before + (k * p.first + p.slope * k * (k - 1) / 2);
 }
 
-// The sums of all steps up to one.
+// The sums of all steps up to the given one.
 DEVICE Sums sums_at(const Timeline *t, long long step) {
 	const Segment *segments = (const Segment *)(t + 1);
 	const Piece *pieces = (const Piece *)(segments + t->segments);
@@ -77,7 +78,8 @@ DEVICE Sums sums_at(const Timeline *t, long long step) {
 	return sums;
 }
 
-// The logarithm of a row's factor, which its accumulators divide. Without any gradient yet, the row stays as it is.
+// The logarithm of a row's decay factor: log divided by the root of the row's mean accumulator,
+// plus epsilon. It is 0, no decay, if the row has had no gradient yet.
 DEVICE double divided(double log, const float *state, const Accumulators &a) {
 	if (log == 0) {
 		return 0;
@@ -106,7 +108,7 @@ DEVICE double exp_tail(double r) {
 	return r + r2 * low + r8 * high;
 }
 
-// fixmath.Exp, for x <= 0, where a result below 2^-1021 may be 0: it becomes a float.
+// fixmath.Exp for x <= 0. Results below 2^-1021 may be 0, since the caller converts them to float.
 DEVICE double exp_of_sum(double x) {
 	if (x != x) {
 		return x;
@@ -120,7 +122,7 @@ DEVICE double exp_of_sum(double x) {
 	return (1 + exp_tail(r)) * __longlong_as_double(((long long)k + 1023) << 52);
 }
 
-// The pair of numbers of a logarithm.
+// Sets the pair of decay factors from a logarithm: see decayed in table.h.
 DEVICE void set_factor(float *out, double log) {
 	out[0] = 0;
 	out[1] = 1;

@@ -1,7 +1,7 @@
 #include "aibox.h"
 
-// A block has threads for some words in dimension X, and rows in dimension Y, so that threads that follow one another
-// move words that do, with no division. Words are integers: what they hold may be no number.
+// A block has words in dimension X and rows in dimension Y, so that adjacent threads move adjacent
+// words, without a division. Words are moved as integers, since they need not be floats.
 
 // The row that this thread works on.
 DEVICE unsigned moved_row() { return blockIdx.x * blockDim.y + threadIdx.y; }

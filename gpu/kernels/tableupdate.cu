@@ -2,29 +2,29 @@
 #include "optim.h"
 #include "table.h"
 
-// What the update of rows depends on besides constants: AppendRowStep.
+// The values of a step that row updates need besides constants, in the layout of AppendRowStep.
 struct RowStep {
 	word64 rounding;
 	float factors[4];
 	float clock;
 };
 
-// The arguments that table_sums and table_update have in common. grouped is 1 if there are groups.
+// The arguments common to table_sums and table_update. grouped is 1 if there are groups.
 #define ROW_UPDATE \
 	const int *index, const int *admitted, const float *values, const float *grads, const int *starts, const int *bags, \
 	const int *groups, int grouped, const Update *constants, const RowStep *step, \
 	int n, int fields, int words, int width, int format, int state_words, int decays, int split, int first, int rest
 
-// The constants of row i: of the first value, and of the others.
+// The two sets of constants of row i: [0] for the first value, [1] for the others.
 DEVICE const Update *row_constants(unsigned i, const int *starts, const int *bags, const int *groups, int grouped, int fields, const Update *constants) {
 	int last = starts[i + 1];
 	return constants + (grouped && last > starts[i] ? 2 * groups[bags[last - 1] % fields] : 0);
 }
 
-// How many numbers of state a value has, or with ROWWISE_ADAGRAD a row: kernel.Formula.Slots.
+// How many state numbers a value has or, with ROWWISE_ADAGRAD, a row: kernel.Formula.Slots.
 DEVICE int slots(int formula) { return formula == SGD ? 0 : formula == ADAM || formula == FTRL ? 2 : 1; }
 
-// The mean of the squared gradients of values lo to hi of a row.
+// The mean of the squared gradients of values lo to hi-1 of a row.
 DEVICE float mean_square(const Update &u, const float *values, const float *grads, int lo, int hi, const float *factors) {
 	float sum = 0;
 	for (int k = lo; k < hi; k++) {
@@ -34,7 +34,7 @@ DEVICE float mean_square(const Update &u, const float *values, const float *grad
 	return sum / (float)(hi - lo);
 }
 
-// The sums of the rows whose optimizer has one for all values.
+// Updates the sums of ROWWISE_ADAGRAD, which all values of a row share.
 KERNEL table_sums(const int *flag, float *rows, ROW_UPDATE) {
 	unsigned i = thread_number();
 	if (i >= (unsigned)n || *flag || !admitted[i]) {
@@ -53,14 +53,14 @@ KERNEL table_sums(const int *flag, float *rows, ROW_UPDATE) {
 	}
 }
 
-// A value after its update; state is its first number of state, and that distance behind it is the second one.
+// A value after its update. state[0] is its first state number, state[distance] its second.
 DEVICE float stepped(int formula, const Update &u, float w, float g, float *state, int distance) {
 	switch (formula) {
 	case SGD:
 		return step_sgd(u, w, g);
 	case ADAGRAD:
 		return step_adagrad(u, w, g, state[0]);
-	case ROWWISE_ADAGRAD: // table_sums has added the gradient
+	case ROWWISE_ADAGRAD: // table_sums has already added the gradient
 		return step_by_sum(u, w, g, state[0]);
 	case ADAM:
 		return step_adam(u, w, g, state[0], state[distance]);
@@ -102,13 +102,13 @@ DEVICE unsigned to_bfloat16(float x, unsigned random) {
 	return sign | at_most((b + (random >> 16)) >> 16, 0x7f7f);
 }
 
-// A thread works on at_once words, on 4 only if they are float32.
+// A thread works on at_once words: 1, or 4 if they are float32.
 KERNEL table_update(const int *flag, float *rows, unsigned *overflowed, const word64 *keys, ROW_UPDATE, int at_once) {
 	Element e(n, at_once == 4 ? width / 4 : value_words(width, format));
 	if (e.outside) {
 		return;
 	}
-	int stopped = *flag, used = admitted[e.i]; // both at the same time
+	int stopped = *flag, used = admitted[e.i]; // these loads overlap
 	if (stopped || !used) {
 		return;
 	}
@@ -118,7 +118,7 @@ KERNEL table_update(const int *flag, float *rows, unsigned *overflowed, const wo
 	int from = e.j * at_once * per_word(format);
 	values += (size_t)e.i * width;
 	grads += (size_t)e.i * width;
-	// What value k becomes.
+	// The new value of w, value k of the row with gradient g.
 	auto next = [&](int k, float w, float g) {
 		bool is_first = k < split;
 		int formula = is_first ? first : rest;

@@ -9,27 +9,27 @@ import (
 	"aibox/trainer/program"
 )
 
-// Gradients are added up over the devices in buckets, each as soon as the devices have computed it.
-// All but the last one are added up in a stream of their own, while the devices compute the
-// gradients of the next. The last one, with the probe, is added up in the compute stream, which has
-// nothing else to do before the update:
+// Gradients are all-reduced in buckets, each as soon as the devices have computed it. All buckets
+// but the last are all-reduced in a stream of their own, while the devices compute the gradients of
+// the next. The last one, with the probe, is all-reduced in the compute stream, which has nothing
+// else to do before the update:
 //
 //	compute  gradients | ready  gradients | ready  gradients  wait  sum  update
 //	sums               sum                sum | summed
 //
-// Each number is the same sum as if all were added up at once. So that a bucket is one array,
-// gradients lie in memory in the order in which they are completed; within a bucket, by the
-// configurations of their optimizers, so that few launches update the parameters (update.go).
+// Each number is the same sum as in a single all-reduce. So that a bucket is one array, gradients
+// lie in memory in the order in which they are completed. Within a bucket they are sorted by the
+// configuration of their optimizer, so that few launches update the parameters (update.go).
 
-// bucketBytes is how large a bucket is at least, but for the last one. It is about where a sum over
-// NVLink takes as long for its bytes as for starting; it was not measured.
+// bucketBytes is the least size of a bucket, except the last. At about this size an all-reduce over
+// NVLink spends as long on transfer as on start-up; this is an estimate, not a measurement.
 var bucketBytes = 4 << 20
 
 // bucket is some gradients, which lie one behind the other in the state memory.
 type bucket struct {
 	params    []int
 	at, bytes int
-	after     int // the piece of the program after which they are complete, but for those of the last bucket
+	after     int // the piece of the program that completes them; unused in the last bucket
 }
 
 // completed returns for each parameter the last piece that computes or uses its gradient.
@@ -38,7 +38,7 @@ func (x *execution) completed() []int {
 	for i, at := range x.pieces {
 		s := &x.prog.Steps[at.step]
 		if s.Kind == ops.KindBatchNormInput && at.part == 1 {
-			continue // several devices use the copies that they have added up
+			continue // with several devices it uses all-reduced copies: see normInput
 		}
 		for _, v := range slices.Concat(s.In, s.Out) {
 			if b := &x.prog.Buffers[v.Buffer]; b.Source == program.Gradient {
@@ -49,8 +49,8 @@ func (x *execution) completed() []int {
 	return last
 }
 
-// arrange orders parameters by the pieces after which their gradients are complete, and divides
-// them into buckets. An engine that only infers has them in the order of the network.
+// arrange orders parameters by the piece that completes their gradient and divides them into
+// buckets. An engine that only infers keeps the order of the network.
 func (p *parameters) arrange(completed []int) {
 	p.order = make([]int, len(p.net.Params))
 	for i := range p.order {
@@ -96,7 +96,7 @@ func (p *parameters) placeGradients(place func(values int) int) {
 // region is where a device has the gradients of a bucket.
 func (b bucket) region(r *replica) gpu.Region { return gpu.Part(r.state, b.at, b.bytes) }
 
-// addUpBucket adds up gradients over the devices while they compute others.
+// addUpBucket all-reduces a bucket while the devices compute other gradients.
 func (e *Engine) addUpBucket(j *job, b bucket) error {
 	if err := j.onEach(func(r *replica, _ part) error {
 		if err := r.compute.Record(r.ready); err != nil {
@@ -109,7 +109,8 @@ func (e *Engine) addUpBucket(j *job, b bucket) error {
 	return j.addUp((*replica).summing, b.region)
 }
 
-// addUpGradients adds up the last gradients, and the probe, over the devices, and waits for the others.
+// addUpGradients makes the compute streams wait for the sums of the other buckets, and all-reduces
+// the last bucket, with the probe.
 func (e *Engine) addUpGradients(j *job) error {
 	if e.group == nil {
 		return nil

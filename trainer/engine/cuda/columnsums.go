@@ -7,12 +7,13 @@ import (
 	"aibox/trainer/program"
 )
 
-// Steps that sum up columns over the examples leave sums of chunks of examples in memory of their
-// own, so no such step waits for another one because of that. The second halves of those sums that
-// nobody needs before the end of a segment, most gradients of biases, are a few launches there.
+// A step that sums columns over the examples first leaves the sums of chunks of examples in work
+// memory of its own, so that no such step waits for another one's memory. Sums that no step reads,
+// such as most gradients of biases, are finished together, in a few launches at the end of the
+// segment.
 
-// summedColumns is how many columns a step sums up over the examples with a kernel that is not a
-// product, or may. Those of biasColumns come behind.
+// summedColumns is the number of columns that a step sums, or may sum, over the examples without a
+// matrix product. The columns of biasColumns lie behind them in the work memory.
 func summedColumns(s *program.Step) int {
 	switch {
 	case s.Kind == ops.KindBatchStats, s.Kind == ops.KindBatchNormGamma, s.Kind == ops.KindColumnSum:
@@ -25,7 +26,8 @@ func summedColumns(s *program.Step) int {
 	return 0
 }
 
-// biasColumns is how many columns the gradient of a bias has that a step sums up behind its product.
+// biasColumns is the number of columns of the bias gradient that a step sums itself, behind its
+// product; 0 if an earlier step has left the sums of chunks.
 func (l *layers) biasColumns(step int) int {
 	s := &l.prog.Steps[step]
 	if !biasGradient(s) || l.summed[step] >= 0 {
@@ -39,14 +41,14 @@ func (u *run) workOf(r *replica, step, n int) gpu.Region {
 	return gpu.Part(r.arena, u.works[step], kernels.WorkBytes(n, summedColumns(&u.prog.Steps[step])))
 }
 
-// biasWorkOf is that for the gradient of a bias.
+// biasWorkOf is the memory of a step for the sums of a bias gradient.
 func (u *run) biasWorkOf(r *replica, step, n int) gpu.Region {
 	behind := kernels.WorkBytes(n, summedColumns(&u.prog.Steps[step]))
 	return gpu.Part(r.arena, u.works[step]+behind, kernels.WorkBytes(n, u.biasColumns(step)))
 }
 
-// finishSum adds up the sums of chunks of columns that lie in work, at once or at the end of the
-// segment. They become a value, as one row.
+// finishSum adds up the sums of chunks in work into the one row of value v, which sums locates: at
+// the end of the segment if no step reads v, else at once.
 func (u *run) finishSum(r *replica, v program.Value, sums kernels.Matrix, work gpu.Region, n int) error {
 	c := kernels.ChunkSums{Sums: sums, Work: work}
 	if !u.final(v) {
@@ -56,7 +58,7 @@ func (u *run) finishSum(r *replica, v program.Value, sums kernels.Matrix, work g
 	return nil
 }
 
-// final tells whether a value is a gradient that no step reads.
+// final reports whether a value is a gradient that no step reads.
 func (l *layers) final(v program.Value) bool {
 	if l.prog.Buffers[v.Buffer].Source != program.Gradient {
 		return false

@@ -2,23 +2,23 @@ package cuda
 
 import "aibox/gpu"
 
-// counted is a stream whose operations are counted: those of a graph each time that it runs.
+// counted is a stream that counts its operations; those of a graph count each time it runs.
 type counted struct {
 	gpu.Stream
 	counters *counters
-	captured *tally[int64] // of the graph that is being captured; nil: none is
+	captured *tally[int64] // of the graph being captured; nil: none
 }
 
-// countedGraph is a graph that knows what it does.
+// countedGraph is a graph with the counts of one run.
 type countedGraph struct {
 	gpu.Graph
 	tally tally[int64]
 }
 
-// uncounted is the stream itself, for a Group.
+// uncounted returns the underlying stream, for a Group.
 func uncounted(s gpu.Stream) gpu.Stream { return s.(*counted).Stream }
 
-// count adds what an operation has done, unless there was an error.
+// count adds n to a counter unless err is set, and returns err.
 func (s *counted) count(what int, n int64, err error) error {
 	switch {
 	case err != nil:
@@ -30,8 +30,8 @@ func (s *counted) count(what int, n int64, err error) error {
 	return err
 }
 
-// Copy implements gpu.Stream. What is copied within a device, the own part of what all get, counts
-// as copied between devices.
+// Copy implements gpu.Stream. Copies within a device count as copies between devices: they are a
+// device's own part of an exchange.
 func (s *counted) Copy(dst, src gpu.Region) error {
 	_, down := dst.Memory.(gpu.Pinned)
 	_, up := src.Memory.(gpu.Pinned)

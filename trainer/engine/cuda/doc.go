@@ -1,75 +1,80 @@
 // Package cuda is the engine that runs a network on the devices of a gpu.Platform. The rows of a
-// pass stay in the memory of the host, as in AIBox, where the host works on them and pools them
-// (package hostrows), or they are on the devices (package devicerows). The devices do all the rest
-// with the kernels of package kernels.
+// pass are either in host memory, as in AIBox, where the host updates and pools them (package
+// hostrows), or in device memory (package devicerows). The devices do everything else, with the
+// kernels of package kernels.
 //
 // # One mini-batch, with rows on the host
 //
-//	host      dense features, labels, weights are handed to the copies up
-//	          statistics of rows; their values are gathered, bags pooled, and handed to the copies
-//	devices   the steps of the program, in their order, each over all examples
-//	          loss terms, logits, batch statistics and the gradient of the pooled rows go down,
+//	host      enqueues the uploads of dense features, labels and weights
+//	          updates the statistics of rows, gathers their values, pools bags, enqueues the uploads
+//	devices   run the steps of the program in order, each over all examples
+//	          download loss terms, logits, batch statistics and the gradients of the pooled rows,
 //	          as soon as the last of them is computed
-//	host      waits for these; loss and statistics are finite; rows are updated
-//	devices   meanwhile: gradients of parameters and their sums over the devices, update of parameters
+//	host      waits for these, checks that loss and statistics are finite, updates rows
+//	devices   meanwhile compute and all-reduce the gradients of parameters, update parameters
 //
-// A device has a stream for each of computing, copies up, copies down and sums of gradients, and
-// two slots for what a mini-batch needs from the host. So the dense inputs of a mini-batch may be
-// copied while the devices still compute the one before, and with Infer, which changes no rows, the
-// host gathers and pools a mini-batch while the devices work on the one before: its result is
-// delivered one call late.
+// A device has four streams, for computation, uploads, downloads and gradient sums, and two slots
+// for a mini-batch's inputs from the host. So the dense inputs of a mini-batch may be copied while
+// the devices still compute the previous one. Infer changes no rows, so the host gathers and pools
+// a mini-batch while the devices work on the previous one; each result is delivered one call late.
 //
 // # One mini-batch, with rows on the devices
 //
-//	host      dense features, labels, weights, which rows the mini-batch has and in which bags, are handed to the copies up
-//	devices   statistics and values of rows, pooled bags; the steps of the program; gradients are summed, parameters
-//	          and rows are updated; the rows in a stream of their own, as soon as the loss is known to be finite and the gradient of the
-//	          pooled bags is there, if there is one device
-//	          loss terms, logits, statistics, and what the update of rows has found go down together, behind that
-//	host      waits for the results of the mini-batch before: its loss, statistics and rows are finite
+//	host      enqueues the uploads of dense features, labels, weights, and the rows and bags of the
+//	          mini-batch
+//	devices   update statistics of rows, gather values, pool bags; run the steps of the program; sum
+//	          gradients; update parameters and rows. Rows are updated in a stream of their own;
+//	          with one device, as soon as the loss is known to be finite and the gradients of the
+//	          pooled bags are computed
+//	          then download loss terms, logits, statistics and any overflow of rows together
+//	host      waits for the results of the previous mini-batch, checks that its loss, statistics and
+//	          rows are finite
 //
-// So the host never waits for the mini-batch that it has just handed over, and results are one call
-// late. Meanwhile a worker copies what the next mini-batch of the pass needs into pinned memory
-// (feed.go). What depends on the number of rows of a mini-batch is not part of a graph.
+// So the host never waits for the mini-batch that it has just enqueued, and results are delivered
+// one call late. Meanwhile a worker copies the inputs of the next mini-batch of the pass into
+// pinned memory (feed.go). Operations that depend on the number of rows of a mini-batch are not
+// part of a graph.
 //
 // # Memory
 //
-// All that a device holds of a mini-batch is one arena, laid out anew for each size of
-// mini-batches: a buffer of the program has rows for all examples of the device, and those of scope
-// Tile share the slots of the program, since a device runs one step after the other. It grows to
-// the largest mini-batch. Parameters, their gradients, the state of the optimizer, averages and
-// running statistics are another piece. They are up to date on the devices from Import to Export.
-// Begin imports where that was never done.
+// A device keeps the buffers of a mini-batch in one arena, which is laid out anew for each size of
+// mini-batch and grows to the largest one. A buffer of the program has rows for all examples of the
+// device. Buffers of scope Tile share the slots of the program, since a device runs one step after
+// the other. A second allocation, the state memory, holds parameters, their gradients, the state of
+// the optimizer, averages and running statistics. These are up to date on the devices from Import
+// to Export. Begin calls Import if that was never done.
 //
 // # Not finite
 //
-// A device has a flag that it sets if a loss term or a batch statistic is not finite, and which all that
-// updates parameters looks at. So the devices need not wait for the host, which finds
-// the same in what it gets and says so. Until the next Import the engine then trains no more.
+// A device sets a flag if a loss term or a batch statistic is not finite. Every kernel that updates
+// parameters checks the flag, so the devices need not wait for the host. The host finds the same
+// value in the downloaded results and returns an error; the engine then stops training until the
+// next Import.
 //
 // # Several devices
 //
-// Each device has a contiguous part of the examples, and all parameters. What is summed over
-// examples is added up over the devices before it is used: gradients, the sums of batch
-// normalization, and a number that is not finite if some device's flag is to be set. Then each
-// takes the same step, so parameters are the same bits everywhere.
+// Each device has all parameters and a contiguous part of the examples. Sums over examples are
+// all-reduced before they are used: gradients, the sums of batch normalization, and a probe that is
+// NaN if any device must set its flag. Then all devices take the same step, so that parameters have
+// the same bits everywhere.
 //
-// Gradients are added up in buckets (buckets.go), all but the last one while the devices compute
-// the next. Models with less than some MiB of parameters have one.
+// Gradients are all-reduced in buckets (buckets.go); all but the last one while the devices compute
+// the gradients of the next. Models with less than some MiB of parameters have one bucket.
 //
-// What a device does between two sums is a segment of operations (segments.go), and a graph from
-// the second mini-batch of a shape on. So what the host enqueues in a step grows with the number of
-// sums and not with that of operations. Operations of a graph that do not use the same bytes may
-// run side by side, such as a gradient of weights and the gradient that goes on to the layer
-// before: so steps have their own memory where they can.
+// The operations of a device between two all-reduces are a segment (segments.go), which becomes a
+// graph from the second mini-batch of a shape on. So the number of calls in which the host enqueues
+// a step grows with the number of sums, not of operations. Operations of a graph that share no
+// bytes may run concurrently, such as the gradient of a layer's weights and that of its input, so
+// steps have their own memory where possible.
 //
 // # Statistics
 //
-// Streams count what is enqueued, graphs each time that they run. Every 31st step of training is
-// measured with events, which are read when the host has waited for them anyway: see sample.go.
+// Streams count the operations enqueued in them; those of a graph count each time the graph runs.
+// Every 31st step of training is measured with events, which are read once the host has waited for
+// a later operation anyway: see sample.go.
 //
 // # Errors
 //
-// After an error of a device, or of a call that left a step half enqueued, every later call but End and Close
-// returns it.
+// After an error of a device, or of a call that left a step half enqueued, every later call but End
+// and Close returns that error.
 package cuda

@@ -18,7 +18,7 @@ type Options struct {
 	RowsOnDevice bool  // the rows of a pass are in the memory of the devices, not in that of the host
 }
 
-// Engine implements engine.Engine. Its parts are beside the functions that use them most.
+// Engine implements engine.Engine. Its embedded parts are declared next to the code that uses them.
 type Engine struct {
 	engine.Config
 	state *engine.State
@@ -33,7 +33,7 @@ type Engine struct {
 	outcome
 
 	sample sampling
-	ranges gpu.Ranger // what the host does, for profilers
+	ranges gpu.Ranger // marks the work of the host for profilers
 }
 
 // programs is what the devices run.
@@ -42,10 +42,10 @@ type programs struct {
 	shapes       map[shape]*captured
 }
 
-// multiplies tells whether the network has matrix products.
+// multiplies reports whether the network has matrix products.
 func (p *programs) multiplies() bool { return p.train.products || p.infer.products }
 
-// New returns an engine that starts from state on devices that it opens. The caller closes it.
+// New opens the devices and returns an engine that starts from state. The caller closes it.
 func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error) {
 	if len(o.Devices) == 0 {
 		return nil, errors.New("cuda: no devices")
@@ -84,7 +84,7 @@ func New(c engine.Config, state *engine.State, o Options) (_ *Engine, err error)
 	return e, nil
 }
 
-// plan returns an engine for so many devices, which it does not have yet.
+// plan returns an engine for the given number of devices, none of which is open yet.
 func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) *Engine {
 	e := &Engine{Config: c, state: state, rows: hostrows.New(c, state)}
 	e.rowsOnDevice, e.shapes = rowsOnDevice, map[shape]*captured{}
@@ -108,13 +108,15 @@ func plan(c engine.Config, state *engine.State, devices int, rowsOnDevice bool) 
 	return e
 }
 
-// Close gives the devices back, with all that is on them. The engine must not be used any more.
+// Close closes the devices and frees their memory. The engine must not be used afterwards.
 func (e *Engine) Close() error {
 	var errs []error
 	if e.held != nil {
 		e.held.Close() // it may still fill pinned memory
 	}
-	for _, r := range e.replicas { // pinned memory of one is used by all; a broken device uses nothing any more
+	// All devices must be idle first, since they use pinned memory of the first one. Errors are
+	// ignored: a device that has failed uses nothing any more.
+	for _, r := range e.replicas {
 		_ = r.dev.Synchronize()
 	}
 	for _, r := range e.replicas {
@@ -171,9 +173,9 @@ func (e *Engine) End() (err error) {
 		}
 	}
 	if err != nil || e.err != nil {
-		return err // or a call has returned it; devices use nothing but memory of the engine
+		return err // nil if a call has already returned it; devices use no memory but the engine's
 	}
-	// What the devices have not done yet may fail, and must do so before anything is committed.
+	// Pending operations may still fail, and must do so before anything is committed.
 	if err := e.synchronize(); err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (e *Engine) End() (err error) {
 	return e.noteMemory()
 }
 
-// noteMemory is lookAtMemory between two passes.
+// noteMemory calls lookAtMemory and keeps its error.
 func (e *Engine) noteMemory() error {
 	if err := e.lookAtMemory(); err != nil {
 		return e.fail(err)
@@ -191,7 +193,7 @@ func (e *Engine) noteMemory() error {
 	return nil
 }
 
-// synchronize waits for all that the devices compute.
+// synchronize waits for all operations of the devices.
 func (e *Engine) synchronize() error {
 	for _, r := range e.replicas {
 		if err := r.dev.Synchronize(); err != nil {

@@ -8,9 +8,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// With rows on the devices, a step of a large mini-batch may take a device no longer than it takes
-// the host to copy what the step needs into pinned memory. So while the host enqueues a step and
-// waits for the one before, a worker (devicerows.Rows.Prepare) copies for the next one.
+// With rows on the devices, copying the inputs of a large mini-batch into pinned memory may take
+// the host as long as its step takes a device. So while the host enqueues a step and waits for the
+// previous one, a worker (devicerows.Rows.Prepare) copies the inputs of the next one.
 
 // prepared is the dense inputs of the next mini-batch, in pinned memory.
 type prepared struct {
@@ -21,7 +21,7 @@ type prepared struct {
 	copy     func() // copier.CopyBeside, bound once
 }
 
-// following is the mini-batch of the pass behind another one; nil if there is none.
+// following returns the mini-batch of the pass that comes after b; nil if there is none.
 func (h *heldRows) following(b *reader.Batch) *reader.Batch {
 	for i := range len(h.batches) - 1 {
 		if &h.batches[i] == b {
@@ -31,9 +31,9 @@ func (h *heldRows) following(b *reader.Batch) *reader.Batch {
 	return nil
 }
 
-// prepareNext lets a worker copy what the devices need of the mini-batch behind that of j, all
-// parts of which were sent. A mini-batch that was not checked when it was made is not touched
-// before its own call.
+// prepareNext lets a worker copy the inputs of the mini-batch after that of j. A mini-batch that
+// was not checked when it was made is not touched before its own call. REQUIRES: all inputs of j
+// were sent.
 func (e *Engine) prepareNext(j *job) error {
 	next := e.following(j.batch.Batch)
 	if next == nil || !next.Made() {
@@ -63,7 +63,7 @@ func (e *Engine) prepareNext(j *job) error {
 	return err
 }
 
-// isPrepared tells whether the dense inputs of a job are in pinned memory.
+// isPrepared waits for prepared inputs and reports whether they are the dense inputs of j.
 func (e *Engine) isPrepared(j *job, l inputLayout) (bool, error) {
 	if e.held == nil {
 		return false, nil
@@ -74,7 +74,7 @@ func (e *Engine) isPrepared(j *job, l inputLayout) (bool, error) {
 	return is, e.held.Prepared()
 }
 
-// copyTo adds the copies of the inputs of a mini-batch, as far as it has them, to pinned memory.
+// copyTo adds to c the copies of a mini-batch's inputs to pinned memory; absent ones are skipped.
 func (l *inputLayout) copyTo(c *kernel.Copier, to []byte, in *program.Inputs) {
 	for _, v := range [...]struct {
 		at   int

@@ -9,28 +9,29 @@ import (
 	"aibox/trainer/engine"
 )
 
-// Needs is the memory that an engine takes, in bytes.
+// Needs is the memory that an engine uses, in bytes.
 type Needs struct {
 	// Of each device:
-	Parameters int64 // with running statistics, and the same in bfloat16 where products need that
+	Parameters int64 // with running statistics, and bfloat16 copies where products need them
 	Gradients  int64
 	Optimizer  int64 // the state of the optimizer
 	Averages   int64 // of parameters
 	Arena      int64 // activations and their gradients, of the largest mini-batch
 	Inputs     int64 // of two mini-batches
-	Products   int64 // what the device needs to multiply matrices
-	// Of the host, for inputs of two mini-batches, or three with rows on devices, and results of two:
+	Products   int64 // workspace for matrix products
+	// Of the host, for inputs of two mini-batches, or three with rows on devices, and results of
+	// two:
 	Pinned int64
 }
 
-// Device is all that a device needs.
+// Device is the total for one device.
 func (n *Needs) Device() int64 {
 	return n.Parameters + n.Gradients + n.Optimizer + n.Averages + n.Arena + n.Inputs + n.Products
 }
 
-// Forecast is what an engine on so many devices will take for mini-batches of at most so many
-// examples, without rows that are on the devices. It plans what New and Train allocate.
-// productBytes is that of gpu.Info.
+// Forecast returns the memory that an engine will use on the given number of devices, for
+// mini-batches of at most the given number of examples, not counting rows on the devices. It plans
+// the same allocations as New and Train. productBytes is gpu.Info.ProductBytes.
 func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsOnDevice bool, productBytes int64) Needs {
 	e := plan(c, state, devices, rowsOnDevice)
 	e.replicas = make([]*replica, devices) // layouts only count them
@@ -58,12 +59,12 @@ func Forecast(c engine.Config, state *engine.State, devices, examples int, rowsO
 	return n
 }
 
-// Crowded tells whether so little of a device's memory is free that others must be using it: more
-// of it than the driver takes for a program.
+// Crowded reports whether other programs must be using a device's memory: more than an eighth of it
+// is not free, and the driver takes less than that for one program.
 func Crowded(free, total int64) bool { return free < total-total/8 }
 
-// others says in an error of out of memory how much of the device the engine does not have itself,
-// if that is much.
+// others returns a note for an out-of-memory error: how much of the device's memory is used outside
+// the engine. It is empty unless the device is Crowded.
 func (r *replica) others(err error) string {
 	var full *gpu.Error
 	if !errors.As(err, &full) {

@@ -6,7 +6,7 @@ import (
 	"aibox/trainer/program"
 )
 
-// fuseLayer enqueues a layer as one operation, if the device can do the product together with its epilogue.
+// fuseLayer enqueues a layer as one operation if the device can fuse the product with its epilogue.
 func (u *run) fuseLayer(r *replica, step, n int) (fused bool, err error) {
 	s := &u.prog.Steps[step]
 	if !u.fusible(s) {
@@ -19,16 +19,16 @@ func (u *run) fuseLayer(r *replica, step, n int) (fused bool, err error) {
 	return true, u.multiply(r, s, p, n)
 }
 
-// fusible tells whether there is an epilogue that does what a layer does with its product.
+// fusible reports whether gpu.Epilogue can express what a layer does with its product.
 func (l *layers) fusible(s *program.Step) bool {
 	if !completes(s) || activation(s) > kernels.ReLU {
 		return false
 	}
-	// A product that rounds has its bias in bfloat16.
+	// A product that rounds its result takes its bias in bfloat16.
 	return !l.isAlone(s.Out[0]) || l.rounds(s) && (l.weights || len(s.In) < 3)
 }
 
-// layer is the product of a layer with its epilogue.
+// layer returns the product of a layer, with its epilogue.
 func (u *run) layer(r *replica, s *program.Step, n int) gpu.Product {
 	p := u.product(r, s, n)
 	bias := r.biasOf(s)

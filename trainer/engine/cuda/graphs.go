@@ -6,27 +6,28 @@ import (
 	"aibox/gpu"
 )
 
-// Jobs of the same shape have the same operations on the same memory. So from the second one on
-// each segment, and the update of parameters, is a graph, which is enqueued by one call.
+// Jobs of the same shape run the same operations on the same memory. So from the second one on,
+// each segment and the update of parameters are graphs, which one call each enqueues.
 
-// shape is all that the operations of a job depend on, as long as all memory stays where it is.
+// shape is all that the operations of a job depend on while no memory is reallocated.
 type shape struct {
 	x         *execution
 	slot      int
 	n         int
-	weights   bool // examples have some
+	weights   bool // examples have weights
 	constants int
 }
 
-// mostShapes is how many shapes are remembered. There are two slots, and usually few sizes of mini-batches.
+// mostShapes bounds the number of shapes with graphs. There are two slots, and usually few sizes of
+// mini-batches.
 const mostShapes = 32
 
 // captured is the graphs of a shape.
 type captured struct {
-	graphs []gpu.Graph // of each segment and of the update, of each device; nil: not captured yet
+	graphs []gpu.Graph // by segment (the update is the last), then by device; nil: not captured yet
 }
 
-// captured returns the graphs for a job, or nil if its operations are enqueued one by one.
+// captured returns the graphs for a job, or nil if its operations are to be enqueued one by one.
 func (e *Engine) captured(j *job) *captured {
 	s := shape{j.execution, j.slot, j.in.N, j.in.Weights != nil, len(e.constants)}
 	c := e.shapes[s]
@@ -42,7 +43,8 @@ func (e *Engine) captured(j *job) *captured {
 	return c
 }
 
-// segment enqueues a segment of a job, or the update behind the last one, on all devices.
+// segment enqueues a segment of a job on all devices. The number behind the last segment is the
+// update.
 func (e *Engine) segment(j *job, number int) error {
 	for d, r := range e.replicas {
 		if j.captured == nil {
@@ -64,7 +66,7 @@ func (e *Engine) segment(j *job, number int) error {
 	return nil
 }
 
-// capture makes the graph of a segment on a device.
+// capture captures the graph of a segment on a device.
 func (e *Engine) capture(g *gpu.Graph, j *job, number, device int) error {
 	r := e.replicas[device]
 	made, err := r.compute.Capture(fmt.Sprintf("segment %d", number), func() error { return e.segmentOn(j, number, r, j.parts[device]) })
@@ -106,14 +108,14 @@ func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 	return nil
 }
 
-// updatesEarly tells whether the update of parameters is part of the last segment. It is not if the
-// devices add up gradients before it, or if results come from that segment, which do not wait for
-// it.
+// updatesEarly reports whether the update of parameters is part of the last segment. It is not if
+// gradients must first be all-reduced, or if results come from the last segment: these must not
+// wait for the update.
 func (e *Engine) updatesEarly(j *job) bool {
 	return e.group == nil && j.prog.Training() && !j.segments[len(j.segments)-1].results
 }
 
-// forget frees all graphs. The devices must be done with them.
+// forget frees all graphs. REQUIRES: the devices do not run them.
 func (e *Engine) forget() error {
 	for _, c := range e.shapes {
 		for _, g := range c.graphs {

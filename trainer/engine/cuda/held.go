@@ -13,15 +13,15 @@ import (
 	"aibox/trainer/engine/devicerows"
 )
 
-// With rows on the devices (package devicerows), the host sends which rows a mini-batch has and
-// gets back the loss terms and the logits. The result of Train is delivered by the next call, as
-// that of Infer is: the host prepares a mini-batch while the devices work on the one before.
+// With rows on the devices (package devicerows), the host sends the numbers of a mini-batch's rows
+// and gets back the loss terms and the logits. The result of Train is delivered by the next call,
+// as that of Infer is: the host prepares a mini-batch while the devices work on the previous one.
 
 // heldRows is the rows of passes on the devices.
 type heldRows struct {
-	rowsOnDevice bool             // as Options has it
+	rowsOnDevice bool             // see Options
 	held         *devicerows.Rows // nil: the rows are on the host
-	trained      bool             // a step of the pass was enqueued
+	trained      bool             // a training step of the pass was enqueued
 	shares       []devicerows.Share
 
 	batches    []reader.Batch // of the pass
@@ -29,7 +29,7 @@ type heldRows struct {
 	aheadParts []part
 }
 
-// holdRows brings the rows of passes to the devices from now on.
+// holdRows opens the streams for rows on the devices and creates held.
 func (e *Engine) holdRows() (err error) {
 	var devices []devicerows.Device
 	for _, r := range e.replicas {
@@ -50,8 +50,8 @@ func (e *Engine) holdRows() (err error) {
 	return err
 }
 
-// beginHeld begins a pass whose rows come to the devices. All that its mini-batches need is
-// reserved before, so that rows do not take its room.
+// beginHeld begins a pass with rows on the devices. It first reserves memory for the mini-batches
+// of the pass, so that rows cannot take it.
 func (e *Engine) beginHeld(p engine.Pass) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("bring rows"))
 	most, x := 0, &e.infer
@@ -62,7 +62,7 @@ func (e *Engine) beginHeld(p engine.Pass) error {
 		}
 	}
 	if x == &e.train {
-		e.prepareUpdates(e.state.Step+1, 1) // inputs have their constants
+		e.prepareUpdates(e.state.Step+1, 1) // the inputs include the constants
 	}
 	err := e.makeAllRoom(x, most)
 	if errors.Is(err, gpu.OutOfMemory) {
@@ -78,7 +78,7 @@ func (e *Engine) beginHeld(p engine.Pass) error {
 	return e.held.Begin(p)
 }
 
-// makeAllRoom is makeRoom for all slots.
+// makeAllRoom calls makeRoom for all slots and all pinned inputs.
 func (e *Engine) makeAllRoom(x *execution, n int) error {
 	for inputs := range e.pinned.inputs {
 		if err := e.makeRoom(x, inputs%len(e.jobs), inputs, n); err != nil {
@@ -140,10 +140,11 @@ func (e *Engine) Withdraw() {
 		}
 		_ = e.fail(err)
 	}
-	e.held.Abort() // also if Export has failed, which ends no pass
+	e.held.Abort() // also after a failed Export, which leaves the pass open
 }
 
-// endHeld ends a pass whose rows are on the devices. It tells whether they may stay there for the next one.
+// endHeld ends a pass whose rows are on the devices, and reports whether they may stay there for
+// the next one.
 func (e *Engine) endHeld() (stay bool, err error) {
 	if e.err != nil {
 		e.held.Abort()
@@ -158,7 +159,7 @@ func (e *Engine) endHeld() (stay bool, err error) {
 	return e.held.Announced() && !e.stopped, nil
 }
 
-// settle brings rows that are still on the devices to the host.
+// settle copies rows that are still on the devices to the host.
 func (e *Engine) settle() error {
 	defer e.ranges.EndRange(e.ranges.StartRange("fetch rows"))
 	if err := e.held.Settle(); err != nil {
@@ -189,7 +190,7 @@ func (e *Engine) sendBags(j *job) error {
 	return e.arrived(j)
 }
 
-// arrived lets the devices begin when all has arrived that was sent.
+// arrived makes the devices wait for the uploads of a job before they compute.
 func (e *Engine) arrived(j *job) error {
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
@@ -214,7 +215,7 @@ func (e *Engine) enqueueHeld(j *job) error {
 	if err := e.computeStep(j); err != nil {
 		return err
 	}
-	if e.group != nil { // all flags are set now
+	if e.group != nil { // the flags are final only now
 		if err := j.onEach(func(r *replica, _ part) error { return r.compute.Record(r.slots[j.slot].computed) }); err != nil {
 			return err
 		}
@@ -246,7 +247,7 @@ func (e *Engine) updateHeld(j *job) error {
 	return e.held.Update(j.slot, j.onAll(func(r *replica) kernels.Matrix { return r.at(j.prog.Pooled) }), e.events)
 }
 
-// onAll returns a matrix of each device. It is valid until the next call.
+// onAll returns one matrix per device. The slice is valid until the next call.
 func (u *run) onAll(of func(r *replica) kernels.Matrix) []kernels.Matrix {
 	e := u.e
 	e.matrices = e.matrices[:0]
@@ -256,23 +257,24 @@ func (u *run) onAll(of func(r *replica) kernels.Matrix) []kernels.Matrix {
 	return e.matrices
 }
 
-// pooledOn is where a device pools its bags before the first segment of a run: where the program
-// has them. Its first step would write them there (package program), so nothing else of the run
-// does so before they are used. Nor does anything of the runs before: unless they are pooled early,
-// their segments are in the same stream, which has also waited until their results have left the
-// arena (compute), and until the other devices have copied the gradients of pooled bags that lie
-// there (devicerows.Rows.Forward).
+// pooledOn is where a device pools its bags before the first segment of a run: in the program's own
+// buffer. No other step of the run writes there before the bags are used, since the program would
+// pool them in its first step (package program). No operation of an earlier run uses the buffer any
+// more either. Unless bags are pooled early, the segments of earlier runs are in the same stream.
+// That stream has also waited until the earlier results are downloaded from the arena (compute),
+// and until the other devices have copied the gradients of pooled bags from it
+// (devicerows.Rows.Forward).
 func (u *run) pooledOn(r *replica) kernels.Matrix { return r.at(u.pool.Out[0]) }
 
-// poolsEarly tells whether the bags of a job may be pooled while the device computes what is behind
-// the results of the job before. That must be a step of training of the same size, so that all lies
-// at the same places.
+// poolsEarly reports whether the bags of a job may be pooled while the device still computes the
+// part of the previous job that comes after its results. The previous job must be a training step
+// of the same size, so that both have the same arena layout.
 func (e *Engine) poolsEarly(j *job) bool {
 	before := e.pending
 	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
 }
 
-// judgeRows says whether the update of rows on the devices has made a value infinite or NaN.
+// judgeRows returns an error if the update of rows on the devices has made a value infinite or NaN.
 // REQUIRES: the host has waited for the job.
 func (e *Engine) judgeRows(j *job) error {
 	key, is, err := e.held.Overflowed(j.slot)
@@ -286,9 +288,9 @@ func (e *Engine) judgeRows(j *job) error {
 	return nil
 }
 
-// RowLimit is how many rows passes may have, so that those of two passes fit the memory that the
-// devices have free, beside mini-batches of at most so many examples; nil if rows are not on the
-// devices.
+// RowLimit returns the limit on the rows of a pass: the rows of two passes must fit the free memory
+// of the devices beside mini-batches of at most the given number of examples. It is nil if rows are
+// not on the devices.
 func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	if e.held == nil {
 		return nil, nil
@@ -304,7 +306,7 @@ func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 		if err != nil {
 			return nil, e.fail(err)
 		}
-		sharing := int64(0) // of the physical device
+		sharing := int64(0) // replicas on the physical device
 		for _, o := range e.replicas {
 			if o.dev.Number() == r.dev.Number() {
 				sharing++
@@ -315,6 +317,6 @@ func (e *Engine) RowLimit(examples int) (*devicerows.Limit, error) {
 	return e.held.Limit(least - network), nil
 }
 
-// freeShare is the part of a device's free memory that RowLimit leaves to others, such as the
-// libraries of the driver: one part in so many.
+// freeShare: RowLimit leaves 1/freeShare of a device's free memory to others, such as the libraries
+// of the driver.
 const freeShare = 16

@@ -46,7 +46,7 @@ func (e *Engine) Infer(b engine.Batch, done engine.Done) (err error) {
 	return e.deliverJob(before)
 }
 
-// deliver delivers the result that was not delivered yet.
+// deliver delivers the pending result, if there is one.
 func (e *Engine) deliver() error {
 	j := e.pending
 	e.pending = nil

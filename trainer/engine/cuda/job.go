@@ -14,14 +14,14 @@ import (
 type underway struct {
 	pinned  pinned
 	jobs    [2]job // by slot
-	runs    int    // jobs so far; the slot of the next is its last bit, and it has the inputs of pinned.inputsOf
-	pending *job   // whose result was not delivered yet
+	runs    int    // jobs so far; the number of the latest job
+	pending *job   // its result was not delivered yet; nil: none
 	result  engine.Result
 }
 
-// pinned is the memory of the host for mini-batches: the inputs for all devices of the two that
-// they may work on, and of the next one if it is prepared meanwhile (feed.go), and the results of
-// two.
+// pinned is the host memory for mini-batches. It holds the inputs of the two mini-batches in
+// flight, for all devices, and, with rows on the devices, of a third one that is being prepared
+// (feed.go); and the results of two.
 type pinned struct {
 	inputs  []gpu.Pinned
 	outputs [2]gpu.Pinned
@@ -37,7 +37,7 @@ func (p *pinned) bytes() int64 {
 	return n
 }
 
-// inputsOf is the place of the inputs of a run, by its number.
+// inputsOf returns the index in inputs of the run with the given number.
 func (p *pinned) inputsOf(number int) int { return number % len(p.inputs) }
 
 // job is a mini-batch that the devices work on.
@@ -50,9 +50,8 @@ type job struct {
 	captured *captured // nil: operations are enqueued one by one
 }
 
-// begin starts a job on x: it makes room, and sends what does not depend on rows. The caller has made
-// sure that the slot's last job is done with the memory of the host. Nothing has changed but
-// memory if there is an error.
+// begin starts a job on x and makes room for it. On an error nothing has changed but memory.
+// REQUIRES: the previous job of the slot no longer uses host memory.
 func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int64) (*job, error) {
 	if e.err != nil {
 		return nil, e.err
@@ -68,8 +67,8 @@ func (e *Engine) begin(x *execution, b engine.Batch, done engine.Done, step int6
 	return j, nil
 }
 
-// makeRoom sees to it that the memory of a slot, inputs of the host, and the arenas are large
-// enough for a mini-batch of n examples.
+// makeRoom grows the memory of a slot, the pinned memory of its inputs, and the arenas to hold a
+// mini-batch of n examples.
 func (e *Engine) makeRoom(x *execution, slot, inputs, n int) error {
 	most := (n + len(e.replicas) - 1) / len(e.replicas)
 	x.layout(most)
@@ -117,7 +116,7 @@ func (e *Engine) compute(j *job) error {
 		if !r.slots[other].ran {
 			return nil
 		}
-		return r.compute.Wait(r.slots[other].downloaded) // the arena still had results
+		return r.compute.Wait(r.slots[other].downloaded) // its results are copied from the arena
 	}); err != nil {
 		return err
 	}
@@ -149,7 +148,7 @@ func (e *Engine) compute(j *job) error {
 			if err := e.receive(j); err != nil {
 				return err
 			}
-			if e.held != nil && e.group == nil && j.prog.Training() { // the rest of the step is computed meanwhile
+			if e.held != nil && e.group == nil && j.prog.Training() { // concurrent with the rest of the step
 				if err := e.updateHeld(j); err != nil {
 					return err
 				}
@@ -159,9 +158,9 @@ func (e *Engine) compute(j *job) error {
 	return nil
 }
 
-// receive marks that the results are there, and enqueues their copies to the host. Those of a step
-// of training with rows on the devices come with what the update of rows finds: the host waits for
-// that anyway.
+// receive records that the results are computed and enqueues their download. In training with rows
+// on the devices it enqueues none: enqueueHeld downloads the results behind the update of rows, for
+// which the host waits anyway.
 func (e *Engine) receive(j *job) error {
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
@@ -175,7 +174,8 @@ func (e *Engine) receive(j *job) error {
 	})
 }
 
-// download enqueues the copies of a device's results, for which its stream down has waited.
+// download enqueues the copies of a device's results. REQUIRES: the stream down has waited for
+// them.
 func (e *Engine) download(j *job, r *replica, p part) error {
 	out, l := e.pinned.outputs[j.slot], j.outputs(j.in.N)
 	width := j.net.Fields * j.net.RowDim
@@ -216,7 +216,7 @@ func (e *Engine) download(j *job, r *replica, p part) error {
 	return r.down.Record(r.slots[j.slot].downloaded)
 }
 
-// follows tells whether a column lies behind the n elements of another one.
+// follows reports whether column c lies directly behind the n elements of column other.
 func follows(c, other kernels.Matrix, n int) bool {
 	return c.Memory == other.Memory && c.Columns == 1 && c.Stride == 1 && other.Columns == 1 && other.Stride == 1 && c.Offset == other.Offset+4*n
 }
@@ -233,7 +233,7 @@ func (e *Engine) finish(j *job) error {
 	})
 }
 
-// results waits for the results of a job, and returns its loss, if it is one of training, and its logits.
+// results waits for the results of a job and returns its logits and, in training, its loss.
 func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 	if err := e.wait(j); err != nil {
 		return 0, nil, e.fail(err)
@@ -243,7 +243,7 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 	}
 	if j.prog.Training() {
 		if loss, err = e.judge(j); err != nil {
-			e.state.Step = j.step - 1 // a later step may have been enqueued, and changes nothing
+			e.state.Step = j.step - 1 // a later step may be enqueued; the flag keeps it from changing anything
 			return 0, nil, e.fail(engine.BatchError(j.step, err))
 		}
 	}
@@ -253,11 +253,11 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 	return loss, logits, nil
 }
 
-// pollInterval is how long the host sleeps before it looks again at copies of rows and results.
+// pollInterval is how long the host sleeps between two polls of the copies of rows and results.
 const pollInterval = 30 * time.Microsecond
 
-// wait waits for the results of a job. Meanwhile it goes on with the copies of rows of other
-// passes, of which each needs the host several times.
+// wait waits for the results of a job. Meanwhile it continues copying rows of other passes, since
+// each copy needs the host several times.
 func (e *Engine) wait(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("wait"))
 	for e.held != nil && e.held.Copying() {
@@ -273,7 +273,7 @@ func (e *Engine) wait(j *job) error {
 	return j.onEach(func(r *replica, _ part) error { return r.slots[j.slot].downloaded.Synchronize() })
 }
 
-// downloaded tells whether the results of a job are in the memory of the host.
+// downloaded reports whether the results of a job are in the memory of the host.
 func (j *job) downloaded() (bool, error) {
 	for _, r := range j.e.replicas {
 		if done, err := r.slots[j.slot].downloaded.Done(); !done || err != nil {

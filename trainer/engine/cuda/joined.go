@@ -8,32 +8,33 @@ import (
 	"aibox/trainer/program"
 )
 
-// With small mini-batches a step takes as long as operations that wait for one another take to
-// start. So where a few steps follow one another that do little, the operation of the first one
-// does what the others do, too. What it writes for them must have memory of its own: what shares
-// the slots of the program (execution.layout) may still be in use by a step between.
+// With small mini-batches the launch latency of dependent operations dominates a step. So where a
+// few small steps follow one another, the operation of the first one also does the others. The
+// outputs of the joined steps must have memory of their own: a slot of the program
+// (execution.layout) may still be in use by a step in between.
 
-// joined is which steps are done by the operations of others.
+// joined says which steps are done by the operation of another step. Maps are keyed by step.
 type joined struct {
-	by     []int               // of each step: an earlier one whose operation does it, too; else the step itself
-	firsts map[int]firstVector // of derivatives of interactions that do more
+	by     []int               // of each step: the earlier step whose operation does it; else the step itself
+	firsts map[int]firstVector // interaction derivatives that do more
 
-	outputLayers map[int]outputLayer // of layers that do more
-	outer        map[int]int         // of derivatives that leave nothing but sums to do: the layer that does the rest
-	dots         map[int]bool        // gradients of weights whose sums of chunks are left by these derivatives
+	outputLayers map[int]outputLayer // layers that do more
+	outer        map[int]int         // derivatives with only sums left to do: the layer that does the rest
+	dots         map[int]bool        // weight gradients whose sums of chunks such a derivative computes
 }
 
-// firstVector is the gradient of what the first vector of an interaction was computed of.
+// firstVector is the gradient with respect to the input from which the first vector of an
+// interaction was computed.
 type firstVector struct {
 	activation kernels.Activation
 	others     program.Value // another gradient of the vector, which is added
 	out        program.Value
 }
 
-// outputLayer is the steps that belong to a layer with one output, the logits: their numbers.
+// outputLayer is the numbers of the steps joined with the layer whose one output is the logits.
 type outputLayer struct{ loss, gradient, derivative, weights int }
 
-// joinSteps finds the steps that others do, too.
+// joinSteps finds the steps that the operations of other steps do.
 func (l *layers) joinSteps() {
 	l.by, l.firsts = make([]int, len(l.prog.Steps)), map[int]firstVector{}
 	l.outputLayers, l.outer, l.dots = map[int]outputLayer{}, map[int]int{}, map[int]bool{}
@@ -50,9 +51,10 @@ func (l *layers) joinSteps() {
 	}
 }
 
-// joinFirst joins the derivative of an interaction with what is done with the gradient of its first
-// vector: in DLRM that is the result of the bottom network, which also enters the top network
-// beside the interaction. The two gradients are added, and go through an activation.
+// joinFirst joins the derivative of an interaction with the steps that use the gradient of its
+// first vector. In DLRM that vector is the output of the bottom network, which also enters the top
+// network beside the interaction. The two gradients are added and go through the derivative of an
+// activation.
 func (l *layers) joinFirst(i int) {
 	s := &l.prog.Steps[i]
 	x, dx := s.In[0], s.Out[0]
@@ -83,9 +85,9 @@ func (l *layers) joinFirst(i int) {
 	}
 }
 
-// joinOutput joins a layer with one output, the logits, with the loss, its derivative, and what
-// that makes of what enters the layer, the result of an activation. So all that is read once; what
-// is left are sums over the examples, which nothing waits for before the end.
+// joinOutput joins the layer whose one output is the logits with the loss, the derivative of the
+// loss, and the gradient of the layer's input, which is the result of an activation. So the input
+// is read once. Only sums over the examples are left, which nothing waits for before the end.
 func (l *layers) joinOutput(i int) {
 	s := &l.prog.Steps[i]
 	if !l.prog.Training() || s.Out[0] != l.prog.Logits || s.TransB || activation(s) != kernels.Identity || l.isAlone(s.In[0]) {
@@ -125,8 +127,8 @@ func (l *layers) joinOutput(i int) {
 	l.outer[o.derivative], l.dots[o.weights] = i, true
 }
 
-// onlyReader is the only step that reads some of a value, once and entirely; -1 if there is no such
-// step, or others look at the value.
+// onlyReader returns the one step that reads a value. It returns -1 if no step reads it, if it is
+// read several times or in part, or if it overlaps a result of the program.
 func (l *layers) onlyReader(v program.Value) int {
 	reader := -1
 	for i := range l.prog.Steps {
@@ -146,7 +148,7 @@ func (l *layers) onlyReader(v program.Value) int {
 	return reader
 }
 
-// isWrittenBefore tells whether all steps that write some of a value come before step i.
+// isWrittenBefore reports whether all steps that write any part of a value come before step i.
 func (l *layers) isWrittenBefore(v program.Value, i int) bool {
 	for k := i; k < len(l.prog.Steps); k++ {
 		if slices.ContainsFunc(l.prog.Steps[k].Out, v.Overlaps) {
@@ -156,14 +158,13 @@ func (l *layers) isWrittenBefore(v program.Value, i int) bool {
 	return true
 }
 
-// hasMemory tells whether nothing but a value uses its memory during a run.
+// hasMemory reports whether the buffer of a value shares its memory with no other buffer.
 func (l *layers) hasMemory(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
 	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope != program.Tile
 }
 
-// interactGrad is the derivative of an interaction, perhaps with what is done with the gradient of
-// its first vector.
+// interactGrad is the derivative of an interaction, with the steps that joinFirst has joined to it.
 func (u *run) interactGrad(r *replica, step, n int) error {
 	s := &u.prog.Steps[step]
 	dx, x, dy := r.at(s.Out[0]), r.at(s.In[0]), r.at(s.In[1])
@@ -179,7 +180,7 @@ func (u *run) interactGrad(r *replica, step, n int) error {
 	return r.kernels.InteractGradFirst(r.compute, dx.Slice(s.Dim, dx.Columns), first, x, dy, s.Dim, n)
 }
 
-// outputOf is a layer with one output for kernels, with what belongs to it.
+// outputOf describes a layer with one output, and the steps joined with it, for package kernels.
 func (u *run) outputOf(r *replica, layer int) *kernels.Output {
 	s, o := &u.prog.Steps[layer], u.outputLayers[layer]
 	loss := &u.prog.Steps[o.loss]
@@ -190,7 +191,7 @@ func (u *run) outputOf(r *replica, layer int) *kernels.Output {
 	}
 }
 
-// output is a layer with one output, with the loss and its derivatives.
+// output enqueues a layer with one output, with the loss and the derivatives.
 func (u *run) output(r *replica, layer int, n int) error {
 	o, down := u.outputOf(r, layer), u.prog.Steps[u.outputLayers[layer].derivative].Out[0]
 	if h, ok := u.alone(r, down); ok {
@@ -199,7 +200,7 @@ func (u *run) output(r *replica, layer int, n int) error {
 	return r.kernels.Output(r.compute, o, r.at(down), n)
 }
 
-// outputSums is the sums that are left of it.
+// outputSums enqueues the sums over the examples that output leaves to do.
 func (u *run) outputSums(r *replica, layer int, n int) error {
 	o := u.outputLayers[layer]
 	return r.kernels.OutputSums(r.compute, u.outputOf(r, layer), n, u.workOf(r, o.weights, n), u.workOf(r, o.derivative, n))

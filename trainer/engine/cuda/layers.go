@@ -10,19 +10,22 @@ import (
 	"aibox/trainer/program"
 )
 
-// Layers are products with element-wise work behind them. That reads and writes as many bytes as a
-// device moves in the time of the products, so it is done in as few passes over memory as there can
-// be:
+// Layers are matrix products followed by element-wise work. Moving the bytes of that work takes a
+// device as long as the products, so it is done in as few passes over memory as possible:
 //
-//   - bias and activation of a layer are one;
-//   - so are, on the way back, the derivative of the activation and what is needed for the gradient of the bias, the sums
-//     of chunks of its result (kernels.Derive);
-//   - where products alone use a result, and in bfloat16, that pass rounds it, and there is no float32 of it; so do an interaction, and
-//     copies of what is beside it, which together are what enters a layer;
-//   - parameters are rounded when they are updated, and dense features when they arrive, in the stream of copies up;
-//   - where a device can, a product adds bias and applies ReLU, before it writes its elements (gpu.Epilogue);
-//   - the two products of the backward pass of a layer with one output are none of a library, which is slow at them: that of a column and a
-//     row is part of the pass that derives, and that of a matrix and a column is a sum of columns.
+//   - The bias and the activation of a layer are one pass.
+//   - In the backward pass, the derivative of the activation and the sums of chunks of its result,
+//     which the gradient of the bias needs, are one pass (kernels.Derive).
+//   - Where only products in bfloat16 use a result, that pass rounds it, and no float32 of it is
+//     written. The same holds for an interaction and the copies beside it that together are the
+//     input of a layer.
+//   - Parameters are rounded by their updates. Dense features are rounded when they arrive, in the
+//     upload stream or, with rows on the devices, in the stream of rows.
+//   - Where the device supports it, a product adds the bias and applies ReLU before it writes its
+//     elements (gpu.Epilogue).
+//   - A layer with one output has two products in the backward pass at which the library is slow.
+//     That of a column and a row is part of the pass that derives; that of a matrix and a column is
+//     a sum of columns.
 
 // layers is how the layers of a program are computed.
 type layers struct {
@@ -31,10 +34,10 @@ type layers struct {
 	halfs      []half
 	halfOf     map[program.Value]int
 	summed     []int                  // of each step that computes the gradient of a bias: the step that left sums of chunks; else -1
-	padInputs  map[program.Value]bool // whether what enters a layer is padded
-	padWeights map[int]int            // of weights that are padded: how many numbers behind them
-	weights    bool                   // some of halfs are parameters
-	dense      int                    // the one of halfs that is the dense features; -1: none is
+	padInputs  map[program.Value]bool // inputs of layers: whether they are padded
+	padWeights map[int]int            // by parameter, of padded weights: how many zeros follow them
+	weights    bool                   // halfs has parameters
+	dense      int                    // index in halfs of the dense features; -1: not in it
 	joined
 }
 
@@ -44,7 +47,7 @@ type half struct {
 	stride int
 	at     int  // in the arena
 	alone  bool // the step that computes the value writes no float32 of it
-	weight int  // the parameter that it is, which its updates round; else -1
+	weight int  // the parameter, if it is one, which its updates round; else -1
 }
 
 func (l *layers) init(precision engine.Precision, p *program.Program) {
@@ -72,7 +75,7 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 	for i := range l.halfs {
 		l.halfs[i].alone = l.inner(l.halfs[i].value)
 	}
-	for changed := true; changed; { // whether one is alone depends on whether others are
+	for changed := true; changed; { // whether one is alone depends on the others
 		changed = false
 		for i := range l.halfs {
 			if h := &l.halfs[i]; h.alone && !l.suffices(h.value) {
@@ -84,14 +87,13 @@ func (l *layers) init(precision engine.Precision, p *program.Program) {
 	l.joinSteps()
 }
 
-// isAlone tells whether the step that computes a value writes no float32 of it.
+// isAlone reports whether the step that computes a value writes no float32 of it.
 func (l *layers) isAlone(v program.Value) bool {
 	i, ok := l.halfOf[v]
 	return ok && l.halfs[i].alone
 }
 
-// round notes that a product needs a value in bfloat16. Values whose operands are not
-// of this kind do not occur.
+// round notes that a product needs a value in bfloat16.
 func (l *layers) round(v program.Value) {
 	if _, ok := l.halfOf[v]; ok {
 		return
@@ -108,28 +110,28 @@ func (l *layers) round(v program.Value) {
 	l.halfs = append(l.halfs, h)
 }
 
-// derives tells whether a step multiplies its product by the derivative of an activation.
+// derives reports whether a step multiplies its product by the derivative of an activation.
 func derives(s *program.Step) bool { return s.Kind == ops.KindMatMul && !s.TransA && len(s.In) > 2 }
 
-// biasGradient tells whether a step sums up columns beside its product.
+// biasGradient reports whether a step computes the gradient of a bias beside its product.
 func biasGradient(s *program.Step) bool {
 	return s.Kind == ops.KindMatMul && s.TransA && len(s.Out) > 1
 }
 
-// completes tells whether a pass over the result follows the product of a step.
+// completes reports whether a pass over the result follows the product of a step.
 func completes(s *program.Step) bool {
 	return derives(s) || s.Kind == ops.KindLinear && (len(s.In) == 3 || activation(s) != kernels.Identity)
 }
 
-// gathers tells whether a step writes some of the columns of a value, and can write bfloat16. What
-// lies behind the columns, up to a multiple of 8, the interaction fills with zeros: so it has the
-// last columns.
+// gathers reports whether a step that writes some of the columns of v can write them in bfloat16.
+// An interaction must write the last columns, since it fills those behind them, up to a multiple of
+// 8, with zeros.
 func gathers(s *program.Step, v program.Value) bool {
 	return s.Kind == program.KindCopy || s.Kind == ops.KindInteract && s.Out[0].Column+s.Out[0].Columns == v.Columns
 }
 
-// gathered returns where a step writes some of the columns of a value of which there is no float32;
-// ok tells whether it does.
+// gathered returns where a step writes its columns of a larger value that exists in bfloat16 alone;
+// ok reports whether out belongs to such a value.
 func (u *run) gathered(r *replica, out program.Value) (to kernels.Half, ok bool) {
 	for i := range u.halfs {
 		h := &u.halfs[i]
@@ -146,7 +148,7 @@ func (u *run) gathered(r *replica, out program.Value) (to kernels.Half, ok bool)
 	return to, false
 }
 
-// inner tells whether a value is a whole buffer that nobody but steps looks at.
+// inner reports whether a value is a whole inner buffer that only steps read.
 func (l *layers) inner(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
 	if b.Source != program.Inner || v.Columns != b.Columns {
@@ -155,12 +157,12 @@ func (l *layers) inner(v program.Value) bool {
 	return !slices.ContainsFunc(l.results(), func(r program.Value) bool { return r.Columns > 0 && r.Buffer == v.Buffer })
 }
 
-// results are the values that others than steps look at. Those that there are not have no columns.
+// results returns the values that are read outside the program. Absent ones have no columns.
 func (l *layers) results() []program.Value {
 	return append([]program.Value{l.prog.Logits, l.prog.Terms, l.prog.Pooled}, l.prog.Stats...)
 }
 
-// suffices tells whether all steps that have to do with a value can do with bfloat16.
+// suffices reports whether all steps that write or read a value can use bfloat16.
 func (l *layers) suffices(v program.Value) bool {
 	for i := range l.prog.Steps {
 		s := &l.prog.Steps[i]
@@ -178,11 +180,11 @@ func (l *layers) suffices(v program.Value) bool {
 	return true
 }
 
-// takes tells whether step i can do with bfloat16 for operand k.
+// takes reports whether step i can read operand k in bfloat16.
 func (l *layers) takes(i, k int) bool {
 	s := &l.prog.Steps[i]
 	switch {
-	case derives(s) && k == 2: // the derivative depends on no more than the sign
+	case derives(s) && k == 2: // these derivatives depend only on the sign of y
 		return l.isAlone(s.Out[0]) && activation(s) <= kernels.LeakyReLU
 	case !l.rounds(s) || k > 1:
 		return false
@@ -190,8 +192,8 @@ func (l *layers) takes(i, k int) bool {
 	return !biasGradient(s) || k == 0 || l.summed[i] >= 0
 }
 
-// productSize returns what engine.Precision.Rounds asks for: the columns of the first operand and of
-// the result or, of a gradient of weights, of the other operand.
+// productSize returns the arguments of engine.Precision.Rounds: the columns of the first operand,
+// and those of the result or, for a gradient of weights, of the second operand.
 func productSize(s *program.Step) (inputs, outputs int, ok bool) {
 	switch {
 	case s.Kind == ops.KindMatMul && s.TransA:
@@ -202,13 +204,13 @@ func productSize(s *program.Step) (inputs, outputs int, ok bool) {
 	return 0, 0, false
 }
 
-// rounds tells whether a step is a product of bfloat16.
+// rounds reports whether a step is a product of bfloat16.
 func (l *layers) rounds(s *program.Step) bool {
 	inputs, outputs, ok := productSize(s)
 	return ok && l.precisionOf(inputs, outputs) == gpu.BF16Product
 }
 
-// precisionOf is that of a product.
+// precisionOf is the precision of a product of this size.
 func (l *layers) precisionOf(inputs, outputs int) gpu.Precision {
 	switch {
 	case !l.precision.Rounds(inputs, outputs):

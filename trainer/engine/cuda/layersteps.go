@@ -29,8 +29,8 @@ func (u *run) linear(r *replica, step int, n int) error {
 	return r.kernels.Epilogue(r.compute, activation(s), y, bias, n)
 }
 
-// matMul is dx = dz·wᵀ, perhaps with the derivative of an activation, or dw = xᵀ·dz, perhaps with the
-// gradient of the bias.
+// matMul is dx = dz·wᵀ, optionally times the derivative of an activation, or dw = xᵀ·dz, optionally
+// with the gradient of the bias.
 func (u *run) matMul(r *replica, step int, n int) error {
 	s := &u.prog.Steps[step]
 	if derives(s) {
@@ -67,14 +67,14 @@ func (u *run) gradient(r *replica, step, n int) error {
 	return u.multiply(r, s, u.product(r, s, n), n)
 }
 
-// sumsDots tells whether a step is the gradient of one column of weights, which lie one behind the
-// other. That is a sum of columns.
+// sumsDots reports whether a step is the gradient of a single, contiguous column of weights. It is
+// then computed as a sum of columns.
 func (l *layers) sumsDots(step int) bool {
 	s := &l.prog.Steps[step]
 	return s.Kind == ops.KindMatMul && s.TransA && s.Out[0].Columns == 1 && l.prog.Buffers[s.Out[0].Buffer].Stride == 1
 }
 
-// derive is a product times the derivative of an activation.
+// derive is a product times the derivative of an activation, element by element.
 func (u *run) derive(r *replica, step int, n int) error {
 	if layer, ok := u.outer[step]; ok {
 		return u.outputSums(r, layer, n)
@@ -111,7 +111,7 @@ func (u *run) derive(r *replica, step int, n int) error {
 	return r.kernels.Derive(r.compute, a, dx, y, n, work)
 }
 
-// product is that of a step, for n examples of a device.
+// product returns the product of a step, for n examples of a device.
 func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 	inputs, outputs, _ := productSize(s)
 	p := gpu.Product{
@@ -132,7 +132,7 @@ func (u *run) product(r *replica, s *program.Step, n int) gpu.Product {
 	return p
 }
 
-// multiply enqueues the product of a step, after its sides are rounded where they must be.
+// multiply enqueues the product of a step. In bfloat16 it first rounds the operands.
 func (u *run) multiply(r *replica, s *program.Step, p gpu.Product, n int) error {
 	if p.Precision == gpu.BF16Product {
 		for _, v := range s.In[:2] {
@@ -144,7 +144,7 @@ func (u *run) multiply(r *replica, s *program.Step, p gpu.Product, n int) error 
 	return r.compute.Multiply(p)
 }
 
-// biasOf is the bias of a layer; the zero Matrix if it has none.
+// biasOf returns the bias of a layer; the zero Matrix if it has none.
 func (r *replica) biasOf(s *program.Step) kernels.Matrix {
 	if len(s.In) == 3 {
 		return r.at(s.In[2])
@@ -152,7 +152,7 @@ func (r *replica) biasOf(s *program.Step) kernels.Matrix {
 	return kernels.Matrix{}
 }
 
-// half is where a replica has one of halfs.
+// half returns where a replica has halfs[i].
 func (u *run) half(r *replica, i int) kernels.Half {
 	h := &u.halfs[i]
 	m := kernels.Half{Memory: r.arena, Offset: h.at, Columns: h.value.Columns, Stride: h.stride}
@@ -165,7 +165,7 @@ func (u *run) half(r *replica, i int) kernels.Half {
 	return m
 }
 
-// rounded is where all parameters lie in bfloat16 or, in inference, their averages.
+// rounded is the offset of all parameters in bfloat16 or, in inference, of their averages.
 func (u *run) rounded() int {
 	if u.prog.Training() {
 		return u.e.params.rounded
@@ -173,14 +173,15 @@ func (u *run) rounded() int {
 	return u.e.params.roundedAverage
 }
 
-// padded is half with the columns behind the value, which are to become zeros: see padding.go.
+// padded is half with the padding columns, which are to become zeros: see padding.go.
 func (u *run) padded(r *replica, i int) kernels.Half {
 	m := u.half(r, i)
 	m.Columns = m.Stride
 	return m
 }
 
-// round makes a value bfloat16, unless the step that computes it does, or it was made before or in this run.
+// round converts a value to bfloat16, unless it is a parameter or the dense features, the step that
+// computes it writes bfloat16, or this run has already converted it.
 func (u *run) round(r *replica, v program.Value, n int) error {
 	i := u.halfOf[v]
 	h := &u.halfs[i]
@@ -191,7 +192,8 @@ func (u *run) round(r *replica, v program.Value, n int) error {
 	return r.kernels.ToBF16(r.compute, u.padded(r, i), r.at(v), u.halfRows(v, n))
 }
 
-// alone returns where the step that computes a value writes it in bfloat16; ok tells whether it does.
+// alone returns where a value that exists in bfloat16 alone is written; ok reports whether it is
+// one.
 func (u *run) alone(r *replica, v program.Value) (h kernels.Half, ok bool) {
 	if !u.isAlone(v) {
 		return h, false

@@ -8,7 +8,7 @@ import (
 	"aibox/trainer/program"
 )
 
-// execution is a program with what an engine needs to run it.
+// execution is a program and the state in which an engine runs it.
 type execution struct {
 	e    *Engine
 	net  *program.Network
@@ -16,24 +16,24 @@ type execution struct {
 	bags hostrows.Bags
 	in   program.Inputs // the current mini-batch
 
-	pool     *program.Step // that pools bags
-	products bool          // there are some
-	sums     []int         // of each step, where its sums lie among the others, in numbers; see norm.go
-	allSums  int
+	pool     *program.Step // the step that pools bags
+	products bool          // the program has matrix products
+	sums     []int         // of each step, the offset of its sums, in float32 values; see norm.go
+	allSums  int           // float32 values of all steps
 
 	layers
 	division
 	arenaLayout
 }
 
-// arenaLayout is where things lie in the arena of a device that has n examples.
+// arenaLayout is the layout of a device's arena for n examples. Offsets are in bytes.
 type arenaLayout struct {
 	n       int
 	offsets []int // of each inner buffer
 	slots   []int // of each slot
 	sumsAt  int
-	works   []int // of each step: where the memory for its sums over examples lies: see workOf
-	zerosAt int   // of the terms times 0, and behind them the memory to sum them up: see Engine.writeProbe
+	works   []int // of each step, its work memory for sums over examples: see workOf
+	zerosAt int   // of the loss terms times 0, followed by the work memory to sum them: see Engine.writeProbe
 	bytes   int   // of the arena
 }
 
@@ -81,7 +81,7 @@ func (x *execution) layout(n int) {
 	}
 	logits, terms := x.prog.Logits.Buffer, x.prog.Terms.Buffer
 	together := x.prog.Training() && x.hasMemory(x.prog.Logits) && x.hasMemory(x.prog.Terms)
-	if together { // as in the memory of the host: see download
+	if together { // adjacent, as in host memory, for a single copy: see download
 		x.offsets[logits], x.offsets[terms] = place(4*x.prog.Buffers[logits].Stride*n), place(4*x.prog.Buffers[terms].Stride*n)
 	}
 	for i := range x.prog.Buffers {
@@ -110,8 +110,9 @@ func (x *execution) layout(n int) {
 	x.sumsAt = place(4 * x.allSums)
 }
 
-// inputLayout says where the inputs of a mini-batch lie in the memory of a slot, of the host or of a device,
-// in bytes. A device also has the dense features in bfloat16, if products need them.
+// inputLayout is the layout of a mini-batch's inputs in the memory of a slot, on the host or on a
+// device: offsets and sizes in bytes. A device also has the dense features in bfloat16, at rounded,
+// if products need them.
 type inputLayout struct{ clock, constants, dense, labels, weights, pooled, bytes, rounded, onDevice int }
 
 func (x *execution) inputs(n int) inputLayout {
@@ -136,7 +137,8 @@ func (x *execution) inputs(n int) inputLayout {
 	return l
 }
 
-// pooledValues is how many values of pooled bags, or of their gradients, go between the host and the devices.
+// pooledValues is the number of values of pooled bags, or of their gradients, that are copied
+// between the host and the devices.
 func (x *execution) pooledValues(n int) int {
 	if x.e.rowsOnDevice {
 		return 0
@@ -144,7 +146,7 @@ func (x *execution) pooledValues(n int) int {
 	return n * x.net.Fields * x.net.RowDim
 }
 
-// outputLayout says where results lie in the memory of a slot, in bytes.
+// outputLayout is the layout of the results in the memory of a slot: offsets and size in bytes.
 type outputLayout struct{ logits, terms, pooled, stats, bytes int }
 
 func (x *execution) outputs(n int) outputLayout {
@@ -166,8 +168,8 @@ func (x *execution) outputs(n int) outputLayout {
 	return l
 }
 
-// bind gives the buffers of a replica their memory, for its n examples. A mini-batch without
-// weights has none.
+// bind sets the matrices of a replica's buffers for its n examples. The weights are the zero Matrix
+// if the mini-batch has none.
 func (x *execution) bind(r *replica, slot, n int) {
 	p, inputs, layout := x.e.params, r.slots[slot].inputs, x.inputs(n)
 	if cap(r.base) < len(x.prog.Buffers) {
@@ -199,7 +201,7 @@ func (x *execution) bind(r *replica, slot, n int) {
 			m.Offset = p.grad[b.Index]
 		case program.Running:
 			m.Offset = p.running[b.Index]
-		default: // of the host, or no matrix
+		default: // on the host, or not a matrix
 			m = kernels.Matrix{}
 		}
 		r.base[i] = m
@@ -215,8 +217,9 @@ func (r *replica) at(v program.Value) kernels.Matrix {
 	return m.Slice(v.Column, v.Column+v.Columns)
 }
 
-// MostExamples is the largest mini-batch that so many devices can compute, however much memory they
-// have. In bfloat16, what enters a layer is padded (padding.go), and may be the dense features.
+// MostExamples is the largest mini-batch that the given number of devices can compute, however much
+// memory they have: kernels index at most kernels.MostElements. The width of an input counts
+// padded, as it is in bfloat16 (padding.go), also for the dense features.
 func MostExamples(net *program.Network, devices int) int {
 	widest := 1
 	for _, p := range []*program.Program{net.Train, net.Infer} {
@@ -229,8 +232,9 @@ func MostExamples(net *program.Network, devices int) int {
 	return kernels.MostElements / widest * devices
 }
 
-// NumbersParameters tells whether devices can compute with the parameters of a network, however much
-// memory they have: an update may be of all of them, with what lies between and behind them.
+// NumbersParameters reports whether the parameters of a network are few enough for the kernels,
+// however much memory the devices have: one update may cover all of them, with alignment and
+// padding.
 func NumbersParameters(net *program.Network) bool {
 	numbers := 0
 	for _, p := range net.Params {

@@ -8,13 +8,14 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// alloc allocates memory of the device. What says what for, and how to need less.
+// alloc allocates device memory. what says for an error what the memory is for and how to need
+// less.
 func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error) {
 	m, err := r.dev.Alloc(name, bytes)
 	return m, r.noRoom(err, int64(bytes), what)
 }
 
-// noRoom completes an error of out of memory.
+// noRoom adds to an out-of-memory error what the memory was for, and who uses the device.
 func (r *replica) noRoom(err error, bytes int64, what string) error {
 	if errors.Is(err, gpu.OutOfMemory) {
 		err = fmt.Errorf("device %d has no room for %d bytes %s%s: %w", r.dev.Number(), bytes, what, r.others(err), err)
@@ -22,7 +23,7 @@ func (r *replica) noRoom(err error, bytes int64, what string) error {
 	return err
 }
 
-// batchMemory says what memory for a mini-batch is for, in errors.
+// batchMemory describes memory for n of the examples of a mini-batch, which has all, for errors.
 func batchMemory(what string, n, all int) string {
 	if n != all {
 		return fmt.Sprintf("for %s of the %d examples that it gets of a mini-batch of %d; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n, all)
@@ -30,7 +31,7 @@ func batchMemory(what string, n, all int) string {
 	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n)
 }
 
-// grow replaces *m by memory of at least so many bytes. The device must be done with it.
+// grow replaces *m by memory of at least the given bytes. REQUIRES: the device no longer uses *m.
 func (r *replica) grow(m *gpu.Memory, name string, bytes int, what string) error {
 	if devicememory.Holds(*m, bytes) {
 		return nil
@@ -43,7 +44,7 @@ func (r *replica) grow(m *gpu.Memory, name string, bytes int, what string) error
 	return err
 }
 
-// numbers returns pinned memory as float32 for reading.
+// numbers returns n float32 of pinned memory for reading.
 func numbers(m gpu.Pinned, offset, n int) ([]float32, error) {
 	b, err := m.Reading(offset, 4*n)
 	if err != nil {
@@ -52,7 +53,7 @@ func numbers(m gpu.Pinned, offset, n int) ([]float32, error) {
 	return gpu.As[float32](b), nil
 }
 
-// room returns pinned memory as float32, of which the caller writes all.
+// room returns n float32 of pinned memory, all of which the caller writes.
 func room(m gpu.Pinned, offset, n int) ([]float32, error) {
 	b, err := m.Writing(offset, 4*n)
 	if err != nil {

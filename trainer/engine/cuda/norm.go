@@ -8,14 +8,14 @@ import (
 	"aibox/trainer/program"
 )
 
-// Batch normalization needs sums over the examples of all devices in the middle of a run. They lie in
-// the arena, two vectors for each step that needs some. Such a step has parts, between which the vectors are
-// added up over the devices.
+// Batch normalization needs sums over the examples of all devices in the middle of a run. Each such
+// step has two vectors in the arena for them. It is divided into parts, between which the vectors
+// are all-reduced.
 
-// sum is some of the numbers that are added up.
+// sum is a range of the numbers that are all-reduced.
 type sum struct{ at, numbers int }
 
-// sumsOf is how many numbers a step needs for its sums, which begin at a multiple of 64.
+// sumsOf is how many float32 a step needs for its sums, rounded up to devicememory.Align.
 func sumsOf(s *program.Step) int {
 	switch s.Kind {
 	case ops.KindBatchStats, ops.KindBatchNormInput:
@@ -24,7 +24,7 @@ func sumsOf(s *program.Step) int {
 	return 0
 }
 
-// partsOf is the parts of a step that each of so many devices takes.
+// partsOf returns the parts of a step that each of the given number of devices takes.
 func partsOf(s *program.Step, devices int) []int {
 	switch {
 	case s.Kind == ops.KindBatchStats:
@@ -37,7 +37,7 @@ func partsOf(s *program.Step, devices int) []int {
 	return []int{0}
 }
 
-// sumAfter is what several devices add up after a piece.
+// sumAfter is what several devices all-reduce after a piece.
 func (x *execution) sumAfter(at piece) sum {
 	s, first := &x.prog.Steps[at.step], x.sums[at.step]
 	switch {
@@ -60,8 +60,8 @@ func (u *run) vector(r *replica, i, j, columns int) kernels.Matrix {
 	return kernels.Matrix{Memory: r.arena, Offset: u.sumsAt + 4*(u.sums[i]+j*columns), Columns: columns, Stride: columns}
 }
 
-// batchStats computes mean and variance over the examples of all devices, from the sums of the values and
-// then of the squares of their deviations from the mean.
+// batchStats computes mean and variance over the examples of all devices: part 0 sums the values,
+// part 1 the squares of their deviations from the mean.
 func (u *run) batchStats(r *replica, p part, at piece) error {
 	s := &u.prog.Steps[at.step]
 	x, columns := r.at(s.In[0]), s.In[0].Columns
@@ -75,9 +75,9 @@ func (u *run) batchStats(r *replica, p part, at piece) error {
 	return r.kernels.NormStatistics(r.compute, r.at(s.Out[0]), values, squares, u.in.N)
 }
 
-// normInput is the derivative of a normalization, which depends on the gradients of gamma and beta over the
-// examples of all devices. They are added up in copies: the gradients themselves are, with all
-// others, at the end.
+// normInput is the derivative of a normalization. It depends on the gradients of gamma and beta
+// over the examples of all devices. Several devices all-reduce copies of these, since the gradients
+// themselves are all-reduced with all others at the end.
 func (u *run) normInput(r *replica, p part, at piece) error {
 	s := &u.prog.Steps[at.step]
 	gamma, beta := r.at(s.In[3]), r.at(s.In[4])
@@ -106,7 +106,7 @@ func (u *run) onEach(do func(r *replica, p part) error) error {
 	return nil
 }
 
-// addUp adds up an array over all devices, in one of their streams.
+// addUp all-reduces an array of each device, in the given stream of each.
 func (u *run) addUp(stream func(r *replica) gpu.Stream, array func(r *replica) gpu.Region) error {
 	e := u.e
 	if e.group == nil {
@@ -123,7 +123,8 @@ func (u *run) addUp(stream func(r *replica) gpu.Stream, array func(r *replica) g
 	if err := e.group.AllReduce(e.streams, e.arrays); err != nil {
 		return err
 	}
-	// Each device sums up a part. It sends each other one that one's part, and the sum of its own.
+	// Each device sums one n-th of the array. It sends every other device that device's part, and
+	// then the sum of its own part.
 	n := len(e.replicas)
 	for _, r := range e.replicas {
 		r.counters.counts[between].Add(int64(2 * (n - 1) * e.arrays[0].Bytes() / n))

@@ -7,14 +7,14 @@ import (
 	"aibox/trainer/program"
 )
 
-// outcome is how far the engine can be used.
+// outcome is whether the engine can still be used.
 type outcome struct {
-	imported bool  // the devices have what the state of the engine has
+	imported bool  // the devices have the parameters of the state
 	stopped  bool  // a call of the pass has returned an error
-	err      error // that every later call returns
+	err      error // every later call returns it
 }
 
-// fail keeps an error, so that all later calls return it.
+// fail keeps the first error, which all later calls return, and returns err.
 func (o *outcome) fail(err error) error {
 	if o.err == nil {
 		o.err = err
@@ -22,8 +22,8 @@ func (o *outcome) fail(err error) error {
 	return err
 }
 
-// leave ends a call of Train or Infer. A panic, which has become an error, may have left a step
-// half enqueued.
+// leave ends a call that computes. An error that was a panic is kept, since the call may have left
+// a step half enqueued.
 func (o *outcome) leave(err *error) {
 	if *err == nil {
 		return
@@ -35,8 +35,8 @@ func (o *outcome) leave(err *error) {
 	}
 }
 
-// usable is the error of a call that only works on what the engine has, which is all right
-// after a mini-batch that was not finite.
+// usable returns the error of a call that only uses the parameters. These are valid even after a
+// mini-batch that was not finite.
 func (o *outcome) usable() error {
 	if errors.Is(o.err, program.ErrNotFinite) {
 		return nil

@@ -7,13 +7,13 @@ import (
 )
 
 // Products in tf32 and bfloat16 are up to five times as fast where rows begin and end at multiples
-// of 16 bytes. What enters a layer often has other widths, such as the vectors of 26 fields and 13
-// numbers beside them. So such products take more columns of what enters than there are, if its
-// buffer has room for them: these hold zeros. As many rows behind the weights hold zeros too, and
-// so do, therefore, those behind the gradient of the weights, so that they stay zeros. Results do
-// not change, but for columns behind a gradient that a product passes down, which nobody reads.
+// of 16 bytes. The input of a layer often has another width, such as the vectors of 26 fields with
+// 13 numbers beside them. So such a product takes extra columns of its input, which hold zeros, if
+// the buffer has room for them. The same number of extra rows behind the weights hold zeros too.
+// The gradient of these rows is therefore zero, so they stay zeros. Results do not change, except
+// for the extra columns of a gradient that a product passes down, which nothing reads.
 
-// padTo is what numbers of columns are rounded up to multiples of: 16 bytes of bfloat16.
+// padTo: padded column counts are multiples of it. 8 values of bfloat16 are 16 bytes.
 const padTo = 8
 
 func padded(columns int) int { return (columns + padTo - 1) / padTo * padTo }
@@ -33,14 +33,14 @@ func (l *layers) findPads() {
 		}
 		l.padWeights[w.Index] = (padded(inputs) - inputs) * outputs
 		if h, ok := l.halfOf[s.In[0]]; ok {
-			l.padInputs[s.In[0]] = !l.halfs[h].alone || l.isGathered(s.In[0]) // ToBF16, or who gathers, writes the zeros
+			l.padInputs[s.In[0]] = !l.halfs[h].alone || l.isGathered(s.In[0]) // ToBF16 or the gathering step writes the zeros
 		} else {
 			l.padInputs[s.In[0]] = l.hasRoom(s.In[0])
 		}
 	}
 }
 
-// halfRows is how many rows a value has in bfloat16: weights have those behind them, too.
+// halfRows is how many rows a value has in bfloat16, with the padding of weights.
 func (x *execution) halfRows(v program.Value, n int) int {
 	b := &x.prog.Buffers[v.Buffer]
 	if b.Source != program.Param || v.Columns != b.Columns {
@@ -49,13 +49,14 @@ func (x *execution) halfRows(v program.Value, n int) int {
 	return x.rows(v, n) + x.e.params.pads[b.Index]/b.Columns
 }
 
-// hasRoom tells whether a value is a whole buffer of one row for each example, with room behind its columns.
+// hasRoom reports whether a value is a whole buffer with one row per example, and with room for
+// padding behind its columns.
 func (l *layers) hasRoom(v program.Value) bool {
 	b := &l.prog.Buffers[v.Buffer]
 	return b.Source == program.Inner && b.Rows == program.Examples && v.Columns == b.Columns && b.Stride >= padded(b.Columns)
 }
 
-// isGathered tells whether several steps write columns of a value.
+// isGathered reports whether a step writes only some of the columns of a value.
 func (l *layers) isGathered(v program.Value) bool {
 	for i := range l.prog.Steps {
 		for _, out := range l.prog.Steps[i].Out {
@@ -67,7 +68,7 @@ func (l *layers) isGathered(v program.Value) bool {
 	return false
 }
 
-// pad makes a product of a step larger, if it can.
+// pad extends the product of a step to padded sizes where operands and result allow it.
 func (u *run) pad(s *program.Step, p *gpu.Product) {
 	if p.Precision == gpu.Float32Product {
 		return
@@ -90,7 +91,7 @@ func (u *run) pad(s *program.Step, p *gpu.Product) {
 	}
 }
 
-// fillPad sets the columns behind what enters a layer to zero, once in a run.
+// fillPad clears the padding columns of a layer's input, once in a run.
 func (u *run) fillPad(r *replica, s *program.Step, n int) error {
 	x := s.In[0]
 	if _, rounded := u.halfOf[x]; rounded || !u.padInputs[x] || r.pads[x] == u.number {

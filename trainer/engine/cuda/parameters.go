@@ -10,27 +10,27 @@ import (
 	"aibox/trainer/program"
 )
 
-// parameters says where the parameters of a network, and what belongs to them, lie in the state
-// memory of a device: first all parameters, then all gradients, then the first part of the state of
-// all optimizers, and so on:
+// parameters is the layout of the state memory of a device: first all parameters, then all
+// gradients, then the first slot of the state of all optimizers, and so on:
 //
 //	values     | p0  | p1    | p2 | p3  |
 //	gradients  | p0  | p1    | p2 | p3  | probe |
 //	state      | p0  | p1    |    | p3  |          the optimizer of p2 has none
 //
-// All are in the same order and begin at multiples of devicememory.Align, so that parameters that
-// are neighbours are so in each of them. Where products need parameters in bfloat16, the updates
-// write these, too, all together at half the distances. All offsets are in bytes.
+// All arrays have the parameters in the same order, aligned to devicememory.Align, so that
+// neighbouring parameters are neighbours in each array. Where products need parameters in bfloat16,
+// the updates also write those, in an array with the same order and half the offsets. All offsets
+// are in bytes.
 type parameters struct {
 	net   *program.Network
 	dense *optim.Dense // nil if the engine only infers
 
-	order   []int // the parameters
-	pads    []int // of each parameter, numbers behind it that stay zeros: see padding.go
-	value   []int // of each parameter
-	values  int   // numbers of all of them, with what lies between
-	running []int // of each normalization
-	checks  int   // of each parameter a word: see firstNotFinite
+	order   []int // the parameters in memory order
+	pads    []int // of each parameter, how many zeros follow it: see padding.go
+	value   []int // of each parameter, its offset
+	values  int   // float32 values of all parameters, with the gaps between them
+	running []int // of each normalization, the offset of its running statistics
+	checks  int   // offset of one word per parameter: see firstNotFinite
 	bytes   int
 
 	gradientPlaces
@@ -41,7 +41,7 @@ type parameters struct {
 // gradientPlaces is where gradients lie.
 type gradientPlaces struct {
 	grad          []int // of each parameter
-	gradients     int   // where they begin
+	gradients     int   // the first
 	gradientBytes int   // of all gradients and the probe
 	probe         int   // a float32 behind them: see Engine.probe
 	buckets       []bucket
@@ -58,13 +58,13 @@ type statePlaces struct {
 
 // roundedPlaces is where parameters lie in bfloat16.
 type roundedPlaces struct {
-	rounds         bool // they are needed
+	rounds         bool // products need them
 	rounded        int
-	roundedAverage int // their averages
+	roundedAverage int // of their averages
 }
 
-// layoutParameters plans the memory of a network's parameters, whose gradients are complete after
-// some pieces of the program.
+// layoutParameters plans the state memory. completed has for each parameter the piece of the
+// program that completes its gradient, and pads the number of zeros behind it.
 func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads []int, rounds bool) *parameters {
 	p := &parameters{net: net, dense: dense, pads: pads, roundedPlaces: roundedPlaces{rounds: rounds}}
 	place := func(values int) int {
@@ -108,7 +108,7 @@ func layoutParameters(net *program.Network, dense *optim.Dense, completed, pads 
 	return p
 }
 
-// size is how many numbers there are of a parameter, with those behind it.
+// size is the number of values of a parameter, with its padding.
 func (p *parameters) size(i int) int { return p.net.Params[i].Size() + p.pads[i] }
 
 // placeState lays out the state of the optimizers.
@@ -126,10 +126,10 @@ func (p *parameters) placeState(place func(values int) int) {
 	p.slotBytes = p.bytes - begin
 }
 
-// averaged reports whether there are averages, by which the network infers.
+// averaged reports whether there are averages of parameters, which inference then uses.
 func (p *parameters) averaged() bool { return p.dense != nil && p.dense.Averages() }
 
-// all calls do for everything that the host has an image of, until an error.
+// all calls do with each array that has an image on the host and its offset, until an error.
 func (p *parameters) all(do func(at int, host []float32) error) error {
 	for i, param := range p.net.Params {
 		if err := do(p.value[i], param.Data); err != nil {
@@ -157,13 +157,14 @@ func (p *parameters) all(do func(at int, host []float32) error) error {
 	return nil
 }
 
-// vector is n numbers of the state memory as one row.
+// vector returns n numbers of the state memory as one row.
 func (r *replica) vector(at, n int) kernels.Matrix {
 	return kernels.Matrix{Memory: r.state, Offset: at, Columns: n, Stride: n}
 }
 
-// half is n numbers of parameters, or of averages, in bfloat16, from where they lie in float32: at
-// bytes behind the first of them. It is none if they are not needed.
+// half returns n numbers of the bfloat16 array that begins at rounded. at is the offset of the
+// first in the corresponding float32 array. It is the zero Half if products need no bfloat16
+// parameters.
 func (r *replica) half(rounded, at, n int) kernels.Half {
 	if !r.engine.params.rounds {
 		return kernels.Half{}
@@ -171,7 +172,7 @@ func (r *replica) half(rounded, at, n int) kernels.Half {
 	return kernels.Half{Memory: r.state, Offset: rounded + at/2, Columns: n, Stride: n}
 }
 
-// round makes all parameters, and their averages, bfloat16. Later the updates do so.
+// round writes all parameters and their averages in bfloat16. Later the updates do so.
 func (r *replica) round() error {
 	p := r.engine.params
 	if !p.rounds {
@@ -192,7 +193,7 @@ func (e *Engine) Import() error {
 	if err := e.usable(); err != nil {
 		return err
 	}
-	if err := e.synchronize(); err != nil { // after what was not finite, work on rows may be left
+	if err := e.synchronize(); err != nil { // operations on rows may be pending if a mini-batch was not finite
 		return err
 	}
 	if err := e.transfer(e.replicas, true); err != nil {
@@ -203,7 +204,7 @@ func (e *Engine) Import() error {
 			return e.fail(err)
 		}
 	}
-	// The optimizer may have begun with other values, so that a step has other updates.
+	// The optimizer may now group its updates differently, so captured graphs are invalid.
 	if err := e.synchronize(); err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (e *Engine) Export() error {
 		return err
 	}
 	if !e.imported {
-		return nil // the state is what New got
+		return nil // the state has not changed since New
 	}
 	if e.held != nil && e.err == nil {
 		if err := e.settle(); err != nil {
@@ -233,7 +234,7 @@ func (e *Engine) Export() error {
 	return nil
 }
 
-// transfer copies the parameters, and all that belongs to them, between the host and devices, through
+// transfer copies everything that parameters.all yields between the host and devices, through
 // pinned memory.
 func (e *Engine) transfer(replicas []*replica, toDevice bool) error {
 	largest := 0
@@ -259,12 +260,12 @@ func (e *Engine) transfer(replicas []*replica, toDevice bool) error {
 		return nil
 	})
 	if err != nil {
-		return err // the memory ends with the device
+		return err // closing the device frees the memory
 	}
 	return pinned.Free()
 }
 
-// transferPart copies one part, which fits into pinned memory, and waits for it.
+// transferPart copies one part, which fits the pinned memory, and waits for the copy.
 func transferPart(replicas []*replica, pinned gpu.Pinned, at int, host []float32, toDevice bool) error {
 	if toDevice {
 		values, err := room(pinned, 0, len(host))
@@ -298,14 +299,14 @@ func transferPart(replicas []*replica, pinned gpu.Pinned, at int, host []float32
 	return nil
 }
 
-// firstNotFinite returns the first parameter that has a value that is infinite or NaN, or -1.
+// firstNotFinite returns the first parameter with an infinite or NaN value, or -1.
 func (e *Engine) firstNotFinite() (int, error) {
 	p := e.params
 	n := len(p.net.Params)
 	if n == 0 {
 		return -1, nil
 	}
-	// Rows may have taken all the memory that others could be in.
+	// The flags lie in the state memory, since rows may have taken all free memory.
 	r := e.replicas[0]
 	flags := func(first, n int) gpu.Region { return gpu.Part(r.state, p.checks+4*first, 4*n) }
 	var pinned gpu.Pinned

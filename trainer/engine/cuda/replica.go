@@ -26,40 +26,40 @@ type streams struct {
 	compute, up, down gpu.Stream
 	rows              gpu.Stream // of devicerows; nil: rows are on the host
 	sums              gpu.Stream // of gradients, while others are computed: see buckets.go
-	ready             gpu.Event  // in compute: gradients that are to be summed up
-	summed            gpu.Event  // in sums: the latest sum is there
+	ready             gpu.Event  // in compute: the gradients of a bucket are complete
+	summed            gpu.Event  // in sums: the latest sum is complete
 }
 
-// memory is that of a device, but for slots.
+// memory is the memory of a device, except that of slots.
 type memory struct {
 	state        gpu.Memory // laid out by parameters
 	small        gpu.Memory // the flag and the like: see smallBytes
 	arena        gpu.Memory // for the current mini-batch; nil: none yet
-	productBytes int64      // of memory that compute has for products
+	productBytes int64      // workspace of compute for products
 }
 
-// binding is where the program that runs has its values, and what was done to them.
+// binding is where the values of the running program lie, and which of them are prepared.
 type binding struct {
 	base       []kernels.Matrix      // of each buffer
-	terms      []kernels.Matrix      // of a sum
-	unfinished []kernels.ChunkSums   // that the current segment has still to add up
-	pads       map[program.Value]int // of each value that is padded: the last run that has done so
-	dense      int                   // where dense features lie in bfloat16, among the inputs
-	halfs      []int                 // of each value that is needed in bfloat16: the last run that has made it
+	terms      []kernels.Matrix      // scratch: terms of a sum, or optimizer state
+	unfinished []kernels.ChunkSums   // to be added up at the end of the current segment
+	pads       map[program.Value]int // of each padded value: the last run that has cleared its padding
+	dense      int                   // offset of the dense features in bfloat16, in the inputs
+	halfs      []int                 // of each of layers.halfs: the last run that has converted it
 }
 
-// deviceSlot is what the host sends for one mini-batch, and marks in the streams.
+// deviceSlot is the inputs of one mini-batch, and events in the streams.
 type deviceSlot struct {
 	inputs gpu.Memory // laid out by inputLayout; nil: none yet
 
-	uploaded   gpu.Event // in up: inputs are there
-	computed   gpu.Event // in compute: results are there; and later, with several devices and rows on them, that all flags are set
-	used       gpu.Event // in compute: all is done
-	downloaded gpu.Event // in down: all results are in the memory of the host
-	ran        bool      // the events are recorded
+	uploaded   gpu.Event // in up: the inputs are on the device
+	computed   gpu.Event // in compute: the results; recorded again, with rows on several devices, once flags are final
+	used       gpu.Event // in compute: the whole job is done
+	downloaded gpu.Event // in down: the results are in host memory
+	ran        bool      // the events have been recorded
 }
 
-// What the small memory holds, in bytes, each on its own line of 256.
+// Offsets in the small memory, in bytes; each value has 256 bytes to itself.
 const (
 	flagAt     = 0   // not 0: something was not finite, and nothing is updated any more
 	checkAt    = 256 // a float32 that is 0 or, once a parameter is NaN, NaN
@@ -112,7 +112,8 @@ func (r *replica) newStream(name string) (gpu.Stream, error) {
 	return &counted{Stream: s, counters: r.counters}, nil
 }
 
-// allocate makes room for the parameters, and for products. Padding and gradients begin with zeros.
+// allocate allocates the state memory and the workspace for products. It clears the state memory,
+// since padding and gradients must begin with zeros.
 func (r *replica) allocate(p *parameters) error {
 	var err error
 	if r.state, err = r.alloc("parameters", p.bytes,
@@ -135,21 +136,21 @@ func (r *replica) allocate(p *parameters) error {
 	return r.compute.Fill(gpu.All(r.small), 0)
 }
 
-// computing is the compute stream.
+// computing returns the compute stream.
 func (r *replica) computing() gpu.Stream { return r.compute }
 
-// summing is the stream of sums beside it.
+// summing returns the stream of gradient sums.
 func (r *replica) summing() gpu.Stream { return r.sums }
 
 // flag is the region of the flag.
 func (r *replica) flag() gpu.Region { return gpu.Part(r.small, flagAt, 4) }
 
-// check is a number that is added to all loss terms. A parameter that is NaN makes it NaN, and so
-// the loss of the next step, whatever the network makes of the parameter: the ReLU of products with
-// epilogues may make 0 of NaN.
+// check is a number that is added to all loss terms: 0, or NaN once a parameter is NaN. So the loss
+// of the next step is NaN even where the network hides the parameter: ReLU in the epilogue of a
+// product may turn NaN into 0.
 func (r *replica) check() gpu.Region { return gpu.Part(r.small, checkAt, 4) }
 
-// bytes is the memory that the replica has on its device.
+// bytes is the device memory that the replica holds.
 func (r *replica) bytes() int64 {
 	n := r.productBytes
 	for _, m := range []gpu.Memory{r.state, r.small, r.arena, r.slots[0].inputs, r.slots[1].inputs} {

@@ -5,16 +5,16 @@ import (
 	"aibox/gpu/kernels"
 )
 
-// replicated is the devices, each of which has all parameters.
+// replicated is the devices, each with a copy of all parameters.
 type replicated struct {
 	replicas []*replica
 	counters []*counters // of the replicas; see Stats
 
-	group   gpu.Group    // of the replicas; nil if there is one
-	streams []gpu.Stream // of a sum over the replicas
+	group   gpu.Group    // of the replicas; nil if there is only one
+	streams []gpu.Stream // scratch, as all below: one per device
 	arrays  []gpu.Region
 
-	matrices []kernels.Matrix // one of each device
+	matrices []kernels.Matrix
 	events   []gpu.Event
 }
 
@@ -31,7 +31,7 @@ func (d *replicated) join(p gpu.Platform) (err error) {
 	return err
 }
 
-// divide appends the parts of n examples that the devices have to parts.
+// divide appends to parts each device's part of n examples.
 func (d *replicated) divide(parts []part, n int) []part {
 	devices := len(d.replicas)
 	for i := range devices {

@@ -7,32 +7,31 @@ import (
 )
 
 const (
-	// sampleFirst is the first step of training that is measured. Those before it make room, and
-	// the driver loads kernels.
+	// sampleFirst is the first training step that is measured. In the steps before it, memory is
+	// allocated and the driver loads kernels.
 	sampleFirst = 3
-	// sampleEvery is how many steps later the next one is. It has no divisor in common with the
-	// number of mini-batches of a pass, which mostly is a power of two: else it would be always at
-	// the same place.
+	// sampleEvery is the distance between sampled steps. It is coprime to the usual number of
+	// mini-batches in a pass, a power of two: else samples would always fall on the same places.
 	sampleEvery = 31
 )
 
-// sampling says which step of training is measured. Events in the compute streams, none of them
-// within a graph, mark the end of the step before, the beginning of the step and its end; others
-// mark its sums, in the streams in which these are. Nobody waits for them: they are read after a
-// later wait of the host for what comes behind them.
+// sampling says which training step is measured. Events in the compute streams, outside graphs,
+// mark the end of the previous step and the beginning and end of the sampled one. Further events
+// mark its all-reduces, in their streams. Nothing waits for these events: they are read once the
+// host has waited for a later operation.
 type sampling struct {
-	steps   int // of training so far
-	next    int // the step that is sampled next
-	before  int // number of the latest run whose end was marked because the next one may be sampled
-	run     int // number of the sampled run
-	pending bool
-	sums    int // of the sampled run so far
+	steps   int  // training steps so far
+	next    int  // the step that is sampled next
+	before  int  // number of the latest run whose end was marked because the next one may be sampled
+	run     int  // number of the sampled run
+	pending bool // the run has ended, and its times were not read yet
+	sums    int  // sums of the sampled run so far
 }
 
 // marks are events of a sampled step on a device.
 type marks struct {
-	before gpu.Event      // all of the step before is done
-	began  gpu.Event      // all inputs are there
+	before gpu.Event      // the previous step is done
+	began  gpu.Event      // all inputs have arrived
 	sums   [][2]gpu.Event // around each sum over the devices
 	ended  gpu.Event
 }
@@ -54,7 +53,8 @@ func (e *Engine) mark(name string, of func(*marks) *gpu.Event) error {
 	return nil
 }
 
-// markBegin begins a step: its inputs are there, and the compute stream has waited for them.
+// markBegin marks the beginning of a step. REQUIRES: the compute streams have waited for its
+// inputs.
 func (e *Engine) markBegin(j *job) error {
 	s := &e.sample
 	if !j.prog.Training() {
@@ -68,7 +68,7 @@ func (e *Engine) markBegin(j *job) error {
 	return e.mark("began", func(m *marks) *gpu.Event { return &m.began })
 }
 
-// markEnd ends a step.
+// markEnd marks the end of a step if it, or possibly the next one, is sampled.
 func (e *Engine) markEnd(j *job) error {
 	s := &e.sample
 	switch {
@@ -83,7 +83,7 @@ func (e *Engine) markEnd(j *job) error {
 	return nil
 }
 
-// markSum marks the beginning (0) or the end (1) of a sum over the devices, in the stream that it is in.
+// markSum marks the beginning (end = 0) or the end (end = 1) of an all-reduce, in its stream.
 func (u *run) markSum(end int, stream func(r *replica) gpu.Stream) error {
 	s := &u.e.sample
 	if s.run != u.number {
@@ -108,7 +108,8 @@ func (u *run) markSum(end int, stream func(r *replica) gpu.Stream) error {
 	return nil
 }
 
-// measure reads the times of a sampled step, if run is a later one whose results the host has waited for.
+// measure reads the times of the sampled step if run is a later one. REQUIRES: the host has waited
+// for the results of run.
 func (e *Engine) measure(run int) error {
 	s := &e.sample
 	if !s.pending || run <= s.run {
@@ -133,7 +134,7 @@ func (e *Engine) measure(run int) error {
 			}
 			sum += int64(took)
 		}
-		wall = max(wall, 0) // a clock of a device is not exact
+		wall = max(wall, 0) // device clocks are inexact
 		c.sampled.Add(1)
 		c.wall.Add(int64(wall))
 		c.busy.Add(int64(min(max(wall-idle, 0), wall)))

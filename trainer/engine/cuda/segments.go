@@ -7,38 +7,38 @@ import (
 	"aibox/trainer/program"
 )
 
-// What a device does in a run of a program is some segments of operations, with nothing between two
-// operations of a segment that concerns another stream or device. A segment ends where the devices
-// add up something, in the middle of a step of batch normalization, where a bucket of gradients is
-// complete, and where the last result is computed.
+// A run of a program on a device is a sequence of segments. Within a segment, no operation involves
+// another stream or device. A segment ends where the devices all-reduce something: in the middle of
+// a batch normalization step, or where a bucket of gradients is complete. It also ends where the
+// last result is computed.
 
 // segment is operations of one device.
 type segment struct {
 	pieces  []piece
-	sum     sum    // what the devices add up after it
-	results bool   // after it, all results are there
-	bucket  bucket // of gradients that are complete after it; not those of the last bucket
+	sum     sum    // what the devices all-reduce after it
+	results bool   // it computes the last result
+	bucket  bucket // gradients that are complete after it, except the last bucket
 	probe   bool   // its last operations write the probe: see Engine.probe
 }
 
-// piece is a step or, of one within which the devices add up something, a part.
+// piece is a part of a step: see partsOf.
 type piece struct{ step, part int }
 
 // division is the segments of a program.
 type division struct {
 	pieces   []piece
 	segments []segment
-	// Bags of a mini-batch may be pooled behind the results of the one before: the rest of that
-	// does not use their memory.
+	// The bags of a mini-batch may be pooled once the results of the previous one are computed: no
+	// operation after the results uses the memory of the bags.
 	poolsEarly bool
 }
 
-// divide makes pieces of the program for so many devices.
+// divide divides the program into pieces, for the given number of devices.
 func (x *execution) divide(devices int) {
 	for i := range x.prog.Steps {
 		s := &x.prog.Steps[i]
 		if s.Kind == ops.KindBagPoolGrad || s.Kind == ops.KindBagPool && x.e.rowsOnDevice {
-			continue // of hostrows.Bags, or of devicerows.Rows
+			continue // done by hostrows.Bags or devicerows.Rows
 		}
 		if x.by[i] != i {
 			continue
@@ -49,7 +49,7 @@ func (x *execution) divide(devices int) {
 	}
 }
 
-// join makes segments of the pieces. Buckets are those that devices add up before the end.
+// join makes segments of the pieces. buckets has all buckets but the last.
 func (x *execution) join(devices int, buckets []bucket) {
 	last, s := x.lastResult(), segment{}
 	for i, at := range x.pieces {
@@ -70,7 +70,7 @@ func (x *execution) join(devices int, buckets []bucket) {
 	x.poolsEarly = x.pool != nil && x.isFreeBehind(x.pool.Out[0])
 }
 
-// isFreeBehind tells whether nothing behind the results of a run uses the memory of a value.
+// isFreeBehind reports whether no segment after the results of a run uses the memory of a value.
 func (x *execution) isFreeBehind(v program.Value) bool {
 	b, behind := &x.prog.Buffers[v.Buffer], false
 	for i := range x.segments {
@@ -89,12 +89,12 @@ func (x *execution) isFreeBehind(v program.Value) bool {
 	return true
 }
 
-// isTile tells whether a buffer lies in a slot.
+// isTile reports whether a buffer lies in a slot of the program.
 func (x *execution) isTile(b *program.Buffer) bool {
 	return b.Source == program.Inner && b.Rows == program.Examples && b.Scope == program.Tile
 }
 
-// lastResult is the step after whose operation all results of the program are there.
+// lastResult is the step whose operation computes the last result of the program.
 func (x *execution) lastResult() int {
 	p := x.prog
 	results := map[int]bool{p.Logits.Buffer: true}

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// poolGrain is the number of examples whose bags one thread pools at a time: at 26 fields about
-	// 20 microseconds of work.
+	// poolGrain is the number of examples whose bags one thread pools at a time: with 26 fields,
+	// about 20 µs of work.
 	poolGrain = 32
-	// sentBlocks is how many blocks of examples are sent one by one, and fewestSent how large they
-	// are at least: a copy should take longer than it takes to enqueue it.
+	// A mini-batch is sent in at most sentBlocks blocks of at least fewestSent examples: a copy
+	// should take longer than enqueueing it.
 	sentBlocks = 4
 	fewestSent = 1024
 )
 
-// sending is what the host does to send a mini-batch.
+// sending is the state of the host while it sends a mini-batch.
 type sending struct {
 	copier   kernel.Copier
 	pool     pooling
 	poolTask func(lo, hi int) // runPool, bound once
 }
 
-// sendDense sends what does not depend on rows.
+// sendDense sends the inputs that do not depend on rows.
 func (e *Engine) sendDense(j *job) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	in, l := e.inputsOf(j), j.inputs(j.in.N)
@@ -46,7 +46,7 @@ func (e *Engine) sendDense(j *job) error {
 	if err != nil {
 		return err
 	}
-	to, err := in.Writing(0, end) // with what lies between
+	to, err := in.Writing(0, end) // with the gaps
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func (e *Engine) sendDense(j *job) error {
 	}
 	return j.onEach(func(r *replica, p part) error {
 		s := &r.slots[j.slot]
-		if s.ran { // the last mini-batch of the slot may still be at work
+		if s.ran { // the previous mini-batch of the slot may still use its inputs
 			if err := r.up.Wait(s.used); err != nil {
 				return err
 			}
 		}
-		if len(e.replicas) == 1 { // its inputs lie as those of all
+		if len(e.replicas) == 1 { // host and device have the same layout
 			if err := r.up.Copy(gpu.Part(s.inputs, 0, end), gpu.Part(in, 0, end)); err != nil {
 				return err
 			}
@@ -101,9 +101,9 @@ func (e *Engine) sendDense(j *job) error {
 	})
 }
 
-// sentDense makes the dense features of a device bfloat16 behind their copy: so no product waits
-// for it. With rows on the devices it is done in the stream of rows, whose work is there at the
-// same time: between two copies it would make the second one wait for it. See arrived.
+// sentDense rounds the dense features of a device to bfloat16 behind their copy, so that no product
+// has to wait for that. With rows on the devices, arrived does so in the stream of rows instead: a
+// kernel between two copies would delay the second one.
 func sentDense(r *replica, j *job, n int) error {
 	if r.rows != nil {
 		return nil
@@ -111,7 +111,7 @@ func sentDense(r *replica, j *job, n int) error {
 	return roundDense(r, j, n, r.up)
 }
 
-// roundDense makes the dense features of a device bfloat16, if products need that.
+// roundDense rounds the dense features of a device to bfloat16, if products need that.
 func roundDense(r *replica, j *job, n int, stream gpu.Stream) error {
 	if j.dense < 0 {
 		return nil
@@ -121,10 +121,12 @@ func roundDense(r *replica, j *job, n int, stream gpu.Stream) error {
 	return r.kernels.ToBF16(stream, to, kernels.Matrix{Memory: inputs, Offset: l.dense, Columns: columns, Stride: columns}, n)
 }
 
-// inputsOf is the pinned memory of the inputs of a job.
+// inputsOf returns the pinned memory of the inputs of a job.
 func (e *Engine) inputsOf(j *job) gpu.Pinned { return e.pinned.inputs[e.pinned.inputsOf(j.number)] }
 
-// send copies the examples of a device to it, columns numbers of each.
+// send copies columns float32 of each example in p to a device. Offsets are in bytes: to is where
+// the first example of p goes on the device, from is where the first of the mini-batch is on the
+// host.
 func send(r *replica, j *job, to, from int, p part, columns int) error {
 	bytes := 4 * columns * p.n
 	if bytes == 0 {
@@ -133,14 +135,14 @@ func send(r *replica, j *job, to, from int, p part, columns int) error {
 	return r.up.Copy(gpu.Part(r.slots[j.slot].inputs, to, bytes), gpu.Part(j.e.inputsOf(j), from+4*columns*p.first, bytes))
 }
 
-// gather returns the values of the rows of a mini-batch.
+// gather returns the values of the rows of a mini-batch, as the function of returns them.
 func (e *Engine) gather(b engine.Batch, of func(*reader.Batch) []float32) []float32 {
 	defer e.ranges.EndRange(e.ranges.StartRange("gather"))
 	return of(b.Batch)
 }
 
-// sendPooled pools the bags, sends the result, and lets the devices begin when all has arrived.
-// While one block of examples is on its way, the next one is pooled.
+// sendPooled pools the bags, sends the result, and makes the devices wait for all uploads. While
+// one block of examples is being copied, the next one is pooled.
 func (e *Engine) sendPooled(j *job) error {
 	l, width := j.inputs(j.in.N), j.net.Fields*j.net.RowDim
 	most := max(fewestSent, (j.in.N+sentBlocks-1)/sentBlocks)
@@ -156,7 +158,7 @@ func (e *Engine) sendPooled(j *job) error {
 	return e.arrived(j)
 }
 
-// sendBlock sends the pooled rows of a block of examples to the devices whose they are.
+// sendBlock sends the pooled rows of a block of examples to the devices that have these examples.
 func (e *Engine) sendBlock(j *job, block part, from, width int) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("send"))
 	return j.onEach(func(r *replica, p part) error {
@@ -168,7 +170,7 @@ func (e *Engine) sendBlock(j *job, block part, from, width int) error {
 	})
 }
 
-// poolBags pools the bags of a block of examples, width numbers of each example.
+// poolBags pools the bags of a block of examples, width float32 per example, into pinned memory.
 func (e *Engine) poolBags(j *job, block part, width int) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("pool"))
 	pooled, err := room(e.inputsOf(j), j.inputs(j.in.N).pooled+4*width*block.first, block.n*width)
@@ -181,7 +183,7 @@ func (e *Engine) poolBags(j *job, block part, width int) error {
 	return nil
 }
 
-// pooling is what poolTask works on.
+// pooling is the arguments of poolTask.
 type pooling struct {
 	bags      *hostrows.Bags
 	out, rows []float32
@@ -189,7 +191,7 @@ type pooling struct {
 	block     part
 }
 
-// runPool pools some of the block: grains lo to hi.
+// runPool pools grains lo to hi-1 of the block.
 func (s *sending) runPool(lo, hi int) {
 	p := &s.pool
 	lo, hi = lo*poolGrain, min(hi*poolGrain, p.block.n)

@@ -13,26 +13,26 @@ type DeviceStats struct {
 	Number int // of the physical device
 	Name   string
 
-	// Of the physical device, with all that it has from others, between the passes.
-	MemoryBytes int64 // all
+	// Of the physical device, shared with other programs. Usage is sampled between passes.
+	MemoryBytes int64 // total
 	UsedBytes   int64 // in use after the latest pass
-	PeakBytes   int64 // the most that was
+	PeakBytes   int64 // largest UsedBytes so far
 
 	UploadedBytes   int64 // copied from the memory of the host
 	DownloadedBytes int64 // copied to the memory of the host
 	BetweenBytes    int64 // copied between memories of devices by operations of this one
-	Launches        int64 // of kernels
-	Products        int64 // of matrices
+	Launches        int64 // kernel launches
+	Products        int64 // matrix products
 
 	Rows     devicerows.Traffic // of passes, if rows are on the devices
-	RowsWait time.Duration      // that passes have waited for their rows, on all devices together
+	RowsWait time.Duration      // time passes have waited for their rows, the same on all devices
 
-	// These are measured with events, by the clock of the device, in a sample of the steps of
-	// training. A step is here the time from the end of the step before to its own.
+	// These are measured with events, by the clock of the device, in a sample of the training
+	// steps. The time of a step is from the end of the previous step to its own end.
 	SampledSteps int64
-	SampledTime  time.Duration // of these steps, with what lay between two passes
-	BusyTime     time.Duration // in which the compute stream was at work, or between two operations of one step
-	SumTime      time.Duration // in sums over the devices, with waits for others; during some of them the compute stream is at work
+	SampledTime  time.Duration // of these steps, with gaps between passes
+	BusyTime     time.Duration // from the arrival of a step's inputs to its end
+	SumTime      time.Duration // in all-reduces, with waits for other devices; partly concurrent with computation
 }
 
 // Busy is the share of the time in which the device computes, from 0 to 1; 0 before a step was sampled.
@@ -48,12 +48,11 @@ func (s *DeviceStats) Step() time.Duration {
 	return s.SampledTime / time.Duration(max(1, s.SampledSteps))
 }
 
-// Sum is the mean time of the sums over the devices in a step of training; 0 for one device. Sums
-// of gradients, but for the last one, lengthen the step by less than that: other gradients are
-// computed meanwhile.
+// Sum is the mean time of the all-reduces in a training step; 0 for one device. Those of gradient
+// buckets, except the last, lengthen the step by less, since they overlap with computation.
 func (s *DeviceStats) Sum() time.Duration { return s.SumTime / time.Duration(max(1, s.SampledSteps)) }
 
-// Stats returns what was done on each device, in the order of Options.Devices. It may be called
+// Stats returns the statistics of each device, in the order of Options.Devices. It may be called
 // from any goroutine, also after Close.
 func (e *Engine) Stats() []DeviceStats {
 	all := make([]DeviceStats, len(e.counters))
@@ -72,7 +71,7 @@ func (e *Engine) Stats() []DeviceStats {
 	return all
 }
 
-// counters are those of a device. One goroutine adds to them.
+// counters are the counters of a device. One goroutine adds to them; any may read them.
 type counters struct {
 	number int
 	info   gpu.Info
@@ -83,10 +82,10 @@ type counters struct {
 	wall, busy, sums atomic.Int64 // nanoseconds
 }
 
-// tally counts, by what is counted.
+// tally is one count for each of the constants below.
 type tally[T any] [5]T
 
-// What is counted: bytes, and calls.
+// Indexes of a tally: the first three count bytes, the others operations.
 const (
 	uploaded = iota
 	downloaded
@@ -97,7 +96,7 @@ const (
 
 func newCounters(dev gpu.Device) *counters { return &counters{number: dev.Number(), info: dev.Info()} }
 
-// lookAtMemory notes how much of the devices' memory is in use.
+// lookAtMemory records how much memory of each device is in use.
 func (e *Engine) lookAtMemory() error {
 	for _, r := range e.replicas {
 		free, total, err := r.dev.FreeMemory()

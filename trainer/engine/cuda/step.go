@@ -12,15 +12,15 @@ import (
 // run is one run of a program on all devices.
 type run struct {
 	*execution
-	number int // counts runs, from 1 on
+	number int // runs are numbered from 1
 	slot   int
 	parts  []part // of the devices
 }
 
-// part is the examples of a device.
+// part is the examples of a device: n of them, from first on.
 type part struct{ first, n int }
 
-// take enqueues a piece on one device. What the steps compute is said by package ops.
+// take enqueues a piece on one device. Package ops documents what the steps compute.
 func (u *run) take(r *replica, p part, at piece) error {
 	s := &u.prog.Steps[at.step]
 	k, c, n := r.kernels, r.compute, p.n
@@ -111,10 +111,10 @@ func (u *run) take(r *replica, p part, at piece) error {
 	return fmt.Errorf("cuda: a step of kind %d", s.Kind)
 }
 
-// activation is that of a step. The numbers are the same in both packages.
+// activation is the activation of a step. Packages ops and kernels number activations alike.
 func activation(s *program.Step) kernels.Activation { return kernels.Activation(s.Activation) }
 
-// pooled brings the pooled rows, which the host has sent, to their place.
+// pooled copies the pooled rows, which the host has sent, to their buffer.
 func (u *run) pooled(r *replica, y kernels.Matrix, n int) error {
 	from := kernels.Matrix{Memory: r.slots[u.slot].inputs, Offset: u.inputs(n).pooled, Columns: y.Columns, Stride: y.Columns}
 	return r.kernels.Copy(r.compute, y, from, n)

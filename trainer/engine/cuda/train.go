@@ -39,8 +39,8 @@ func (e *Engine) Train(b engine.Batch, done engine.Done) (err error) {
 	return done(&e.result)
 }
 
-// beginTraining begins the next step of training, and sends all inputs but the values of rows.
-// scale is that of its learning rates.
+// beginTraining begins the next training step and sends all inputs that do not depend on rows.
+// scale multiplies the learning rates of the step.
 func (e *Engine) beginTraining(b engine.Batch, done engine.Done) (j *job, scale float32, err error) {
 	s := e.state
 	step := s.Step + 1
@@ -59,7 +59,7 @@ func (e *Engine) beginTraining(b engine.Batch, done engine.Done) (j *job, scale 
 	return j, scale, nil
 }
 
-// updateRows updates the rows of a job, which completes its step.
+// updateRows updates the rows of a job on the host, which completes its step.
 func (e *Engine) updateRows(j *job, scale float32) error {
 	defer e.ranges.EndRange(e.ranges.StartRange("update rows"))
 	width := j.net.Fields * j.net.RowDim
@@ -71,7 +71,7 @@ func (e *Engine) updateRows(j *job, scale float32) error {
 	return e.rows.Update(&j.bags, hostrows.Gradients{Data: grads, Stride: width}, scale)
 }
 
-// enqueue enqueues all of a step of training that needs the values of rows.
+// enqueue enqueues everything in a training step that needs the values of rows.
 func (e *Engine) enqueue(j *job) error {
 	j.bags.Set(&j.in)
 	if err := e.sendPooled(j); err != nil {
@@ -83,8 +83,8 @@ func (e *Engine) enqueue(j *job) error {
 	return e.finish(j)
 }
 
-// computeStep enqueues a step of training but for rows: its program, the sums of gradients over the
-// devices, and the update of parameters.
+// computeStep enqueues a training step: its program, the all-reduce of gradients, and the update of
+// parameters.
 func (e *Engine) computeStep(j *job) error {
 	if err := e.compute(j); err != nil {
 		return err
@@ -96,8 +96,9 @@ func (e *Engine) computeStep(j *job) error {
 	return e.segment(j, len(j.segments))
 }
 
-// judge returns the loss of a job, the mean of the terms in double precision and in the order of
-// the examples, or says what is not finite. The devices find the same: see notice.
+// judge returns the loss of a job: the mean of its terms, summed in double precision in the order
+// of the examples. It returns an error if the loss or a batch statistic is not finite. The devices
+// detect the same themselves: see notice.
 func (e *Engine) judge(j *job) (loss float64, err error) {
 	out, l := e.pinned.outputs[j.slot], j.outputs(j.batch.N)
 	terms, err := numbers(out, l.terms, j.batch.N)

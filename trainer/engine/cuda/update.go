@@ -9,30 +9,29 @@ import (
 	"aibox/trainer/optim"
 )
 
-// A launch takes microseconds, however little it does. So updates of the same optim.Group are one
-// launch where their values lie one behind the other, with gradients, state and averages in the
-// same order (see parameters). What lies between parameters, so that each begins at a multiple of
-// devicememory.Align, is updated with them. It begins with zeros, and stays so: of a value,
-// gradient and state of 0 each formula makes 0, since it divides by more than 0 (by Epsilon at
-// least).
+// A launch takes microseconds, however little it does. So one launch does all updates of the same
+// optim.Group whose values are adjacent in memory, with gradients, state and averages in the same
+// order (see parameters). The alignment gaps between parameters are updated too. They begin as
+// zeros and stay zeros: every formula maps a value, gradient and state of 0 to 0, since it divides
+// by a positive number (at least Epsilon).
 //
-// Which updates are together depends on groups alone, which can only change before an Import, and
-// not on the constants of a step. So a graph (graphs.go) stays valid.
+// Which updates share a launch depends on their groups alone, not on the constants of a step.
+// Groups can only change before an Import, so graphs (graphs.go) stay valid.
 
-// together is updates that are one launch: of values that begin with the first one of the first update.
+// together is updates that share a launch. Their values begin with the first value of first.
 type together struct {
 	first  *optim.Update
-	values int // with what lies between parameters
+	values int // with the gaps between parameters
 }
 
-// updating is the parameters, and how they are updated in the current step.
+// updating is the parameters, and how the current step updates them.
 type updating struct {
 	params    *parameters
 	updates   []together
-	constants []float32 // of these, and of the update of averages
+	constants []float32 // of updates, then of the update of averages
 }
 
-// prepareUpdates decides how parameters are updated in a step.
+// prepareUpdates sets the updates of a step and their constants.
 func (e *Engine) prepareUpdates(step int64, scale float32) {
 	d := e.state.Dense
 	e.updates = e.params.join(e.updates[:0], d.Updates(step, scale))
@@ -45,7 +44,8 @@ func (e *Engine) prepareUpdates(step int64, scale float32) {
 	}
 }
 
-// join appends updates, which are in the order of the parameters, to joined.
+// join appends the updates of a step to joined, those of one launch together. updates is sorted by
+// parameter.
 func (p *parameters) join(joined []together, updates []optim.Update) []together {
 	for _, param := range p.order {
 		at, _ := slices.BinarySearchFunc(updates, param, func(u optim.Update, param int) int { return u.Param - param })
@@ -61,11 +61,11 @@ func (p *parameters) join(joined []together, updates []optim.Update) []together 
 	return joined
 }
 
-// probe is a number behind the last gradients that is added up with them: the sum of the loss terms
-// times 0, which is 0 if all are finite and else NaN.
+// probe is a number behind the last gradients that is all-reduced with them: the sum of the loss
+// terms times 0. It is 0 if all terms are finite, else NaN.
 func (e *Engine) probe(r *replica) kernels.Matrix { return r.vector(e.params.probe, 1) }
 
-// writeProbe sets the probe of a device.
+// writeProbe enqueues the computation of a device's probe.
 func (e *Engine) writeProbe(j *job, r *replica, p part) error {
 	zero := kernels.Matrix{Memory: r.small, Offset: checkAt, Columns: 1, Stride: 1}
 	zeros := kernels.Matrix{Memory: r.arena, Offset: j.zerosAt, Columns: 1, Stride: 1}
@@ -76,7 +76,7 @@ func (e *Engine) writeProbe(j *job, r *replica, p part) error {
 	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, work)
 }
 
-// notice sets the flag of a device if a loss term of any device, or a batch statistic, is not finite.
+// notice sets a device's flag if a loss term of any device, or a batch statistic, is not finite.
 func (e *Engine) notice(j *job, r *replica, p part) error {
 	terms, rows := r.at(j.prog.Terms), p.n
 	if e.group != nil {
@@ -93,7 +93,7 @@ func (e *Engine) notice(j *job, r *replica, p part) error {
 	return nil
 }
 
-// update updates parameters, averages and running statistics, where the flag is not set.
+// update updates parameters, averages and running statistics, unless the flag is set.
 func (e *Engine) update(j *job, r *replica, share part) error {
 	p := e.params
 	constants := func(i int) gpu.Region {

@@ -8,8 +8,8 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// chunk is some rows of a lane. In pinned memory, and in memory of the device, rows are followed by
-// their keys, if they are needed, and their places.
+// chunk is a buffer for some rows of a lane. In pinned memory and in device memory, the rows are
+// followed by their keys, if needed, and their places.
 type chunk struct {
 	lane   *lane
 	name   string
@@ -17,7 +17,7 @@ type chunk struct {
 	memory gpu.Memory
 	list   rowList
 	stage  stage
-	work   task // all of hostView.task
+	work   task // runs hostView.task over all rows of the chunk
 	hostView
 	chunkMarks
 }
@@ -30,15 +30,15 @@ type hostView struct {
 	task   func(lo, hi int) // fill, or store
 }
 
-// chunkMarks are in the streams that move a chunk.
+// chunkMarks are events in the streams that move a chunk.
 type chunkMarks struct {
-	sent    gpu.Event // what the host has sent is on the device
-	moved   gpu.Event // rows were put to their places, or taken from there
-	fetched gpu.Event // rows are on the host
-	used    bool      // the events are recorded
+	sent    gpu.Event // the upload has arrived
+	moved   gpu.Event // rows were written to their places, or read from there
+	fetched gpu.Event // rows are in pinned memory
+	used    bool      // sent and moved are recorded; only in chunks to a device
 }
 
-// stage is what is done with a chunk.
+// stage is what is being done with a chunk.
 type stage int
 
 const (
@@ -70,7 +70,7 @@ func (c *chunk) init(l *lane, name string) error {
 	return nil
 }
 
-// layout is where keys and places lie, and how long the chunk is, in bytes.
+// layout returns the offsets of keys and places in a chunk of n rows, and its size, in bytes.
 func (c *chunk) layout(n int) (keys, places, bytes int) {
 	r := c.lane.r
 	keys = devicememory.Aligned(r.rowBytes() * n)
@@ -81,10 +81,11 @@ func (c *chunk) layout(n int) (keys, places, bytes int) {
 	return keys, places, places + devicememory.Aligned(4*n)
 }
 
-// begin begins to copy rows, unless it would have to wait for the device until it can.
+// begin starts copying rows. Without wait, it does not start (ready is false) if it would have to
+// wait for the device.
 func (c *chunk) begin(list rowList, wait bool) (ready bool, err error) {
 	l := c.lane
-	if c.used && !l.down { // what is fetched the host has waited for
+	if c.used && !l.down { // the host has already waited for a chunk that was fetched
 		if ready, err := isDone(c.sent, wait); !ready || err != nil {
 			return false, err
 		}
@@ -111,7 +112,7 @@ func (c *chunk) begin(list rowList, wait bool) (ready bool, err error) {
 	return true, nil
 }
 
-// step goes on to the next stage, if it can.
+// step moves the chunk to its next stage if the current one is done; with wait it waits for that.
 func (c *chunk) step(wait bool) (moved bool, err error) {
 	switch c.stage {
 	case filling:
@@ -134,7 +135,7 @@ func (c *chunk) step(wait bool) (moved bool, err error) {
 	return moved && err == nil, err
 }
 
-// fetchedWords are the rows that have arrived at the host.
+// fetchedWords returns the rows that have arrived in pinned memory.
 func (c *chunk) fetchedWords() ([]float32, error) {
 	b, err := c.pinned.Reading(0, c.lane.r.rowBytes()*len(c.list.rows))
 	if err != nil {
@@ -164,12 +165,12 @@ func (c *chunk) store(lo, hi int) {
 	}
 }
 
-// put enqueues that the rows of a chunk that is filled get to their places.
+// put enqueues the upload of a filled chunk and the copy of its rows to their places.
 func (c *chunk) put() error {
 	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.list.rows)
 	keysAt, placesAt, bytes := c.layout(n)
 	if c.used {
-		if err := l.stream.Wait(c.moved); err != nil { // the chunk's memory had other rows
+		if err := l.stream.Wait(c.moved); err != nil { // the device memory still had other rows
 			return err
 		}
 	}
@@ -189,7 +190,8 @@ func (c *chunk) put() error {
 	return p.Rows.Record(c.moved)
 }
 
-// take enqueues that the rows of a chunk whose places are known get to the host.
+// take enqueues the copy of a chunk's rows from their places to pinned memory. REQUIRES: the places
+// are in pinned memory.
 func (c *chunk) take() error {
 	l, p, r, n := c.lane, c.lane.p, c.lane.r, len(c.list.rows)
 	_, placesAt, _ := c.layout(n)
@@ -213,7 +215,7 @@ func (c *chunk) take() error {
 	return l.stream.Record(c.fetched)
 }
 
-// send enqueues the copy of a part of the chunk to the device, for what is computed next.
+// send enqueues the upload of a part of the chunk, and makes the stream of rows wait for it.
 func (c *chunk) send(at, bytes int) error {
 	l := c.lane
 	if err := l.stream.Copy(gpu.Part(c.memory, at, bytes), gpu.Part(c.pinned, at, bytes)); err != nil {
@@ -225,8 +227,8 @@ func (c *chunk) send(at, bytes int) error {
 	return l.p.Rows.Wait(c.sent)
 }
 
-// makeRoom makes room for n rows. If there is none, the chunk keeps what it has. REQUIRES: the
-// chunk is not at work.
+// makeRoom grows the chunk's memory to n rows. On an error the chunk keeps its old memory.
+// REQUIRES: the chunk is resting.
 func (c *chunk) makeRoom(n int) error {
 	_, _, bytes := c.layout(n)
 	if devicememory.Holds(c.memory, bytes) && c.pinned.Bytes() >= bytes {
@@ -254,7 +256,7 @@ func (c *chunk) makeRoom(n int) error {
 	return errors.Join(pinned.Free(), memory.Free())
 }
 
-// isDone tells whether an event is done; with wait it is.
+// isDone reports whether an event is done; with wait it waits until it is.
 func isDone(e gpu.Event, wait bool) (bool, error) {
 	if wait {
 		return true, e.Synchronize()

@@ -9,51 +9,53 @@
 //	current   is trained
 //	next      was announced; its rows are being copied to the devices
 //
-// A row has a place on one of the devices. Of the next pass a plan is made (plan.go): rows that the
-// current one shares with it stay in their places, which is found out as soon as it is announced.
-// When the rows of the pass before are back, the others get free ones, so that each device has as
-// many; no device needs a hash table, since a mini-batch names rows by their number in the pass,
-// for which the host knows the place. Lanes (lane.go) copy rows in chunks, through pinned memory,
-// and on a stream of their own in each direction. A worker moves rows between that and the table,
-// while the caller trains: Progress, which each step calls, only enqueues what is ready. Rows get
-// to their places, and are taken from there, in the stream in which the device works on rows, so
-// that what is trained is never in doubt. With BagPipe (§3.3) this shares that rows come early and
-// leave late; it needs no look ahead further than one pass.
+// A row has a place on one of the devices. When the next pass is announced, a plan is made for its
+// rows (plan.go). Rows that it shares with the current pass stay in their places; these are found
+// at once. The other rows get free places once the rows of the pass before have left, so that all
+// devices have equally many. No device needs a hash table: a mini-batch names rows by their number
+// in the pass, and the host knows their places.
 //
-// Begin waits for what is missing. Without Announce, or where two passes do not fit the memory,
-// passes follow one another: all rows leave, then all rows come. Settle brings all rows of passes
-// that have ended to the host, for a snapshot, and leaves them on the devices.
+// Lanes (lane.go) copy rows in chunks, through pinned memory, with one stream per device and
+// direction. A worker moves rows between pinned memory and the table while the caller trains;
+// Progress, which each step calls, only enqueues what is ready. Rows are written to their places,
+// and read from there, in the stream in which the device updates rows, so that copies and updates
+// are ordered. As in BagPipe (§3.3), rows come early and leave late; unlike there, a lookahead of
+// one pass is enough.
+//
+// Begin waits for rows that have not arrived. Without Announce, or if two passes do not fit the
+// memory, passes do not overlap: all rows leave before the next ones come. For a snapshot, Settle
+// copies all rows of passes that have ended to the host; if another pass was announced, the rows
+// also stay on the devices.
 //
 // # One mini-batch
 //
-//	host       orders the rows of the mini-batch by device, and copies their places and bags into pinned memory,
-//	           if it can on a worker, while the one before is trained                                           Prepare
-//	host       adds what depends on the step, and hands all to the copies up                                    Send
-//	owners     bring the statistics of their rows up to date and gather their values                           Forward
-//	all        copy the values of the others' rows, and pool the bags of their own examples
-//	           (the network runs)
-//	all        copy the gradients of the others' examples                                                       Update
-//	owners     add up the gradients of their rows, and update them
+//	Prepare   host     orders the rows of the mini-batch by device, copies their places and bags into
+//	                   pinned memory; on a worker, if possible, while the previous one is trained
+//	Send      host     adds what depends on the step, enqueues the uploads
+//	Forward   owners   update the statistics of their rows, gather their values
+//	          all      copy the values of rows on other devices, pool the bags of their examples
+//	          (the network runs)
+//	Update    all      copy the gradients of examples on other devices
+//	          owners   add up the gradients of their rows, update them
 //
-// The gradient of a row is added up in the order of its bags in the mini-batch, whatever device has
-// their examples. So for given gradients of the bags a row gets the same bits on any number of
-// devices, and those of package hostrows. That is why each device gets the gradients of all
-// examples; sums of each device's own examples would be smaller, but depend on how the examples are
-// divided.
+// The gradient of a row is summed in the order of its bags in the mini-batch, whichever device has
+// their examples. So given the gradients of the bags, a row gets the same bits on any number of
+// devices, and the same as with package hostrows. For that, each device gets the gradients of all
+// examples. Partial sums over each device's own examples would be less to copy, but would depend on
+// how the examples are divided.
 //
-// A device works on its rows in a stream of their own, beside the one in which it computes the
-// network. So it updates the rows of a mini-batch as soon as the gradients of its bags are known,
-// and collects and gathers those of the next one, while it computes the rest of the backward pass.
-// Bags are pooled, and the values of the others' rows copied, in the stream of the network, since
-// that has used the memory before; but where there is one device, and the rest of the backward pass
-// does not use the memory of pooled bags, they are pooled in that of rows, too. Before a mini-batch
-// is begun, each device waits until all are done with the one before, since they copy from its
-// memory.
+// A device works on its rows in a separate stream, beside the compute stream of the network. So it
+// updates the rows of a mini-batch as soon as the gradients of its bags are known. It also updates
+// the statistics and gathers the values for the next mini-batch while it computes the rest of the
+// backward pass. Bags are pooled, and the values of rows on other devices copied, in the compute
+// stream, which has used their memory before. With one device, bags are pooled in the stream of
+// rows if the rest of the backward pass does not use their memory. Before a mini-batch begins, each
+// device waits until all devices are done with the previous one, since they copy from its memory.
 //
 // # Errors
 //
-// Before anything is copied, memory for mini-batches is reserved (needs.go), and then that for rows
-// (room.go). The mini-batches of a pass that was announced get theirs only when it begins; where
-// there is not enough of it then, the passes follow one another, too. After an error of a device,
-// Abort ends all passes: some of the rows of the host have changes, and some have not.
+// Before anything is copied, memory is reserved for mini-batches (needs.go) and then for rows
+// (room.go). The mini-batches of an announced pass get memory only when the pass begins; if there
+// is too little then, the passes do not overlap. After an error of a device, Abort ends all passes;
+// only some of the updated rows have then reached the host.
 package devicerows

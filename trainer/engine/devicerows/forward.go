@@ -7,11 +7,11 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// work is where the rows of a mini-batch, and what is computed of them, lie in the work memory of a
-// device, in bytes.
+// work is the layout of a device's work memory: offsets, and the size, in bytes, of the values of a
+// mini-batch's rows and of what is computed from them.
 type work struct{ values, admitted, factors, grads, dy, means, sums, bytes int }
 
-// workOf lays out the work memory of a part for a mini-batch.
+// workOf lays out the work memory for a section.
 func (r *Rows) workOf(x *section, training bool, examples int) (w work) {
 	place := func(bytes int) int {
 		at := w.bytes
@@ -40,7 +40,7 @@ func (r *Rows) workOf(x *section, training bool, examples int) (w work) {
 // workOn lays out the work memory of device d for the mini-batch of a slot.
 func (r *Rows) workOn(s *slot, d int) work { return r.workOf(&s.sections[d], s.training, s.examples) }
 
-// workRoom makes room in the work memories.
+// workRoom grows the work memories for the mini-batch of a slot.
 func (r *Rows) workRoom(s *slot) error {
 	enough := true
 	for d, p := range r.parts {
@@ -55,7 +55,7 @@ func (r *Rows) workRoom(s *slot) error {
 	return r.growWork(func(d int) int { return r.workOn(s, d).bytes }, s.examples)
 }
 
-// growWork gives the devices work memory. No device may use it.
+// growWork grows the work memory of each device d to on(d) bytes. REQUIRES: no device uses it.
 func (r *Rows) growWork(on func(d int) int, examples int) error {
 	for d, p := range r.parts {
 		if err := p.grow(&p.work, "rows of a mini-batch", on(d), batchMemory("rows", examples)); err != nil {
@@ -65,7 +65,7 @@ func (r *Rows) growWork(on func(d int) int, examples int) error {
 	return nil
 }
 
-// view is the regions of a section on its device.
+// view is a section with the memory that it has on its device.
 type view struct {
 	*section
 	work
@@ -80,13 +80,13 @@ func (r *Rows) view(number, d int) view {
 
 func (v *view) in(at, bytes int) gpu.Region { return gpu.Part(v.inputs, at, bytes) }
 
-// block is the values of the rows that a part has, among those of all.
+// block is the region of v's work memory for the values of the rows of section x.
 func (r *Rows) block(v *view, x *section) gpu.Region {
 	dim := 4 * r.Network.RowDim
 	return gpu.Part(v.p.work, v.values+dim*x.first, dim*x.rows)
 }
 
-// batch is the rows of a section for kernels.
+// batch describes the rows of a section for package kernels.
 func (r *Rows) batch(v *view, training bool) kernels.TableBatch {
 	b := kernels.TableBatch{Rows: v.rows, Fields: r.Network.Fields, Index: v.in(v.index, 4*v.rows)}
 	if training {
@@ -98,12 +98,13 @@ func (r *Rows) batch(v *view, training bool) kernels.TableBatch {
 	return b
 }
 
-// sumsRegion is so many bytes of work memory, for sums over occurrences of rows.
+// sumsRegion is work memory for sums over occurrences of rows.
 func (v *view) sumsRegion(bytes int) gpu.Region { return gpu.Part(v.p.work, v.sums, bytes) }
 
 func (v *view) admittedRegion() gpu.Region { return gpu.Part(v.p.work, v.admitted, 4*v.rows) }
 
-// meansOf is the region of what the sums of the bags of examples are multiplied by.
+// meansOf is the region of the factors that turn sums of bags into means, for the examples of s. It
+// is empty if no field is averaged.
 func (r *Rows) meansOf(v *view, s Share) gpu.Region {
 	if !v.averages {
 		return gpu.Region{}
@@ -111,10 +112,10 @@ func (r *Rows) meansOf(v *view, s Share) gpu.Region {
 	return gpu.Part(v.p.work, v.means+4*r.Network.Fields*s.First, 4*r.Network.Fields*s.N)
 }
 
-// Forward enqueues the work on rows that comes before the network, once all that was sent has
-// arrived: y gets, on each device, the pooled bags of its examples. It gets them early, in the
-// stream of rows, if nothing that is behind the latest Update in the stream of the network uses y.
-// That is for one device.
+// Forward enqueues the work on rows that comes before the network: y gets, on each device, the
+// pooled bags of its examples. With early, bags are pooled in the stream of rows. REQUIRES: the
+// streams have waited for what was sent. With early, there is one device, and nothing in the
+// compute stream behind the latest Update uses y.
 func (r *Rows) Forward(number int, y []kernels.Matrix, early bool) error {
 	s := &r.slots[number]
 	for d, p := range r.parts {
@@ -166,13 +167,13 @@ func (r *Rows) Forward(number int, y []kernels.Matrix, early bool) error {
 	return nil
 }
 
-// finish marks the end of what a device does for the mini-batch of a slot; the last of it is in a stream.
+// finish marks the end of a device's work on the mini-batch of a slot. Its last operation is in s.
 func (p *part) finish(s gpu.Stream, number int) error {
 	p.began[number], p.last, p.ended = true, number, s
 	return s.Record(p.done[number])
 }
 
-// gather enqueues what the owner of rows does: statistics, and values.
+// gather enqueues the owner's work on its rows: updating statistics, and gathering values.
 func (r *Rows) gather(number, d int) error {
 	s, v := &r.slots[number], r.view(number, d)
 	p, t, b := v.p, r.table(v.p), r.batch(&v, s.training)

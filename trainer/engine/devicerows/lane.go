@@ -7,10 +7,9 @@ import (
 	"aibox/gpu"
 )
 
-// lane copies rows of a pass between the host and one device, in chunks. What the host does for a
-// chunk is done by the worker, and what the device does is in streams of its own, while the caller
-// goes on; only rows are put to their places, or taken from there, in the stream in which the
-// device works on rows.
+// lane copies rows of a pass between the host and one device, in chunks, while the caller goes on.
+// The worker does the host's part. The device copies chunks in a stream of the lane, and moves rows
+// between chunks and their places in the stream of rows.
 type lane struct {
 	r      *Rows
 	p      *part
@@ -19,25 +18,25 @@ type lane struct {
 
 	of     *pass
 	list   rowList // the rows of it that are copied
-	begun  int     // of them, in chunks
-	first  int     // chunks [first, last) are at work; chunk i is in chunks[i mod ring]
+	begun  int     // how many of them have been assigned to chunks
+	first  int     // chunks [first, last) are in flight; chunk i is in chunks[i mod ring]
 	last   int
 	chunks [ring]chunk
-	most   int          // rows in a chunk
+	most   int          // rows that fit a chunk
 	copied atomic.Int64 // rows so far
 }
 
-// ring is how many chunks of a lane are at work at most, and chunkBytes is how large their rows are.
+// ring is the number of chunks of a lane, and chunkBytes the most bytes of rows in a chunk.
 const (
 	ring       = 3
 	chunkBytes = 8 << 20
 )
 
-// A chunk is smaller where a pass has few rows: it has an eighth of those that a device has, but
-// not less than this.
+// leastChunkRows bounds the size of chunks from below where a device has few rows of a pass: a
+// chunk is an eighth of them, but at least this many.
 const leastChunkRows = 256
 
-// chunkRows is how many rows a chunk has where n are copied.
+// chunkRows is how many rows a chunk has if n rows are copied.
 func (r *Rows) chunkRows(n int) int {
 	return min(max(leastChunkRows, (n+7)/8), max(1, chunkBytes/r.rowBytes()))
 }
@@ -52,7 +51,7 @@ func (l *lane) init(r *Rows, p *part, name string, down bool, stream gpu.Stream)
 	return nil
 }
 
-// makeRoom makes room for chunks of passes of which the device has n rows. REQUIRES: the lane is done.
+// makeRoom grows the chunks for passes of which the device has n rows. REQUIRES: the lane is done.
 func (l *lane) makeRoom(n int) error {
 	most := l.r.chunkRows(n)
 	if most <= l.most {
@@ -67,15 +66,15 @@ func (l *lane) makeRoom(n int) error {
 	return nil
 }
 
-// start begins to copy rows of a pass. REQUIRES: the lane is done.
+// start sets the rows of a pass that are copied next. REQUIRES: the lane is done.
 func (l *lane) start(of *pass, list rowList) { l.of, l.list, l.begun = of, list, 0 }
 
-// isDone tells whether all rows are copied; those to a device are on their way, and there for what
-// follows in the stream in which it works on rows.
+// isDone reports whether all rows are copied. Rows to a device may still be on their way, but later
+// operations in its stream of rows see them.
 func (l *lane) isDone() bool { return l.begun == len(l.list.rows) && l.first == l.last }
 
-// advance does what can be done at once, and tells whether that is anything. With wait it waits
-// until something can.
+// advance does what can be done without waiting, and reports whether that was anything. With wait
+// it waits for the first chunk.
 func (l *lane) advance(wait bool) (moved bool, err error) {
 	for i := l.first; i < l.last; i++ {
 		step, err := l.chunks[i%ring].step(wait && i == l.first)
@@ -104,17 +103,18 @@ func (l *lane) advance(wait bool) (moved bool, err error) {
 	return moved, nil
 }
 
-// stop waits until the worker does nothing for the lane, and forgets what is left.
+// stop waits until the worker is done with the lane, and drops the remaining rows.
 func (l *lane) stop() {
 	for i := l.first; i < l.last; i++ {
 		c := &l.chunks[i%ring]
-		_, _ = c.work.isDone(true) // a panic has no effect any more
+		_, _ = c.work.isDone(true) // an error is irrelevant now
 		c.stage = resting
 	}
 	l.of, l.list, l.begun, l.first = nil, rowList{}, 0, l.last
 }
 
-// copyRows copies with all lanes to the host, or from it, and tells whether that is done. With wait it is.
+// copyRows advances all lanes of one direction and reports whether they are done; with wait it
+// waits until they are.
 func (r *Rows) copyRows(down, wait bool) (bool, error) {
 	for {
 		moved := false

@@ -8,21 +8,21 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// Limit tells how many rows passes may have, so that they fit the memory of the devices. Any
-// goroutine may use it.
+// Limit is the limit on the rows of passes that the memory of the devices imposes. Any goroutine
+// may use it.
 type Limit struct {
 	rows  *Rows
 	bytes int64 // of each device, for rows and mini-batches
 
 	mu    sync.Mutex
-	needs needs // of the mini-batches so far: their memory stays
+	needs needs // guarded by mu: the largest of the mini-batches so far, whose memory is kept
 }
 
-// Limit returns the limit for so many bytes on each device.
+// Limit returns the limit for the given bytes on each device.
 func (r *Rows) Limit(bytes int64) *Limit { return &Limit{rows: r, bytes: bytes} }
 
-// Rows is how many rows a pass with these mini-batches may have, so that those of the next pass fit
-// beside them.
+// Rows is how many rows a pass with these mini-batches may have, so that two such passes fit the
+// devices at once.
 func (l *Limit) Rows(batches []reader.Batch) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,8 +31,8 @@ func (l *Limit) Rows(batches []reader.Batch) int64 {
 	return max(1, l.rows.rowsIn(l.bytes-mini-mini/spare, 2)*int64(len(l.rows.parts)))
 }
 
-// rowsIn is how many rows of each of so many passes a device can have in so many bytes, with what
-// is needed to copy them.
+// rowsIn is how many rows of each of the given number of passes fit the given bytes of a device,
+// beside the chunks to copy them.
 func (r *Rows) rowsIn(bytes int64, passes int) int64 {
 	each := int64(r.bytesPerRow())
 	copied := each + 4 // of a row in a chunk

@@ -7,9 +7,9 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// grow replaces *m by memory of at least so many bytes, and some to spare where there is room:
-// passes and mini-batches have different numbers of rows. No device may use it. What says what for,
-// and how to need less.
+// grow replaces *m by memory of at least the given bytes; if possible by 1/spare more, since passes
+// and mini-batches vary in size. what says for an error what the memory is for and how to need
+// less. REQUIRES: no device uses *m.
 func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
 	if devicememory.Holds(*m, bytes) {
 		return nil
@@ -28,10 +28,10 @@ func (p *part) grow(m *gpu.Memory, name string, bytes int, what string) error {
 	return nil
 }
 
-// spare is the part of a memory that may stay free when it grows: one part in so many.
+// spare: memory that grows gets 1/spare more than needed.
 const spare = 8
 
-// DeviceBytes is the memory that r has on device number d of those that New got.
+// DeviceBytes is the memory of r on the device at index d in the argument of New.
 func (r *Rows) DeviceBytes(d int) int64 {
 	p := r.parts[d]
 	return p.passBytes() + bytesOf(p.work, p.inputs[0], p.inputs[1], p.overflow)
@@ -55,7 +55,7 @@ func bytesOf(memories ...gpu.Memory) (n int64) {
 	return n
 }
 
-// Bytes is the memory of the host that r has.
+// Bytes is the host memory of r.
 func (r *Rows) Bytes() int64 {
 	n := 8*int64(cap(r.words)) + 4*int64(cap(r.floats)) + r.size
 	memories := []gpu.Pinned{r.slots[0].overflow, r.slots[1].overflow}

@@ -21,17 +21,17 @@ type size struct {
 	training, weighted, rowWeighted bool
 }
 
-// timelineWords is for how many words of a timeline of decay there is room in needs; if it has
-// more, memory grows.
+// timelineWords is the length of a decay timeline that needs assumes; for a longer one, memory
+// grows.
 const timelineWords = 4096
 
-// varying is how many parts of a section have a size that depends on the rows and features that the
-// device has.
+// varying is how many parts of a section have a size that depends on the device's rows and
+// features.
 const varying = 6
 
-// needsOf are those of a mini-batch. Its rows are divided among the devices about equally. Its
-// features need not be: in many mini-batches most of them are those of a few rows, which one device
-// may have. They depend on nothing that changes.
+// needsOf returns the needs of a mini-batch. Its rows are spread about evenly over the devices, but
+// its features need not be: often most of them belong to a few rows, which may all be on one
+// device. The result depends on nothing that changes during a run.
 func (r *Rows) needsOf(of size) needs {
 	devices, some := len(r.parts), of.rows
 	if devices > 1 {
@@ -39,13 +39,13 @@ func (r *Rows) needsOf(of size) needs {
 	}
 	x := r.sectionOf(of, some, of.features)
 	n := needs{work: r.workOf(&x, of.training, of.examples).bytes, inputs: x.bytes}
-	// Together the sections have each row and each feature once.
+	// Each row and each feature is in one section only, so their sizes add up over the devices.
 	all, none := r.sectionOf(of, of.rows, of.features), r.sectionOf(of, 0, 0)
 	n.pinned = all.bytes + (devices-1)*(none.bytes+varying*devicememory.Align)
 	return n
 }
 
-// sectionOf is the section of a device that has so many rows and features of a mini-batch.
+// sectionOf returns the section of a device with the given rows and features of a mini-batch.
 func (r *Rows) sectionOf(of size, rows, features int) section {
 	devices := len(r.parts)
 	x := section{
@@ -58,13 +58,13 @@ func (r *Rows) sectionOf(of size, rows, features int) section {
 	}
 	if of.training {
 		x.rowBagCount, x.rowWeighted = features, of.rowWeighted
-		x.floats = 2 * kernels.UpdateBytes / 4 * r.Network.Fields // of as many groups at most
+		x.floats = 2 * kernels.UpdateBytes / 4 * r.Network.Fields // at most one group per field
 	}
 	r.place(&x, of.training, of.examples)
 	return x
 }
 
-// needsOfAll are the largest of some mini-batches.
+// needsOfAll returns the largest needs of some mini-batches.
 func (r *Rows) needsOfAll(batches []reader.Batch) (n needs) {
 	for i := range batches {
 		b := &batches[i]
@@ -76,12 +76,12 @@ func (r *Rows) needsOfAll(batches []reader.Batch) (n needs) {
 	return n
 }
 
-// largest is what both need.
+// largest returns the maximum of each field.
 func (n needs) largest(o needs) needs {
 	return needs{work: max(n.work, o.work), inputs: max(n.inputs, o.inputs), pinned: max(n.pinned, o.pinned)}
 }
 
-// reserve makes room for mini-batches. REQUIRES: the host has the results of all that were sent.
+// reserve makes room for mini-batches. REQUIRES: the host has the results of all sent mini-batches.
 func (r *Rows) reserve(batches []reader.Batch) error {
 	n := r.needsOfAll(batches)
 	if r.reserved(n) {
@@ -107,7 +107,7 @@ func (r *Rows) reserve(batches []reader.Batch) error {
 	return r.growWork(func(int) int { return n.work }, most)
 }
 
-// reserved tells whether there is room.
+// reserved reports whether there is room.
 func (r *Rows) reserved(n needs) bool {
 	for _, p := range r.parts {
 		if !devicememory.Holds(p.work, n.work) || !devicememory.Holds(p.inputs[0], n.inputs) || !devicememory.Holds(p.inputs[1], n.inputs) {
@@ -122,7 +122,7 @@ func (r *Rows) reserved(n needs) bool {
 	return true
 }
 
-// lacks is how many bytes of a device's memory mini-batches would need more.
+// lacks is how many more bytes of a device's memory mini-batches would need.
 func (p *part) lacks(n needs) int {
 	lack := 0
 	for _, m := range []struct {
@@ -130,7 +130,7 @@ func (p *part) lacks(n needs) int {
 		want int
 	}{{p.work, n.work}, {p.inputs[0], n.inputs}, {p.inputs[1], n.inputs}} {
 		if !devicememory.Holds(m.have, m.want) {
-			lack += m.want // the old one goes only when the new one is there, for another is in use
+			lack += m.want // an upper bound: growing first frees the old memory
 		}
 	}
 	return lack

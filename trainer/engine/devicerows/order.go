@@ -5,21 +5,21 @@ import (
 	"aibox/trainer/engine"
 )
 
-// order is the unique rows of a mini-batch by the devices that have them, and within a device in
-// the order of the mini-batch. With one device that is the mini-batch as it is.
+// order is the unique rows of a mini-batch sorted by device, and within a device in the order of
+// the mini-batch. With one device that is the order of the mini-batch.
 type order struct {
-	first    []int   // of each device, its first row; and the end
-	features []int   // of each device, the first of the occurrences of its rows; and the end
-	rows     []int32 // of the mini-batch, in this order; nil: one device
-	place    []int32 // of each row of the mini-batch in this order
+	first    []int   // of each device, the position of its first row; and the end
+	features []int   // of each device, the position of the first occurrence of its rows; and the end
+	rows     []int32 // at each position, the row of the mini-batch; unused with one device
+	place    []int32 // of each row of the mini-batch, its position
 }
 
-// set orders the rows of a mini-batch of a pass, whose rows are in the given places.
+// set orders the rows of a mini-batch. at is pass.at of its pass.
 func (o *order) set(b *reader.Batch, at []int32, devices int) {
 	o.first, o.features = engine.Resize(o.first, devices+1), engine.Resize(o.features, devices+1)
 	clear(o.first)
 	clear(o.features)
-	occurrences := len(b.RowStarts) > 0 // those of training
+	occurrences := len(b.RowStarts) > 0 // in training
 	if devices == 1 {
 		o.first[1] = len(b.Rows)
 		if occurrences {
@@ -45,7 +45,7 @@ func (o *order) set(b *reader.Batch, at []int32, devices int) {
 		o.rows[o.first[d]] = int32(i)
 		o.first[d]++
 	}
-	copy(o.first[1:], o.first[:devices]) // each has become the first of the next
+	copy(o.first[1:], o.first[:devices]) // the loop has advanced each to the first of the next device
 	o.first[0] = 0
 }
 

@@ -9,8 +9,8 @@ import (
 // pass is the rows of a pass, and where they are.
 type pass struct {
 	engine.Pass
-	at       []int32   // of each row: its number in the memory of its device, times D, plus the number of the device
-	kept     []int     // of each device, how many rows were there
+	at       []int32   // of each row: its place on its device · the number of devices + the number of the device
+	kept     []int     // of each device, how many rows were already there
 	arriving []rowList // of each device, the rows that come from the host
 	leaving  []rowList // of each device, the rows that the next pass does not share
 	room     bool      // there is room for its rows
@@ -18,7 +18,7 @@ type pass struct {
 	changed  bool      // rows on the devices are newer than those of the host
 }
 
-// reset makes p the pass that is given.
+// reset makes p a pass that is not planned yet.
 func (p *pass) reset(of engine.Pass) { p.Pass, p.room, p.planned, p.changed = of, false, false, false }
 
 // rowList is rows of a pass, and their places in the memory of the device that they are on.
@@ -31,7 +31,7 @@ func (l *rowList) add(row, place int32) {
 // part is rows lo to hi-1 of the list.
 func (l rowList) part(lo, hi int) rowList { return rowList{l.rows[lo:hi], l.places[lo:hi]} }
 
-// listRows lists rows by the device in whose memory they are, but for those that are to be left out.
+// listRows lists rows by device, in the memory of lists, except the rows marked in without.
 func listRows(lists []rowList, devices int, at []int32, without []bool) []rowList {
 	lists = cleared(lists, devices)
 	for i, at := range at {
@@ -43,7 +43,8 @@ func listRows(lists []rowList, devices int, at []int32, without []bool) []rowLis
 	return lists
 }
 
-// onDevice is the device of a row, and its place there. With one device there is nothing to divide.
+// onDevice splits an element of pass.at into the device and the place there. One device needs no
+// division.
 func onDevice(at int32, devices int) (device, place int32) {
 	if devices == 1 {
 		return 0, at
@@ -51,7 +52,7 @@ func onDevice(at int32, devices int) (device, place int32) {
 	return at % int32(devices), at / int32(devices)
 }
 
-// cleared returns n empty lists, with the memory of those there are.
+// cleared returns n empty lists, reusing the memory of lists.
 func cleared(lists []rowList, n int) []rowList {
 	if len(lists) != n {
 		return make([]rowList, n)

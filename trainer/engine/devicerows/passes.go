@@ -12,16 +12,16 @@ import (
 // passes is the passes whose rows are on the devices.
 type passes struct {
 	current *pass // nil: none
-	before  *pass // whose last rows are being copied to the host; nil: none
-	next    *pass // whose rows are being copied to the devices; nil: none was announced, or it has to wait
+	before  *pass // its last rows are being copied to the host; nil: none
+	next    *pass // its rows are being copied to the devices; nil: none was announced, or it does not fit
 	memory  [3]pass
 	plan    plan
 	lists   []rowList    // scratch
-	size    int64        // of the memory that they take, in bytes, after the last plan
-	waited  atomic.Int64 // nanoseconds that Begin has taken
+	size    int64        // host memory of all this in bytes, as of the last plan
+	waited  atomic.Int64 // total nanoseconds in Begin
 }
 
-// unused returns memory for a pass.
+// unused returns an element of memory that no pass uses.
 func (s *passes) unused() *pass {
 	for i := range s.memory {
 		if p := &s.memory[i]; p != s.current && p != s.before && p != s.next {
@@ -31,7 +31,7 @@ func (s *passes) unused() *pass {
 	panic("devicerows: four passes at once")
 }
 
-// Begin makes the rows of a pass those of the current one.
+// Begin makes a pass the current one, with all its rows on the devices.
 func (r *Rows) Begin(of engine.Pass) error {
 	began := time.Now()
 	defer func() { r.waited.Add(int64(time.Since(began))) }()
@@ -39,7 +39,7 @@ func (r *Rows) Begin(of engine.Pass) error {
 		return err
 	}
 	err := r.reserve(of.Batches)
-	if errors.Is(err, gpu.OutOfMemory) { // beside the rows of two passes
+	if errors.Is(err, gpu.OutOfMemory) { // retry without the rows of the previous pass
 		if err := r.MakeWay(); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (r *Rows) Begin(of engine.Pass) error {
 	switch {
 	case p == nil:
 	case p.changed:
-		r.current.changed = true // the rows that have stayed are not on the host
+		r.current.changed = true // rows that have stayed are newer than those of the host
 		r.fetch(p, p.leaving)
 	default:
 		r.leave()
@@ -63,9 +63,9 @@ func (r *Rows) Begin(of engine.Pass) error {
 	return nil
 }
 
-// bring completes the rows of the next pass on the devices. If it was not announced, or there is no
-// room for it beside the one before, it is made the next one, and there is also room for its
-// mini-batches.
+// bring makes a pass the next one, unless it was announced, and waits until its rows are on the
+// devices. If the pass was not announced, or does not fit beside the one before, bring also
+// reserves memory for its mini-batches.
 func (r *Rows) bring(of engine.Pass) error {
 	if _, err := r.finishBefore(true); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (r *Rows) bring(of engine.Pass) error {
 			return err
 		}
 	}
-	if r.next == nil { // it was not announced, or there is no room for it beside the one before
+	if r.next == nil { // not announced, or no room beside the one before
 		if err := r.makeNext(of); err != nil {
 			return err
 		}
@@ -88,8 +88,8 @@ func (r *Rows) bring(of engine.Pass) error {
 	return err
 }
 
-// makeNext makes a pass that was not announced the next one, with room for it alone. REQUIRES: the
-// current one has ended.
+// makeNext makes a pass the next one, after all other rows have left the devices. REQUIRES: the
+// current pass has ended.
 func (r *Rows) makeNext(of engine.Pass) error {
 	if err := r.settle(true); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	p := r.unused()
 	p.reset(of)
 	err := r.fitAlone(p)
-	if errors.Is(err, gpu.OutOfMemory) { // what other passes have needed more makes way
+	if errors.Is(err, gpu.OutOfMemory) { // retry after freeing what earlier passes had needed
 		if err := r.freeRows(); err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (r *Rows) makeNext(of engine.Pass) error {
 	return nil
 }
 
-// Announce says which pass is the next one, whose rows are copied to the devices during the current
-// one as far as they are not there. If there is no room for both, nothing happens.
+// Announce says which pass is the next one. During the current one, its rows that are not yet on
+// the devices are copied there. If both passes do not fit, Announce has no effect.
 func (r *Rows) Announce(of engine.Pass) error {
 	r.next = r.unused()
 	r.next.reset(of)
@@ -120,11 +120,11 @@ func (r *Rows) Announce(of engine.Pass) error {
 	return r.Progress()
 }
 
-// Announced tells whether a pass was announced, and there is room for it.
+// Announced reports whether a pass was announced and, as far as is known, fits.
 func (r *Rows) Announced() bool { return r.next != nil }
 
-// Progress goes on with the copies of rows of the passes before and after the current one, as far
-// as that can be done at once.
+// Progress continues copying rows of the passes before and after the current one, as far as that is
+// possible without waiting.
 func (r *Rows) Progress() error {
 	if done, err := r.finishBefore(false); !done || err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *Rows) Progress() error {
 	return err
 }
 
-// Copying tells whether Progress has still something to do.
+// Copying reports whether Progress still has something to do.
 func (r *Rows) Copying() bool {
 	if r.before != nil {
 		return true
@@ -155,8 +155,8 @@ func (r *Rows) Copying() bool {
 	return false
 }
 
-// finishBefore goes on with the copies of rows of the pass before the current one, and tells
-// whether all are on the host. With wait they are.
+// finishBefore continues copying rows of the pass before the current one, and reports whether all
+// are on the host; with wait it waits until they are.
 func (r *Rows) finishBefore(wait bool) (done bool, err error) {
 	if r.before == nil {
 		return true, nil
@@ -168,8 +168,9 @@ func (r *Rows) finishBefore(wait bool) (done bool, err error) {
 	return true, nil
 }
 
-// planNext completes the plan where the rows of the next pass go, and begins to bring those that
-// come from the host. If there is no room for them, the pass is not announced any more.
+// planNext completes the plan for the rows of the next pass, and starts copying those that come
+// from the host. If there is no room for them, it withdraws the pass. done is false if the plan
+// needs more time; with wait it is true.
 func (r *Rows) planNext(wait bool) (done bool, err error) {
 	p := r.next
 	if p.planned {
@@ -194,14 +195,14 @@ func (r *Rows) planNext(wait bool) (done bool, err error) {
 	return true, nil
 }
 
-// fetch begins to copy rows of a pass, listed by devices, to the host.
+// fetch starts copying rows of a pass, listed by device, to the host.
 func (r *Rows) fetch(p *pass, lists []rowList) {
 	for d, part := range r.parts {
 		part.fetching.start(p, lists[d])
 	}
 }
 
-// leave ends the pass before the current one, whose rows are on the host.
+// leave ends the pass before the current one. REQUIRES: its rows are on the host.
 func (r *Rows) leave() {
 	p := r.before
 	r.before = nil
@@ -211,8 +212,8 @@ func (r *Rows) leave() {
 	p.HasEnded()
 }
 
-// End ends the current pass; trained says whether rows of it were changed. Unless another pass was
-// announced, they are on the host then.
+// End ends the current pass; trained says whether the pass has changed rows. Unless another pass
+// was announced, all rows are on the host afterwards.
 func (r *Rows) End(trained bool) error {
 	r.dropBatches()
 	if r.current == nil {
@@ -225,7 +226,8 @@ func (r *Rows) End(trained bool) error {
 	return r.settle(true)
 }
 
-// Settle copies all rows of passes that have ended to the host. REQUIRES: the current one has.
+// Settle copies all rows to the host. They stay on the devices if another pass was announced.
+// REQUIRES: the current pass has ended.
 func (r *Rows) Settle() error { return r.settle(r.next == nil) }
 
 // Withdraw forgets the announced pass. REQUIRES: the current one has ended.
@@ -237,7 +239,7 @@ func (r *Rows) Withdraw() error {
 	return r.settle(true)
 }
 
-// settle copies all rows to the host. With all, they are not on the devices any more.
+// settle copies all rows to the host. With all, it also removes them from the devices.
 func (r *Rows) settle(all bool) error {
 	if _, err := r.finishBefore(true); err != nil {
 		return err
@@ -246,7 +248,7 @@ func (r *Rows) settle(all bool) error {
 	if p == nil {
 		return nil
 	}
-	if r.next != nil { // the plan needs the keys of both
+	if r.next != nil { // the plan needs the keys of p, which HasEnded gives up
 		if _, err := r.planNext(true); err != nil {
 			return err
 		}
@@ -266,7 +268,7 @@ func (r *Rows) settle(all bool) error {
 	return nil
 }
 
-// Abort ends all passes after an error; nothing more is copied.
+// Abort ends all passes after an error, without copying any more rows.
 func (r *Rows) Abort() {
 	r.dropBatches()
 	r.forgetNext()
@@ -283,7 +285,7 @@ func (r *Rows) Abort() {
 	}
 }
 
-// forgetNext ends the use of the rows of the next pass.
+// forgetNext stops all work on the next pass and drops it.
 func (r *Rows) forgetNext() {
 	r.plan.stop()
 	for _, p := range r.parts {
@@ -292,7 +294,7 @@ func (r *Rows) forgetNext() {
 	r.next = nil
 }
 
-// forgetRows forgets what rows are on the devices.
+// forgetRows drops the rows on the devices.
 func (r *Rows) forgetRows() {
 	r.current = nil
 	for _, p := range r.parts {
@@ -300,7 +302,7 @@ func (r *Rows) forgetRows() {
 	}
 }
 
-// bytes is the memory of the host that the passes take. REQUIRES: the worker does not plan.
+// bytes is the host memory that the passes use. REQUIRES: the worker does not plan.
 func (s *passes) bytes() int64 {
 	n := 4*int64(cap(s.plan.table)+cap(s.plan.missing)) + int64(cap(s.plan.shared))
 	for i := range s.memory {

@@ -1,10 +1,10 @@
 package devicerows
 
-// places is which rows of a device's memory are in use. They are numbered from 0 on.
+// places allocates places for rows in a device's memory. They are numbered from 0.
 type places struct {
-	room  int     // for so many rows there is memory
-	first int     // from this one on, none was used so far
-	free  []int32 // before it
+	room  int     // how many places there is memory for
+	first int     // places from first on have not been used yet
+	free  []int32 // free places below first
 }
 
 // take returns a place that is free. REQUIRES: there is room.
@@ -21,18 +21,18 @@ func (p *places) take() int32 {
 // give gives places back.
 func (p *places) give(at []int32) { p.free = append(p.free, at...) }
 
-// clear gives all back.
+// clear gives all places back.
 func (p *places) clear() { p.first, p.free = 0, p.free[:0] }
 
-// lack is for how many rows memory must grow so that n can be taken.
+// lack is by how many rows memory must grow so that n places can be taken.
 func (p *places) lack(n int) int { return max(0, p.first+n-len(p.free)-p.room) }
 
-// rowBytes is what a row takes in the memory of its device, and keyBytes what its key does there.
+// rowBytes is the size of a row in device memory, and keyBytes that of its key.
 func (r *Rows) rowBytes() int { return 4 * r.Layout.Words() }
 
 const keyBytes = 8
 
-// bytesPerRow is both, as far as they are needed.
+// bytesPerRow is the size of a row with its key, if keys are needed.
 func (r *Rows) bytesPerRow() int {
 	if r.keyed() {
 		return r.rowBytes() + keyBytes

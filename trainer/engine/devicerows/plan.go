@@ -7,16 +7,16 @@ import (
 	"aibox/trainer/engine"
 )
 
-// plan finds the rows that two passes share, which stay where they are, and decides where the
-// others of the second one go. A worker of its own does it: the first part needs nothing but the
-// keys, so it begins when a pass is announced, while rows of the pass before are still copied to
-// the host; the second part needs their places.
+// plan finds the rows that two passes share, which stay where they are, and assigns places to the
+// other rows of the second pass. It has its own worker. The first part, match, needs only the keys,
+// so it starts when a pass is announced, while rows of the pass before are still being copied to
+// the host. The second part, assign, needs the places that those leave.
 type plan struct {
 	parts     []*part
-	from, to  *pass // from is nil if nothing stays
-	table     []int32
+	from, to  *pass   // from is nil if nothing stays
+	table     []int32 // hash table of the keys of from: row + 1; 0 is empty
 	shared    []bool  // of each row of from
-	missing   []int32 // the rows of to that are not there
+	missing   []int32 // the rows of to that are not on a device
 	quotas    []int   // of each device, how many more rows it gets
 	matching  task
 	assigning task
@@ -31,14 +31,15 @@ func (p *plan) init(parts []*part) {
 	p.noteTask, p.findTask = p.note, p.find
 }
 
-// begin begins the first part.
+// begin starts the first part.
 func (p *plan) begin(from, to *pass) {
 	p.from, p.to = from, to
 	p.worker.begin(&p.matching)
 }
 
-// isDone tells whether both parts are done; with wait they are. REQUIRES: the first was begun, and
-// each device has places for its share of the rows of to.
+// isDone starts the second part once the first is done, and reports whether both are done; with
+// wait it waits until they are. REQUIRES: the first part was started, and each device has room for
+// its share of the rows of to.
 func (p *plan) isDone(wait bool) (bool, error) {
 	if done, err := p.matching.isDone(wait); !done || err != nil {
 		return false, err
@@ -49,16 +50,17 @@ func (p *plan) isDone(wait bool) (bool, error) {
 	return p.assigning.isDone(wait)
 }
 
-// stop waits until the worker does nothing for the plan.
+// stop waits until the worker is done with the plan.
 func (p *plan) stop() {
-	_, _ = p.matching.isDone(true) // after a panic there is no plan, and none is needed
+	_, _ = p.matching.isDone(true) // an error is irrelevant: the plan is dropped
 	_, _ = p.assigning.isDone(true)
 }
 
 // planGrain is how many keys one thread looks up at a time.
 const planGrain = 4096
 
-// match is the first part: it fills to.at for rows that stay, to.kept, missing, and from.leaving.
+// match is the first part: it fills to.at, with nowhere for missing rows, and to.kept, missing, and
+// from.leaving.
 func (p *plan) match() {
 	p.to.at = engine.Resize(p.to.at, len(p.to.Keys))
 	if p.from == nil {
@@ -91,17 +93,17 @@ func (p *plan) match() {
 	}
 }
 
-// nowhere is the place of a row that has none.
+// nowhere in pass.at is a row without a place.
 const nowhere = -1
 
-// hash is where the search for a key begins.
+// hash is the index in table where the linear probing for a key begins.
 func (p *plan) hash(key uint64) int {
 	key ^= key >> 32
 	key *= 0x9e3779b97f4a7c15
 	return int(key>>32) & (len(p.table) - 1)
 }
 
-// note enters rows of from into the table: 1 plus their numbers.
+// note enters rows lo to hi-1 of from into the table. Several threads run it at once.
 func (p *plan) note(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		at := p.hash(p.from.Keys[i])
@@ -111,7 +113,7 @@ func (p *plan) note(lo, hi int) {
 	}
 }
 
-// find looks rows of to up in the table.
+// find looks up rows lo to hi-1 of to in the table.
 func (p *plan) find(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		key := p.to.Keys[i]
@@ -125,8 +127,8 @@ func (p *plan) find(lo, hi int) {
 	}
 }
 
-// assign is the second part: it gives the missing rows a place, so that the devices have equally
-// many rows, and fills to.arriving.
+// assign is the second part: it gives the missing rows places, so that the devices have equally
+// many rows if the kept ones allow it, and fills to.arriving.
 func (p *plan) assign() {
 	devices := len(p.parts)
 	for d := range p.quotas {
@@ -146,7 +148,7 @@ func (p *plan) assign() {
 	}
 }
 
-// next is the device behind another one.
+// next is the device after d, cyclically.
 func next(d, devices int) int {
 	if d++; d == devices {
 		return 0

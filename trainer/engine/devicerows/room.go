@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// MakeWay brings all rows to the host and gives back the memory that they had on the devices.
-// REQUIRES: the current pass has ended.
+// MakeWay drops the announced pass, copies all rows to the host and frees their memory on the
+// devices. REQUIRES: the current pass has ended.
 func (r *Rows) MakeWay() error {
 	r.forgetNext()
 	if err := r.settle(true); err != nil {
@@ -24,15 +24,17 @@ func (r *Rows) fitAlone(of *pass) error {
 	if err := r.reserve(of.Batches); err != nil {
 		return err
 	}
-	err := r.fit(of, 2) // for the next one, too: with rows that stay, memory can only grow beside what there is
+	// Room for the pass after it, too: once there are rows that stay, growing needs old and new
+	// memory.
+	err := r.fit(of, 2)
 	if errors.Is(err, gpu.OutOfMemory) {
 		err = r.fit(of, 1)
 	}
 	return err
 }
 
-// fitBeside makes room for a pass beside the current one, if there is enough, also for what its
-// mini-batches need more than others have needed so far.
+// fitBeside makes room for the rows of a pass beside the current one. It reports false if memory
+// does not suffice for that and for the mini-batches of the pass.
 func (r *Rows) fitBeside(of *pass) (bool, error) {
 	batches := r.needsOfAll(of.Batches)
 	for _, p := range r.parts {
@@ -55,7 +57,7 @@ func (r *Rows) fitBeside(of *pass) (bool, error) {
 	return err == nil, err
 }
 
-// fit makes room for a pass, or for more of its size, beside the rows that are on the devices.
+// fit makes room for the given number of passes of the size of one, beside the rows on the devices.
 func (r *Rows) fit(of *pass, passes int) error {
 	for _, p := range r.parts {
 		if err := r.makeRoom(p, p.share(len(of.Keys), len(r.parts)), passes, len(of.Keys)); err != nil {
@@ -65,8 +67,10 @@ func (r *Rows) fit(of *pass, passes int) error {
 	return nil
 }
 
-// makeRoom makes room on a device for the n rows that it has of a pass, times so many passes, and for their
-// copies. Rows that are there stay. An error of out of memory says how many rows a pass may have.
+// makeRoom makes room on a device for n rows of each of the given number of passes, and for the
+// chunks to copy them. It keeps rows that are there. of is the number of rows of a pass on all
+// devices.
+// An out-of-memory error says how many rows a pass may have.
 func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	err := r.tryRoom(p, n, passes, of)
 	if !errors.Is(err, gpu.OutOfMemory) {
@@ -77,14 +81,15 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 		return err
 	}
 	rows := r.rowsIn(r.bytesFor(p, free), passes) * int64(len(r.parts))
-	if 0 < rows && rows < int64(of) { // else it is pinned memory that lacks
+	if 0 < rows && rows < int64(of) { // else pinned memory is short
 		err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
 	}
 	return err
 }
 
-// bytesFor is how much memory for rows a part can have of its physical device, of which so much is
-// free, if the parts that share it have as many rows: all but the last one take some to spare.
+// bytesFor is how much memory for rows a part can have on its physical device, of which free bytes
+// are free, if all parts that share the device have equally many rows. All of them but the last get
+// spare memory too: see grow.
 func (r *Rows) bytesFor(p *part, free int64) int64 {
 	others := int64(-1)
 	for _, o := range r.parts {
@@ -96,6 +101,7 @@ func (r *Rows) bytesFor(p *part, free int64) int64 {
 	return free * spare / (others*(spare+1) + spare)
 }
 
+// tryRoom is makeRoom without the explanation in its errors.
 func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 	if p.places.first == 0 && p.places.lack(passes*n) > 0 {
 		if err := p.freeRows(); err != nil {
@@ -114,7 +120,7 @@ func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 	rows := p.places.room + lack
 	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; engine.embeddings: cpu needs none, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
 	room := math.MaxInt
-	if r.keyed() { // first, so that rows do not take their room to spare
+	if r.keyed() { // before rows, whose spare memory could take the room of the keys
 		if err := r.enlarge(p, &p.keys, "keys of rows", keyBytes, rows, what); err != nil {
 			return err
 		}
@@ -127,7 +133,7 @@ func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 	return nil
 }
 
-// freeRows gives back the memory for rows of all devices. REQUIRES: there are none.
+// freeRows frees the memory for rows on all devices. REQUIRES: no rows are there.
 func (r *Rows) freeRows() error {
 	for _, p := range r.parts {
 		if err := p.freeRows(); err != nil {
@@ -137,9 +143,9 @@ func (r *Rows) freeRows() error {
 	return nil
 }
 
-// freeRows gives back the memory for rows. REQUIRES: there are none.
+// freeRows frees the memory for rows. REQUIRES: no rows are there.
 func (p *part) freeRows() error {
-	if err := p.Rows.Synchronize(); err != nil { // it may be filled, or get rows of a pass that was withdrawn
+	if err := p.Rows.Synchronize(); err != nil { // a fill, or copies of a withdrawn pass, may be pending
 		return err
 	}
 	p.places.room = 0
@@ -151,7 +157,7 @@ func (p *part) freeRows() error {
 	return nil
 }
 
-// growth is how many bytes makeRoom takes at least, beside what there is.
+// growth is how many bytes makeRoom allocates at least, before it frees the old memory.
 func (r *Rows) growth(p *part, n int) int {
 	lack := p.places.lack(n)
 	if lack == 0 {
@@ -160,17 +166,18 @@ func (r *Rows) growth(p *part, n int) int {
 	return (p.places.room + lack) * r.bytesPerRow()
 }
 
-// enlarge replaces *m by memory for so many rows, of some bytes each, and keeps those that are in use.
+// enlarge replaces *m by memory for the given number of rows of each bytes, and copies those in
+// use.
 func (r *Rows) enlarge(p *part, m *gpu.Memory, name string, each, rows int, what string) error {
 	if devicememory.Holds(*m, each*rows) {
 		return nil
 	}
-	used := each * p.places.first // if there are none, there is no old memory
+	used := each * p.places.first // 0 if there is no old memory
 	var larger gpu.Memory
 	if err := p.grow(&larger, name, each*rows, what); err != nil {
 		return err
 	}
-	if err := p.Rows.Fill(gpu.All(larger), 0); err != nil { // kernels are given all of it
+	if err := p.Rows.Fill(gpu.All(larger), 0); err != nil { // kernels take all of it as their argument
 		return err
 	}
 	if used > 0 {

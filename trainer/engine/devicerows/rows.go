@@ -10,27 +10,28 @@ import (
 	"aibox/trainer/program"
 )
 
-// Device is where a part of the rows lies. All work on them is enqueued in Rows. The network is computed in
-// Compute, as what it reads is, pooled bags. What both need of the host is sent in Up.
+// Device is a device with a part of the rows.
 type Device struct {
 	gpu.Device
-	Kernels           *kernels.Set
+	Kernels *kernels.Set
+	// Rows does the work on rows; Compute runs the network and, unless early, pools bags; Up copies
+	// inputs from the host for both.
 	Compute, Rows, Up gpu.Stream
-	// RowsUp and RowsDown copy rows of other passes than the current one, beside these streams.
+	// RowsUp and RowsDown copy rows of passes other than the current one.
 	RowsUp, RowsDown gpu.Stream
-	Flag             gpu.Region // where it is not 0, nothing is changed
-	// NoRoom completes an error of an allocation, if it is one of out of memory: of how many bytes,
-	// and what for.
+	Flag             gpu.Region // if it is not 0, kernels change nothing
+	// NoRoom adds to an out-of-memory error how many bytes were asked for, and what for. It returns
+	// other errors unchanged.
 	NoRoom func(err error, bytes int64, what string) error
 }
 
-// Rows is the rows of passes, and of them those of the current mini-batches: there are two slots,
-// each with one mini-batch. One goroutine uses it.
+// Rows is the rows of passes on the devices, and the mini-batches in flight: two slots, each with
+// one mini-batch. One goroutine uses it.
 type Rows struct {
 	engine.Config
 	state    *engine.State
-	averaged []int32 // of each field, whether its bags are averaged; nil: none is
-	decays   bool    // rows do
+	averaged []int32 // of each field: 1 if its bags are averaged, else 0; nil: no field is averaged
+	decays   bool    // rows have weight decay
 	parts    []*part
 	slots    [2]slot
 	passes
@@ -45,7 +46,7 @@ type Rows struct {
 type part struct {
 	Device
 	number   int
-	places   places // of rows
+	places   places // in memory.rows
 	bringing lane   // from the host
 	fetching lane
 	traffic  traffic
@@ -53,27 +54,27 @@ type part struct {
 	turns
 }
 
-// memory is that of a part.
+// memory is the device memory of a part.
 type memory struct {
-	rows     gpu.Memory // of passes, of as many words each; nil: none yet
-	keys     gpu.Memory // uint64, of these rows, if values have 16 bits
+	rows     gpu.Memory // of passes, by place; nil: none yet
+	keys     gpu.Memory // uint64, by place, if values have 16 bits
 	work     gpu.Memory // of the current mini-batch: see workOf
 	inputs   [2]gpu.Memory
-	overflow gpu.Memory // of each slot a word, devicememory.Align apart: see kernels.Set.UpdateRows
-	unmarked [2]bool    // the host has seen that the word of the slot names no row, and no update of rows has been enqueued since then
+	overflow gpu.Memory // a word per slot, devicememory.Align apart: see kernels.Set.UpdateRows
+	unmarked [2]bool    // of each slot: its word is known to name no row, since no update was enqueued after the host read it
 }
 
-// turns is what others wait for.
+// turns is events of a part that other streams wait for.
 type turns struct {
-	gathered gpu.Event    // the values of its rows are there
-	done     [2]gpu.Event // of each slot: it uses the memory of no device, and nothing of the slot, any more
+	gathered gpu.Event    // the values of its rows are gathered
+	done     [2]gpu.Event // of each slot: the part no longer uses the slot, nor memory of any device
 	began    [2]bool      // done is recorded
 	last     int          // the slot whose done was recorded last
-	ended    gpu.Stream   // in which that was; nil: none yet
+	ended    gpu.Stream   // the stream of that record; nil: none yet
 }
 
-// New returns rows without a pass, also if there is an error. Their optimizer goes on from state,
-// which must not be replaced.
+// New returns Rows without a pass, even with an error. The optimizer continues from state, which
+// must not be replaced.
 func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) {
 	r := &Rows{Config: c, state: state, averaged: averagedFields(c.Network), decays: state.Decay != nil, worker: newWorker("copying rows")}
 	r.feed.worker, r.feed.task = newWorker("copying a mini-batch"), newTask(r.prepare)
@@ -104,15 +105,15 @@ func New(c engine.Config, state *engine.State, devices []Device) (*Rows, error) 
 	return r, nil
 }
 
-// Close ends all work on the host; nothing but Traffic may be called any more. What is on the
-// devices ends with them.
+// Close stops the workers. Only Traffic may be called afterwards. Closing the devices frees their
+// memory.
 func (r *Rows) Close() {
 	r.feed.worker.close()
 	r.plan.worker.close()
 	r.worker.close()
 }
 
-// averagedFields says of each field whether its bags are averaged; nil: none is.
+// averagedFields returns 1 for each field whose bags are averaged, else 0; nil if none is.
 func averagedFields(net *program.Network) []int32 {
 	for i := range net.Infer.Steps {
 		s := &net.Infer.Steps[i]
@@ -130,13 +131,13 @@ func averagedFields(net *program.Network) []int32 {
 	return nil
 }
 
-// width is how many values an example has of its pooled bags.
+// width is how many values the pooled bags of an example have.
 func (r *Rows) width() int { return r.Network.Fields * r.Network.RowDim }
 
-// keyed says whether updates depend on the keys of rows.
+// keyed reports whether updates depend on the keys of rows, which seed the rounding to 16 bits.
 func (r *Rows) keyed() bool { return r.Layout.Format != sparsetable.Float32 }
 
-// table is the rows that a part has, of all passes.
+// table describes the rows of a part, of all passes, for package kernels.
 func (r *Rows) table(p *part) kernels.Table {
 	return kernels.Table{
 		Rows:   gpu.Part(p.rows, 0, r.rowBytes()*p.places.room),
@@ -144,7 +145,7 @@ func (r *Rows) table(p *part) kernels.Table {
 	}
 }
 
-// step is the update of rows in a step of training.
+// step sets the row update of a training step and its constants.
 func (r *Rows) step(b batchStep) {
 	r.state.RowSteps.Prepare(r.Config.Rows, b.step, b.scale)
 	first := &r.state.RowSteps.Updates()[0]

@@ -7,47 +7,47 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// section is what one device gets of a mini-batch.
+// section is the part of a mini-batch that one device gets.
 type section struct {
 	Share
-	at, bytes int // in the pinned memory
-	first     int // of its rows, in the order of rows
+	at, bytes int // offset and size in the pinned memory
+	first     int // the position of its first row in order
 	counts
 	options
 	batchPlaces
 	trainingPlaces
 }
 
-// counts is how much there is in a section.
+// counts is the numbers of elements in a section.
 type counts struct {
-	rows          int // that it has
+	rows          int // rows on the device
 	all           int // rows of the mini-batch
-	bagCount      int // features in its bags
-	rowBagCount   int // occurrences of its rows
+	bagCount      int // features in the bags of its examples
+	rowBagCount   int // occurrences of its rows in the mini-batch
 	timelineWords int
-	floats        int
+	floats        int // constants of the row update
 }
 
-// options says what is in a section.
+// options says which optional parts a section has.
 type options struct {
 	weighted, rowWeighted, averages, decays bool
 	single                                  bool // each bag has one row
 }
 
-// batchPlaces is where the parts of all mini-batches lie, in bytes from the beginning of the section.
+// batchPlaces is the places of the parts that every section has, in bytes from its beginning.
 type batchPlaces struct {
 	index, offsets, bags, bagWeights int
 	averaged, moment, timeline       int
 }
 
-// trainingPlaces is where those of training lie.
+// trainingPlaces is the places of the parts for training.
 type trainingPlaces struct {
 	starts, rowBags, rowWeights, labels int
 	step, groups, constants             int
 }
 
-// layout orders the rows of a mini-batch and lays out its sections, for so many devices. It returns
-// the bytes of all.
+// layout orders the rows of a mini-batch by device and lays out its sections. It returns their
+// total size in bytes.
 func (r *Rows) layout(s *staging) int {
 	o, b, fields, devices := &s.order, s.batch, r.Network.Fields, len(r.parts)
 	o.set(b, r.current.at, devices)
@@ -75,7 +75,8 @@ func (r *Rows) layout(s *staging) int {
 	return at
 }
 
-// place gives the parts of a section their places, of a mini-batch with so many examples.
+// place sets the places of the parts of a section, for a mini-batch with the given number of
+// examples, and the size of the section.
 func (r *Rows) place(x *section, training bool, examples int) {
 	fields := r.Network.Fields
 	place := func(bytes int) int {

@@ -17,23 +17,23 @@ type Share struct{ First, N int }
 // slot is a mini-batch that the devices work on.
 type slot struct {
 	*staging
-	overflow gpu.Pinned // of each device a word, devicememory.Align apart
+	overflow gpu.Pinned // a word per device, devicememory.Align apart
 }
 
-// batchStep is a step of training.
+// batchStep is a training step.
 type batchStep struct {
 	step  int64
 	scale float32 // of the learning rate
 }
 
-// Send sends what the devices need of a mini-batch to work on its rows; the sums of rows that were
-// trained up to the present step of the state. shares has the examples of each device. The
-// mini-batch that the slot had must have finished, but for its Update, for which Up waits.
+// Send sends the devices the inputs for the work on a mini-batch's rows, for inference: rows are
+// decayed up to the current step of the state. shares has the examples of each device. The slot's
+// previous mini-batch must have finished, except its Update, for which the stream Up waits.
 func (r *Rows) Send(number int, b *reader.Batch, shares []Share) error {
 	return r.sendBatch(number, b, shares, nil)
 }
 
-// SendTraining is Send for a step of training, which is the next one of the state; scale multiplies
+// SendTraining is Send for training step number step, the next one of the state; scale multiplies
 // the learning rate.
 func (r *Rows) SendTraining(number int, b *reader.Batch, shares []Share, step int64, scale float32) error {
 	return r.sendBatch(number, b, shares, &batchStep{step, scale})
@@ -79,14 +79,14 @@ func (r *Rows) sendBatch(number int, b *reader.Batch, shares []Share, training *
 	return nil
 }
 
-// heads is what sections have of the present step.
+// heads is the parts of sections that depend on the step.
 type heads struct {
 	rounding half.Rounding
 	clock    float32
 	factors  [4]float32
 }
 
-// fillHead writes what the section of a device has of the present step.
+// fillHead writes the head of a section: the parts that depend on the step, and averaged.
 func (r *Rows) fillHead(s *staging, x *section, h heads) error {
 	to, err := s.pinned.Writing(x.at, x.bytes)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Rows) fillHead(s *staging, x *section, h heads) error {
 	return nil
 }
 
-// room makes room for a slot's sections on the devices, and in their work memories.
+// room grows the device memory for a slot's sections, and the work memories.
 func (r *Rows) room(s *slot, number int) error {
 	enough := s.overflow != nil
 	for d, p := range r.parts {
@@ -124,8 +124,8 @@ func (r *Rows) room(s *slot, number int) error {
 	return r.workRoom(s)
 }
 
-// growInputs gives a slot memory for sections of some bytes on each device, with some to spare,
-// since mini-batches have different numbers of rows. No device may use it.
+// growInputs grows the memory of a slot to on(d) bytes on each device d, with some to spare, since
+// mini-batches have different numbers of rows. REQUIRES: no device uses it.
 func (r *Rows) growInputs(number int, on func(d int) int, examples int) error {
 	what := batchMemory("bags", examples)
 	if err := devicememory.GrowPinned(r.parts[0], &r.slots[number].overflow, fmt.Sprintf("overflow %d", number), devicememory.Align*len(r.parts), what); err != nil {

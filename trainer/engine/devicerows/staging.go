@@ -17,34 +17,34 @@ type staging struct {
 	sections []section
 	order    order
 	copier   kernel.Copier
-	to       []byte // of the pinned memory
-	also     func() // what else is to be done
-	filled   bool   // with all but the heads of the sections
+	to       []byte // the bytes of pinned
+	also     func() // the argument of Prepare
+	filled   bool   // everything is written but the heads of the sections
 
-	orderBytes int64 // of the memory of order, when the worker last had nothing to do with it
+	orderBytes int64 // memory of order, as of the last stage: the worker may be changing order
 }
 
-// contents says what a staging is laid out for.
+// contents is what a staging is laid out for.
 type contents struct {
 	batch         *reader.Batch // nil: its pass has ended
 	examples      int
 	training      bool
-	words, floats int // that the heads of its sections have
+	words, floats int // in the heads of its sections
 }
 
-// feed is the mini-batches that the devices may work on, and the next one, which a worker fills
-// meanwhile: on one thread that takes as long as a device may take for the whole step.
+// feed is the two mini-batches that the devices may work on, and the next one, which a worker fills
+// meanwhile: filling takes one thread as long as a whole step may take a device.
 type feed struct {
 	ring   [3]staging
-	turn   int      // the staging of the next mini-batch
-	ahead  *staging // it, once it was given to the worker
+	turn   int      // index of the staging of the next mini-batch
+	ahead  *staging // that staging, once the worker has it; else nil
 	task   task
 	worker *worker
 }
 
-// Prepare lets a worker write what the devices will need of the mini-batch that is sent next, as
-// far as that does not depend on the steps before it, and call also; begun says whether it does.
-// REQUIRES: the host has the results of all mini-batches that were sent, but for the last two.
+// Prepare lets a worker write those parts of the next mini-batch's sections that do not depend on
+// earlier steps, and then call also. begun reports whether the worker does so. REQUIRES: the host
+// has the results of all sent mini-batches but the last two.
 func (r *Rows) Prepare(b *reader.Batch, shares []Share, training bool, also func()) (begun bool, err error) {
 	f := &r.feed
 	s := &f.ring[f.turn]
@@ -60,7 +60,7 @@ func (r *Rows) Prepare(b *reader.Batch, shares []Share, training bool, also func
 	return true, nil
 }
 
-// Prepared waits until what Prepare has begun is done.
+// Prepared waits until the work that Prepare has begun is done.
 func (r *Rows) Prepared() error {
 	_, err := r.feed.task.isDone(true)
 	return err
@@ -79,7 +79,7 @@ func (r *Rows) prepare() {
 	}
 }
 
-// stage returns the next mini-batch in pinned memory, but for the heads of its sections.
+// stage returns the next mini-batch in pinned memory, without the heads of its sections.
 func (r *Rows) stage(b *reader.Batch, shares []Share, training bool) (*staging, error) {
 	f, want := &r.feed, r.contents(b, training)
 	s := &f.ring[f.turn]
@@ -107,9 +107,9 @@ func (r *Rows) stage(b *reader.Batch, shares []Share, training bool) (*staging, 
 	return s, nil
 }
 
-// dropBatches ends the use of all mini-batches, also of one that was prepared and is not sent.
+// dropBatches drops all mini-batches, also one that was prepared but not sent.
 func (r *Rows) dropBatches() {
-	_ = r.Prepared() // after a panic there is nothing to be dropped
+	_ = r.Prepared() // an error is irrelevant: the mini-batch is dropped
 	r.feed.ahead = nil
 	for i := range r.feed.ring {
 		s := &r.feed.ring[i]
@@ -117,18 +117,18 @@ func (r *Rows) dropBatches() {
 	}
 }
 
-// contents says what is sent of a mini-batch at present.
+// contents returns the contents for a mini-batch with the current heads.
 func (r *Rows) contents(b *reader.Batch, training bool) contents {
 	return contents{b, b.N, training, len(r.words), len(r.floats)}
 }
 
-// set gives a staging a mini-batch.
+// set assigns a mini-batch to a staging, which is then not filled.
 func (s *staging) set(c contents, shares []Share) {
 	s.contents, s.shares, s.filled = c, append(s.shares[:0], shares...), false
 }
 
-// growStaging gives a staging memory for sections of so many bytes together, and some to spare. No
-// device may use it.
+// growStaging grows a staging to sections of the given bytes in total, with some to spare.
+// REQUIRES: no device uses it.
 func (r *Rows) growStaging(s *staging, bytes, examples int) error {
 	if s.holds(bytes) {
 		return nil
@@ -136,10 +136,11 @@ func (r *Rows) growStaging(s *staging, bytes, examples int) error {
 	return devicememory.GrowPinned(r.parts[0], &s.pinned, "bags", bytes+bytes/spare, batchMemory("bags", examples))
 }
 
-// holds tells whether there is memory for sections of so many bytes.
+// holds reports whether the pinned memory has room for sections of the given bytes in total.
 func (s *staging) holds(bytes int) bool { return s.pinned != nil && s.pinned.Bytes() >= bytes }
 
-// fillAll writes all sections but for their heads, apart from what it leaves to the copier.
+// fillAll writes all sections without their heads. It leaves large copies to the copier, which the
+// caller must run.
 func (r *Rows) fillAll(s *staging) {
 	for d := range s.sections {
 		x := &s.sections[d]
@@ -151,7 +152,7 @@ func (r *Rows) fillAll(s *staging) {
 	}
 }
 
-// fill writes what the rows and bags of a section are. Large copies are left to the copier.
+// fill writes the rows and the bags of a section.
 func (r *Rows) fill(s *staging, x *section, to []byte) {
 	o, c, b, fields := &s.order, &s.copier, s.batch, r.Network.Fields
 	ints := func(at, n int) []int32 { return gpu.As[int32](to[at:][:4*n]) }

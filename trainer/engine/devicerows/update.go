@@ -8,10 +8,10 @@ import (
 	"aibox/trainer/engine/devicememory"
 )
 
-// Update enqueues the update of the rows of a step of training: dy has, on each device, the
-// gradients of the pooled bags of its examples. These, and the flags, are known at an event of each
-// device, which was recorded in Compute. That may then go on with what does not change them, up to
-// the next Forward.
+// Update enqueues the update of rows in a training step. dy has, on each device, the gradients of
+// the pooled bags of its examples. The events in known, one per device, are recorded in Compute
+// once dy and the flag are final. Up to the next Forward, Compute may continue with operations that
+// do not change these.
 func (r *Rows) Update(number int, dy []kernels.Matrix, known []gpu.Event) error {
 	for d, p := range r.parts {
 		if err := p.Rows.Wait(known[d]); err != nil {
@@ -35,7 +35,7 @@ func (r *Rows) Update(number int, dy []kernels.Matrix, known []gpu.Event) error 
 	return nil
 }
 
-// exchange brings the gradients, and means, of all examples to a device.
+// exchange copies the gradients and the means of all examples to the device of v.
 func (r *Rows) exchange(number int, v *view, dy []kernels.Matrix, known []gpu.Event) (kernels.Matrix, error) {
 	s, width := &r.slots[number], r.width()
 	all := kernels.Matrix{Memory: v.p.work, Offset: v.dy, Columns: width, Stride: width}
@@ -89,7 +89,8 @@ func (r *Rows) updateOn(number int, v *view, dy kernels.Matrix, means gpu.Region
 	return p.Kernels.UpdateRows(p.Rows, p.Flag, overflow, &t, &b, &u, v.admittedRegion(), r.block(v, v.section), grads)
 }
 
-// Receive enqueues the copy of what Overflowed needs of device d, in a stream that waits for Update.
+// Receive enqueues in down the copy of what Overflowed needs from device d, after a wait for
+// Update.
 func (r *Rows) Receive(number, d int, down gpu.Stream) error {
 	if err := down.Wait(r.parts[d].done[number]); err != nil {
 		return err
@@ -97,8 +98,8 @@ func (r *Rows) Receive(number, d int, down gpu.Stream) error {
 	return down.Copy(gpu.Part(r.slots[number].overflow, devicememory.Align*d, 4), gpu.Part(r.parts[d].overflow, devicememory.Align*number, 4))
 }
 
-// Overflowed returns the key of the first row of the mini-batch whose values Update has made
-// infinite or NaN, if there is one. All that Receive has enqueued must have finished.
+// Overflowed returns the key of the first row of the mini-batch in which Update has made a value
+// infinite or NaN; is reports whether there is one. REQUIRES: the copies of Receive are done.
 func (r *Rows) Overflowed(number int) (key uint64, is bool, err error) {
 	s := &r.slots[number]
 	first := 0 // if is

@@ -8,12 +8,12 @@ import (
 	"aibox/internal/panics"
 )
 
-// patience is how long a worker that has nothing to do, and who waits for one, looks before it
-// sleeps, if it waits awake. A goroutine that sleeps is woken on any thread of the process, and who
-// wakes it pays for that, too.
+// patience is how long an idle worker, or the goroutine that waits for one, polls before it blocks,
+// if gpu.WaitsAwake. A blocked goroutine may resume on any thread of the process, and waking it
+// also costs the goroutine that wakes it.
 const patience = 200 * time.Microsecond
 
-// receive receives from a channel. It is not ok if that is closed and empty.
+// receive receives from a channel, polling first: see patience.
 func receive[T any](c <-chan T) (v T, ok bool) {
 	end := time.Now()
 	if gpu.WaitsAwake() {
@@ -32,8 +32,8 @@ func receive[T any](c <-chan T) (v T, ok bool) {
 	}
 }
 
-// worker does what needs the host alone, such as copies between pinned memory and the host's rows,
-// one task after the other, while the goroutine that uses Rows goes on.
+// worker runs tasks one after the other while the goroutine that uses Rows goes on. Tasks need only
+// the host, such as copies between pinned memory and the host's rows.
 type worker struct {
 	name    string
 	tasks   chan *task
@@ -41,11 +41,11 @@ type worker struct {
 	ended   chan struct{}
 }
 
-// task is work that is begun, and then waited for, again and again.
+// task is work that is repeatedly begun and waited for.
 type task struct {
 	do      func()
 	begun   bool
-	outcome chan error // of the work, which can only panic
+	outcome chan error // nil, or the panic of do
 }
 
 func newTask(do func()) task { return task{do: do, outcome: make(chan error, 1)} }
@@ -66,19 +66,19 @@ func (w *worker) run() {
 	}
 }
 
-// begin begins a task.
+// begin queues a task.
 func (w *worker) begin(t *task) {
 	t.begun = true
 	w.tasks <- t
 }
 
-// close returns when all tasks are done. It may be called again.
+// close waits until all tasks are done, and ends the worker. It may be called again.
 func (w *worker) close() {
 	w.closing.Do(func() { close(w.tasks) })
 	<-w.ended
 }
 
-// isDone tells whether a task that was begun is done; with wait it is.
+// isDone reports whether a task is done, or was never begun; with wait it waits until it is done.
 func (t *task) isDone(wait bool) (bool, error) {
 	if !t.begun {
 		return true, nil
