@@ -133,8 +133,7 @@ func (p *process) command(words ...string) (string, error) {
 	return p.commandWith(nil, words...)
 }
 
-// commandWith is command for which other processes must run: when one of them ends, the
-// command fails.
+// commandWith is command, but fails when one of the other processes, which the command needs, ends.
 func (p *process) commandWith(others []*process, words ...string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
