@@ -41,7 +41,7 @@ func checkDeltas(e format.Encoding, text []byte, n int) error {
 	}
 }
 
-// deltas is the rest of a page of delta encoded values. Past its end, all numbers are 0.
+// deltas is the unread rest of a page of delta encoded values. Past its end, all numbers are 0.
 type deltas []byte
 
 func (d *deltas) uvarint() uint64 {
