@@ -25,9 +25,9 @@ func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) e
 	return k.enqueue(s, kernelTakeRows, rowsOfWords(words, n, blockThreads))
 }
 
-// PutRows is the inverse: rows[index[i]] = from[i]. The elements of index are distinct. Other rows
-// do not change, but because only the device knows the index, the whole table counts as read and
-// written.
+// PutRows is the inverse: rows[index[i]] = from[i]. The elements of index must be distinct. Other
+// rows do not change, but because only the device knows the index, the whole table counts as read
+// and written.
 func (k *Set) PutRows(s gpu.Stream, rows, from, index gpu.Region, words, n int) error {
 	from, index, err := moved("PutRows", from, rows, index, words, n)
 	if err != nil || n == 0 {

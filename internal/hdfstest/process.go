@@ -176,7 +176,7 @@ func (p *process) hang() error {
 	return nil
 }
 
-// stopped says whether all threads are stopped (T, after the name in parentheses).
+// stopped reports whether all threads are stopped (state T, after the name in parentheses).
 func (p *process) stopped() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid)) // the pattern is valid
 	for _, name := range threads {

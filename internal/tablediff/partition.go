@@ -25,8 +25,8 @@ const (
 	estimateSlop = 1.1 // how much larger than the mean a partition may be
 )
 
-// partition holds the rows of one partition: first those of the first table with their
-// values, then those of the second table alone, without.
+// partition holds the rows of one partition: first those of the first table with their values, then
+// those that are only in the second table, without values.
 type partition struct {
 	number, of uint64
 	dim        int

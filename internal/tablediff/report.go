@@ -24,8 +24,8 @@ type Group struct {
 	Field   string `json:"field"`
 	Before  int64  `json:"rows_before"`
 	After   int64  `json:"rows_after"`
-	Added   int64  `json:"added"`   // rows that the second table alone has
-	Dropped int64  `json:"dropped"` // rows that the first table alone has
+	Added   int64  `json:"added"`   // rows only in the second table
+	Dropped int64  `json:"dropped"` // rows only in the first table
 	Moved   int64  `json:"moved"`   // rows in both whose values differ
 	// MeanDistance and MaxDistance are over the rows that moved. The distance of a row is
 	// the Euclidean distance between its values in the two tables.

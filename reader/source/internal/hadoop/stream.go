@@ -132,7 +132,7 @@ func (c *Cluster) openBlock(ctx context.Context, b *block, rep replica, offset i
 	return s, nil
 }
 
-// request makes the handshake, asks for the block and reads the answer.
+// request performs the handshake, asks for the block and reads the answer.
 func (s *blockStream) request(c *Cluster, offset int64, unchecked bool) (faultKind, error) {
 	secured, err := c.secure(s.conn, s.b, s.rep.port())
 	if errors.Is(err, sasl.ErrUnknownKey) {

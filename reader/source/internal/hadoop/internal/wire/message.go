@@ -52,7 +52,7 @@ func (m Message) Value(name string) protoreflect.Value { return m.Get(m.field(na
 // Has reports whether a field is set.
 func (m Message) Has(name string) bool { return m.Message.Has(m.field(name)) }
 
-// Text, Bytes and Int are the values of fields of these kinds; integers may be unsigned in the message.
+// Text, Bytes and Int return the values of fields of these kinds; Int is for unsigned integers.
 func (m Message) Text(name string) string  { return m.Value(name).String() }
 func (m Message) Bytes(name string) []byte { return m.Value(name).Bytes() }
 func (m Message) Int(name string) int64    { return int64(m.Value(name).Uint()) }
