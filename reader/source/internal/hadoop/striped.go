@@ -104,7 +104,7 @@ func (g *group) rank(l *lane, v int, at int64) int64 {
 }
 
 // read makes bytes of block v ready, from byte at of the block on, and returns the lane's reader
-// that has them. The reader is nil if the block could not be read, and is lost.
+// that has them. If the block cannot be read, it is lost, and the reader is nil.
 func (g *group) read(l *lane, v int, at int64) (*reader, error) {
 	r, in := g.r, l.in[v]
 	if in == nil {
