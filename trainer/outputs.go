@@ -44,7 +44,7 @@ func refuseOtherModels(job *configs.Job) error {
 // published.
 func (r *run) checkFirstRemote(ctx context.Context) error {
 	uri := r.job.Output.Remote
-	if uri == "" || r.models.Chain.Exists() { // the remote directory may be unavailable for a night
+	if uri == "" || r.models.Chain.Exists() { // on later nights, the remote directory may be unavailable
 		return nil
 	}
 	if err := transfer.CheckPlace(ctx, r.data.Sources, uri); err != nil {
@@ -53,9 +53,9 @@ func (r *run) checkFirstRemote(ctx context.Context) error {
 	return nil
 }
 
-// missing adds to unlisted, the error with which the data were listed, what else a first night
-// needs and does not exist, so that an operator does not learn of one missing place a night. If
-// only one thing is missing, the part that needs it reports it.
+// missing adds to unlisted, the error of listing the data, everything else that a first night needs
+// and that does not exist, so that an operator does not learn of only one missing place per night.
+// If only one thing is missing, the part that needs it reports it.
 func (r *run) missing(ctx context.Context, unlisted error) error {
 	if unlisted != nil && !errors.Is(unlisted, source.ErrNotFound) || r.models.Chain.Exists() {
 		return unlisted
@@ -69,7 +69,7 @@ func (r *run) missing(ctx context.Context, unlisted error) error {
 		if errors.Is(err, transfer.ErrAbsent) {
 			all = append(all, fmt.Errorf("snapshots.remote: %w", err))
 		} else if unlisted == nil {
-			return nil // a snapshot may be there, and needs nothing else
+			return nil // there may be a snapshot, and then nothing else is needed
 		}
 	}
 	if uri := r.job.Output.Remote; uri != "" {

@@ -15,16 +15,16 @@ var (
 const (
 	// mostShared is the maximum shared memory of a block, in bytes. Every device has that much.
 	mostShared = 48 << 10
-	// blockExamples is the maximum number of examples of a block, for which interact_grad has
-	// registers. With more, blocks would take so much shared memory that part of a multiprocessor's
-	// stays unused.
+	// blockExamples is the maximum number of examples of a block. interact_grad has registers for
+	// that many. With more, a block would take so much shared memory that part of a
+	// multiprocessor's would stay unused.
 	blockExamples = 4
 	// tileSide is the side of the tile of pairs that a thread of interact computes, in vectors.
 	tileSide = 7
 	// leastThreads is the minimum number of threads per example of interact; together they copy its
 	// vectors.
 	leastThreads, warp = 8, 32
-	// tileThreads is how many threads a block of these kernels may have.
+	// tileThreads is the maximum number of threads of a block of these kernels.
 	tileThreads = 128
 	// interactFew is the number of vectors for which a thread of interact_grad has registers.
 	// fewThreads is the number of threads of its blocks in that case, unless an example needs more.
@@ -47,8 +47,9 @@ func examples(rows, tiles, size int) (g gpu.Geometry, each int) {
 	return gpu.Geometry{Grid: grid, Block: block, SharedBytes: 4 * n * size}, size
 }
 
-// Interact computes the dot products of all pairs of the vectors of dim numbers of each row of x, in
-// the order (1,0), (2,0), (2,1), (3,0), …, each as kernel.Scratch.Interact does.
+// Interact computes the dot products of all pairs of vectors in each row of x, which consists of
+// vectors of dim numbers. The pairs are in the order (1,0), (2,0), (2,1), (3,0), …, and each is
+// computed as by kernel.Scratch.Interact.
 func (k *Set) Interact(s gpu.Stream, y, x Matrix, dim, rows int) error {
 	if rows == 0 {
 		return nil
@@ -59,8 +60,8 @@ func (k *Set) Interact(s gpu.Stream, y, x Matrix, dim, rows int) error {
 	return k.launch(s, kernelInteract, g)
 }
 
-// InteractBF16 is Interact of a result that is needed in bfloat16 alone, rounded as ToBF16 does.
-// Columns of y behind the pairs become 0.
+// InteractBF16 is Interact for a result that is needed only in bfloat16, rounded as by ToBF16.
+// Columns of y after the pairs become 0.
 func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error {
 	if rows == 0 {
 		return nil
@@ -71,10 +72,11 @@ func (k *Set) InteractBF16(s gpu.Stream, y Half, x Matrix, dim, rows int) error 
 	return k.launch(s, kernelInteractBF16, g)
 }
 
-// pairExamples is the geometry of Interact, for f vectors of dim numbers: a thread for each tile of
-// an example, as many examples as a warp has threads for, and for each example size elements of
-// shared memory, or 0 if a block does not have so many. They hold its vectors, the next four
-// elements of each distance fours behind those before, and then its results, of so many columns.
+// pairExamples returns the geometry of Interact for f vectors of dim numbers: a thread for each
+// tile of an example, and as many examples per block as a warp has threads for. size is the number
+// of elements of shared memory per example, or 0 if a block does not have that many. They first
+// hold the example's vectors: a vector is stored in groups of four elements, distance groups apart.
+// Then they hold its results, of the given number of columns.
 func pairExamples(rows, f, dim, columns int) (g gpu.Geometry, distance, size int) {
 	sides := (f + tileSide - 1) / tileSide
 	tiles := sides * (sides + 1) / 2
@@ -90,8 +92,9 @@ func pairExamples(rows, f, dim, columns int) (g gpu.Geometry, distance, size int
 	return gpu.Geometry{Grid: gpu.Dim{X: (rows + n - 1) / n}, Block: gpu.Dim{X: threads, Y: n}, SharedBytes: 4 * n * size}, distance, size
 }
 
-// InteractGrad is the derivative of Interact: for each vector the sum of all vectors times the
-// gradients of their pairs with it, as kernel.Scratch.InteractBackward has it.
+// InteractGrad is the derivative of Interact: the gradient of a vector is the sum of all other
+// vectors, each times the gradient of its pair with the vector, as computed by
+// kernel.Scratch.InteractBackward.
 func (k *Set) InteractGrad(s gpu.Stream, dx, x, dy Matrix, dim, rows int) error {
 	if rows == 0 {
 		return nil
@@ -102,16 +105,17 @@ func (k *Set) InteractGrad(s gpu.Stream, dx, x, dy Matrix, dim, rows int) error 
 	return k.launch(s, kernelInteractGrad, g)
 }
 
-// FirstVector is what InteractGradFirst computes of the gradient of the first vector of each row.
+// FirstVector says what InteractGradFirst does with the gradient of the first vector of each row.
 type FirstVector struct {
 	Activation Activation // whose result the vector is
 	Others     Matrix     // other gradients of the vector
-	Gradient   Matrix     // of what the activation got: that of the pairs and the others, times the derivative
-	Half       Half       // the same, rounded as ToBF16 does; columns behind the vector become 0. It may be left out
+	Gradient   Matrix     // result, for the activation's input: that of the pairs plus the others, times the derivative
+	Half       Half       // the same, rounded as by ToBF16; columns after the vector become 0. It may be left out
 }
 
-// InteractGradFirst is InteractGrad of all vectors but the first of each row, whose gradients are
-// added to others, and go through the derivative of an activation.
+// InteractGradFirst is InteractGrad, except for the first vector of each row, for which dx has no
+// columns. Its gradient is added to first.Others, goes through the derivative of an activation, and
+// is written to first.
 func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, dy Matrix, dim, rows int) error {
 	if rows == 0 {
 		return nil
@@ -127,9 +131,9 @@ func (k *Set) InteractGradFirst(s gpu.Stream, dx Matrix, first FirstVector, x, d
 	return k.launch(s, kernelInteractGradFirst, g)
 }
 
-// gradientExamples is examples of InteractGrad, for f vectors of dim numbers, and how far the rows
-// of the square of gradients are apart. It is 0 where each thread has one element of all vectors,
-// in registers.
+// gradientExamples is examples for InteractGrad with f vectors of dim numbers. It also returns the
+// distance between rows of the square of gradients, in elements; it is 0 if each thread holds one
+// element of all vectors, in registers.
 func gradientExamples(rows, f, dim int) (g gpu.Geometry, distance, each int) {
 	if f <= interactFew && dim <= tileThreads {
 		size := 4*quarter(kernel.Pairs(f)) + 4

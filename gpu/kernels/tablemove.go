@@ -14,8 +14,8 @@ var (
 	kernelPutRows  = declare("put_rows", "urr ii")
 )
 
-// TakeRows copies n rows of a table, those at index (int32), to a contiguous region: to[i] =
-// rows[index[i]]. A row has so many words.
+// TakeRows copies n rows of a table to a contiguous region: to[i] = rows[index[i]]. index has int32
+// elements, and a row has the given number of words.
 func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) error {
 	to, index, err := moved("TakeRows", to, rows, index, words, n)
 	if err != nil || n == 0 {
@@ -25,8 +25,9 @@ func (k *Set) TakeRows(s gpu.Stream, to, rows, index gpu.Region, words, n int) e
 	return k.enqueue(s, kernelTakeRows, rowsOfWords(words, n, blockThreads))
 }
 
-// PutRows is the inverse: rows[index[i]] = from[i]. No place is in index twice. Other rows do not
-// change, but because only the device knows the places, the whole table counts as read and written.
+// PutRows is the inverse: rows[index[i]] = from[i]. The elements of index must be distinct. Other
+// rows do not change, but because only the device knows the index, the whole table counts as read
+// and written.
 func (k *Set) PutRows(s gpu.Stream, rows, from, index gpu.Region, words, n int) error {
 	from, index, err := moved("PutRows", from, rows, index, words, n)
 	if err != nil || n == 0 {
@@ -58,9 +59,9 @@ func moved(what string, contiguous, rows, index gpu.Region, words, n int) (gpu.R
 	return gpu.Part(contiguous.Memory, contiguous.Offset, 4*words*n), gpu.Part(index.Memory, index.Offset, 4*n), nil
 }
 
-// rowsOfWords is the geometry of kernels whose blocks have a thread for each word of some rows or,
-// where words are many, for every second word of a row, every third, and so on. A block has so many
-// rows at most.
+// rowsOfWords returns the geometry of kernels whose blocks have a thread for each word of some
+// rows. If a row has more words than a block has threads, each thread handles two words of it, or
+// three, and so on. A block has at most the given number of rows (most).
 func rowsOfWords(words, n, most int) gpu.Geometry {
 	each := (words + blockThreads - 1) / blockThreads // words for a thread
 	x := (words + each - 1) / each

@@ -58,8 +58,9 @@ func (c *Cluster) Located(t testing.TB, remote string, offset int64) int {
 	return c.blockAt(t, remote, offset).located
 }
 
-// InternalBlock finds an internal block, by its index, of an erasure-coded file's block group that
-// has the byte at offset: its file on disk, and its DataNode if that is a separate process.
+// InternalBlock returns the file on disk of an internal block, and the block's DataNode if that is
+// a separate process. The block is the one with the given index in the block group that holds the
+// byte at offset of an erasure-coded file.
 func (c *Cluster) InternalBlock(t testing.TB, remote string, offset int64, index int) (path string, node int) {
 	t.Helper()
 	group := c.blockAt(t, remote, offset)
@@ -72,7 +73,7 @@ func (c *Cluster) InternalBlock(t testing.TB, remote string, offset int64, index
 		t.Fatalf("%s at %d: block %d has the files %q", remote, offset, index, files)
 	}
 	_, after, _ := strings.Cut(files[0], string(filepath.Separator)+"dn")
-	_, _ = fmt.Sscanf(after, "%d", &node) // no separate process
+	_, _ = fmt.Sscanf(after, "%d", &node) // it fails if the DataNode is no separate process
 	return files[0], node
 }
 
@@ -94,7 +95,7 @@ func (c *Cluster) replica(t testing.TB, remote string, replica int, offset int64
 	b := c.blockAt(t, remote, offset)
 	files := c.replicas(t, b)
 	for deadline := time.Now().Add(time.Minute); replica >= len(files) && time.Now().Before(deadline); {
-		time.Sleep(50 * time.Millisecond) // a DataNode moves its files meanwhile
+		time.Sleep(50 * time.Millisecond) // a DataNode may be moving its files
 		files = c.replicas(t, b)
 	}
 	if replica >= len(files) {

@@ -26,15 +26,15 @@ type Config struct {
 	// HA makes a pair of NameNodes behind the name service Nameservice.
 	HA bool
 	// SeparateNameNodes makes each NameNode of an HA pair a process of its own,
-	// which can be killed and hung; with Separate, and without Kerberos.
+	// which can be killed and hung. It requires Separate, and no Kerberos.
 	SeparateNameNodes bool
-	// Proxied puts a proxy before each DataNode, which can be made slow, and whose streams
-	// can be stopped at a byte; with Separate.
+	// Proxied puts a proxy before each DataNode, so that the DataNode can be made slow and its
+	// streams be stopped at a byte. It requires Separate.
 	Proxied bool
 	// Kerberos starts a KDC and secures the cluster with it.
 	Kerberos bool
-	// Keys makes encryption zones possible, with one NameNode, which alone has the keys; KMS starts a
-	// key management server that has them.
+	// Keys and KMS make encryption zones possible. With Keys, the keys are with the NameNode, of
+	// which there must be only one; with KMS, they are with a key management server.
 	Keys, KMS bool
 	// Conf holds further keys of the servers' configuration.
 	Conf map[string]string
@@ -109,7 +109,7 @@ func startOnce(dir string, cfg Config, findPorts portFinder) (_ *Cluster, err er
 	defer func() {
 		if err != nil {
 			c.stop()
-			// The logs of the servers do not always say so.
+			// A server whose port is taken does not always log that.
 			if slices.ContainsFunc(c.reserved, func(r reservedPort) bool { return taken(r.port) }) {
 				err = fmt.Errorf("%w: %w", errPortTaken, err)
 			}
@@ -183,7 +183,7 @@ func (c *Cluster) startKDC() error {
 	return err
 }
 
-// properties are those of TestCluster.
+// properties returns the properties for TestCluster.
 func (c *Cluster) properties() map[string]string {
 	props := c.serverConf()
 	var ports []string
@@ -209,8 +209,8 @@ func (c *Cluster) properties() map[string]string {
 	return props
 }
 
-// startDataNodes starts the DataNodes that are processes of their own, and waits until the
-// NameNodes know them.
+// startDataNodes starts the DataNodes in processes of their own, and waits until the NameNodes know
+// them.
 func (c *Cluster) startDataNodes() (err error) {
 	c.dataNodes = make([]*process, c.cfg.DataNodes)
 	if c.dataPorts, err = c.freePorts(c.cfg.DataNodes); err != nil {
@@ -252,7 +252,7 @@ func (c *Cluster) java(name, class string, args ...string) (*process, error) {
 	return c.javaWith(name, path, append([]string{class}, args...)...)
 }
 
-// javaWith runs Java with a class path and further arguments, the class among them.
+// javaWith runs Java with a class path and further arguments, which include the class.
 func (c *Cluster) javaWith(name, path string, args ...string) (*process, error) {
 	flags := slices.Clone(javaFlags)
 	if c.kdc != nil {
@@ -262,7 +262,7 @@ func (c *Cluster) javaWith(name, path string, args ...string) (*process, error) 
 	return startProcess(c.dir, name, nil, "java", append(flags, args...)...)
 }
 
-// listensAt is where a DataNode listens.
+// listensAt returns the address at which a DataNode listens.
 func (c *Cluster) listensAt(i int) string {
 	host := "127.0.0.1"
 	if c.cfg.Proxied {
@@ -318,16 +318,16 @@ func (c *Cluster) stop() {
 	}
 }
 
-// Startup is how long the cluster took to start.
+// Startup returns how long the cluster took to start.
 func (c *Cluster) Startup() time.Duration { return c.startup }
 
-// KDC is the cluster's KDC.
+// KDC returns the cluster's KDC.
 func (c *Cluster) KDC() *KDC { return c.kdc }
 
-// Addr is the (first) NameNode's host:port.
+// Addr returns the (first) NameNode's host:port.
 func (c *Cluster) Addr() string { return fmt.Sprintf("localhost:%d", c.ports[0]) }
 
-// DataNodeAddr is the host:port from which a DataNode process serves blocks.
+// DataNodeAddr returns the host:port from which a DataNode process serves blocks.
 func (c *Cluster) DataNodeAddr(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.dataPorts[i]) }
 
 // SetTokenLife makes the NameNodes hand out block tokens that expire after life.
@@ -342,7 +342,7 @@ func (c *Cluster) WaitDataNodes(t testing.TB, n int) {
 	c.command(t, "wait-datanodes", strconv.Itoa(n))
 }
 
-// URI is the hdfs:// URI of an absolute path.
+// URI returns the hdfs:// URI of an absolute path.
 func (c *Cluster) URI(path string) string {
 	if c.cfg.HA {
 		return "hdfs://" + Nameservice + path
@@ -418,7 +418,7 @@ func (c *Cluster) AllowSnapshots(t testing.TB, remote string) {
 	c.command(t, "allow-snapshots", remote)
 }
 
-// Symlink makes a symbolic link, which only FileContext and WebHDFS of Hadoop can do.
+// Symlink makes a symbolic link. In Hadoop, only FileContext and WebHDFS can do that.
 func (c *Cluster) Symlink(t testing.TB, target, link string) {
 	t.Helper()
 	c.command(t, "symlink", target, link)
@@ -455,7 +455,7 @@ func (c *Cluster) KillDataNode(t testing.TB, i int) {
 }
 
 // StartDataNode starts a killed DataNode again, with its blocks, and waits until it listens. The
-// NameNode may not have noticed meanwhile that it was not there.
+// NameNode may not have noticed that it was gone.
 func (c *Cluster) StartDataNode(t testing.TB, i int) {
 	t.Helper()
 	err := awaitPort(c.listensAt(i))

@@ -14,7 +14,7 @@ import (
 // Nameservice is the name of an HA cluster.
 const Nameservice = "mycluster"
 
-// serverConf is the configuration of all servers.
+// serverConf returns the configuration of all servers.
 func (c *Cluster) serverConf() map[string]string {
 	conf := map[string]string{
 		"hdfs.minidfs.basedir": filepath.Join(c.dir, "dfs"),
@@ -60,8 +60,7 @@ func (c *Cluster) serverConf() map[string]string {
 	return conf
 }
 
-// clientConf holds the settings that a user would have in core-site.xml and
-// hdfs-site.xml.
+// clientConf returns the settings that a user would have in core-site.xml and hdfs-site.xml.
 func (c *Cluster) clientConf() map[string]string {
 	conf := map[string]string{"fs.defaultFS": c.URI("")}
 	if c.cfg.HA {
@@ -84,10 +83,10 @@ func (c *Cluster) clientConf() map[string]string {
 	return conf
 }
 
-// ConfDir is a directory with core-site.xml and hdfs-site.xml for clients.
+// ConfDir returns a directory with core-site.xml and hdfs-site.xml for clients.
 func (c *Cluster) ConfDir() string { return c.confDir }
 
-// ConfDirWith is a ConfDir with some keys changed, or removed by an empty value.
+// ConfDirWith is ConfDir with some keys changed, or removed if their new value is empty.
 func (c *Cluster) ConfDirWith(t testing.TB, changes map[string]string) string {
 	t.Helper()
 	conf := c.clientConf()

@@ -103,7 +103,7 @@ func (k *KDC) run(program string, args ...string) error {
 	return nil
 }
 
-// Krb5Conf is the path of the krb5.conf for clients of this KDC.
+// Krb5Conf returns the path of the krb5.conf for clients of this KDC.
 func (k *KDC) Krb5Conf() string { return filepath.Join(k.dir, "krb5.conf") }
 
 // Keytab makes a principal (user or user/host, without realm), whose tickets

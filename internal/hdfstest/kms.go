@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// kms is a key management server, a process of its own.
+// kms is a key management server in a process of its own.
 type kms struct {
 	proc *process
 	port int
 	dir  string // of its configuration
 }
 
-// startKMS starts the key management server. Keys of files are given to the users of the cluster and
-// to alice alone.
+// startKMS starts the key management server. It decrypts keys of files only for the users of the
+// cluster and for alice.
 func (c *Cluster) startKMS() error {
 	dir := filepath.Join(c.dir, "kms")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -68,13 +68,13 @@ func (c *Cluster) startKMS() error {
 	return c.runKMS()
 }
 
-// runKMS runs the key management server until it listens.
+// runKMS starts the key management server's process and waits until it listens.
 func (c *Cluster) runKMS() error {
 	path, err := kmsClassPath()
 	if err != nil {
 		return err
 	}
-	p, err := c.javaWith("kms", path, "--add-opens=java.base/java.lang=ALL-UNNAMED", // for its JAXB
+	p, err := c.javaWith("kms", path, "--add-opens=java.base/java.lang=ALL-UNNAMED", // its JAXB needs that
 		"-Dlog4j.configuration=file:"+filepath.Join(c.kms.dir, "log4j.properties"), "-Dkms.config.dir="+c.kms.dir,
 		"org.apache.hadoop.crypto.key.kms.server.KMSWebServer")
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Cluster) runKMS() error {
 
 func (k *kms) address() string { return fmt.Sprintf("localhost:%d", k.port) }
 
-// KMSURI is the URI of the key management server, with the other hosts before its own.
+// KMSURI returns the URI of the key management server, with the other hosts before its own.
 func (c *Cluster) KMSURI(others string) string {
 	return "kms://http@" + others + c.kms.address() + "/kms"
 }

@@ -15,8 +15,8 @@ import (
 
 const nameNodeClass = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 
-// haConf is the part of the servers' configuration that describes an HA pair of
-// NameNodes in separate processes. They share their edit log through a directory.
+// haConf returns the part of the servers' configuration that describes an HA pair of NameNodes in
+// separate processes. They share their edit log through a directory.
 func (c *Cluster) haConf() map[string]string {
 	conf := c.clientConf()
 	conf["dfs.namenode.shared.edits.dir"] = "file://" + filepath.Join(c.dir, "dfs", "shared")
@@ -24,7 +24,7 @@ func (c *Cluster) haConf() map[string]string {
 	return conf
 }
 
-// nameNodeConf is the configuration of one of them.
+// nameNodeConf returns the configuration of NameNode i of the pair.
 func (c *Cluster) nameNodeConf(i int) map[string]string {
 	conf := c.serverConf()
 	maps.Copy(conf, c.haConf())
@@ -49,7 +49,7 @@ func (c *Cluster) startNameNodes() error {
 		return fmt.Errorf("%w\n%s", err, p.log())
 	}
 	c.nameNodes = make([]*process, len(c.ports))
-	for i := range c.nameNodes { // nothing listens at their ports yet
+	for i := range c.nameNodes { // without awaitPort: nothing has listened there yet
 		if err := c.startNameNode(i); err != nil {
 			return err
 		}
@@ -156,15 +156,15 @@ func (c *Cluster) SafeMode(t testing.TB, enter bool) {
 	c.command(t, "safemode", map[bool]string{true: "enter", false: "leave"}[enter])
 }
 
-// Observe makes a standby NameNode an observer, which answers only clients that say how much
-// they have seen, or a standby again.
+// Observe makes a standby NameNode an observer, or an observer a standby again. An observer answers
+// only clients that say what state they have seen.
 func (c *Cluster) Observe(t testing.TB, i int, observer bool) {
 	t.Helper()
 	c.command(t, map[bool]string{true: "observer", false: "standby"}[observer], strconv.Itoa(i))
 }
 
-// TryActivate is Activate that returns its error: a NameNode that was just
-// started refuses for a while.
+// TryActivate is Activate, but returns its error, since a NameNode that was just started refuses
+// for a while.
 func (c *Cluster) TryActivate(i int) error {
 	_, err := c.server.command("activate", strconv.Itoa(i))
 	return err
@@ -200,22 +200,22 @@ func (c *Cluster) List(t testing.TB, remote string) []string {
 	return strings.Fields(c.command(t, "ls", remote))
 }
 
-// SetQuota makes a directory, unless it exists, and limits how many names may be in it, it
-// itself included, and how many bytes its files may take, all replicas counted; -1 is no limit.
+// SetQuota limits how many names a directory may have, including its own, and how many bytes its
+// files may take with all replicas; -1 means no limit. It makes the directory if there is none.
 func (c *Cluster) SetQuota(t testing.TB, remote string, names, bytes int64) {
 	t.Helper()
 	c.command(t, "quota", remote, fmt.Sprint(names), fmt.Sprint(bytes))
 }
 
-// Encrypt makes a directory an encryption zone, with Config.Keys or Config.KMS. It makes the zone's
-// key unless there is one of that name.
+// Encrypt makes a directory an encryption zone (Config.Keys or Config.KMS). It makes the zone's key
+// if there is none of that name.
 func (c *Cluster) Encrypt(t testing.TB, remote, key string) {
 	t.Helper()
 	c.command(t, "encrypt", remote, key)
 }
 
-// ErasureCode makes a directory whose files are erasure coded with a policy of
-// Hadoop, such as "XOR-2-1-1024k", or one with other numbers or cells, such as "RS-3-2-64k".
+// ErasureCode makes a directory whose files are erasure coded. The policy is one of Hadoop's, such
+// as "XOR-2-1-1024k", or has other numbers of blocks or bytes per cell, such as "RS-3-2-64k".
 func (c *Cluster) ErasureCode(t testing.TB, remote, policy string) {
 	t.Helper()
 	c.command(t, "ec", remote, policy)

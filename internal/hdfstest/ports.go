@@ -61,7 +61,7 @@ func taken(port int) bool {
 	return false
 }
 
-// awaitPort waits until a server can listen at an address where one was killed.
+// awaitPort waits until a server can listen at the address of a killed one.
 func awaitPort(address string) error {
 	for deadline := time.Now().Add(commandTimeout); ; time.Sleep(50 * time.Millisecond) {
 		l, err := net.Listen("tcp", address)
@@ -89,8 +89,8 @@ func awaitServer(p *process, address string) error {
 	}
 }
 
-// errPortTaken is a start that failed while another program listened at a port that was
-// free before.
+// errPortTaken means that a start failed while another program listened at a port that was free
+// before.
 var errPortTaken = errors.New("another program has taken a port of the cluster")
 
 // retryPorts calls start with a new directory until it succeeds, or fails for a reason other than a

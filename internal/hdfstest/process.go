@@ -133,8 +133,7 @@ func (p *process) command(words ...string) (string, error) {
 	return p.commandWith(nil, words...)
 }
 
-// commandWith is command for which other processes must run: when one of them ends, the
-// command fails.
+// commandWith is command, but fails when one of the other processes, which the command needs, ends.
 func (p *process) commandWith(others []*process, words ...string) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +176,7 @@ func (p *process) hang() error {
 	return nil
 }
 
-// stopped says whether all threads are stopped (T, after the name in parentheses).
+// stopped reports whether all threads are stopped (state T, after the name in parentheses).
 func (p *process) stopped() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid)) // the pattern is valid
 	for _, name := range threads {

@@ -55,7 +55,7 @@ func (p *proxy) forward(client net.Conn) {
 	}
 	defer func() { _ = server.Close() }()
 	go func() {
-		p.copy(server, client, ToDataNode) // its end is the client's
+		p.copy(server, client, ToDataNode) // until the client's data end
 		_ = server.Close()
 	}()
 	p.copy(client, server, FromDataNode)
@@ -95,12 +95,12 @@ func (p *proxy) copy(to, from net.Conn, way Way) {
 	}
 }
 
-// SlowDataNode limits what a DataNode behind a proxy (Config.Proxied) sends on
+// SlowDataNode limits the bytes per second that a DataNode behind a proxy (Config.Proxied) sends on
 // each connection; 0 ends the limit.
 func (c *Cluster) SlowDataNode(t testing.TB, i int, bytesPerSecond int) {
 	t.Helper()
 	c.proxies[i].rate.Store(int64(bytesPerSecond))
 }
 
-// Connections counts how often a DataNode behind a proxy was dialed so far.
+// Connections returns how often a DataNode behind a proxy has been dialed so far.
 func (c *Cluster) Connections(i int) int { return int(c.proxies[i].accepted.Load()) }

@@ -16,7 +16,7 @@ import (
 	"aibox/internal/testtools"
 )
 
-// unavailable skips the test, or fails it where integration tests must run.
+// unavailable skips the test, or fails it if integration tests must run.
 func unavailable(t testing.TB, format string, args ...any) {
 	t.Helper()
 	testtools.Unavailable(t, " (testdata/hdfs/install.sh lists what HDFS tests need)", format, args...)
@@ -49,7 +49,7 @@ func requireTools(t testing.TB, names ...string) {
 	}
 }
 
-// projectDir is testdata/hdfs, found from the test's working directory.
+// projectDir returns testdata/hdfs, found from the test's working directory.
 func projectDir() (string, error) {
 	dir, err := testtools.ModuleDir()
 	return filepath.Join(dir, "testdata", "hdfs"), err
@@ -68,9 +68,10 @@ var kmsClassPath = sync.OnceValues(func() (string, error) {
 	return filepath.Join(target, "lib", "*"), err
 })
 
-// build runs Maven for a project file unless testdata/hdfs/target, or a directory in it, was built from
-// the same sources, and returns that directory. A lock file keeps the test processes of several packages
-// apart.
+// build runs Maven for a project file and returns the directory of the result:
+// testdata/hdfs/target, or the directory into in it. It does nothing if that was built from the
+// same sources. A lock file keeps test processes of several packages from building at the same
+// time.
 func build(project, into string, sources ...string) (string, error) {
 	dir, err := projectDir()
 	if err != nil {

@@ -24,8 +24,8 @@ func hasDeltas(column *format.ColumnMetaData) bool {
 }
 
 // checkDeltas fails if a header of delta encoded values announces far more than the n values of its
-// page. Strings with common prefixes (DELTA_BYTE_ARRAY) have two headers: that of the lengths of
-// the prefixes and, behind these, that of the lengths of the suffixes.
+// page. Strings with common prefixes (DELTA_BYTE_ARRAY) have two headers: one before the lengths of
+// the prefixes and, after these, one before the lengths of the suffixes.
 func checkDeltas(e format.Encoding, text []byte, n int) error {
 	d := deltas(text)
 	for {
@@ -41,7 +41,7 @@ func checkDeltas(e format.Encoding, text []byte, n int) error {
 	}
 }
 
-// deltas is the rest of a page of delta encoded values. Past its end, all numbers are 0.
+// deltas is the unread rest of a page of delta encoded values. Past its end, all numbers are 0.
 type deltas []byte
 
 func (d *deltas) uvarint() uint64 {

@@ -8,10 +8,10 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// LZ4 in Parquet is one of two. LZ4_RAW is a block, whose decompressed size the header of the page
-// says. The older LZ4 is what Hadoop makes of the page, as parquet-mr did, or the same as LZ4_RAW
-// where the writer knew nothing of that, as fastparquet's. In Hadoop's form numbers are in big
-// endian:
+// Parquet has two LZ4 codecs. A page of LZ4_RAW is one block, and the header of the page has its
+// decompressed size. A page of the older LZ4 has Hadoop's form, as from parquet-mr, or is the same
+// as LZ4_RAW if its writer did not know that form, such as fastparquet. In Hadoop's form, numbers
+// are big-endian:
 //
 //	decompressed size (4 bytes) | size (4) | block | size (4) | block | …      until that size is reached
 //	decompressed size (4 bytes) | size (4) | block | …                         until the page ends
@@ -36,7 +36,7 @@ func decodeHadoopLZ4(text []byte, size int) ([]byte, error) {
 // decodeBlocks decompresses a page of the given size in Hadoop's form.
 func decodeBlocks(text []byte, size int) (page []byte, ok bool) {
 	page = make([]byte, size)
-	at, end := 0, 0 // where the next block goes, and the one after the last that belongs together
+	at, end := 0, 0 // in page: where the next block goes, and where those of the last size end
 	for len(text) >= 4 {
 		number := binary.BigEndian.Uint32(text)
 		text = text[4:]

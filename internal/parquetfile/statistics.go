@@ -5,18 +5,18 @@ import (
 	"io"
 )
 
-// The library does not know whether a minimum or a maximum of statistics is exact, and passes over
-// one byte too many for that: a boolean in a Thrift struct is in the field's header. Two of them
-// are passed over together. Where there is one, as pyarrow writes of texts of which only the
-// greatest or the least is longer than 4,096 bytes, the rest of the footer or of the page's header
-// is misread. So statistics with such fields are hidden before the library sees them: nobody needs
-// them.
+// The library does not know the fields of statistics that say whether a minimum or a maximum is
+// exact, and skips one byte too many for each: in a Thrift struct, a boolean is part of its field's
+// header. If both fields are present, the extra byte is the header of the second one, so both are
+// skipped. If only one is, as pyarrow writes for texts of which only the greatest or the least is
+// longer than 4,096 bytes, the rest of the footer or of the page's header is misread. So statistics
+// with such fields are hidden before the library sees them. Nothing needs them.
 //
 //	statistics   fields                   00     n bytes
 //	hidden       18 length (n-2-k bytes)  00     a text, whose length takes k bytes
 
-// HideStatistics hides the statistics of columns in a footer. Where the footer is damaged it may
-// end early, as the library does.
+// HideStatistics hides the statistics of columns in a footer. It may stop early if the footer is
+// damaged, as the library does.
 func HideStatistics(footer []byte) {
 	t := &thriftText{data: footer}
 	_ = t.inStruct(func(id int64, kind byte) error { // FileMetaData
@@ -28,7 +28,7 @@ func HideStatistics(footer []byte) {
 	})
 }
 
-// hideInHeader hides the statistics in the header of a page, with which the text begins.
+// hideInHeader hides the statistics in the header of a page, which is at the beginning of text.
 func hideInHeader(text []byte) {
 	t := &thriftText{data: text}
 	_ = t.inStruct(func(id int64, kind byte) error {
@@ -43,7 +43,7 @@ func hideInHeader(text []byte) {
 type thriftText struct {
 	data  []byte
 	at    int
-	depth int // of values that skip is in
+	depth int // of nested values in skip
 }
 
 // maxDepth is more than Parquet's nesting depth, so that a malicious file cannot overflow the
@@ -57,7 +57,7 @@ const (
 	thriftStruct            = 12
 )
 
-// inStruct calls do, which must skip the field's value, for each field of a struct.
+// inStruct calls do for each field of a struct. do must skip the field's value.
 func (t *thriftText) inStruct(do func(id int64, kind byte) error) error {
 	for id := int64(0); ; {
 		head, err := t.next()
@@ -168,7 +168,7 @@ func (t *thriftText) elements(do func(kind byte) error) error {
 	}
 	kind := head & 15
 	if err == nil && (kind == thriftTrue || kind == thriftFalse) {
-		return t.pass(n) // here they take a byte each
+		return t.pass(n) // as elements of a list, booleans take a byte each
 	}
 	for ; err == nil && n > 0; n-- {
 		err = do(kind)

@@ -15,8 +15,8 @@ type Options struct {
 	MemoryBytes int64 // for the rows that are compared at one time
 	Top         int   // length of Report.Moved
 	// Fields are the names of the fields whose keys Keys visits. Keys calls visit for each of these
-	// keys, any number of times, with the number of the field. Keys is called once each time the
-	// tables are read. A key that several fields share belongs to the first of them.
+	// keys, once or more, with the index of its field. Keys is called once each time the tables are
+	// read. A key that several fields share belongs to the first of them.
 	Fields []string
 	Keys   func(ctx context.Context, visit func(field int, key uint64)) error
 	// OtherValues says that the values of the two tables' rows have different meanings.
@@ -33,7 +33,7 @@ type comparison struct {
 	report   *Report
 	top      farthest
 	later    *later
-	seen     []sighting // the last ones, by hash of the key; empty where there is one partition
+	seen     []sighting // the latest ones, by hash of the key; empty if there is only one partition
 	// diskFailed says that no temporary files can be written.
 	diskFailed bool
 }
@@ -44,8 +44,8 @@ type sighting struct {
 	field uint16 // 1 + number of the field
 }
 
-// If not all rows fit in memory at a time, these parts of it are for chunks of temporary files and
-// for sightings.
+// If not all rows fit in memory at once, 1/laterShare of it is for chunks of temporary files, and
+// 1/seenShare for sightings.
 const (
 	laterShare    = 4
 	seenShare     = 16
@@ -87,8 +87,8 @@ func Compare(ctx context.Context, from, to sparsetable.Table, o Options) (*Repor
 	return c.report, nil
 }
 
-// read reads the tables, and compares the rows of a partition and of as many of those behind
-// it as fit the disk of temporary files meanwhile.
+// read scans the tables, and compares the rows of a partition and those of as many later partitions
+// as there is space for on the disk of temporary files.
 func (c *comparison) read(ctx context.Context, number uint64, rows int64) error {
 	c.p.reset(number)
 	clear(c.seen)
@@ -135,8 +135,8 @@ func (c *comparison) read(ctx context.Context, number uint64, rows int64) error 
 	return nil
 }
 
-// withoutDisk goes on where rows cannot be kept in temporary files: only the rows of the present
-// partition are compared, and the tables are read once more for each of the others.
+// withoutDisk continues after an error of temporary files: only the rows of the current partition
+// are compared, and the tables are read again for each of the others.
 func (c *comparison) withoutDisk(err error) {
 	c.diskFailed = true
 	c.later.drop(c.p.number)
@@ -149,8 +149,8 @@ func (c *comparison) progress(step string) {
 	}
 }
 
-// scan calls visit for the rows of the table that belong to the present partition, and has the
-// spill keep those of later ones.
+// scan calls visit for the rows of the current partition of a table, and adds those of later
+// partitions to a spill. into returns that spill, which withoutDisk drops.
 func (c *comparison) scan(ctx context.Context, t sparsetable.Table, into func() *spill, visit func(key uint64, show uint32, values []float32)) error {
 	l := t.Layout()
 	values := make([]float32, c.p.dim)
@@ -200,8 +200,8 @@ func (c *comparison) compare(key uint64, show uint32, values []float32) {
 	}
 }
 
-// distance is the Euclidean distance of two vectors, infinite if a number is not finite,
-// and whether they differ in any bit.
+// distance returns the Euclidean distance of two vectors, infinite if a number is not finite, and
+// whether they differ in any bit.
 func distance(a, b []float32) (Float, bool) {
 	sum, moved := 0.0, false
 	for i := range a {
@@ -223,7 +223,7 @@ func norm(x []float32) Float {
 	return Float(math.Sqrt(sum))
 }
 
-// sight takes note of a key of a field.
+// sight records that a key belongs to a field.
 func (c *comparison) sight(field int, key uint64) {
 	if len(c.seen) > 0 {
 		s := sighting{key: key, field: uint16(field + 1)}
@@ -243,7 +243,7 @@ func (c *comparison) sight(field int, key uint64) {
 	}
 }
 
-// claim says that a key of the partition belongs to the field, unless an earlier field has it.
+// claim assigns a key of the partition to a field, unless an earlier field has it.
 func (c *comparison) claim(field int, key uint64) {
 	at := c.p.find(key)
 	if at < 0 {
@@ -255,8 +255,8 @@ func (c *comparison) claim(field int, key uint64) {
 	}
 }
 
-// count adds the rows of the partition to the report, and says which fields the rows that
-// moved farthest belong to.
+// count adds the rows of the partition to the report, and sets the fields of those rows that moved
+// farthest.
 func (c *comparison) count() {
 	for i := range c.p.entries {
 		e := &c.p.entries[i]
@@ -273,7 +273,7 @@ func (c *comparison) count() {
 	}
 }
 
-// groupOf is the number of an entry's group in Report.Fields.
+// groupOf returns the index of an entry's group in Report.Fields.
 func (c *comparison) groupOf(e *entry) int {
 	if e.field == 0 {
 		return len(c.report.Fields) - 1

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Float is a number that JSON holds as text where it is not finite, which values of a
-// diverged model can be.
+// Float is a number that JSON holds as text if it is not finite, as values of a diverged model may
+// be.
 type Float float64
 
 // MarshalJSON returns the number, or "NaN", "+Inf" or "-Inf".

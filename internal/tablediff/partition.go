@@ -22,11 +22,11 @@ const (
 	slotsPerRow  = 1.5 // of the hash table
 	slotBytes    = 4
 	maxEntries   = 1 << 31
-	estimateSlop = 1.1 // a partition may be so much larger than the mean
+	estimateSlop = 1.1 // how much larger than the mean a partition may be
 )
 
-// partition holds the rows of one partition: first those of the first table with their
-// values, then those of the second table alone, without.
+// partition holds the rows of one partition: first those of the first table with their values, then
+// those that are only in the second table, without values.
 type partition struct {
 	number, of uint64
 	dim        int
@@ -35,8 +35,8 @@ type partition struct {
 	values     []float32 // dim for each entry of the first table
 }
 
-// newPartition makes room for one of the partitions of rows, of which withValues are in the first
-// table.
+// newPartition allocates one of several partitions (of), which have the given number of rows in
+// all. withValues of these are in the first table.
 func newPartition(of uint64, rows, withValues int64, dim int) *partition {
 	n := int(float64(rows)/float64(of)*estimateSlop) + 64
 	return &partition{
@@ -68,13 +68,13 @@ func hash(key uint64) uint64 {
 	return key * 0xbf58476d1ce4e5b9
 }
 
-// partitionOf is the number of the partition that key belongs to.
+// partitionOf returns the number of the partition that key belongs to.
 func (p *partition) partitionOf(key uint64) uint64 {
 	high, _ := bits.Mul64(hash(key^0x94d049bb133111eb), p.of)
 	return high
 }
 
-// find returns the number of the entry of key, or -1.
+// find returns the index of the entry of key, or -1.
 func (p *partition) find(key uint64) int {
 	if e := p.slots[p.slotOf(key)]; e != 0 {
 		return int(e - 1)
@@ -82,7 +82,7 @@ func (p *partition) find(key uint64) int {
 	return -1
 }
 
-// slotOf is the slot that holds key, or the free one in which it belongs.
+// slotOf returns the slot that holds key, or the free one in which it belongs.
 func (p *partition) slotOf(key uint64) int {
 	high, _ := bits.Mul64(hash(key), uint64(len(p.slots)))
 	for at := int(high); ; {
@@ -105,7 +105,7 @@ func (p *partition) add(key uint64, in uint8) *entry {
 	return &p.entries[len(p.entries)-1]
 }
 
-// grow doubles the hash table, when there are more rows than the table's count.
+// grow doubles the hash table, for a partition with more rows than newPartition expected.
 func (p *partition) grow() {
 	p.slots = make([]uint32, 2*len(p.slots))
 	for i := range p.entries {

@@ -7,9 +7,9 @@ import (
 
 // Report says how two tables differ.
 type Report struct {
-	// Total is the sum over all rows. Fields has a group for each field, in their order,
-	// and a last one without a name for the rows of no known field; it is nil if no
-	// fields were asked for.
+	// Total is the sum over all rows. Fields has a group for each of Options.Fields, in their
+	// order, and a last one without a name for the rows of no known field; it is nil without
+	// Options.Keys.
 	Total  Group   `json:"total"`
 	Fields []Group `json:"fields,omitempty"`
 	// Moved are the rows that moved farthest, the farthest first.
@@ -24,8 +24,8 @@ type Group struct {
 	Field   string `json:"field"`
 	Before  int64  `json:"rows_before"`
 	After   int64  `json:"rows_after"`
-	Added   int64  `json:"added"`   // rows that the second table alone has
-	Dropped int64  `json:"dropped"` // rows that the first table alone has
+	Added   int64  `json:"added"`   // rows only in the second table
+	Dropped int64  `json:"dropped"` // rows only in the first table
 	Moved   int64  `json:"moved"`   // rows in both whose values differ
 	// MeanDistance and MaxDistance are over the rows that moved. The distance of a row is
 	// the Euclidean distance between its values in the two tables.
@@ -61,11 +61,11 @@ type Row struct {
 	NormAfter  Float   `json:"norm_after"`
 	ShowBefore float32 `json:"show_before"` // decayed impressions
 	ShowAfter  float32 `json:"show_after"`
-	// Value is the text for which the field has this key, where it is known.
+	// Value is the value of the field that has this key, if it is known.
 	Value string `json:"value,omitempty"`
 }
 
-// farthest holds at most n rows, those of the largest distances.
+// farthest holds at most n rows, those with the largest distances.
 type farthest struct {
 	n    int
 	rows []Row

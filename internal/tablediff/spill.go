@@ -14,7 +14,7 @@ import (
 //
 //	0   key     uint64, little-endian as all numbers
 //	8   word    uint32: the row's show as a float32, or the number of the field
-//	12  values  float32 each; none for keys of fields, and where values are not compared
+//	12  values  float32 each; none for keys of fields, or if values are not compared
 func recordBytes(dim int) int { return 12 + 4*dim }
 
 // maxChunk is large enough for a disk to write and read chunks at its full speed.
@@ -27,16 +27,16 @@ type spill struct {
 	first uint64 // the number of the first partition
 	parts []spilled
 	dim   int
-	chunk int // bytes; a multiple of those of a record
+	chunk int // bytes; a multiple of recordBytes(dim)
 	size  int64
 }
 
 type spilled struct {
 	chunks []int64 // their offsets
-	rest   []byte  // which do not fill a chunk yet
+	rest   []byte  // records that do not fill a chunk yet
 }
 
-// newSpill makes a spill of n partitions, which takes so many bytes of memory.
+// newSpill makes a spill of n partitions, which takes about memoryBytes of memory.
 func newSpill(first, n uint64, dim int, memoryBytes int64) (*spill, error) {
 	record := recordBytes(dim)
 	chunk := int(min(memoryBytes/int64(n+1), maxChunk)) / record * record
@@ -45,7 +45,7 @@ func newSpill(first, n uint64, dim int, memoryBytes int64) (*spill, error) {
 	if s.file, err = os.CreateTemp("", "aibox-diff-*"); err != nil {
 		return nil, err
 	}
-	// A file without a name is gone when the process ends, however it does.
+	// A file without a name is gone when the process ends, however it ends.
 	if err := os.Remove(s.file.Name()); err != nil {
 		s.close()
 		return nil, err
@@ -104,16 +104,17 @@ func (s *spill) visit(partition uint64, f func(key uint64, word uint32, values [
 
 func (s *spill) close() { _ = s.file.Close() } // nothing in it is needed any more
 
-// later holds what belongs to the partitions from the present one on, so that the tables and
-// the logs are not read again for them.
+// later holds what belongs to the partitions after the current one, so that the tables and the logs
+// are not read again for them.
 type later struct {
-	end            uint64 // they are those before end
+	end            uint64 // the partitions are those before end
 	from, to, keys *spill
 }
 
-// newLater makes room for as many of the partitions behind number as the disk of temporary
-// files has space for. Half of that is left to others, and to the keys of fields, of which
-// nobody knows how many there will be. None is an answer, too.
+// newLater makes room for as many of the partitions after number as fit on the disk of temporary
+// files. Half of the free space is left to other programs and to the keys of fields, whose number
+// is unknown. There is no room, and no error, if number is the last partition. With an error, the
+// returned later has no room either.
 func newLater(p *partition, number uint64, rows int64, memoryBytes int64) (*later, error) {
 	l := &later{end: number + 1}
 	if l.end == p.of {
@@ -141,7 +142,7 @@ func newLater(p *partition, number uint64, rows int64, memoryBytes int64) (*late
 	return l, nil
 }
 
-// drop forgets all partitions but the present one.
+// drop forgets all partitions but the current one.
 func (l *later) drop(number uint64) {
 	l.close()
 	*l = later{end: number + 1}

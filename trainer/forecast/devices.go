@@ -42,8 +42,8 @@ type OnDevices struct {
 	needs func(examples int) cuda.Needs // for mini-batches of that many examples
 }
 
-// ForDevices returns what a job takes of the devices that compute its network, nil if it uses the
-// host's processors. It opens the devices for a moment to see how much memory is free.
+// ForDevices returns what a job takes of the devices that compute its network, or nil if it uses
+// the host's processors. It opens the devices for a moment to see how much memory is free.
 func ForDevices(job *configs.Job, size DataSize) (*OnDevices, error) {
 	return forDevices(job, size, gpucuda.Open)
 }

@@ -18,9 +18,9 @@ func (m *Memory) String() string {
 		humanize.Bytes(m.Table), humanize.Bytes(m.Reading), humanize.Bytes(m.Passes), saved, humanize.Bytes(m.Engine), humanize.Bytes(m.Dense), humanize.Bytes(m.Runtime))
 }
 
-// Excess returns a text if a job may take more memory than the process can have (most, in bytes;
-// negative means unknown), which names the key of the job to lower; otherwise it is empty. Garbage
-// does not count, since little of it is left uncollected if memory is scarce.
+// Excess returns a text that names the key of the job to lower if a job may take more memory than
+// the process can have (most, in bytes; negative means unknown), and otherwise "". Garbage does not
+// count, since little of it is left uncollected if memory is scarce.
 func (m *Memory) Excess(job *configs.Job, most int64) string {
 	least := *m
 	least.Process -= m.Runtime - programBytes

@@ -6,8 +6,8 @@ type Memory struct {
 	Table   int64 `json:"table_bytes"`   // the embedding table; in a forecast 0 if nothing bounds it, so that it grows with the rows
 	Reading int64 `json:"reading_bytes"` // text and examples between files and passes, the shuffle buffer included
 	Passes  int64 `json:"passes_bytes"`  // passes read, pulled and trained
-	// Priority is the memory, with snapshots.priority, that chooses rows and holds those on their
-	// way.
+	// Priority is what snapshots.priority takes to choose rows and to hold those that are being
+	// saved.
 	Priority int64 `json:"priority_bytes,omitempty"`
 	Engine   int64 `json:"engine_bytes"`  // activations, gradients and gathered rows
 	Dense    int64 `json:"dense_bytes"`   // dense parameters, their gradients and optimizer state

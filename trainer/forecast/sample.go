@@ -28,7 +28,7 @@ type DataSize struct {
 	Rows     int64   // estimated number of rows that the table gets, rather too large than too small
 
 	PassBytes float64 // bytes of an example in a pass
-	LineBytes float64 // of text, of a row; 0: unknown, or the data are no text
+	LineBytes float64 // bytes of text of a row; 0: unknown, or the data are no text
 }
 
 const (
@@ -155,7 +155,7 @@ func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job
 	d.PassBytes = float64(bytes) / float64(d.Sampled)
 	counts := rd.Counts()
 	if job.Data.Format != "parquet" {
-		// Of compressed text the length is not known.
+		// The length of compressed text is unknown, but a feature takes leastTextBytes at least.
 		d.LineBytes = max(float64(counts.BytesRead)/float64(max(1, counts.Rows)), leastTextBytes*d.Features)
 	}
 	kept := float64(d.Sampled) / float64(max(1, counts.Rows))
@@ -177,10 +177,10 @@ func (d *DataSize) read(ctx context.Context, rd *reader.Reader, job *configs.Job
 	return nil
 }
 
-// extrapolate estimates how many unique values n examples have, from the numbers after the first
-// examples. They grow as a power of the number of examples (Heaps' law), with an exponent that
-// falls as fewer values are new. So the exponent between the middle and the end of the sample
-// rather gives too many than too few.
+// extrapolate estimates how many unique values n examples have, from the numbers of unique values
+// after the first examples. These grow as a power of the number of examples (Heaps' law), with an
+// exponent that falls as fewer values are new. So the exponent between the middle and the end of
+// the sample gives too many rather than too few.
 func extrapolate(examples, unique []float64, n float64) float64 {
 	last := len(examples) - 1
 	if last < 0 {

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Most jobs have one model directory, which goes back to an earlier night when that is trained
-// again: the newest of their generations comes first. A job that has one model directory per night
-// starts from the latest night, whichever it has trained last: its generations are sorted by
-// ByNight.
+// Most jobs have one model directory. If an earlier night is trained again, the directory goes back
+// to it, so the newest generation comes first. A job that has one model directory per night starts
+// from the latest night, whichever it has trained last, so its generations are sorted by ByNight.
 
-// ByNight sorts generations of one job, the newest first, so that the model of the latest night
-// comes first. For each model directory, the newest generation that it has published determines the
-// night of all of them, since the directory may have gone back to it. A directory of another
-// machine does not go back with it, as nothing says whether it should. night returns the night of a
-// model; later nights are greater as texts, and "" comes before all.
+// ByNight sorts generations of one job so that the model of the latest night comes first, and
+// within a model directory the newest generation. All generations of a directory (Owner) count as
+// of the night of the newest one that it has published, since it may have gone back to that night.
+// A directory of another machine does not go back with it, as nothing says whether it should. night
+// returns the night of a model as a text; later nights are greater, and "" is the earliest.
 func ByNight(all []*Manifest, night func(*Manifest) string) {
 	newest := make(map[string]*Manifest) // by Owner
 	nights := make(map[string]string)
@@ -33,19 +32,19 @@ func ByNight(all []*Manifest, night func(*Manifest) string) {
 	})
 }
 
-// stay returns the IDs that stay of the job's generations, or of the run's snapshots or saves, when
-// made is published: made and the best of the others, p.Keep in all. If nights have model
-// directories of their own, and p.Keep others are better than made, made stays in addition until
+// stay returns the IDs of the job's generations, or of the run's snapshots or saves, that are kept
+// when made is published: made and the best of the others, p.Keep in all. If nights have model
+// directories of their own, and p.Keep others are better than made, made is kept in addition until
 // the next publication. A model from which its directory was rolled back, or whose night was
-// trained again, is worse than all others: the present model was made from those of the nights
-// before.
+// trained again, is worse than all others, since the present model was made from those of the
+// nights before.
 func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
 	var all []*Manifest
 	for _, f := range slices.Backward(h.of[p.Kind].list) {
 		if f.Job != p.Job || p.Kind != Generation && f.Run != p.Run {
 			continue
 		}
-		if f.ID == made.ID || f.Identity != made.Identity { // an earlier one of the same model is damaged
+		if f.ID == made.ID || f.Identity != made.Identity { // an earlier copy of the same model is damaged
 			all = append(all, f.Manifest)
 		}
 	}
@@ -73,8 +72,8 @@ func (h *held) stay(p *Publication, made *Manifest) map[string]bool {
 	return out
 }
 
-// abandonedLast moves to the end of all the generations that are neither in present nor ancestors
-// of one of those.
+// abandonedLast moves those generations to the end of all that are neither in present nor an
+// ancestor of one in present.
 func abandonedLast(all, present []*Manifest) {
 	byID, line := make(map[string]*Manifest), make(map[string]bool)
 	for _, m := range all {
@@ -100,8 +99,9 @@ func abandonedLast(all, present []*Manifest) {
 	})
 }
 
-// superseded reports whether f, a generation of the model to be published, needs a new number to be
-// the newest: of the job or, if nights have model directories of their own, of its model directory.
+// superseded reports whether f, a generation of the model to be published, needs a new number to
+// become the newest generation of the job, or of its model directory if nights have directories of
+// their own.
 func (h *held) superseded(f *found, p *Publication) bool {
 	newest := f
 	for _, other := range h.of[Generation].list {

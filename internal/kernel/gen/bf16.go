@@ -25,15 +25,16 @@ func evex(name string, prefix, opcode, rm, v, d int) string {
 
 // Constants of the conversion to bfloat16.
 const (
-	bf16Bias   = "Y15" // 0x7fff: half of the last place that is kept, less one
+	bf16Bias   = "Y15" // 0x7fff: half of the last place that is kept, minus one
 	bf16One    = "Y14" // 1
 	bf16High   = "Y13" // 0xffff0000
-	bf16Normal = "Y12" // 0x007fffff: a number that is not denormal is above it
+	bf16Normal = "Y12" // 0x007fffff: the largest denormal number
 	bf16Abs    = "Y11" // 0x7fffffff
 	bf16Sign   = "Y10" // 0x80000000
 )
 
-// writeBF16 writes the conversions to bfloat16: what VCVTNE2PS2BF16 does, in AVX2.
+// writeBF16 writes the conversions to bfloat16: in AVX2, with the results of VCVTNE2PS2BF16, and
+// with that instruction.
 func writeBF16(asm, stubs *file) {
 	for i, v := range []string{"00007fff", "00000001", "ffff0000", "007fffff", "7fffffff", "80000000"} {
 		asm.line("DATA bf16Constants<>+%d(SB)/4, $0x%s", 4*i, v)
@@ -51,8 +52,8 @@ func writeBF16(asm, stubs *file) {
 		asm.op("VMOVUPS 32(SI), Y1")
 		roundBF16(asm, 0)
 		roundBF16(asm, 1)
-		asm.op("VSHUFPS $0x88, Y1, Y0, Y2") // even elements, in halves
-		asm.op("VSHUFPS $0xdd, Y1, Y0, Y3") // odd ones
+		asm.op("VSHUFPS $0x88, Y1, Y0, Y2") // the even elements, per 128 bits
+		asm.op("VSHUFPS $0xdd, Y1, Y0, Y3") // the odd ones
 		asm.op("VPSRLD $16, Y2, Y2")
 		asm.op("VPOR Y3, Y2, Y2")
 		asm.op("VPERMQ $0xd8, Y2, Y2")
@@ -72,7 +73,7 @@ func writeBF16(asm, stubs *file) {
 	writePairRows512(asm, stubs)
 }
 
-// writePairs512 writes bf16PairsAVX2 for processors that convert by an instruction.
+// writePairs512 writes bf16Pairs512, which is bf16PairsAVX2 for processors with VCVTNE2PS2BF16.
 func writePairs512(asm, stubs *file) {
 	writeSignature(asm, stubs, "bf16Pairs512", "is bf16PairsAVX2 by VCVTNE2PS2BF16", "dst, src *float32, n int", 24)
 	asm.op("MOVQ n+16(FP), CX")
@@ -98,9 +99,11 @@ func writePairs512(asm, stubs *file) {
 	asm.op("RET")
 }
 
-// writePairRows512 writes bf16PairRowsAVX2 for processors that convert by an instruction.
+// writePairRows512 writes bf16PairRows512, which is bf16PairRowsAVX2 for processors with
+// VCVTNE2PS2BF16.
 func writePairRows512(asm, stubs *file) {
-	// Words of the two rows alternate: i of the low half of a register, then i of its high half.
+	// Indices that make 16-bit words of the two rows alternate: word i of a register's low half,
+	// then word i of its high half.
 	for i := range 8 {
 		asm.line("DATA bf16Alternate<>+%d(SB)/8, $0x%04x%04x%04x%04x", 8*i, 17+2*i, 2*i+1, 16+2*i, 2*i)
 	}
@@ -143,7 +146,7 @@ func writePairRows512(asm, stubs *file) {
 	asm.op("RET")
 }
 
-// writeConversion writes a function that makes n elements of dst, a multiple of 8.
+// writeConversion writes a function that computes n elements of dst, a multiple of 8.
 func writeConversion(asm, stubs *file, name, does string, body func()) {
 	writeHead(asm, stubs, name, does, "dst, src *float32, n int", 24)
 	asm.op("MOVQ n+16(FP), CX")
@@ -156,10 +159,9 @@ func writeConversion(asm, stubs *file, name, does string, body func()) {
 	asm.op("RET")
 }
 
-// writeRowPairs writes a function that goes over pairs of rows of src, which are srcRow
-// bytes apart, and makes a number of rows of dst of each, which are dstRow bytes apart. All
-// rows have as many elements as so many vectors of 8. The body stores vectors Y0 and Y1 of
-// the two rows.
+// writeRowPairs writes a function that makes the given number of rows of dst from each pair of rows
+// of src. Rows of src are srcRow bytes apart, and those of dst dstRow bytes. Every row has
+// 8·vectors elements. The body stores the vectors Y0 and Y1 of the two rows.
 func writeRowPairs(asm, stubs *file, name, does string, rows int, body func()) {
 	writeHead(asm, stubs, name, does, "dst, src *float32, dstRow, srcRow, vectors, pairs int", 48)
 	asm.op("MOVQ dstRow+16(FP), R8")
@@ -198,7 +200,8 @@ func writeHead(asm, stubs *file, name, does, params string, size int) {
 	}
 }
 
-// writeSignature writes the declaration of a conversion, and what brings dst to DI and src to SI.
+// writeSignature writes the declaration of a conversion, and the instructions that load dst into DI
+// and src into SI.
 func writeSignature(asm, stubs *file, name, does, params string, size int) {
 	signature := fmt.Sprintf("func %s(%s)", name, params)
 	stubs.line("")
@@ -213,18 +216,19 @@ func writeSignature(asm, stubs *file, name, does, params string, size int) {
 	asm.op("MOVQ src+8(FP), SI")
 }
 
-// roundBF16 rounds register Yi to bfloat16 in the high halves; Y4 to Y6 are scratch.
+// roundBF16 rounds the numbers in register Yi to bfloat16, in their high halves. Y4 to Y6 are
+// scratch.
 func roundBF16(asm *file, i int) {
 	x := fmt.Sprintf("Y%d", i)
-	// To nearest, ties to even: add half of the last place, less one if that place is even.
+	// To nearest, ties to even: add half of the last place, minus one if that place is even.
 	asm.op("VPSRLD $16, %s, Y4", x)
 	asm.op("VPAND %s, Y4, Y4", bf16One)
 	asm.op("VPADDD %s, Y4, Y4", bf16Bias)
 	asm.op("VPADDD %s, Y4, Y4", x)
-	// All bits of NaN are set, so that it stays one.
+	// Set all bits of a NaN, so that it stays one.
 	asm.op("VCMPPS $3, %s, %s, Y5", x, x)
 	asm.op("VPOR Y5, Y4, Y4")
-	// Of a denormal number the sign is kept, of others the high half.
+	// Keep the sign of a denormal number, and the high half of others.
 	asm.op("VPAND %s, %s, Y6", bf16Abs, x)
 	asm.op("VPCMPGTD %s, Y6, Y6", bf16Normal)
 	asm.op("VPAND %s, Y6, Y6", bf16High)

@@ -10,32 +10,33 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
-// answers looks at what a NameNode sends before the library does. A NameNode that refuses
-// the connection itself, such as that of a user who may not use it, says why in an answer
-// that belongs to none of the calls; the library reports only that. And where something
-// else than a NameNode listens, it takes the first bytes for the length of an answer.
+// answers inspects what a NameNode sends before the library reads it. A NameNode that refuses the
+// connection itself, for example because the user may not connect, gives the reason in an answer
+// that belongs to none of the calls; the library reports only that there is such an answer. And if
+// something other than a NameNode listens, the library takes its first bytes for the length of an
+// answer.
 //
 // An answer is
 //
 //	length of the rest, 4 bytes | RpcResponseHeaderProto, after its length | message, after its length
 type answers struct {
-	length []byte              // what is known of it
+	length []byte              // the bytes of the length that have arrived
 	left   int                 // bytes of the answer that are still to come
-	begin  []byte              // of the answer, as far as its header may be in it
-	whole  func(answer []byte) // is called with each begin; nil: nothing is
+	begin  []byte              // of the answer, maxHeaderBytes at most
+	whole  func(answer []byte) // if not nil, is called with begin after each answer
 }
 
 const (
 	// maxAnswerBytes is Hadoop's own limit (ipc.maximum.response.length).
 	maxAnswerBytes = 128 << 20
-	// maxHeaderBytes is how much of an answer is kept: a refusal is a header, with the trace of a
-	// stack, and no more.
+	// maxHeaderBytes is how much of an answer is kept. A refusal is only a header, which has a
+	// stack trace.
 	maxHeaderBytes = 64 << 10
 )
 
 var errNoNameNode = errors.New("what answers is no NameNode")
 
-// saw takes the next bytes; an error means that nothing after them can be understood.
+// saw processes the next bytes. After an error, nothing that follows can be understood.
 func (a *answers) saw(b []byte) error {
 	for len(b) > 0 {
 		if a.left == 0 {
@@ -66,12 +67,12 @@ func (a *answers) saw(b []byte) error {
 	return nil
 }
 
-// refusal is the error in an answer that belongs to no call, nil if there is none.
+// refusal returns the error in an answer that belongs to no call, or nil if there is none.
 func refusal(answer []byte) error {
 	first, _ := split(answer)
 	header := wire.New("RpcResponseHeaderProto")
 	if proto.Unmarshal(first, header.Interface()) != nil || header.Enum("status") != "FATAL" {
-		return nil // the library says so where it is no answer
+		return nil // if it is no answer, the library says so
 	}
 	return &fatalAnswer{exception: header.Text("exceptionClassName"), message: header.Text("errorMsg")}
 }

@@ -61,13 +61,13 @@ type fileBlocks struct {
 	fileKey atomic.Pointer[fileKey] // nil: none is needed yet
 }
 
-// locateBytes is for how many bytes of a file the NameNode is asked for block locations
-// at a time: eight blocks of the usual size. Their block tokens, which are valid for 10
-// hours by default, are then still valid when the last block is read.
+// locateBytes is the number of bytes of a file for which the NameNode is asked for block locations
+// at a time: eight blocks of the usual size. Their block tokens, which are valid for 10 hours by
+// default, are then still valid when the last block is read.
 const locateBytes = 1 << 30
 
-// find returns the block that holds the byte at offset. A NameNode is asked if the
-// block is not known, or if fresh is set. r decides on retries.
+// find returns the block that holds the byte at offset. It asks a NameNode if the block is not
+// known or fresh is set. r is the state of the caller's retries.
 func (fb *fileBlocks) find(ctx context.Context, r *retrier, offset int64, fresh bool) (*block, error) {
 	if !fresh {
 		if b := fb.known(offset); b != nil {
@@ -148,7 +148,7 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	return blocks, nil
 }
 
-// newBlock makes a block from a LocatedBlockProto.
+// newBlock returns the block that a LocatedBlockProto describes.
 func (c *Cluster) newBlock(located wire.Message, key *dataKey) *block {
 	id := located.In("b")
 	b := &block{
@@ -175,8 +175,8 @@ func (c *Cluster) newBlock(located wire.Message, key *dataKey) *block {
 	return b
 }
 
-// reportBadBlocks tells the NameNode that a replica is corrupt, so that the NameNode
-// deletes it and makes a new one from a good one.
+// reportBadBlocks tells the NameNode that a replica is corrupt, so that the NameNode deletes it and
+// has a good one copied.
 func (s *session) reportBadBlocks(b *block, bad replica) error {
 	only := b.partly(wire.Message{Message: b.identity.Message()}, b.located.In("blockToken"), func(i int) bool { return i == bad.index })
 	req, resp := wire.New("ReportBadBlocksRequestProto"), wire.New("ReportBadBlocksResponseProto")
@@ -184,7 +184,7 @@ func (s *session) reportBadBlocks(b *block, bad replica) error {
 	return s.execute("reportBadBlocks", req.Interface(), resp.Interface())
 }
 
-// header is that of requests to DataNodes about the block, by a client.
+// header returns the header of a client's request to DataNodes about the block.
 func (b *block) header(client string) wire.Message {
 	base := wire.New("BaseHeaderProto").Set("block", b.identity.Interface()).Set("token", b.located.Value("blockToken").Interface())
 	return wire.New("ClientOperationHeaderProto").Set("baseHeader", base).Set("clientName", client)
@@ -197,9 +197,8 @@ type dataKeys struct {
 	until time.Time
 }
 
-// dataKeyLife is how long the NameNode's answer, a key or that there is none, is used
-// at most. If a DataNode no longer knows a key, it says so, and the NameNode is asked
-// again.
+// dataKeyLife is the longest time for which the NameNode's answer, a key or that there is none, is
+// used. A DataNode that no longer knows a key says so, and the NameNode is asked again.
 const dataKeyLife = time.Hour
 
 func (k *dataKeys) get(call nameNodeCall) (*dataKey, error) {

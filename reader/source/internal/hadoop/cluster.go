@@ -21,7 +21,7 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/login"
 )
 
-// Cluster is one HDFS: its configuration and its idle sessions. It is a fsys.FileSystem.
+// Cluster is one HDFS: its configuration and its idle sessions. It implements fsys.FileSystem.
 type Cluster struct {
 	authority string // as in URIs
 	conf      *clusterConf
@@ -40,7 +40,7 @@ type Cluster struct {
 	keys           dataKeys // for the transfer of data
 	zones          zones
 	warnings       limitedLog
-	allowUnchecked bool // replicas without checksums may be read where there is no other one
+	allowUnchecked bool // replicas without checksums may be read if there is no other one
 	leftoverAge    time.Duration
 
 	mu struct {
@@ -55,11 +55,12 @@ const (
 	// maxIdleSessions is roughly the number of readers that a job uses at the same
 	// time; each session costs a socket and one lease renewal per second.
 	maxIdleSessions = 16
-	// idleTime is how long no session may be used before all idle sessions are closed.
+	// idleTime is the time without use after which all idle sessions are closed.
 	idleTime = 20 * time.Second
 )
 
-// New returns the cluster of that authority, a host with a port or a name service, without connecting to it.
+// New returns the cluster of an authority (a host with a port, or a name service), without
+// connecting to it.
 func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 	conf, err := loadClusterConf(authority, opts)
 	if err != nil {
@@ -77,8 +78,8 @@ func New(authority string, opts *Options, log *slog.Logger) (*Cluster, error) {
 
 func (c *Cluster) URI(path string) string { return "hdfs://" + c.authority + path }
 
-// acquire returns an idle session or a new one. For a retry, it always makes a new one.
-// failing is since when the operation has failed; the zero time if it has not.
+// acquire returns an idle session or a new one. For a retry, it always makes a new one. failing is
+// when the operation began to fail; the zero time means that it has not failed.
 func (c *Cluster) acquire(ctx context.Context, failing time.Time) (*session, error) {
 	for failing.IsZero() {
 		c.mu.Lock()
@@ -98,7 +99,8 @@ func (c *Cluster) acquire(ctx context.Context, failing time.Time) (*session, err
 	return c.newSession(ctx, failing)
 }
 
-// release keeps a session for the next acquire, if it has seen no error.
+// release keeps a session that has seen no error for the next acquire. It closes the session if its
+// NameNode or its context has failed, or enough sessions are idle.
 func (c *Cluster) release(s *session) {
 	s.pooled = true
 	lost := s.lostNameNode()
@@ -157,7 +159,7 @@ func (c *Cluster) do(ctx context.Context, op, path string, fn func(*session) err
 	}
 }
 
-// once runs fn with a session, one time. r counts the attempts.
+// once runs fn with a session, without retries. r is the state of the operation's retries.
 func (c *Cluster) once(ctx context.Context, r *retrier, fn func(*session) error) error {
 	s, err := r.acquire(ctx)
 	if err != nil {
@@ -193,7 +195,7 @@ func (c *Cluster) Stat(ctx context.Context, p string) (e fsys.Entry, err error) 
 	return e, err
 }
 
-// SharesNameNode says whether the two share a NameNode's address.
+// SharesNameNode reports whether the two clusters have a NameNode address in common.
 func (c *Cluster) SharesNameNode(other *Cluster) bool {
 	return slices.ContainsFunc(c.conf.addresses, func(address string) bool { return slices.Contains(other.conf.addresses, address) })
 }
@@ -221,8 +223,8 @@ func (c *Cluster) List(ctx context.Context, dir string) (entries []fsys.Entry, e
 	return entries, err
 }
 
-// readable refuses files that cannot be decrypted or decoded, and symbolic links, which only a
-// directory yields.
+// readable refuses symbolic links, which occur only in lists of directories, and files whose
+// erasure coding is not supported.
 func (c *Cluster) readable(p string, info os.FileInfo) error {
 	st, ok := info.Sys().(*hdfs.FileStatus)
 	switch {
@@ -243,8 +245,9 @@ func (c *Cluster) readable(p string, info os.FileInfo) error {
 // answers one in about 0.3 ms.
 const checkParallel = 8
 
-// Check asks for the locations of every file: it reports files without read
-// permission, without a usable key, and files that are still being written.
+// Check asks the NameNode for the locations of every file, and a KMS for the key of encrypted ones.
+// It reports files without read permission, files without a usable key, and files that are still
+// being written.
 func (c *Cluster) Check(ctx context.Context, files []fsys.Entry) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(checkParallel)

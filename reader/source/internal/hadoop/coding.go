@@ -13,23 +13,25 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
-// coding says how the bytes of an erasure-coded file are spread over DataNodes. A block of the
-// file is a group of data+parity internal blocks, with ids from that of the group on. Cells of the
-// file go to the data blocks in turn; here with data=3, parity=2 and seven cells:
+// coding says how the bytes of an erasure-coded file are spread over DataNodes. A block of the file
+// is a group of data+parity internal blocks, whose ids are consecutive and begin with that of the
+// group. Cells of the file go to the data blocks in turn; here with data=3, parity=2 and seven
+// cells:
 //
 //	0  1  2 | P  P    the rows are stripes, the columns internal blocks;
 //	3  4  5 | P  P    the last cell may be shorter, and the parities of a
 //	6       | P  P    stripe are as long as its first cell
 //
-// A cell of parity is computed from the bytes at the same places of its stripe's cells, where what
-// is missing in the last stripe counts as zeros. Any data cells of a stripe give the others.
+// A parity cell is computed from the bytes at the same offsets in the data cells of its stripe.
+// Bytes that are missing in the last stripe count as zeros. Any data (here 3) cells of a stripe
+// determine the others.
 type coding struct {
 	codec        string
 	data, parity int
 	cell         int64 // bytes
 }
 
-// Hadoop's own policies by their numbers, which is all that NameNodes send of them.
+// codings are Hadoop's built-in policies by number. NameNodes send only the number of these.
 var codings = map[uint32]*coding{
 	1: {"rs", 6, 3, 1 << 20},
 	2: {"rs", 3, 2, 1 << 20},
@@ -38,7 +40,7 @@ var codings = map[uint32]*coding{
 	5: {"rs", 10, 4, 1 << 20},
 }
 
-// codingOf is that of a file, nil if it is replicated.
+// codingOf returns the coding of a file, or nil if it is replicated.
 func codingOf(info os.FileInfo) (*coding, error) {
 	st, _ := info.Sys().(*hdfs.FileStatus)
 	p := st.GetEcPolicy()
@@ -57,8 +59,8 @@ func codingOf(info os.FileInfo) (*coding, error) {
 	return c, nil
 }
 
-// createFlags are those with which a file p is created that is replicated also where files are erasure
-// coded. NameNodes too old to know SHOULD_REPLICATE pass over it; they have no such directories.
+// createFlags returns the flags to create the file p replicated, even in an erasure-coded
+// directory. SHOULD_REPLICATE is set only there, so NameNodes too old to know it do not receive it.
 func (s *session) createFlags(p string) (uint32, error) {
 	const create, shouldReplicate = 0x01, 0x80
 	dir, err := s.client.Stat(path.Dir(p))
@@ -71,8 +73,8 @@ func (s *session) createFlags(p string) (uint32, error) {
 	return create, nil
 }
 
-// place is where the byte at offset of a file is: in which data block of the group b, and at which
-// byte of that one; left is how many bytes of the file go on there.
+// place returns where the byte at offset of the file is: the data block of group b, and the offset
+// in that block. left is the number of bytes from there to the end of the cell, or of the group.
 func (c *coding) place(b *block, offset int64) (unit int, at, left int64) {
 	offset -= b.start
 	cell, in := offset/c.cell, offset%c.cell
@@ -80,7 +82,8 @@ func (c *coding) place(b *block, offset int64) (unit int, at, left int64) {
 	return int(cell % data), cell/data*c.cell + in, min(c.cell-in, b.length-offset)
 }
 
-// length is that of an internal block of a group of so many bytes.
+// length returns the length of an internal block of a group that has the given number of bytes of
+// the file.
 func (c *coding) length(group int64, unit int) int64 {
 	stripe := c.cell * int64(c.data)
 	rest := group % stripe
@@ -90,9 +93,10 @@ func (c *coding) length(group int64, unit int) int64 {
 	return group/stripe*c.cell + min(max(rest, 0), c.cell)
 }
 
-// units makes the internal blocks of a group. DataNodes that are down are not among their replicas.
+// units returns the internal blocks of a group. Their replicas do not include DataNodes that are
+// down.
 func (c *Cluster) units(b *block, code *coding) []*block {
-	at := b.located.Bytes("blockIndices") // the index of the internal block that each location has
+	at := b.located.Bytes("blockIndices") // the internal block's index, for each location
 	tokens := b.located.List("blockTokens")
 	units := make([]*block, code.data+code.parity)
 	for u := range units {
@@ -108,7 +112,7 @@ func (c *Cluster) units(b *block, code *coding) []*block {
 	return units
 }
 
-// partly makes a LocatedBlockProto of some of the locations of b.
+// partly returns a LocatedBlockProto with the locations of b that keep selects.
 func (b *block) partly(id, token wire.Message, keep func(i int) bool) wire.Message {
 	part := wire.New("LocatedBlockProto")
 	part.Set("b", id).Set("offset", uint64(b.start)).Set("corrupt", false).Set("blockToken", token)
@@ -139,11 +143,12 @@ func (c *coding) decoder() (reedsolomon.Encoder, error) {
 	default:
 		return nil, fmt.Errorf("there is no decoder for the codec %q", c.codec)
 	}
-	return reedsolomon.New(c.data, c.parity, matrix, reedsolomon.WithMaxGoroutines(1)) // readers run beside one another
+	return reedsolomon.New(c.data, c.parity, matrix, reedsolomon.WithMaxGoroutines(1)) // readers already run in parallel
 }
 
-// legacyMatrix is that of Hadoop's first codec, a cyclic code: the cells of a stripe are the coefficients of
-// a polynomial, parity first, that is divisible by (x+1)(x+2)(x+4)..., with as many factors as parities.
+// legacyMatrix returns the matrix of Hadoop's first codec, a cyclic code: the cells of a stripe,
+// parity first, are the coefficients of a polynomial that is divisible by (x+1)(x+2)(x+4)..., which
+// has as many factors as there are parities.
 func legacyMatrix(data, parity int) [][]byte {
 	divisor := make([]byte, parity+1) // lowest coefficient first
 	divisor[0] = 1
@@ -156,7 +161,7 @@ func legacyMatrix(data, parity int) [][]byte {
 		}
 	}
 	matrix := make([][]byte, parity)
-	rest := divisor[:parity] // of x^parity, and of the next powers
+	rest := divisor[:parity] // the remainder of x^parity, then of the next powers
 	for range data {
 		for p := range matrix {
 			matrix[p] = append(matrix[p], rest[p])
@@ -173,7 +178,7 @@ func legacyMatrix(data, parity int) [][]byte {
 	return matrix
 }
 
-// times multiplies in the field of 256 elements with the polynomial 0x11d.
+// times multiplies in the field of 256 elements that the polynomial 0x11d defines.
 func times(a, b byte) (product byte) {
 	for ; b > 0; b >>= 1 {
 		if b&1 > 0 {

@@ -22,14 +22,14 @@ const defaultNameNodePort = "8020"
 
 // clusterConf is the configuration that belongs to one authority of hdfs:// URIs.
 type clusterConf struct {
-	authority string   // as in URIs; the default file system's for ""
+	authority string   // as in URIs; that of fs.defaultFS if the URI has none
 	addresses []string // of the NameNodes, host:port
 	kerberos  bool
-	realm     string // of the NameNodes' principals; "": it is not named
+	realm     string // of the NameNodes' principals; "": not given
 	// protection is the weakest level that dfs.data.transfer.protection allows.
 	protection string
-	// keyProvider has the keys of encryption zones, if the NameNode names no other, or if ownKeyProvider
-	// says that it counts in any case.
+	// keyProvider is the URI of the KMS. It is used if the NameNode names none, or if
+	// ownKeyProvider is set.
 	keyProvider    string
 	ownKeyProvider bool
 	base           hdfs.ClientOptions
@@ -114,8 +114,8 @@ func loadClusterConf(authority string, opts *Options) (*clusterConf, error) {
 	return c, nil
 }
 
-// protection is the weakest level of dfs.data.transfer.protection, which is a
-// list: the DataNode chooses among those that are no weaker.
+// protection returns the weakest level in the list dfs.data.transfer.protection. The DataNode
+// chooses among the levels that are no weaker.
 func protection(conf siteConf) string {
 	if conf.is("dfs.encrypt.data.transfer", "true") {
 		return hdfs.DataTransferProtectionPrivacy
@@ -162,7 +162,7 @@ func withPort(address string) string {
 	return net.JoinHostPort(strings.Trim(address, "[]"), defaultNameNodePort)
 }
 
-// hdfsUser is the user name that is sent to HDFS without Kerberos.
+// hdfsUser returns the user name that is sent to HDFS without Kerberos.
 func hdfsUser(opts *Options) string {
 	if opts.User != "" {
 		return opts.User

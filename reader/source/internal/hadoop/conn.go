@@ -14,7 +14,7 @@ type nodeConn struct {
 	net.Conn
 	s        *session
 	seen     answers
-	requests *requests // nil: as they are
+	requests *requests // nil: requests are sent unchanged
 }
 
 // dial connects to the NameNode. The library calls it with context.Background().
@@ -51,7 +51,7 @@ func (c *nodeConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err == nil {
 		if err = c.seen.saw(p[:n]); err != nil {
-			n = 0 // whoever got bytes with an error might take the bytes alone
+			n = 0 // a caller that gets bytes with an error might use the bytes
 		}
 	}
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 // if it has not heard from the writer for a minute (the soft limit of the lease). If a
 // file were removed by mistake, its writer would get an error and upload it again.
 
-// leftoverAge is how old a complete temporary file must be before it is removed: its
-// writer, if alive, renames it at once, but for one that prepares many files first.
+// leftoverAge is how old a complete temporary file must be before it is removed. A live writer
+// renames its file at once, unless it prepares many files first.
 const leftoverAge = time.Minute
 
-// removeLeftovers removes the temporary files of killed uploads to a directory. If that
-// fails, it is not an error, since the next upload tries it again.
+// removeLeftovers removes the temporary files of killed uploads to a directory. A failure is not an
+// error, since the next upload tries again.
 func (s *session) removeLeftovers(dir string) {
 	req, resp := wire.New("GetListingRequestProto"), wire.New("GetListingResponseProto")
 	// One answer of the NameNode, of a thousand entries, is enough: hidden files are
@@ -42,7 +42,7 @@ func (s *session) removeLeftovers(dir string) {
 	}
 }
 
-// abandoned says whether it is certain that no process is writing a temporary file.
+// abandoned reports whether it is certain that no process is writing a temporary file.
 func (s *session) abandoned(temp string, modified time.Time) bool {
 	st, err := s.blockState(temp)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	_, err = s.create(temp, defaults, fsys.Perm)
 	var remote hdfs.Error
 	if err == nil {
-		return true // it was gone, and is a new, empty file now
+		return true // it no longer existed; the attempt has made a new, empty file
 	}
 	if !errors.As(err, &remote) || remote.Exception() != "org.apache.hadoop.fs.FileAlreadyExistsException" {
 		return false

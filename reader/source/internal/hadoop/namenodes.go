@@ -31,9 +31,9 @@ type silence struct {
 	err error
 }
 
-// silentFor is how long a NameNode that did not answer in time is asked only if no
-// other one serves. With time limits of 10 s it then costs a quarter of the time that
-// an operation waits for another one to become active.
+// silentFor is how long a NameNode that did not answer in time is asked only if no other one
+// serves. With a time limit of 10 s, it then costs a quarter of the time that an operation waits
+// for another one to become active.
 const silentFor = 30 * time.Second
 
 func (n *nameNodes) init(addresses []string) {
@@ -60,19 +60,19 @@ func (n *nameNodes) order() []int {
 	return append(first, last...)
 }
 
-// wasSilent says whether a NameNode was silent lately.
+// wasSilent reports whether a NameNode was silent lately.
 func (n *nameNodes) wasSilent(i int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return time.Since(n.mu.silent[i].at) < silentFor
 }
 
-// spare returns the error of NameNode i if it is to be left out of a retry, because it
-// was silent since the operation began to fail, and asking it again would cost another
-// time limit: as long as another one answers as a standby, which may soon be active, or
-// when the time for retries is over. Then a NameNode that was silent longer ago than a
-// time limit is asked once more, since it may serve again. A NameNode that was silent
-// only before is never left out, so that every operation asks each one.
+// spare returns the error of NameNode i if a retry skips it, because it has been silent since the
+// operation began to fail, and asking it again would cost another time limit. It is skipped while
+// another one answers as a standby, which may soon be active. After the time for retries, it is
+// skipped if it was silent within the last time limit; otherwise it is asked once more, since it
+// may serve again. A NameNode that was silent only before the operation began to fail is never
+// skipped, so that every operation asks each one.
 func (c *Cluster) spare(i int, failing time.Time, standby bool) error {
 	c.nameNodes.mu.Lock()
 	defer c.nameNodes.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *Cluster) spare(i int, failing time.Time, standby bool) error {
 	return nil
 }
 
-// answered notes that NameNode i serves; it returns whether another one served before.
+// answered records that NameNode i serves. It returns whether another one served before.
 func (n *nameNodes) answered(i int) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,7 +96,7 @@ func (n *nameNodes) answered(i int) (changed bool) {
 	return changed
 }
 
-// failed notes that NameNode i failed.
+// failed records an error of NameNode i; only time-outs count.
 func (n *nameNodes) failed(i int, err error) {
 	if isTimeout(err) {
 		n.mu.Lock()
@@ -110,8 +110,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// isStandby says whether a NameNode answered that it is not the active one.
-// The library returns the exception as text if it has no other NameNode.
+// isStandby reports whether a NameNode answered that it is not the active one. The library returns
+// the exception as text if it has no other NameNode.
 func isStandby(err error) bool { return strings.Contains(err.Error(), "StandbyException") }
 
 // noNameNodeError says why no NameNode serves.
@@ -133,19 +133,19 @@ func (e *noNameNodeError) reasons() string {
 
 func (e *noNameNodeError) Unwrap() []error { return e.errs }
 
-// all says whether every NameNode failed in the same way.
+// all reports whether every NameNode's error satisfies is.
 func (e *noNameNodeError) all(is func(error) bool) bool {
 	return !slices.ContainsFunc(e.errs, func(err error) bool { return !is(err) })
 }
 
-// isUnknownHost says whether a host name does not exist.
+// isUnknownHost reports whether err says that a host name does not exist.
 func isUnknownHost(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// newSession asks the NameNodes one after the other until one serves. In a retry of an
-// operation that has failed since failing, it leaves some of them out (see spare).
+// newSession asks the NameNodes one after the other until one serves. In a retry of an operation
+// that has been failing since failing, it skips some of them (see spare).
 func (c *Cluster) newSession(ctx context.Context, failing time.Time) (*session, error) {
 	failed := &noNameNodeError{begin: time.Now()}
 	standby := false

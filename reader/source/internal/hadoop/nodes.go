@@ -37,7 +37,7 @@ func (n *nodes) forgive(node string) {
 	n.mu.Unlock()
 }
 
-// failedAt is when a DataNode failed, the zero time if it did not lately.
+// failedAt returns when a DataNode last failed, or the zero time if it did not fail lately.
 func (n *nodes) failedAt(node string) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +59,9 @@ func (n *nodes) order(replicas []replica) []replica {
 	return ordered
 }
 
-// suspicion is when the best of a block's DataNodes failed; 0: it has not lately.
+// suspicion returns the earliest time, in Unix nanoseconds, at which one of a block's DataNodes
+// failed: 0 if one of them has not failed lately, and the largest number if the block has no
+// DataNode.
 func (n *nodes) suspicion(b *block) int64 {
 	least := int64(math.MaxInt64)
 	for _, rep := range b.replicas {

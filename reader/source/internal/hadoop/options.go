@@ -23,8 +23,8 @@ type Options struct {
 	// counts as hung. Default 10,000, which is longer than a full garbage collection
 	// of a DataNode usually takes, and short enough for a fail-over to go unnoticed.
 	TimeoutMs int
-	// RetryMs bounds the time spent on retries of one operation without any progress,
-	// from the first contact with the cluster on. Default 60,000, since a fail-over of
+	// RetryMs limits the time spent on retries of one operation without any progress,
+	// including the first contact with the cluster. Default 60,000, since a fail-over of
 	// NameNodes takes 10 to 30 s. With NoRetry the first failure is final, but another
 	// NameNode or another replica is still tried.
 	RetryMs int

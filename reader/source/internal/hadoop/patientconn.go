@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patientConn is a connection to a DataNode to which a block is written. The DataNode may be slow,
-// or the way to it, but it must not hang: an operation fails when an answer is awaited and nothing
-// has moved for the time limit. Four uploads that share a slow line, or a limit on bytes in a
-// second, take longer than that for a packet of 64 KiB each.
+// patientConn is a connection to a DataNode for writing a block. The DataNode and the network may
+// be slow, but must not hang: an operation fails if an answer is awaited and no bytes have moved
+// for the time limit. A deadline for the whole operation would be too short: if four uploads share
+// a slow line or a rate limit, each may take longer for a packet of 64 KiB.
 type patientConn struct {
 	*net.TCPConn
 	timeout    time.Duration
-	unanswered atomic.Int64 // requests and packets of which the answers are awaited
+	unanswered atomic.Int64 // requests and packets whose answers are awaited
 }
 
-// looks is how often it is looked within the time limit whether bytes have moved.
+// looks is how many times within the time limit it is checked whether bytes have moved.
 const looks = 4
 
 func (c *patientConn) Read(b []byte) (int, error) {
@@ -50,16 +50,16 @@ func (c *patientConn) Write(b []byte) (done int, err error) {
 type connWait struct {
 	c         *patientConn
 	delivered uint64
-	idle      int // looks in a row at which nothing had moved
+	idle      int // consecutive looks at which nothing had moved
 }
 
 func (c *patientConn) wait() *connWait { return &connWait{c: c, delivered: c.delivered()} }
 
-// until is when to look next.
+// until returns the time of the next look.
 func (w *connWait) until() time.Time { return time.Now().Add(w.c.timeout / looks) }
 
-// over reports whether nothing has moved for the time limit. At the first look, something may have
-// moved before.
+// over reports whether nothing has moved for the time limit. It needs one idle look more than fit
+// in the limit, since the answer may have become due just before the first of them.
 func (w *connWait) over() bool {
 	now := w.c.delivered()
 	if now != w.delivered || w.c.unanswered.Load() == 0 {
@@ -70,7 +70,8 @@ func (w *connWait) over() bool {
 	return w.idle > looks
 }
 
-// delivered is how many bytes the kernel of the other side has got; 0: this kernel does not say.
+// delivered returns how many bytes the other side's kernel has acknowledged, or 0 if this kernel
+// does not say.
 func (c *patientConn) delivered() (bytes uint64) {
 	raw, err := c.SyscallConn()
 	if err != nil {

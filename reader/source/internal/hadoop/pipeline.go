@@ -45,7 +45,7 @@ const (
 	maxSealBytes = 32 << 10
 )
 
-// pipelineError is a DataNode that failed while a block was written.
+// pipelineError is the failure of a DataNode while a block is written.
 type pipelineError struct {
 	node  int  // index in the block's list
 	stale bool // the encryption key or the token was not valid, which is no fault of the DataNode
@@ -81,8 +81,8 @@ func (c *Cluster) writeBlock(ctx context.Context, b *block, holder string, data 
 	}()
 	sent := p.send(data, length)
 	if sent != nil && errors.As(sent, new(*pipelineError)) {
-		// An acknowledgement may name the DataNode that failed, so it is preferred to
-		// err. It arrives, or the connection ends, within the time limit.
+		// An acknowledgement may name the DataNode that failed, so its error is preferred to
+		// sent. It arrives, or the connection ends, within the time limit.
 		if err := <-acks; err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (c *Cluster) writeBlock(ctx context.Context, b *block, holder string, data 
 	return <-acks
 }
 
-// open makes the handshake and asks all DataNodes for the block.
+// open performs the handshake and asks all DataNodes to receive the block.
 func (p *pipeline) open(c *Cluster, holder string) error {
 	fail := func(err error) error { return &pipelineError{err: noAnswer(err)} }
 	p.conn.unanswered.Add(1)
@@ -198,7 +198,7 @@ func (p *pipeline) send(data io.Reader, length int64) error {
 	}
 }
 
-// appendPacketHeader appends a PacketHeaderProto. All of them have the same length.
+// appendPacketHeader appends a PacketHeaderProto. All headers have the same length.
 func appendPacketHeader(b []byte, offset, seqno int64, last bool, length int) []byte {
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 1, protowire.Fixed64Type), uint64(offset))
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 2, protowire.Fixed64Type), uint64(seqno))
@@ -206,9 +206,9 @@ func appendPacketHeader(b []byte, offset, seqno int64, last bool, length int) []
 	return protowire.AppendFixed32(protowire.AppendTag(b, 4, protowire.Fixed32Type), uint32(length))
 }
 
-// acknowledge waits until every packet was acknowledged by every DataNode. If no
-// acknowledgement comes in time, and nothing moves, the first DataNode is assumed to hang, since it is the
-// only one that is connected to us.
+// acknowledge waits until every DataNode has acknowledged every packet. If no acknowledgement comes
+// in time, and no bytes move, the first DataNode is assumed to hang, since it is the only one that
+// is connected to us.
 func (p *pipeline) acknowledge(packets int64) error {
 	for seqno := int64(0); seqno < packets; {
 		ack := wire.New("PipelineAckProto")
@@ -230,7 +230,7 @@ func (p *pipeline) acknowledge(packets int64) error {
 	return nil
 }
 
-// port is that of the replica's DataNode.
+// port returns the port of the replica's DataNode.
 func (r replica) port() int {
 	_, port, _ := net.SplitHostPort(r.node)
 	n, _ := strconv.Atoi(port) // newBlock wrote the address, so the port is a number

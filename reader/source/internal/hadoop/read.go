@@ -31,8 +31,9 @@ type reader struct {
 
 	b     *block       // the block that holds offset; nil: it is not known yet
 	s     *blockStream // nil: none is open
-	group *group       // instead of s where b is a group of blocks; nil: none is open
-	// spare says that other blocks of a group can stand in for b: it is given up where its DataNodes are slow.
+	group *group       // instead of s if b is a block group; nil: none is open
+	// spare says that other blocks of a group can replace b, so b is given up if its DataNodes
+	// are slow.
 	spare  bool
 	faults []*replicaError
 	// patient says that each replica gets the whole time limit, even if there are others.
@@ -48,18 +49,17 @@ type reader struct {
 	stream    cipher.Stream // decrypts from offset on; nil: the file is not encrypted, or no block is known yet
 	retry     retrier
 	fresh     bool  // the NameNode is to be asked, even if the block is known
-	renewed   bool  // stale tokens were replaced since the last progress: who refuses the new ones is left out
-	allBroken int   // attempts in a row at which every replica was bad
+	renewed   bool  // stale tokens were replaced since the last progress: refusing the new ones is a failure
+	allBroken int   // attempts in a row in which every replica was bad
 	err       error // the final error, which every later read returns
 }
 
-// replicaPatience is how long to wait for the NameNode to report a good replica of a
-// block, if all the known ones are bad but there should be more, or if they count as
-// bad only because their DataNodes did not answer: a NameNode that has just started
-// learns of replicas from the DataNodes one by one.
+// replicaPatience is how long to wait for the NameNode to report a good replica of a block if all
+// known ones are bad but there should be more, or if some count as bad only because their DataNodes
+// hung up: a NameNode that has just started learns of replicas from the DataNodes one by one.
 const replicaPatience = 10 * time.Second
 
-// replicationOf is the replication factor of a file, 1 where it is not known.
+// replicationOf returns the replication factor of a file, or 1 if it is unknown.
 func replicationOf(info os.FileInfo) int {
 	if s, ok := info.Sys().(*hdfs.FileStatus); ok && s != nil {
 		return max(1, int(s.GetBlockReplication()))
@@ -132,7 +132,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ready are the bytes at offset that have come.
+// ready returns the bytes at offset that have arrived.
 func (r *reader) ready() []byte {
 	switch {
 	case r.group != nil:
@@ -143,7 +143,7 @@ func (r *reader) ready() []byte {
 	return nil
 }
 
-// take hands out n of the bytes that are ready.
+// take removes n of the ready bytes, which were handed out.
 func (r *reader) take(n int) {
 	if r.group != nil {
 		r.group.take(n)
@@ -197,12 +197,12 @@ func (r *reader) advanceBlock() error {
 	}
 }
 
-// blockError is a block of which no replica could be read.
+// blockError says why no replica of a block, or too few blocks of a group, could be read.
 type blockError struct {
 	b      *block
 	offset int64 // in the file
 	faults []*replicaError
-	lost   []error // the blocks of a group that could not be read
+	lost   []error // of the blocks of a group that could not be read
 }
 
 func (e *blockError) Error() string {
@@ -234,8 +234,7 @@ func (e *blockError) Unwrap() []error {
 	return errs
 }
 
-// broken says whether every replica is bad (all), and whether their bytes prove it
-// (sure).
+// broken reports whether every replica is bad (all), and whether their bytes prove it (sure).
 func (e *blockError) broken() (all, sure bool) {
 	all, sure = len(e.faults) > 0, true
 	for _, fault := range e.faults {
@@ -245,7 +244,7 @@ func (e *blockError) broken() (all, sure bool) {
 	return all, sure
 }
 
-// failed handles an attempt without progress; nil means that it is to be repeated.
+// failed handles an attempt without progress. It returns nil if the attempt is to be repeated.
 func (r *reader) failed(err error) error {
 	r.hangUp()
 	r.b, r.fresh = nil, true
@@ -283,7 +282,7 @@ func (r *reader) failed(err error) error {
 	return r.retry.wait(r.ctx, err)
 }
 
-// hangUp closes the connection.
+// hangUp closes the reader's connections.
 func (r *reader) hangUp() {
 	if r.group != nil {
 		r.group.keep(-1)

@@ -10,10 +10,9 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// readerAt serves random reads from a few sequential readers: a Parquet
-// reader asks for the pages of a column one after the other, and of several
-// columns in turn. Each reader continues where it stands; opening one costs a
-// connection to a DataNode.
+// readerAt serves random reads from a few sequential readers, since a Parquet reader asks for the
+// pages of a column one after the other, and for those of several columns in turn. Each reader
+// continues where it stands; opening one costs a connection to a DataNode.
 type readerAt struct {
 	ctx    context.Context
 	c      *Cluster
@@ -82,7 +81,7 @@ func (a *readerAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// take finds the reader that stands at off, or shortly before it, or opens one.
+// take returns the idle reader that stands at off or shortly before it, or a new one.
 func (a *readerAt) take(off int64) (*reader, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,7 +117,7 @@ func (a *readerAt) put(r *reader) {
 	}
 	a.mu.Unlock()
 	if out != nil {
-		_ = out.Close() // a reader
+		_ = out.Close() // never fails
 	}
 }
 
@@ -130,7 +129,7 @@ func (a *readerAt) Close() error {
 	a.mu.idle = nil
 	a.mu.Unlock()
 	for _, r := range idle {
-		_ = r.Close() // a reader
+		_ = r.Close() // never fails
 	}
 	return nil
 }

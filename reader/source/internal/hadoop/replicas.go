@@ -61,8 +61,8 @@ next:
 	return left
 }
 
-// judge notes in an error of a replica whether it only shows that the DataNode did not
-// answer within patience, which was less than the time limit.
+// judge marks a replica's error as hasty if it only shows that the DataNode did not answer within
+// patience, and patience was less than the time limit.
 func (r *reader) judge(err error, patience time.Duration) error {
 	if fault, one := err.(*replicaError); one {
 		fault.hasty = fault.kind == unreachable && patience < r.c.timeout && isTimeout(fault.err)
@@ -70,9 +70,8 @@ func (r *reader) judge(err error, patience time.Duration) error {
 	return err
 }
 
-// reconsider lists the replicas that were left for another one before the time limit was
-// over. They are tried once more, now with the whole time limit, since the others turned
-// out to be worse.
+// reconsider lists the replicas that were given up before their time limit. They are tried once
+// more, with the whole time limit, since the others turned out to be worse.
 func (r *reader) reconsider() []replica {
 	n := len(r.faults)
 	if !r.patient {
@@ -85,12 +84,12 @@ func (r *reader) reconsider() []replica {
 	return r.untried()
 }
 
-// hedgeAfter is how long a DataNode may be silent or too slow before another one is
-// asked, if there is another one.
+// hedgeAfter returns how long a DataNode may be silent or too slow before another one, if there is
+// one, is asked.
 func (c *Cluster) hedgeAfter() time.Duration { return min(2*time.Second, c.timeout/2) }
 
-// await waits for bytes of r.s. If the DataNode is too slow, it looks for another one;
-// a DataNode that does not send a packet within the time-out has failed.
+// await waits for bytes of r.s. If the DataNode is too slow, it looks for another one. A DataNode
+// that does not send a packet within the time limit (hedgeAfter for a spare block) has failed.
 func (r *reader) await() error {
 	window, patience := r.c.hedgeAfter(), r.c.timeout
 	if r.spare {

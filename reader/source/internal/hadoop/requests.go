@@ -14,31 +14,31 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
-// requests signs or encrypts what a NameNode is asked, where hadoop.rpc.protection wants that of
-// its answers: the library understands such answers, and sends its requests as they are, names of
-// files included, which a NameNode accepts.
+// requests signs or encrypts the requests to a NameNode if hadoop.rpc.protection requires that of
+// its answers. The library understands such answers, but sends its requests, file names included,
+// in the clear, which a NameNode accepts.
 //
-// Each request goes as the token of an RpcSaslProto whose state is WRAP, as the answers do, and
-// behind a header like those that the library has sent while it logged in. The token is that of
-// RFC 4121, 4.2.6.2, under the key of the service's ticket.
+// Like an answer, each request is the token of an RpcSaslProto whose state is WRAP, behind a header
+// like those that the library has sent during the login. The token is a wrap token (RFC 4121,
+// 4.2.6.2) with the key of the service's ticket.
 type requests struct {
 	key      types.EncryptionKey
 	header   []byte // RpcRequestHeaderProto of the login, after its length
-	levels   byte   // that the NameNode offers, one bit each
+	levels   byte   // of protection that the NameNode offers, one bit each
 	loggedIn bool
-	sent     uint64 // tokens
+	sent     uint64 // number of tokens
 }
 
-// The levels, as SASL has them (RFC 4752, 3.3).
+// The bits of levels, as in SASL (RFC 4752, 3.3).
 const (
 	levelIntegrity = 2
 	levelPrivacy   = 4
 )
 
-// saslCall is the number of calls that belong to the login, and of protected requests.
+// saslCall is the call ID of the login's calls and of protected requests.
 const saslCall = -33
 
-// saw takes an answer to the login.
+// saw learns the state of the login from one of its answers.
 func (r *requests) saw(answer []byte) {
 	if r.loggedIn {
 		return
@@ -61,7 +61,8 @@ func (r *requests) saw(answer []byte) {
 	}
 }
 
-// of is how the bytes that the library writes are sent: one request, unless they open the connection.
+// of returns what is sent for the bytes that the library writes, which are one request or the
+// beginning of the connection.
 func (r *requests) of(request []byte) ([]byte, error) {
 	if r == nil || !r.loggedIn && len(request) < 4 {
 		return request, nil
@@ -90,7 +91,8 @@ func (r *requests) of(request []byte) ([]byte, error) {
 	return packet, nil
 }
 
-// wrap makes a token of a request. Of the levels that the NameNode offers the login has taken the highest.
+// wrap returns the token of a request. The login has chosen the highest level that the NameNode
+// offers.
 func (r *requests) wrap(request []byte) ([]byte, error) {
 	number := r.sent
 	r.sent++
@@ -111,7 +113,8 @@ func (r *requests) wrap(request []byte) ([]byte, error) {
 	return append(header, text...), err
 }
 
-// split cuts off what follows its length at the beginning of b; nil: it is not whole.
+// split returns the message at the beginning of b, which follows its length, and the rest of b.
+// Both are nil if the message is incomplete.
 func split(b []byte) (first, rest []byte) {
 	first, n := protowire.ConsumeBytes(b)
 	if n < 0 {

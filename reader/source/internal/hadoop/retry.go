@@ -25,7 +25,7 @@ type retrier struct {
 	c        *Cluster
 	op, path string
 
-	attempts int       // that failed in a row
+	attempts int       // failed ones in a row
 	since    time.Time // when the time for retries began
 
 	pooled       bool // the last attempt used an old session, whose connection may have been closed
@@ -56,8 +56,7 @@ const (
 	maxBackoff = 3 * time.Second
 )
 
-// wait returns nil when the operation should be tried again, after a pause,
-// or the error to report.
+// wait returns the error to report, or, after a pause, nil if the operation should be tried again.
 func (r *retrier) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -112,9 +111,9 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 	}
 }
 
-// freeRetry says whether a first failure does not mean that the cluster fails. The
-// operation is then tried again at once, even with NoRetry: the connection was an old
-// one that the other side had closed, or there is another NameNode to ask.
+// freeRetry reports whether a first failure says nothing about the cluster, so that the operation
+// is tried again at once, even with NoRetry: the connection was an old one that the other side had
+// closed, or there is another NameNode to ask.
 func (r *retrier) freeRetry(err error) bool {
 	if r.lostNameNode && len(r.c.nameNodes.addresses) > 1 {
 		return true
@@ -132,8 +131,8 @@ func hideEOF(err error) error {
 	return err
 }
 
-// withMessage adds the first line of a NameNode's message to the library's
-// error, which holds the name of the Java exception alone.
+// withMessage adds the first line of a NameNode's message to the library's error, which has only
+// the name of the Java exception.
 func withMessage(err error) error {
 	var remote hdfs.Error
 	if !errors.As(err, &remote) {
@@ -147,8 +146,8 @@ func withMessage(err error) error {
 type verdict struct {
 	kind     error
 	hint     string
-	final    error // report this one as it is
-	attempts int   // give up after so many attempts; 0: when the time is used up
+	final    error // report this error unchanged
+	attempts int   // give up after this many attempts; 0: when the time is used up
 	login    bool  // log in anew before the next attempt
 }
 
@@ -173,7 +172,7 @@ var exceptionKinds = map[string]error{
 	"org.apache.hadoop.security.authorize.AuthorizationException":         fsys.ErrPermission,
 }
 
-// isUnsupported reports whether a NameNode or a router does not offer the call.
+// isUnsupported reports whether err says that a NameNode or a router does not offer the call.
 func isUnsupported(err error) bool {
 	var remote hdfs.Error
 	return errors.As(err, &remote) && exceptionKinds[remote.Exception()] == fsys.ErrUnsupported
@@ -257,7 +256,7 @@ func (r *retrier) judge(err error) verdict {
 	return v
 }
 
-// whoMayNot is the hint for a refused permission.
+// whoMayNot returns the hint for a refused permission.
 func (r *retrier) whoMayNot() string {
 	who := "user " + r.c.conf.base.User
 	if r.c.krb != nil {
@@ -303,8 +302,8 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// loginRefused judges a failed login at a NameNode, which may be going down. New tickets may help,
-// as after the NameNode has got a new key.
+// loginRefused judges a failed login at a NameNode. goingDown says that the NameNode may be
+// shutting down. New tickets may help, for example after the NameNode has got a new key.
 func (r *retrier) loginRefused(goingDown bool) verdict {
 	if goingDown || r.c.reached.Load() {
 		return verdict{kind: fsys.ErrUnavailable, login: true, hint: "the NameNode refused the Kerberos login"}

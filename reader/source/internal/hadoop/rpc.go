@@ -17,7 +17,7 @@ import (
 // library's generated code registers them. TestRPCReflection fails if an update of the
 // library changes any of these.
 
-// blockState is what getBlockLocations tells in addition to the blocks.
+// blockState is what getBlockLocations reports in addition to the blocks.
 type blockState struct {
 	underConstruction bool
 	length            int64 // of the file, including a last block in progress
@@ -43,7 +43,7 @@ func (s *session) blockState(path string) (blockState, error) {
 // nameNodeCall calls a method of a NameNode.
 type nameNodeCall func(method string, req, resp proto.Message) error
 
-// execute is a nameNodeCall of the session's NameNode.
+// execute is the nameNodeCall of the session's NameNode.
 func (s *session) execute(method string, req, resp proto.Message) error {
 	// client.namenode.Execute(method, req, resp)
 	field := reflect.ValueOf(s.client).Elem().FieldByName("namenode")

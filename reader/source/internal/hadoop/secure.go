@@ -10,7 +10,7 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/sasl"
 )
 
-// secure makes the handshake with the DataNode of a block at port, where it requires one.
+// secure performs the handshake with the DataNode of a block at port, if it requires one.
 func (c *Cluster) secure(conn net.Conn, b *block, port int) (*sasl.Conn, error) {
 	if least, wanted := c.leastLevel(b, port); wanted {
 		return sasl.Handshake(conn, b.login(), least)
@@ -18,8 +18,8 @@ func (c *Cluster) secure(conn net.Conn, b *block, port int) (*sasl.Conn, error) 
 	return sasl.Unprotected(conn), nil
 }
 
-// leastLevel says whether a DataNode at port requires a handshake, and the weakest level of protection
-// that the configuration accepts. As in Hadoop, a DataNode on a privileged port is
+// leastLevel returns whether a DataNode at port requires a handshake, and the weakest level of
+// protection that the configuration accepts. As in Hadoop, a DataNode on a privileged port is
 // trusted without a handshake, unless all transfers are encrypted.
 func (c *Cluster) leastLevel(b *block, port int) (least sasl.Level, wanted bool) {
 	switch {
@@ -35,7 +35,8 @@ func (c *Cluster) leastLevel(b *block, port int) (least sasl.Level, wanted bool)
 	return sasl.Authenticated, true
 }
 
-// login is derived from the block's token, or from the NameNode's key if all transfers are encrypted.
+// login returns the credentials for the handshake: the block's token, or the NameNode's key if all
+// transfers are encrypted.
 func (b *block) login() sasl.Login {
 	encode := base64.StdEncoding.EncodeToString
 	if k := b.key; k != nil {

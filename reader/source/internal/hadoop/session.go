@@ -26,7 +26,7 @@ type session struct {
 	client   *hdfs.Client
 	nameNode int  // its index in c.nameNodes
 	pooled   bool // it was used before
-	// ticketKey is that of the ticket for the NameNode; nil: without Kerberos.
+	// ticketKey is the key of the ticket for the NameNode; nil without Kerberos.
 	ticketKey *types.EncryptionKey
 
 	ctx   context.Context // ends with abort
@@ -77,11 +77,12 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	return s, nil
 }
 
-// login returns a client that has a ticket for the service at an address, and its
-// principal, without the realm, in which _HOST stands for the host name. As in Hadoop, the host name in it is in lower case, and
-// that of the address (DNS) where the configuration has an IP address or a short name.
+// login returns a client that has a ticket for the service at an address, and the service's
+// principal without the realm. _HOST in principal stands for the host name in lower case. As in
+// Hadoop, if the KDC does not know that principal, as for an IP address or a short name, the host
+// name is looked up in DNS.
 func (c *Cluster) login(ctx context.Context, principal, address string) (*client.Client, string, error) {
-	host, _, _ := net.SplitHostPort(address) // withPort or kms.New made it
+	host, _, _ := net.SplitHostPort(address) // it has a port: withPort or kms.New has seen to that
 	service := strings.Replace(principal, "_HOST", strings.ToLower(host), 1)
 	krb, err := c.krb.Get(service)
 	if errors.Is(err, login.ErrUnknownService) {
@@ -90,13 +91,13 @@ func (c *Cluster) login(ctx context.Context, principal, address string) (*client
 			krb, err = c.krb.Get(service)
 		}
 	}
-	if err != nil && !errors.Is(err, login.ErrUnknownService) { // another NameNode has another principal
+	if err != nil && !errors.Is(err, login.ErrUnknownService) { // the KDC may know the principal of another NameNode
 		err = &loginError{err}
 	}
 	return krb, service, err
 }
 
-// canonicalName is the name of the address of a host; "": it has none.
+// canonicalName returns the DNS name of a host's address, or "" if it has none.
 func canonicalName(ctx context.Context, timeout time.Duration, host string) string {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -111,8 +112,9 @@ func canonicalName(ctx context.Context, timeout time.Duration, host string) stri
 	return strings.ToLower(strings.TrimSuffix(names[0], "."))
 }
 
-// explain returns the cause of the library's error "no available namenodes", which holds
-// it only as text, or does not hold it.
+// explain returns the cause of the library's error "no available namenodes", which has it only as
+// text or not at all, or the answer with which the NameNode refused the connection. It returns
+// other errors unchanged.
 func (s *session) explain(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,16 +124,16 @@ func (s *session) explain(err error) error {
 	return err
 }
 
-// nameNodeFault notes that an operation on the NameNode's connection failed.
+// nameNodeFault records that an operation on the NameNode's connection failed.
 func (s *session) nameNodeFault(err error) {
 	s.mu.Lock()
-	s.mu.nameNodeErr = cmp.Or(s.mu.nameNodeErr, err) // what comes later follows from it
+	s.mu.nameNodeErr = cmp.Or(s.mu.nameNodeErr, err) // later errors follow from the first
 	s.mu.Unlock()
 	s.c.nameNodes.failed(s.nameNode, err)
 }
 
-// lostNameNode says whether the NameNode's connection failed, or the NameNode
-// was silent in another session.
+// lostNameNode reports whether the NameNode's connection failed, or the NameNode was silent in
+// another session.
 func (s *session) lostNameNode() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

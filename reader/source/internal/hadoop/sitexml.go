@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// siteConf holds the values of core-site.xml and hdfs-site.xml by key. They are read as
-// Hadoop reads them: a value marked as final stays, files may include others, some keys
-// had other names once, and values refer to other keys and to the environment. The
-// library reads the keys and values alone.
+// siteConf holds the values of core-site.xml and hdfs-site.xml by key. They are read as Hadoop
+// reads them: final values cannot be overridden, files may include others, deprecated keys have new
+// names, and values may refer to other keys and to environment variables. The client library only
+// reads keys and values.
 type siteConf map[string]string
 
 // is compares a value as Hadoop compares words such as true and kerberos.
@@ -30,7 +30,7 @@ func (conf siteConf) list(key string) (items []string) {
 	return items
 }
 
-// newNames holds the keys that had other names once.
+// newNames maps deprecated keys to their new names.
 var newNames = map[string]string{
 	"fs.default.name":                 "fs.defaultFS",
 	"dfs.federation.nameservices":     "dfs.nameservices",
@@ -84,7 +84,7 @@ func (l *siteLoader) file(path string, depth int) error {
 func (l *siteLoader) elements(r io.Reader, path string, depth int) error {
 	d := xml.NewDecoder(r)
 	d.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
-		return in, nil // keys and values that matter are ASCII, which is the same in all that are common
+		return in, nil // the keys and values that matter are ASCII, a subset of all common charsets
 	}
 	for {
 		token, err := d.Token()
@@ -147,7 +147,7 @@ func (l *siteLoader) property(d *xml.Decoder, start *xml.StartElement) error {
 	return nil
 }
 
-// include reads the file that an xi:include names, or what it has for the case that there is none.
+// include reads the file that an xi:include names, or its fallback if there is no such file.
 func (l *siteLoader) include(d *xml.Decoder, start *xml.StartElement, path string, depth int) error {
 	var i struct {
 		Href     string `xml:"href,attr"`
@@ -173,8 +173,8 @@ func (l *siteLoader) include(d *xml.Decoder, start *xml.StartElement, path strin
 
 var confVariable = regexp.MustCompile(`\$\{([^{}$\s]+)\}`)
 
-// substitute replaces ${key}, ${env.NAME} and ${env.NAME:-default} in values. What refers
-// to nothing stays as it is.
+// substitute replaces ${key}, ${env.NAME} and ${env.NAME:-default} in values. A reference to an
+// unknown name stays as it is.
 func (conf siteConf) substitute() {
 	const maxDepth = 20 // as in Hadoop
 	for key, value := range conf {
@@ -194,14 +194,14 @@ func (conf siteConf) substitute() {
 	}
 }
 
-// variable is the value of what stands between ${ and }.
+// variable returns the value of the text between ${ and }.
 func (conf siteConf) variable(name string) (string, bool) {
 	env, ok := strings.CutPrefix(name, "env.")
 	if !ok {
 		s, ok := conf[name]
 		return s, ok
 	}
-	if name, byDefault, found := strings.Cut(env, "-"); found { // :- is the default of a variable that is empty, too
+	if name, byDefault, found := strings.Cut(env, "-"); found { // after :-, the default also replaces an empty value
 		variable, evenEmpty := strings.CutSuffix(name, ":")
 		if s, ok := os.LookupEnv(variable); ok && (s != "" || !evenEmpty) {
 			return s, true

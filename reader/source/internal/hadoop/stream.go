@@ -132,7 +132,7 @@ func (c *Cluster) openBlock(ctx context.Context, b *block, rep replica, offset i
 	return s, nil
 }
 
-// request makes the handshake, asks for the block and reads the answer.
+// request performs the handshake, asks for the block and reads the answer.
 func (s *blockStream) request(c *Cluster, offset int64, unchecked bool) (faultKind, error) {
 	secured, err := c.secure(s.conn, s.b, s.rep.port())
 	if errors.Is(err, sasl.ErrUnknownKey) {
@@ -198,9 +198,8 @@ func noAnswer(err error) error {
 	return err
 }
 
-// next waits for the next packet, at most for the limit. After
-// os.ErrDeadlineExceeded it may be called again; any other error, which is a
-// *replicaError, ends the stream. data is empty before the call.
+// next waits for the next packet, for limit at most. After os.ErrDeadlineExceeded it may be called
+// again; any other error, which is a *replicaError, ends the stream. REQUIRES: data is empty.
 func (s *blockStream) next(limit time.Duration) error {
 	if s.err != nil {
 		return s.err
@@ -209,7 +208,7 @@ func (s *blockStream) next(limit time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	var fault *replicaError // which is allocated here
+	var fault *replicaError // declared here, since it is allocated on the heap
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &fault):
 		return err
@@ -227,8 +226,8 @@ func (s *blockStream) fault(kind faultKind, err error) error {
 // calls crawling: a healthy disk or network is a hundred times as fast.
 const crawlBytesPerSecond = 1 << 20
 
-// crawls says whether the DataNode was slower than crawlBytesPerSecond. It judges only
-// after the reader has waited for the window in total.
+// crawls reports whether the DataNode was slower than crawlBytesPerSecond. It judges only after the
+// reader has waited for window in total.
 func (s *blockStream) crawls(window time.Duration) bool {
 	if s.waited < window {
 		return false

@@ -7,40 +7,40 @@ import (
 	"github.com/klauspost/reedsolomon"
 )
 
-// group reads a group of blocks of an erasure-coded file. Each data block is a lane, which has a
-// reader that goes on where it left off after each cell; its DataNode sends ahead meanwhile, as far
-// as the buffers of the connection reach.
+// group reads a block group of an erasure-coded file. Each data block is a lane. Its reader
+// continues after each cell where it left off; meanwhile its DataNode sends ahead, as far as the
+// connection's buffers reach.
 //
-// A data block that cannot be read is computed from others, from where its reader stopped: its lane
-// then has readers of as many other blocks as needed, which all stand at the same byte. So nothing
-// is kept of a cell but what was decoded at once, and a read of few bytes reads few bytes of each
-// block. Other lanes may read the same blocks at other places, through connections of their own.
+// A data block that cannot be read is computed from other blocks, starting at the byte where its
+// reader stopped. Its lane then has readers of as many other blocks as needed, all at the same
+// byte. So only the bytes that were decoded together are kept, and a short read reads few bytes of
+// each block. Other lanes may read the same blocks at other offsets, through their own connections.
 //
-// A block that fails is lost to all lanes. When too few are left, all are tried once more, with
-// the whole time limit; so every loop ends.
+// A block that fails is lost to all lanes. When too few are left, all are tried once more, with the
+// whole time limit; so every loop ends.
 type group struct {
 	r       *reader // of the file
 	lanes   []lane  // by data block
 	lost    []error // by block; nil: it has not failed
-	patient bool    // all blocks were tried, and those that failed are tried once more
-	ready   []byte  // to be handed out
-	from    *reader // whose bytes these are; nil: they were decoded
+	patient bool    // too few blocks were left, so those that failed are tried once more
+	ready   []byte  // bytes to hand out
+	from    *reader // the reader that has these bytes; nil: they were decoded
 	code    reedsolomon.Encoder
 	shards  [][]byte // by block; for decode
-	wanted  []bool   // likewise
+	wanted  []bool   // by block; for decode
 }
 
 type lane struct {
-	in  []*reader // by block; nil: it was not read. That of the lane's own block reads without decoding
+	in  []*reader // by block; nil: not read yet. The lane's own block is read without decoding
 	buf []byte    // decoded bytes
 }
 
-// decodeBytes are decoded at a time, at most: a packet of the usual size.
+// decodeBytes is the maximum number of bytes decoded at a time: a packet of the usual size.
 const decodeBytes = 64 << 10
 
 var zeros [decodeBytes]byte
 
-// advanceGroup makes bytes ready of the cell at r.offset.
+// advanceGroup makes the next bytes at r.offset ready, within their cell.
 func (r *reader) advanceGroup() error {
 	code := r.b.code
 	g := r.group
@@ -68,7 +68,7 @@ func (r *reader) advanceGroup() error {
 			return err
 		}
 		if g.lost[u] == nil {
-			continue // too few others are left for decoding, so it is read itself
+			continue // too few others are left for decoding, so u itself is read
 		}
 		if g.patient {
 			return g.failure()
@@ -78,8 +78,9 @@ func (r *reader) advanceGroup() error {
 	}
 }
 
-// direct says whether block u is to be read rather than decoded: unless it has failed, or its
-// DataNode has lately and enough others have not.
+// direct reports whether block u is read rather than decoded. It is decoded if it has failed, or if
+// its DataNode failed lately, the lane is not reading it, and enough other blocks are on DataNodes
+// that did not fail.
 func (g *group) direct(u int, at int64) bool {
 	if g.lost[u] != nil || g.rank(&g.lanes[u], u, at) <= 0 {
 		return g.lost[u] == nil
@@ -93,8 +94,8 @@ func (g *group) direct(u int, at int64) bool {
 	return good < g.r.b.code.data
 }
 
-// rank orders the blocks that a lane may read at a byte: those that it is reading, those whose
-// DataNodes have not failed lately, the others.
+// rank orders the blocks that a lane may read at a byte, the lowest first: those that it is
+// reading, those whose DataNodes have not failed lately, then the others.
 func (g *group) rank(l *lane, v int, at int64) int64 {
 	if in := l.in[v]; in != nil && in.s != nil && in.offset == at {
 		return -1
@@ -102,8 +103,8 @@ func (g *group) rank(l *lane, v int, at int64) int64 {
 	return g.r.c.nodes.suspicion(g.r.b.units[v])
 }
 
-// read makes bytes of block v ready, from its byte at on, in a reader of the lane. The reader is
-// nil if the block could not be read, and is lost.
+// read makes bytes of block v ready, from byte at of the block on, and returns the lane's reader
+// that has them. If the block cannot be read, it is lost, and the reader is nil.
 func (g *group) read(l *lane, v int, at int64) (*reader, error) {
 	r, in := g.r, l.in[v]
 	if in == nil {
@@ -131,8 +132,8 @@ func (g *group) read(l *lane, v int, at int64) (*reader, error) {
 	return nil, nil
 }
 
-// decode makes bytes of block u ready, from its byte at on, from those of other blocks. It returns false
-// if too few could be read.
+// decode computes bytes of block u, from byte at of the block on, from other blocks and makes them
+// ready. It returns false if too few of these could be read.
 func (g *group) decode(u int, at, left int64) (done bool, err error) {
 	b, l := g.r.b, &g.lanes[u]
 	if g.code == nil {
@@ -172,7 +173,7 @@ func (g *group) decode(u int, at, left int64) (done bool, err error) {
 		if shard != nil {
 			g.shards[v] = shard[:n]
 		} else if in := l.in[v]; in != nil {
-			in.hangUp() // others are used
+			in.hangUp() // other blocks are used instead
 		}
 	}
 	g.shards[u] = l.buf[:0]
@@ -196,7 +197,8 @@ func (g *group) decode(u int, at, left int64) (done bool, err error) {
 	return true, nil
 }
 
-// next is the best block to decode u that is not among the shards yet; -1: there is none.
+// next returns the best block to decode u from that is not among the shards yet, or -1 if there is
+// none.
 func (g *group) next(l *lane, u int, at int64) int {
 	best, least := -1, int64(math.MaxInt64)
 	for v := range g.shards {
@@ -217,7 +219,7 @@ func (g *group) take(n int) {
 	}
 }
 
-// keep closes the connections of all lanes but one.
+// keep closes the connections of all lanes but the given one; -1 closes all.
 func (g *group) keep(lane int) {
 	for i := range g.lanes {
 		for _, in := range g.lanes[i].in {
@@ -228,7 +230,8 @@ func (g *group) keep(lane int) {
 	}
 }
 
-// park closes the connections of a reader that is not used for a while, but those that it needs first.
+// park closes the connections that a reader that is not used for a while does not need for its next
+// byte.
 func (r *reader) park() {
 	if r.group != nil {
 		u, _, _ := r.b.code.place(r.b, r.offset)
@@ -236,7 +239,7 @@ func (r *reader) park() {
 	}
 }
 
-// failure says which blocks of the group are lost.
+// failure returns an error that says which blocks of the group are lost.
 func (g *group) failure() error {
 	e := &blockError{b: g.r.b, offset: g.r.offset}
 	for _, err := range g.lost {

@@ -28,13 +28,13 @@ type upload struct {
 	size     int64
 	excluded []wire.Message // DatanodeInfoProto
 	// trusting says that DataNodes that failed in earlier uploads are tried. again says that
-	// all are, since the NameNode had no others left.
+	// those that failed in this one are tried as well, since the NameNode had no others left.
 	trusting, again bool
 }
 
 const (
-	// pipelineAttempts is how often one block is tried at most, each time without the
-	// DataNodes that failed before.
+	// pipelineAttempts is the maximum number of attempts to write one block, each without
+	// the DataNodes that failed before.
 	pipelineAttempts = 10
 	// settleTime is how long a NameNode may need to hear from the DataNodes that
 	// a block is there.
@@ -88,11 +88,11 @@ func (s *session) create(p string, defaults hdfs.ServerDefaults, perm fs.FileMod
 	return zoneOf(resp.In("fs")), nil
 }
 
-// block writes the block after previous.
+// block writes the block after previous and returns its identity.
 func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Message, error) {
 	c := u.c
 	var failed error
-	renewed := false // the keys
+	renewed := false // whether the keys were
 	for attempt := range pipelineAttempts {
 		if attempt == pipelineAttempts/2 {
 			u.trusting = true // so many have failed lately that it may have been the network
@@ -150,9 +150,9 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 	return nil, failed
 }
 
-// silent finds the DataNodes of a block that do not answer at all. The pipeline does
-// not tell which one hangs, because we are connected to the first one only and it waits
-// for the others. So each is asked for the block; a refusal is an answer as well.
+// silent returns the DataNodes of a block that do not answer at all. The pipeline does not tell
+// which one hangs, because we are connected only to the first one, which waits for the others. So
+// each is asked for the block; a refusal is an answer as well.
 func (u *upload) silent(b *block) []int {
 	silent := make([]bool, len(b.replicas))
 	var wg sync.WaitGroup
@@ -228,7 +228,7 @@ func (u *upload) complete(last *wire.Message) error {
 	})
 }
 
-// patiently calls the NameNode until it has heard from the DataNodes.
+// patiently repeats a call of the NameNode until it has heard from the DataNodes.
 func (u *upload) patiently(call func() (done bool, err error)) error {
 	begin := time.Now()
 	for pause := minBackoff; ; pause = min(2*pause, maxBackoff) {
@@ -254,5 +254,5 @@ func after(failed, err error) error {
 	return fmt.Errorf("%w; then %w", failed, err)
 }
 
-// isNameNodeAnswer says whether err is a refusal rather than a lost connection.
+// isNameNodeAnswer reports whether err is a refusal rather than a lost connection.
 func isNameNodeAnswer(err error) bool { return errors.As(err, new(hdfs.Error)) }

@@ -12,16 +12,16 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// writer collects a file on local disk ($TMPDIR) and uploads it when it is
-// closed: to a hidden temporary name first, which is then renamed.
+// writer collects a file on the local disk ($TMPDIR). Close uploads it under a hidden temporary
+// name and then renames it.
 //
-// Thanks to the local copy, a block can be written again when a DataNode dies, and the
-// whole file when the NameNode does.
+// Because of the local copy, a block can be written again when a DataNode dies, and the whole file
+// when the NameNode does.
 type writer struct {
 	ctx   context.Context
 	c     *Cluster
 	path  string
-	spool *os.File    // nil: data were there before
+	spool *os.File    // nil: the caller of Put has the data
 	data  io.ReaderAt // what is uploaded
 	size  int64
 	perm  fs.FileMode
@@ -30,7 +30,7 @@ type writer struct {
 	done  bool
 	// renames counts the attempts to give the file its name.
 	renames int
-	left    []string // temporary files, of attempts that failed, that may still be there
+	left    []string // temporary files of failed attempts that may still exist
 	old     bool     // the file existed before
 }
 
@@ -68,7 +68,7 @@ func (c *Cluster) newWriter(ctx context.Context, p string) (*writer, error) {
 	// A wrong cluster, a missing permission or a directory to which files cannot be
 	// written should fail now, before the work is done.
 	old := false
-	var probes []string // that may still be there
+	var probes []string // probe files that may still exist
 	err := c.do(ctx, "create", p, func(s *session) error {
 		info, err := s.client.Stat(p)
 		old = err == nil
@@ -133,7 +133,7 @@ func (w *writer) Close() error {
 		return nil
 	}
 	err := w.publish()
-	if errors.Is(err, fsys.ErrNotFound) { // it was taken for what a killed upload has left, as where many files were prepared before this one gets its name
+	if errors.Is(err, fsys.ErrNotFound) { // another upload has removed it as a leftover, perhaps because many files were prepared first
 		w.temp, w.renames = "", 0
 		err = w.publish()
 	}
@@ -219,7 +219,7 @@ func (c *Cluster) discard(ctx context.Context, temps []string) (left []string) {
 		remove := func(s *session) error { return s.client.Remove(temp) }
 		err := c.once(ctx, &r, remove)
 		if err != nil && r.freeRetry(err) {
-			// The session was one of a NameNode that is no longer the active one.
+			// The connection was an old one, or its NameNode is no longer active.
 			r.attempts++
 			err = c.once(ctx, &r, remove)
 		}

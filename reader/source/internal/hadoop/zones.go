@@ -23,10 +23,10 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
-// Files in an encryption zone are encrypted by who writes them, and decrypted by who reads them.
-// DataNodes have, and make checksums of, encrypted bytes alone.
+// Clients encrypt the files in an encryption zone when they write them, and decrypt them when they
+// read them. DataNodes store only the encrypted bytes, and checksums of those.
 
-// zoneInfo is what the NameNode stores of a file in an encryption zone.
+// zoneInfo is what the NameNode stores about the encryption of a file in an encryption zone.
 type zoneInfo struct {
 	suite string
 	key   kms.Sealed
@@ -35,7 +35,7 @@ type zoneInfo struct {
 // sm4 is the number of a cipher for which the client library has no name.
 const sm4 = "3"
 
-// zoneOf is what a message says of it; nil: the file is in none.
+// zoneOf returns the zoneInfo in a message, or nil if the file is in no encryption zone.
 func zoneOf(m wire.Message) *zoneInfo {
 	if !m.Has("fileEncryptionInfo") {
 		return nil
@@ -51,8 +51,8 @@ type fileKey struct {
 	iv    []byte
 }
 
-// at is the stream with which the bytes from offset on are encrypted. It is that of a counter, a
-// number of 16 bytes, which begins with the IV of the file and grows by one every 16 bytes.
+// at returns the key stream from offset on. The counter of the cipher is a big-endian number of 16
+// bytes. It begins with the IV of the file and grows by one every 16 bytes.
 func (k *fileKey) at(offset int64) cipher.Stream {
 	low, carry := bits.Add64(binary.BigEndian.Uint64(k.iv[8:]), uint64(offset/aes.BlockSize), 0)
 	counter := binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(k.iv)+carry)
@@ -75,7 +75,7 @@ func (fb *fileBlocks) decrypt(ctx context.Context, z *zoneInfo, offset int64) (c
 	return key.at(offset), nil
 }
 
-// encrypted is a file as DataNodes get it.
+// encrypted reads a file and encrypts it, as DataNodes store it.
 type encrypted struct {
 	io.ReaderAt
 	key *fileKey
@@ -87,18 +87,18 @@ func (e *encrypted) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// zones has what a cluster knows of the keys of its encryption zones.
+// zones is what a cluster knows about the keys of its encryption zones.
 type zones struct {
-	mu      sync.Mutex
+	mu      sync.Mutex   // guards named and servers
 	named   string       // the key provider that the NameNode names
-	servers *kms.Servers // nil: none was needed yet
-	usable  sync.Map     // versions of keys by which a key of a file has been decrypted
+	servers *kms.Servers // nil: not needed yet
+	usable  sync.Map     // set of versions of zone keys with which the KMS has decrypted a file's key
 }
 
 // keyError says why a file cannot be decrypted or encrypted.
 type keyError struct {
 	key  string // of the zone
-	kind error  // nil: it follows from err
+	kind error  // nil: judgeKey derives it from err
 	hint string
 	err  error
 }
@@ -108,7 +108,7 @@ func (e *keyError) Error() string {
 }
 func (e *keyError) Unwrap() error { return e.err }
 
-// fileKey asks a KMS for the key of a file.
+// fileKey has a KMS decrypt the key of a file.
 func (c *Cluster) fileKey(ctx context.Context, z *zoneInfo) (*fileKey, error) {
 	fail := func(kind, err error, hint string) (*fileKey, error) {
 		return nil, &keyError{key: z.key.Key, kind: kind, err: err, hint: hint}
@@ -133,7 +133,8 @@ func (c *Cluster) fileKey(ctx context.Context, z *zoneInfo) (*fileKey, error) {
 	return &fileKey{block: block, iv: z.key.IV}, nil
 }
 
-// checkKey says whether a file can be decrypted, as far as that depends on the key of its zone.
+// checkKey returns an error if the KMS does not decrypt the key of a file. It asks once for each
+// version of a zone's key. z is nil for a file in no zone.
 func (c *Cluster) checkKey(ctx context.Context, z *zoneInfo) (err error) {
 	if z == nil {
 		return nil
@@ -144,8 +145,8 @@ func (c *Cluster) checkKey(ctx context.Context, z *zoneInfo) (err error) {
 	return err
 }
 
-// keyServers returns the KMS of the cluster. As in Hadoop, the one that the NameNode names comes
-// before the one of the configuration.
+// keyServers returns the KMS of the cluster. As in Hadoop, the KMS that the NameNode names takes
+// precedence over that of the configuration.
 func (c *Cluster) keyServers() (*kms.Servers, error) {
 	c.zones.mu.Lock()
 	defer c.zones.mu.Unlock()
@@ -169,7 +170,7 @@ func (c *Cluster) keyServers() (*kms.Servers, error) {
 	return c.zones.servers, nil
 }
 
-// setKeyProvider notes what a NameNode names.
+// setKeyProvider records the key provider that a NameNode names.
 func (z *zones) setKeyProvider(uri string) {
 	z.mu.Lock()
 	z.named = uri
@@ -184,7 +185,7 @@ func (z *zones) close() {
 	}
 }
 
-// identify says in a request to a KMS who asks.
+// identify adds the user's identity to a request to a KMS: its name, or a Kerberos ticket.
 func (c *Cluster) identify(ctx context.Context, req *http.Request) error {
 	if c.krb == nil {
 		query := req.URL.Query()
@@ -208,7 +209,7 @@ func (c *Cluster) identify(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// judgeKey classifies the errors of keys.
+// judgeKey classifies errors of encryption keys.
 func (r *retrier) judgeKey(err error) (verdict, bool) {
 	var key *keyError
 	if !errors.As(err, &key) {

@@ -65,7 +65,7 @@ public final class TestCluster {
   private final Map<String, FSDataOutputStream> open = new HashMap<>();
   private DistributedFileSystem fs;
 
-  /** MiniDFSCluster lowers dfs.replication to the number of DataNodes it is built with: none. */
+  /** Keeps dfs.replication. MiniDFSCluster lowers it to its initial number of DataNodes, 0. */
   private static final class FixedReplication extends HdfsConfiguration {
     boolean fixed;
 
@@ -132,7 +132,7 @@ public final class TestCluster {
     connect(0);
   }
 
-  /** Writes so many bytes, flushes them to the DataNodes and keeps the file open. */
+  /** Writes that many zero bytes, flushes them to the DataNodes and keeps the file open. */
   private String hold(String name, FSDataOutputStream out, int bytes) throws IOException {
     if (bytes > 0) {
       out.write(new byte[bytes]);
@@ -185,7 +185,7 @@ public final class TestCluster {
       case "concat": // target source
         fs.concat(new Path(a[1]), new Path[] {new Path(a[2])});
         return "";
-      case "open": // remote bytes: write so many, flush them to the DataNodes, keep the file open
+      case "open": // remote bytes: write that many, flush them to the DataNodes, keep the file open
         return hold(a[1], fs.create(new Path(a[1])), Integer.parseInt(a[2]));
       case "close": // remote
         open.remove(a[1]).close();
@@ -207,7 +207,7 @@ public final class TestCluster {
           sb.append(':').append(b.getBlockSize()).append(':').append(b.getLocations().length).append(' ');
         }
         return sb.toString();
-      case "token-life": // milliseconds, of block tokens that are made from now on
+      case "token-life": // milliseconds; for block tokens that are made from now on
         for (int i = 0; i < cluster.getNumNameNodes(); i++) {
           cluster.getNamesystem(i).getBlockManager().getBlockTokenSecretManager().setTokenLifetime(Long.parseLong(a[1]));
         }
@@ -233,14 +233,14 @@ public final class TestCluster {
       case "standby": // namenode
         toStandby(Integer.parseInt(a[1]));
         return "";
-      case "ls": // directory -> names, with hidden ones
+      case "ls": // directory -> names, including hidden ones
         StringBuilder names = new StringBuilder();
         for (FileStatus f : fs.listStatus(new Path(a[1]))) {
           names.append(f.getPath().getName()).append(' ');
         }
         return names.toString();
       case "ec": // directory policy
-        if (!a[2].equals("REPLICATION")) { // which always is
+        if (!a[2].equals("REPLICATION")) { // that one is always enabled
           enable(a[2]);
         }
         fs.mkdirs(new Path(a[1]));
@@ -259,7 +259,7 @@ public final class TestCluster {
         FileSystem.enableSymlinks();
         fs.createSymlink(new Path(a[1]), new Path(a[2]), true);
         return "";
-      case "append": // remote bytes: as "open" does, to a file that exists
+      case "append": // remote bytes: like "open", but for a file that exists
         return hold(a[1], fs.append(new Path(a[1])), Integer.parseInt(a[2]));
       case "observer": // namenode
         cluster.transitionToObserver(Integer.parseInt(a[1]));
@@ -294,7 +294,7 @@ public final class TestCluster {
 
   /**
    * Starts NameNode i again and waits until it has left safe mode and knows the DataNodes. If
-   * that takes too long, a report of theirs was lost, so they are restarted to report again.
+   * that takes too long, a DataNode's report was lost, so all are restarted to report again.
    */
   private void startNameNode(int i) throws Exception {
     cluster.restartNameNode(i, false);
@@ -303,7 +303,7 @@ public final class TestCluster {
     }
     boolean ready = becomesReady(i);
     for (int dn = ready ? 0 : cluster.getDataNodes().size(); dn > 0; dn--) {
-      cluster.restartDataNode(0, true); // it becomes the last one
+      cluster.restartDataNode(0, true); // it becomes the last, so that the next one is 0
     }
     if (!ready && !becomesReady(i)) {
       FSNamesystem names = cluster.getNamesystem(i);
@@ -314,7 +314,7 @@ public final class TestCluster {
     try {
       fs.exists(new Path("/"));
     } catch (IOException e) {
-      // That was the connection to the NameNode as it was before. The next call makes a new one.
+      // This used the connection to the NameNode before its restart. The next call makes a new one.
     }
   }
 
@@ -330,7 +330,7 @@ public final class TestCluster {
     return false;
   }
 
-  /** DataNodes that have reported their storage, without which no block is placed there. */
+  /** Returns how many DataNodes have reported their storage. Others get no blocks. */
   private int ready() throws IOException {
     int n = 0;
     for (DatanodeInfo dn : fs.getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE)) {
@@ -339,7 +339,7 @@ public final class TestCluster {
     return n;
   }
 
-  /** Enables a policy, and makes it if Hadoop has none of that name, such as RS-3-2-64k. */
+  /** Enables a policy. If Hadoop has none of that name, such as RS-3-2-64k, adds it first. */
   private void enable(String policy) throws IOException {
     boolean known = false;
     for (ErasureCodingPolicyInfo info : fs.getAllErasureCodingPolicies()) {
@@ -384,13 +384,13 @@ public final class TestCluster {
       props.load(in);
     }
     PrintStream answers = System.out;
-    System.setOut(System.err); // for whatever else prints something
+    System.setOut(System.err); // other code may print, but not between the answers
     TestCluster t = null;
     try {
       t = new TestCluster(props);
     } catch (Throwable e) {
       e.printStackTrace();
-      Runtime.getRuntime().halt(1); // although threads of servers that have started still run
+      Runtime.getRuntime().halt(1); // even if threads of servers still run
     }
     answers.println("ready");
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
@@ -402,6 +402,6 @@ public final class TestCluster {
         answers.println("error " + e.toString().lines().findFirst().orElse(""));
       }
     }
-    Runtime.getRuntime().halt(0); // at once: nothing of the cluster is kept
+    Runtime.getRuntime().halt(0); // at once, since nothing of the cluster is kept
   }
 }

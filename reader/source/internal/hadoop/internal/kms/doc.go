@@ -1,12 +1,12 @@
 // Package kms asks Hadoop's key management servers (KMS) for the keys of files in encryption zones.
 //
-// The NameNode stores with each file its key, encrypted by a key of the zone that only the KMS
-// knows. Who reads or writes the file sends that to a KMS, which decrypts it if its access control
-// lists allow that to the user:
+// The NameNode stores the key of each file, encrypted with a key of the zone that only the KMS
+// knows. A client that reads or writes the file sends the encrypted key to a KMS, which decrypts it
+// if its access control lists allow this to the user:
 //
 //	POST /kms/v1/keyversion/VERSION/_eek?eek_op=decrypt  {"name": KEY, "iv": …, "material": …}
 //	200 {"material": …}  or  4xx, 5xx {"RemoteException": {"message": …, "exception": …}}
 //
-// Bytes are in base64 for URLs. Users name themselves in the URL (user.name), or show a Kerberos
-// ticket in a header (SPNEGO); both is up to the caller.
+// Binary values are in base64url. Users identify themselves by a name in the URL (user.name) or a
+// Kerberos ticket in a header (SPNEGO); the caller adds either.
 package kms

@@ -16,33 +16,34 @@ import (
 	"time"
 )
 
-// Scheme begins the URIs of key providers that are a KMS.
+// Scheme is the beginning of a key provider's URI that names a KMS.
 const Scheme = "kms://"
 
-// Sealed is the key of a file, encrypted by a version of the key of its zone.
+// Sealed is the key of a file, encrypted with a version of its zone's key.
 type Sealed struct {
 	Key, Version string
 	IV, Data     []byte
 }
 
-// Servers are the KMS of a cluster, each of which knows all keys.
+// Servers are the KMS hosts of a cluster, each of which knows all keys.
 type Servers struct {
 	URI      string
 	urls     []string
 	identify func(context.Context, *http.Request) error
 	client   *http.Client
-	last     atomic.Int32 // the one that answered last, which is asked first
+	last     atomic.Int32 // index of the host that answered last; it is asked first
 }
 
-// New returns the servers of a URI such as kms://https@host1;host2:9600/kms, whose port is that of all hosts
-// without one. identify says in a request who asks. No server may take longer than timeout.
+// New returns the servers of a URI such as kms://https@host1;host2:9600/kms. Its port is used for
+// all hosts that have none. identify adds the user's identity to a request. timeout limits each
+// request.
 func New(uri string, timeout time.Duration, identify func(context.Context, *http.Request) error) (*Servers, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.User == nil || u.Hostname() == "" {
 		return nil, fmt.Errorf("%q is not of the form kms://https@host1;host2:9600/kms", uri)
 	}
 	s := &Servers{URI: uri, identify: identify, client: &http.Client{Timeout: timeout,
-		Transport: &http.Transport{IdleConnTimeout: timeout, TLSHandshakeTimeout: timeout}}} // Hadoop uses no proxies for it
+		Transport: &http.Transport{IdleConnTimeout: timeout, TLSHandshakeTimeout: timeout}}} // no proxy, as in Hadoop
 	port := u.Port()
 	if port == "" {
 		port = "9600"
@@ -59,10 +60,10 @@ func New(uri string, timeout time.Duration, identify func(context.Context, *http
 // Close ends idle connections.
 func (s *Servers) Close() { s.client.CloseIdleConnections() }
 
-// Error is the answer of a KMS that gives no key.
+// Error is a KMS answer without a key.
 type Error struct {
-	Status    int    // of HTTP
-	Exception string // in Java, without its package; "": the answer is not that of a KMS to this request, as where it refused the login
+	Status    int    // HTTP status
+	Exception string // Java class without package; "": no answer of a KMS to the request itself, for example a refused login
 	Message   string
 }
 
@@ -73,7 +74,7 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unseal has a key decrypted, by the first server that can.
+// Unseal returns a key, decrypted by the first server that can.
 func (s *Servers) Unseal(ctx context.Context, sealed Sealed) ([]byte, error) {
 	first := int(s.last.Load())
 	var errs []error
@@ -87,13 +88,13 @@ func (s *Servers) Unseal(ctx context.Context, sealed Sealed) ([]byte, error) {
 		errs = append(errs, fmt.Errorf("%s: %w", s.urls[n], err))
 		var answer *Error
 		if ctx.Err() != nil || errors.As(err, &answer) && answer.Exception != "" && answer.Status < http.StatusInternalServerError {
-			break // the others would say so, too
+			break // the others would refuse, too
 		}
 	}
 	return nil, errors.Join(errs...)
 }
 
-// maxAnswer bounds what is read of an answer; one with a key has some 100 bytes.
+// maxAnswer limits how many bytes of an answer are read; an answer with a key has about 100.
 const maxAnswer = 64 << 10
 
 func (s *Servers) ask(ctx context.Context, server string, sealed Sealed) ([]byte, error) {
@@ -107,13 +108,13 @@ func (s *Servers) ask(ctx context.Context, server string, sealed Sealed) ([]byte
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header["Idempotency-Key"] = nil // so that it is repeated if an idle connection has ended meanwhile
+	req.Header["Idempotency-Key"] = nil // a POST with this key is repeated if its idle connection turns out to be closed
 	if err := s.identify(ctx, req); err != nil {
 		return nil, err
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		var full *url.Error // which has the whole URL
+		var full *url.Error // its text has the whole URL
 		if errors.As(err, &full) {
 			err = full.Err
 		}

@@ -1,3 +1,4 @@
-// Package login logs in to Kerberos, for calls of NameNodes: with a key table, or with the ticket
-// cache that kinit writes (login.go). krb5conf.go reads krb5.conf with what it includes.
+// Package login logs in to Kerberos, for calls of NameNodes and KMS: with a key table, or with the
+// ticket cache that kinit writes (login.go). krb5conf.go reads krb5.conf and the files that it
+// includes.
 package login

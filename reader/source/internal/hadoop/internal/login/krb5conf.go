@@ -14,18 +14,18 @@ import (
 	"github.com/jcmturner/gokrb5/v8/config"
 )
 
-// krb5Conf is a krb5.conf as gokrb5 understands it, and the cache that it names for tickets.
+// krb5Conf is a krb5.conf as gokrb5 understands it, and the ticket cache that it names.
 type krb5Conf struct {
 	*config.Config
 	cache string // default_ccache_name; "": none is named
 }
 
-// loadConf reads krb5.conf. paths may be a list separated by colons, as in
-// $KRB5_CONFIG, of which some may be missing. gokrb5 does not support include directives,
-// of which the files of Red Hat and of many sites consist; it keeps only the last of
-// several sections or realms with the same name, and the last of several values, where
-// MIT's library joins the former and keeps the first of the latter; and some of its
-// defaults are others. So the files are first combined into one.
+// loadConf reads krb5.conf. As in $KRB5_CONFIG, paths may be a list separated by colons, and some
+// of the files may be missing. The files are first combined into one, because gokrb5 differs from
+// MIT's library. It does not support include directives, which Red Hat and many sites use. It keeps
+// only the last of several sections or realms with the same name, while MIT's library joins them.
+// It keeps the last of several values, while MIT's keeps the first. Some of its defaults differ,
+// too.
 func loadConf(paths string) (*krb5Conf, error) {
 	m := merger{sections: make(map[string][]string), realms: make(map[string][]string), values: make(map[string]string)}
 	var missing error
@@ -55,16 +55,16 @@ func loadConf(paths string) (*krb5Conf, error) {
 
 // merger combines files.
 type merger struct {
-	sections map[string][]string // the lines of each; "realms" has those of realms
-	realms   map[string][]string // the lines of each, by "NAME = {"
+	sections map[string][]string // their lines, except those of realms
+	realms   map[string][]string // their lines, by "NAME = {"
 	order    []string            // of the realms
-	values   map[string]string   // by section and name, of those that count only once
+	values   map[string]string   // the first of each setting outside of realms, by section and name
 
-	section, realm string // where the reading is
-	depth          int    // of the braces in the realm
+	section, realm string // of the current line
+	depth          int    // of nested braces in the realm
 }
 
-// defaultTypes are the types of keys that gokrb5 supports, in the order of MIT's library.
+// defaultTypes are the encryption types that gokrb5 supports, in the order of MIT's library.
 const defaultTypes = "aes256-cts-hmac-sha1-96 aes128-cts-hmac-sha1-96 aes256-cts-hmac-sha384-192 aes128-cts-hmac-sha256-128 des3-cbc-sha1 arcfour-hmac"
 
 func (m *merger) text() string {
@@ -89,8 +89,8 @@ func (m *merger) text() string {
 // another.
 const maxIncludeDepth = 10
 
-// includedName matches the names of the files of an included directory that are read,
-// as in MIT Kerberos.
+// includedName matches the names of those files of an included directory that are read, as in MIT
+// Kerberos.
 var includedName = regexp.MustCompile(`^[A-Za-z0-9_-]+$|\.conf$`)
 
 func (m *merger) file(path string, depth int) error {
@@ -124,7 +124,7 @@ func (m *merger) file(path string, depth int) error {
 	return nil
 }
 
-// line takes a line of a section.
+// line adds a line of a section.
 func (m *merger) line(line string) {
 	name, value, _ := strings.Cut(line, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
@@ -156,7 +156,8 @@ func (m *merger) line(line string) {
 	}
 }
 
-// families are the names of several types of keys, and short names that gokrb5 does not know.
+// families maps names for several encryption types, and short names that gokrb5 does not know, to
+// types.
 var families = map[string]string{
 	"aes":     "aes256-cts-hmac-sha1-96 aes128-cts-hmac-sha1-96 aes256-cts-hmac-sha384-192 aes128-cts-hmac-sha256-128",
 	"des3":    "des3-cbc-sha1",
@@ -164,7 +165,8 @@ var families = map[string]string{
 	"DEFAULT": defaultTypes,
 }
 
-// typesOf is a list of types of keys, in which commas may separate them, as gokrb5 understands it.
+// typesOf returns a list of encryption types, separated by commas or spaces, in the form that
+// gokrb5 understands.
 func typesOf(list string) string {
 	types := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	for i, t := range types {

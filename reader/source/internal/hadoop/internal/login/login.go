@@ -19,12 +19,12 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Options say who logs in, and where that is known.
+// Options say who logs in, and where the credentials are.
 type Options struct {
 	Principal, Keytab string // user@REALM or user/host@REALM, and the file of its key; without them a ticket cache is used
 	CCache            string // default: $KRB5CCNAME, then what krb5.conf names, then /tmp/krb5cc_<uid>
 	Krb5Conf          string // default: $KRB5_CONFIG, then /etc/krb5.conf
-	Realm             string // of services of which krb5.conf does not tell it; default: that of the user
+	Realm             string // of services for which krb5.conf names none; default: that of the user
 }
 
 // Kerberos is the identity of one user. With a key table the library
@@ -39,7 +39,7 @@ type Kerberos struct {
 	conf    *krb5Conf
 	expires time.Time // of the ticket cache
 	modTime time.Time // of the ticket cache's file
-	silent  struct {  // when no KDC answered last
+	silent  struct {  // the last time that no KDC answered
 		at  time.Time
 		err error
 	}
@@ -54,25 +54,24 @@ var ErrKDC = errors.New("KDC unreachable")
 // ErrUnknownService says that the KDC does not know the principal of a service.
 var ErrUnknownService = errors.New("the KDC does not know the principal of the service")
 
-// New logs nobody in yet.
+// New returns an identity that is not logged in yet.
 func New(o Options) *Kerberos {
 	o.Krb5Conf = cmp.Or(o.Krb5Conf, os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
 	return &Kerberos{o: o}
 }
 
-// Who is the principal, or says where it is written.
+// Who returns the principal, or a text that says where it is written.
 func (k *Kerberos) Who() string { return cmp.Or(k.o.Principal, "the ticket cache's principal") }
 
-// Get returns a client with valid tickets, also for a service such as hdfs/host, logging
-// in if need be. The library that uses the client would fetch the latter ticket, too, but
-// from several goroutines at a time, for which gokrb5 is not safe, and it would return
-// errors as text alone.
+// Get returns a client with valid tickets, including one for a service such as hdfs/host. It logs
+// in if necessary. The client library would fetch the service's ticket itself, but from several
+// goroutines at a time, for which gokrb5 is not safe, and it would return errors only as text.
 func (k *Kerberos) Get(service string) (*client.Client, error) {
 	begin := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.silent.at.After(begin) {
-		return nil, k.silent.err // so that not all who wait find out one after the other that no KDC answers
+		return nil, k.silent.err // those that waited need not ask the KDCs again, one after the other
 	}
 	err := k.getLocked(service)
 	if errors.Is(err, ErrKDC) {
@@ -81,7 +80,7 @@ func (k *Kerberos) Get(service string) (*client.Client, error) {
 	return k.client, err
 }
 
-// getLocked gets what Get returns into k.client. REQUIRES: k.mu.
+// getLocked makes k.client what Get returns. REQUIRES: k.mu.
 func (k *Kerberos) getLocked(service string) error {
 	login := k.cacheLocked
 	if k.o.Keytab != "" {
@@ -150,8 +149,8 @@ func (k *Kerberos) keytabLocked() error {
 		return fmt.Errorf("key table %s: %w", k.o.Keytab, err)
 	}
 	for i := range keys.Entries {
-		// gokrb5 takes the newest key, but if one key table was copied into another one, the times
-		// are those of the copy.
+		// gokrb5 takes the key with the latest time, but if a key table was copied into another one,
+		// the times are those of the copy. So the key's version number replaces its time.
 		keys.Entries[i].Timestamp = time.Unix(int64(keys.Entries[i].KVNO), 0)
 	}
 	cl := client.NewWithKeytab(name, realm, keys, conf.Config, client.DisablePAFXFAST(true))
@@ -170,7 +169,8 @@ func (k *Kerberos) keytabLocked() error {
 	return nil
 }
 
-// explained says what an error of gokrb5 means. They have no types, so their text is searched.
+// explained returns an error that says what an error of gokrb5 means. Those have no types, so their
+// text is searched.
 func explained(err error) error {
 	text := err.Error()
 	for _, e := range []struct{ word, means string }{
@@ -196,7 +196,8 @@ func explained(err error) error {
 	return fmt.Errorf("refused: %s", text)
 }
 
-// cacheLocked reads the ticket cache, unless what was read is valid. REQUIRES: k.mu.
+// cacheLocked reads the ticket cache, unless the ticket that was read before is still valid and the
+// file has not changed. REQUIRES: k.mu.
 func (k *Kerberos) cacheLocked() error {
 	conf, err := loadConf(k.o.Krb5Conf) // it is small
 	if err != nil {
@@ -225,8 +226,9 @@ func (k *Kerberos) cacheLocked() error {
 	return nil
 }
 
-// readCache reads a ticket cache, and until when its ticket-granting ticket is valid. gokrb5 panics
-// if the file ends early, as it does while kinit writes it.
+// readCache returns a client with the tickets of a cache, and the time until which its
+// ticket-granting ticket is valid. gokrb5 panics if the file ends early, as it does while kinit
+// writes it.
 func readCache(path string, conf *krb5Conf) (cl *client.Client, end time.Time, err error) {
 	defer func() {
 		if recover() != nil {
@@ -246,7 +248,7 @@ func readCache(path string, conf *krb5Conf) (cl *client.Client, end time.Time, e
 	return cl, tgt.EndTime, err
 }
 
-// cachePath is the file of a cache name such as FILE:/tmp/krb5cc_0 or DIR:/run/user/0/krb5cc.
+// cachePath returns the file of a cache name such as FILE:/tmp/krb5cc_0 or DIR:/run/user/0/krb5cc.
 func cachePath(name string) (string, error) {
 	uid := strconv.Itoa(os.Getuid())
 	who := uid

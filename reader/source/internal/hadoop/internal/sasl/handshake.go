@@ -37,7 +37,7 @@ const (
 // levels are ordered from the weakest to the strongest.
 var levels = []Level{Authenticated, Signed, Encrypted}
 
-// Login is how the client proves that it may have a block.
+// Login is the credentials of a client, which prove that it may access a block.
 type Login struct{ User, Password string }
 
 // Conn is a connection after the handshake.
@@ -46,7 +46,7 @@ type Conn struct {
 	Seal func([]byte) []byte // signs or encrypts a request before it is sent
 }
 
-// Unprotected is a connection without a handshake.
+// Unprotected returns a connection without a handshake.
 func Unprotected(conn io.Reader) *Conn {
 	return &Conn{R: conn, Seal: func(b []byte) []byte { return b }}
 }
@@ -54,7 +54,7 @@ func Unprotected(conn io.Reader) *Conn {
 // bufferBytes holds two packets of the usual size, 64 KiB.
 const bufferBytes = 160 << 10
 
-// Handshake makes the handshake with a DataNode. least is the weakest level that is accepted.
+// Handshake performs the handshake with a DataNode. least is the weakest level that is accepted.
 func Handshake(conn net.Conn, login Login, least Level) (*Conn, error) {
 	r := bufio.NewReaderSize(conn, bufferBytes)
 	challenge, err := exchange(conn, r, []byte{0xDE, 0xAD, 0xBE, 0xEF}, newMessage(nil))
@@ -97,7 +97,7 @@ func newMessage(payload []byte) wire.Message {
 	return m
 }
 
-// exchange sends a message, with something before it, and reads the DataNode's next one.
+// exchange sends before and a message, and returns the DataNode's next message.
 func exchange(conn net.Conn, r *bufio.Reader, before []byte, m wire.Message) (wire.Message, error) {
 	data, err := wire.AppendDelimited(before, m)
 	if err != nil {
@@ -189,8 +189,8 @@ func (d *digest) a1() string {
 	return sum(sum(d.User, ":", d.realm, ":", d.Password), ":", d.nonce, ":", d.cnonce)
 }
 
-// digest proves that its maker knows the password; method is AUTHENTICATE for
-// the client and empty for the server.
+// digest returns a proof that its maker knows the password. method is AUTHENTICATE for the client
+// and empty for the server.
 func (d *digest) digest(method string) string {
 	a2 := method + ":" + digestURI
 	if d.level != Authenticated {

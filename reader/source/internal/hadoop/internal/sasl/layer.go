@@ -17,7 +17,7 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
-// layers returns the layers that protect the data from the DataNode and to it.
+// layers returns the layers that protect the data from and to the DataNode.
 func (d *digest) layers() (in, out *layer, err error) {
 	secret := d.a1()
 	in, out = &layer{}, &layer{}
@@ -72,7 +72,8 @@ func (l *layer) seal(msg []byte) []byte {
 	return frame
 }
 
-// open takes a frame without its length, which it decrypts in place.
+// open verifies a frame, which is given without its length, and returns its message. It decrypts
+// the frame in place.
 func (l *layer) open(frame []byte) ([]byte, error) {
 	n := len(frame) - trailerBytes
 	if n < macBytes {
@@ -94,8 +95,8 @@ func (l *layer) open(frame []byte) ([]byte, error) {
 type reader struct {
 	r     *bufio.Reader
 	layer *layer
-	frame []byte // nil: its length is read
-	room  []byte // for frames
+	frame []byte // nil: its length is being read
+	room  []byte // memory for frames
 	have  int    // bytes of frame, or of its length, read so far
 	head  [4]byte
 	msg   []byte // the part of the last frame's message that has not been returned yet

@@ -1,4 +1,3 @@
-// Package wire has the messages of HDFS's protocols, whose types are those of the client library
-// (github.com/colinmarc/hdfs), found by name in the protobuf registry: their Go types are internal
-// to the library.
+// Package wire provides the messages of HDFS's protocols. Their Go types are internal to the client
+// library (github.com/colinmarc/hdfs), so they are found by name in the protobuf registry.
 package wire

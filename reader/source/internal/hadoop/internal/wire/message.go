@@ -32,8 +32,8 @@ func Find(name string) (Message, error) {
 	return Message{t.New()}, nil
 }
 
-// New is Find, and panics if the library does not have the message; a test of package hadoop makes
-// each that is used.
+// New is Find, but panics if the library does not have the message. A test of package hadoop makes
+// each message that is used.
 func New(name string) Message {
 	m, err := Find(name)
 	if err != nil {
@@ -46,27 +46,27 @@ func (m Message) field(name string) protoreflect.FieldDescriptor {
 	return m.Descriptor().Fields().ByName(protoreflect.Name(name))
 }
 
-// Value is the value of a field.
+// Value returns the value of a field.
 func (m Message) Value(name string) protoreflect.Value { return m.Get(m.field(name)) }
 
-// Has says whether a field is set.
+// Has reports whether a field is set.
 func (m Message) Has(name string) bool { return m.Message.Has(m.field(name)) }
 
-// Text, Bytes and Int are the values of fields of these kinds; integers may be unsigned in the message.
+// Text, Bytes and Int return the values of fields of these kinds; Int is for unsigned integers.
 func (m Message) Text(name string) string  { return m.Value(name).String() }
 func (m Message) Bytes(name string) []byte { return m.Value(name).Bytes() }
 func (m Message) Int(name string) int64    { return int64(m.Value(name).Uint()) }
 
-// In is the message in a field, which is empty if the field is not set.
+// In returns the message in a field, which is empty if the field is not set.
 func (m Message) In(name string) Message { return Message{m.Value(name).Message()} }
 
-// Make is the message in a field, which is set by that.
+// Make returns the message in a field, and sets the field if it is not set.
 func (m Message) Make(name string) Message { return Message{m.Mutable(m.field(name)).Message()} }
 
-// Enum is the name of a value, or its number where it has no name.
+// Enum returns the name of a field's value, or its number if it has no name.
 func (m Message) Enum(name string) string { return m.EnumName(name, m.Value(name).Enum()) }
 
-// EnumName is what Enum is for a number that the field, or an element of it, may have.
+// EnumName is Enum for a number that the field, or an element of it, may have.
 func (m Message) EnumName(name string, number protoreflect.EnumNumber) string {
 	if v := m.field(name).Enum().Values().ByNumber(number); v != nil {
 		return string(v.Name())
@@ -74,7 +74,7 @@ func (m Message) EnumName(name string, number protoreflect.EnumNumber) string {
 	return strconv.Itoa(int(number))
 }
 
-// List gives the messages of a repeated field.
+// List returns the messages of a repeated field.
 func (m Message) List(name string) []Message {
 	l := m.Value(name).List()
 	all := make([]Message, l.Len())
@@ -84,7 +84,7 @@ func (m Message) List(name string) []Message {
 	return all
 }
 
-// Elements are the values of a repeated field, to which values can be appended.
+// Elements returns the values of a repeated field, to which values can be appended.
 func (m Message) Elements(name string) protoreflect.List { return m.Mutable(m.field(name)).List() }
 
 // Append appends an empty message to a repeated field.
