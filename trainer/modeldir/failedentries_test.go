@@ -50,7 +50,7 @@ func TestFailedEntries(t *testing.T) {
 			t.Errorf("%s: the reason repeats the path: %s", c.name, failed[0].Reason)
 		}
 		for i, f := range failed {
-			if missing := strings.Contains(f.Reason, "it does not exist, and "+broken+" cannot be written"); missing != (i == 1) {
+			if missing := strings.Contains(f.Reason, "it does not exist, and "+broken+", where it would be created, cannot be written"); missing != (i == 1) {
 				t.Errorf("%s: %s: the reason says that it does not exist, or does not: %s", c.name, f.Dir, f.Reason)
 			}
 		}
