@@ -40,7 +40,7 @@ func NewBench(ctx context.Context, job *configs.Job, platform gpu.Platform, log 
 	if err := r.makeModel(); err != nil {
 		return nil, err
 	}
-	if err := r.initBias(ctx); err != nil {
+	if err := r.lookAtFirst(ctx); err != nil {
 		return nil, err
 	}
 	b := new(Bench)

@@ -150,26 +150,29 @@ func (r *run) build(ctx context.Context) error {
 	}
 	r.models.Remove()
 	r.arriving.Ready()
-	if err := r.initBias(ctx); err != nil {
+	if err := r.lookAtFirst(ctx); err != nil {
 		return err
 	}
 	return r.makeEngine()
 }
 
-// initBias looks at the first examples and sets the output bias of a model that does not take it
-// over from an earlier one. A run that resumes from a snapshot has it in its parameters.
-func (r *run) initBias(ctx context.Context) error {
+// lookAtFirst warns of what is odd about the first examples, and sets the output bias of a model that
+// does not take it over from an earlier one. A run that resumes from a snapshot has it in its
+// parameters.
+func (r *run) lookAtFirst(ctx context.Context) error {
 	bias := r.model.OutputBias()
-	if p := r.models.Previous; p != nil && slices.ContainsFunc(p.Dense, func(t tensorfile.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name }) {
-		return nil
-	}
-	l, err := r.data.FirstLook(ctx, len(r.Spec.Dense))
+	p := r.models.Previous
+	continues := p != nil && slices.ContainsFunc(p.Dense, func(t tensorfile.Tensor) bool { return t.Name == densefile.ParamPrefix+bias.Name })
+	l, err := r.data.FirstLook(ctx, len(r.Spec.Dense), len(r.Spec.Fields))
 	if err != nil {
 		return err
 	}
-	for _, text := range l.Warnings(r.Schema.Columns, r.Spec.Dense) {
+	for _, text := range l.Warnings(r.Schema.Columns, r.Spec.Dense, r.Spec.Fields, continues) {
 		r.state.Warnings = append(r.state.Warnings, text)
 		r.log.Warn(text)
+	}
+	if continues {
+		return nil
 	}
 	value, given := r.job.Model.InitialBias.Number()
 	if !given {

@@ -7,9 +7,11 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"aibox/internal/fixmath"
 	"aibox/reader"
+	"aibox/reader/rowschema"
 	"aibox/trainer/jobparts"
 )
 
@@ -17,6 +19,10 @@ import (
 // second, instead of a scan of data that may be terabytes. If the share of positives is 0.001, it
 // is then known to within 12 %.
 const firstExamples = 1 << 16
+
+// emptyExamples is how many examples without a value in a column make it likely that the column is
+// empty because of a fault in how the log is written.
+const emptyExamples = 1000
 
 // firstChunkBytes bounds what is read beyond the first examples. It is large enough for HDFS, where
 // each chunk is a connection.
@@ -46,15 +52,17 @@ type FirstLook struct {
 	Examples             int64
 	positives, negatives float64   // sums of their weights
 	largest              []float64 // largest absolute value of each dense feature
+	smallest             []float64 // likewise
+	values               []int64   // number of values of each sparse field
 }
 
-// FirstLook reads the first examples, which have the given number of dense features. There may be
-// no examples.
+// FirstLook reads the first examples, which have the given numbers of dense features and sparse
+// fields. There may be no examples.
 //
 // The result depends only on the job and the beginning of its data, not on threads, mini-batches or
 // passes.
-func (d *Data) FirstLook(ctx context.Context, dense int) (*FirstLook, error) {
-	l := &FirstLook{largest: make([]float64, dense)}
+func (d *Data) FirstLook(ctx context.Context, dense, fields int) (*FirstLook, error) {
+	l := &FirstLook{largest: make([]float64, dense), smallest: slices.Repeat([]float64{math.Inf(1)}, dense), values: make([]int64, fields)}
 	if err := l.read(ctx, d.firstExamples()); err != nil {
 		return nil, fmt.Errorf("data.train: %w", err)
 	}
@@ -99,6 +107,10 @@ func (l *FirstLook) add(batch *reader.Batch) {
 	for i, x := range batch.Dense {
 		c := i % len(l.largest)
 		l.largest[c] = max(l.largest[c], math.Abs(float64(x)))
+		l.smallest[c] = min(l.smallest[c], math.Abs(float64(x)))
+	}
+	for i, end := range batch.Offsets[1:] {
+		l.values[i%len(l.values)] += int64(end - batch.Offsets[i])
 	}
 }
 
@@ -116,16 +128,53 @@ func (l *FirstLook) LogOdds() float64 {
 // Rate returns the share of positives, NaN without examples.
 func (l *FirstLook) Rate() float64 { return l.positives / (l.positives + l.negatives) }
 
-// Warnings returns warnings about the columns. dense are the names of the dense features.
-func (l *FirstLook) Warnings(columns []reader.Column, dense []string) (warnings []string) {
+// Warnings returns warnings about the columns. dense are the names of the dense features, fields
+// those of the sparse fields. Of a model that continues an earlier one, the magnitude of its
+// features is known to be acceptable.
+func (l *FirstLook) Warnings(columns []reader.Column, dense, fields []string, continues bool) (warnings []string) {
 	if l.Examples == firstExamples && l.positives == 0 {
 		warnings = append(warnings, fmt.Sprintf("none of the first %d training examples is positive; check data.label, and whether the data are sorted by it", l.Examples))
 	}
+	place := make(map[string]int, len(dense))
+	for i, name := range dense {
+		place[name] = i
+	}
+	if empty := l.empty(dense, fields, place); len(empty) > 0 && l.Examples >= emptyExamples {
+		warnings = append(warnings, fmt.Sprintf("%s empty in all of the first %d training examples; unless that is expected, check what writes the log", subject(empty), l.Examples))
+	}
 	for _, c := range columns {
-		at := slices.Index(dense, c.Name)
-		if c.Role == reader.RoleDense && len(c.Transforms) == 0 && at >= 0 && l.largest[at] > hugeFeature {
+		at, dense := place[c.Name]
+		if !continues && dense && c.Role == reader.RoleDense && len(c.Transforms) == 0 && l.largest[at] > hugeFeature {
 			warnings = append(warnings, fmt.Sprintf("column %s has values up to %.3g and no transform; training is likely to diverge, or to learn little: give it transform: [standardize] or [log1p]", c.Name, l.largest[at]))
 		}
 	}
 	return warnings
+}
+
+// empty returns the columns without any value: sparse fields without features, and dense columns
+// whose indicator is 1 in all examples. place has the indices of the dense features.
+func (l *FirstLook) empty(dense, fields []string, place map[string]int) (columns []string) {
+	for _, name := range dense {
+		if at, has := place[rowschema.IndicatorName(name)]; has && l.smallest[at] == 1 {
+			columns = append(columns, name)
+		}
+	}
+	for i, name := range fields {
+		if l.values[i] == 0 {
+			columns = append(columns, name)
+		}
+	}
+	return columns
+}
+
+// subject begins a sentence about columns, of which it names the first few.
+func subject(columns []string) string {
+	const named = 10
+	switch n := len(columns); {
+	case n == 1:
+		return "column " + columns[0] + " is"
+	case n > named:
+		return fmt.Sprintf("columns %s and %d more are", strings.Join(columns[:named], ", "), n-named)
+	}
+	return "columns " + strings.Join(columns, ", ") + " are"
 }
