@@ -246,17 +246,24 @@ func (h *hdfsTest) silentDataNode(t *testing.T) {
 	const path = "/hole/a"
 	h.put(t, text, path, hdfstest.PutOptions{BlockBytes: 64 << 10}) // some sixty blocks
 	for node := range 2 {
-		s, log := hdfsSources(t, Options{})
-		f := mustExpand(t, s, h.c.URI(path))[0]
-		h.c.StopDataNode(t, node)
-		before := h.c.Connections(node)
-		wantBytes(t, s, f, 0, text)
-		h.c.ContDataNode(t, node)
-		if n := h.c.Connections(node) - before; n > 3 {
-			t.Errorf("DataNode %d was dialed %d times", node, n)
-		}
-		wantLines(t, log, 10)
+		h.wantDialedSeldom(t, path, text, node)
 	}
+}
+
+// wantDialedSeldom reads a file while a DataNode swallows everything, and checks that it is dialed only
+// a few times.
+func (h *hdfsTest) wantDialedSeldom(t *testing.T, path string, text []byte, node int) {
+	t.Helper()
+	s, log := hdfsSources(t, Options{})
+	f := mustExpand(t, s, h.c.URI(path))[0]
+	h.c.StopDataNode(t, node)
+	before := h.c.Connections(node)
+	wantBytes(t, s, f, 0, text)
+	h.c.ContDataNode(t, node)
+	if n := h.c.Connections(node) - before; n > 3 {
+		t.Errorf("DataNode %d was dialed %d times", node, n)
+	}
+	wantLines(t, log, 10)
 }
 
 // A block that no DataNode has any more is not the NameNode's fault.

@@ -299,17 +299,8 @@ func (h *hdfsTest) stripedFails(t *testing.T, fail, repair func(testing.TB, int)
 func (h *hdfsTest) stripedSilent(t *testing.T) {
 	text := bytes.Repeat(logText(1000), 100)
 	path := h.striped(t, "RS-3-2-64k", text, 64<<10) // some twenty groups
-	s, log := hdfsSources(t, Options{})
-	f := mustExpand(t, s, h.c.URI(path))[0]
 	_, node := h.c.InternalBlock(t, path, 0, 0)
-	h.c.StopDataNode(t, node)
-	before := h.c.Connections(node)
-	wantBytes(t, s, f, 0, text)
-	h.c.ContDataNode(t, node)
-	if n := h.c.Connections(node) - before; n > 3 {
-		t.Errorf("DataNode %d was dialed %d times", node, n)
-	}
-	wantLines(t, log, 10)
+	h.wantDialedSeldom(t, path, text, node)
 }
 
 // A DataNode that becomes slow is left; where all are slow, they are put up with.
@@ -385,16 +376,8 @@ func (h *hdfsTest) stripedThroughput(t *testing.T) {
 	for range 6 {
 		for i, f := range files {
 			begin, before := time.Now(), process.ProcessorTimeOrZero()
-			r, err := s.OpenRange(context.Background(), f, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r, buf)
-			if err != nil || n != f.Size {
-				t.Fatal(n, err)
-			}
+			drain(t, s, f, buf)
 			wall[i], cpu[i] = wall[i]+time.Since(begin), cpu[i]+process.ProcessorTimeOrZero()-before
-			_ = r.Close() // everything was read
 		}
 	}
 	t.Logf("%d MB: replicated %v, erasure coded %v, with one of three data blocks lost %v; of the processor %v", 6*len(data)/1e6, wall[0], wall[1], wall[2], cpu)
