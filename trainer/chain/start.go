@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"aibox/configs"
 	"aibox/internal/disk"
@@ -100,7 +101,7 @@ func (s *Start) same(other *Start) bool {
 // has reports whether the model s still exists. A model with a damaged manifest does: a rollback does
 // not delete the model that it leaves.
 func (ch *Chain) has(s *Start) bool {
-	for _, dir := range []string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir} {
+	for _, dir := range slices.Compact([]string{cmp.Or(s.ModelDir, ch.job.Output.ModelDir), ch.job.Output.ModelDir}) {
 		for _, g := range ch.generations(dir) {
 			if g.Fault != nil {
 				g.Manifest = modeldir.Manifest{Generation: g.Name}
