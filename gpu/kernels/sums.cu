@@ -1,14 +1,8 @@
-#include "bf16.h"
 #include "sums.h"
 
 KERNEL column_sums(double *work, const float *x, int ldx, int rows, int columns) {
 	int j = block_column();
 	sum_chunk(work, rows, columns, [&](int i) { return at(x, ldx, i, j); }, [](float v) { return (double)v; });
-}
-
-KERNEL column_sums_bf16(double *work, const unsigned short *x, int ldx, int rows, int columns) {
-	int j = block_column();
-	sum_chunk(work, rows, columns, [&](int i) { return bf16_value(at(x, ldx, i, j)); }, [](float v) { return (double)v; });
 }
 
 // The sums of the columns of x, each row i multiplied by g[i].

@@ -7,10 +7,9 @@ import (
 )
 
 var (
-	kernelColumnSums     = declare("column_sums", "w ri ii")
-	kernelColumnSumsBF16 = declare("column_sums_bf16", "w ri ii")
-	kernelColumnDots     = declare("column_dots", "w ri ri ii")
-	kernelFinishColumns  = declare("finish_columns", "i"+strings.Repeat("wri", finishes))
+	kernelColumnSums    = declare("column_sums", "w ri ii")
+	kernelColumnDots    = declare("column_dots", "w ri ri ii")
+	kernelFinishColumns = declare("finish_columns", "i"+strings.Repeat("wri", finishes))
 )
 
 // Sums over rows. A first kernel sums up each column of every chunk of chunkRows rows, in
@@ -143,13 +142,6 @@ func (k *Set) ColumnSum(s gpu.Stream, sums, x Matrix, rows int, work gpu.Region)
 func (k *Set) ColumnChunks(s gpu.Stream, x Matrix, rows int, work gpu.Region) error {
 	return k.sumChunks(s, kernelColumnSums, columnBlocks, x.Columns, rows, work, func() {
 		k.reads(x, rows).ints(rows, x.Columns)
-	})
-}
-
-// ColumnSumBF16 is ColumnSum of numbers in bfloat16.
-func (k *Set) ColumnSumBF16(s gpu.Stream, sums Matrix, x Half, rows int, work gpu.Region) error {
-	return k.sum(s, kernelColumnSumsBF16, sums, rows, work, func() {
-		k.add(gpu.Read(x.Region(rows))).ints(x.Stride, rows, x.Columns)
 	})
 }
 

@@ -116,10 +116,3 @@ var _ = add("derive outer", func(r *rig) {
 	r.must(r.k.FinishSums(r.s, n, kernels.ChunkSums{Sums: sums.Matrix, Work: work}))
 	r.equal("the sums of DeriveOuterBF16", sums, columnSums(n, want))
 })
-
-var _ = add("column sum of bf16", func(r *rig) {
-	n, c := r.rowCount(), 2*r.columnCount()
-	x, sums := r.half(n, c, r.any()), r.vector(c, r.garbage)
-	r.must(r.k.ColumnSumBF16(r.s, sums.Matrix, x.Half, n, r.work(r.matrix(n, c, r.plain))))
-	r.equal("ColumnSumBF16", sums, columnSums(n, x.value))
-})

@@ -17,10 +17,6 @@ var _ = add(emulated.Kernels{
 		x := at(b, 1)
 		sumChunk(b, b.Int32(3), b.Int32(4), func(i, j int) float64 { return float64(x.row(i)[j]) })
 	}},
-	"column_sums_bf16": {Run: func(b *emulated.Block) {
-		x := halfs(b, 1)
-		sumChunk(b, b.Int32(3), b.Int32(4), func(i, j int) float64 { return float64(x.value(i, j)) })
-	}},
 	"column_dots": {Run: func(b *emulated.Block) {
 		x, g := at(b, 1), at(b, 3)
 		sumChunk(b, b.Int32(5), b.Int32(6), func(i, j int) float64 { return float64(x.row(i)[j]) * float64(g.row(i)[0]) })
