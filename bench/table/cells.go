@@ -15,17 +15,15 @@ import (
 // childArg makes the command a child process; its job follows.
 const childArg = "-child"
 
-// cell is a store under a budget, whose phases share directories.
+// cell is a store under a budget, whose phases share a directory.
 type cell struct {
 	driver driver
 	budget int64
 	dir    string
-	more   []string // directories on further SSDs
 	phases []string
-	// policies are the cache policies with which the phases are run, in every one of
-	// rounds; "" for stores that have none.
+	// policies are the cache policies with which the phases are run; "" for stores that have
+	// none.
 	policies []string
-	rounds   int
 }
 
 // cells lists the cells to run. Stores without a budget run once.
@@ -73,60 +71,48 @@ func (c *config) fullPhases(d driver) []string {
 // cell of a driver's phases under a budget.
 func (c *config) cell(d driver, budget int64, suffix string, phases ...string) cell {
 	name := fmt.Sprintf("%s-%d-%s", d.name, budget, suffix)
-	x := cell{driver: d, budget: budget, dir: filepath.Join(c.dir, name), phases: phases, policies: []string{""}, rounds: c.rounds}
+	x := cell{driver: d, budget: budget, dir: filepath.Join(c.dir, name), phases: phases, policies: []string{""}}
 	if d.policies {
 		x.policies = c.policies
-	}
-	if d.spreads {
-		for _, dir := range c.moreDirs {
-			x.more = append(x.more, filepath.Join(dir, name))
-		}
 	}
 	return x
 }
 
-// run runs the phases of a cell with every policy in every round, each as a process, and passes
-// their results to got. Phases after a failed one are skipped.
+// run runs the phases of a cell with every policy, each as a process, and passes their results to
+// got. Phases after a failed one are skipped.
 func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) {
-	for _, dir := range append([]string{x.dir}, x.more...) {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			return err // also if the directory exists: a store of another run would falsify the figures
-		}
-		if !c.keep {
-			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		}
+	if err := os.Mkdir(x.dir, 0o777); err != nil {
+		return err // also if the directory exists: a store of another run would falsify the figures
 	}
-	loaded := place{}
-	if plays := len(x.policies) * x.rounds; plays > 1 && x.phases[0] == phaseLoad {
+	if !c.keep {
+		defer func() { err = errors.Join(err, os.RemoveAll(x.dir)) }()
+	}
+	store := filepath.Join(x.dir, "store")
+	if len(x.policies) == 1 {
+		_, err := c.runPhases(ctx, x, store, x.policies[0], x.phases, got)
+		return err
+	}
+	loaded := x.phases[0] == phaseLoad
+	if loaded {
 		// Loading takes longer than the phases that follow, and no policy plays a part in it.
-		if loaded, err = x.place("store"); err != nil {
-			return err
-		}
-		if ok, err := c.runPhases(ctx, x, loaded, x.policies[0], x.phases[:1], got); !ok || err != nil {
+		if ok, err := c.runPhases(ctx, x, store, x.policies[0], x.phases[:1], got); !ok || err != nil {
 			return err
 		}
 		x.phases = x.phases[1:]
 	}
-	for round := range x.rounds {
-		for _, policy := range x.policies {
-			name := "store"
-			if len(x.policies)*x.rounds > 1 {
-				name = fmt.Sprintf("store-%d-%s", round+1, policy)
-			}
-			p, err := x.place(name)
-			if err != nil {
+	for _, policy := range x.policies {
+		dir := store + "-" + policy
+		if loaded {
+			if err := os.CopyFS(dir, os.DirFS(store)); err != nil {
 				return err
 			}
-			if err := p.copyFrom(loaded); err != nil {
+		}
+		if _, err := c.runPhases(ctx, x, dir, policy, x.phases, got); err != nil {
+			return err
+		}
+		if !c.keep {
+			if err := os.RemoveAll(dir); err != nil {
 				return err
-			}
-			if _, err := c.runPhases(ctx, x, p, policy, x.phases, got); err != nil {
-				return err
-			}
-			if !c.keep {
-				if err := p.remove(); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -134,9 +120,9 @@ func (c *config) run(ctx context.Context, x cell, got func(result)) (err error) 
 }
 
 // runPhases runs phases of a cell, and reports whether none has failed.
-func (c *config) runPhases(ctx context.Context, x cell, p place, policy string, phases []string, got func(result)) (ok bool, err error) {
+func (c *config) runPhases(ctx context.Context, x cell, dir, policy string, phases []string, got func(result)) (ok bool, err error) {
 	for _, phase := range phases {
-		r, err := c.runPhase(ctx, x, p, policy, phase)
+		r, err := c.runPhase(ctx, x, dir, policy, phase)
 		if err != nil {
 			return false, err
 		}
@@ -151,9 +137,9 @@ func (c *config) runPhases(ctx context.Context, x cell, p place, policy string, 
 	return true, nil
 }
 
-func (c *config) runPhase(ctx context.Context, x cell, p place, policy, phase string) (result, error) {
+func (c *config) runPhase(ctx context.Context, x cell, dir, policy, phase string) (result, error) {
 	j := job{
-		Driver: x.driver.name, Phase: phase, Dir: p.dirs[0], MoreDirs: p.dirs[1:], BudgetBytes: x.budget, Layout: c.layout,
+		Driver: x.driver.name, Phase: phase, Dir: dir, BudgetBytes: x.budget, Layout: c.layout,
 		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed,
 		Getters: c.getters, Announce: c.announce, Policy: policy, Train: duration(c.trainMS),
 		Parts: c.parts, SnapshotEvery: c.snapshotEvery,

@@ -24,10 +24,8 @@ type config struct {
 	getters                int
 	announce               int
 	policies               []string // of ssd: each is measured as a store of its own
-	rounds                 int      // in which every store is measured
 	trainMS                float64
 	dir, jsonFile          string
-	moreDirs               []string // of ssd, beside dir
 	keep                   bool
 	externals              []driver // stores of other programs
 	parts                  int      // of a phase, reported by themselves
@@ -64,7 +62,6 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.Float64Var(&c.s, "s", 1.125, "exponent of Zipf's law, above 1")
 	f.Int64Var(&c.seed, "seed", 1, "seed of the mini-batches")
 	f.IntVar(&c.layout.ValueDim, "value-dim", 16, "`values` of a row")
-	f.TextVar(&c.layout.Format, "value-format", sparsetable.Float32, "`format` of values: "+strings.Join(sparsetable.ValueFormats(), ", "))
 	f.IntVar(&c.layout.StateDim, "state-dim", 4, "float32 words of optimizer `state` of a row")
 	f.StringVar(&budgets, "budget", "256MiB,64MiB,16MiB", "memory `budgets`, comma-separated: sizes, or shares of the bytes of all rows and keys such as 5%")
 	f.StringVar(&phases, "phases", "p1,p2,p3", "`phases`, comma-separated: p1, p2, p3 (which runs p2, too), cached")
@@ -72,7 +69,6 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.getters, "getters", 64, "`reads` that peers have in flight")
 	f.IntVar(&c.announce, "announce", 100, "largest number of `batches` that are announced ahead, to stores that look ahead; 0: none")
 	f.StringVar(&policies, "policy", sparsetable.CachePolicies()[0], "cache `policies` of ssd, comma-separated, of which each is measured and which are then compared: all, "+strings.Join(sparsetable.CachePolicies(), ", "))
-	f.IntVar(&c.rounds, "rounds", 1, "number of `rounds` in which every store is measured, all policies of a budget one after the other in each")
 	f.Float64Var(&c.trainMS, "train-ms", 0, "`milliseconds` that a trainer takes for a mini-batch while the next one is pulled; 0: no trainer")
 	f.Func("external", "also measure a store that is another program, `NAME=COMMAND`; may be given several times; see external/README.md", func(s string) error {
 		d, err := parseExternal(s, append(drivers(), c.externals...))
@@ -83,10 +79,6 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.snapshotEvery, "snapshot-every", 0, "`batches` from one snapshot of ssd to the next, in p1, p2 and p3; 0: none")
 	f.Float64Var(&c.deviceSeconds, "device-seconds", 2, "`seconds` of each measurement of the device's random reads, before and after the phases; 0: none")
 	f.StringVar(&c.dir, "dir", "", "`directory` for the stores, on the SSD to measure; default: a temporary one")
-	f.Func("more-dirs", "`directories` on further SSDs, comma-separated, over which ssd spreads its rows in addition to --dir", func(s string) error {
-		c.moreDirs = strings.Split(s, ",")
-		return nil
-	})
 	f.BoolVar(&c.keep, "keep", false, "keep the stores' directories")
 	f.StringVar(&c.jsonFile, "json", "", "also write the results to `FILE`")
 	quick := f.Bool("quick", false, "a twentieth of keys, lookups and budget, 40 batches, the largest budget: about a minute; with budgets in percent, a quarter of the keys, 200 batches and all budgets")
@@ -137,13 +129,10 @@ func (c *config) validate() error {
 	check(c.s > 1 && c.s < 10, "exponent %g: want more than 1, less than 10", c.s)
 	check(c.getters >= 1 && c.getters <= 1024, "%d getters: want 1 to 1024", c.getters)
 	check(c.announce >= 0 && c.announce <= 1000, "%d batches announced: want 0 to 1000", c.announce)
-	check(c.rounds >= 1 && c.rounds <= 100, "%d rounds: want 1 to 100", c.rounds)
 	check(c.trainMS >= 0 && c.trainMS <= 60_000, "trainer of %g ms: want 0 to 60000", c.trainMS)
 	check(c.parts >= 1 && c.parts <= c.batches, "%d parts of %d batches to report: want 1 to as many as there are", c.parts, c.batches)
 	check(c.snapshotEvery >= 0 && c.snapshotEvery <= c.batches, "a snapshot every %d of %d batches: want 0 to all", c.snapshotEvery, c.batches)
 	check(c.deviceSeconds == 0 || c.deviceSeconds >= 0.01 && c.deviceSeconds <= 600, "%g seconds for a measurement of the device: want 0, or 0.01 to 600", c.deviceSeconds)
-	check(!slices.Contains(c.moreDirs, "") && (len(c.moreDirs) == 0 || c.dir != ""), "--more-dirs %s: name each directory, and the first with --dir", strings.Join(c.moreDirs, ","))
-	check(c.layout.Format == sparsetable.Float32 || len(c.externals) == 0, "values are %v: other programs update float32", c.layout.Format)
 	check(c.layout.Validate() == nil, "%d values and %d words of state: no table has such rows", c.layout.ValueDim, c.layout.StateDim)
 	return errors.Join(errs...)
 }

@@ -29,7 +29,6 @@ func TestParseRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{"-keys", "1"}, {"-batches", "0"}, {"-s", "1"}, {"-budget", "much"}, {"-budget", "-1MiB"}, {"-budget", ""},
 		{"-phases", "p4"}, {"-drivers", "none"}, {"-policy", "none"}, {"-train-ms", "-1"}, {"-getters", "0"}, {"-value-dim", "0"}, {"more"},
-		{"-value-format", "int8"}, {"-value-format", "float16", "-external", "a=b"},
 		{"-parts", "301"}, {"-parts", "0"}, {"-snapshot-every", "-1"}, {"-snapshot-every", "301"}, {"-external", "a"}, {"-device-seconds", "-1"},
 	} {
 		if _, err := parse(args, io.Discard); err == nil {

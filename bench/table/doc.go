@@ -11,7 +11,6 @@
 //	store.go    the interface that every store implements
 //	driver_*.go the stores
 //	cells.go    which phases of which stores run, each in a process of its own
-//	place.go    the directories of a store
 //	external.go stores of other programs; keyfile.go writes the keys for them
 //	phase.go    one phase, in its process
 //	measure.go  its mini-batches, one after the other or while a trainer works

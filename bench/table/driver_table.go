@@ -17,7 +17,7 @@ var (
 			o.BudgetBytes, o.Dir = 0, ""
 			return openTable(ctx, sparsetable.KindMemory, o)
 		}}
-	ssdDriver = driver{name: "ssd", about: "sparsetable, kind ssd; the policies are --policy, direct I/O", restoresHot: true, snapshots: true, shared: true, spreads: true, listens: true, policies: true,
+	ssdDriver = driver{name: "ssd", about: "sparsetable, kind ssd; the policies are --policy, direct I/O", restoresHot: true, snapshots: true, shared: true, listens: true, policies: true,
 		open: func(ctx context.Context, o openOptions) (store, error) { return openTable(ctx, sparsetable.KindSSD, o) }}
 )
 
@@ -37,9 +37,6 @@ func openTable(ctx context.Context, kind string, o openOptions) (store, error) {
 	}
 	if kind == sparsetable.KindSSD {
 		so.SSD.CachePolicy = o.Policy
-		if len(o.MoreDirs) > 0 {
-			so.SSD.Dirs = append([]string{o.Dir}, o.MoreDirs...)
-		}
 		if o.Loading {
 			so.SSD.HotBytes = -1
 		}

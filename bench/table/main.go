@@ -48,12 +48,8 @@ func (c *config) runAll(ctx context.Context, out io.Writer) (err error) {
 		if !c.keep {
 			defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
 		}
-	} else {
-		for _, dir := range append([]string{c.dir}, c.moreDirs...) {
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return err
-			}
-		}
+	} else if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		return err
 	}
 	rep := report{
 		Keys: c.keys, Batches: c.batches, Lookups: c.lookups, S: c.s, Seed: c.seed, RowBytes: c.layout.Bytes(),

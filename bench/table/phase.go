@@ -20,7 +20,6 @@ type job struct {
 	Driver        string
 	Phase         string
 	Dir           string
-	MoreDirs      []string
 	BudgetBytes   int64
 	Layout        sparsetable.Layout
 	Keys          int
@@ -51,9 +50,6 @@ func runChild(ctx context.Context, arg string, out io.Writer) error {
 	}
 	return json.NewEncoder(out).Encode(r)
 }
-
-// dirs are those of the store.
-func (j *job) dirs() []string { return append([]string{j.Dir}, j.MoreDirs...) }
 
 // phaseSeed keeps phases from replaying each other's mini-batches.
 func (j *job) phaseSeed() int64 {
@@ -97,7 +93,7 @@ func (j *job) run(ctx context.Context) (r result, err error) {
 		return r, err
 	}
 	if j.Phase == phaseFull || j.Phase == phaseHot {
-		if err := dropPageCache(j.dirs()...); err != nil {
+		if err := dropPageCache(j.Dir); err != nil {
 			return r, fmt.Errorf("drop the page cache: %w", err)
 		}
 	}
@@ -111,7 +107,7 @@ func (j *job) run(ctx context.Context) (r result, err error) {
 	}
 	r.BaseBytes = base.Now
 	start := time.Now()
-	s, err := d.open(ctx, openOptions{Dir: j.Dir, MoreDirs: j.MoreDirs, Layout: j.Layout, BudgetBytes: j.BudgetBytes, Policy: j.Policy, Getters: j.Getters, Keys: j.Keys, Full: j.Phase != phaseCold && j.Phase != phaseCached, Loading: j.Phase == phaseLoad})
+	s, err := d.open(ctx, openOptions{Dir: j.Dir, Layout: j.Layout, BudgetBytes: j.BudgetBytes, Policy: j.Policy, Getters: j.Getters, Keys: j.Keys, Full: j.Phase != phaseCold && j.Phase != phaseCached, Loading: j.Phase == phaseLoad})
 	if err != nil {
 		return r, err
 	}
@@ -201,7 +197,7 @@ func (j *job) finish(s store, before traffic, r *result) error {
 	if err != nil {
 		return err
 	}
-	if r.DiskBytes, err = diskBytes(j.dirs()...); err != nil {
+	if r.DiskBytes, err = diskBytes(j.Dir); err != nil {
 		return err
 	}
 	r.PeakBytes, r.StorePeak = mem.Peak, mem.Peak-r.BaseBytes

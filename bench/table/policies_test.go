@@ -9,10 +9,10 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestPolicies: every policy does the same work in every round, on copies of one loaded
-// store, and the report sets them side by side.
+// TestPolicies: every policy does the same work, on copies of one loaded store, and the report sets
+// them side by side.
 func TestPolicies(t *testing.T) {
-	rep, text := runTiny(t, "-drivers", "memory,ssd", "-policy", "all", "-rounds", "2", "-phases", "p1,p2", "-keys", "100000", "-budget", "60%")
+	rep, text := runTiny(t, "-drivers", "memory,ssd", "-policy", "all", "-phases", "p1,p2", "-keys", "100000", "-budget", "60%")
 	runs := map[string]int{}
 	for _, r := range rep.Results {
 		runs[r.Phase+" "+r.name()]++
@@ -22,16 +22,16 @@ func TestPolicies(t *testing.T) {
 	}
 	for _, policy := range sparsetable.CachePolicies() {
 		for _, phase := range []string{"p1 ssd ", "p2 ssd "} {
-			if runs[phase+policy] != 2 {
-				t.Errorf("%s%s was measured %d times, want 2", phase, policy, runs[phase+policy])
+			if runs[phase+policy] != 1 {
+				t.Errorf("%s%s was measured %d times, want once", phase, policy, runs[phase+policy])
 			}
 		}
 		if !strings.Contains(text, policy) {
 			t.Errorf("%s is missing in\n%s", policy, text)
 		}
 	}
-	if runs["load ssd"] != 1 || runs["p1 memory"] != 2 {
-		t.Errorf("%v: want one load and two rounds of memory", runs)
+	if runs["load ssd"] != 1 || runs["p1 memory"] != 1 {
+		t.Errorf("%v: want one load, and memory once", runs)
 	}
 	_, comparison, found := strings.Cut(text, "cache policies, the default first")
 	if lines := strings.Count(comparison, " 60 %"); !found || lines != 3 {
@@ -48,7 +48,7 @@ func TestPolicyFigures(t *testing.T) {
 	}
 	p := sparsetable.CachePolicies()
 	rep := report{RowBytes: 92, Results: []result{
-		of(p[0], 50_000, 8, 300), of(p[0], 50_000, 2, 100), of(p[0], 50_000, 3, 200), of(p[1], 50_000, 2, 400), of(p[1], 5000, 1, 7),
+		of(p[0], 50_000, 3, 200), of(p[1], 50_000, 2, 400), of(p[1], 5000, 1, 7),
 	}}
 	var out strings.Builder
 	if err := rep.print(&out); err != nil {
@@ -61,9 +61,9 @@ func TestPolicyFigures(t *testing.T) {
 		}
 	}
 	want := [][]string{
-		{"p2", "0.004768MiB", "5", "%", p[1], "7", "1.00", "1.00", "1.00", "1.00", "1.00", "0.00", "0", "0", "0.7500"},
-		{"p2", "0.04768MiB", "50", "%", p[0], "200", "1.00", "3.00", "2.00", "8.00", "1.50", "0.00", "0", "0", "0.7500"},
-		{"p2", "0.04768MiB", "50", "%", p[1], "400", "2.00", "2.00", "2.00", "2.00", "1.00", "0.00", "0", "0", "0.7500"},
+		{"p2", "0.004768MiB", "5", "%", p[1], "7", "1.00", "1.00", "1.00", "0.00", "0", "0", "0.7500"},
+		{"p2", "0.04768MiB", "50", "%", p[0], "200", "1.00", "3.00", "1.50", "0.00", "0", "0", "0.7500"},
+		{"p2", "0.04768MiB", "50", "%", p[1], "400", "2.00", "2.00", "1.00", "0.00", "0", "0", "0.7500"},
 	}
 	if !slices.EqualFunc(lines, want, slices.Equal[[]string]) {
 		t.Errorf("lines\n%q, want\n%q\n%s", lines, want, out.String())
@@ -81,7 +81,7 @@ func TestParsePolicies(t *testing.T) {
 	if want := []int64{5_000_000 * 104 / 100, 5_000_000 * 104 / 2}; !slices.Equal(c.budgets, want) {
 		t.Errorf("budgets %d, want %d", c.budgets, want)
 	}
-	for _, args := range [][]string{{"-budget", "0%"}, {"-budget", "x%"}, {"-budget", "2000%"}, {"-policy", "lookahead,x"}, {"-rounds", "0"}} {
+	for _, args := range [][]string{{"-budget", "0%"}, {"-budget", "x%"}, {"-budget", "2000%"}, {"-policy", "lookahead,x"}} {
 		if _, err := parse(args, io.Discard); err == nil {
 			t.Errorf("%q was accepted", args)
 		}

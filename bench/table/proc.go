@@ -26,19 +26,19 @@ func readProcIO() (procIO, error) {
 }
 
 // ownFilesVariable is the environment variable that restricts dropPageCache to the files
-// below dirs. Tests set it, because they must not slow down the whole machine.
+// below its directory. Tests set it, because they must not slow down the whole machine.
 const ownFilesVariable = "AIBOX_BENCH_OWN_FILES"
 
-// dropPageCache removes the files below dirs from the page cache, and everything else,
+// dropPageCache removes the files below dir from the page cache, and everything else,
 // too, if the process may do that.
-func dropPageCache(dirs ...string) error {
+func dropPageCache(dir string) error {
 	if os.Getenv(ownFilesVariable) == "" {
 		unix.Sync()
 		if os.Geteuid() == 0 && os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0) == nil {
 			return nil
 		}
 	}
-	return eachFile(dirs, func(path string, _ fs.DirEntry) error {
+	return eachFile(dir, func(path string, _ fs.DirEntry) error {
 		f, err := os.Open(path)
 		if err != nil {
 			return err
@@ -48,25 +48,19 @@ func dropPageCache(dirs ...string) error {
 	})
 }
 
-// eachFile calls fn with the regular files below dirs.
-func eachFile(dirs []string, fn func(path string, d fs.DirEntry) error) error {
-	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			return fn(path, d)
-		})
-		if err != nil {
+// eachFile calls fn with the regular files below dir.
+func eachFile(dir string, fn func(path string, d fs.DirEntry) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-	}
-	return nil
+		return fn(path, d)
+	})
 }
 
-// diskBytes is what the files below dirs take on disk.
-func diskBytes(dirs ...string) (bytes int64, err error) {
-	err = eachFile(dirs, func(path string, d fs.DirEntry) error {
+// diskBytes is what the files below dir take on disk.
+func diskBytes(dir string) (bytes int64, err error) {
+	err = eachFile(dir, func(path string, d fs.DirEntry) error {
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the store has deleted the file meanwhile

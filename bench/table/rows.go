@@ -45,31 +45,12 @@ func (f *flatRing) take(n int) *flatRows {
 // initRow fills the row of a new key, which is all zeros, with small values that depend only on the
 // key. Statistics stay zero.
 func initRow(l sparsetable.Layout, key uint64, row []float32) {
-	var few [64]float32
-	values := valuesOf(l, row, few[:])
+	values := l.Values(row)
 	x := key
 	for i := range values {
 		x = x*6364136223846793005 + 1442695040888963407 // Knuth's MMIX
 		values[i] = (float32(x>>40)/(1<<24) - 0.5) * 0.02
 	}
-	if l.Format != sparsetable.Float32 {
-		l.StoreValues(row, values, key, sparsetable.NewRounding(roundingSeed, 0))
-	}
-}
-
-// roundingSeed is the seed of all stochastic rounding.
-const roundingSeed = 1
-
-// valuesOf returns a slice for the values of row: the row's own memory if they are
-// float32, otherwise few if they fit it, or a new slice.
-func valuesOf(l sparsetable.Layout, row, few []float32) []float32 {
-	switch {
-	case l.Format == sparsetable.Float32:
-		return l.Values(row)
-	case l.ValueDim <= len(few):
-		return few[:l.ValueDim]
-	}
-	return make([]float32, l.ValueDim)
 }
 
 // loadRow is the row of a key as a full store holds it: trained once.
@@ -82,22 +63,13 @@ func loadRow(l sparsetable.Layout, key uint64, row []float32) {
 // update is what the trainer does to a mini-batch: it reads and writes every row. It
 // returns the digest after adding to it what the rows held before.
 func update(l sparsetable.Layout, n int, r rows, digest uint64) uint64 {
-	var few [64]float32
 	for i := range n {
 		row := r.Row(i)
 		st := l.Stats(row)
 		digest = digest*digestFactor + uint64(st.Count)<<32 + uint64(math.Float32bits(row[0]))
-		values := valuesOf(l, row, few[:])
-		if l.Format != sparsetable.Float32 {
-			l.LoadValues(values, row)
-		}
+		values := l.Values(row)
 		for j := range values {
 			values[j] -= 0.01 * (values[j] + 0.001)
-		}
-		if l.Format != sparsetable.Float32 {
-			// The rounding's seed is taken from the row's contents instead of its key;
-			// they are the same for every store.
-			l.StoreValues(row, values, uint64(math.Float32bits(row[0])), sparsetable.NewRounding(roundingSeed, uint64(st.Count)))
 		}
 		state := l.State(row)
 		for j := range state {

@@ -222,7 +222,7 @@ func TestCached(t *testing.T) {
 
 // Parts of a mini-batch come to the digest of the whole.
 func TestDigestPower(t *testing.T) {
-	for _, l := range []sparsetable.Layout{{ValueDim: 2, StateDim: 1}, {ValueDim: 71, Format: sparsetable.BFloat16}} {
+	for _, l := range []sparsetable.Layout{{ValueDim: 2, StateDim: 1}, {ValueDim: 71}} {
 		r := flatRows{words: l.Words(), data: make([]float32, 9*l.Words())}
 		reset := func() {
 			for i := range 9 {
@@ -240,49 +240,6 @@ func TestDigestPower(t *testing.T) {
 			if got := digest*digestPower(9-cut) + update(l, 9-cut, &rest, 0); got != want {
 				t.Errorf("%v cut at %d: digest %x, want %x", l, cut, got, want)
 			}
-		}
-	}
-}
-
-// Every store holds rows of 16 bits alike.
-func TestNarrowRows(t *testing.T) {
-	for _, format := range []string{"float16", "bfloat16"} {
-		rep, text := runTiny(t, "-phases", "p1,p2", "-drivers", "memory,ssd,pebble", "-value-format", format, "-value-dim", "17")
-		for _, r := range rep.Results {
-			if r.DigestDiffers || r.Digest == "" && r.Phase != phaseLoad {
-				t.Errorf("%s: %s in %s: %+v\n%s", format, r.Driver, r.Phase, r, text)
-			}
-		}
-	}
-}
-
-// With directories on further SSDs, ssd lies in all of them and comes to the same
-// rows; they are empty again at the end.
-func TestMoreDirs(t *testing.T) {
-	more := []string{t.TempDir(), t.TempDir()}
-	one, _ := runTiny(t, "-drivers", "ssd", "-phases", "p2,p3")
-	kept, _ := runTiny(t, "-drivers", "ssd", "-phases", "p2,p3", "-keep", "-more-dirs", strings.Join(more, ","))
-	for i, r := range kept.Results {
-		if r.Digest != one.Results[i].Digest || r.Phase == phaseFull && r.Digest == "" {
-			t.Errorf("%s: digest %q, want %q", r.Phase, r.Digest, one.Results[i].Digest)
-		}
-	}
-	for _, dir := range more {
-		bytes, err := diskBytes(dir)
-		if err != nil || bytes == 0 || bytes >= kept.Results[0].DiskBytes {
-			t.Errorf("%d bytes in %s, of %d, %v", bytes, dir, kept.Results[0].DiskBytes, err)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Error(err)
-		}
-	}
-	runTiny(t, "-drivers", "ssd", "-phases", "p1", "-more-dirs", strings.Join(more, ","))
-	for _, dir := range more {
-		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%v is left in %s, %v", left, dir, err)
 		}
 	}
 }

@@ -54,7 +54,6 @@ type counters struct {
 // openOptions are the options that every driver gets.
 type openOptions struct {
 	Dir         string
-	MoreDirs    []string // on further devices, for drivers that spread
 	Layout      sparsetable.Layout
 	BudgetBytes int64
 	Policy      string // of sparsetable's cache
@@ -74,8 +73,6 @@ type driver struct {
 	inMemory bool
 	// listens says that the store is an announcer.
 	listens bool
-	// spreads says that a store may lie in several directories.
-	spreads bool
 	// copies says that Pull returns copies of rows, so that a mini-batch pulled ahead
 	// lacks the updates of the one in training.
 	copies bool
