@@ -1,6 +1,6 @@
 // Package hitratio measures which share of the rows of each mini-batch is found in a cache of
 // bounded size, under several eviction policies: those of package rowcache (it runs the real cache,
-// not a simulation), LRU, LFU and W-TinyLFU for comparison, and three bounds.
+// not a simulation), LFU and W-TinyLFU for comparison, and three bounds.
 //
 // The trace is synthetic: batches of lookups whose keys follow Zipf's law. The unique keys of a
 // batch are pulled and released before those of the next batch. A run has two phases with the same

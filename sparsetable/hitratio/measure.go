@@ -110,11 +110,7 @@ func contestants(c config) []contestant {
 		{fmt.Sprintf("bound: window %d", c.window), func(t *trace, rows int, _ int64) (int64, int, error) {
 			return windowBound(t, rows, c.window), rows, nil
 		}},
-		{"LRU", func(t *trace, rows int, _ int64) (int64, int, error) { return ranked(t, rows, byRecency), rows, nil }},
-		{"LFU, counts in cache", func(t *trace, rows int, _ int64) (int64, int, error) {
-			return ranked(t, rows, byUsesInCache), rows, nil
-		}},
-		{"LFU, counts of all history", func(t *trace, rows int, _ int64) (int64, int, error) { return ranked(t, rows, byUsesEver), rows, nil }},
+		{"LFU, all history", func(t *trace, rows int, _ int64) (int64, int, error) { return lfu(t, rows), rows, nil }},
 		{"W-TinyLFU (otter)", tinyLFU},
 	}
 	return append(list, ours(c)...)

@@ -4,31 +4,21 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// order is the score by which ranked chooses the rows to keep.
-type order int
-
-const (
-	byRecency order = iota
-	byUsesInCache
-	byUsesEver
-)
-
-// ranked counts the hits of a cache of that many rows that drops the row with the lowest score and,
-// among those, the row that has had its score longest. The score is the number of uses, or the same
-// for all rows.
-func ranked(t *trace, rows int, o order) (hits int64) {
-	const top = 4096 // scores from here on are the same
+// lfu counts the hits of a cache of that many rows that drops the row with the fewest uses so far,
+// in the cache or not, and, among those, the row that was used least recently.
+func lfu(t *trace, rows int) (hits int64) {
+	const top = 4096 // numbers of uses from here on are the same
 	uses := make([]uint16, t.keys)
 	cached := make([]bool, t.keys)
-	// Lists by score, oldest at the head; key k is node k, heads come behind.
+	// Lists by number of uses, oldest at the head; key k is node k, heads come behind.
 	prev, next := make([]uint32, t.keys+top+1), make([]uint32, t.keys+top+1)
 	for s := range top + 1 {
 		h := uint32(t.keys + s)
 		prev[h], next[h] = h, h
 	}
 	remove := func(k uint32) { next[prev[k]], prev[next[k]] = next[k], prev[k] }
-	add := func(k uint32, score int) {
-		h := uint32(t.keys + score)
+	add := func(k uint32, uses int) {
+		h := uint32(t.keys + uses)
 		prev[k], next[k] = prev[h], h
 		next[prev[k]], prev[h] = k, k
 	}
@@ -53,13 +43,8 @@ func ranked(t *trace, rows int, o order) (hits int64) {
 				}
 				held++
 				cached[k] = true
-				if o == byUsesInCache {
-					uses[k] = 0
-				}
 			}
-			if o != byRecency {
-				uses[k] = min(top, uses[k]+1)
-			}
+			uses[k] = min(top, uses[k]+1)
 			add(k, int(uses[k]))
 			lowest = min(lowest, int(uses[k]))
 		}
