@@ -80,7 +80,7 @@ func (s *server) serve(ctx context.Context, line []byte) (any, error) {
 	}
 	switch r.Op {
 	case "number":
-		return number(ctx, job, r.Output)
+		return struct{}{}, number(ctx, job, r.Output)
 	case "read":
 		return readAlone(ctx, job, r.Examples)
 	case "pull":

@@ -22,39 +22,33 @@ import (
 // prepares a log for an embedding layer.
 type numbering map[uint64]int64
 
-// numbered is the answer to a request for binary files.
-type numbered struct {
-	Keys int              `json:"keys"`
-	Rows map[string]int64 `json:"rows"` // of train and eval
-}
-
 // number writes the log of a job as matrices without headers, in the byte order of the
 // machine: for train and eval the labels (N) and the dense features (N, columns), both
 // float32, and the numbers of the keys (N, fields), int64. Each field of an example must
 // have one value.
-func number(ctx context.Context, job *configs.Job, dir string) (numbered, error) {
+func number(ctx context.Context, job *configs.Job, dir string) error {
 	schema, err := jobparts.Schema(job)
 	if err != nil {
-		return numbered{}, err
+		return err
 	}
 	sources := jobsource.New(job, slog.New(slog.DiscardHandler))
 	defer sources.Close()
-	numbers, rows := numbering{}, map[string]int64{}
+	numbers := numbering{}
 	for _, set := range []struct {
 		name string
 		uris []string
 	}{{"train", job.Data.Train}, {"eval", job.Data.Eval}} {
-		if rows[set.name], err = numbers.write(ctx, sources, schema, set.uris, filepath.Join(dir, set.name)); err != nil {
-			return numbered{}, err
+		if err := numbers.write(ctx, sources, schema, set.uris, filepath.Join(dir, set.name)); err != nil {
+			return err
 		}
 	}
-	return numbered{Keys: len(numbers), Rows: rows}, nil
+	return nil
 }
 
-func (n numbering) write(ctx context.Context, sources *source.Sources, schema reader.Schema, uris []string, path string) (rows int64, err error) {
+func (n numbering) write(ctx context.Context, sources *source.Sources, schema reader.Schema, uris []string, path string) error {
 	rd, err := reader.Open(ctx, reader.Options{Sources: sources, URIs: uris, Schema: schema, BatchSize: 4096, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer rd.Close()
 	var files [3]*os.File
@@ -62,7 +56,7 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 	for i, name := range []string{".labels", ".dense", ".ids"} {
 		f, err := os.Create(path + name)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		defer f.Close()
 		files[i], to[i] = f, bufio.NewWriterSize(f, 1<<20)
@@ -75,7 +69,7 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 			break
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 		ofPass = ofPass[:0]
 		for _, key := range pass.Keys {
@@ -84,7 +78,7 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 		for i := range pass.Batches {
 			b := &pass.Batches[i]
 			if len(b.Index) != b.N*fields {
-				return 0, fmt.Errorf("%d examples of %d fields have %d values, want one each", b.N, fields, len(b.Index))
+				return fmt.Errorf("%d examples of %d fields have %d values, want one each", b.N, fields, len(b.Index))
 			}
 			ids := make([]int64, len(b.Index))
 			for at, row := range b.Index {
@@ -92,17 +86,17 @@ func (n numbering) write(ctx context.Context, sources *source.Sources, schema re
 			}
 			for k, data := range []any{b.Labels, b.Dense, ids} {
 				if err := binary.Write(to[k], binary.NativeEndian, data); err != nil {
-					return 0, err
+					return err
 				}
 			}
 		}
 	}
 	for i := range to {
 		if err := errors.Join(to[i].Flush(), files[i].Close()); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return rd.Counts().Examples, nil
+	return nil
 }
 
 func (n numbering) of(key uint64) int64 {

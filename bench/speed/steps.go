@@ -24,9 +24,8 @@ import (
 // steps are the passes of a job, read and with their rows pinned in memory, and the
 // engine that trains on them.
 type steps struct {
-	engine      engine.Engine
-	passes      []engine.Pass
-	pullSeconds float64 // that finding and making the rows of all passes took
+	engine engine.Engine
+	passes []engine.Pass
 }
 
 // openSteps reads as many examples as are asked for and takes one step on each of their mini-batches.
@@ -44,12 +43,10 @@ func openSteps(ctx context.Context, job *configs.Job, r *request) (*steps, error
 	}
 	s := &steps{engine: bench.Engine}
 	err = eachPass(ctx, bench.Reader, r.Examples, func(pass *reader.Pass) error {
-		begin := time.Now()
 		rows, err := bench.Table.Pull(ctx, pass.Keys, sparsetable.PullCreate)
 		if err != nil {
 			return err
 		}
-		s.pullSeconds += time.Since(begin).Seconds()
 		s.passes = append(s.passes, engine.Pass{Keys: pass.Keys, Rows: rows, Batches: pass.Batches})
 		return nil
 	})
@@ -78,11 +75,10 @@ func (s *steps) close() error {
 
 // taken is the answer to a request for steps.
 type taken struct {
-	Examples    int     `json:"examples"`
-	Seconds     float64 `json:"seconds"`
-	Loss        float64 `json:"loss"` // of the last pass, before its updates
-	PullSeconds float64 `json:"pull_seconds"`
-	Busy        float64 `json:"busy,omitempty"` // the share of sampled steps in which devices computed
+	Examples int     `json:"examples"`
+	Seconds  float64 `json:"seconds"`
+	Loss     float64 `json:"loss"`           // of the last pass, before its updates
+	Busy     float64 `json:"busy,omitempty"` // the share of sampled steps in which devices computed
 }
 
 // sampled returns how long the devices' sampled steps took so far, and for how long the devices
@@ -111,7 +107,6 @@ func (s *steps) take(r *request) (t taken, err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	t.PullSeconds = s.pullSeconds
 	allBefore, busyBefore := s.sampled()
 	rounds := max(1, r.Rounds)
 	begin := time.Now()
