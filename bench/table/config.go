@@ -77,7 +77,7 @@ func parse(args []string, out io.Writer) (config, error) {
 	})
 	f.IntVar(&c.parts, "parts", 1, "number of `parts` of each phase that are also reported by themselves")
 	f.IntVar(&c.snapshotEvery, "snapshot-every", 0, "`batches` from one snapshot of ssd to the next, in p1, p2 and p3; 0: none")
-	f.Float64Var(&c.deviceSeconds, "device-seconds", 2, "`seconds` of each measurement of the device's random reads, before and after the phases; 0: none")
+	f.Float64Var(&c.deviceSeconds, "device-seconds", 2, "`seconds` of each measurement of the device's random reads by fio, before and after the phases; 0: none")
 	f.StringVar(&c.dir, "dir", "", "`directory` for the stores, on the SSD to measure; default: a temporary one")
 	f.BoolVar(&c.keep, "keep", false, "keep the stores' directories")
 	f.StringVar(&c.jsonFile, "json", "", "also write the results to `FILE`")

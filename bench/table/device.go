@@ -6,23 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
-
-	"aibox/sparsetable/readrate"
 )
 
 // deviceRate is a measurement of the device alone.
 type deviceRate struct {
 	When      string  `json:"when"` // before or after the phases
-	Tool      string  `json:"tool"` // ours (package readrate), or fio
 	ReadBytes int     `json:"read_bytes"`
 	Depth     int     `json:"depth"` // reads in flight
 	PerSecond float64 `json:"reads_per_second"`
-	Direct    bool    `json:"direct"` // else through the page cache, which the file system insists on
 }
 
 // deviceDepths are the numbers of reads in flight at which devices reach their best rate.
@@ -31,52 +28,47 @@ var deviceDepths = []int{128, 256}
 // blockBytes is the size of reads that peers make.
 const blockBytes = 4096
 
-// deviceMeter measures the device that the stores are on.
+// deviceMeter measures the device that the stores are on, with fio.
 type deviceMeter struct {
-	file    *readrate.File
-	lasting time.Duration // of each measurement
-	fio     string        // its path; empty: not installed
+	fio     string // its path; empty: it does not work here
+	file    string // that it makes and reads
+	bytes   int64  // of the file: as many as a full store has
+	lasting time.Duration
 	rates   []deviceRate
 }
 
-// newDeviceMeter makes a file as large as a full store.
-func (c *config) newDeviceMeter(ctx context.Context) (*deviceMeter, error) {
-	m := &deviceMeter{lasting: time.Duration(c.deviceSeconds * float64(time.Second))}
-	if path, err := exec.LookPath("fio"); err == nil {
-		m.fio = path
+// newDeviceMeter returns nil if fio is not installed.
+func (c *config) newDeviceMeter() *deviceMeter {
+	fio, err := exec.LookPath("fio")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "table: the device is not measured, because fio is not installed")
+		return nil
 	}
-	var err error
-	m.file, err = readrate.Create(ctx, filepath.Join(c.dir, "device"), int64(c.keys)*int64(keyBytes+c.layout.Bytes()))
-	return m, err
+	lasting := time.Duration(c.deviceSeconds * float64(time.Second))
+	return &deviceMeter{fio: fio, file: filepath.Join(c.dir, "device"), bytes: c.tableBytes(), lasting: lasting}
 }
 
-// measure measures reads of a size with every tool and at every depth.
-func (m *deviceMeter) measure(ctx context.Context, when string, readBytes int) error {
+// measure measures reads of a size at every depth, as far as fio can.
+func (m *deviceMeter) measure(ctx context.Context, when string, readBytes int) {
 	for _, depth := range deviceDepths {
-		rate, err := m.file.Measure(ctx, readrate.Load{ReadBytes: readBytes, Depth: depth, Duration: m.lasting, Seed: uint64(len(m.rates))})
-		if err != nil {
-			return err
-		}
-		m.rates = append(m.rates, deviceRate{when, "ours", readBytes, depth, rate, m.file.Direct()})
 		if m.fio == "" {
-			continue
+			return
 		}
-		if rate, err = m.runFio(ctx, readBytes, depth); err != nil {
-			// fio may not be built for this kernel; then there are only our own figures.
-			fmt.Fprintln(os.Stderr, "table:", err)
+		rate, err := m.run(ctx, readBytes, depth)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "table: the device is not measured:", err)
 			m.fio = ""
-			continue
+			return
 		}
-		m.rates = append(m.rates, deviceRate{when, "fio", readBytes, depth, rate, true})
+		m.rates = append(m.rates, deviceRate{when, readBytes, depth, rate})
 	}
-	return nil
 }
 
-// runFio measures with fio, the file being there.
-func (m *deviceMeter) runFio(ctx context.Context, readBytes, depth int) (perSecond float64, err error) {
+// run measures once. fio makes the file the first time.
+func (m *deviceMeter) run(ctx context.Context, readBytes, depth int) (perSecond float64, err error) {
 	var said bytes.Buffer
-	c := exec.CommandContext(ctx, m.fio, "--name=device", "--filename="+m.file.Path(), "--rw=randread", "--bs="+strconv.Itoa(readBytes),
-		"--ioengine=libaio", "--iodepth="+strconv.Itoa(depth), "--direct=1", "--norandommap", "--time_based", "--readonly",
+	c := exec.CommandContext(ctx, m.fio, "--name=device", "--filename="+m.file, "--size="+strconv.FormatInt(m.bytes, 10), "--rw=randread", "--bs="+strconv.Itoa(readBytes),
+		"--ioengine=libaio", "--iodepth="+strconv.Itoa(depth), "--direct=1", "--norandommap", "--time_based",
 		"--runtime="+strconv.FormatInt(m.lasting.Milliseconds(), 10)+"ms", "--thread", "--output-format=json")
 	c.Stderr = &said
 	out, err := c.Output()
@@ -98,19 +90,13 @@ func (m *deviceMeter) runFio(ctx context.Context, readBytes, depth int) (perSeco
 
 // finish measures the device again after the phases, also with reads of the size of
 // ssd's, and sets the results' shares of the device.
-func (m *deviceMeter) finish(ctx context.Context, results []result) error {
+func (m *deviceMeter) finish(ctx context.Context, results []result) {
 	own := meanReadBytes(results)
-	sizes := []int{blockBytes}
+	m.measure(ctx, "after", blockBytes)
 	if own != 0 && own != blockBytes {
-		sizes = append(sizes, own)
-	}
-	for _, n := range sizes {
-		if err := m.measure(ctx, "after", n); err != nil {
-			return err
-		}
+		m.measure(ctx, "after", own)
 	}
 	m.shares(results, own)
-	return nil
 }
 
 // The sizes of measured reads are multiples of deviceUnit.
@@ -146,6 +132,9 @@ func (m *deviceMeter) shares(results []result, own int) {
 		if r.Driver == ssdDriver.name && own != 0 {
 			size = own
 		}
+		if best[size] == 0 {
+			continue // it could not be measured
+		}
 		r.DeviceShare = r.ReadsPerSecond / best[size]
 		for p := range r.Parts {
 			r.Parts[p].DeviceShare = r.Parts[p].ReadsPerSecond / best[size]
@@ -155,5 +144,8 @@ func (m *deviceMeter) shares(results []result, own int) {
 
 // close deletes the file.
 func (m *deviceMeter) close() error {
-	return errors.Join(m.file.Remove(), os.Remove(filepath.Dir(m.file.Path())))
+	if err := os.Remove(m.file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -175,13 +175,9 @@ func (rep *report) printDevice(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\nthe device alone: random reads\n")
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "phases\ttool\tbytes\tdepth\treads/s\t")
+	fmt.Fprintln(w, "phases\tbytes\tdepth\treads/s\t")
 	for _, d := range rep.Device {
-		tool := d.Tool
-		if !d.Direct {
-			tool += ", page cache"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t\n", d.When, tool, d.ReadBytes, d.Depth, rateText(d.PerSecond))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t\n", d.When, d.ReadBytes, d.Depth, rateText(d.PerSecond))
 	}
 	w.Flush()
 }

@@ -163,20 +163,37 @@ func TestSnapshotEvery(t *testing.T) {
 	}
 }
 
+// installFio makes a program the only fio there is: it makes the file that it is to read and says
+// that it reads 1000 blocks a second for each read in flight.
+func installFio(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	const program = `#!/bin/sh
+for a in "$@"; do
+	case $a in
+	--filename=*) : > "${a#--filename=}" ;;
+	--iodepth=*) echo "{\"jobs\": [{\"read\": {\"iops\": ${a#--iodepth=}000}}]}" ;;
+	esac
+done
+`
+	if err := os.WriteFile(filepath.Join(dir, "fio"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+}
+
 // The device is measured beside the stores, and its share is told.
 func TestDevice(t *testing.T) {
-	rep, text := runTiny(t, "-phases", "p2", "-drivers", "ssd,memory", "-keys", "80000", "-device-seconds", "0.01", "-parts", "2")
-	var ours []deviceRate
-	for _, d := range rep.Device {
-		if d.PerSecond <= 0 {
-			t.Errorf("%+v", d)
-		}
-		if d.Tool == "ours" {
-			ours = append(ours, d)
+	installFio(t)
+	stores := filepath.Join(t.TempDir(), "stores")
+	rep, text := runTiny(t, "-phases", "p2", "-drivers", "ssd,memory", "-keys", "80000", "-device-seconds", "0.01", "-parts", "2", "-dir", stores)
+	for i, d := range rep.Device {
+		if want := float64(1000 * deviceDepths[i%2]); d.PerSecond != want {
+			t.Errorf("%+v, want %g reads a second", d, want)
 		}
 	}
-	if n := len(ours); n != 3*len(deviceDepths) || ours[0].When != "before" || ours[0].ReadBytes != blockBytes || ours[n-1].When != "after" || ours[n-1].ReadBytes%deviceUnit != 0 {
-		t.Errorf("measured %+v, want 4 KiB before, 4 KiB and ssd's size after", ours)
+	if n := len(rep.Device); n != 3*len(deviceDepths) || rep.Device[0].When != "before" || rep.Device[0].ReadBytes != blockBytes || rep.Device[n-1].When != "after" || rep.Device[n-1].ReadBytes%deviceUnit != 0 {
+		t.Errorf("measured %+v, want 4 KiB before, 4 KiB and ssd's size after", rep.Device)
 	}
 	for _, r := range rep.Results {
 		if r.Driver == ssdDriver.name && r.Phase == phaseFull && (r.DeviceShare <= 0 || r.Parts[1].DeviceReads > 0 && r.Parts[1].DeviceShare <= 0) {
@@ -185,6 +202,26 @@ func TestDevice(t *testing.T) {
 	}
 	if !strings.Contains(text, "of device") || !strings.Contains(text, "random reads") {
 		t.Errorf("the device is missing in\n%s", text)
+	}
+	if left, err := os.ReadDir(stores); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// Without fio, or with one that fails, the stores are measured all the same.
+func TestNoDevice(t *testing.T) {
+	for _, program := range []string{"", "#!/bin/sh\nexit 1\n"} {
+		dir := t.TempDir()
+		if program != "" {
+			if err := os.WriteFile(filepath.Join(dir, "fio"), []byte(program), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("PATH", dir)
+		rep, text := runTiny(t, "-phases", "p1", "-drivers", "memory", "-device-seconds", "0.01")
+		if len(rep.Results) != 1 || len(rep.Device) > 0 || strings.Contains(text, "of device") {
+			t.Errorf("%d results, device %+v\n%s", len(rep.Results), rep.Device, text)
+		}
 	}
 }
 
