@@ -16,13 +16,7 @@ type Contents struct {
 	FS     vfs.FS
 	Dir    string
 	Small  map[string][]byte // by name: HEAD, the current manifest and options of Pebble, and its markers
-	Tables []TableFile       // sorted tables, which never change
-}
-
-// TableFile is a sorted table.
-type TableFile struct {
-	Name  string
-	Bytes int64
+	Tables []string          // names of the sorted tables, which never change
 }
 
 // WithContents calls fn with the contents of the catalog. The catalog does not change before fn
@@ -71,7 +65,7 @@ func (c *Catalog) contentsLocked() (Contents, error) {
 			if t.Virtual {
 				return all, fmt.Errorf("table %s is a part of a file", t.FileNum)
 			}
-			all.Tables = append(all.Tables, TableFile{fmt.Sprintf("%s.sst", t.FileNum), int64(t.Size)})
+			all.Tables = append(all.Tables, fmt.Sprintf("%s.sst", t.FileNum))
 		}
 	}
 	return all, nil

@@ -114,16 +114,16 @@ func (x *Copies) Update(dropped bool) {
 func (x *Copies) describe(c catalog.Contents) (*copyFile, error) {
 	f := &copyFile{Number: x.number, Small: c.Small}
 	sums := map[string]copiedTable{}
-	for _, t := range c.Tables {
-		have, ok := x.sums[t.Name]
+	for _, name := range c.Tables {
+		have, ok := x.sums[name]
 		if !ok {
-			sum, bytes, err := checksum(c.FS, c.FS.PathJoin(c.Dir, t.Name), io.Discard)
+			sum, bytes, err := checksum(c.FS, c.FS.PathJoin(c.Dir, name), io.Discard)
 			if err != nil {
 				return nil, err
 			}
-			have = copiedTable{t.Name, bytes, sum}
+			have = copiedTable{name, bytes, sum}
 		}
-		sums[t.Name] = have
+		sums[name] = have
 		f.Tables = append(f.Tables, have)
 	}
 	x.sums = sums

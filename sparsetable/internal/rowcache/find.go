@@ -29,7 +29,6 @@ func (c *Cache) Find(pass int64, keys, hashes []uint64, refs []uint32) (found in
 		n := holdKeys(len(keys))
 		c.mu.Lock()
 		f := c.findLocked(keys[:n], hashes[:n], refs[:n])
-		c.mu.stats.Lookups += int64(n)
 		c.mu.Unlock()
 		found += f
 		keys, hashes, refs = keys[n:], hashes[n:], refs[n:]
@@ -202,7 +201,6 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 		refs[i] = ref
 		added++
 	}
-	c.mu.stats.Inserts += int64(added)
 	if mark2 {
 		c.mu.marked2 += int64(added)
 	}

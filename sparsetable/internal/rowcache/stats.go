@@ -2,24 +2,21 @@ package rowcache
 
 // Stats are counters since New, and present sizes.
 type Stats struct {
-	Rows      int64 // in use
-	InFlight  int64 // of those, pinned: the paper's LRU lists
-	Idle      int64 // of those, candidates of the policy: the paper's LFU lists
-	Taken     int64 // of those, handed out by Victims
-	Loose     int64 // of the candidates, clean and needed by no announced pass; 0 if the policy does not look ahead
-	Dirty     int64 // with updates that are not on SSD
-	Marked2   int64 // with Mark2
-	Saved     int64 // with Saved
-	FitRows   int64 // rows that fit the mapped slabs
-	Bytes     int64 // all memory of the cache
-	MaxBytes  int64
-	Directory int64 // bytes of the chains' heads
-	Window    int64 // bytes of the tables for announced passes
+	Rows     int64 // in use
+	InFlight int64 // of those, pinned: the paper's LRU lists
+	Idle     int64 // of those, candidates of the policy: the paper's LFU lists
+	Taken    int64 // of those, handed out by Victims
+	Loose    int64 // of the candidates, clean and needed by no announced pass; 0 if the policy does not look ahead
+	Dirty    int64 // with updates that are not on SSD
+	Marked2  int64 // with Mark2
+	Saved    int64 // with Saved
+	FitRows  int64 // rows that fit the mapped slabs
+	Bytes    int64 // all memory of the cache
+	MaxBytes int64
+	Window   int64 // bytes of the tables for announced passes
 
-	Lookups      int64
 	HitsInFlight int64 // found among the rows of passes in flight
 	HitsIdle     int64 // found among the candidates
-	Inserts      int64
 	Evictions    int64
 
 	LookaheadPasses int   // how many passes ahead Announce notes at present, beyond the next pass
@@ -43,7 +40,6 @@ func (c *Cache) Stats() Stats {
 	s.InFlight = s.Rows - s.Idle - s.Taken
 	s.FitRows = int64(c.mapped())<<c.shift - 1
 	s.Bytes, s.MaxBytes = c.mu.bytes, c.mu.maxBytes
-	s.Directory = c.mu.dir.segs * segmentBytes
 	s.Window = c.mu.win.bytes()
 	s.LookaheadPasses = c.reachLocked()
 	return s
