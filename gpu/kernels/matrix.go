@@ -44,11 +44,5 @@ func (m Matrix) Slice(lo, hi int) Matrix {
 	return Matrix{Memory: m.Memory, Offset: m.Offset + 4*lo, Columns: hi - lo, Stride: m.Stride}
 }
 
-// From is the matrix without its first n rows.
-func (m Matrix) From(n int) Matrix {
-	m.Offset += 4 * n * m.Stride
-	return m
-}
-
 // given reports whether the operand is present.
 func (m Matrix) given() bool { return m.Memory != nil }

@@ -81,6 +81,3 @@ func (h *Histogram) AUC() (auc, bound float64) {
 
 // Reset forgets all examples.
 func (h *Histogram) Reset() { clear(h.bins) }
-
-// Bytes is the memory held.
-func (h *Histogram) Bytes() int64 { return 16 * int64(cap(h.bins)) }
