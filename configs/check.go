@@ -61,7 +61,7 @@ func (l *loader) dropEarlyStopping() {
 		}
 	}
 	if !l.Saved {
-		l.Notes = append(l.Notes, fmt.Sprintf("%s of the job file is left out: it has no effect with epochs: 1 (%s)", key, set))
+		l.Notes = append(l.Notes, fmt.Sprintf("%s of the job file is ignored: it has no effect with epochs: 1 (%s)", key, set))
 	}
 	t.EarlyStopping = nil
 	maps.DeleteFunc(l.Given, func(path string, _ yamltree.Place) bool { return strings.HasPrefix(path, key) })
@@ -69,7 +69,7 @@ func (l *loader) dropEarlyStopping() {
 
 func (l *loader) checkEngine() {
 	if e := l.job.Engine; e.Kind == "cpu" && e.Precision == "tf32" && l.Sound("engine.kind", "engine.precision") {
-		l.FaultKey("engine.precision", "tf32 is a number format of graphics processors; with engine.kind: cpu use float32 or bf16")
+		l.FaultKey("engine.precision", "tf32 is a number format of GPUs; with engine.kind: cpu, use float32 or bf16")
 	}
 }
 

@@ -57,7 +57,7 @@ func (l *loader) checkColumns() {
 			l.FaultAt(columnPath(i, "weight_separator"), "is the same as separator: %s", nearest.Quote(c.Separator))
 		}
 		if c.Missing == MissingIndicator && l.job.indicated(c) {
-			l.FaultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that says where %s is empty cannot have it; write the number that stands for an empty cell, such as 0", nearest.Quote(c.Name+".missing"), nearest.Quote(c.Name))
+			l.FaultAt(columnPath(i, "missing"), "%s is the name of another column, so the feature that indicates empty cells of %s cannot have this name; write the value of an empty cell instead, such as 0", nearest.Quote(c.Name+".missing"), nearest.Quote(c.Name))
 		}
 		l.checkTransforms(i, c)
 	}
@@ -87,7 +87,7 @@ func (l *loader) checkTransforms(i int, c *Column) {
 		case t.Kind == "bucketize" && n < len(c.Transform)-1:
 			l.FaultAt(at, "bucketize must be the last step: it turns the number into a sparse feature")
 		case t.Kind == "standardize" && t.Mean == nil && standardized:
-			l.FaultAt(at, "only one standardize of a column can take mean and std from the data")
+			l.FaultAt(at, "only one standardize step of a column can compute mean and std from the data")
 		}
 		standardized = standardized || t.Kind == "standardize" && t.Mean == nil
 	}

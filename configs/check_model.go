@@ -15,7 +15,7 @@ func (l *loader) checkModel() {
 		return
 	}
 	if n := len(m.BottomLayers); m.Kind == "dlrm" && n > 0 && l.Sound("model.bottom_layers", "model.embedding_dim") && m.BottomLayers[n-1] != m.EmbeddingDim {
-		l.FaultAt(fmt.Sprintf("model.bottom_layers[%d]", n-1), "the last bottom layer is %d wide, but embedding_dim is %d: its output interacts with the embeddings, so both must be equal", m.BottomLayers[n-1], m.EmbeddingDim)
+		l.FaultAt(fmt.Sprintf("model.bottom_layers[%d]", n-1), "the last bottom layer has width %d, but embedding_dim is %d: its output interacts with the embeddings, so both must be equal", m.BottomLayers[n-1], m.EmbeddingDim)
 	}
 	if l.columnsKnown() {
 		l.checkPairs()

@@ -10,7 +10,7 @@ func (l *loader) checkOptimizers() {
 		return
 	}
 	l.checkDecay("optimizer.linear", linear)
-	const exclude = "%s has %s, and each row has one of the two: give both optimizers the same of them"
+	const exclude = "%s has %s, and a row can have only one of weight_decay and table_l2: use the same one in both optimizers"
 	switch {
 	case !l.Sound("optimizer.rows", "optimizer.linear"):
 	case rows.WeightDecay > 0 && linear.TableL2 > 0:
@@ -31,6 +31,6 @@ func (l *loader) checkDecay(path string, o *RowOptimizer) {
 		l.FaultAt(path+".table_l2", "%s times the learning rate, %s, must be below 1", yamltree.FormatFloat(o.TableL2), yamltree.FormatFloat(o.LearningRate))
 	}
 	if o.WeightDecay > 0 && o.TableL2 > 0 {
-		l.FaultAt(path+".table_l2", "weight_decay holds all rows back, too: give one of the two")
+		l.FaultAt(path+".table_l2", "weight_decay also regularizes all rows: remove one of the two")
 	}
 }

@@ -44,7 +44,7 @@ var tableKeys = []Key{
 	{Path: "sparse_table.kind", Default: "memory", Values: []string{"memory", "ssd"}, Tuning: true,
 		Meaning: "With memory, all rows are in memory. With ssd, rows are in files and a cache in memory holds those in use. ssd has the additional keys dirs, cache_policy, lookahead_passes, dir_budget_bytes, max_space_amplification, hot_bytes, direct_io and queue_depth."},
 	{Path: "sparse_table.memory_bytes", Default: "0", Range: "[0,inf)", Tuning: true,
-		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd. If the machine or its control group has less, a table on SSD makes do with that, and a table in memory ends the job with an error."},
+		Meaning: "Hard limit of the memory for rows, index and pinned working sets. 0 means no limit, or 256MiB with kind ssd. If the machine or its control group has less, a table on SSD uses only that much, and a table in memory ends the job with an error."},
 	{Path: "sparse_table.dirs", Template: true, Tuning: true, When: onSSD,
 		DefaultNote: "the model directory", DefaultFrom: func(schema.Scope) string { return "[]" },
 		Meaning: "Directories for the table's files, one per SSD. Rows are spread over them and read from all of them in parallel. Losing a directory loses only the rows in its files; recovery.mode says what the run then goes back to. A directory is left out, until it responds again, if its disk has failed, is read-only, or is listed in /etc/fstab but not mounted, provided that another directory remains. Each training run creates its own subdirectory in each. It belongs to the model, which cannot be used without it, and is deleted with that model: see output.keep_generations."},
@@ -84,12 +84,12 @@ var onDevices = []schema.When{{Path: "engine.kind", In: []string{"cuda"}}}
 
 var engineKeys = []Key{
 	{Path: "engine.kind", Default: "cpu", Values: []string{"cpu", "cuda"}, Tuning: true,
-		Refused: map[string]string{"gpu": "the engine for graphics processors is called cuda"},
+		Refused: map[string]string{"gpu": "for GPUs, write cuda"},
 		Meaning: "What computes the network: the CPU or CUDA devices. With cuda, the dense network and its optimizer are on the devices, and engine.embeddings says where the rows of a pass are. It needs a program built with `make build-cuda` and NVIDIA's driver (`aibox version` lists the devices). The two engines give models that differ in the last bits of their sums. Each gives the same bits in every run; there is no faster, non-deterministic mode. `aibox eval` and `aibox predict` always use the CPU. A warm start may change it."},
 	{Path: "engine.devices", Default: "[0]", Range: "[0,1023]", MinItems: 1, Tuning: true, When: onDevices,
 		Meaning: "Numbers of the devices to train on, as nvidia-smi shows them. Each gets an equal part of a mini-batch's examples and holds all parameters; their gradients are summed. A model depends on how many devices there are, not on which. A number may be repeated: that device then acts as several, for tests."},
 	{Path: "engine.embeddings", Default: "cpu", Values: []string{"cpu", "device"}, Tuning: true, When: onDevices,
-		Refused: map[string]string{"cuda": "the memory of the devices is called device", "gpu": "the memory of the devices is called device"},
+		Refused: map[string]string{"cuda": "for the memory of the GPUs, write device", "gpu": "for the memory of the GPUs, write device"},
 		Meaning: "Where the rows of a pass are while it is trained. With cpu, they stay in host memory, and the CPU pools their bags and updates them. With device, they are partitioned over the devices, which pool and update them. Rows that the next pass needs too stay there; others are copied in and out while mini-batches are trained. A pass whose rows do not fit is trained in parts. The model is the same, bit for bit, on the same number of devices."},
 	{Path: "engine.precision", Default: "float32", Values: []string{"float32", "tf32", "bf16"}, Tuning: true,
 		Refused: map[string]string{

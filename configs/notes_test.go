@@ -38,7 +38,7 @@ output: {model_dir: o}
 		}
 		notes := j.Notes()
 		for i, want := range c.notes {
-			if len(notes) != len(c.notes) || !strings.HasPrefix(notes[i], want+" of the job file is left out: it has no effect with ") || !strings.HasSuffix(notes[i], "(--set "+c.set[0]+")") {
+			if len(notes) != len(c.notes) || !strings.HasPrefix(notes[i], want+" of the job file is ignored: it has no effect with ") || !strings.HasSuffix(notes[i], "(--set "+c.set[0]+")") {
 				t.Errorf("%v: %q, want notes on %q", c.set, notes, c.notes)
 				break
 			}

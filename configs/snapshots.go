@@ -108,7 +108,7 @@ func (l *loader) checkSnapshots() {
 	_, remote := ParseRemoteInterval(j.Snapshots.RemoteEvery)
 	var failures error
 	if d, err := time.ParseDuration(j.Recovery.MeanTimeBetweenFailures); err != nil || d <= 0 {
-		failures = fmt.Errorf("%s is not a duration, as 28h or 2000h", nearest.Quote(j.Recovery.MeanTimeBetweenFailures))
+		failures = fmt.Errorf("%s is not a duration, such as 28h or 2000h", nearest.Quote(j.Recovery.MeanTimeBetweenFailures))
 	}
 	for _, c := range []struct {
 		path string

@@ -54,7 +54,7 @@ func (e *Error) Error() string {
 	}
 	s.WriteString(e.Kind.Error())
 	if e.Kind == OutOfMemory {
-		fmt.Fprintf(&s, ": %d bytes asked for, %d of %d free", e.Asked, e.Free, e.Total)
+		fmt.Fprintf(&s, ": %d bytes requested, %d of %d free", e.Asked, e.Free, e.Total)
 	}
 	if e.During != "" {
 		s.WriteString(" during " + e.During)

@@ -85,7 +85,7 @@ func TestRegions(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	full := &gpu.Error{Kind: gpu.OutOfMemory, Device: 3, Call: `allocation of "rows"`, Asked: 10, Free: 5, Total: 7}
-	if s := full.Error(); s != `gpu: device 3: allocation of "rows": out of memory: 10 bytes asked for, 5 of 7 free` {
+	if s := full.Error(); s != `gpu: device 3: allocation of "rows": out of memory: 10 bytes requested, 5 of 7 free` {
 		t.Error(s)
 	}
 	failed := &gpu.Error{Kind: gpu.LaunchFailed, Device: 0, Call: "Synchronize", During: `kernel "k"`, Reason: "illegal address"}

@@ -17,8 +17,8 @@ func TestNoExamplesNamesTheWorstReason(t *testing.T) {
 	zipped := write(t, dir, "zipped", packed(t, source.Gzip, adRows(30)))
 	empty := write(t, dir, "empty", []byte("\n\n"))
 	for path, want := range map[string]string{
-		bad:      "3 rows, none of them good: most often (2) wrong column count, for the first time at " + bad + " line 2 (byte 8): wrong column count: 3 cells where 4 are expected; every line is a row, also one that ends within quotation marks",
-		text:     "2 rows, none of them good: most often (2) unparsable number, for the first time at " + text + " line 1 (byte 0): unparsable number: column y: \"yes\"; data.null_values lists cells that mean a missing value, a column of text has role: sparse, and a label is a number, or false or true",
+		bad:      "3 rows, none of them good: the most frequent reason (2) is: wrong column count, for the first time at " + bad + " line 2 (byte 8): wrong column count: 3 cells where 4 are expected; every line is a row, also one that ends within quotation marks",
+		text:     "2 rows, none of them good: the most frequent reason (2) is: unparsable number, for the first time at " + text + " line 1 (byte 0): unparsable number: column y: \"yes\"; data.null_values lists cells that mean a missing value, a column of text has role: sparse, and a label is a number, or false or true",
 		zipped:   "line 1 (byte 0): wrong column count: it is compressed by gzip, though its name does not end in .gz",
 		negative: "3 rows, of which 1 are bad and 2 negatives that sampling dropped",
 		empty:    "no rows",

@@ -81,5 +81,5 @@ func (c *Cursor) fits(settings map[string]string, files []source.File) error {
 }
 
 func cursorErrorf(format string, args ...any) error {
-	return &CursorError{fmt.Errorf("reader: reading cannot go on where an earlier reading was: "+format, args...)}
+	return &CursorError{fmt.Errorf("reader: reading cannot continue where an earlier reading stopped: "+format, args...)}
 }

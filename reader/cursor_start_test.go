@@ -114,7 +114,7 @@ func TestCursorOfAnotherReading(t *testing.T) {
 		want   []string
 	}{
 		"a file is longer":      {func(*Options) { write(t, dir, "part-0", adRows(41)) }, []string{name(0) + " had 360 bytes and now has 369"}},
-		"a file is written to":  {func(*Options) { touch(t, name(1)) }, []string{name(1) + " had been modified last at", "2001"}},
+		"a file is written to":  {func(*Options) { touch(t, name(1)) }, []string{name(1) + " had the modification time", "2001"}},
 		"a file is missing":     {func(o *Options) { o.URIs = o.URIs[1:] }, []string{name(0) + " was removed"}},
 		"the last is missing":   {func(o *Options) { o.URIs = o.URIs[:2] }, []string{name(2) + " was removed"}},
 		"a file is new":         {func(o *Options) { o.URIs = append(o.URIs, write(t, dir, "new", adRows(3))) }, []string{"new was added"}},

@@ -131,7 +131,7 @@ func sameUnits(files []*inputFile, p *examples.Plan) (err error) {
 			if !found {
 				first[column] = counted{unit, f.URI}
 			} else if before.unit != unit && err == nil {
-				err = fmt.Errorf("reader: %s: column %q counts %s, but %s in %s: write all files with the same unit", f.URI, column, unit, before.unit, before.uri)
+				err = fmt.Errorf("reader: %s: the unit of column %q is %s, but %s in %s: write all files with the same unit", f.URI, column, unit, before.unit, before.uri)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 // errors try to tell which kind it is.
 
 // errNothing says that a file is empty or holds only empty lines.
-var errNothing = errors.New("no header: there is nothing in the file")
+var errNothing = errors.New("no header: the file is empty or has only empty lines")
 
 // beginning returns the first lines of the file. Close ends reading.
 func (f *inputFile) beginning(ctx context.Context, o *Options) (lines *rowtext.Lines, closeFile func(), err error) {

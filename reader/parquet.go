@@ -71,7 +71,7 @@ func (s *stream) planRowGroups(file *inputFile) bool {
 	s.mu.Unlock()
 	open.units.Store(int64(len(file.parquet.groups) - file.from))
 	if groups, _ := open.Groups(); len(groups) != len(file.parquet.groups) { // their numbers of rows were checked
-		return s.fail(file, fmt.Errorf("%s: %w: %d row groups, before %d", file.URI, source.ErrChanged, len(groups), len(file.parquet.groups)))
+		return s.fail(file, fmt.Errorf("%s: %w: it had %[4]d row groups and now has %[3]d", file.URI, source.ErrChanged, len(groups), len(file.parquet.groups)))
 	}
 	// The file's bytes are divided among the row groups in proportion to their rows.
 	row, stored := int64(0), int64(0)

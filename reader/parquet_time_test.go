@@ -52,7 +52,7 @@ func TestTimesOfSeveralUnits(t *testing.T) {
 			}
 			first, last := names[len(names)-2], names[len(names)-1]
 			_, _, err := readAll(o)
-			want := fmt.Sprintf(`%s: column "t" counts %s, but %s in %s`, files[last], last, first, files[first])
+			want := fmt.Sprintf(`%s: the unit of column "t" is %s, but %s in %s`, files[last], last, first, files[first])
 			if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: the error is %v, want %s", names, err, want)
 			}

@@ -174,7 +174,7 @@ func ColumnNames(ctx context.Context, o Options) ([]string, error) {
 	if damaged != nil {
 		return nil, fmt.Errorf("reader: %w", damaged)
 	}
-	return nil, fmt.Errorf("reader: %s: none of the %d files holds anything: %w", strings.Join(o.URIs, ", "), len(files), ErrNoExamples)
+	return nil, fmt.Errorf("reader: %s: all of the %d files are empty: %w", strings.Join(o.URIs, ", "), len(files), ErrNoExamples)
 }
 
 // footerNames are the names of the columns in the file's footer.

@@ -81,10 +81,10 @@ func testDeviceFaults(t *testing.T, place string) {
 	const opened = 3 // the call by which the engine opens the device: the first two look for free memory
 	goingOn := map[string]deviceFault{
 		"parameters do not fit": {gpu.OutOfMemory, errkind.Job, []string{
-			"device 0 has no room for", "parameters of the model", "other programs, such as another job, and the driver have 64.0 MiB of its 64.0 MiB", "512 of 67108864 free",
+			"device 0 cannot allocate", "parameters of the model", "the driver and other programs, such as another job, use 64.0 MiB of its 64.0 MiB", "512 of 67108864 free",
 		}, occupied(512)},
 		"mini-batch does not fit": {gpu.OutOfMemory, errkind.Job, []string{
-			"device 0 has no room for", "training.batch_size", "other programs, such as another job, and the driver have 63.8 MiB of its 64.0 MiB",
+			"device 0 cannot allocate", "training.batch_size", "the driver and other programs, such as another job, use 63.8 MiB of its 64.0 MiB",
 		}, occupied(200 << 10)},
 		"in use":           {gpu.InUse, errkind.Locked, []string{"engine.devices", "in use by another process"}, call(1, gpu.InUse)},
 		"in use meanwhile": {gpu.InUse, errkind.Locked, []string{"engine.devices", "in use by another process"}, call(opened, gpu.InUse)},

@@ -409,7 +409,7 @@ func TestNightMovedAway(t *testing.T) {
 		t.Error(err)
 	}
 	c.starts("2026-11-21", at+"/2026-11-20@1")
-	if _, _, err := modeldir.Rollback(at+"/2026-11-21", 0); err == nil || !strings.Contains(err.Error(), "that was made is "+at+"/2026-11-20@1: if "+at+"/2026-11-21 is moved away") {
+	if _, _, err := modeldir.Rollback(at+"/2026-11-21", 0); err == nil || !strings.Contains(err.Error(), "the current one was made from "+at+"/2026-11-20@1: if "+at+"/2026-11-21 is moved away") {
 		t.Error(err)
 	}
 	if err := os.Rename(at+"/2026-11-21", at+"/bad"); err != nil {

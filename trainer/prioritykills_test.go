@@ -101,7 +101,7 @@ func TestPrioritySavesAreKilled(t *testing.T) {
 			if len(sum.Recoveries) > 0 {
 				rec = sum.Recoveries[0]
 			}
-			if p := sum.Snapshots.Priority; p == nil || p.Failed > 0 || strings.Contains(said, "go back to older ones") {
+			if p := sum.Snapshots.Priority; p == nil || p.Failed > 0 || strings.Contains(said, "are restored from older ones") {
 				t.Errorf("saves %+v\n%s", p, said)
 			}
 			if byPriority := save > snapshot && rec.Mode == configs.RecoveryPartial; byPriority != (rec.RowsByPriority > 0) {

@@ -213,7 +213,7 @@ func TestDamagedPrioritySave(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, said := trainAloud(t, j)
-			if len(s.Recoveries) != 1 || s.Recoveries[0].RowsByPriority == 0 || !strings.Contains(said, "go back to older ones") {
+			if len(s.Recoveries) != 1 || s.Recoveries[0].RowsByPriority == 0 || !strings.Contains(said, "are restored from older ones") {
 				t.Errorf("recoveries %+v\n%s", s.Recoveries, said)
 			}
 		})

@@ -231,7 +231,7 @@ func TestPublishToHDFS(t *testing.T) {
 		cluster.CorruptAll(t, "/corrupt/objects/"+last[0], 0)
 		var log strings.Builder
 		out, err := transfer.Restore(t.Context(), transfer.RestoreOptions{From: cluster.URI("/corrupt"), To: filepath.Join(t.TempDir(), "m"), Options: transfer.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}})
-		if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "the newest older one is taken") {
+		if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "the newest older one is restored instead") {
 			t.Errorf("%+v, %v\n%s", out, err, &log)
 		}
 	})

@@ -225,10 +225,10 @@ func TestRestoreOlder(t *testing.T) {
 		return err
 	})
 	out, digest, err := restore(uri)
-	if err != nil || out.Generation != 2 || out.Older != 1 || digest != digests[2] || !strings.Contains(log.String(), "the newest older one is taken") {
+	if err != nil || out.Generation != 2 || out.Older != 1 || digest != digests[2] || !strings.Contains(log.String(), "the newest older one is restored instead") {
 		t.Errorf("%+v, %v\n%s", out, err, log.String())
 	}
-	if _, _, err := restore(uri + "@3"); err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "no other one is taken") {
+	if _, _, err := restore(uri + "@3"); err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "no other one is restored instead") {
 		t.Errorf("a generation that is damaged, by its number: %v", err)
 	}
 	damage(2, os.Remove)

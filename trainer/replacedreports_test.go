@@ -31,7 +31,7 @@ func TestReportsCannotBeReplaced(t *testing.T) {
 			t.Errorf("%s: generation %d, published: %q", date, s.Generation, s.NotPublished)
 		}
 	}
-	m.said("the reports in " + model + " are not all those of this model")
+	m.said("not all reports in " + model + " are those of this model")
 	if left := entriesOf(t, filepath.Join(model, "gen-*")); strings.Count(left, "gen-") != 2 {
 		t.Errorf("%s are kept, want 2", left)
 	}

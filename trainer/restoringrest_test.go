@@ -395,7 +395,7 @@ func TestRestoresWhereReportsCannotBeReplaced(t *testing.T) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		said := func() {
 			t.Helper()
-			if !strings.Contains(log.String(), "the reports in "+o.To+" are not all those of this model") {
+			if !strings.Contains(log.String(), "not all reports in "+o.To+" are those of this model") {
 				t.Errorf("there is no warning:\n%s", &log)
 			}
 			log.Reset()
@@ -560,7 +560,7 @@ func TestRestoreTakenBack(t *testing.T) {
 				t.Errorf("a model that is damaged: %v, %v", err, openErr)
 			}
 		} else {
-			if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "what was restored of it is removed") || !strings.Contains(log.String(), "the newest older one is taken") {
+			if err != nil || out.Generation != 1 || out.Older != 1 || !strings.Contains(log.String(), "what was restored of it is removed") || !strings.Contains(log.String(), "the newest older one is restored instead") {
 				t.Fatalf("%s: %+v, %v\n%s", c, out, err, log.String())
 			}
 			in, err := inference.Inspect(t.Context(), o.To, true, testjobs.Quiet)

@@ -56,7 +56,7 @@ func TestUsage(t *testing.T) {
 		{"train job.yaml --date=", exitUsage, "", "aibox train: --date is empty"},
 		{"config show job.yaml --date=", exitUsage, "", "--date is empty"},
 		{"tune job.yaml --output=", exitUsage, "", "--output is empty"},
-		{"tune job.yaml --over l2 --epochs 2", exitUsage, "", "--epochs 2: --over does not have epochs"},
+		{"tune job.yaml --over l2 --epochs 2", exitUsage, "", "--epochs 2: --over does not include epochs"},
 		{"tune job.yaml --set training={epochs:4,early_stopping:{}} --epochs 2", exitUsage, "", "--epochs 2: the job has training.early_stopping"},
 		{`config show job.yaml --set data.train=["logs/{{date}}.tsv"] --date 2026-11-20`, exitDone, "logs/2026-11-20.tsv", ""},
 		{"config init --model dlmr", exitUsage, "", "Did you mean dlrm?"},
@@ -83,7 +83,7 @@ func TestUsage(t *testing.T) {
 		{"generate job.yaml --output x.tsv --eval-rows 5", exitUsage, "", "exclude each other"},
 		{"convert --to x.csv", exitUsage, "", "--from is missing"},
 		{"convert --from a.foo --to b.csv", exitUsage, "", "give --from-format"},
-		{"convert --from a.csv --from b.tsv --to c.csv", exitUsage, "", "must have one format"},
+		{"convert --from a.csv --from b.tsv --to c.csv", exitUsage, "", "must have the same format"},
 		{"convert --from a.csv --to b.csv --to c.csv", exitUsage, "", "give it once, or twice with --split"},
 		{"convert --from a.csv --to b.csv --split 0.5", exitUsage, "", "--to is needed twice"},
 		{"convert --from a.csv --to b.csv --to c.csv --split 80", exitUsage, "", "want a share between 0 and 1"},
@@ -108,7 +108,7 @@ func TestUsage(t *testing.T) {
 		if c.code != exitDone && o.stdout != "" {
 			t.Errorf("aibox %s: a failure writes to standard output: %.300s", c.args, o.stdout)
 		}
-		if strings.Contains(o.stderr, "fault of aibox") || strings.Contains(o.stderr, "aibox: aibox") {
+		if strings.Contains(o.stderr, "bug in aibox") || strings.Contains(o.stderr, "aibox: aibox") {
 			t.Errorf("aibox %s: %s", c.args, o.stderr)
 		}
 		if c.code == exitDone {

@@ -52,7 +52,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "to", Usage: "output `FILE`; two with --split"},
 			&cli.StringFlag{Name: "from-format", Usage: "`FORMAT` of the input: criteo, csv, tsv, libsvm, libffm or parquet (default: inferred from its name, or taken from --job)"},
 			&cli.StringFlag{Name: "to-format", Usage: "`FORMAT` of the output (default: inferred from its name)"},
-			&cli.BoolFlag{Name: "no-header", DefaultText: "as --job says of its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
+			&cli.BoolFlag{Name: "no-header", DefaultText: "taken from --job for input in its format, otherwise false", Usage: "csv, tsv: the input's first line is a row; --job names the columns"},
 			&cli.StringFlag{Name: "job", Usage: "job `FILE` whose data section describes the columns"},
 			&cli.StringSliceFlag{Name: "set", Usage: "override a value of the job file: `KEY=VALUE`; without --job, only data.hdfs.KEY and timezone"},
 			cmdline.DateFlag(),
@@ -111,7 +111,7 @@ func convertFiles(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "%s written to %s\n", humanize.Count(n, "row"), o.To[i])
 	}
 	if settings := otherDialect(job, o.Format); len(settings) > 0 {
-		fmt.Fprintf(c.App.Writer, "it is written with a header, and with the delimiter and quoting of %v: the job that reads it needs the default of %s\n", o.Format, strings.Join(settings, " and "))
+		fmt.Fprintf(c.App.Writer, "the output has a header and the delimiter and quoting of %v: the job that reads it needs the default of %s\n", o.Format, strings.Join(settings, " and "))
 	}
 	for _, l := range s.Lists {
 		fmt.Fprintf(c.App.Writer, "column %s was a list and is now text: the job that reads it needs separator: %q\n", l.Column, l.Separator)
@@ -225,7 +225,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 	}
 	o.From.Schema = inputSchema(from, header, described)
 	if c.Bool("no-header") && len(o.From.Schema.Columns) == 0 {
-		return fail(cliargs.Errorf("aibox convert: --no-header: name the columns in the data section of a job file (--job)"))
+		return fail(cliargs.Errorf("aibox convert: --no-header needs a job file (--job) whose data section names the columns"))
 	}
 	if side != "" {
 		format, err := formatOf(c.String("join-format"), side, "--join-format")
@@ -233,7 +233,7 @@ func convertOptions(c *cli.Context) (convert.Options, *configs.Job, error) {
 			return fail(err)
 		}
 		if format == reader.FormatLibSVM || format == reader.FormatLibFFM || format == reader.FormatCriteo {
-			return fail(cliargs.Errorf("aibox convert: --join %s: a side table is csv, tsv or parquet, whose columns have names; %v is not one of them", side, format))
+			return fail(cliargs.Errorf("aibox convert: --join %s: the format of a side table must be csv, tsv or parquet, whose columns have names, not %v", side, format))
 		}
 		o.Joins = []convert.Join{{
 			Table: reader.Options{URIs: []string{side}, Schema: reader.Schema{Format: format, Header: true}},
@@ -282,7 +282,7 @@ func formatOfAll(name string, files []string, flag string) (reader.Format, error
 		if f, err := formatOf(name, file, flag); err != nil {
 			return 0, err
 		} else if f != first {
-			return 0, cliargs.Errorf("aibox convert: by their names, %s is %v and %s is %v; all must have one format, which %s can give", files[0], first, file, f, flag)
+			return 0, cliargs.Errorf("aibox convert: according to their names, the format of %s is %v and that of %s is %v; all files must have the same format, which %s can set", files[0], first, file, f, flag)
 		}
 	}
 	return first, nil

@@ -114,7 +114,7 @@ func TestWrongData(t *testing.T) {
 		{"convert --from empty.tsv --to y.csv", exitData, "empty"},
 	} {
 		o := aibox(strings.Fields(c.args)...)
-		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) || strings.Contains(o.stderr, "fault of aibox") {
+		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) || strings.Contains(o.stderr, "bug in aibox") {
 			t.Errorf("aibox %s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
 		}
 	}

@@ -47,21 +47,21 @@ func advice(kind errkind.Kind, err error) string {
 	left := disk.InodesLeft(err)
 	switch {
 	case kind == errkind.Internal:
-		return "This looks like a fault of aibox itself; please report it with the job file and the log."
+		return "This looks like a bug in aibox; please report it with the job file and the log."
 	case budget && memory:
-		return "Let aibox have more memory."
+		return "Make more memory available to aibox: raise the memory limit of its container or control group, or end other programs."
 	case budget:
 		return "Give the table more memory: sparse_table.memory_bytes in the job file, or --memory of \"aibox table\"."
 	case memory:
-		return "Set sparse_table.kind: ssd in the job file, which keeps the table within sparse_table.memory_bytes, or let aibox have more memory."
+		return "Set sparse_table.kind: ssd in the job file, which keeps the table within sparse_table.memory_bytes, or make more memory available to aibox."
 	case errors.Is(err, sparsetable.ErrFiles):
-		return "Check that each of its directories exists and its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others by --dir."
+		return "Check that each directory of the table exists and that its file system is mounted. The table's rows are spread over all of its directories, so it cannot be used without one of them: if one is lost, restore all of them from copies of the same time, or train again. If the table belongs to no model, name all of its directories: the first as the argument, the others with --dir."
 	case left != "":
-		return fmt.Sprintf("It is probably files, not bytes, that there is no room for: %s (df -i). Delete files there.", left)
+		return fmt.Sprintf("The file system has probably run out of inodes, not of bytes: %s (df -i). Delete files there.", left)
 	case errors.Is(err, gpu.ECC):
-		return "If that happens again, the memory of the device is failing (`nvidia-smi -q -d ECC` counts its errors): let engine.devices name another one."
+		return "If this happens again, the memory of the device is failing (`nvidia-smi -q -d ECC` counts its errors): choose another device in engine.devices."
 	case errors.Is(err, gpu.DeviceLost):
-		return "The log of the system says why (`dmesg | grep Xid`). The device needs a reset (`nvidia-smi --gpu-reset`), or the machine a restart, or engine.devices has to name another one."
+		return "The system log says why (`dmesg | grep Xid`). Reset the device (`nvidia-smi --gpu-reset`), restart the machine, or choose another device in engine.devices."
 	}
 	return ""
 }

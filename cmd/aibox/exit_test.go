@@ -125,7 +125,7 @@ func TestConfigSaysDeviceMemory(t *testing.T) {
 	inSmallJob(t)
 	for _, command := range []string{"check", "show"} {
 		text := ok(t, "config", command, "job.yaml", "--set", "engine={kind: cuda, devices: [0, 1]}")
-		for _, words := range []string{"Memory of each device, for mini-batches of ", " divided among 2 devices", "gradients ", "pinned memory of the host ", "no device, as there is none here", "make build-cuda"} {
+		for _, words := range []string{"Memory of each device, for mini-batches of ", " divided among 2 devices", "gradients ", "pinned memory of the host ", "a device, because none is available", "make build-cuda"} {
 			if !strings.Contains(text, words) {
 				t.Errorf("config %s does not say %q: %s", command, words, text)
 			}

@@ -84,7 +84,7 @@ func checkGenerateFlags(c *cli.Context, job *configs.Job, out string) error {
 		return cliargs.Errorf("aibox generate: --day %d: want 0 or more", c.Int("day"))
 	}
 	if f, err := formatOf("", out, "--output"); out != "" && err == nil && f.String() != job.Data.Format {
-		return cliargs.Errorf("aibox generate: --output %s: by its name, its format is %v, but data.format is %s; add --set data.format=%v, or give it another name", out, f, job.Data.Format, f)
+		return cliargs.Errorf("aibox generate: --output %s: according to its name, its format is %v, but data.format is %s; add --set data.format=%v, or give the file another name", out, f, job.Data.Format, f)
 	}
 	return nil
 }

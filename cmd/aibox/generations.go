@@ -114,9 +114,9 @@ func remarkOn(g *generations.Generation) string {
 	case g.Fault != "" || a == nil:
 		return g.Fault
 	case a.Damaged != "":
-		return "never arrived as a whole: " + a.Damaged
+		return "never fetched completely: " + a.Damaged
 	}
-	return fmt.Sprintf("%s of it or less have not arrived from %s", humanize.Bytes(a.LackingBytes), a.Remote)
+	return fmt.Sprintf("up to %s of it have not been fetched from %s yet", humanize.Bytes(a.LackingBytes), a.Remote)
 }
 
 // dateOf is the date of a generation's job, or, if it has none, how many runs led to it.

@@ -85,9 +85,9 @@ func printInspection(w io.Writer, in *inference.Inspection) error {
 	row("saved by", "aibox %s, format %d", m.AiboxVersion, m.FormatVersion)
 	row("trained", "%d steps; %d examples in the last run; epoch %d kept; %s", m.Step, m.Examples, m.Epoch, jobview.DayText(m.Day, m.DayFromDate))
 	if p := m.PartialRecovery; p.Recoveries > 0 {
-		row("disk lost", "%s of partial recovery: %.3g of the samples are lost, %d rows began anew; this is not the model of an undisturbed run", humanize.Count(int64(p.Recoveries), "time"), p.LostSamples, p.RowsAnew)
+		row("disk lost", "%s of partial recovery: %.3g of the samples are lost, %d rows were initialized anew; the model differs from that of an undisturbed run", humanize.Count(int64(p.Recoveries), "time"), p.LostSamples, p.RowsAnew)
 	} else if p.Inherited {
-		row("disk lost", "a model that it was made from is not that of an undisturbed run")
+		row("disk lost", "a model that it was made from differs from that of an undisturbed run")
 	}
 	if m.KeptShare != 1 {
 		row("calibration", "trained on a share of %g of the negatives; predictions are corrected for it", m.KeptShare)

@@ -75,7 +75,7 @@ func TestInspectRemote(t *testing.T) {
 		} else if slices.Contains(numbers, 1) {
 			shared++
 		}
-		if out := ok(t, "publish", "--verify", model); !strings.Contains(out, "has the model already") || !strings.Contains(out, "are uploaded again") {
+		if out := ok(t, "publish", "--verify", model); !strings.Contains(out, "already has the model") || !strings.Contains(out, "were uploaded again") {
 			t.Errorf("%s: %s", object, out)
 		}
 		if read(t, object) != good {

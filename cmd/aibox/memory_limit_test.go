@@ -115,7 +115,7 @@ func TestTableOnSSDMakesDo(t *testing.T) {
 		t.Errorf("the digest is %s, and %s with less memory", a, b)
 	}
 	o = run(80<<20, "--set", "output.model_dir=tiny", "--set", "training.batch_size=30000")
-	if o.code != exitJob || !strings.Contains(o.stderr, "a mini-batch with") || !strings.Contains(o.stderr, "memory is exhausted") && !strings.Contains(o.stderr, "bytes are unavailable") || !strings.Contains(o.stderr, "Let aibox have more memory") {
+	if o.code != exitJob || !strings.Contains(o.stderr, "a mini-batch with") || !strings.Contains(o.stderr, "memory is exhausted") && !strings.Contains(o.stderr, "bytes are unavailable") || !strings.Contains(o.stderr, "Make more memory available to aibox") {
 		t.Errorf("with mini-batches that do not fit it exits with %d:\n%s", o.code, o.stderr)
 	}
 }

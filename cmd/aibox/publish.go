@@ -81,12 +81,12 @@ Examples:
 }
 
 func publishedText(p *remote.Published) string {
-	text := fmt.Sprintf("%s has the model already", p.URI)
+	text := fmt.Sprintf("%s already has the model", p.URI)
 	if !p.Already {
 		text = fmt.Sprintf("published as %s: %s, of which %s were uploaded, in %.1f s", p.URI, humanize.Bytes(p.Bytes), humanize.Bytes(p.UploadedBytes), p.Seconds)
 	}
 	if p.MendedBytes > 0 {
-		text += fmt.Sprintf("; %s were missing or damaged there, and are uploaded again", humanize.Bytes(p.MendedBytes))
+		text += fmt.Sprintf("; %s were missing or damaged there, and were uploaded again", humanize.Bytes(p.MendedBytes))
 	}
 	return text
 }

@@ -42,7 +42,7 @@ func TestPublishKilled(t *testing.T) {
 		if err := os.Mkdir("far", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if o := aibox(command...); len(models) > 0 && (o.code != 4 || !strings.Contains(o.stderr, "it had models, and has none now")) {
+		if o := aibox(command...); len(models) > 0 && (o.code != 4 || !strings.Contains(o.stderr, "it had models, but has none now")) {
 			t.Errorf("killed before %q: published beneath the mount point: exit %d\n%s", all[k-1], o.code, o.stderr)
 		}
 		if err := os.RemoveAll("far"); err != nil {

@@ -54,7 +54,7 @@ func TestPublishAndRestore(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	digest := inspected(t, "model")
-	if out := ok(t, "publish", "model"); !strings.Contains(out, "far/away@2 has the model already") {
+	if out := ok(t, "publish", "model"); !strings.Contains(out, "far/away@2 already has the model") {
 		t.Errorf("%s", out)
 	}
 	if out := ok(t, "publish", "model@1", "--to", uri+"2", "--limit", "1GiB"); !strings.Contains(out, "published as "+uri+"2@1") {
@@ -112,7 +112,7 @@ func TestPublishAndRestore(t *testing.T) {
 	if got := inspected(t, "model"); got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
-	if out := ok(t, "restore", "job.yaml", "--date", "2026-11-22", "--set", "output.remote=far/away"); !strings.Contains(out, "model has the model of far/away@3 already") {
+	if out := ok(t, "restore", "job.yaml", "--date", "2026-11-22", "--set", "output.remote=far/away"); !strings.Contains(out, "model already has the model of far/away@3, and it is intact") {
 		t.Errorf("the same command again: %s", out)
 	}
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func TestPublishAndRestore(t *testing.T) {
 		{"restore --from nowhere --to x", exitIO, "it does not exist: mount its file system"},
 		{"restore --from far/away --to far/away", exitUsage, "far/away is a remote directory"},
 		{"restore --from model@1 --to x", exitUsage, "model is a model directory, not a remote directory"},
-		{"restore --from far/away --to x --name other", exitIO, `none of the job "other"`},
+		{"restore --from far/away --to x --name other", exitIO, `no generation of the job "other"`},
 		{"restore --from far/away", exitUsage, "--to"},
 		{"restore job.yaml", exitUsage, "--from"},
 		{"restore --from far/away --to x --limit 0", exitUsage, "--limit"},

@@ -69,14 +69,14 @@ Examples:
 				return cmdline.PrintJSON(c.App.Writer, out)
 			}
 			if out.Already {
-				_, err := fmt.Fprintf(c.App.Writer, "%s has the model of %s already, and it is whole\n", out.ModelDir, out.From)
+				_, err := fmt.Fprintf(c.App.Writer, "%s already has the model of %s, and it is intact\n", out.ModelDir, out.From)
 				return err
 			}
 			without := ""
 			if len(out.Dropped) > 0 {
 				without = "; damaged there and not restored: " + strings.Join(out.Dropped, ", ")
 			}
-			usable := "it was usable already"
+			usable := "it was already usable"
 			if out.UsableSeconds > 0 {
 				usable = fmt.Sprintf("it was usable after %.1f s", out.UsableSeconds)
 			}
@@ -100,7 +100,7 @@ func restoreOptions(c *cli.Context) (*transfer.RestoreOptions, error) {
 		o.From, o.To, o.Dirs, o.Job = dated.Output.Remote, dated.Output.ModelDir, dated.SparseTable.Dirs, dated.PlainName()
 		o.BytesPerSecond = int64(dated.Output.RemoteBytesPerSecond)
 		if o.From == "" && !c.IsSet("from") {
-			return nil, cliargs.Errorf("%s: the job has no output.remote; name the remote directory by --from", cliargs.CommandPath(c))
+			return nil, cliargs.Errorf("%s: the job has no output.remote; name the remote directory with --from", cliargs.CommandPath(c))
 		}
 	}
 	if err != nil {

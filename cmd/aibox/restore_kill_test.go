@@ -123,7 +123,7 @@ func TestRestoreKilled(t *testing.T) {
 			if !strings.Contains(read(t, filepath.Join(to, transfer.ReportName)), "far") {
 				t.Error("it is not known that the remote directory has the model: when that is not mounted, a later one is published beneath its mount point")
 			}
-			if got := ok(t, "generations", to); strings.Contains(got, "have not arrived from ") == whole {
+			if got := ok(t, "generations", to); strings.Contains(got, "have not been fetched from ") == whole {
 				t.Errorf("whole: %v:\n%s", whole, got)
 			}
 		}

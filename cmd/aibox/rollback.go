@@ -91,7 +91,7 @@ type rolledBack struct {
 func (r *rolledBack) print(w io.Writer) (err error) {
 	switch r.Before {
 	case r.Now:
-		_, err = fmt.Fprintf(w, "generation %d is the model of %s already\n", r.Now, r.ModelDir)
+		_, err = fmt.Fprintf(w, "generation %d is already the model of %s\n", r.Now, r.ModelDir)
 	case 0:
 		_, err = fmt.Fprintf(w, "generation %d is the model of %s now\n", r.Now, r.ModelDir)
 	default:

@@ -104,8 +104,8 @@ func TestImportNoRows(t *testing.T) {
 	for args, want := range map[string]string{
 		"--from no_rows.parquet":                                          "no_rows.parquet: there are no rows and no metadata that say how long values are",
 		"--from no_rows.parquet --from none.parquet":                      "no_rows.parquet: there are no rows",
-		"--from a.parquet --from no_rows.parquet --from wide.parquet":     "those of the files before",
-		"--from none_wide.parquet --from a.parquet --from wide.parquet":   "those of the files before",
+		"--from a.parquet --from no_rows.parquet --from wide.parquet":     "those of the preceding files",
+		"--from none_wide.parquet --from a.parquet --from wide.parquet":   "those of the preceding files",
 		"--from no_rows.parquet --from a.parquet --from nosuch.parquet":   "nosuch.parquet",
 		"--from a.parquet --from no_rows.parquet --value-format float128": "--value-format",
 	} {

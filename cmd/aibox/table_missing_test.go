@@ -10,7 +10,7 @@ import (
 )
 
 // TestMissingTables: a model whose table, or a part of it, is not where it was
-// is no fault of aibox, and the error says what is missing where.
+// is no bug in aibox, and the error says what is missing where.
 func TestMissingTables(t *testing.T) {
 	inSmallJob(t)
 	trainOnSSDs(t)
@@ -33,7 +33,7 @@ func TestMissingTables(t *testing.T) {
 			"table stats ssd", "table verify ssd", "table compact ssd", "table get ssd 77", "table export ssd --to x.parquet",
 		} {
 			o := aibox(strings.Fields(args)...)
-			if o.code != exitIO || !strings.Contains(o.stdout+o.stderr, stderr) || strings.Contains(o.stderr, "fault of aibox") {
+			if o.code != exitIO || !strings.Contains(o.stdout+o.stderr, stderr) || strings.Contains(o.stderr, "bug in aibox") {
 				t.Errorf("%s: aibox %s: exit %d, want %d and %q: %s%s", what, args, o.code, exitIO, stderr, o.stdout, o.stderr)
 			}
 		}

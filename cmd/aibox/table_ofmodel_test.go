@@ -32,15 +32,15 @@ func TestTablesOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, stderr string }{
-		{"import model/gen-000001/table --from x.parquet", "training alone"},
-		{"import linked --from x.parquet", "training alone"},
-		{"import one/gen-000001/table --from x.parquet", "training alone"},
-		{"import one/gen-000001/../gen-000001/table/ --from x.parquet", "training alone"},
-		{"import " + a + " --dir " + b + " --from x.parquet", "training alone"},
-		{"import " + a + " --from x.parquet", "training alone"},
-		{"import link --dir " + b + " --from x.parquet", "training alone"},
-		{"import new --dir " + b + " --from x.parquet", "training alone"},
-		{"import one/gen-000002/table --from x.parquet", "training alone"}, // of one that is being trained
+		{"import model/gen-000001/table --from x.parquet", "only training writes"},
+		{"import linked --from x.parquet", "only training writes"},
+		{"import one/gen-000001/table --from x.parquet", "only training writes"},
+		{"import one/gen-000001/../gen-000001/table/ --from x.parquet", "only training writes"},
+		{"import " + a + " --dir " + b + " --from x.parquet", "only training writes"},
+		{"import " + a + " --from x.parquet", "only training writes"},
+		{"import link --dir " + b + " --from x.parquet", "only training writes"},
+		{"import new --dir " + b + " --from x.parquet", "only training writes"},
+		{"import one/gen-000002/table --from x.parquet", "only training writes"}, // of one that is being trained
 		{"import copy --from x.parquet", "was copied"},
 		{"import copies/ssd --from x.parquet", "was copied"},
 		{"compact one/gen-000001/table --min-gain 0.0001", "aibox table compact " + abs},

@@ -207,7 +207,7 @@ func TestTableMistakes(t *testing.T) {
 		{"table stats a", exitIO, "there is no table here"},
 		{"table stats ssd --snapshot 77", exitIO, "no such snapshot"},
 		{"table stats job.yaml", exitDone, ""},
-		{"table stats model/gen-000001/table --dir b", exitUsage, "has one directory"},
+		{"table stats model/gen-000001/table --dir b", exitUsage, "has only one directory"},
 		{"table verify nosuch", exitIO, "no such file"},
 		{"table get ssd", exitUsage, "name keys"},
 		{"table get", exitUsage, "name the table"},
@@ -223,7 +223,7 @@ func TestTableMistakes(t *testing.T) {
 		{"table export ssd --to x.csv", exitUsage, "ends in .parquet"},
 		{"table import new", exitUsage, "--from is missing"},
 		{"table import --from x.parquet", exitUsage, "name the directory"},
-		{"table import ssd --from x.parquet", exitUsage, "written by training alone"},
+		{"table import ssd --from x.parquet", exitUsage, "only training writes its table"},
 		{"table import new --from nosuch.parquet", exitIO, "not found"},
 		{"table import new --from text.parquet", exitData, "not a Parquet file"},
 		{"table import new --from train.tsv", exitData, "not a Parquet file"},
@@ -234,7 +234,7 @@ func TestTableMistakes(t *testing.T) {
 		{"table import job.yaml --from x.parquet", exitUsage, "is a file"},
 	} {
 		o := aibox(strings.Fields(c.args)...)
-		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) || strings.Contains(o.stderr, "fault of aibox") {
+		if o.code != c.code || !strings.Contains(o.stderr, c.stderr) || strings.Contains(o.stderr, "bug in aibox") {
 			t.Errorf("aibox %s: exit %d, want %d: %s", c.args, o.code, c.code, o.stderr)
 		}
 		if c.code != exitDone && o.stdout != "" {

@@ -97,7 +97,7 @@ Examples:
 				return err
 			}
 			if err := jobview.PrintSummary(c.App.Writer, summary); err != nil {
-				return fmt.Errorf("the model in %s is complete, and %s there says what came of the job, but that could not be printed: %w", job.Output.ModelDir, report.SummaryName, err)
+				return fmt.Errorf("the model in %s is complete, and %s there contains the summary of the job, but the summary could not be printed: %w", job.Output.ModelDir, report.SummaryName, err)
 			}
 			return nil
 		},
@@ -116,7 +116,7 @@ func startProfiles(c *cli.Context, job *configs.Job, log *slog.Logger) (times *p
 		return nil, nil, err
 	}
 	if dir != named {
-		log.Info("the directory of --profile holds profiles of another run, or of this one before it was interrupted; they stay, and those of now go beside them", "there", named, "now", dir)
+		log.Info("the directory given by --profile already holds profiles, of another run or of this one before it was interrupted; they are kept, and the new ones are written to a subdirectory", "there", named, "now", dir)
 	}
 	var files []string
 	for _, name := range append(profiling.Files[:len(profiling.Files):len(profiling.Files)], profiling.KernelsFile) {

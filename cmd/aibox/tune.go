@@ -78,7 +78,7 @@ Examples:
 			if err := checkTunedFile(c, job, output, o.Dir); err != nil {
 				return err
 			}
-			lock, err := lockName(c, job.File(), job.PlainName()+" (tune)", time.Time{}, "it searches its settings; wait until it ends", o.Logger)
+			lock, err := lockName(c, job.File(), job.PlainName()+" (tune)", time.Time{}, "that process is searching for settings (aibox tune); wait until it ends", o.Logger)
 			if err != nil {
 				return err
 			}
@@ -105,9 +105,9 @@ Examples:
 			has := " has the best settings.\n"
 			switch added := found.Set[len(o.Load.Set):]; {
 			case len(added) == 0:
-				has = " has the settings of the job as it is.\n"
+				has = " has the settings of the original job.\n"
 			case found.Result.Trial == 0: // it is measured after its best epoch
-				has = " has the settings of the job as it is, but for " + strings.Join(added, " ") + ".\n"
+				has = " has the settings of the original job, except for " + strings.Join(added, " ") + ".\n"
 			}
 			return cmdline.WriteLines(c.App.Writer, table+output+has)
 		},
@@ -143,9 +143,9 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 	case o.MaxEpochs < 1 || o.MaxEpochs > 1000:
 		return o, "", bad("epochs", "want a number from 1 to 1000")
 	case c.IsSet("epochs") && !slices.Contains(o.Groups, tune.Epochs):
-		return o, "", bad("epochs", "--over does not have epochs, so each trial trains for training.epochs; give that by --set")
+		return o, "", bad("epochs", "--over does not include epochs, so each trial trains for training.epochs; change that with --set")
 	case c.IsSet("epochs") && job.Training.EarlyStopping != nil:
-		return o, "", bad("epochs", "the job has training.early_stopping, which ends each trial within training.epochs; give that by --set")
+		return o, "", bad("epochs", "the job has training.early_stopping, which ends each trial within training.epochs; change that with --set")
 	case o.Metric != tune.LogLoss && o.Metric != tune.AUC:
 		return o, "", bad("metric", "want log_loss or auc")
 	case o.Examples < 0 || c.IsSet("examples") && o.Examples == 0:
@@ -174,7 +174,7 @@ func tuneOptions(c *cli.Context, job *configs.Job) (o tune.Options, output strin
 // checkTunedFile refuses, before hours of training, a file that could not be written.
 func checkTunedFile(c *cli.Context, job *configs.Job, output, dir string) error {
 	if _, err := os.Lstat(output); err == nil {
-		return cliargs.Errorf("%s: %s exists; delete it, or name another file by --output", cliargs.CommandPath(c), output)
+		return cliargs.Errorf("%s: %s exists; delete it, or name another file with --output", cliargs.CommandPath(c), output)
 	}
 	probe, err := os.CreateTemp(filepath.Dir(output), ".aibox-tune-*")
 	if err != nil {

@@ -56,7 +56,7 @@ var tuneArgs = []string{"tune", "job.yaml", "--trials", "8", "--over", "learning
 func TestTune(t *testing.T) {
 	inTuneJob(t)
 	text := ok(t, tuneArgs...)
-	if !strings.Contains(text, "as it is\n") || !strings.Contains(text, "job-tuned.yaml has the best settings.\n") {
+	if !strings.Contains(text, "original job\n") || !strings.Contains(text, "job-tuned.yaml has the best settings.\n") {
 		t.Error(text)
 	}
 	tuned := read(t, "job-tuned.yaml")
@@ -104,7 +104,7 @@ func TestTune(t *testing.T) {
 	}{
 		{"", exitUsage, "job-tuned.yaml exists"},
 		{"--output job.yaml", exitUsage, "job.yaml exists"},
-		{"--output x.yaml --seed 2", exitUsage, "its seed was 1 and is 2 now; --fresh begins a new search"},
+		{"--output x.yaml --seed 2", exitUsage, "its seed was 1 and is 2 now; use --fresh to begin a new search"},
 		{"--output x.yaml --set model.embedding_dim=2", exitUsage, "its job file (hash) was"},
 		{"--output nowhere/x.yaml", exitIO, "nowhere"},
 		{"--output x.yaml --trials 1", exitUsage, "--trials 1: want a number from 2"},
@@ -147,11 +147,11 @@ func TestTuneFindsNothingBetter(t *testing.T) {
 	inTuneJob(t)
 	write(t, "job.yaml", strings.NewReplacer("0.8}", "0.05}", "0.08}", "0.001}").Replace(tuneJob))
 	text := ok(t, "tune", "job.yaml", "--trials", "2", "--over", "learning_rates", "--set", "training.batch_size=50")
-	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "job-tuned.yaml has the settings of the job as it is.\n") {
+	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "job-tuned.yaml has the settings of the original job.\n") {
 		t.Error(text)
 	}
 	text = ok(t, "tune", "job.yaml", "--trials", "2", "--over", "epochs", "--set", "training.epochs=3", "--epochs", "1", "--output", "x.yaml", "--dir", "d")
-	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "x.yaml has the settings of the job as it is, but for training.epochs=1.\n") {
+	if !strings.Contains(text, "No other settings were better") || !strings.HasSuffix(text, "x.yaml has the settings of the original job, except for training.epochs=1.\n") {
 		t.Error(text)
 	}
 }
@@ -199,7 +199,7 @@ func TestOneSearchOfAJob(t *testing.T) {
 	}
 	defer lock.Close()
 	o := aibox(tuneArgs...)
-	if o.code != exitLocked || !strings.Contains(o.stderr, "it searches its settings; wait until it ends") || strings.Contains(o.stderr, "--wait") {
+	if o.code != exitLocked || !strings.Contains(o.stderr, "that process is searching for settings (aibox tune); wait until it ends") || strings.Contains(o.stderr, "--wait") {
 		t.Errorf("exit %d: %s", o.code, o.stderr)
 	}
 }

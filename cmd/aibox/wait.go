@@ -15,7 +15,7 @@ import (
 
 // waitFlag says how long a run waits for another one.
 func waitFlag() cli.Flag {
-	return &cli.DurationFlag{Name: "wait", Usage: "how much `TIME` to wait, such as 90m or 2h, for another run of the job, or of a job with the same model directory, to end", DefaultText: "not at all"}
+	return &cli.DurationFlag{Name: "wait", Usage: "maximum `TIME` to wait until another run of the job, or of a job with the same model directory, ends, such as 90m or 2h", DefaultText: "not at all"}
 }
 
 // waitUntil returns the deadline of a wait that starts now.
@@ -29,7 +29,7 @@ func waitUntil(c *cli.Context) (time.Time, error) {
 
 // lockJob takes the lock of a job, which is held until the result is closed.
 func lockJob(c *cli.Context, job *configs.Job, until time.Time, log *slog.Logger) (io.Closer, error) {
-	return lockName(c, job.File(), job.PlainName(), until, "wait for it (--wait 2h)", log)
+	return lockName(c, job.File(), job.PlainName(), until, "wait until it ends (--wait 2h)", log)
 }
 
 // lockName is lockJob for a job given by its file and a name. toWait says how to wait, in errors.
@@ -41,10 +41,10 @@ func lockName(c *cli.Context, file, name string, until time.Time, toWait string,
 	case err == nil:
 		return lock, nil
 	case errors.Is(err, joblock.ErrLocked):
-		return nil, errors.Join(err, errors.New(toWait+", or, if both are to run side by side, give this run a name of its own: --set name=…"))
+		return nil, errors.Join(err, errors.New(toWait+", or, to run both at the same time, give this run its own name: --set name=…"))
 	case c.Context.Err() != nil:
 		return nil, err
 	}
-	log.Warn("the lock of the job cannot be taken, so another run of it may begin beside this one", "error", err)
+	log.Warn("the job could not be locked; another run of the same job may start while this one is running", "error", err)
 	return io.NopCloser(nil), nil
 }

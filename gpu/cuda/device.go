@@ -113,7 +113,7 @@ func (p *platform) notOpened(number int, r result) error {
 		e.Kind = gpu.WrongDriver // no operation has failed: there was none
 	case e.Kind == gpu.OutOfMemory:
 		e.Total = p.infos[number].MemoryBytes
-		e.Reason = "there is no room for a context"
+		e.Reason = "there is not enough memory for a context"
 	}
 	return e
 }

@@ -161,8 +161,8 @@ func TestRefused(t *testing.T) {
 		kind gpu.Kind
 		says string
 	}{
-		"FAKE_INIT=100": {gpu.WrongDriver, "the driver finds no device; nvidia-smi says which there are, and CUDA_VISIBLE_DEVICES"},
-		"FAKE_INIT=803": {gpu.WrongDriver, "the driver does not start: "},
+		"FAKE_INIT=100": {gpu.WrongDriver, "the driver finds no device; nvidia-smi lists all devices, and CUDA_VISIBLE_DEVICES"},
+		"FAKE_INIT=803": {gpu.WrongDriver, "the driver cannot be initialized: "},
 		"FAKE_MODE=2":   {gpu.InUse, "compute mode is prohibited"},
 		"FAKE_MODE=3":   {gpu.InUse, "compute mode allows one process at a time"},
 		"FAKE_OPEN=102": {gpu.WrongDriver, "CUDA_ERROR (102, "},

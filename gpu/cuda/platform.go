@@ -55,9 +55,9 @@ func open() (*platform, error) {
 	case r == libraryMissing && why != nil:
 		return nil, &gpu.Error{Kind: gpu.WrongDriver, Device: -1, Reason: "no driver: " + C.GoString(why)}
 	case r == noDevice:
-		return nil, &gpu.Error{Kind: gpu.WrongDriver, Device: -1, Reason: "the driver finds no device; nvidia-smi says which there are, and CUDA_VISIBLE_DEVICES which of them programs see"}
+		return nil, &gpu.Error{Kind: gpu.WrongDriver, Device: -1, Reason: "the driver finds no device; nvidia-smi lists all devices, and CUDA_VISIBLE_DEVICES restricts which of them programs see"}
 	case r != 0:
-		return fail(r, "the driver does not start")
+		return fail(r, "the driver cannot be initialized")
 	}
 	p := &platform{driver: cu.Version()}
 	n, err := cu.NumDevices()

@@ -36,7 +36,7 @@ func (p *Plan) checkFiles() error {
 		files = append(files, p.Eval...)
 	}
 	if i := slices.IndexFunc(files, func(uri string) bool { return strings.ContainsAny(uri, "*?[") }); i >= 0 {
-		return errkind.Errorf(errkind.Job, "%s is a pattern; name in data.train and data.eval the files to write, or one by --output", files[i])
+		return errkind.Errorf(errkind.Job, "%s is a pattern; name in data.train and data.eval the files to write, or one with --output", files[i])
 	}
 	return nil
 }

@@ -57,12 +57,12 @@ func deviceLines(f *forecast.OnDevices) []string {
 		"  " + strings.Join(parts, ", ") + "; pinned memory of the host " + humanize.Bytes(n.Pinned),
 	}
 	if f.Absent != nil {
-		lines = append(lines, fmt.Sprintf("It lacks what matrix products need, and is compared with no device, as there is none here: %v", f.Absent))
+		lines = append(lines, fmt.Sprintf("This lacks the memory for matrix products and is not compared with a device, because none is available: %v", f.Absent))
 	}
 	for _, d := range f.Devices {
 		times := ""
 		if d.Times > 1 {
-			times = fmt.Sprintf(" engine.devices names it %d times.", d.Times)
+			times = fmt.Sprintf(" engine.devices lists it %d times.", d.Times)
 		}
 		lines = append(lines, fmt.Sprintf("Device %d, %s, has %s of its %s free.%s", d.Number, d.Name, humanize.Bytes(d.Free), humanize.Bytes(d.Total), times))
 	}

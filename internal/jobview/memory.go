@@ -18,7 +18,7 @@ func PrintForecast(ctx context.Context, w io.Writer, job *configs.Job) error {
 	size, unread := forecast.SampleData(ctx, job)
 	m, err := forecast.ForHost(job, size)
 	if err != nil {
-		_, err = fmt.Fprintf(w, "\n# There is no forecast of its memory, as the job cannot be trained: `aibox config check` says why.\n")
+		_, err = fmt.Fprintf(w, "\n# There is no forecast of its memory, because the job cannot be trained: `aibox config check` says why.\n")
 		return err
 	}
 	beside := ""

@@ -88,7 +88,7 @@ table 20000000 rows  123456 dirty  disk 4.0 GiB, x1.87  800000 restored
 memory 250.0 MiB of 256.0 MiB: cache 180.0 MiB, index 40.0 MiB, other 30.0 MiB
 process 278.0 MiB
 lookups 8000000  hits 85.0%: 50.0% in flight, 35.0% idle
-filters spared 400000 reads, 4100 in vain: 1.0%
+filters avoided 400000 reads, 4100 unnecessary: 1.0%
 reads per pull: 8000 of 30.7 MiB  prefetched 910000 rows  evicted 5400000
 flushed 7654321 rows in 1200000 buckets
 written 5.0 GiB, x3.21  for flushes 3.0 GiB, compaction 1.0 GiB
@@ -126,7 +126,7 @@ func TestSummaryOfTableOnSSD(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	wantLines(t, lines[len(lines)-8:], `
   cache       6800000 of 8000000 keys found: 85.0%; 50.0% in flight, 35.0% idle
-  filters     400000 reads spared, 4100 in vain: 1.0% false positives
+  filters     400000 reads avoided, 4100 unnecessary: 1.0% false positives
   reads       2400000 of 9.0 GiB; per pull: 8000 of 30.7 MiB
   flushes     7654321 rows in 1200000 buckets, 6.0 GiB read for them
   writes      5.0 GiB: write amplification 3.21; space amplification 1.87

@@ -130,21 +130,21 @@ func snapshotText(w io.Writer, s *report.Summary) {
 		}
 	}
 	if r := s.Arrival; r != nil {
-		fmt.Fprintf(w, "recovered     from %s: %s fetched of %s, training went on after %.1f s", r.Remote, humanize.Bytes(r.FetchedBytes), humanize.Bytes(r.Bytes), r.UsableSeconds)
+		fmt.Fprintf(w, "recovered     from %s: %s fetched of %s, training continued after %.1f s", r.Remote, humanize.Bytes(r.FetchedBytes), humanize.Bytes(r.Bytes), r.UsableSeconds)
 		if r.WholeSeconds > r.UsableSeconds {
-			fmt.Fprintf(w, ", all was there after %.1f s", r.WholeSeconds)
+			fmt.Fprintf(w, ", everything was fetched after %.1f s", r.WholeSeconds)
 		}
 		fmt.Fprintln(w)
 	}
 	if n := len(s.Resumed); n > 0 {
 		last := s.Resumed[n-1]
-		fmt.Fprintf(w, "interrupted   %s; went on last after step %d, in epoch %d\n", humanize.Count(int64(n), "time"), last.Step, last.Epoch)
+		fmt.Fprintf(w, "interrupted   %s; last resumed after step %d, in epoch %d\n", humanize.Count(int64(n), "time"), last.Step, last.Epoch)
 	}
 	for _, r := range s.Recoveries {
 		fmt.Fprintf(w, "disk lost     %s\n", r.Text())
 	}
 	for _, d := range s.LeftOut {
-		fmt.Fprintf(w, "disk failed   the job did without %s: %s\n", d.Dir, d.Reason)
+		fmt.Fprintf(w, "disk failed   the job continued without %s: %s\n", d.Dir, d.Reason)
 	}
 }
 

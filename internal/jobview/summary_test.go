@@ -92,7 +92,7 @@ func TestSummaryOfAnInterruptedRun(t *testing.T) {
 		Resumed:   []report.Resumption{{Epoch: 1, Step: 10}, {Epoch: 2, Step: 30}},
 	})
 	const want = `snapshots     3 taken while training, 3.0 MiB, for which training waited 0.2 s; 1 failed
-interrupted   2 times; went on last after step 30, in epoch 2
+interrupted   2 times; last resumed after step 30, in epoch 2
 `
 	if out.String() != want {
 		t.Errorf("%s\nwant\n%s", out.String(), want)

@@ -49,7 +49,7 @@ func prefetchedText(s *sparsetable.Stats) string {
 		text += fmt.Sprintf(", %d of %d passes ahead", s.AnnouncedPasses, s.LookaheadPasses)
 	}
 	if s.NotAnnouncedKeys > 0 {
-		text += fmt.Sprintf(", %d keys had no room", s.NotAnnouncedKeys)
+		text += fmt.Sprintf(", no room for %d keys", s.NotAnnouncedKeys)
 	}
 	return text
 }
@@ -59,7 +59,7 @@ func hitsText(s *sparsetable.Stats) string {
 }
 
 func filtersText(s *sparsetable.Stats) string {
-	return fmt.Sprintf("filters spared %d reads, %d in vain: %s", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
+	return fmt.Sprintf("filters avoided %d reads, %d unnecessary: %s", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
 }
 
 func readsText(s *sparsetable.Stats) string { return "reads per pull: " + PullReads(s) }
@@ -104,7 +104,7 @@ func tableSummary(w io.Writer, s *sparsetable.Stats) {
 	fmt.Fprintf(w, "  rows        %d prefetched, %d evicted, %d restored\n", s.Prefetched, s.Evictions, s.RestoredRows)
 	fmt.Fprintf(w, "  cache       %d of %d keys found: %s; %s in flight, %s idle\n", s.Hits, s.Lookups, humanize.Percent(s.HitRatio()),
 		humanize.PercentOf(s.HitsInFlight, s.Lookups), humanize.PercentOf(s.HitsIdle, s.Lookups))
-	fmt.Fprintf(w, "  filters     %d reads spared, %d in vain: %s false positives\n", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
+	fmt.Fprintf(w, "  filters     %d reads avoided, %d unnecessary: %s false positives\n", s.FilterNegatives, s.FalsePositives, humanize.Percent(s.FalsePositiveRate()))
 	fmt.Fprintf(w, "  reads       %d of %s; per pull: %s\n", s.DeviceReads, humanize.Bytes(s.ReadBytes), PullReads(s))
 	fmt.Fprintf(w, "  flushes     %d rows in %d buckets, %s read for them\n", s.FlushedRows, s.FlushedSlots, humanize.Bytes(s.RewriteReadBytes))
 	fmt.Fprintf(w, "  writes      %s: write amplification %.2f; space amplification %.2f\n", humanize.Bytes(s.WrittenBytes), s.WriteAmplification, s.SpaceAmplification)

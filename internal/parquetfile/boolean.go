@@ -27,7 +27,7 @@ func decodeRuns(bits, runs []byte, n int) error {
 	for at := 0; at < n; {
 		head, size := binary.Uvarint(runs)
 		if size <= 0 {
-			return fmt.Errorf("%w: %d booleans where %d are announced", parquet.ErrCorrupted, at, n)
+			return fmt.Errorf("%w: %d booleans instead of %d", parquet.ErrCorrupted, at, n)
 		}
 		runs = runs[size:]
 		packed, count := head&1 != 0, head>>1 // of bytes with eight values each, or of equal values
@@ -39,7 +39,7 @@ func decodeRuns(bits, runs []byte, n int) error {
 			bytes = count
 		}
 		if bytes > uint64(len(runs)) {
-			return fmt.Errorf("%w: a run of booleans without its values", parquet.ErrCorrupted)
+			return fmt.Errorf("%w: a run of booleans is truncated", parquet.ErrCorrupted)
 		}
 		if packed {
 			count *= 8

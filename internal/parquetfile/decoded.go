@@ -28,7 +28,7 @@ func (s *storedPages) decode(p dataPage, dictionary parquet.Dictionary) (parquet
 	switch encoded := p.encoding(); {
 	case encoded == format.RLEDictionary || encoded == plainDictionary:
 		if dictionary == nil {
-			return nil, fmt.Errorf("%w: places in a dictionary that is not there", parquet.ErrCorrupted)
+			return nil, fmt.Errorf("%w: dictionary indices without a dictionary", parquet.ErrCorrupted)
 		}
 		var places []int32
 		places, err = decodePlaces(text, n)
@@ -88,7 +88,7 @@ func decodeLevels(text []byte, most, n int) ([]byte, error) {
 	}
 	levels, err := (&rle.Encoding{BitWidth: bits.Len(uint(most))}).DecodeLevels(nil, text)
 	if err == nil && len(levels) < n {
-		err = fmt.Errorf("%d levels where %d are announced", len(levels), n)
+		err = fmt.Errorf("%d levels instead of %d", len(levels), n)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", parquet.ErrCorrupted, err)

@@ -31,7 +31,7 @@ func checkDeltas(e format.Encoding, text []byte, n int) error {
 	for {
 		block, parts, values := d.uvarint(), d.uvarint(), d.uvarint()
 		if values > uint64(max(n, roomyPage/8)) {
-			return fmt.Errorf("%w: %d differences in a page of %d values", parquet.ErrCorrupted, values, n)
+			return fmt.Errorf("%w: %d delta-encoded values in a page of %d", parquet.ErrCorrupted, values, n)
 		}
 		if e != format.DeltaByteArray || parts == 0 || block > math.MaxInt32 {
 			return nil // if something is wrong with them, the library says what

@@ -20,7 +20,7 @@ import (
 func decodeLZ4(text []byte, size int) ([]byte, error) {
 	page := make([]byte, size)
 	if n, err := lz4.UncompressBlock(text, page); err != nil || n != size {
-		return nil, fmt.Errorf("%w: LZ4 data that are not those of a page of %d bytes", parquet.ErrCorrupted, size)
+		return nil, fmt.Errorf("%w: LZ4 data that do not decompress to the %d bytes of the page", parquet.ErrCorrupted, size)
 	}
 	return page, nil
 }

@@ -163,11 +163,11 @@ func TestDamagedLZ4(t *testing.T) {
 	}
 	data := written(t, parquet.Compression(&parquet.Lz4Raw))
 	for want, change := range map[string]func(h *format.PageHeader){
-		"LZ4 data that are not those of a page of": func(h *format.PageHeader) { h.UncompressedPageSize-- },
-		"that takes 2147483647":                    func(h *format.PageHeader) { h.UncompressedPageSize = 1<<31 - 1 },
-		"has the checksum":                         func(h *format.PageHeader) { h.CRC++ },
-		"values where":                             func(h *format.PageHeader) { h.DataPageHeaderV2.NumValues++ },
-		"a page of the type":                       func(h *format.PageHeader) { h.Type = format.IndexPage },
+		"LZ4 data that do not decompress to the": func(h *format.PageHeader) { h.UncompressedPageSize-- },
+		"that takes 2147483647":                  func(h *format.PageHeader) { h.UncompressedPageSize = 1<<31 - 1 },
+		"has the checksum":                       func(h *format.PageHeader) { h.CRC++ },
+		"which is more than the maximum":         func(h *format.PageHeader) { h.DataPageHeaderV2.NumValues++ },
+		"header of a page of type":               func(h *format.PageHeader) { h.Type = format.IndexPage },
 	} {
 		if _, err := valuesOf(forged(t, data, change)); !errors.Is(err, parquet.ErrCorrupted) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

@@ -52,7 +52,7 @@ func (o *ownPages) ReadPage() (parquet.Page, error) {
 			return nil, err
 		}
 		if sum := crc32.ChecksumIEEE(text); h.CRC != 0 && sum != uint32(h.CRC) {
-			return nil, fmt.Errorf("%w: a page has the checksum %08x where %08x is announced", parquet.ErrCorrupted, sum, uint32(h.CRC))
+			return nil, fmt.Errorf("%w: a page has the checksum %08x, but its header says %08x", parquet.ErrCorrupted, sum, uint32(h.CRC))
 		}
 		if h.Type == format.DictionaryPage {
 			if err := o.readDictionary(h, text); err != nil {
@@ -93,7 +93,7 @@ func joinStreams(text []byte, of parquet.Type) ([]byte, error) {
 		width = of.Length()
 	}
 	if width == 0 || len(text)%width != 0 {
-		return nil, fmt.Errorf("%w: %d bytes in streams for values of %d", parquet.ErrCorrupted, len(text), width)
+		return nil, fmt.Errorf("%w: %d bytes of byte streams, which is not a multiple of the value size, %d", parquet.ErrCorrupted, len(text), width)
 	}
 	plain, n := make([]byte, len(text)), len(text)/width
 	for b := range width {

@@ -48,7 +48,7 @@ func checkCount(values encoding.Values, want int64) error {
 		return fmt.Errorf("a page holds values of an unknown kind, %v", values.Kind())
 	}
 	if have < want {
-		return fmt.Errorf("%w: a page has %d values where %d are announced", parquet.ErrCorrupted, have, want)
+		return fmt.Errorf("%w: a page has %d values, but its header says %d", parquet.ErrCorrupted, have, want)
 	}
 	return nil
 }

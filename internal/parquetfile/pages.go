@@ -18,7 +18,7 @@ func Pages(file *parquet.File, r io.ReaderAt, g, i int) (parquet.Pages, error) {
 	footer := file.Metadata().RowGroups[g]
 	chunks := file.RowGroups()[g].ColumnChunks()
 	if i >= len(chunks) || i >= len(footer.Columns) {
-		return nil, fmt.Errorf("%w: a row group without column %d", parquet.ErrCorrupted, i)
+		return nil, fmt.Errorf("%w: a row group lacks column %d", parquet.ErrCorrupted, i)
 	}
 	meta := &footer.Columns[i].MetaData
 	first := meta.DataPageOffset
@@ -144,7 +144,7 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 		// like those of Arrow's categories. Each takes at least one byte.
 		values, most, data = int64(h.DictionaryPageHeader.NumValues), int64(h.UncompressedPageSize), false
 	default:
-		return fmt.Errorf("%w: a page of the type %v without what its header should have", parquet.ErrCorrupted, h.Type)
+		return fmt.Errorf("%w: the header of a page of type %v is incomplete", parquet.ErrCorrupted, h.Type)
 	}
 	stored, raw := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	switch {
@@ -153,7 +153,7 @@ func (c *pageChecker) checkHeader(h *format.PageHeader, begin int64) error {
 	case raw < 0 || raw > c.largest:
 		return fmt.Errorf("%w: a page of %d bytes that takes %d when it is decompressed", parquet.ErrCorrupted, stored, raw)
 	case values < 0 || values > most:
-		return fmt.Errorf("%w: a page of %d values where %d are the most", parquet.ErrCorrupted, values, most)
+		return fmt.Errorf("%w: a page of %d values, which is more than the maximum, %d", parquet.ErrCorrupted, values, most)
 	}
 	if data {
 		c.values -= values

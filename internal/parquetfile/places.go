@@ -17,13 +17,13 @@ func decodePlaces(text []byte, n int) ([]int32, error) {
 		return nil, nil
 	}
 	if len(text) == 0 || text[0] > 32 {
-		return nil, fmt.Errorf("%w: places in a dictionary without their width", parquet.ErrCorrupted)
+		return nil, fmt.Errorf("%w: dictionary indices without their bit width", parquet.ErrCorrupted)
 	}
 	width, places := int(text[0]), make([]int32, 0, n)
 	for text = text[1:]; len(places) < n; {
 		head, size := binary.Uvarint(text)
 		if size <= 0 {
-			return nil, fmt.Errorf("%w: %d places in a dictionary where %d are announced", parquet.ErrCorrupted, len(places), n)
+			return nil, fmt.Errorf("%w: %d dictionary indices instead of %d", parquet.ErrCorrupted, len(places), n)
 		}
 		text = text[size:]
 		left := uint64(n - len(places))
@@ -36,7 +36,7 @@ func decodePlaces(text []byte, n int) ([]int32, error) {
 			}
 		}
 		if bytes > len(text) {
-			return nil, fmt.Errorf("%w: a run of places in a dictionary without its end", parquet.ErrCorrupted)
+			return nil, fmt.Errorf("%w: a run of dictionary indices is truncated", parquet.ErrCorrupted)
 		}
 		for i := range int(min(count, left)) {
 			first := 0

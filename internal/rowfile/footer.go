@@ -22,7 +22,7 @@ func checkFooter(r io.ReaderAt, bytes int64) (io.ReaderAt, error) {
 	}
 	footer := int64(binary.LittleEndian.Uint32(end[:]))
 	if string(end[4:]) == "PAR1" && footer > bytes-int64(frame) {
-		return nil, fmt.Errorf("damaged Parquet file: it says that its footer has %d bytes, but the file has %d", footer, bytes)
+		return nil, fmt.Errorf("damaged Parquet file: its footer should have %d bytes, but the file has %d", footer, bytes)
 	}
 	return parquetfile.WithFooter{ReaderAt: r, Footer: bytes - int64(len(end)) - footer}, nil
 }

@@ -109,7 +109,7 @@ func (l *leaf) counter() (uint32, error) {
 func (l *leaf) list(dst []float32) error {
 	if l.index < 0 {
 		if len(dst) > 0 {
-			return errors.New("it is not there")
+			return errors.New("the file has no such column")
 		}
 		return nil
 	}

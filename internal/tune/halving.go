@@ -148,7 +148,7 @@ func (s *Search) Do(ctx context.Context) (*Best, error) {
 		}
 	}
 	if b.Result.Failure != "" {
-		return b, fmt.Errorf("no settings made a model; the job as it is: %s", b.AsItIs.Failure)
+		return b, fmt.Errorf("no settings produced a model; the original job: %s", b.AsItIs.Failure)
 	}
 	return b, nil
 }

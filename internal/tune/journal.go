@@ -56,7 +56,7 @@ func OpenJournal(dir string, search map[string]string) (*Journal, error) {
 			break
 		}
 		if err := json.Unmarshal(line, into); err != nil {
-			return nil, &DifferentError{path, fmt.Sprintf("line %d is none of a journal (%v)", i+1, err)}
+			return nil, &DifferentError{path, fmt.Sprintf("line %d is not a line of a journal (%v)", i+1, err)}
 		}
 	}
 	if len(whole) > 0 {

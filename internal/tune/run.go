@@ -113,7 +113,7 @@ func (r *runner) size(ctx context.Context) (int64, error) {
 	}
 	switch {
 	case size.Examples == 0 && limit == 0:
-		return 0, errkind.Errorf(errkind.Usage, "the number of examples in data.train cannot be estimated; say by --examples how many of them to use, such as 10000000")
+		return 0, errkind.Errorf(errkind.Usage, "the number of examples in data.train cannot be estimated; set with --examples how many of them to use, such as 10000000")
 	case size.Examples == 0 || limit > 0 && limit < size.Examples:
 		return limit, nil
 	}
@@ -171,7 +171,7 @@ func (r *runner) openJournal(ctx context.Context, examples int64) (*Journal, err
 	})
 	var different *DifferentError
 	if errors.As(err, &different) {
-		err = errkind.Errorf(errkind.Usage, "%w; --fresh begins a new search and deletes the results of that one, and --dir names another directory", err)
+		err = errkind.Errorf(errkind.Usage, "%w; use --fresh to begin a new search, which deletes the results of that one, or name another directory with --dir", err)
 	}
 	return j, err
 }
@@ -237,7 +237,7 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 		v := s.Validation
 		*result = Result{HeldOut: v.Examples, LogLoss: float64(v.LogLoss), AUC: v.AUC, Epoch: s.KeptEpoch, Seconds: s.ElapsedSeconds}
 		if r.Metric == AUC && !v.AUC.Defined() {
-			return nil, errkind.Errorf(errkind.Data, "the AUC is undefined on the %d examples that are held out: they have one label; hold out more of them, or use more examples", v.Examples)
+			return nil, errkind.Errorf(errkind.Data, "the AUC is undefined on the %d examples that are held out: they all have the same label; hold out more of them, or use more examples", v.Examples)
 		}
 		log.Info("trained", "log_loss", number(result.LogLoss), "auc", figure("%.4g", result.AUC), "epoch", result.Epoch)
 	}

@@ -187,10 +187,10 @@ type Trial struct {
 	Settings []Setting
 }
 
-// Changes are the settings as text; "as it is" if there are none.
+// Changes are the settings as text; "original job" if there are none.
 func (t *Trial) Changes() string {
 	if len(t.Settings) == 0 {
-		return "as it is"
+		return "original job"
 	}
 	text := make([]string, len(t.Settings))
 	for i, s := range t.Settings {

@@ -40,16 +40,16 @@ func (b *Best) verdict() string {
 	case r.Trial == 0:
 		return "No other settings were better than those of the job." + b.doubt()
 	case was.Failure != "":
-		return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f, AUC %s; those of the job made no model: %s.", r.Trial, r.LogLoss, figure("%.5f", r.AUC), was.Failure) + b.doubt()
+		return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f, AUC %s; those of the original job produced no model: %s.", r.Trial, r.LogLoss, figure("%.5f", r.AUC), was.Failure) + b.doubt()
 	}
-	return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f (%+.5f against the job as it is), AUC %s. Each was trained once, with one seed.",
+	return fmt.Sprintf("The settings of trial %d are the best: log loss %.5f (%+.5f relative to the original job), AUC %s. Each was trained once, with one seed.",
 		r.Trial, r.LogLoss, r.LogLoss-was.LogLoss, figure(fmt.Sprintf("%%.5f (%+.5f)", float64(r.AUC-was.AUC)), r.AUC)) + b.doubt()
 }
 
 // doubt returns a remark if the trials were compared on so few examples that chance decides.
 func (b *Best) doubt() string {
 	if n := b.Result.HeldOut; n < MinExamples/20 {
-		return fmt.Sprintf(" But so few examples were held out, %d, that chance decides: let the trials have more.", n)
+		return fmt.Sprintf(" But only %d examples were held out, so the differences may be due to chance: use more examples.", n)
 	}
 	return ""
 }

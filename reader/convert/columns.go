@@ -39,10 +39,10 @@ func haveNames(columns []string) error {
 	seen := make(map[string]bool, len(columns))
 	for i, name := range columns {
 		if name == "" {
-			return optionsErrorf("convert: column %d of the input has no name; say by --columns which are wanted", i+1)
+			return optionsErrorf("convert: column %d of the input has no name; choose columns with --columns", i+1)
 		}
 		if seen[name] {
-			return optionsErrorf("convert: the input has two columns %q; say by --columns which others are wanted", name)
+			return optionsErrorf("convert: the input has two columns %q; choose the other columns with --columns", name)
 		}
 		seen[name] = true
 	}

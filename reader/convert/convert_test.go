@@ -182,7 +182,7 @@ func TestColumnsWithoutName(t *testing.T) {
 			t.Errorf("column %q was written", name)
 		}
 	}
-	for text, want := range map[string]string{",b\n0,1\n": "column 1 of the input has no name; say by --columns", "b,b\n0,1\n": `two columns "b"; say by --columns`} {
+	for text, want := range map[string]string{",b\n0,1\n": "column 1 of the input has no name; choose columns with --columns", "b,b\n0,1\n": `two columns "b"; choose the other columns with --columns`} {
 		in := write(t, dir, "in.csv", []byte(text))
 		if _, err := convertFile(s, in, reader.FormatCSV, out); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
@@ -243,7 +243,7 @@ func TestConvertFaults(t *testing.T) {
 			j.Table.URIs = []string{j.Table.URIs[0], j.Table.URIs[0]}
 			c.Joins = []Join{j}
 		}, "twice"},
-		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "by --add"},
+		"a column twice": {func(c *Options, dir string) { c.Joins = []Join{join(dir), join(dir)} }, "with --add"},
 		"too little memory": {func(c *Options, _ string) {
 			c.SortBy, c.MemoryBytes = "timestamp", 100
 		}, "raise --memory"},
@@ -389,7 +389,7 @@ func TestFilesWithFurtherColumns(t *testing.T) {
 		out := filepath.Join(dir, name+".csv")
 		o := Options{From: testOptions(in.schema, in.files...), Format: reader.FormatCSV, Header: true, To: []string{out}}
 		_, err := Run(context.Background(), o)
-		if input := (*reader.InputError)(nil); !errors.As(err, &input) || !strings.Contains(err.Error(), in.wide+`: column "B" is not in the files before`) {
+		if input := (*reader.InputError)(nil); !errors.As(err, &input) || !strings.Contains(err.Error(), in.wide+`: column "B" is not in the preceding files`) {
 			t.Errorf("%s: the error is %v, want one about column B", name, err)
 		}
 		o.Columns = namedColumns("A", "Y")
@@ -399,7 +399,7 @@ func TestFilesWithFurtherColumns(t *testing.T) {
 		o.Columns = nil
 		o.From = testOptions(csv, write(t, dir, "rows.csv", []byte("A,C\n2,x\n")))
 		o.Joins = []Join{{Table: testOptions(in.schema, in.files...), On: "A"}}
-		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), `column "B" is not in the files before`) {
+		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), `column "B" is not in the preceding files`) {
 			t.Errorf("%s as a side table: the error is %v, want one about column B", name, err)
 		}
 		o.Joins[0].Add = []string{"Y"}

@@ -68,7 +68,7 @@ func loadJoin(ctx context.Context, j *Join, options *Options, available []string
 	}
 	for _, name := range t.add {
 		if slices.Contains(available, name) {
-			return nil, where(optionsErrorf("the rows already have a column %q: name the columns that are wanted by --add", name))
+			return nil, where(optionsErrorf("the rows already have a column %q: choose the columns to add with --add", name))
 		}
 	}
 	in, err := reader.OpenRaw(ctx, o, append(slices.Clone(t.add), key))

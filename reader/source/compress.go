@@ -180,7 +180,7 @@ func isZlib(first []byte) bool {
 type notCompressedError struct{ c Compression }
 
 func (e *notCompressedError) Error() string {
-	return fmt.Sprintf("this is not %v, which the name of the file or data.compression says, since it does not begin like that; if it is plain text, rename the file, or set data.compression to none", e.c)
+	return fmt.Sprintf("this is not %v, although the name of the file or data.compression says so, since it begins differently; if it is plain text, rename the file, or set data.compression to none", e.c)
 }
 
 func (e *notCompressedError) Unwrap() error { return ErrBadStream }

@@ -52,7 +52,7 @@ func (l *Listing) WithoutBytes(data string) string {
 	if len(without) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s has %s of 0 bytes, such as %s, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
+	return fmt.Sprintf("%s has %s of 0 bytes, such as %s, which count as empty; but even empty text has some bytes when it is compressed: were these files written and copied completely?",
 		data, humanize.Count(int64(len(without)), "compressed file"), without[0])
 }
 
@@ -113,7 +113,7 @@ func unchangedFile(before, now File) error {
 	case before.Compression != now.Compression:
 		return fmt.Errorf("%s had the compression %v and now has %v", now.URI, before.Compression, now.Compression)
 	case !before.ModTime.IsZero() && !now.ModTime.IsZero() && !before.ModTime.Equal(now.ModTime):
-		return fmt.Errorf("%s had been modified last at %s, and then again at %s",
+		return fmt.Errorf("%s had the modification time %s and now has %s",
 			now.URI, before.ModTime.Format(fsys.TimeFormat), now.ModTime.Format(fsys.TimeFormat))
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestSameFiles(t *testing.T) {
 		{[]File{a, b}, []File{a, unknown}, ""},
 		{[]File{a, b}, []File{a, local}, ""},
 		{[]File{{URI: "\xff"}}, []File{{URI: "\ufffd"}}, ""}, // as it is read from JSON
-		{[]File{a, b}, []File{a, file(b.URI, 2, time.Millisecond)}, "hdfs://ns/b had been modified last at 2026-11-20 01:02:03.000, and then again at 2026-11-20 01:02:03.001"},
+		{[]File{a, b}, []File{a, file(b.URI, 2, time.Millisecond)}, "hdfs://ns/b had the modification time 2026-11-20 01:02:03.000 and now has 2026-11-20 01:02:03.001"},
 		{[]File{a, b}, []File{a, file(b.URI, 5, 0)}, "hdfs://ns/b had 2 bytes and now has 5"},
 		{[]File{a, b}, []File{a, packed}, "hdfs://ns/b had the compression none and now has gzip"},
 		{[]File{a, b, c}, []File{a, c}, "hdfs://ns/b was removed"},

@@ -32,8 +32,8 @@ func TestWarningsOfFiles(t *testing.T) {
 		{[]string{"a.tsv", "b.tsv"}, []string{"c.tsv"}, nil},
 		{[]string{"a.tsv", "none.tsv", "none.gz"}, []string{"c.tsv", "none.gz"}, []string{
 			"data.eval has 1 file of data.train, such as " + dir + "/none.gz: on examples that it was trained on, a model looks better than it is",
-			"data.train has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
-			"data.eval has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but an empty text has some bytes when it is compressed: were they written and copied as a whole?",
+			"data.train has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but even empty text has some bytes when it is compressed: were these files written and copied completely?",
+			"data.eval has 1 compressed file of 0 bytes, such as " + dir + "/none.gz, which count as empty; but even empty text has some bytes when it is compressed: were these files written and copied completely?",
 		}},
 		{[]string{"[a-c].tsv", "b.tsv"}, []string{"c.tsv", "c.tsv"}, []string{
 			"data.train names 1 file more than once, such as " + dir + "/b.tsv: their examples are trained on each time",

@@ -21,7 +21,7 @@ func (m *Model) Edit() (*Edit, error) {
 	}
 	now, err := manifestOf(m.Dir, m.Generation)
 	if err == nil && *now != m.Manifest {
-		err = fmt.Errorf("model directory %s: %w: it was written meanwhile; try again", m.Dir, ErrLocked)
+		err = fmt.Errorf("model directory %s: %w: another process has changed it meanwhile; try again", m.Dir, ErrLocked)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())

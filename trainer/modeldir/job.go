@@ -16,7 +16,7 @@ func (m *Model) ParseJob(change configs.LoadOptions) (*configs.Job, error) {
 	job, err := configs.Parse(filepath.Join(m.Dir, m.Generation, "job.yaml"), m.Job, change)
 	var faults configs.FaultsError
 	if errors.As(err, &faults) && faults.ErrorKind() == errkind.Job { // else it is about the changes
-		return nil, errkind.Errorf(errkind.IO, "the model %s was saved by aibox %s, and this version does not know all of its job; use that version, or a newer one: %w", m.Name, m.AiboxVersion, err)
+		return nil, errkind.Errorf(errkind.IO, "the model %s was saved by aibox %s, and this version does not know all keys of its job file; use that version, or a newer one: %w", m.Name, m.AiboxVersion, err)
 	}
 	return job, err
 }

@@ -155,7 +155,7 @@ func readManifest(dir string) (*Manifest, error) {
 // noDirectory returns the error for a directory that does not exist.
 func noDirectory(dir string) error {
 	if strings.Contains(dir, "://") {
-		return fmt.Errorf("%s: %w: a model directory is on this machine; `aibox restore --from %s --to DIR` brings the model to one", dir, ErrNoModel, humanize.ShellWord(dir))
+		return fmt.Errorf("%s: %w: a model directory must be on this machine; `aibox restore --from %s --to DIR` fetches the model to one", dir, ErrNoModel, humanize.ShellWord(dir))
 	}
 	return fmt.Errorf("model directory %s: %w: the directory does not exist", dir, ErrNoModel)
 }

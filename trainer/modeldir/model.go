@@ -122,7 +122,7 @@ func openGeneration(dir string, m *Manifest, read func() (*Manifest, error)) (mo
 		}
 	}()
 	if changedSince(m, read) { // it may have been deleted before it was locked
-		return model, fmt.Errorf("model directory %s: %w: it was written meanwhile; try again", dir, ErrLocked)
+		return model, fmt.Errorf("model directory %s: %w: another process has changed it meanwhile; try again", dir, ErrLocked)
 	}
 	for _, f := range []struct {
 		name, hash string

@@ -112,7 +112,7 @@ func rollbackTarget(dir string, all []Generation, now, number int) (Generation, 
 	}
 	elsewhere := ""
 	if m := all[slices.IndexFunc(all, func(g Generation) bool { return g.Number == now })].Manifest; m.NightDir && m.StartedFrom.ModelDir != "" {
-		elsewhere = fmt.Sprintf("; the one from which that was made is %s: if %s is moved away, the next night starts from the latest night that is left", m.StartedFrom.Name(dir), dir)
+		elsewhere = fmt.Sprintf("; the current one was made from %s: if %s is moved away, the next night starts from the latest remaining night", m.StartedFrom.Name(dir), dir)
 	}
 	return Generation{}, fmt.Errorf("model directory %s: %w to go back to: it has no generation before %d; it has %s%s", dir, ErrNoModel, now, listed(all), elsewhere)
 }

@@ -164,7 +164,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 	if err := publish(w.dir, m); err != nil {
 		if top, e := readManifest(w.dir); e == nil && top.Generation == w.gen { // nothing that either model needs may be deleted
 			w.done, w.committed = true, true
-			return fmt.Errorf("the model is committed, but after a crash of the machine the one before it may be the model again: %w", err)
+			return fmt.Errorf("the model is committed, but if the machine crashes, the previous model may be the current one again: %w", err)
 		}
 		return err
 	}
@@ -173,7 +173,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 		w.leftovers = append(w.leftovers, err)
 	}
 	if err := w.finishPublishing(m); err != nil {
-		return fmt.Errorf("the model is committed, but cannot be kept beside a later one: %w", err)
+		return fmt.Errorf("the model is committed, but cannot be kept once a later one is committed: %w", err)
 	}
 	all, err := Generations(w.dir)
 	if err != nil {
@@ -188,7 +188,7 @@ func (w *Writer) Commit(m *Manifest, job, statistics []byte) error {
 // top cannot be replaced (see Leftovers): the model counts, and has them in its generation.
 func (w *Writer) finishPublishing(m *Manifest) error {
 	if err := publishReports(w.dir, m.Generation); err != nil {
-		w.leftovers = append(w.leftovers, fmt.Errorf("the reports in %s are not all those of this model: %w", w.dir, err))
+		w.leftovers = append(w.leftovers, fmt.Errorf("not all reports in %s are those of this model: %w", w.dir, err))
 	}
 	return m.writeOwn(w.dir)
 }

@@ -38,7 +38,7 @@ func (a *Arriving) Start() {
 				a.end(err)
 				return
 			}
-			a.d.log.Warn("files cannot be fetched from the remote directory now; it is tried again", "remote", a.d.uri, "seconds", pause.Seconds(), "error", err)
+			a.d.log.Warn("files cannot be fetched from the remote directory now; fetching is retried", "remote", a.d.uri, "seconds", pause.Seconds(), "error", err)
 			_ = sleep(a.work.ctx, pause) // returns early if a was stopped
 		}
 	}()

@@ -92,7 +92,7 @@ func (s *Store) FetchRows(ctx context.Context, layout sparsetable.Layout, scratc
 		return nil, err
 	}
 	for _, fault := range faults {
-		s.Log.Warn("a manifest in snapshots.remote cannot be read; if it is of a priority save, its rows go back to older ones", "error", fault)
+		s.Log.Warn("a manifest in snapshots.remote cannot be read; if it is of a priority save, its rows are restored from older ones", "error", fault)
 	}
 	slices.SortStableFunc(all, func(a, b *remote.Manifest) int { return cmp.Compare(b.Step, a.Step) })
 	var out []SavedRows
@@ -124,7 +124,7 @@ func (s *Store) FetchRows(ctx context.Context, layout sparsetable.Layout, scratc
 			}
 		}
 		if err != nil {
-			s.Log.Error("a priority save in snapshots.remote cannot be used; its rows go back to older ones", "save", rows.From, "step", m.Step, "error", err)
+			s.Log.Error("a priority save in snapshots.remote cannot be used; its rows are restored from older ones", "save", rows.From, "step", m.Step, "error", err)
 			continue
 		}
 		out = append(out, rows)

@@ -148,7 +148,7 @@ func (u *Uploads) Fixed(x *Snapshot) {
 	if pays := u.pace.FullPays(took); pays != u.full {
 		u.full = pays
 		if pays {
-			u.store.Log.Info("partial recovery is not worthwhile at present, since recovery.max_lost_samples would require uploads this often; after a loss, the whole run goes back",
+			u.store.Log.Info("partial recovery is not worthwhile at present, since recovery.max_lost_samples would require uploads this often; if a directory is lost, the whole run goes back to a snapshot",
 				"every", u.pace.Partial, "upload_seconds", s.LastSeconds, "every_with_full_recovery", u.pace.Full(took).Round(time.Second))
 		}
 	}

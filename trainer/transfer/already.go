@@ -42,7 +42,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 		return nil, nil
 	}
 	if dirs := local.TableDirs(); !samePlaces(local.Dir, dirs, DirsFor(m, o.Dirs)) {
-		return nil, fmt.Errorf("model directory %s: %w: it is this one, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("model directory %s: %w: it is the model to restore, but its table is in %s; restore to another directory, or delete it", o.To, modeldir.ErrHasModel, strings.Join(dirs, ", "))
 	}
 	if fault == nil {
 		fault = local.CheckFiles(ctx, o.Logger)

@@ -16,7 +16,7 @@ import (
 
 // ErrEmptied says that a remote directory on a mounted file system is empty, although it should
 // have models.
-var ErrEmptied = errkind.New(errkind.IO, "it had models, and has none now")
+var ErrEmptied = errkind.New(errkind.IO, "it had models, but has none now")
 
 // checkEmptied checks a directory that has no models before the model is published to it. It fails
 // with ErrEmptied if models of the model directory have been there, since the directory may be one
@@ -80,7 +80,7 @@ func note(dir, place string, o *Options) {
 		return true
 	})
 	if err != nil {
-		o.Logger.Warn("the model directory could not record that a remote directory has its models; if that directory is not mounted one night, no run will notice", "model_dir", dir, "remote", place, "error", err)
+		o.Logger.Warn("the model directory could not record that a remote directory has its models; if that directory is not mounted at a later run, the run will not notice", "model_dir", dir, "remote", place, "error", err)
 	}
 }
 

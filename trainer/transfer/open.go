@@ -130,7 +130,7 @@ func checkForeign(ctx context.Context, d *remote.Directory) error {
 	if err != nil || name == "" {
 		return err
 	}
-	return errkind.Errorf(errkind.Usage, "remote directory %s: it has no models, but other files, such as %s, and whatever reads those would read models too; name a directory of its own. To keep models beside these files all the same, create the subdirectory generations in it", d.URI(), name)
+	return errkind.Errorf(errkind.Usage, "remote directory %s: it has no models, but other files, such as %s, and programs that read these would also read models; name another directory. To keep models beside these files nevertheless, create the subdirectory generations in it", d.URI(), name)
 }
 
 // MountedPath returns the path of a remote directory on a mounted file system; "" if it is not on

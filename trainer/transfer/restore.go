@@ -77,7 +77,7 @@ func Restore(ctx context.Context, o RestoreOptions) (out *Restored, err error) {
 		return nil, errkind.Errorf(errkind.Usage, "%s is a remote directory, to which models are published; restore to another one", o.To)
 	}
 	if _, err := modeldir.Generations(o.From); err == nil {
-		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, not a remote directory: commands use its model where it is, and `aibox publish` brings it to a remote directory", o.From)
+		return nil, errkind.Errorf(errkind.Usage, "%s is a model directory, not a remote directory: commands use its model where it is, and `aibox publish` copies it to a remote directory", o.From)
 	}
 	sources := jobsource.New(&configs.Job{Data: configs.Data{HDFS: o.HDFS}}, o.Logger)
 	defer func() { err = errors.Join(err, sources.Close()) }()
@@ -115,7 +115,7 @@ func RestoreWith(ctx context.Context, sources *source.Sources, o RestoreOptions)
 		if err == nil || !deletedMeanwhile(ctx, d, candidates, err) {
 			return out, err
 		}
-		o.Logger.Info("the generation was deleted while it was restored; a newer one is taken", "remote", o.From)
+		o.Logger.Info("the generation was deleted while it was being restored; a newer one is restored instead", "remote", o.From)
 	}
 }
 
@@ -157,7 +157,7 @@ func choose(o *RestoreOptions, all []*remote.Manifest) ([]*remote.Manifest, erro
 	case len(out) == 0 && (o.Identity != "" || o.Accept != nil) && len(numbers) > 0:
 		return nil, fmt.Errorf("remote directory %s: %w", o.From, ErrNoEarlier)
 	case len(out) == 0:
-		return nil, fmt.Errorf("remote directory %s: %w: it has none of the job %q", o.From, remote.ErrNone, o.Job)
+		return nil, fmt.Errorf("remote directory %s: %w: it has no generation of the job %q", o.From, remote.ErrNone, o.Job)
 	case len(jobs) > 1:
 		return nil, errkind.Errorf(errkind.Usage, "remote directory %s holds the models of several jobs; name one of them: %s", o.From, strings.Join(jobs, ", "))
 	}
@@ -222,11 +222,11 @@ func restoreNewest(ctx context.Context, sources *source.Sources, d *remote.Direc
 			break
 		}
 		if i+1 < len(candidates) {
-			o.Logger.Error("a generation of the remote directory is damaged; the newest older one is taken: what was trained since is lost", "remote", d.URI(), "generation", m.Number, "instead", candidates[i+1].Number, "error", err)
+			o.Logger.Error("a generation of the remote directory is damaged; the newest older one is restored instead, so what was trained since then is lost", "remote", d.URI(), "generation", m.Number, "instead", candidates[i+1].Number, "error", err)
 		}
 	}
 	if o.Number != 0 {
-		return nil, fmt.Errorf("%w; no other one is taken, since this one was requested by its number: `aibox generations %s` lists them", faults[0], d.URI())
+		return nil, fmt.Errorf("%w; no other one is restored instead, since this one was requested by its number: `aibox generations %s` lists them", faults[0], d.URI())
 	}
 	return nil, fmt.Errorf("remote directory %s: none of the models that could be restored is intact (%d were tried): train a new one, unless a machine still has one: %w", d.URI(), len(faults), errors.Join(faults...))
 }
@@ -241,7 +241,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 		return nil, fmt.Errorf("%s@%d has format %d, written by aibox %s; %w", d.URI(), m.Number, model.FormatVersion, model.AiboxVersion, errkind.ErrNewer)
 	}
 	if len(o.Dirs) > 0 && len(DirsFor(m, o.Dirs)) == 0 {
-		o.Logger.Warn("the directories for tables are not used: the table of this model is one in memory, which is saved in the model directory", "dirs", strings.Join(o.Dirs, ", "), "model", o.To)
+		o.Logger.Warn("the directories for tables are not used: the table of this model is of kind memory, and is saved in the model directory", "dirs", strings.Join(o.Dirs, ", "), "model", o.To)
 	}
 	again := *o
 	if out, err := again.already(ctx, sources, d, m); out != nil || err != nil {

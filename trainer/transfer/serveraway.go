@@ -21,7 +21,7 @@ func WhileServerAway(ctx context.Context, patience time.Duration, log *slog.Logg
 		if err == nil || !serverAway(err) || left <= 0 {
 			return err
 		}
-		log.Warn("a remote directory cannot be read; it is tried again", "seconds_left", left.Seconds(), "error", err)
+		log.Warn("a remote directory cannot be read; reading is retried", "seconds_left", left.Seconds(), "error", err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -70,7 +70,7 @@ func (d *Decoder) complete(s Scope, k *Key, v reflect.Value) {
 			d.Fault(d.Keys[s.Path], s.Path, "%s; remove it", why)
 			return
 		case !d.Saved:
-			d.Notes = append(d.Notes, fmt.Sprintf("%s of the job file is left out: it %s (%s)", s.Path, why, d.Given[cause].Set))
+			d.Notes = append(d.Notes, fmt.Sprintf("%s of the job file is ignored: it %s (%s)", s.Path, why, d.Given[cause].Set))
 		}
 		v.SetZero()
 		delete(d.Given, s.Path)

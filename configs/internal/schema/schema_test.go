@@ -59,7 +59,7 @@ func TestDefaultsFollowWhatIsGiven(t *testing.T) {
 	}
 	// An override puts a key of the file out of effect.
 	c, d = decode(t, "engine: {kind: petrol, tank: 3}\n", "engine.kind=electric")
-	if c.Engine.Tank != 0 || d.Faults != nil || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "engine.tank of the job file is left out") {
+	if c.Engine.Tank != 0 || d.Faults != nil || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "engine.tank of the job file is ignored") {
 		t.Errorf("%+v, %v, %q", *c, d.Faults, d.Notes)
 	}
 }

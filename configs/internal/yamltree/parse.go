@@ -48,7 +48,7 @@ func Parse(text string, origin Place) (root *Node, faults []Fault) {
 		case strings.Contains(line, "{{"):
 			message += "; a text that begins with {{ needs quotation marks, as does one with {{ in a [list] or a {mapping}"
 		case strings.HasPrefix(strings.TrimLeft(line, " "), "\t"):
-			message += "; the line is indented with a tab, where YAML allows spaces alone"
+			message += "; the line is indented with a tab, but YAML allows only spaces"
 		}
 		b.fault(at, "this is not YAML: "+message)
 		return nil, b.faults
@@ -75,7 +75,7 @@ func Parse(text string, origin Place) (root *Node, faults []Fault) {
 func parseYAML(text string) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			f, err = nil, fmt.Errorf("the parser gave up (%v)", r)
+			f, err = nil, fmt.Errorf("the parser failed (%v)", r)
 		}
 	}()
 	return parser.ParseBytes([]byte(text), 0, parser.AllowDuplicateMapKey())
@@ -117,7 +117,7 @@ func (b *builder) node(n ast.Node) *Node {
 	if b.aliased > maxAliased {
 		if !b.full {
 			b.full = true
-			b.fault(out.Place, fmt.Sprintf("aliases stand for more than %d values", maxAliased))
+			b.fault(out.Place, fmt.Sprintf("aliases expand to more than %d values", maxAliased))
 		}
 		return out
 	}

@@ -46,9 +46,9 @@ func findLeaves(file *parquetcolumn.File, p *Plan, given []partition) (found Lea
 		if file.Has(w.name) {
 			leaf, err := file.Find(w.name)
 			if err == nil && leaf.List && !w.list {
-				err = fmt.Errorf("column %q is a list; only sparse columns may be", w.name)
+				err = fmt.Errorf("column %q is a list, which only sparse columns may be", w.name)
 				if w.name == p.groupColumn {
-					err = fmt.Errorf("column %q is a list, so it cannot say the groups of the group AUC (data.group_by)", w.name)
+					err = fmt.Errorf("column %q is a list, so it cannot define the groups of the group AUC (data.group_by)", w.name)
 				}
 			}
 			if err != nil {
@@ -71,7 +71,7 @@ func findLeaves(file *parquetcolumn.File, p *Plan, given []partition) (found Lea
 		return found, p.noOthers(file.Names())
 	}
 	if p.Raw && !p.asked {
-		faults = append(faults, errors.New("leave these columns out by --columns"))
+		faults = append(faults, errors.New("leave these columns out with --columns"))
 	}
 	return found, p.noColumns(missing, errors.Join(faults...))
 }

@@ -37,7 +37,7 @@ func (p *Plan) explainMissing(missing, names []string) string {
 		}
 	}
 	if !slices.ContainsFunc(names, p.Needs) && slices.ContainsFunc(names, isNumber) {
-		return text + ". The first line looks like data: if the files have no header, say header: false and list every column in order"
+		return text + ". The first line looks like data: if the files have no header, set header: false and list every column in order"
 	}
 	return text + meantColumns(missing, names)
 }
@@ -77,7 +77,7 @@ func (p *Plan) noOthers(names []string) error {
 	known := p.Schema.ColumnIndices()
 	for _, name := range names {
 		if _, listed := known[name]; !listed {
-			return fmt.Errorf("column %s is not in the files before, whose columns are %s: say by --columns (of a side table, by --add) which are wanted",
+			return fmt.Errorf("column %s is not in the preceding files, whose columns are %s: choose columns with --columns (those of a side table with --add)",
 				rowtext.Shown([]byte(name)), quoteSome(p.Schema.ColumnNames(), maxListed))
 		}
 	}

@@ -42,7 +42,7 @@ type ReasonCount struct {
 
 // String describes the count for an error about the most frequent reason.
 func (c ReasonCount) String() string {
-	what := fmt.Sprintf("most often (%d) %s, for the first time at %s", c.Rows, c.Reason, c.Example)
+	what := fmt.Sprintf("the most frequent reason (%d) is: %s, for the first time at %s", c.Rows, c.Reason, c.Example)
 	switch c.Reason {
 	case ReasonColumns:
 		what += "; every line is a row, also one that ends within quotation marks"

@@ -86,7 +86,7 @@ func (s *fileSource) checkFrame() (footer int64, err error) {
 	case end != magic:
 		return 0, truncated("it ends with %q, not with %q", end, magic)
 	case footerBytes > s.size-int64(shortest):
-		return 0, damaged("a footer of %d bytes in a file of %d", footerBytes, s.size)
+		return 0, damaged("its footer should have %d bytes, but the file has %d", footerBytes, s.size)
 	}
 	return s.size - 8 - footerBytes, nil
 }
@@ -122,7 +122,7 @@ func Open(ctx context.Context, s *source.Sources, f source.File) (*File, error) 
 		}
 		for _, e := range open.file.Metadata().Schema {
 			if r := e.RepetitionType; r != nil && (*r < format.Required || *r > format.Repeated) {
-				return damaged("column %q repeats in a way that does not exist, %v", e.Name, *r)
+				return damaged("column %q has an invalid repetition type, %v", e.Name, *r)
 			}
 		}
 		open.elements = leafElements(open.file.Metadata())

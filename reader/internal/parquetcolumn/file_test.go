@@ -59,7 +59,7 @@ func TestFooterContradictsItself(t *testing.T) {
 		"have 96 rows, but the file 100": func(m *format.FileMetaData) { m.RowGroups[0].NumRows = 96 },
 		"have 0 rows, but the file 100":  func(m *format.FileMetaData) { m.RowGroups = nil },
 		"negative":                       func(m *format.FileMetaData) { m.RowGroups[0].NumRows = -1 },
-		"does not exist": func(m *format.FileMetaData) {
+		"invalid repetition type": func(m *format.FileMetaData) {
 			unknown := format.FieldRepetitionType(-15)
 			m.Schema[1].RepetitionType = &unknown
 		},

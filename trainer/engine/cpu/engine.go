@@ -31,7 +31,7 @@ func New(c engine.Config, state *engine.State) (*Engine, error) {
 type PrecisionError struct{ Precision engine.Precision }
 
 func (e *PrecisionError) Error() string {
-	return fmt.Sprintf("engine.precision: the processors of the host cannot multiply in %v, only devices can; choose %v or %v", e.Precision, engine.Float32, engine.BF16)
+	return fmt.Sprintf("engine.precision: the CPU cannot multiply matrices in %v, only CUDA devices can; choose %v or %v", e.Precision, engine.Float32, engine.BF16)
 }
 
 // ErrorKind sorts the error for exit codes and reports.

@@ -169,7 +169,7 @@ func TestOutOfMemory(t *testing.T) {
 	}{
 		{4 << 10, 0, 0, 1, "parameters of the model"},
 		{30 << 10, 0, 0, 1, "mini-batch of 300 examples; a smaller training.batch_size needs less (`aibox config check` says which fits)"},
-		{30 << 10, 0, 0, 2, "the 150 examples that it gets of a mini-batch of 300; a smaller training.batch_size"},
+		{30 << 10, 0, 0, 2, "its 150 examples of a mini-batch of 300; a smaller training.batch_size"},
 		{30 << 10, 0, 28 << 10, 2, "for matrix products"},
 		{1 << 30, 10 << 10, 0, 1, "mini-batch of 300 examples; a smaller training.batch_size"},
 	} {

@@ -83,6 +83,6 @@ func (r *replica) others(err error) string {
 	if !Crowded(full.Free+own, full.Total) {
 		return ""
 	}
-	return fmt.Sprintf("; other programs, such as another job, and the driver have %s of its %s (nvidia-smi names them)",
+	return fmt.Sprintf("; the driver and other programs, such as another job, use %s of its %s (nvidia-smi lists them)",
 		humanize.Bytes(full.Total-full.Free-own), humanize.Bytes(full.Total))
 }

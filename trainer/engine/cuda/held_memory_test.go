@@ -143,8 +143,8 @@ func TestHeldPassTooLarge(t *testing.T) {
 		if !errors.Is(err, gpu.OutOfMemory) {
 			t.Fatalf("a pass of 100,000 rows fits %d bytes: %v", bytes, err)
 		}
-		_, after, _ := strings.Cut(err.Error(), "a pass has 100000 rows, and about ")
-		figure, _, _ := strings.Cut(after, " fit the memory of engine.devices")
+		_, after, _ := strings.Cut(err.Error(), "a pass has 100000 rows, but only about ")
+		figure, _, _ := strings.Cut(after, " fit into the memory of engine.devices")
 		rows, cannot := strconv.Atoi(figure)
 		if cannot != nil {
 			t.Fatalf("the error does not say how many rows fit: %v", err)
@@ -180,7 +180,7 @@ func TestHeldPassCrowded(t *testing.T) {
 				randomBags(rand.New(rand.NewPCG(seed, 2)), &n.passes[0].Batches[0], 3000)
 			}
 			_, err := b.live(n)
-			if !errors.Is(err, gpu.OutOfMemory) || strings.Contains(err.Error(), "other programs, such as another job, and the driver have 724.0 KiB of its 1.0 MiB") != others {
+			if !errors.Is(err, gpu.OutOfMemory) || strings.Contains(err.Error(), "the driver and other programs, such as another job, use 724.0 KiB of its 1.0 MiB") != others {
 				t.Errorf("%d rows, with other programs %v: %v", rows, others, err)
 			}
 			if err := errors.Join(e.Close(), p.Err()); err != nil {
@@ -199,7 +199,7 @@ func TestHeldPassWithoutPinned(t *testing.T) {
 	o.PinnedBytes = 300 << 10
 	p := emulated.New(o)
 	_, _, _, err := nightOnPlatform(t, s, randomPasses(rand.New(rand.NewPCG(seed, 1)), s, []int{100_000}, []int{20}, 0), []int{0}, p)
-	if !errors.Is(err, gpu.OutOfMemory) || !strings.Contains(err.Error(), "bytes of pinned memory for the copies of rows") || strings.Contains(err.Error(), "fit the memory of engine.devices") {
+	if !errors.Is(err, gpu.OutOfMemory) || !strings.Contains(err.Error(), "bytes of pinned memory for the copies of rows") || strings.Contains(err.Error(), "fit into the memory of engine.devices") {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,7 +18,7 @@ func (r *replica) alloc(name string, bytes int, what string) (gpu.Memory, error)
 // noRoom adds to an out-of-memory error what the memory was for, and who uses the device.
 func (r *replica) noRoom(err error, bytes int64, what string) error {
 	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("device %d has no room for %d bytes %s%s: %w", r.dev.Number(), bytes, what, r.others(err), err)
+		err = fmt.Errorf("device %d cannot allocate %d bytes %s%s: %w", r.dev.Number(), bytes, what, r.others(err), err)
 	}
 	return err
 }
@@ -26,7 +26,7 @@ func (r *replica) noRoom(err error, bytes int64, what string) error {
 // batchMemory describes memory for n of the examples of a mini-batch, which has all, for errors.
 func batchMemory(what string, n, all int) string {
 	if n != all {
-		return fmt.Sprintf("for %s of the %d examples that it gets of a mini-batch of %d; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n, all)
+		return fmt.Sprintf("for %s of its %d examples of a mini-batch of %d; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n, all)
 	}
 	return fmt.Sprintf("for %s of a mini-batch of %d examples; a smaller training.batch_size needs less (`aibox config check` says which fits)", what, n)
 }

@@ -42,7 +42,7 @@ func GrowPinned(dev gpu.Device, m *gpu.Pinned, name string, bytes int, what stri
 	}
 	p, err := dev.AllocPinned(name, max(bytes, 1))
 	if errors.Is(err, gpu.OutOfMemory) {
-		err = fmt.Errorf("the host has no room for %d bytes of pinned memory %s: %w", bytes, what, err)
+		err = fmt.Errorf("the host cannot allocate %d bytes of pinned memory %s: %w", bytes, what, err)
 	}
 	if err != nil {
 		return err

@@ -239,7 +239,7 @@ func (c *chunk) makeRoom(n int) error {
 			return err
 		}
 	}
-	const what = "for the copies of rows of a pass; engine.embeddings: cpu needs none, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less"
+	const what = "for the copies of rows of a pass; engine.embeddings: cpu needs no such memory, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less"
 	var memory gpu.Memory
 	var pinned gpu.Pinned
 	if err := c.lane.p.grow(&memory, c.name, bytes, what); err != nil {

@@ -82,7 +82,7 @@ func (r *Rows) makeRoom(p *part, n, passes, of int) error {
 	}
 	rows := r.rowsIn(r.bytesFor(p, free), passes) * int64(len(r.parts))
 	if 0 < rows && rows < int64(of) { // else pinned memory is short
-		err = fmt.Errorf("a pass has %d rows, and about %d fit the memory of engine.devices: %w", of, rows, err)
+		err = fmt.Errorf("a pass has %d rows, but only about %d fit into the memory of engine.devices: %w", of, rows, err)
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 		return nil
 	}
 	rows := p.places.room + lack
-	what := fmt.Sprintf("for the %d rows that it has of a pass with %d; engine.embeddings: cpu needs none, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
+	what := fmt.Sprintf("for its %d of the %d rows of a pass; engine.embeddings: cpu needs no such memory, and a smaller pipeline.batches_per_pass or training.batch_size, or more devices, need less", n, of)
 	room := math.MaxInt
 	if r.keyed() { // before rows, whose spare memory could take the room of the keys
 		if err := r.enlarge(p, &p.keys, "keys of rows", keyBytes, rows, what); err != nil {

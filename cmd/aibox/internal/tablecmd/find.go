@@ -114,7 +114,7 @@ func lookForTable(c *cli.Context, dated *configs.Job, path string) (*foundTable,
 	}
 	if !info.IsDir() {
 		if generation != 0 {
-			return nil, cliargs.Errorf("%s: %s: a generation is one of a model directory, and %s is a file", cliargs.CommandPath(c), path, modelDir)
+			return nil, cliargs.Errorf("%s: %s: only a model directory has generations, but %s is a file", cliargs.CommandPath(c), path, modelDir)
 		}
 		job, err := cmdline.JobOfFlags(c, path)
 		if err != nil {
@@ -155,7 +155,7 @@ func refuseUnusedSets(c *cli.Context, t *foundTable) error {
 		}
 		same, err := t.model.TrainedWith(set, c.String("date"))
 		if err != nil || !same {
-			return cliargs.Errorf("%s: --set %s: the model in %s was trained with another value, and its table is opened as the model says; only --memory changes how", cliargs.CommandPath(c), set, t.model.Model.Name)
+			return cliargs.Errorf("%s: --set %s: the model in %s was trained with another value, and its table is opened with the settings of the model, of which only --memory overrides one", cliargs.CommandPath(c), set, t.model.Model.Name)
 		}
 	}
 	return nil
@@ -216,13 +216,13 @@ func tableOfDirs(c *cli.Context, dirs []string) (*foundTable, error) {
 			t.options.Kind, t.options.SSD.Dirs = sparsetable.KindSSD, dirs
 			return t, nil
 		case i == 0 && files.HasTable() && len(dirs) > 1:
-			return nil, cliargs.Errorf("%s: --dir: the table in %s is in memory, and has one directory", cliargs.CommandPath(c), dir)
+			return nil, cliargs.Errorf("%s: --dir: the table in %s is of kind memory, and has only one directory", cliargs.CommandPath(c), dir)
 		case i == 0 && files.HasTable():
 			return t, nil
 		}
 	}
 	if rows != "" {
-		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog; one of the table's directories has it, so name all of them by --dir; a table whose catalog is lost cannot be read", path, ErrNoTable, rows)
+		return nil, fmt.Errorf("%s: %w: it has files of a table on SSD, such as %s, but no catalog; one of the table's directories has it, so name all of them with --dir; a table whose catalog is lost cannot be read", path, ErrNoTable, rows)
 	}
 	return nil, nil
 }

@@ -140,7 +140,7 @@ func tableImport(c *cli.Context) error {
 func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Options, error) {
 	o := sparsetable.Options{Kind: c.String("kind"), Dir: dir, Logger: cmdline.NewLogger(c)}
 	if exists(filepath.Join(dir, "MODEL.json")) {
-		return o, cliargs.Errorf("%s: %s is a model directory, whose table is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir)
+		return o, cliargs.Errorf("%s: %s is a model directory, and only training writes its table; import into another directory", cliargs.CommandPath(c), dir)
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return o, cliargs.Errorf("%s: %s is a file; name the directory of a table", cliargs.CommandPath(c), dir)
@@ -165,7 +165,7 @@ func importOptions(c *cli.Context, dir string, more []string) (sparsetable.Optio
 	}
 	if len(more) > 0 {
 		if o.Kind != sparsetable.KindSSD {
-			return o, cliargs.Errorf("%s: --dir: a table in memory has one directory", cliargs.CommandPath(c))
+			return o, cliargs.Errorf("%s: --dir: a table of kind memory has only one directory", cliargs.CommandPath(c))
 		}
 		o.SSD.Dirs = dirs
 	}
@@ -295,7 +295,7 @@ func (in *rowFiles) open() error {
 			continue
 		}
 		if in.layout.ValueDim != l.ValueDim || in.layout.StateDim != l.StateDim {
-			return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the files before have %v", l, *in.layout)}
+			return &rowfile.FormatError{File: f.URI, Err: fmt.Errorf("its rows have %v, those of the preceding files have %v", l, *in.layout)}
 		}
 		if in.format != nil {
 			r.SetFormat(*in.format)

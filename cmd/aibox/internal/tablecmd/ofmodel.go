@@ -46,7 +46,7 @@ func ofModel(c *cli.Context, dir, model, modelDir string) error {
 	if c.Command.Name == "compact" {
 		return cliargs.Errorf("%s: the table in %s belongs to %s, in which the new snapshot must be recorded; name the model directory: `aibox table compact %s`", cliargs.CommandPath(c), dir, model, humanize.ShellWord(modelDir))
 	}
-	return cliargs.Errorf("%s: the table in %s belongs to %s, and is written by training alone; import into a directory of its own", cliargs.CommandPath(c), dir, model)
+	return cliargs.Errorf("%s: the table in %s belongs to %s, and only training writes it; import into another directory", cliargs.CommandPath(c), dir, model)
 }
 
 // refuseModelSnapshots fails if the table in dir has a snapshot that was taken for a

@@ -146,7 +146,7 @@ func detailRows(row func(name, format string, args ...any), d *sparsetable.Detai
 	} else {
 		row("pulls", "%d of %d keys: %s in memory, %d rows created", life.Pulls, life.Lookups, humanize.Percent(life.HitRatio()), life.Created)
 		row("hits", "%s in flight, %s idle", humanize.PercentOf(life.HitsInFlight, life.Lookups), humanize.PercentOf(life.HitsIdle, life.Lookups))
-		row("absent keys", "%d known by filters, %d read in vain: %s false positives", life.FilterNegatives, life.FalsePositives, humanize.Percent(life.FalsePositiveRate()))
+		row("absent keys", "%d rejected by filters, %d read unnecessarily: %s false positives", life.FilterNegatives, life.FalsePositives, humanize.Percent(life.FalsePositiveRate()))
 		row("reads", "%d buckets in %d device reads of %s", life.BucketReads, life.DeviceReads, humanize.Bytes(life.ReadBytes))
 		row("", "per pull: %s; %d rows prefetched, %d evicted", jobview.PullReads(life), life.Prefetched, life.Evictions)
 	}

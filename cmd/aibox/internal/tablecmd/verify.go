@@ -51,10 +51,10 @@ type FaultsError struct {
 func (e *FaultsError) Error() string {
 	text := fmt.Sprintf("%s: the table is damaged: %s", e.Dir, humanize.Count(e.Faults, "fault"))
 	if e.unnamed {
-		text += "\nFiles are missing. If the table has further directories, name them by --dir."
+		text += "\nFiles are missing. If the table has further directories, name them with --dir."
 	}
 	if e.Harmless {
-		text += "\nAll of its rows are there, as they were saved. Only copies of rows are damaged, which make opening the table faster."
+		text += "\nAll of its rows are intact. Only copies of rows are damaged, which serve to open the table faster."
 	}
 	return text
 }

@@ -141,7 +141,7 @@ func SameFile(listed File, now Entry) error {
 			Hint: "do not write to a job's input while it runs"}
 	case !listed.ModTime.IsZero() && !listed.ModTime.Equal(now.ModTime):
 		return &Error{Op: "open", URI: listed.URI, Kind: ErrChanged,
-			Err: fmt.Errorf("it had been modified last at %s, and then again at %s",
+			Err: fmt.Errorf("its modification time was %s and now is %s",
 				listed.ModTime.Format(TimeFormat), now.ModTime.Format(TimeFormat)),
 			Hint: "do not write to a job's input while it runs"}
 	}

@@ -34,7 +34,7 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-var errNoNameNode = errors.New("what answers is no NameNode")
+var errNoNameNode = errors.New("the server is not a NameNode")
 
 // saw processes the next bytes. After an error, nothing that follows can be understood.
 func (a *answers) saw(b []byte) error {

@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		words  []string
 	}{
 		"web":  {[]byte("HTTP/1.1 400 Illegal character CNTL=0x0\r\n\r\n"), fsys.ErrUnavailable, []string{`"HTTP"`, "web pages"}},
-		"TLS":  {[]byte("\x15\x03\x03\x00\x02\x02\x0a"), fsys.ErrUnavailable, []string{"is no NameNode"}},
+		"TLS":  {[]byte("\x15\x03\x03\x00\x02\x02\x0a"), fsys.ErrUnavailable, []string{"is not a NameNode"}},
 		"user": {fatal(t, -3, security+"authorize.AuthorizationException", "User alice is not authorized for protocol"), fsys.ErrPermission, []string{"User alice is not authorized", "user alice may not"}},
 		"Kerberos": {fatal(t, -33, security+"AccessControlException", "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]"), fsys.ErrPermission,
 			[]string{"SIMPLE authentication is not enabled", "does the cluster require Kerberos?"}},

@@ -232,7 +232,7 @@ func (c *Cluster) readable(p string, info os.FileInfo) error {
 		return nil
 	case st.GetFileType().String() == "IS_SYMLINK":
 		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported,
-			Err: fmt.Errorf("it is a symbolic link to %s", st.GetSymlink()), Hint: "Hadoop does not follow it either: name what it leads to"}
+			Err: fmt.Errorf("it is a symbolic link to %s", st.GetSymlink()), Hint: "Hadoop does not follow it either: name its target"}
 	}
 	if _, err := codingOf(info); err != nil {
 		return &fsys.Error{Op: "open", URI: c.URI(p), Kind: fsys.ErrUnsupported, Err: err,

@@ -53,7 +53,7 @@ func codingOf(info os.FileInfo) (*coding, error) {
 	s := p.GetSchema()
 	c := &coding{s.GetCodecName(), int(s.GetDataUnits()), int(s.GetParityUnits()), int64(p.GetCellSize())}
 	if _, err := c.decoder(); err != nil || c.cell < 1 {
-		return nil, fmt.Errorf("it is erasure coded by a policy that is not known here: number %d, name %q, codec %q of %d and %d blocks, cells of %d bytes",
+		return nil, fmt.Errorf("its erasure coding policy is not supported: number %d, name %q, codec %q of %d and %d blocks, cells of %d bytes",
 			p.GetId(), p.GetName(), c.codec, c.data, c.parity, c.cell)
 	}
 	return c, nil

@@ -121,7 +121,7 @@ type noNameNodeError struct {
 	errs      []error // one for each address
 }
 
-func (e *noNameNodeError) Error() string { return "no NameNode serves: " + e.reasons() }
+func (e *noNameNodeError) Error() string { return "no NameNode is available: " + e.reasons() }
 
 func (e *noNameNodeError) reasons() string {
 	var parts []string

@@ -89,7 +89,7 @@ func (s *blockStream) verify(header, payload []byte) error {
 	s.at += int64(good)
 	if s.data = data[first:max(first, last)]; len(s.data) == 0 {
 		if s.err == nil {
-			s.err = s.fault(bad, errors.New("it sent a packet with none of the bytes that were asked for"))
+			s.err = s.fault(bad, errors.New("it sent a packet with none of the bytes that were requested"))
 		}
 		return s.err
 	}

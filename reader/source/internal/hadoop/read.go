@@ -216,7 +216,7 @@ func (e *blockError) Error() string {
 		text = fmt.Sprintf("%d of the %d blocks of group %s at byte %d cannot be read, and %d are needed: ",
 			len(e.lost), len(e.b.units), e.b.name, e.offset, e.b.code.data)
 	case len(e.faults) == 0:
-		return text + "no DataNode that is up has it"
+		return text + "no running DataNode has it"
 	default:
 		for _, fault := range e.faults {
 			each = append(each, fault.Error())

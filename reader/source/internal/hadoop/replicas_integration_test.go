@@ -292,5 +292,5 @@ func (h *hdfsTest) lost(t *testing.T) {
 		h.c.StartDataNode(t, node)
 	}
 	until(t, "the DataNodes have reported their blocks", func() bool { return h.c.Located(t, path, mebi) == 0 })
-	check("no DataNode that is up has it")
+	check("no running DataNode has it")
 }

@@ -190,15 +190,15 @@ func (r *retrier) judgeException(exception, message string) verdict {
 	case kind == fsys.ErrPermission:
 		return verdict{kind: kind, attempts: 1, hint: r.whoMayNot()}
 	case strings.HasSuffix(exception, ".UnresolvedPathException"):
-		return verdict{kind: kind, attempts: 1, hint: "the path leads through a symbolic link, which Hadoop does not follow either: name what it leads to"}
+		return verdict{kind: kind, attempts: 1, hint: "the path leads through a symbolic link, which Hadoop does not follow either: name its target"}
 	case strings.HasSuffix(exception, ".UnknownCryptoProtocolVersionException"):
-		return verdict{kind: kind, attempts: 1, hint: "it lies in an encryption zone of a kind that aibox does not know: write to another directory, and copy the file into the zone with hdfs dfs -cp"}
+		return verdict{kind: kind, attempts: 1, hint: "it is in an encryption zone of a kind that aibox does not support: write to another directory, and copy the file into the zone with hdfs dfs -cp"}
 	case ok:
 		return verdict{kind: kind, attempts: 1}
 	case strings.HasPrefix(exception, "org.apache.hadoop.fs."), strings.HasPrefix(exception, "org.apache.hadoop.hdfs.protocol.FSLimitException"):
 		return verdict{kind: fsys.ErrFailed, attempts: 1} // what was asked for cannot be done
 	case strings.Contains(strings.ToLower(message), "safe mode"):
-		return verdict{kind: fsys.ErrUnavailable, hint: "the NameNode starts, lacks blocks or space, or is being maintained; `hdfs dfsadmin -safemode get` shows whether it still is in safe mode"}
+		return verdict{kind: fsys.ErrUnavailable, hint: "the NameNode is starting, lacks blocks or space, or is under maintenance; `hdfs dfsadmin -safemode get` shows whether it is still in safe mode"}
 	}
 	return verdict{kind: fsys.ErrUnavailable}
 }
@@ -266,7 +266,7 @@ func (r *retrier) whoMayNot() string {
 	if r.op != "open" && r.op != "read" && r.op != "list" {
 		what = "write"
 	}
-	return fmt.Sprintf("%s may not %s it: ask its owner, or act as someone else by the settings in data.hdfs", who, what)
+	return fmt.Sprintf("%s may not %s it: ask its owner, or log in as another user with the settings in data.hdfs", who, what)
 }
 
 // judgeLogin classifies the errors of our own logins.
@@ -324,7 +324,7 @@ func (r *retrier) judgeBlock(err error) (verdict, bool) {
 	case errors.Is(err, sasl.ErrProtection):
 		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the DataNode's dfs.data.transfer.protection differs from the client's: set the client's hdfs-site.xml as on the cluster"}, true
 	case r.c.krb != nil && r.c.conf.protection == "" && !r.c.readOnce.Load() && (errors.Is(err, errHungUp) || errors.Is(err, syscall.ECONNRESET)):
-		return verdict{kind: fsys.ErrConfig, attempts: 3, hint: "the DataNode hung up: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
+		return verdict{kind: fsys.ErrConfig, attempts: 3, hint: "the DataNode closed the connection: it expects data transfer protection. Set dfs.data.transfer.protection in the client's hdfs-site.xml (data.hdfs.conf_dir) as on the cluster"}, true
 	}
 	if writing {
 		return verdict{kind: fsys.ErrUnavailable, hint: "`hdfs dfsadmin -report` lists the DataNodes"}, true

@@ -87,7 +87,7 @@ type replicaError struct {
 }
 
 func (e *replicaError) Error() string {
-	what := map[faultKind]string{unreachable: "DataNode %s fails", refused: "DataNode %s refuses", brokenOff: "bad replica on %s",
+	what := map[faultKind]string{unreachable: "DataNode %s failed", refused: "DataNode %s refused", brokenOff: "bad replica on %s",
 		unverified: "bad replica on %s", bad: "bad replica on %s", stale: "DataNode %s"}[e.kind]
 	return fmt.Sprintf(what+": %v", e.rep.node, e.err)
 }
@@ -97,8 +97,8 @@ func (e *replicaError) Unwrap() error { return e.err }
 var (
 	errChecksum    = errors.New("its bytes differ from their checksum")
 	errNoChecksums = errors.New("its checksums are missing, so its bytes cannot be verified")
-	errBrokenOff   = errors.New("the DataNode hung up instead of sending the bytes")
-	errHungUp      = errors.New("the DataNode hung up before it answered")
+	errBrokenOff   = errors.New("the DataNode closed the connection instead of sending the bytes")
+	errHungUp      = errors.New("the DataNode closed the connection before it answered")
 )
 
 // openBlock asks a DataNode for a replica from offset (in the block) on. The
@@ -185,7 +185,7 @@ func (s *blockStream) request(c *Cluster, offset int64, unchecked bool) (faultKi
 	}
 	s.at = info.Int("chunkOffset")
 	if s.chunk < 1 || s.chunk > maxChunkBytes || s.at < 0 || s.at > offset {
-		return bad, fmt.Errorf("it announced chunks of %d bytes from byte %d on, but byte %d was asked for", s.chunk, s.at, offset)
+		return bad, fmt.Errorf("it announced chunks of %d bytes from byte %d on, but byte %d was requested", s.chunk, s.at, offset)
 	}
 	return 0, nil
 }

@@ -155,10 +155,10 @@ func (c *Cluster) keyServers() (*kms.Servers, error) {
 		uri = c.conf.keyProvider
 	}
 	if uri == "" {
-		return nil, errors.New("no KMS is named")
+		return nil, errors.New("no KMS is configured")
 	}
 	if !strings.HasPrefix(uri, kms.Scheme) {
-		return nil, fmt.Errorf("the key provider is %q, which is no KMS", uri)
+		return nil, fmt.Errorf("the key provider is %q, which is not a KMS", uri)
 	}
 	if c.zones.servers == nil || c.zones.servers.URI != uri {
 		servers, err := kms.New(uri, c.timeout, c.identify)
@@ -231,7 +231,7 @@ func (r *retrier) judgeKey(err error) (verdict, bool) {
 	case !errors.As(err, &answer), answer.Status >= http.StatusInternalServerError:
 		return verdict{kind: fsys.ErrUnavailable, hint: "is the KMS running, and is this its address?"}, true
 	case answer.Status == http.StatusForbidden && answer.Exception != "":
-		return verdict{kind: fsys.ErrPermission, attempts: 1, hint: "who administers the KMS can allow DECRYPT_EEK with this key (kms-acls.xml)"}, true
+		return verdict{kind: fsys.ErrPermission, attempts: 1, hint: "the administrator of the KMS can allow DECRYPT_EEK with this key (kms-acls.xml)"}, true
 	case answer.Exception != "":
 		return verdict{kind: fsys.ErrFailed, attempts: 1, hint: "was the key deleted, or is this the KMS of another cluster?"}, true
 	case answer.Status != http.StatusUnauthorized && answer.Status != http.StatusForbidden:

@@ -300,8 +300,8 @@ func (z *zonesTest) wrongAddress(t *testing.T) {
 	for provider, want := range map[string]string{
 		strings.TrimSuffix(z.c.KMSURI(""), "/kms") + "/cms": "its path",
 		"kms://localhost": "kms://https@host1;host2:9600/kms",
-		"jceks://file/x":  `"jceks://file/x", which is no KMS`,
-		"":                "no KMS is named",
+		"jceks://file/x":  `"jceks://file/x", which is not a KMS`,
+		"":                "no KMS is configured",
 	} {
 		s, _ := hdfsSources(t, z.through(t, provider))
 		begin := time.Now()

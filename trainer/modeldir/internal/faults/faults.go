@@ -25,7 +25,7 @@ func (e *Corruption) Error() string {
 	if e.Offset >= 0 {
 		at = fmt.Sprintf(" at offset %d", e.Offset)
 	}
-	return fmt.Sprintf("model directory is damaged: %s%s: %s; bring it back with `aibox restore`, go back to another model with `aibox rollback`, or train again", e.File, at, e.Reason)
+	return fmt.Sprintf("model directory is damaged: %s%s: %s; restore it with `aibox restore`, go back to another model with `aibox rollback`, or train again", e.File, at, e.Reason)
 }
 
 // ErrorKind sorts the error for exit codes and reports.

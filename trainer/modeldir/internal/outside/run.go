@@ -53,7 +53,7 @@ func (r *Run) Place(dirs []string) ([]string, error) {
 	}
 	name := fmt.Sprintf("%s-%s-%s", filepath.Base(model), r.gen, hex.EncodeToString(id[:]))
 	if over := len(name) - unix.NAME_MAX; over > 0 { // before the generation lists directories that can be neither made nor deleted
-		return nil, errkind.Errorf(errkind.Job, "the name of the model directory %s is too long by %s: those of the directories of its table, in %s, begin with it, and may have %d", model, humanize.Count(int64(over), "byte"), strings.Join(dirs, ", "), unix.NAME_MAX)
+		return nil, errkind.Errorf(errkind.Job, "the name of the model directory %s is too long by %s: the names of the directories of its table, in %s, begin with it and may have at most %d bytes", model, humanize.Count(int64(over), "byte"), strings.Join(dirs, ", "), unix.NAME_MAX)
 	}
 	var all []string
 	for _, dir := range dirs {

@@ -141,7 +141,7 @@ func (s *Servers) ask(ctx context.Context, server string, sealed Sealed) ([]byte
 	}
 	key, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(answer.Material, "="))
 	if wrong != nil || err != nil || len(key) == 0 {
-		return nil, &Error{Status: resp.StatusCode, Message: "the answer has no key: no KMS is there"}
+		return nil, &Error{Status: resp.StatusCode, Message: "the answer has no key: the server is not a KMS"}
 	}
 	return key, nil
 }

@@ -141,12 +141,12 @@ func (k *Kerberos) keytabLocked() error {
 	}
 	name, realm, _ := strings.Cut(k.o.Principal, "@")
 	if name == "" {
-		return errors.New("a key table needs data.hdfs.kerberos_principal (user@REALM)")
+		return errors.New("a keytab needs data.hdfs.kerberos_principal (user@REALM)")
 	}
 	realm = cmp.Or(realm, conf.LibDefaults.DefaultRealm)
 	keys, err := keytab.Load(k.o.Keytab)
 	if err != nil {
-		return fmt.Errorf("key table %s: %w", k.o.Keytab, err)
+		return fmt.Errorf("keytab %s: %w", k.o.Keytab, err)
 	}
 	for i := range keys.Entries {
 		// gokrb5 takes the key with the latest time, but if a key table was copied into another one,
@@ -163,7 +163,7 @@ func (k *Kerberos) keytabLocked() error {
 		conf.LibDefaults.DefaultTktEnctypeIDs = kinds
 	}
 	if err := cl.Login(); err != nil {
-		return fmt.Errorf("login of %s@%s with key table %s: %w", name, realm, k.o.Keytab, explained(err))
+		return fmt.Errorf("login of %s@%s with keytab %s: %w", name, realm, k.o.Keytab, explained(err))
 	}
 	k.client, k.conf = cl, conf
 	return nil
@@ -174,11 +174,11 @@ func (k *Kerberos) keytabLocked() error {
 func explained(err error) error {
 	text := err.Error()
 	for _, e := range []struct{ word, means string }{
-		{"matching key not found", "refused: the key table holds no key of this principal; `klist -k -e` lists its keys"},
-		{"PREAUTH_FAILED", "refused: the key in the key table is not, or no longer, that of the principal: export it again with ktadd"},
-		{"Decrypting_Error", "refused: the key in the key table is not, or no longer, that of the principal: export it again with ktadd"},
+		{"matching key not found", "refused: the keytab holds no key of this principal; `klist -k -e` lists its keys"},
+		{"PREAUTH_FAILED", "refused: the key in the keytab is not, or no longer, that of the principal: export it again with ktadd"},
+		{"Decrypting_Error", "refused: the key in the keytab is not, or no longer, that of the principal: export it again with ktadd"},
 		{"C_PRINCIPAL_UNKNOWN", "refused: the KDC does not know this principal"},
-		{"ETYPE_NOSUPP", "refused: the KDC supports none of the encryption types that krb5.conf and the key table allow"},
+		{"ETYPE_NOSUPP", "refused: the KDC supports none of the encryption types that krb5.conf and the keytab allow"},
 		{"SKEW", "refused: the clocks of this machine and of the KDC differ too much"},
 		{"clock skew", "refused: the clocks of this machine and of the KDC differ too much"},
 	} {
@@ -219,7 +219,7 @@ func (k *Kerberos) cacheLocked() error {
 		return fmt.Errorf("%w: ticket cache %s: %w: run kinit", ErrNoTicket, path, err)
 	}
 	if !time.Now().Before(end) {
-		return fmt.Errorf("%w: the one in ticket cache %s has expired at %s: run kinit (with a key table, data.hdfs.kerberos_keytab, aibox renews tickets by itself)",
+		return fmt.Errorf("%w: the one in ticket cache %s has expired at %s: run kinit (with a keytab, data.hdfs.kerberos_keytab, aibox renews tickets by itself)",
 			ErrNoTicket, path, end.Local().Format(time.DateTime))
 	}
 	k.client, k.conf, k.expires, k.modTime = cl, conf, end, info.ModTime()
