@@ -22,6 +22,7 @@ func (l *loader) check() {
 	l.checkOptimizers()
 	l.checkTraining()
 	l.checkEngine()
+	l.checkData()
 	l.checkHDFS()
 	l.checkSnapshots()
 	l.checkOutput()
@@ -104,6 +105,23 @@ func (l *loader) checkDelimiters() {
 	}
 }
 
+// checkData checks the schemes of the files.
+func (l *loader) checkData() {
+	for key, uris := range map[string][]string{"data.train": l.job.Data.Train, "data.eval": l.job.Data.Eval} {
+		for i, uri := range uris {
+			if at := fmt.Sprintf("%s[%d]", key, i); !knownScheme(uri) && l.Sound(at) {
+				l.FaultAt(at, "%s: data is read from hdfs:// and from local paths", nearest.Quote(uri))
+			}
+		}
+	}
+}
+
+// knownScheme reports whether a URI is one of HDFS or a path.
+func knownScheme(uri string) bool {
+	scheme, _, ok := strings.Cut(uri, "://")
+	return !ok || strings.EqualFold(scheme, "file") || strings.EqualFold(scheme, "hdfs")
+}
+
 func (l *loader) checkHDFS() {
 	h := l.job.Data.HDFS
 	if !l.Sound("data.hdfs") {
@@ -122,7 +140,7 @@ func (l *loader) checkHDFS() {
 
 // checkRemote checks the URI of a remote directory.
 func (l *loader) checkRemote(key, uri, what string) {
-	if scheme, _, ok := strings.Cut(uri, "://"); ok && !strings.EqualFold(scheme, "file") && !strings.EqualFold(scheme, "hdfs") && l.Sound(key) {
+	if !knownScheme(uri) && l.Sound(key) {
 		l.FaultAt(key, "%s: %s to hdfs:// or to a path", nearest.Quote(uri), what)
 	}
 	local := strings.TrimPrefix(strings.Replace(uri, "file://localhost/", "file:///", 1), "file://")
