@@ -116,8 +116,8 @@ func TestPayingPace(t *testing.T) {
 
 func TestNeed(t *testing.T) {
 	var e Elevator
-	e.noteNeed(800) // the first pass stands for all before it
-	e.noteNeed(1600)
+	e.recordNeed(800) // the first pass stands for all before it
+	e.recordNeed(1600)
 	if got := e.need.Load(); got != 900 {
 		t.Errorf("passes that lack 800 and 1600 rows have a mean of %d, want 900", got)
 	}
@@ -127,7 +127,7 @@ func TestNeed(t *testing.T) {
 func TestWayBetween(t *testing.T) {
 	const unit = 512
 	files := []bucketfile.Candidate{{File: 2, Bytes: 10 * unit}, {File: 5, Bytes: 4 * unit}, {File: 6, Bytes: 7 * unit}}
-	if got := wayRound(files); got != 21*unit {
+	if got := roundBytes(files); got != 21*unit {
 		t.Errorf("a round is %d bytes, want %d", got, 21*unit)
 	}
 	for _, c := range []struct {
@@ -142,7 +142,7 @@ func TestWayBetween(t *testing.T) {
 		{at(5, 2), at(5, 100), 2}, // the file has no more bytes
 		{at(6, 2), at(2, 3), 0},
 	} {
-		if got := wayBetween(files, c.from, c.end, unit); got != c.units*unit {
+		if got := bytesBetween(files, c.from, c.end, unit); got != c.units*unit {
 			t.Errorf("from %v to %v: %d bytes, want %d units", c.from, c.end, got, c.units)
 		}
 	}
@@ -191,8 +191,8 @@ func TestEmptyRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := files.LiveFiles()
-	round := wayRound(live)
-	if len(live) < 4*rideStretches {
+	round := roundBytes(live)
+	if len(live) < 4*stretchesPerRound {
 		t.Fatalf("only %d files", len(live))
 	}
 	for _, pace := range []int64{round, round / 10} {
@@ -202,7 +202,7 @@ func TestEmptyRound(t *testing.T) {
 			if e.planStretch() {
 				t.Error("there is a stretch with stops, and no slot is marked")
 			}
-			if ahead := min(round, rideLead*pace); -e.due < ahead || -e.due > ahead+ahead/8 {
+			if ahead := min(round, maxLead*pace); -e.due < ahead || -e.due > ahead+ahead/8 {
 				t.Errorf("it is %d bytes ahead of its schedule at a pace of %d, want %d, where a round is %d", -e.due, pace, ahead, round)
 			}
 		}

@@ -77,11 +77,11 @@ func (t *Table) readAhead(ctx context.Context) bool {
 	return t.elevator.Ahead(ctx)
 }
 
-// lifted is the elevator's view of the table; it implements elevator.Table.
-type lifted struct{ *Table }
+// elevatorTable is the elevator's view of the table; it implements elevator.Table.
+type elevatorTable struct{ *Table }
 
 // TakeAhead implements elevator.Table.
-func (t lifted) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
+func (t elevatorTable) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
 	t.pull.prefetching = true
 	defer func() { t.pull.prefetching = false }()
 	// If there is no room, the Pulls of the passes read the remaining rows.
@@ -89,7 +89,7 @@ func (t lifted) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []u
 }
 
 // HandOver implements elevator.Table.
-func (t lifted) HandOver(c *carry.Buckets) { t.handOver(c) }
+func (t elevatorTable) HandOver(c *carry.Buckets) { t.handOver(c) }
 
 // FitRows implements elevator.Table.
-func (t lifted) FitRows() int64 { return t.fitRows.Load() }
+func (t elevatorTable) FitRows() int64 { return t.fitRows.Load() }

@@ -154,8 +154,8 @@ func (t *Table) open(ctx context.Context, on media) error {
 	}
 	t.reportLost()
 	t.elevator = elevator.New(elevator.Options{
-		Table: lifted{t}, Files: t.files, Index: t.index, IndexMu: &t.indexMu, Cache: t.cache, Outside: t.outside, Carried: &t.carried,
-		Hash: t.hash, Layout: t.layout, Incoming: &t.pull.Incoming, Bytes: t.plan.RideBytes, Stops: t.plan.RideStops, ReadOnly: t.opts.ReadOnly,
+		Table: elevatorTable{t}, Files: t.files, Index: t.index, IndexMu: &t.indexMu, Cache: t.cache, Outside: t.outside, Carried: &t.carried,
+		Hash: t.hash, Layout: t.layout, Incoming: &t.pull.Incoming, Bytes: t.plan.ElevatorBytes, Stops: t.plan.ElevatorStops, ReadOnly: t.opts.ReadOnly,
 	})
 	return nil
 }
