@@ -88,7 +88,7 @@ func (c *Store) newDump(id uint64, extra int) (d *Dump, err error) {
 
 // Save saves the rows of refs that are yet to be saved, before they are updated.
 func (d *Dump) Save(refs []uint32) {
-	if d == nil || d.c.Cache.Owed() == 0 {
+	if d == nil || d.c.Cache.Unsaved() == 0 {
 		return
 	}
 	d.visit(refs, d.takeUnsavedLocked)
@@ -131,7 +131,7 @@ func (d *Dump) visit(refs []uint32, take func(rowcache.Entry) rowcache.Change) {
 
 // saveSlot saves the rows of a slot before some of them become clean.
 func (d *Dump) saveSlot(slot uint32, mask uint64) {
-	if d == nil || d.c.Cache.Owed() == 0 {
+	if d == nil || d.c.Cache.Unsaved() == 0 {
 		return
 	}
 	var few [32]uint32

@@ -24,7 +24,7 @@ func (d *Dump) saveDirty(canceled func() error) error {
 		p.Lacks = Saved
 	}
 	few := fewBlocks * int64(d.c.Deltas.BlockBytes()) / int64(d.c.Deltas.EntrySize())
-	if d.c.Cache.Owed() > few {
+	if d.c.Cache.Unsaved() > few {
 		h := d.c.Cache.Histogram(p)
 		for uses := range h.Classes(h.Rows(), useClasses) {
 			p.MinUses = uses
@@ -35,7 +35,7 @@ func (d *Dump) saveDirty(canceled func() error) error {
 	}
 	p.MinUses, p.Lacks = 0, 0 // the rows of inherited files are only counted
 	// Rows may move while the cache shrinks, so one pass may miss some.
-	for d.c.Cache.Owed() > 0 {
+	for d.c.Cache.Unsaved() > 0 {
 		if _, err := d.collect(p, math.MaxInt64, d.takeUnsavedLocked, canceled); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (c *Store) forgetOld() {
 				return rowcache.Change{Clear: rowcache.Old}
 			})
 		}
-		if c.Cache.Owed() == 0 {
+		if c.Cache.Unsaved() == 0 {
 			return
 		}
 	}

@@ -116,7 +116,7 @@ func (d *Dump) settleFixed() {
 	if len(d.parts) > 1 {
 		return // the distribution of the rows over the files is unknown
 	}
-	rows := d.c.Cache.Owed()
+	rows := d.c.Cache.Unsaved()
 	d.mu.Lock()
 	rows += d.counts.dirtyRows - d.saved
 	d.mu.Unlock()

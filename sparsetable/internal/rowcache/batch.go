@@ -37,7 +37,7 @@ func (c *Cache) VisitLeaving(refs []uint32, fn func(e Entry)) {
 	for len(refs) > 0 {
 		n := min(len(refs), lockKeys)
 		c.mu.Lock()
-		last := c.barFor(max(1, c.mu.ranks.idle.rows/leavingShare), &c.mu.ranks.idle).rank
+		last := c.thresholdFor(max(1, c.mu.ranks.idle.rows/leavingShare), &c.mu.ranks.idle).rank
 		for i, ref := range refs[:n] {
 			if i%ahead == 0 {
 				for _, ref := range refs[i:min(i+ahead, n)] {

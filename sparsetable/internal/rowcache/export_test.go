@@ -25,7 +25,7 @@ func (c *Cache) Keep(refs []uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, ref := range refs {
-		c.untake(c.meta(ref))
+		c.clearTaken(c.meta(ref))
 	}
 }
 

@@ -121,7 +121,7 @@ func TestWindowGrowsWithPasses(t *testing.T) {
 	if st.NotAnnounced > large*look/100 || st.LookaheadPasses != look {
 		t.Errorf("%d keys found no room, %d passes are looked ahead", st.NotAnnounced, st.LookaheadPasses)
 	}
-	if full := int64(float64(large*(look+1)) * (tableBytesPerKey + doorBytesPerKey + missingBytesPerKey)); st.Window < full || st.Window > full+full/50+3*pageBytes {
+	if full := int64(float64(large*(look+1)) * (tableBytesPerKey + doorkeeperBytesPerKey + missingBytesPerKey)); st.Window < full || st.Window > full+full/50+3*pageBytes {
 		t.Errorf("a window of %d bytes, want %d; it was %d", st.Window, full, small)
 	}
 	if err := c.Check(); err != nil { // the bytes among the rest

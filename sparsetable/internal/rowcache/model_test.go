@@ -287,7 +287,7 @@ func (m *model) check() {
 		m.t.Fatalf("%d rows, want %d", n, len(m.rows))
 	}
 	s := m.c.Stats()
-	var idle, dirty, taken, owed int64
+	var idle, dirty, taken, unsaved int64
 	for _, r := range m.rows {
 		if r.pins == 0 && r.flags&Taken == 0 {
 			idle++
@@ -296,7 +296,7 @@ func (m *model) check() {
 			dirty++
 		}
 		if r.flags&(Dirty|Old) == Dirty|Old {
-			owed++
+			unsaved++
 		}
 		if r.flags&Taken != 0 {
 			taken++
@@ -305,8 +305,8 @@ func (m *model) check() {
 	if s.Rows != int64(n) || s.Idle != idle || s.Dirty != dirty || s.Taken != taken {
 		m.t.Fatalf("stats %+v, want %d rows, %d idle, %d dirty, %d taken", s, n, idle, dirty, taken)
 	}
-	if n := m.c.Owed(); n != owed {
-		m.t.Fatalf("%d rows owed, want %d", n, owed)
+	if n := m.c.Unsaved(); n != unsaved {
+		m.t.Fatalf("%d unsaved rows, want %d", n, unsaved)
 	}
 	if err := m.c.Check(); err != nil {
 		m.t.Fatal(err)

@@ -50,7 +50,7 @@ func (m *model) save() {
 	if len(want) > 0 {
 		m.t.Fatalf("%+v: %d rows were not picked", p, len(want))
 	}
-	if m.c.Owed() == 0 {
+	if m.c.Unsaved() == 0 {
 		m.c.BeginSave()
 		for _, r := range m.rows {
 			r.flags ^= Old
