@@ -88,7 +88,7 @@ func Contract(t *testing.T, k Kind) {
 	t.Run("Layouts", func(t *testing.T) { testLayouts(t, k) })
 	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, k) })
 	t.Run("Budget", func(t *testing.T) { testBudget(t, k) })
-	t.Run("Twins", func(t *testing.T) { testTwins(t, k) })
+	t.Run("Duplicates", func(t *testing.T) { testDuplicates(t, k) })
 	t.Run("ManyPins", func(t *testing.T) { testManyPins(t, k) })
 	t.Run("PullModes", func(t *testing.T) { testPullModes(t, k) })
 	t.Run("PullTrained", func(t *testing.T) { testPullTrained(t, k) })

@@ -242,7 +242,7 @@ func (r *runner) expire() {
 	if n != want {
 		r.fatalf("Expire dropped %d rows, want %d", n, want)
 	}
-	// A rule that condemns nothing leaves placeholders as well.
+	// A rule that expires nothing leaves placeholders as well.
 	empty := rule.UnseenDays == 0 && rule.MinShow == 0
 	if got, want := r.table.Stats().Rows, int64(len(r.rows)); got < want || got > want && !empty {
 		r.fatalf("%d rows after Expire, want %d", got, want)

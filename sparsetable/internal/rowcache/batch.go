@@ -79,12 +79,12 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 			if !idle(m.state) {
 				continue
 			}
-			condemned := false
+			drop := false
 			c.visit(ref, m, func(e Entry) Change {
-				condemned = fn(e)
+				drop = fn(e)
 				return Change{}
 			})
-			if condemned {
+			if drop {
 				c.change(m, m.state&^uint32(Dirty|Mark2))
 				c.mu.ranks.remove(m.state)
 				c.unlink(ref, m)

@@ -12,10 +12,10 @@ import (
 
 // Announce implements Table.
 func (t *Table) Announce(keys []uint64) {
-	if t.opts.CachePolicy != policyLookahead || len(keys) == 0 || t.door.Enter() != nil {
+	if t.opts.CachePolicy != policyLookahead || len(keys) == 0 || t.inFlight.Begin() != nil {
 		return
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if pass, err := t.elevator.Announce(keys); err != nil {
 		t.opts.Logger.Warn("sparsetable: a pass could not be announced, so its rows are not read ahead", slog.Int64("pass", pass), slog.Any("error", err))
 	}
@@ -23,10 +23,10 @@ func (t *Table) Announce(keys []uint64) {
 
 // Lookahead implements Table.
 func (t *Table) Lookahead(keys int) (passes int) {
-	if t.opts.CachePolicy != policyLookahead || t.door.Enter() != nil {
+	if t.opts.CachePolicy != policyLookahead || t.inFlight.Begin() != nil {
 		return 0
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	passes, err := t.cache.Lookahead(keys)
 	if err != nil {
 		t.opts.Logger.Warn("sparsetable: the number of passes to look ahead could not be determined", slog.Int("keys", keys), slog.Any("error", err))
@@ -36,10 +36,10 @@ func (t *Table) Lookahead(keys int) (passes int) {
 
 // ForgetAnnounced implements Table.
 func (t *Table) ForgetAnnounced() {
-	if t.opts.CachePolicy != policyLookahead || t.door.Enter() != nil {
+	if t.opts.CachePolicy != policyLookahead || t.inFlight.Begin() != nil {
 		return
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	t.elevator.Withdraw(t.changing)
 	t.elevator.Wake() // it may have paused because of the announced passes
 	t.wakeIfFull()    // rows that the passes needed may leave now

@@ -8,7 +8,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/complaints"
+	"aibox/sparsetable/internal/errorlog"
 )
 
 const (
@@ -79,7 +79,7 @@ func (t *Table) wakeIfFull() {
 // work is the background writer: it evicts rows before a Pull needs their room, and compacts files.
 func (t *Table) work(ctx context.Context) {
 	defer panics.Exit("the background writer of the table")
-	recurring := complaints.New(t.opts.Logger)
+	recurring := errorlog.New(t.opts.Logger)
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,7 +87,7 @@ func (t *Table) work(ctx context.Context) {
 		case <-t.kick:
 		}
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
-			recurring.About(err)
+			recurring.Log(err)
 			if errors.Is(err, bucketfile.ErrNoSpace) {
 				continue // rows stay in memory; calls that need their room return the error
 			}

@@ -48,21 +48,21 @@ func (t *Table) stepBytes() int64 {
 	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.BufferBytes))
 }
 
-// errUnpaid says that a holder of rewrite has more to write than one step allows: it has to release
+// errSpaceUnchecked says that a holder of rewrite has more to write than one step allows: it has to release
 // rewrite and call keepSpace before it continues, see inSteps.
-var errUnpaid = errors.New("sparsetable: the space on disk has to be checked before more is written")
+var errSpaceUnchecked = errors.New("sparsetable: the space on disk has to be checked before more is written")
 
-// mayWrite returns errUnpaid once a step's worth of bytes was written since the space on disk was
+// mayWrite returns errSpaceUnchecked once a step's worth of bytes was written since the space on disk was
 // last checked. Holders of rewrite call it before each batch if nothing else bounds the number of
 // buckets that they write. REQUIRES: rewrite is held.
 func (t *Table) mayWrite() error {
-	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.BufferBytes) || unpaid < t.stepBytes() {
+	if unchecked := t.uncheckedBytes.Load(); unchecked < int64(t.plan.BufferBytes) || unchecked < t.stepBytes() {
 		return nil
 	}
-	return errUnpaid
+	return errSpaceUnchecked
 }
 
-// inSteps calls step with rewrite held until its error is not errUnpaid, and checks the space on
+// inSteps calls step with rewrite held until its error is not errSpaceUnchecked, and checks the space on
 // disk between the calls. REQUIRES: rewrite is not held.
 func (t *Table) inSteps(ctx context.Context, step func() error) error {
 	once := func() error {
@@ -71,7 +71,7 @@ func (t *Table) inSteps(ctx context.Context, step func() error) error {
 		return step()
 	}
 	for {
-		if err := once(); !errors.Is(err, errUnpaid) {
+		if err := once(); !errors.Is(err, errSpaceUnchecked) {
 			return err
 		}
 		if err := t.keepSpace(ctx); err != nil {

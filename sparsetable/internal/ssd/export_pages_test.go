@@ -18,10 +18,10 @@ type PagesPeak struct {
 // SnapshotPeak measures PagesPeak and ends the snapshot.
 func SnapshotPeak(ctx context.Context, tab contract.Scanner) (p PagesPeak, err error) {
 	t := tab.(*Table)
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return p, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
 	s, err := t.checkpoints.Fix(nil)

@@ -49,6 +49,6 @@ func KeepSpaceBeside(ctx context.Context, tab contract.Scanner) error {
 	t := tab.(*Table)
 	t.rewrite.compacting.Lock()
 	defer t.rewrite.compacting.Release()
-	t.unpaid.Store(int64(t.plan.BufferBytes))
+	t.uncheckedBytes.Store(int64(t.plan.BufferBytes))
 	return t.keepSpace(ctx)
 }

@@ -71,7 +71,7 @@ func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (
 		calls:      calls{changing: guard.NewLock(), saving: guard.NewLock()},
 		origin:     origin{restored: make(chan struct{})},
 		background: background{kick: make(chan struct{}, 1)},
-		budget:     budget{scarcity: scarcity{room: process.Room, every: lookInterval}},
+		budget:     budget{scarcity: scarcity{room: process.Room, every: checkInterval}},
 		rewrite:    rewriting{compacting: guard.NewLock()},
 	}
 	t.dirs.Devices, t.dirs.Lost = on.devices, lost
@@ -191,7 +191,7 @@ func (t *Table) openIndex(ctx context.Context, s catalog.Snapshot, on media) err
 			}
 		}
 	}
-	if err := t.heedMachine(ctx); err != nil {
+	if err := t.adaptBudget(ctx); err != nil {
 		return err
 	}
 	err := t.reserveNow(ctx, 0)
