@@ -276,7 +276,7 @@ func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.To, o.Dirs = o.To+"-again", []string{o.Dirs[1], o.Dirs[2], o.Dirs[0]} // so that files are beside those that are left, and would be elsewhere without
-	o.Survivors = left.Survivors()
+	o.RemainingFiles = left.RemainingFiles()
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	o.Survivors = nil
+	o.RemainingFiles = nil
 	if _, err := transfer.Restore(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -695,7 +695,7 @@ func knowDamage(t *testing.T, o transfer.RestoreOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Distrust(errors.New("it is known"))
+	a.MarkDamaged(errors.New("it is known"))
 	if err := a.Stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// TestFailedEntries: an entry of sparse_table.dirs has failed if its disk does not answer, or its
-// file system is read-only, and not where somebody has to mend something else.
+// TestFailedEntries checks that an entry of sparse_table.dirs counts as failed if its disk does not
+// answer or its file system is read-only, but not if the user can correct what is wrong with it.
 func TestFailedEntries(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken")

@@ -209,7 +209,7 @@ func TestDirectoryLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		usable, _, err := w.RemakeTable()
+		usable, _, err := w.RecreateTableDirs()
 		if err != nil || !slices.Equal(usable, table[1:]) {
 			t.Fatalf("%v can be used, want %v: %v", usable, table[1:], err)
 		}

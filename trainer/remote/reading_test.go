@@ -177,7 +177,7 @@ func TestReadingDamaged(t *testing.T) {
 	if _, err := r.Again("0.bucket", buf, at); !errors.As(err, &damaged) || !strings.Contains(damaged.URI, object) {
 		t.Errorf("an object is missing: %v", err)
 	}
-	openArriving(t, d, dir).Distrust(errors.New("it is known"))
+	openArriving(t, d, dir).MarkDamaged(errors.New("it is known"))
 	if r, err := d.OpenReading([]string{filepath.Join(dir, "RECORD")}, nil); r != nil || !errors.As(err, &damaged) || !strings.Contains(damaged.Reason, "it is known") {
 		t.Errorf("the files will never be whole: %v, %v", r, err)
 	}

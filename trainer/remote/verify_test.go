@@ -280,9 +280,9 @@ func TestVerifyDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMend: a publication that verifies uploads what is damaged again, in its place: all models
-// that share it are whole then, their numbers stay, and nothing else is uploaded.
-func TestMend(t *testing.T) {
+// TestRepair checks that a publication that verifies uploads damaged parts again, in place. All
+// models that share the parts are then complete, keep their numbers, and nothing else is uploaded.
+func TestRepair(t *testing.T) {
 	s, d := several(t)
 	p := night("a", 2).publication("a", 2)
 	all, _, err := d.Generations(t.Context())
@@ -310,8 +310,9 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestMendNew: a new model that shares a damaged object with an earlier one mends that, too.
-func TestMendNew(t *testing.T) {
+// TestRepairWithNewModel checks that a new model that shares a damaged object with an earlier model
+// repairs the earlier model as well.
+func TestRepairWithNewModel(t *testing.T) {
 	s, d, m, _ := published(t, quiet)
 	i := slices.IndexFunc(m.Files, func(f File) bool { return f.Name == "table/a-4.bucket" })
 	name := path.Join(objectsDir, m.Files[i].Parts[0].Object)
@@ -326,9 +327,10 @@ func TestMendNew(t *testing.T) {
 	s.clean(t)
 }
 
-// TestMendWithout: where the model on this machine does not have the bytes of what is damaged,
-// nothing is put in its place, and the model is uploaded anew as far as it is damaged.
-func TestMendWithout(t *testing.T) {
+// TestRepairWithoutBytes checks a model on this machine that does not have the bytes of a damaged
+// object. The object is left as it is, and the damaged parts of the model are uploaded as new
+// objects.
+func TestRepairWithoutBytes(t *testing.T) {
 	s, d, m, c := published(t, quiet)
 	p := c.publication("a", 4)
 	other := maps.Clone(c)
@@ -356,8 +358,9 @@ func TestMendWithout(t *testing.T) {
 	s.clean(t)
 }
 
-// TestMendGone: a generation that another process deletes while it is verified is published anew.
-func TestMendGone(t *testing.T) {
+// TestRepairGone checks that a generation is published anew if another process deletes it while it
+// is being verified.
+func TestRepairGone(t *testing.T) {
 	s, _, m, c := published(t, quiet)
 	gone := func() { _ = s.Remove(t.Context(), m.committedName()) }
 	vanishing := &vanishingStore{memStore: s, name: path.Join(objectsDir, m.Files[0].Parts[0].Object), gone: gone}
@@ -384,8 +387,9 @@ func (s damagingStore) Put(ctx context.Context, name string, data io.ReaderAt, s
 	return err
 }
 
-// TestMendInVain: what was uploaded again is read again, and a model that stays damaged is an error.
-func TestMendInVain(t *testing.T) {
+// TestRepairInVain checks that what was uploaded again is verified again, and that a model that is
+// still damaged is an error.
+func TestRepairInVain(t *testing.T) {
 	s, _, m, c := published(t, quiet)
 	name := path.Join(objectsDir, m.Files[0].Parts[0].Object)
 	damages["changed"](s, name, s.files[name])
@@ -397,9 +401,10 @@ func TestMendInVain(t *testing.T) {
 	}
 }
 
-// TestMendFaults: a publication that verifies and mends fails at any operation, before or after
-// that is done, and no object is worse than before; another one comes to the end.
-func TestMendFaults(t *testing.T) {
+// TestRepairFaults makes a publication that verifies and repairs fail at each of its operations,
+// before or after the operation is done. No object may be worse than before, and the next
+// publication must succeed.
+func TestRepairFaults(t *testing.T) {
 	for fault := 0; ; fault++ {
 		s, d, m, c := published(t, quiet)
 		good := maps.Clone(s.files)
@@ -427,9 +432,10 @@ func TestMendFaults(t *testing.T) {
 	}
 }
 
-// TestMendAtOnce: two processes mend the same model, and a third one publishes the next and deletes
-// it: at whatever operation one of them is stopped, what is left in the end is whole.
-func TestMendAtOnce(t *testing.T) {
+// TestConcurrentRepairs lets two processes repair the same model while a third one publishes the
+// next model and deletes the first. At whatever operation one of them is stopped, the models that
+// are left in the end are complete.
+func TestConcurrentRepairs(t *testing.T) {
 	before, _, m, c := published(t, quiet)
 	for _, part := range objectsOf([]*Manifest{m}) {
 		name := path.Join(objectsDir, part.Object)
