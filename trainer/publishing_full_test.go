@@ -57,15 +57,15 @@ func TestRemoteDiskFull(t *testing.T) {
 		_, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: fmt.Sprintf("%s@%d", model, generation), Remote: remote, Options: quiet.transfer()})
 		return err
 	}
-	roomy := t.TempDir()
-	if err := publish(1, roomy); err != nil {
+	large := t.TempDir()
+	if err := publish(1, large); err != nil {
 		t.Fatal(err)
 	}
-	least := used(roomy)
-	if err := publish(2, roomy); err != nil {
+	least := used(large)
+	if err := publish(2, large); err != nil {
 		t.Fatal(err)
 	}
-	most := used(roomy)
+	most := used(large)
 	full := 0
 	for i := range 6 {
 		size := least + (most-least)*i/6/page*page

@@ -47,7 +47,7 @@ func read(t *Tally, from, until int) error {
 	return nil
 }
 
-// readToEnd hands the rest of the units to a tally, and has it judge them.
+// readToEnd hands the rest of the units to a tally, and has it check them.
 func readToEnd(t *Tally, from, units int) error {
 	if err := read(t, from, units); err != nil {
 		return err

@@ -49,7 +49,7 @@ func TestUploadAfterManyFailures(t *testing.T) {
 	f := new(fakeBlocks)
 	for range 2 * pipelineAttempts {
 		f.nodes = append(f.nodes, refusing(t))
-		c.nodes.mark(f.nodes[len(f.nodes)-1])
+		c.nodes.recordFailure(f.nodes[len(f.nodes)-1])
 	}
 	data := []byte("text")
 	u := &upload{c: c, ctx: t.Context(), call: f.call, holder: "aibox", temp: "/d/.f.tmp", data: bytes.NewReader(data), size: int64(len(data))}
