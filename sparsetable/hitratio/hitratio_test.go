@@ -143,8 +143,8 @@ func TestWindowBound(t *testing.T) {
 	}
 }
 
-// The whole program, small: every contestant appears, none beats MIN, and the
-// policies that see more do better.
+// TestRun runs the whole program on a small trace. Every policy must appear in the results, none may
+// have more hits than MIN, and the policies that know more of the future must have more hits.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.json")
 	var out strings.Builder

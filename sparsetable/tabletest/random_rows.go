@@ -86,12 +86,12 @@ func (r *runner) forget() {
 	}
 }
 
-// poke makes the table do now what it otherwise does in the background.
-func (r *runner) poke() {
-	if r.k.Poke == nil {
+// runBackground makes the table do now what it otherwise does in the background.
+func (r *runner) runBackground() {
+	if r.k.RunBackground == nil {
 		return
 	}
-	what, err := r.k.Poke(r.t.Context(), r.table, r.rng)
+	what, err := r.k.RunBackground(r.t.Context(), r.table, r.rng)
 	r.note("%s", what)
 	if err != nil {
 		r.fatalf("%s: %v", what, err)

@@ -10,12 +10,12 @@ import (
 
 // directory is the part of a Set on one device.
 type directory struct {
-	set     *Set
-	index   int // in Set.dirs
-	dev     blockio.Device
-	room    room
-	doomed  doomedFiles
-	running sync.WaitGroup
+	set       *Set
+	index     int // in Set.dirs
+	dev       blockio.Device
+	room      room
+	deletions deletionQueue
+	running   sync.WaitGroup
 	// kick wakes the directory's goroutine. It has room for one token, so that no wake-up is lost.
 	kick chan struct{}
 
@@ -181,5 +181,5 @@ func (d *directory) stop() {
 		d.set.appends.Put(b.mem)
 	}
 	a.filled, a.queue = nil, nil
-	d.doomed.closeAll()
+	d.deletions.closeAll()
 }

@@ -35,9 +35,9 @@ type file struct {
 	bytes int64 // size of the file, counted in the budget
 	// valid is the length up to which the file has records: everything that was committed, or, in
 	// files of an earlier run, everything that was durable.
-	valid  int64
-	ended  bool // nothing is appended any more; always true for files of an earlier run
-	doomed bool // passed to the directory's goroutine for deletion
+	valid    int64
+	ended    bool // nothing is appended any more; always true for files of an earlier run
+	deleting bool // passed to the directory's goroutine for deletion
 
 	undeleted bool // its deletion failed; used by that goroutine only
 }
@@ -84,12 +84,12 @@ func (s *Set) unpinLocked(f *file) {
 // dropIfDeadLocked passes a file that nothing needs to its directory for deletion. REQUIRES: s.mu
 // is held.
 func (s *Set) dropIfDeadLocked(f *file) {
-	if f.live != 0 || f.holders != 0 || f.pins != 0 || f.doomed {
+	if f.live != 0 || f.holders != 0 || f.pins != 0 || f.deleting {
 		return
 	}
-	f.doomed = true
+	f.deleting = true
 	delete(s.mu.files, f.id)
-	f.dir.doomed.add(f)
+	f.dir.deletions.add(f)
 	f.dir.wakeUp()
 }
 

@@ -201,12 +201,12 @@ func TestOpen(t *testing.T) {
 	m.close()
 
 	first := state.Files[0]
-	strays := []string{
+	unreferenced := []string{
 		fileName(testTable, 500, 1), fileName(testTable, 501, 0), // of numbers that no snapshot has
 		fileName(testTable, first.File, first.Incarnation+1), fileName(testTable, first.File, 0),
 	}
 	foreign := []string{fileName(testTable+1, 500, 1), fileName(testTable+1, 500, 0), "notes.txt", "000001.sst"}
-	for _, name := range slices.Concat(foreign, strays) {
+	for _, name := range slices.Concat(foreign, unreferenced) {
 		m.mem[0].SetBytes(name, []byte("x"))
 	}
 	name := fileName(testTable, first.File, first.Incarnation)
@@ -221,9 +221,9 @@ func TestOpen(t *testing.T) {
 		if err := m.open(); !errors.Is(err, want) {
 			t.Errorf("%s: %v", what, err)
 		}
-		for _, stray := range strays {
-			if m.mem[0].Bytes(stray) == nil {
-				t.Errorf("%s: Open failed, and deleted %s", what, stray)
+		for _, name := range unreferenced {
+			if m.mem[0].Bytes(name) == nil {
+				t.Errorf("%s: Open failed, and deleted %s", what, name)
 			}
 		}
 		if n := m.mem[0].OpenFiles() + m.mem[1].OpenFiles(); n != 0 {
@@ -246,9 +246,9 @@ func TestOpen(t *testing.T) {
 	m.mem[0], m.mem[1] = m.mem[1], m.mem[0] // directories may change places
 	m.mustOpen()
 	must(t, m.checkIndex(m.index))
-	for _, stray := range strays {
-		if m.mem[1].Bytes(stray) != nil {
-			t.Errorf("Open left %s, to which nothing refers", stray)
+	for _, name := range unreferenced {
+		if m.mem[1].Bytes(name) != nil {
+			t.Errorf("Open left %s, to which nothing refers", name)
 		}
 	}
 	for _, name := range foreign {

@@ -55,7 +55,7 @@ func TestDamageIsALine(t *testing.T) {
 				t.Errorf("%s %s: %v", name, what, err)
 				return
 			}
-			for _, e := range unjoined(err) {
+			for _, e := range joinedErrors(err) {
 				text := e.Error()
 				for _, word := range []string{"\n", "carrier", "pebble", "objstorage"} {
 					if strings.Contains(text, word) {
@@ -94,7 +94,7 @@ func TestDamageIsALine(t *testing.T) {
 	}
 }
 
-func unjoined(err error) []error {
+func joinedErrors(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
 	}

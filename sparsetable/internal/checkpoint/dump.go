@@ -40,10 +40,10 @@ type dumpPart struct {
 	name   string
 	file   blockio.File
 	writer *deltafile.Writer
-	// claimed is the number of bytes charged to the directory for the file. No lock guards it,
+	// reserved is the number of bytes charged to the directory for the file. No lock guards it,
 	// because only one goroutine at a time works on a snapshot.
-	claimed int64
-	cap     int64 // maximum number of clean rows
+	reserved int64
+	cap      int64 // maximum number of clean rows
 
 	// Under Dump.mu:
 	block      []byte // being filled; nil: none
@@ -332,7 +332,7 @@ func (d *Dump) close() error {
 // remove deletes the files.
 func (d *Dump) remove() (err error) {
 	for _, p := range d.parts {
-		err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.claimed, p.dir}))
+		err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.reserved, p.dir}))
 	}
 	return err
 }
@@ -341,7 +341,7 @@ func (d *Dump) remove() (err error) {
 func (d *Dump) removeEmpty() (err error) {
 	for _, p := range d.parts {
 		if p.bytes == 0 {
-			err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.claimed, p.dir}))
+			err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.reserved, p.dir}))
 		}
 	}
 	return err

@@ -56,7 +56,7 @@ func (d *Dump) saveClean(canceled func() error) error {
 	if left > 0 {
 		h := d.c.Cache.Histogram(p)
 		left = min(left, h.Rows())
-		if left > 0 && !d.claimClean(left) {
+		if left > 0 && !d.reserveClean(left) {
 			left = 0
 		}
 		d.endDirty(left > 0)
@@ -104,7 +104,7 @@ func (d *Dump) bytesToSpare() int64 {
 		d.mu.Unlock()
 		least = min(least, free-bytes-hotReserveBytes)
 		if sp := &each[i]; sp.BudgetBytes > 0 {
-			keep := d.c.FullFiles*d.c.files.UrgentBytes() + p.claimed
+			keep := d.c.FullFiles*d.c.files.UrgentBytes() + p.reserved
 			least = min(least, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-keep)
 		}
 	}

@@ -138,7 +138,7 @@ func (r *room) open(o roomOptions) (err error) {
 			others = append(others, dirName(i+1))
 		}
 		r.store.Copies = catalogcopy.Open(r.catalog, fs, others, quiet)
-		if err := r.store.RemoveStrays(); err != nil {
+		if err := r.store.RemoveUnreferenced(); err != nil {
 			return err
 		}
 	}

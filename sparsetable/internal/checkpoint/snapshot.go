@@ -163,7 +163,7 @@ func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 		s.dump.saved = st.Saved
 	}
 	s.dump.inherits = s.inherited != nil
-	if err := s.claim(st, updatable); err != nil {
+	if err := s.reserveSpace(st, updatable); err != nil {
 		return fmt.Errorf("sparsetable: save the rows that are in no bucket yet: %w", err)
 	}
 	s.marked = true
@@ -172,7 +172,7 @@ func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 	for refs := range updatable {
 		s.dump.savePinned(refs)
 	}
-	s.dump.settleFixed()
+	s.dump.chargeFixed()
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 	if err := d.finish(); err != nil {
 		return none, err
 	}
-	d.settleWritten()
+	d.chargeWritten()
 	if err := c.files.Flush(ctx); err != nil {
 		return none, err
 	}

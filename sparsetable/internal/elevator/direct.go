@@ -19,9 +19,9 @@ func (e *Elevator) dropStaleStops() {
 	}
 }
 
-// Settle waits for the reads in flight for announced passes and uses their results, before one of
+// FinishReads waits for the reads in flight for announced passes and uses their results, before one of
 // the passes is removed from the list.
-func (e *Elevator) Settle(ctx context.Context) {
+func (e *Elevator) FinishReads(ctx context.Context) {
 	if e.direct {
 		e.collect(ctx, true)
 		e.handOverCarried(handOverChunks)

@@ -98,7 +98,7 @@ func (t Table) Of(budget, rows, slotsNow int64) Plan {
 	if f := p.Shape.filtersFor(slotsNow, p.IndexLimits()); f < p.filterBytes {
 		p.filterBytes = f
 	}
-	p.CacheBytes = p.SharedBytes - p.bareIndex(rows, slotsNow)
+	p.CacheBytes = p.SharedBytes - p.indexWithoutFilters(rows, slotsNow)
 	for p.filterBytes > 0 && !p.leavesCache(max(slotsNow, (rows+int64(p.targetRows)-1)/int64(p.targetRows))) {
 		p.filterBytes = slots.SmallerFilter(p.filterBytes)
 	}
@@ -158,9 +158,9 @@ func (p *Plan) leavesCache(n int64) bool {
 	return p.SharedBytes-index >= o.MinBytes()*5/4
 }
 
-// bareIndex is the size of the index without filters for that many rows and at least that many
+// indexWithoutFilters is the size of the index without filters for that many rows and at least that many
 // slots.
-func (p *Plan) bareIndex(rows, slotsNow int64) int64 {
+func (p *Plan) indexWithoutFilters(rows, slotsNow int64) int64 {
 	return max(slots.BytesFor(slots.Options{TargetRows: p.targetRows}, rows), slots.BytesFor(slots.Options{TargetRows: 1}, slotsNow))
 }
 

@@ -111,7 +111,7 @@ func (t *Table) makeRoom(n int) (wrote bool, err error) {
 
 // dropClean evicts up to n clean rows and returns their number. victims is the caller's scratch.
 func (t *Table) dropClean(n int, victims *[]uint32) (dropped int) {
-	if !t.search.worth(t.cache.Stats(), n) || t.search.pause.Add(-1) >= 0 {
+	if !t.search.worthSearching(t.cache.Stats(), n) || t.search.pause.Add(-1) >= 0 {
 		return 0
 	}
 	*victims = t.cache.CleanVictims(n, (*victims)[:0])
@@ -132,13 +132,13 @@ type cleanSearch struct {
 	creating atomic.Bool
 }
 
-// worth reports whether n clean rows are worth a search. They are if many rows are clean. If
+// worthSearching reports whether n clean rows are worth a search. They are if many rows are clean. If
 // announced passes need nearly all rows, few are clean, but those few are good victims if nobody
 // needs them: the dirty rows that nobody needs were mostly pulled just now, and are about to be
 // written without a read, with the buckets that their set carries. That does not hold for rows that
 // were just created. If most are, dirty rows must be evicted all the time, and not only once no
 // clean row is left.
-func (s *cleanSearch) worth(st rowcache.Stats, n int) bool {
+func (s *cleanSearch) worthSearching(st rowcache.Stats, n int) bool {
 	return st.Idle-st.Dirty >= st.Idle/cleanShare || !s.creating.Load() && st.Loose*enoughShare >= int64(n)
 }
 

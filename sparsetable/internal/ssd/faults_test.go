@@ -112,7 +112,7 @@ func (k faultKind) check(f *faulty, n int) error {
 		}
 	}
 	if k.heals && f.table != nil {
-		if err := f.heal(); err != nil {
+		if err := f.continueOnWorkingDisk(); err != nil {
 			wrong = append(wrong, fmt.Errorf("afterwards: %w", err))
 		}
 	}
@@ -156,11 +156,11 @@ func faultSteps(t *testing.T, script faultScript, seed uint64, ops int) (first, 
 	return 0, 1
 }
 
-// TestSSDFaults makes operations of scripts fail, one after the other, in several
-// ways: every one of the tour, and some of those of longer ones. No call hangs,
-// errors have their cause, rows are never wrong; where it ends with the failure,
-// the table goes on; a crash at the end, and so, with a dead disk, a crash at that
-// operation, leaves a committed snapshot.
+// TestSSDFaults makes operations of scripts fail, one after the other, in several ways: every
+// operation of the script that does everything, and some operations of the longer scripts. No call
+// may hang, errors must wrap their cause, and rows must never be wrong. If only that operation fails,
+// the table must continue to work. A crash at the end must leave a committed snapshot; with a dead
+// disk, that is the same as a crash at the operation that failed.
 func TestSSDFaults(t *testing.T) {
 	for _, script := range faultScripts {
 		for _, kind := range faultKinds {

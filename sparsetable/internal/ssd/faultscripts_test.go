@@ -30,7 +30,7 @@ type faultScript struct {
 }
 
 var faultScripts = []faultScript{
-	{name: "tour", layout: faultyLayout, keys: 200, batch: 30, resident: 80, do: (*faulty).tour, bulkRows: 40},
+	{name: "all", layout: faultyLayout, keys: 200, batch: 30, resident: 80, do: (*faulty).runAll, bulkRows: 40},
 	{name: "training", layout: faultyLayout, keys: 3000, batch: 350, resident: 600, do: (*faulty).training, runs: 10},
 	// The cache of wide rows leaves memory for carried buckets.
 	{name: "wide rows", layout: sparsetable.Layout{ValueDim: 1000}, keys: 1000, batch: 60, resident: 560, do: (*faulty).training, runs: 4},
@@ -44,8 +44,7 @@ func (s faultScript) run(f *faulty) {
 	}
 }
 
-// training lets rows leave the cache, slots be split, files be emptied, and takes
-// and drops snapshots.
+// training makes rows leave the cache, splits slots, empties files, and takes and drops snapshots.
 func (f *faulty) training() {
 	for round := range 3 {
 		for range 6 {
@@ -57,9 +56,9 @@ func (f *faulty) training() {
 	}
 }
 
-// tour is everything that a table does, each thing a few times, in so few
-// operations that every one can be made to fail.
-func (f *faulty) tour() {
+// runAll does everything that a table can do, each thing a few times, in so few operations that every
+// one of them can be made to fail.
+func (f *faulty) runAll() {
 	shape := func(rows int) {
 		ssd.SetShape(f.table, rows, 2*rows, 8*rows, 0)
 		f.note(ssd.Reshape(f.t.Context(), f.table))
@@ -286,14 +285,14 @@ func (f *faulty) reopen() bool {
 	return !f.note(f.adopt(tab))
 }
 
-// heal goes on with a table on a disk that works again. What had failed in the
-// background may come up a few times more.
-func (f *faulty) heal() error {
+// continueOnWorkingDisk continues with a table on a disk that works again. Errors of the background
+// writer may still be returned a few times.
+func (f *faulty) continueOnWorkingDisk() error {
 	deadline := time.Now().Add(2 * time.Minute)
 	for try := 0; try < 100 || time.Now().Before(deadline); try++ {
 		f.errs = nil
 		f.train()
-		f.snapshot(fmt.Sprint("healed ", try))
+		f.snapshot(fmt.Sprint("working disk ", try))
 		if len(f.errs) == 0 {
 			break
 		}

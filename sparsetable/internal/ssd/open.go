@@ -138,7 +138,7 @@ func (t *Table) open(ctx context.Context, on media) error {
 		t.copies = catalogcopy.Open(t.catalog, on.fs, t.dirs.Names[1:], t.opts.Logger)
 		t.checkpoints.Copies = t.copies
 	}
-	if err := t.removeStrays(); err != nil {
+	if err := t.removeUnreferenced(); err != nil {
 		return err
 	}
 	if snapshot.ID == 0 && !t.opts.ReadOnly {

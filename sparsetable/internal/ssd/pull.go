@@ -116,7 +116,7 @@ func (t *Table) pullKeys(ctx context.Context, keys []uint64, mode contract.PullM
 	p.counts, p.reading, p.duplicates, p.tookAlong = pullCounts{}, mode == contract.PullLookup, p.duplicates[:0], false
 	p.hashes = p.hashes[:len(keys)]
 	t.hashKeys(p.hashes, keys)
-	t.elevator.Settle(ctx)
+	t.elevator.FinishReads(ctx)
 	pass, c := t.elevator.Take(p.hashes)
 	if pass >= 0 {
 		t.elevator.ForPull(ctx)

@@ -36,8 +36,8 @@ func varySSD(rng *rand.Rand, o *sparsetable.Options) {
 	}
 }
 
-// pokeSSD does what the background does, or a Pull without room.
-func pokeSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (string, error) {
+// runBackgroundSSD does what the background writer does, or what a Pull without room does.
+func runBackgroundSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (string, error) {
 	switch rng.IntN(3) {
 	case 0:
 		n := 1 + rng.IntN(1000)
@@ -55,7 +55,7 @@ func pokeSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (string, 
 // of directories, and sees to it that they meet what they are there for.
 func TestSSDRandom(t *testing.T) {
 	k := ssdKind("", 3)
-	k.Vary, k.Poke = varySSD, pokeSSD
+	k.Vary, k.RunBackground = varySSD, runBackgroundSSD
 	k.Enough = func(t *testing.T, c tabletest.Counters) {
 		for _, n := range []struct {
 			what        string

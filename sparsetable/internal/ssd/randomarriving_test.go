@@ -206,7 +206,7 @@ func TestSSDRandomArriving(t *testing.T) {
 				o.SSD.Source = d
 				return open(ctx, o)
 			}
-			k.Vary, k.Poke = varySSD, pokeSSD
+			k.Vary, k.RunBackground = varySSD, runBackgroundSSD
 			k.Enough = func(t *testing.T, c tabletest.Counters) {
 				if c.CompactedBytes == 0 || c.Crashes == 0 || counts.awaited*100 < int(c.Steps) {
 					t.Errorf("%d units were taken away and %d reads had to wait in %d steps, of %d bytes compacted: too few to test anything", counts.taken, counts.awaited, c.Steps, c.CompactedBytes)

@@ -55,7 +55,7 @@ func TestSSDRandomLoss(t *testing.T) {
 	for _, unit := range []int{512, 4096} {
 		t.Run(fmt.Sprintf("units of %d bytes", unit), func(t *testing.T) {
 			k := ofUnit(ssdKind("", 3), 3, unit)
-			k.Vary, k.Poke, k.Lose = varySSD, pokeSSD, loseSSD(unit)
+			k.Vary, k.RunBackground, k.Lose = varySSD, runBackgroundSSD, loseSSD(unit)
 			k.Enough = func(t *testing.T, c tabletest.Counters) {
 				if c.Lost*100 < c.Steps {
 					t.Errorf("%d rows were lost in %d steps: too few to test anything", c.Lost, c.Steps)

@@ -194,10 +194,10 @@ func TestScarcePull(t *testing.T) {
 func TestSSDRandomScarce(t *testing.T) {
 	k := ssdKind("", 3)
 	k.Vary = varySSD
-	k.Poke = func(ctx context.Context, table sparsetable.Table, rng *rand.Rand) (string, error) {
+	k.RunBackground = func(ctx context.Context, table sparsetable.Table, rng *rand.Rand) (string, error) {
 		room := []int64{-1 << 20, -100 << 10, -1, 0, 50 << 10, 1 << 20, 1 << 40}[rng.IntN(7)]
 		ssd.SetRoom(table, func() int64 { return room })
-		return pokeSSD(ctx, table, rng)
+		return runBackgroundSSD(ctx, table, rng)
 	}
 	k.Enough = func(t *testing.T, c tabletest.Counters) {
 		if c.Refused*1000 < 5*c.Steps || c.Evictions*1000 < 1500*c.Steps {

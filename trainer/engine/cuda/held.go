@@ -274,9 +274,9 @@ func (e *Engine) poolsEarly(j *job) bool {
 	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
 }
 
-// judgeRows returns an error if the update of rows on the devices has made a value infinite or NaN.
+// checkRows returns an error if the update of rows on the devices has made a value infinite or NaN.
 // REQUIRES: the host has waited for the job.
-func (e *Engine) judgeRows(j *job) error {
+func (e *Engine) checkRows(j *job) error {
 	key, is, err := e.held.Overflowed(j.slot)
 	if err != nil {
 		return e.fail(err)
