@@ -161,10 +161,10 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if l := r.loss; l != nil {
 		before.Lost, before.Uploaded, before.RemainingFiles = true, l.uploaded, l.remainingFiles
 	}
-	brought, err := r.store().Fetch(ctx, before)
-	if err != nil || brought == nil {
+	fetched, err := r.store().Fetch(ctx, before)
+	if err != nil || fetched == nil {
 		return false, err
 	}
-	r.arriving.Restored = *brought
+	r.arriving.Restored = *fetched
 	return true, nil
 }

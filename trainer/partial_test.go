@@ -105,12 +105,12 @@ func TestPartialRecoveryDoesNotPay(t *testing.T) {
 	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=auto", "recovery.max_lost_samples=1e-12")
 	killedAfterUpload(t, j, 6)
 	lose(t, j, 1, "emptied")
-	goesBackWhole(t, j, &want, "partial recovery is not worthwhile")
+	recoversFully(t, j, &want, "partial recovery is not worthwhile")
 }
 
 // goesBackWhole trains a job that has lost a directory and must go back as a whole, to the outcome of
 // an undisturbed run, and say why.
-func goesBackWhole(t *testing.T, j *configs.Job, want *outcomeOf, why string) {
+func recoversFully(t *testing.T, j *configs.Job, want *outcomeOf, why string) {
 	t.Helper()
 	s, said := trainAloud(t, j)
 	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, why) {
@@ -369,7 +369,7 @@ func TestDiskFailsInPartialRecovery(t *testing.T) {
 	if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !dead.Load() {
 		t.Fatalf("it ended with %v", err)
 	}
-	goesBackWhole(t, j, &want, "cannot be deleted")
+	recoversFully(t, j, &want, "cannot be deleted")
 }
 
 // TestPartialRecoveryIsDisturbed fails an operation on disk while a run recovers. The process
@@ -424,7 +424,7 @@ func TestPartialRecoveryOfConvertedRows(t *testing.T) {
 				}
 			}
 			lose(t, j, 1, "emptied")
-			goesBackWhole(t, j, &want, "were converted")
+			recoversFully(t, j, &want, "were converted")
 		})
 	}
 }

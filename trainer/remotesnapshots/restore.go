@@ -60,9 +60,9 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 			continue
 		}
 		s.Log.Info(what, "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
-		brought, err := s.restore(ctx, d, m, s.Job.Output.ModelDir, before.RemainingFiles, m.ID != before.DamagedID)
+		fetched, err := s.restore(ctx, d, m, s.Job.Output.ModelDir, before.RemainingFiles, m.ID != before.DamagedID)
 		if err == nil {
-			return brought, nil
+			return fetched, nil
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -99,7 +99,7 @@ func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Mani
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	begun := time.Now()
-	brought, err := transfer.Bring(ctx, d, m, to, remaining, late, s.Log)
+	fetched, err := transfer.FetchFiles(ctx, d, m, to, remaining, late, s.Log)
 	if err == nil {
 		err = to.CommitRun(ctx, m.Model, func(name string) string {
 			if dir != s.Job.Output.ModelDir {
@@ -116,8 +116,8 @@ func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Mani
 		return nil, err
 	}
 	seconds := time.Since(begun).Seconds()
-	s.Log.Info("the snapshot is restored", "fetched_bytes", brought.Moved, "bytes_on_this_machine", brought.Kept, "bytes_still_fetched", brought.Later, "seconds", seconds)
-	return &report.Arrival{Remote: d.URI(), Bytes: m.Bytes(), FetchedBytes: brought.Moved, FetchedAgain: brought.Again, UsableSeconds: seconds, WholeSeconds: seconds}, nil
+	s.Log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", fetched.Kept, "bytes_still_fetched", fetched.Later, "seconds", seconds)
+	return &report.Arrival{Remote: d.URI(), Bytes: m.Bytes(), FetchedBytes: fetched.Moved, FetchedAgain: fetched.Again, UsableSeconds: seconds, WholeSeconds: seconds}, nil
 }
 
 // outsideReport returns the place of a report outside the model directory.
@@ -159,7 +159,7 @@ func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, remain
 		if err != nil || at.Step > step {
 			continue
 		}
-		brought, err := s.restore(ctx, d, m, dir, remaining, false)
+		fetched, err := s.restore(ctx, d, m, dir, remaining, false)
 		var damaged *remote.DamagedError
 		if errors.As(err, &damaged) {
 			s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is used if there is one", "snapshot", m.Number, "error", err)
@@ -174,7 +174,7 @@ func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, remain
 			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 			return o, err
 		}
-		return &Restored{fmt.Sprintf("%s@%d", d.URI(), m.Number), at.Step, at.Progress().Examples, *brought, table}, nil
+		return &Restored{fmt.Sprintf("%s@%d", d.URI(), m.Number), at.Step, at.Progress().Examples, *fetched, table}, nil
 	}
 	return nil, nil
 }

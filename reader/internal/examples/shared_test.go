@@ -9,7 +9,7 @@ import (
 // TestFilesShareTheirCells: a hundred thousand files with the same columns do not take memory for
 // each of them.
 func TestFilesShareTheirCells(t *testing.T) {
-	p, err := New(Wish{Schema: rowschema.Schema{Format: rowschema.FormatCSV, Header: true, Columns: []rowschema.Column{
+	p, err := New(Options{Schema: rowschema.Schema{Format: rowschema.FormatCSV, Header: true, Columns: []rowschema.Column{
 		{Name: "y", Role: rowschema.RoleLabel}, {Name: "u", Role: rowschema.RoleSparse},
 	}}})
 	if err != nil {

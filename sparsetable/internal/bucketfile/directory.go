@@ -16,8 +16,8 @@ type directory struct {
 	room      room
 	deletions deletionQueue
 	running   sync.WaitGroup
-	// kick wakes the directory's goroutine. It has room for one token, so that no wake-up is lost.
-	kick chan struct{}
+	// wakeups wakes the directory's goroutine. It has room for one token, so that no wake-up is lost.
+	wakeups chan struct{}
 
 	// flushing serializes flushes: the second one must not return before the first has synced. It
 	// is locked before mu.
@@ -87,7 +87,7 @@ type writes struct {
 }
 
 func newDirectory(s *Set, index int, dev blockio.Device, budget int64) *directory {
-	d := &directory{set: s, index: index, dev: dev, room: room{budget: budget}, kick: make(chan struct{}, 1)}
+	d := &directory{set: s, index: index, dev: dev, room: room{budget: budget}, wakeups: make(chan struct{}, 1)}
 	d.writes.unsynced = map[*file]bool{}
 	d.cond.L = &d.mu
 	return d
@@ -107,7 +107,7 @@ type appendBuffer struct {
 // wakeUp tells the directory's goroutine to look for work. The caller may hold any lock.
 func (d *directory) wakeUp() {
 	select {
-	case d.kick <- struct{}{}:
+	case d.wakeups <- struct{}{}:
 	default:
 	}
 }

@@ -207,7 +207,7 @@ func (m *model) snapshot() error {
 	}
 	index := maps.Clone(m.index)
 	if err := m.set.Flush(context.Background()); err != nil {
-		return errors.Join(err, m.set.Unhold(id))
+		return errors.Join(err, m.set.EndHold(id))
 	}
 	m.snapshots = append(m.snapshots, snapshot{st, index})
 	return nil
@@ -221,7 +221,7 @@ func (m *model) dropSnapshot() error {
 	i := m.rng.IntN(len(m.snapshots) - 1)
 	id := m.snapshots[i].state.Snapshot
 	m.snapshots = slices.Delete(m.snapshots, i, i+1)
-	return m.set.Unhold(id)
+	return m.set.EndHold(id)
 }
 
 // compact moves the live buckets of the cheapest candidate.

@@ -282,8 +282,8 @@ func TestMisuse(t *testing.T) {
 		t.Error("a location was released twice")
 	}
 	must(t, m.set.Release(0))
-	if err := m.set.Unhold(5); err == nil {
-		t.Error("Unhold of an unknown snapshot")
+	if err := m.set.EndHold(5); err == nil {
+		t.Error("EndHold accepts an unknown snapshot")
 	}
 	_, err = m.set.Hold(5)
 	must(t, err)
@@ -377,7 +377,7 @@ func TestConcurrent(t *testing.T) {
 			if err := m.set.Flush(t.Context()); err != nil {
 				return err
 			}
-			if err := m.set.Unhold(id); err != nil {
+			if err := m.set.EndHold(id); err != nil {
 				return err
 			}
 		}

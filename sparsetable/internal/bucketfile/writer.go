@@ -24,7 +24,7 @@ func (d *directory) run() {
 		case closing:
 			return
 		case b == nil:
-			<-d.kick
+			<-d.wakeups
 		default:
 			d.written(b, d.write(b))
 		}

@@ -219,5 +219,5 @@ func (c *Store) Drop(id uint64) error {
 		return err
 	}
 	c.Copies.Update(true)
-	return errors.Join(c.files.Unhold(id), c.deleteUnused(s.Deltas))
+	return errors.Join(c.files.EndHold(id), c.deleteUnused(s.Deltas))
 }

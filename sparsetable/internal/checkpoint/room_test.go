@@ -430,13 +430,13 @@ func (t tableOf) BlockReleases(fn func(updatable iter.Seq[[]uint32], training bo
 	return fn(slices.Values(t.pinned), len(t.pinned) > 0)
 }
 
-func (t tableOf) TakeRoom(size func() int64, granted func()) (bool, error) {
+func (t tableOf) TakeMemory(size func() int64, granted func()) (bool, error) {
 	size()
 	granted()
 	return true, nil
 }
 
-func (t tableOf) GiveRoom() error              { return nil }
+func (t tableOf) ReleaseMemory() error         { return nil }
 func (t tableOf) PutCounters(map[string]int64) {}
 
 // namesOf are the names of delta files.

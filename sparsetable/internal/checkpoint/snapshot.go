@@ -94,7 +94,7 @@ func (s *Snapshot) begin() (err error) {
 func (s *Snapshot) reserve(blocks int) (granted bool, err error) {
 	c := s.c
 	bytes, pages := int64(blocks)*int64(c.Deltas.BlockBytes()), int64(0)
-	return c.Table.TakeRoom(func() int64 {
+	return c.Table.TakeMemory(func() int64 {
 		least := c.leastPageBytes()
 		c.pageBytes.Store(least)
 		c.listBytes.Store(c.Catalog.MemoryBytes() - catalog.FixedBytes + c.nextListBytes())
@@ -112,7 +112,7 @@ func (s *Snapshot) unreserve() {
 	c.blockBytes.Store(0)
 	c.pageBytes.Store(0)
 	c.listBytes.Store(0)
-	if err := c.Table.GiveRoom(); err != nil {
+	if err := c.Table.ReleaseMemory(); err != nil {
 		c.Logger.Warn("sparsetable: the cache could not take back the memory of a snapshot", "error", err)
 	}
 }
@@ -314,7 +314,7 @@ func (s *Snapshot) abandon() error {
 	}
 	s.unreserve()
 	if s.held && !s.unknown {
-		errs = append(errs, c.files.Unhold(s.commit.ID()))
+		errs = append(errs, c.files.EndHold(s.commit.ID()))
 	}
 	return errors.Join(errs...)
 }

@@ -44,9 +44,9 @@ const (
 
 // Table is the elevator's view of the table.
 type Table interface {
-	// TakeAhead puts rows that their buckets have into the cache, as far as there is room, and sets
+	// InsertAhead puts rows that their buckets have into the cache, as far as there is room, and sets
 	// their references, which are pinned. The other references stay 0.
-	TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32)
+	InsertAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32)
 	// HandOver passes buckets to the goroutine that writes dirty rows into them.
 	HandOver(c *carry.Buckets)
 	// FitRows is the number of rows that the cache can hold.

@@ -13,7 +13,7 @@ func (e *Elevator) collect(ctx context.Context, all bool) {
 	buckets := 0
 	for first := true; e.queue.Pending() > 0 && (all || first); first = false {
 		e.done = e.queue.Wait(e.done[:0], min(e.queue.Pending(), submitBatch/8))
-		e.TakeAlong(ctx, e.done)
+		e.InsertAnnounced(ctx, e.done)
 		e.keepLeaving()
 		e.queue.Finish(e.done)
 		for _, r := range e.done {
@@ -28,9 +28,9 @@ func (e *Elevator) collect(ctx context.Context, all bool) {
 	e.counts.bytes.Store(int64(bytes))
 }
 
-// TakeAlong puts the rows that announced passes need from finished reads into the cache. The reads
+// InsertAnnounced puts the rows that announced passes need from finished reads into the cache. The reads
 // are those of a Pull, after it has taken its own rows, or the elevator's.
-func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
+func (e *Elevator) InsertAnnounced(ctx context.Context, done []*bucketfile.Request) {
 	p := e.Incoming
 	p.Clear()
 	e.from = e.from[:0]
@@ -67,7 +67,7 @@ func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 	e.onlyCurrent()
 	e.refs = slices.Grow(e.refs[:0], len(p.Keys))[:len(p.Keys)]
 	clear(e.refs)
-	e.Table.TakeAhead(ctx, p, e.refs)
+	e.Table.InsertAhead(ctx, p, e.refs)
 	e.passesOf = e.passesOf[:0]
 	for i := range p.Keys {
 		e.passesOf = append(e.passesOf, stopRequestOf(e.from[i]).pass())

@@ -92,7 +92,7 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 				dropped++
 			}
 			if in%lockKeys == lockKeys-1 {
-				c.letOthersLocked()
+				c.unlockBriefly()
 			}
 		}
 	}

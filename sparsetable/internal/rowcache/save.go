@@ -118,7 +118,7 @@ func (c *Cache) Histogram(p Pick) (h UsesHistogram) {
 				h.total++
 			}
 			if looks--; looks == 0 {
-				c.letOthersLocked()
+				c.unlockBriefly()
 				looks = sweepRows
 			}
 		}

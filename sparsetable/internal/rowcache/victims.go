@@ -124,15 +124,15 @@ func (c *Cache) turnLocked(b *threshold, want int, dst []uint32) []uint32 {
 	for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle.rows > 0; left -= sweepRows {
 		dst = c.sweepLocked(min(left, sweepRows), b, want, dst)
 		if left > sweepRows && len(dst) < want {
-			c.letOthersLocked()
+			c.unlockBriefly()
 		}
 	}
 	return dst
 }
 
-// letOthersLocked releases the mutex for a moment. Without the call of the scheduler, waiting
+// unlockBriefly releases the mutex for a moment. Without the call of the scheduler, waiting
 // goroutines would hardly ever get it, because they would have to run before it is locked again.
-func (c *Cache) letOthersLocked() {
+func (c *Cache) unlockBriefly() {
 	c.mu.Unlock()
 	runtime.Gosched()
 	c.mu.Lock()
@@ -214,7 +214,7 @@ func (c *Cache) refreshStale() {
 				c.refresh(m)
 			}
 		}
-		c.letOthersLocked()
+		c.unlockBriefly()
 	}
 }
 

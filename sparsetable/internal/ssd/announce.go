@@ -80,8 +80,8 @@ func (t *Table) readAhead(ctx context.Context) bool {
 // elevatorTable is the elevator's view of the table; it implements elevator.Table.
 type elevatorTable struct{ *Table }
 
-// TakeAhead implements elevator.Table.
-func (t elevatorTable) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
+// InsertAhead implements elevator.Table.
+func (t elevatorTable) InsertAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
 	t.pull.prefetching = true
 	defer func() { t.pull.prefetching = false }()
 	// If there is no room, the Pulls of the passes read the remaining rows.

@@ -23,7 +23,7 @@ const (
 
 // background is the state of what runs in the background of method calls.
 type background struct {
-	kick    chan struct{} // wakes the background writer
+	wakeups chan struct{} // wakes the background writer
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 
@@ -36,7 +36,7 @@ type background struct {
 // wake tells the background writer to look for work.
 func (b *background) wake() {
 	select {
-	case b.kick <- struct{}{}:
+	case b.wakeups <- struct{}{}:
 	default:
 	}
 }
@@ -84,7 +84,7 @@ func (t *Table) work(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.kick:
+		case <-t.wakeups:
 		}
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
 			recurring.Log(err)

@@ -70,7 +70,7 @@ func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (
 		dirs:       o.Directories(),
 		calls:      calls{changing: guard.NewLock(), saving: guard.NewLock()},
 		origin:     origin{restored: make(chan struct{})},
-		background: background{kick: make(chan struct{}, 1)},
+		background: background{wakeups: make(chan struct{}, 1)},
 		budget:     budget{scarcity: scarcity{room: process.Room, every: checkInterval}},
 		rewrite:    rewriting{compacting: guard.NewLock()},
 	}

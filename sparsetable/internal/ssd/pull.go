@@ -27,9 +27,9 @@ type pullState struct {
 	rowcache.Incoming // the rows that go into the cache together in one step
 	pullWants
 	carry *carry.Buckets // buckets that the working set of the current Pull will carry; nil: none
-	// tookAlong says that the current Pull has also inserted rows for announced passes.
-	tookAlong bool
-	counts    pullCounts
+	// insertedAnnounced says that the current Pull has also inserted rows for announced passes.
+	insertedAnnounced bool
+	counts            pullCounts
 
 	windowPause int // number of Pulls until the window of announced passes may have memory again
 }
@@ -113,7 +113,7 @@ func (t *Table) pullKeys(ctx context.Context, keys []uint64, mode contract.PullM
 		return nil, err
 	}
 	p := &t.pull
-	p.counts, p.reading, p.duplicates, p.tookAlong = pullCounts{}, mode == contract.PullLookup, p.duplicates[:0], false
+	p.counts, p.reading, p.duplicates, p.insertedAnnounced = pullCounts{}, mode == contract.PullLookup, p.duplicates[:0], false
 	p.hashes = p.hashes[:len(keys)]
 	t.hashKeys(p.hashes, keys)
 	t.elevator.FinishReads(ctx)

@@ -125,8 +125,8 @@ func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32], trainin
 	}, training)
 }
 
-// TakeRoom implements checkpoint.Table.
-func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
+// TakeMemory implements checkpoint.Table.
+func (t snapshotted) TakeMemory(size func() int64, granted func()) (bool, error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	limit, st := t.cacheLimit(size()), t.cache.Stats()
@@ -141,8 +141,8 @@ func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
 	return true, nil
 }
 
-// GiveRoom implements checkpoint.Table.
-func (t snapshotted) GiveRoom() error {
+// ReleaseMemory implements checkpoint.Table.
+func (t snapshotted) ReleaseMemory() error {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	return t.giveCache()

@@ -159,10 +159,10 @@ func (e *Engine) endHeld() (stay bool, err error) {
 	return e.held.Announced() && !e.stopped, nil
 }
 
-// settle copies rows that are still on the devices to the host.
-func (e *Engine) settle() error {
+// copyRowsToHost copies rows that are still on the devices to the host.
+func (e *Engine) copyRowsToHost() error {
 	defer e.ranges.EndRange(e.ranges.StartRange("fetch rows"))
-	if err := e.held.Settle(); err != nil {
+	if err := e.held.CopyToHost(); err != nil {
 		e.held.Abort()
 		return e.fail(err)
 	}

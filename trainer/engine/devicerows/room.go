@@ -13,7 +13,7 @@ import (
 // devices. REQUIRES: the current pass has ended.
 func (r *Rows) MakeWay() error {
 	r.forgetNext()
-	if err := r.settle(true); err != nil {
+	if err := r.copyToHost(true); err != nil {
 		return err
 	}
 	return r.freeRows()

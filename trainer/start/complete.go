@@ -12,18 +12,18 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// wholePrevious makes sure that the table of the model that training.warm_start: latest stands for
-// is complete. If it has lost files, wholePrevious restores the same model from output.remote, or
+// completePrevious makes sure that the table of the model that training.warm_start: latest stands for
+// is complete. If it has lost files, completePrevious restores the same model from output.remote, or
 // the newest one there that the job may start from. If other files of the model are lost, it
 // restores the same model or none. It reports whether it did. A model that is not the published
 // one, because a night is trained again, is restored for this run alone.
-func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
+func (m *Model) completePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
 	p, err := modeldir.Open(c.Name)
 	if err != nil {
 		return m.restoreOwn(ctx, c, err)
 	}
 	if c.Name != p.Dir {
-		return false, m.wholeEarlier(ctx, p)
+		return false, m.completeEarlier(ctx, p)
 	}
 	identity := p.Identity()
 	lost, remaining := m.lossOf(ctx, p)
@@ -66,9 +66,9 @@ func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, e
 	return true, nil
 }
 
-// wholeEarlier is wholePrevious for a model p that is not published. It closes p, and leaves
+// completeEarlier is completePrevious for a model p that is not published. It closes p, and leaves
 // m.Previous unchanged if p is complete.
-func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
+func (m *Model) completeEarlier(ctx context.Context, p *modeldir.Model) error {
 	start := m.Chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := m.wholeNamed(ctx, p)
 	if err != nil {

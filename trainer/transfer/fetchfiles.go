@@ -13,19 +13,19 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Brought is the result of Bring.
-type Brought struct {
+// FetchResult is the result of FetchFiles.
+type FetchResult struct {
 	remote.Fetched
 	Kept  int64 // bytes that were already on this machine
 	Later int64 // bytes that were announced
 }
 
-// Bring brings the files of a generation, or of a snapshot of a run, to the places that r, which
+// FetchFiles brings the files of a generation, or of a snapshot of a run, to the places that r, which
 // has begun to restore it, has for them. remaining are files, by their names in m, that need not be
 // fetched if they have the right bytes. So are files in r of a newer generation that was withdrawn.
 // With late, missing bucket files of the table are not fetched but announced: see OpenArriving.
-// Bring commits nothing. If it fails, another call continues.
-func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, remaining map[string]string, late bool, log *slog.Logger) (b Brought, err error) {
+// FetchFiles commits nothing. If it fails, another call continues.
+func FetchFiles(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, remaining map[string]string, late bool, log *slog.Logger) (b FetchResult, err error) {
 	names, sizes := files(m)
 	left := r.Discarded()
 	maps.Copy(left, remaining)
