@@ -68,7 +68,7 @@ func (d *barrierDevice) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	}()
 }
 
-// spread is a table over several devices in memory, its rows in buckets.
+// spread is a table over several devices in memory, whose rows are in buckets.
 type spread struct {
 	opts sparsetable.Options
 	fs   *vfs.MemFS
@@ -131,8 +131,8 @@ func (r *spreadRows) Next() (uint64, []float32, error) {
 	return tabletest.SpreadKey(r.at - 1), r.row, nil
 }
 
-// TestSSDDirectoriesTogether: a Pull has reads on their way on all devices at a
-// time, and gives each about as many.
+// TestSSDDirectoriesTogether checks that a Pull has reads in flight on all devices at the same
+// time, and submits about as many to each.
 func TestSSDDirectoriesTogether(t *testing.T) {
 	const dirs, rows = 3, 30_000
 	s := newSpread(rows, dirs)
@@ -176,7 +176,7 @@ func TestSSDDirectoriesTogether(t *testing.T) {
 	}
 }
 
-// BenchmarkSSDDirectories pulls cold rows of a table over one, two and four
+// BenchmarkSSDDirectories pulls rows that are not in memory, from a table over one, two and four
 // devices of 20,000 reads/s each.
 func BenchmarkSSDDirectories(b *testing.B) {
 	const rows, batch, rate = 400_000, 4096, 20_000

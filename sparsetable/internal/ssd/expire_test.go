@@ -11,9 +11,8 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// TestSSDExpireCountsWhatWasDropped makes every operation of an Expire fail in
-// turn: it returns the number of rows that are gone, and another one drops the
-// rest.
+// TestSSDExpireCountsWhatWasDropped makes every operation of an Expire fail in turn. Expire must
+// return the number of rows that it dropped, and another Expire must drop the rest.
 func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 	seed := testseed.Of(t)
 	script := faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}
@@ -100,8 +99,8 @@ func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 	}
 }
 
-// TestSSDExpireByNoRuleReadsNothing: a rule that expires nothing does not go
-// through the table.
+// TestSSDExpireByNoRuleReadsNothing checks that Expire does not read the table if the rule expires
+// nothing.
 func TestSSDExpireByNoRuleReadsNothing(t *testing.T) {
 	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}, testseed.Of(t))
 	var err error

@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// A faultScript is what a table does while its disk fails. It goes on whatever
-// fails, as far as there is a table.
+// A faultScript is what a table does while its disk fails. It continues after failures, as long as
+// there is a table.
 type faultScript struct {
 	name   string
 	layout sparsetable.Layout
@@ -93,8 +93,8 @@ func (f *faulty) runAll() {
 	f.snapshot("fourth")
 }
 
-// largeImport imports more into a partition than memory holds, so that it is
-// spooled again, and then into buckets, which are read ahead.
+// largeImport imports more rows into a partition than memory can hold, so that the partition is
+// spooled again. It then imports into existing buckets, which are read ahead.
 func (f *faulty) largeImport() {
 	f.train()
 	f.snapshot("before")
@@ -105,7 +105,7 @@ func (f *faulty) largeImport() {
 	f.snapshot("after")
 }
 
-// someKeys are n of the table's keys.
+// someKeys returns n keys of the table.
 func (f *faulty) someKeys(n int) []uint64 {
 	keys := make([]uint64, 0, n)
 	for _, i := range f.rng.Perm(len(f.keys))[:n] {
@@ -114,7 +114,7 @@ func (f *faulty) someKeys(n int) []uint64 {
 	return keys
 }
 
-// dayOf is when a key is seen.
+// dayOf returns the day on which a key is seen.
 func dayOf(key uint64) uint32 { return uint32(key >> 40 % 8) }
 
 // train pulls and updates the rows of some keys.
@@ -130,7 +130,7 @@ type pulled struct {
 	keys []uint64
 }
 
-// pull pulls the keys of a pass; nil: that failed.
+// pull pulls the keys of a pass. It returns nil if that failed.
 func (f *faulty) pull() *pulled {
 	const ahead = 3 // passes are announced before the one before them is pulled
 	for len(f.ahead) <= ahead {
@@ -163,7 +163,7 @@ func (f *faulty) update(p *pulled) {
 	p.Release()
 }
 
-// lookup pulls the rows of keys that have one.
+// lookup looks up the rows of keys that have one.
 func (f *faulty) lookup(keys []uint64) {
 	ws, err := f.table.Pull(f.t.Context(), keys, sparsetable.PullLookup)
 	if f.note(err) {
@@ -269,8 +269,7 @@ func (f *faulty) expire(days uint32) {
 	}
 }
 
-// reopen closes the table and opens it again, if that does not take another
-// process.
+// reopen closes the table and opens it again, unless only another process could do that.
 func (f *faulty) reopen() bool {
 	tab := f.table
 	f.table = nil

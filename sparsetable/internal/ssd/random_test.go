@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// varySSD chooses policy and budget, from one that a random run hardly can do
-// with to one under which reads are merged, and sometimes adds a directory.
+// varySSD chooses the cache policy and the budget, from one under which a random run hardly works
+// to one under which reads are merged, and sometimes adds a directory.
 func varySSD(rng *rand.Rand, o *sparsetable.Options) {
 	s := &o.SSD
 	if n := len(s.Dirs); n == 0 || n < 3 && rng.IntN(4) == 0 {
@@ -51,8 +51,8 @@ func runBackgroundSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) 
 	return fmt.Sprintf("empty file %d", file), err
 }
 
-// TestSSDRandom runs the random sequences over all policies, budgets and numbers
-// of directories, and sees to it that they meet what they are there for.
+// TestSSDRandom runs the random sequences with all cache policies, budgets and numbers of
+// directories, and checks that the events occur that they are meant to test.
 func TestSSDRandom(t *testing.T) {
 	k := ssdKind("", 3)
 	k.Vary, k.RunBackground = varySSD, runBackgroundSSD

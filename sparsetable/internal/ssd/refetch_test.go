@@ -50,9 +50,9 @@ func (m *repairSource) Again(name string, buf []byte, offset int64) (bool, error
 	return true, errors.Join(err, f.Close())
 }
 
-// TestRefetch: a table whose bucket files come from elsewhere, and are damaged everywhere, asks for
-// what it reads once more and has the right rows, whether it pulls or scans them. If
-// that does not help, the error names the file.
+// TestRefetch checks a table whose bucket files come from elsewhere and are damaged everywhere. It
+// asks once more for what it reads, and then has the right rows, for pulls and for scans. If that
+// does not help, the error names the file.
 func TestRefetch(t *testing.T) {
 	f := makeFlipped(t)
 	rng := testseed.Rand(t)
@@ -116,8 +116,8 @@ func (c *gatedSource) Again(name string, buf []byte, offset int64) (bool, error)
 	return c.repairSource.Again(name, buf, offset)
 }
 
-// TestRefetchesTogether: the buckets of a pull that are damaged are asked for at the same time, and so
-// are the headers of the files when the table is opened.
+// TestRefetchesTogether checks that the damaged buckets of a pull are requested again at the same
+// time, and so are the headers of the files when the table is opened.
 func TestRefetchesTogether(t *testing.T) {
 	f := makeFlipped(t)
 	for _, headers := range []bool{false, true} {
