@@ -47,7 +47,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// minNaive is MIN with sets of keys and a search for the farthest.
+// minNaive is a slow form of MIN, with a set of keys and a search for the key that is needed last.
 func minNaive(t *trace, rows int) (hits int64) {
 	next := map[uint32]uint16{} // of the kept keys
 	for b := range t.batches {
@@ -79,7 +79,7 @@ func minNaive(t *trace, rows int) (hits int64) {
 	return hits
 }
 
-// rankedNaive is ranked with a search for the lowest.
+// rankedNaive is a slow form of ranked, with a search for the lowest rank.
 func rankedNaive(t *trace, rows int, o order) (hits int64) {
 	type state struct{ uses, since int }
 	kept, ever := map[uint32]state{}, map[uint32]int{}
@@ -131,7 +131,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// A window as long as the trace is MIN, but for the rows that must stay while
+// A window as long as the trace has as many hits as MIN, except for the rows that must stay while
 // they are in use.
 func TestWindowBound(t *testing.T) {
 	for seed := range int64(5) {
@@ -187,7 +187,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A budget in which a policy cannot work does not keep others from being measured.
+// A budget that is too small for one policy does not keep the others from being measured.
 func TestBudgetTooSmall(t *testing.T) {
 	var out strings.Builder
 	err := Run([]string{"-keys", "20000", "-batches", "10", "-lookups", "500", "-s", "1.2", "-window", "4", "-budgets", "0.015625"}, &out)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// save takes a part of the rows that are to be saved, or all of them and begins
-// anew.
+// save saves a part of the rows that are to be saved, or all of them, after which it begins a new
+// save.
 func (m *model) save() {
 	p := Pick{Idle: m.rng.IntN(2) == 0, MinUses: m.rng.IntN(4)}
 	all := m.rng.IntN(2) == 0
