@@ -72,7 +72,7 @@ func TestFailedEntries(t *testing.T) {
 	}
 }
 
-// TestPlacesAreCheckedAtOnce: jobs that share an entry may look at it at the same time.
+// TestPlacesAreCheckedAtOnce checks that jobs that share an entry can check it at the same time.
 func TestPlacesAreCheckedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	taken := false

@@ -19,7 +19,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// countingStore counts how often objects are opened. Those that fail names cannot be read.
+// countingStore counts how often objects are opened. Objects that fail names cannot be read.
 type countingStore struct {
 	*memStore
 	fail func(name string) error // nil: none
@@ -72,8 +72,8 @@ var damages = map[string]func(s *memStore, name string, good memFile){
 	},
 }
 
-// TestVerify: every object is read once, and one that is damaged in whatever way is named with all
-// files that need it.
+// TestVerify checks that every object is read once, and that a damaged one is reported with all
+// files that need it, whatever the damage.
 func TestVerify(t *testing.T) {
 	s, d := several(t)
 	counting := &countingStore{memStore: s, opened: make(map[string]int)}
@@ -120,7 +120,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyOne: of one generation, nothing else is read.
+// TestVerifyOne checks that nothing else is read if one generation is verified.
 func TestVerifyOne(t *testing.T) {
 	s, d := several(t)
 	all, _, err := d.Generations(t.Context())
@@ -153,8 +153,8 @@ func TestVerifyOne(t *testing.T) {
 	}
 }
 
-// TestVerifyManifests: a manifest that is damaged, or was written by a newer version, is a fault of
-// its own, and the others are verified.
+// TestVerifyManifests checks that a manifest that is damaged, or was written by a newer version, is
+// a fault of its own, and that the others are verified.
 func TestVerifyManifests(t *testing.T) {
 	s, d := several(t)
 	names := s.names(generationsDir)
@@ -181,8 +181,8 @@ func TestVerifyManifests(t *testing.T) {
 	}
 }
 
-// TestVerifyUnreadable: objects that cannot be read are named, and so are others. Where none can be
-// read, that is an error.
+// TestVerifyUnreadable checks that objects that cannot be read are reported beside other faults. If
+// none can be read, that is an error.
 func TestVerifyUnreadable(t *testing.T) {
 	s, _ := several(t)
 	names := s.names(objectsDir)
@@ -211,7 +211,8 @@ func TestVerifyUnreadable(t *testing.T) {
 	}
 }
 
-// TestVerifyEnds: it ends with the cause of its context, and is no fault.
+// TestVerifyEnds checks that verifying ends with the cause of its context, which does not count as
+// a fault.
 func TestVerifyEnds(t *testing.T) {
 	s, _ := several(t)
 	told := errors.New("told to stop")
@@ -225,8 +226,8 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
-// TestVerifyWhilePublishing: while models are published and deleted, at whatever operation, nothing
-// counts as damaged.
+// TestVerifyWhilePublishing checks that nothing counts as damaged while models are published and
+// deleted, at whatever operation.
 func TestVerifyWhilePublishing(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 3; i++ {
@@ -262,8 +263,8 @@ func TestVerifyWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestVerifyDeletedMeanwhile: a generation that is deleted while one of its objects is read is no
-// fault; if the object alone is, it is.
+// TestVerifyDeletedMeanwhile checks that a generation that is deleted while one of its objects is
+// read is no fault, while an object that is deleted alone is one.
 func TestVerifyDeletedMeanwhile(t *testing.T) {
 	for _, all := range []bool{true, false} {
 		s, _, m, _ := published(t, quiet)
@@ -374,7 +375,7 @@ func TestRepairGone(t *testing.T) {
 	s.clean(t)
 }
 
-// damagingStore damages what is put.
+// damagingStore damages every object that is put.
 type damagingStore struct{ *memStore }
 
 func (s damagingStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
