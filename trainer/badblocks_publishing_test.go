@@ -18,7 +18,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// unreadable is a file with rows of a table that cannot be read to copy it once a file exists.
+// unreadable is a file with rows of a table that cannot be read for copying once another file
+// exists.
 type unreadable struct {
 	after  string
 	moment bool // only the first read fails
@@ -109,8 +110,8 @@ func TestBadBlocksWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestBadBlocksWhilePublishingANight: a night whose model cannot be read when it is published is
-// trained again from the model that it started from.
+// TestBadBlocksWhilePublishingANight checks that a night whose model cannot be read when it is
+// published is trained again from the model that it started from.
 func TestBadBlocksWhilePublishingANight(t *testing.T) {
 	set := onSSD("sparse_table.dirs=[AT/a, AT/b]")
 	home, m := newMachine(t, "", set...), newMachine(t, t.TempDir(), set...)

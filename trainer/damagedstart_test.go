@@ -55,9 +55,9 @@ func TestDamagedStart(t *testing.T) {
 	}
 }
 
-// TestStartLacksFile: a night that starts from a model in whose directory a file of the table is
-// missing, or its catalog is damaged, says which model that is and what to do, where output.remote
-// does not have it.
+// TestStartLacksFile checks the error of a night that starts from a model in whose directory a file
+// of the table is missing, or whose catalog is damaged, while output.remote does not have the
+// model: it names the model and says what to do.
 func TestStartLacksFile(t *testing.T) {
 	for pattern, damage := range map[string]func(string) error{
 		"*.delta":       os.Remove,

@@ -14,7 +14,8 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// stepLosses are the losses of the training steps of a job that has ended, and wrote each.
+// stepLosses returns the losses of the training steps of a job that has ended and has logged every
+// step.
 func stepLosses(t *testing.T, j *configs.Job) (losses []float64) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(j.Output.ModelDir, "metrics.jsonl"))

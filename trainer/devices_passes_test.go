@@ -58,7 +58,8 @@ func TestDevicesPasses(t *testing.T) {
 	}
 }
 
-// trainInterrupted trains a job on small devices. Some runs are told to stop, at any time, and some crash.
+// trainInterrupted trains a job on small devices. Some runs are stopped, at any time, and some
+// crash.
 func trainInterrupted(t *testing.T, j *configs.Job, rng *rand.Rand, bytes int64) *report.Summary {
 	t.Helper()
 	for left := 6; ; left-- {
