@@ -13,10 +13,10 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// TestRemoteNotMounted: where a machine has no model of the job and output.remote does not exist,
-// training does not begin with a new model, and where it has no snapshot and snapshots.remote does
-// not exist, training does not start over; the error says what to do. A machine that has
-// models needs neither, and --fresh needs no snapshots.
+// TestRemoteNotMounted checks that training does not begin with a new model if the machine has no
+// model of the job and output.remote does not exist, and that it does not start over if the machine
+// has no snapshot and snapshots.remote does not exist. The error says what to do. A machine that
+// has models needs neither directory, and --fresh needs no snapshots.
 func TestRemoteNotMounted(t *testing.T) {
 	at := t.TempDir()
 	dir, away := filepath.Join(at, "mounted"), filepath.Join(at, "away")

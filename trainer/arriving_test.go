@@ -70,10 +70,10 @@ func recordOf(t *testing.T, dir string) (path string) {
 	return path
 }
 
-// TestTrainsWhileTableArrives: a machine is lost, and another one goes on while buckets of its
-// table are only fetched as they are read. Its process is killed again and again before all
-// of them are there; the last one makes the model of a machine that was not disturbed.
-// Meanwhile nobody takes the table for whole.
+// TestTrainsWhileTableArrives simulates the loss of a machine. Another one resumes the run while
+// buckets of its table are only fetched as they are read. Its process is killed repeatedly before
+// all of them have arrived. The last process must make the model of an undisturbed machine.
+// Meanwhile the table must not count as complete.
 func TestTrainsWhileTableArrives(t *testing.T) {
 	left := withBuckets(t)
 	want := outcome(t, left, train(t, left))
@@ -125,9 +125,9 @@ func TestTrainsWhileTableArrives(t *testing.T) {
 	}
 }
 
-// TestArrivingTableDamagedOnce: what is fetched of the table's files while training goes on is damaged,
-// once: headers, buckets that are read one by one, and files that are read as a whole. It is fetched
-// again, and nobody else notices.
+// TestArrivingTableDamagedOnce damages once what is fetched of the table's files while training
+// continues: headers, buckets that are read one by one, and files that are read as a whole. The
+// bytes must be fetched again, without any other effect.
 func TestArrivingTableDamagedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: trains large tables many times; not in short mode")
@@ -331,10 +331,10 @@ func records(t *testing.T, dirs ...string) (n int) {
 	return n
 }
 
-// TestStartsWhileModelArrives: on a new machine, a night starts from the model in output.remote while
-// that model's table arrives. Its process is killed again and again before all is there; the last one
-// makes the model of a machine that had everything. Where every row has to be converted, the rows
-// are read as they arrive.
+// TestStartsWhileModelArrives starts a night on a new machine from the model in output.remote while
+// that model's table arrives. The process is killed repeatedly before all files have arrived. The
+// last process must make the model of a machine that had all files. If every row has to be
+// converted, the rows are read as they arrive.
 func TestStartsWhileModelArrives(t *testing.T) {
 	for name, second := range map[string][]string{
 		"links":       nil,

@@ -93,9 +93,9 @@ func trainOnBadBlocks(t *testing.T, j *configs.Job, at, i int, b *badBlocks) (*r
 	return s, log.String(), err
 }
 
-// TestBadBlocks: a bucket file of the table cannot be read any more, each time. After the second time
-// it counts as lost, and the run goes back to the last whole snapshot, or to the beginning, in the
-// same process. It makes the model and the reports of a run that was left alone.
+// TestBadBlocks checks a bucket file of the table that can no longer be read. After the second
+// failure it counts as lost, and the run goes back to the last complete snapshot, or to the
+// beginning, in the same process. It must make the model and the reports of an undisturbed run.
 func TestBadBlocks(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -169,9 +169,10 @@ func TestBadBlocksOnABrokenDisk(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// TestBadBlocksWhileUploading: uploads cannot read a bucket file, which training can. After two attempts, the
-// job begins again; when two more have failed, the file counts as lost, and the run goes back to the last
-// whole snapshot. It makes the model of a run that was left alone, and uploads go on.
+// TestBadBlocksWhileUploading checks a bucket file that uploads cannot read, although training can.
+// After two attempts, the job begins again. After two more, the file counts as lost, and the run
+// goes back to the last complete snapshot. It must make the model of an undisturbed run, and
+// uploads must continue.
 func TestBadBlocksWhileUploading(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))

@@ -124,9 +124,10 @@ func TestCheckFindsOverwrites(t *testing.T) {
 	}
 }
 
-// TestReportsOfOtherModelsStay: a job cannot write its metrics or events into the directory of
-// another model, whose reports they would become. In its own directory, named by whatever path,
-// they are reports of the new model, and those of the model before stay as they were.
+// TestReportsOfOtherModelsStay checks that a job cannot write its metrics or events into the
+// directory of another model, where they would count as that model's reports. In its own directory,
+// by whatever path, they are reports of the new model, and those of the earlier model are
+// unchanged.
 func TestReportsOfOtherModelsStay(t *testing.T) {
 	j := job(t, "lr", "output.keep_generations=2")
 	dir := j.Output.ModelDir

@@ -304,9 +304,10 @@ func TestTableInTheModelDirectoryFails(t *testing.T) {
 	}
 }
 
-// TestModelDirectoryVanishes: where the model directory is not there any more while a run trains
-// whose table is in it, as when its file system is not mounted any more, the job ends with an error that
-// says so, and does not begin in an empty place. Once it is there again, the job goes on.
+// TestModelDirectoryVanishes checks a run whose table is in the model directory, and whose model
+// directory vanishes, for example because its file system is unmounted. The job must end with an
+// error that says so, and must not begin in the empty place. Once the directory is there again, the
+// job can be resumed.
 func TestModelDirectoryVanishes(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("sparse_table.dirs=[]", "snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))

@@ -22,9 +22,9 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestSnapshotsToHDFS: while snapshots are uploaded to a real HDFS, parts of it fail in the middle of
-// an object, processes are killed there, and HDFS refuses what is uploaded. Then the machine is
-// lost, and another one makes the model of a machine that was not disturbed.
+// TestSnapshotsToHDFS uploads snapshots to a real HDFS cluster, parts of which fail in the middle
+// of an object. Processes are killed there, and HDFS refuses uploads. Then the machine is lost, and
+// another one must make the model of an undisturbed machine.
 func TestSnapshotsToHDFS(t *testing.T) {
 	t.Parallel() // it waits for the cluster most of the time
 	a := newAway(t)

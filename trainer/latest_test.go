@@ -289,8 +289,9 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	c.starts("2026-11-20", at+"/m@5")
 }
 
-// TestFewerModelsAreKept: a run begins by deleting the models that output.keep_generations does not
-// allow any more, as it may have no room to get to its end; but not the one from which it starts.
+// TestFewerModelsAreKept checks that a run first deletes the models that output.keep_generations no
+// longer allows, since there may be too little space to do that only at its end, but not the model
+// from which it starts.
 func TestFewerModelsAreKept(t *testing.T) {
 	c, at := newChain(t, "AT/m", "output.keep_generations=5")
 	log, err := os.ReadFile(c.job("").Data.Train[0])
@@ -401,8 +402,9 @@ func TestLatestMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNightMovedAway: where each night has a directory, rollback says from which model a night was
-// made, and the next one starts from that once the directory of the night is moved away.
+// TestNightMovedAway checks that if each night has a directory, rollback says from which model a
+// night was made, and the next night starts from that model once the directory of the night is
+// moved away.
 func TestNightMovedAway(t *testing.T) {
 	c, at := newChain(t, "AT/{{date}}")
 	c.starts("2026-11-20", "")

@@ -216,9 +216,9 @@ func TestTableLosesDirectory(t *testing.T) {
 	}
 }
 
-// TestReadOnlyDirectory: an interrupted run whose table has a directory on a file system that has
-// become read-only does not wait for somebody: it goes back as if the directory were lost, though
-// what can be read there is used, and the next one leaves the entry out as well.
+// TestReadOnlyDirectory checks an interrupted run whose table has a directory on a file system that
+// has become read-only. The run does not wait for a person: it goes back as if the directory were
+// lost, although it uses what can be read there, and the next run leaves the entry out as well.
 func TestReadOnlyDirectory(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -239,8 +239,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// TestDiskFailsBeforeTable: a disk that fails between the beginning of a job and the making of its
-// table, for which all data may have to be read, does not end it either.
+// TestDiskFailsBeforeTable checks that a disk that fails between the beginning of a job and the
+// creation of its table, before which all data may have to be read, does not end the job.
 func TestDiskFailsBeforeTable(t *testing.T) {
 	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
 		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
@@ -264,8 +264,8 @@ func TestDiskFailsBeforeTable(t *testing.T) {
 	}
 }
 
-// TestFailedDiskWithoutDirectory: a disk that has failed is left out as well where the entry on it
-// does not exist yet, as one with a date in it.
+// TestFailedDiskWithoutDirectory checks that a failed disk is left out also if the entry on it does
+// not exist yet, such as one with a date in its path.
 func TestFailedDiskWithoutDirectory(t *testing.T) {
 	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
 		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
@@ -283,8 +283,8 @@ func TestFailedDiskWithoutDirectory(t *testing.T) {
 	}
 }
 
-// TestLostDirectoryCannotBeMade: where an entry of sparse_table.dirs cannot be used any more,
-// the job ends with an error that says so and goes on when the entry is left out.
+// TestLostDirectoryCannotBeMade checks that if an entry of sparse_table.dirs can no longer be used,
+// the job ends with an error that says so, and can be resumed when the entry is left out.
 func TestLostDirectoryCannotBeMade(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -347,8 +347,8 @@ func (m *machine) lose(t *testing.T, entry, way string) {
 	lose(t, j, 0, way)
 }
 
-// TestModelLosesDirectoryForGood: a model whose table has lost a directory, and that is not
-// in output.remote, is replaced by the newest one there, which the log says; without
+// TestModelLosesDirectoryForGood checks that a model whose table has lost a directory, and that is
+// not in output.remote, is replaced by the newest model there, which is logged. Without
 // output.remote the night ends with an error that says what to do, and deletes nothing.
 func TestModelLosesDirectoryForGood(t *testing.T) {
 	set := onTwoDisks("sparse_table.dirs=[AT/a, AT/b]", "snapshots.every=none", "training.epochs=1")
