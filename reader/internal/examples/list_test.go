@@ -49,8 +49,9 @@ func decodeAll(t *testing.T, w Options, lines []string) (l List, p *Plan, bad []
 	return l, p, bad
 }
 
-// TestBadRowsLeaveNothing: a bad row, wherever its fault is, leaves nothing of itself between the good
-// ones, and where bad rows are kept, an example without features. An example that is copied is the same.
+// TestBadRowsLeaveNothing checks that a bad row, wherever its fault is, leaves nothing between the
+// good ones or, if bad rows are kept, an example without features. A copy of an example must be
+// equal to it.
 func TestBadRowsLeaveNothing(t *testing.T) {
 	for format, lines := range map[rowschema.Format][]string{
 		rowschema.FormatCSV: {

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/hdfstest"
 )
 
-// TestHDFSRPCProtection: by hadoop.rpc.protection, what a NameNode is asked is signed or encrypted, as its
-// answers are.
+// TestHDFSRPCProtection checks that requests to a NameNode and its answers are signed or encrypted
+// as hadoop.rpc.protection says.
 func TestHDFSRPCProtection(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"authentication", "integrity", "authentication,privacy"} {
