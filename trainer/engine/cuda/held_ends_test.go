@@ -14,7 +14,8 @@ import (
 	"aibox/trainer/engine/cuda"
 )
 
-// passSequence is passes with a mini-batch each, whose rows are pinned, for an engine with a device.
+// passSequence has passes with a mini-batch each, whose rows are pinned, for an engine with a
+// device.
 type passSequence struct {
 	*bench
 	engine *cuda.Engine
@@ -73,8 +74,8 @@ func (x *passSequence) ended(t *testing.T, waiting ...int) {
 
 func ignored(*engine.Result) error { return nil }
 
-// TestHeldPassesWithdrawnInFlight: memory makes way for that of a larger pass only when rows of a
-// pass that was withdrawn have got there.
+// TestHeldPassesWithdrawnInFlight checks that memory is replaced by that of a larger pass only when
+// rows of a withdrawn pass that are being copied have arrived.
 func TestHeldPassesWithdrawnInFlight(t *testing.T) {
 	seed := testseed.Of(t)
 	for i := range uint64(10) {
@@ -93,8 +94,8 @@ func TestHeldPassesWithdrawnInFlight(t *testing.T) {
 	}
 }
 
-// TestHeldPassesWithdrawnBroken: where Export fails, Withdraw still ends the use of the rows of the
-// announced pass.
+// TestHeldPassesWithdrawnBroken checks that if Export fails, Withdraw still ends the use of the
+// rows of the announced pass.
 func TestHeldPassesWithdrawnBroken(t *testing.T) {
 	seed := testseed.Of(t)
 	for call := 1; ; call++ {
@@ -116,7 +117,8 @@ func TestHeldPassesWithdrawnBroken(t *testing.T) {
 	}
 }
 
-// TestHeldPassesPanic: after a panic of what gets the last result, the rows of no pass are in use.
+// TestHeldPassesPanic checks that after a panic of the function that gets the last result, the rows
+// of no pass are in use.
 func TestHeldPassesPanic(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, announced := range []bool{false, true} {
@@ -137,8 +139,8 @@ func TestHeldPassesPanic(t *testing.T) {
 	}
 }
 
-// TestHeldPassesUse: what is said to be used of a device counts the rows of a pass that stay for
-// the next one.
+// TestHeldPassesUse checks that the reported use of a device includes the rows of a pass that stay
+// for the next one.
 func TestHeldPassesUse(t *testing.T) {
 	x := newPassSequence(t, testseed.Of(t), 3000, 3000)
 	for i := range x.passes {
