@@ -31,8 +31,8 @@ func TestNoExamplesNamesTheWorstReason(t *testing.T) {
 	}
 }
 
-// TestScanLogsNoBadRows: reading logs the first bad row of a reason, and the scan
-// before it nothing.
+// TestScanLogsNoBadRows checks that reading logs the first bad row of each reason, and that the
+// scan before it logs none.
 func TestScanLogsNoBadRows(t *testing.T) {
 	var log bytes.Buffer
 	o := testOptions(adSchema(), write(t, t.TempDir(), "data", rowsWithBad(20, func(i int) bool { return i%5 == 0 })))

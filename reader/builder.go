@@ -99,8 +99,8 @@ func (b *builder) await(ctx context.Context, d *draft) error {
 	return d.err
 }
 
-// settle waits until all waiting mini-batches are made.
-func (b *builder) settle(ctx context.Context) error {
+// waitForBatches waits until all waiting mini-batches are made.
+func (b *builder) waitForBatches(ctx context.Context) error {
 	for _, d := range b.waiting {
 		if err := b.await(ctx, d); err != nil {
 			return err

@@ -264,9 +264,10 @@ func scramble(p *Pass) {
 	}
 }
 
-// TestPassesCauseNoGarbage: a reading whose passes are given back allocates a small part of
-// what its passes take. How many passes are under way at the same time depends on the
-// scheduler, so some may be allocated late; without any reuse it would be more than all.
+// TestPassesCauseNoGarbage checks that a reading whose passes are given back allocates only a small
+// part of the memory of its passes. How many passes exist at the same time depends on the
+// scheduler, so some may be allocated late. Without any reuse, more than the memory of all passes
+// would be allocated.
 func TestPassesCauseNoGarbage(t *testing.T) {
 	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(60_000)))
 	o.BatchSize, o.BatchesPerPass, o.ChunkBytes = 256, 8, 512<<10
@@ -299,7 +300,7 @@ func TestPassesCauseNoGarbage(t *testing.T) {
 	}
 }
 
-// TestDraftsAreNotLost: a reading that is interrupted again and again, at every place, yields
+// TestDraftsAreNotLost checks that a reading that is interrupted repeatedly, at every place, yields
 // the same passes.
 func TestDraftsAreNotLost(t *testing.T) {
 	o := testOptions(rowschema.CriteoSchema(), write(t, t.TempDir(), "day", criteoLines(400)))

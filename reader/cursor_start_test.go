@@ -299,7 +299,7 @@ func TestCursorsOfRandomReadings(t *testing.T) {
 	}
 }
 
-// TestCursorIsSmall: what is written of a cursor grows with the number of files alone.
+// TestCursorIsSmall checks that the size of an encoded cursor depends only on the number of files.
 func TestCursorIsSmall(t *testing.T) {
 	o := testOptions(adSchema(), write(t, t.TempDir(), "data", adRows(5000)))
 	o.ShuffleBuffer = 1000

@@ -211,8 +211,8 @@ func TestUnlabelled(t *testing.T) {
 	}
 }
 
-// TestLabelsOfAFile: a row that lacks a cell is bad where the file has labels: its cells are not taken for
-// those behind the label.
+// TestLabelsOfAFile checks that a row that lacks a cell is bad if the file has labels, so that its
+// cells are not shifted by the label.
 func TestLabelsOfAFile(t *testing.T) {
 	criteo := rowschema.CriteoSchema()
 	schema := Schema{Format: FormatCriteo, Columns: []Column{criteo.Columns[0], criteo.Columns[1], criteo.Columns[14]}}

@@ -172,7 +172,7 @@ func (d *decompressor) end(err error) {
 		if faults.CutShort(err) {
 			lost.Cut = true
 		} else if lost.Bytes = all; d.in != nil {
-			lost.Bytes = all - d.in.Sound()
+			lost.Bytes = all - d.in.ValidBytes()
 		}
 		d.emit(whole, all, lost)
 	case len(rest.Text) == 0 || d.emit(whole, all, nil):

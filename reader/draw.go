@@ -71,7 +71,7 @@ func (r *Reader) take(ctx context.Context, d *draft, most int) error {
 		return err
 	}
 	if w.drained() {
-		if err := r.build.settle(ctx); err != nil {
+		if err := r.build.waitForBatches(ctx); err != nil {
 			return err
 		}
 		d.move(r.rows.stream, w.block)

@@ -65,7 +65,8 @@ func TestEmptyParts(t *testing.T) {
 	}
 }
 
-// TestEmptyPartsOfParquet: files without rows have the columns, or others, or none.
+// TestEmptyPartsOfParquet checks files without rows that have the same columns as the others, or
+// other ones, or none.
 func TestEmptyPartsOfParquet(t *testing.T) {
 	dir := t.TempDir()
 	type row struct{ Y, B int64 }
@@ -92,8 +93,8 @@ func TestEmptyPartsOfParquet(t *testing.T) {
 	}
 }
 
-// TestUnreadableHeaderIsALoss: a file that is cut within its header is weighed as
-// any other that is cut.
+// TestUnreadableHeaderIsALoss checks that a file that is truncated within its header is treated
+// like any other truncated file.
 func TestUnreadableHeaderIsALoss(t *testing.T) {
 	header, dir := adSchema(), t.TempDir()
 	header.Header = true
@@ -109,9 +110,9 @@ func TestUnreadableHeaderIsALoss(t *testing.T) {
 	}
 }
 
-// TestUnreadableFooterIsALoss: a Parquet file of which nothing can be read because its
-// footer is missing or damaged is weighed as other files that are cut or damaged, beside
-// good ones and alone. A file that is no Parquet at all is a mistake, which ends the job.
+// TestUnreadableFooterIsALoss checks that a Parquet file of which nothing can be read because its
+// footer is missing or damaged is treated like other truncated or damaged files, beside good ones
+// and alone. A file that is not Parquet at all is a mistake, which ends the job.
 func TestUnreadableFooterIsALoss(t *testing.T) {
 	type row struct{ Y, B int64 }
 	dir := t.TempDir()
@@ -169,8 +170,8 @@ func TestUnreadableFooterIsALoss(t *testing.T) {
 	}
 }
 
-// TestFootersAreNotKept: a file of Parquet that was read leaves nothing behind, and
-// files with the same columns hold them once.
+// TestFootersAreNotKept checks that the footer of a Parquet file is not kept in memory after the
+// file was read, and that files with the same columns share one description of them.
 func TestFootersAreNotKept(t *testing.T) {
 	type row struct{ Y, B int64 }
 	dir := t.TempDir()

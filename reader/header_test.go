@@ -57,7 +57,8 @@ func TestHeaderMismatchSaysWhy(t *testing.T) {
 	}
 }
 
-// TestHeaderMismatchIsShort: neither the schema nor the header is printed in full.
+// TestHeaderMismatchIsShort checks that the error about a header prints neither the schema nor the
+// header in full.
 func TestHeaderMismatchIsShort(t *testing.T) {
 	s := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}}}
 	var header []string
@@ -72,8 +73,9 @@ func TestHeaderMismatchIsShort(t *testing.T) {
 	}
 }
 
-// TestDamagedHeader: a compressed file whose header is damaged, but can be decompressed, is lost, and the
-// others are read. One of another kind, whose data are sound, is an error about its columns.
+// TestDamagedHeader checks that a compressed file whose header is damaged, but can be decompressed,
+// counts as lost, and the other files are read. If the data of a file are undamaged, a header that
+// does not fit is an error about its columns.
 func TestDamagedHeader(t *testing.T) {
 	s := adSchema()
 	s.Header = true
@@ -107,7 +109,8 @@ func TestDamagedHeader(t *testing.T) {
 	}
 }
 
-// TestManyColumns: a header with very many names takes no time that grows with their square.
+// TestManyColumns checks that the time for a header does not grow with the square of the number of
+// names.
 func TestManyColumns(t *testing.T) {
 	var header, row strings.Builder
 	header.WriteString("y,u")
@@ -123,7 +126,8 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
-// TestOddText: of files that cannot be read, or are not read as what they are, the error says what they are.
+// TestOddText checks that the errors about files in unsupported encodings or formats say what these
+// files are.
 func TestOddText(t *testing.T) {
 	for line, want := range map[string]string{
 		"x\x9cKL":               "set the compression to deflate",

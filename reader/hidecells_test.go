@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestQuotedCells: the log and errors show the beginning of a bad cell, and say that it
-// goes on; with HideCells they show nothing of it, in text and in Parquet.
+// TestQuotedCells checks that the log and errors show the beginning of a bad cell, and that it is
+// longer. With HideCells they must show nothing of it, in text and in Parquet.
 func TestQuotedCells(t *testing.T) {
 	const secret = "jane.doe@example.org"
 	long := secret + strings.Repeat("x", 100)

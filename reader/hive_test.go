@@ -42,8 +42,8 @@ func hiveTree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestHiveText: what Hive writes as text is read as it is: quotes are characters,
-// \N is null in every role, and directories give columns.
+// TestHiveText checks that text that Hive has written is read correctly: quotes are ordinary
+// characters, \N is null in every role, and directories give columns.
 func TestHiveText(t *testing.T) {
 	rows := "1\t2\t0.5\t\"nike\" shoes\ta|\\N|b\tq\t0\n" +
 		"0\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\n" +
@@ -99,9 +99,9 @@ func TestHiveText(t *testing.T) {
 	}
 }
 
-// TestPartitionsBesideNamedColumns: with a header and in Parquet the file's own
-// column counts before that of a directory; a file outside of such a directory
-// lacks the column.
+// TestPartitionsBesideNamedColumns checks that with a header and in Parquet a column of the file
+// itself has precedence over that of a directory. A file outside of such a directory lacks the
+// column.
 func TestPartitionsBesideNamedColumns(t *testing.T) {
 	type row struct {
 		Y    int64  `parquet:"y"`
@@ -175,7 +175,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// TestIgnoredColumnsMayHoldAnything: only what is used must be UTF-8.
+// TestIgnoredColumnsMayHoldAnything checks that only columns that are used must be valid UTF-8.
 func TestIgnoredColumnsMayHoldAnything(t *testing.T) {
 	s := adSchema()
 	s.Columns = append(s.Columns, Column{Name: "raw", Role: RoleIgnore})

@@ -11,8 +11,8 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestIndicators: in every format, a dense column with an indicator gives a second feature,
-// which is 1 where the cell is missing, beside columns without one.
+// TestIndicators checks that in every format a dense column with an indicator gives a second
+// feature, which is 1 if the cell is missing, beside columns without one.
 func TestIndicators(t *testing.T) {
 	columns := []Column{
 		{Name: "y", Role: RoleLabel},
@@ -80,7 +80,7 @@ func TestIndicators(t *testing.T) {
 	}
 }
 
-// TestIndicatorOfStatistics: missing cells stay out of means and deviations.
+// TestIndicatorOfStatistics checks that missing cells do not count in means and deviations.
 func TestIndicatorOfStatistics(t *testing.T) {
 	schema := Schema{Format: FormatCSV, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "a", Role: RoleDense, Indicator: true, Transforms: []rowschema.Transform{{Kind: rowschema.TransformStandardize}}}, {Name: "c", Role: RoleSparse},

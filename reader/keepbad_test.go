@@ -60,7 +60,7 @@ func TestKeepBadRows(t *testing.T) {
 	}
 }
 
-// TestKeepTextOfInvalidRows: a cell that is not UTF-8 does not hide the others.
+// TestKeepTextOfInvalidRows checks that a cell that is not UTF-8 does not hide the other cells.
 func TestKeepTextOfInvalidRows(t *testing.T) {
 	path, schema := writeAdRows(t, "data", []byte("1,1,id0,b\n1,1,id1,\xff\n1,1,\xff,b\n"))
 	o := testOptions(schema, path)
@@ -71,8 +71,8 @@ func TestKeepTextOfInvalidRows(t *testing.T) {
 	}
 }
 
-// TestKeepLostRows: of a damaged page of Parquet it is known how many rows it loses.
-// Each has its place among the others.
+// TestKeepLostRows checks that a damaged page of Parquet counts as many rows as it had, each at its
+// position among the others.
 func TestKeepLostRows(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "Y", Role: RoleLabel}, {Name: "B", Role: RoleSparse}}}
 	path := damagedRows(t)

@@ -9,7 +9,8 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestKeyOf: the key of a value is the one that reading a row with it yields.
+// TestKeyOf checks that the key of a value is the one that a row with that value gets when it is
+// read.
 func TestKeyOf(t *testing.T) {
 	bucketized := Column{Name: "age", Role: RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformLog1p}, {Kind: rowschema.TransformBucketize, Boundaries: []float64{1, 2, 3}}}}
 	table := Schema{Format: FormatTSV, Columns: []Column{

@@ -164,8 +164,8 @@ func TestDamagedRowsOfParquetAreCounted(t *testing.T) {
 	}
 }
 
-// TestLossIsWeighedAgainstTheWholeInput: the same cut file ends a job of a few files
-// and is named by one of many.
+// TestLossIsWeighedAgainstTheWholeInput checks that the same truncated file ends a job with few
+// files, and only causes a warning in one with many.
 func TestLossIsWeighedAgainstTheWholeInput(t *testing.T) {
 	dir, data := t.TempDir(), packed(t, source.Gzip, adRows(20))
 	cut := write(t, dir, "a-cut.gz", data[:len(data)-12])
@@ -189,8 +189,8 @@ func TestLossIsWeighedAgainstTheWholeInput(t *testing.T) {
 	}
 }
 
-// TestLossCountsForTheLimitOfBadRows: lost rows count for MaxBadRows, so a limit of 0
-// allows none.
+// TestLossCountsForTheLimitOfBadRows checks that lost rows count for MaxBadRows, so that a limit of
+// 0 allows none.
 func TestLossCountsForTheLimitOfBadRows(t *testing.T) {
 	data := packed(t, source.Gzip, adRows(20))
 	o := testOptions(adSchema(), write(t, t.TempDir(), "a.gz", data[:len(data)-12]))
@@ -203,8 +203,8 @@ func TestLossCountsForTheLimitOfBadRows(t *testing.T) {
 	}
 }
 
-// TestLossWithLimit: the bytes that Limit leaves unread do not make the share of a loss
-// smaller.
+// TestLossWithLimit checks that bytes that are not read because of Limit do not make the share of a
+// loss smaller.
 func TestLossWithLimit(t *testing.T) {
 	dir, data := t.TempDir(), packed(t, source.Gzip, adRows(2000))
 	cut := write(t, dir, "a.gz", packed(t, source.Gzip, adRows(20))[:60])
@@ -221,8 +221,8 @@ func TestLossWithLimit(t *testing.T) {
 	}
 }
 
-// TestNoteBelowTheRowsIsOneBadRow: a last line that is not the beginning of a row is
-// one bad row, and does not mean that the end of the file is missing.
+// TestNoteBelowTheRowsIsOneBadRow checks that a last line that is not the beginning of a row is one
+// bad row, and does not count as the sign of a truncated file.
 func TestNoteBelowTheRowsIsOneBadRow(t *testing.T) {
 	for _, last := range []string{"\x1a", "(500 rows)", "2,1,a,b", "1,x,a,b"} {
 		path := write(t, t.TempDir(), "data", append(adRows(500), last...))

@@ -171,7 +171,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // compile makes the plan for training and prediction. Its errors are *OptionsError.
 func compile(o *Options) (*examples.Plan, error) {
-	return examples.New(examples.Wish{
+	return examples.New(examples.Options{
 		Schema: o.Schema, GroupBy: o.GroupBy, PassThrough: o.PassThrough, KeepLists: o.KeepLists, PlainLists: o.PlainLists,
 		KeepUnlabelled: o.KeepUnlabelled, KeepBadRows: o.KeepBadRows, OneByOne: o.oneByOne,
 	})

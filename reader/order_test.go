@@ -334,8 +334,8 @@ func TestInterruptedNextGoesOn(t *testing.T) {
 	}
 }
 
-// TestScanOfHugeNumbers: a number that no float32 holds does not count, and its row is bad, or the
-// number is clipped.
+// TestScanOfHugeNumbers checks that a number that is too large for float32 does not count in
+// statistics, and that its row is bad unless the number is clipped.
 func TestScanOfHugeNumbers(t *testing.T) {
 	column := func(name string, more ...rowschema.Transform) Column {
 		return Column{Name: name, Role: RoleDense, Transforms: append([]rowschema.Transform{{Kind: rowschema.TransformStandardize}}, more...)}

@@ -8,8 +8,8 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestPanicsEndReading: a panic of the planner, a worker or a decompressor ends
-// reading with an error, and does not pass for the end of the data.
+// TestPanicsEndReading checks that a panic of the planner, a worker or a decompressor ends reading
+// with an error, and does not look like the end of the data.
 func TestPanicsEndReading(t *testing.T) {
 	plain := write(t, t.TempDir(), "plain.tsv", criteoLines(50))
 	gz := gzFiles(t, 1, criteoLines(50))[0]

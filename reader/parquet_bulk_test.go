@@ -117,8 +117,8 @@ func simpleColumns(o *Options) (columns []Column) {
 	return columns
 }
 
-// TestBulkIsAsOneByOne: simple columns of Parquet, which are decoded many values at a time,
-// yield the same passes, counts and bad rows as if each value was decoded by itself.
+// TestBulkIsAsOneByOne checks that simple columns of Parquet, which are decoded many values at a
+// time, yield the same passes, counts and bad rows as if each value were decoded separately.
 func TestBulkIsAsOneByOne(t *testing.T) {
 	rows := makeBulkRows(2500)
 	var file bytes.Buffer

@@ -10,7 +10,8 @@ import (
 	"aibox/reader/source"
 )
 
-// TestParquetCutWhileRead: a file that is cut short while it is read is not taken for one that ends there.
+// TestParquetCutWhileRead checks that a file that is truncated while it is read does not look like
+// a file that ends there.
 func TestParquetCutWhileRead(t *testing.T) {
 	type row struct {
 		Y int64 `parquet:"y"`

@@ -38,7 +38,8 @@ func TestParquetTypesAsFeatures(t *testing.T) {
 	}
 }
 
-// TestUUIDsAsFeatures: a UUID is the same feature as its text in a file of another format.
+// TestUUIDsAsFeatures checks that a UUID is the same feature as its text in a file of another
+// format.
 func TestUUIDsAsFeatures(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "id", Role: RoleSparse}, {Name: "ids", Role: RoleSparse, Space: "id"}}}
 	passes, _ := mustRead(t, testOptions(s, filepath.Join("testdata", "uuids_and_twice.parquet")))
@@ -49,7 +50,7 @@ func TestUUIDsAsFeatures(t *testing.T) {
 	}
 }
 
-// TestLabelsInWords: a label that is text in Parquet is read as it is from CSV.
+// TestLabelsInWords checks that a label that is text in Parquet is read as in CSV.
 func TestLabelsInWords(t *testing.T) {
 	type row struct {
 		Y string `parquet:"y"`
@@ -63,7 +64,8 @@ func TestLabelsInWords(t *testing.T) {
 	}
 }
 
-// TestColumnsOfOneName: it is not known which of them is meant.
+// TestColumnsOfOneName checks that several columns with the same name are an error if that name is
+// used, since it is unknown which one is meant.
 func TestColumnsOfOneName(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "twice", Role: RoleSparse}}}
 	o := testOptions(s, filepath.Join("testdata", "uuids_and_twice.parquet"))
@@ -74,9 +76,8 @@ func TestColumnsOfOneName(t *testing.T) {
 	mustRead(t, o)
 }
 
-// TestDifferencesAsFeatures: integers of 32 bits, as DuckDB writes them in data pages with
-// differences, are read as what they are, in columns of every role. See the test of parquetfile for
-// what is in the file.
+// TestDifferencesAsFeatures checks that 32-bit integers that DuckDB writes as differences in data
+// pages are read correctly, in columns of every role. The test of parquetfile describes the file.
 func TestDifferencesAsFeatures(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleDense}, {Name: "i", Role: RoleSparse}, {Name: "list", Role: RoleSparse},
@@ -113,8 +114,8 @@ func TestDifferencesAsFeatures(t *testing.T) {
 	}
 }
 
-// TestStatisticsOfLongTexts: a file is read of whose texts only the greatest is too long for
-// statistics. See the test of parquetfile for what is in it.
+// TestStatisticsOfLongTexts reads a file of whose texts only the greatest is too long for
+// statistics. The test of parquetfile describes the file.
 func TestStatisticsOfLongTexts(t *testing.T) {
 	s := Schema{Format: FormatParquet, Columns: []Column{{Name: "n", Role: RoleLabel}, {Name: "pages", Role: RoleSparse}, {Name: "whole", Role: RoleSparse}}}
 	s.Label = LabelRule{Column: "n", Op: ">=", Value: 3}
@@ -203,7 +204,7 @@ func signed(t *testing.T, path string) []byte {
 	return append(binary.LittleEndian.AppendUint32(out, footer+28), "PAR1"...)
 }
 
-// TestParquetListsAsGroups: a list may be a feature, but not the column of groups.
+// TestParquetListsAsGroups checks that a list may be a feature, but not the column of groups.
 func TestParquetListsAsGroups(t *testing.T) {
 	o := testOptions(Schema{Format: FormatParquet, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "shorts", Role: RoleSparse}}}, "testdata/types_bytes.parquet")
 	o.GroupBy = "shorts"

@@ -11,8 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// TestTimesOfSeveralUnits: of two files whose times count other units, the values cannot be
-// compared. Pass-through columns have the form of RFC 3339 where they are text.
+// TestTimesOfSeveralUnits checks that two files whose times have different units are refused as one
+// input, since their values cannot be compared. In pass-through columns, which are text, times have
+// the form of RFC 3339.
 func TestTimesOfSeveralUnits(t *testing.T) {
 	type millis struct {
 		Y int64 `parquet:"y"`

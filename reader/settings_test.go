@@ -32,8 +32,8 @@ func TestSchemaOfCursorsIsForEver(t *testing.T) {
 	}
 }
 
-// TestCursorsOfEarlierVersions: a cursor is written and read with the names that an earlier version of
-// aibox used.
+// TestCursorsOfEarlierVersions checks that a cursor is encoded with the names that an earlier
+// version of aibox used.
 func TestCursorsOfEarlierVersions(t *testing.T) {
 	const text = `{
 		"files": [{"uri": "/x", "size": 9, "compression": "gzip"}], "options": {"seed": "1"}, "passes": 2,

@@ -48,8 +48,8 @@ func examplesOf(t *testing.T, o Options) (examples []string, bad string, counts 
 
 var estimates = regexp.MustCompile(`,"lost_(bytes|rows)":[0-9]+`)
 
-// TestSplitTail: head and tail together are the input, whatever its format and wherever the
-// split is: examples, bad rows and losses, each once.
+// TestSplitTail checks that head and tail together are the input, whatever its format and wherever
+// the split is: with examples, bad rows and losses, each exactly once.
 func TestSplitTail(t *testing.T) {
 	for input, o := range cursorInputs(t) {
 		if o.Schema.Format == FormatCriteo {
@@ -100,8 +100,8 @@ func TestSplitTail(t *testing.T) {
 	}
 }
 
-// TestSplitOfASample: sampling drops the same examples from a head as from the whole
-// input, and a limit ends head and tail together.
+// TestSplitOfASample checks that sampling drops the same examples from a head as from the whole
+// input, and that a limit applies to head and tail together.
 func TestSplitOfASample(t *testing.T) {
 	o := cursorInputs(t)["csv.gz"]
 	o.NegativeSampling = 0.4
@@ -128,8 +128,8 @@ func TestSplitOfASample(t *testing.T) {
 	}
 }
 
-// TestSplitOfManyUnits: the places where a tail may begin are thinned out, and what is
-// decoded before the tail stays a small part of the input.
+// TestSplitOfManyUnits checks that only some of the possible beginnings of a tail are kept, and
+// that what is decoded before the tail is a small part of the input.
 func TestSplitOfManyUnits(t *testing.T) {
 	o := testOptions(adSchema(), write(t, t.TempDir(), "log.csv", bytes.Repeat([]byte("1,2,a,b|c\n0,3,d,e\n"), 3*maxPlaces)))
 	o.ChunkBytes = 10
@@ -144,8 +144,8 @@ func TestSplitOfManyUnits(t *testing.T) {
 	}
 }
 
-// TestCursorsOfAHead: reading of a head goes on at each of its cursors, and at none of
-// another part.
+// TestCursorsOfAHead checks that reading of a head can continue at each of its cursors, and not at
+// those of another part.
 func TestCursorsOfAHead(t *testing.T) {
 	for _, input := range []string{"csv", "csv.zst", "parquet"} {
 		o := cursorInputs(t)[input]

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTinyWeights: the weight of a feature that float32 holds only as a subnormal number is 0,
-// since 1 over it is infinite.
+// TestTinyWeights checks that the weight of a feature that is subnormal in float32 counts as 0,
+// since its reciprocal is infinite.
 func TestTinyWeights(t *testing.T) {
 	want := []float32{0, 0, 0x1p-126, -2}
 	csv := Schema{Format: FormatCSV, Header: true, Columns: []Column{{Name: "y", Role: RoleLabel}, {Name: "u", Role: RoleSparse, Separator: "|", WeightSeparator: ":"}}}

@@ -159,7 +159,8 @@ func TestAbortedFileLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCompressionOfOutput: a name whose compression cannot be written is a mistake of who gives it.
+// TestCompressionOfOutput checks that an output name with a compression that cannot be written is
+// reported as a mistake of the caller.
 func TestCompressionOfOutput(t *testing.T) {
 	o := testOptions(mixedSchema(FormatCSV), "in.csv")
 	for name, format := range map[string]Format{"a.csv.bz2": FormatCSV, "a.parquet.gz": FormatParquet, "a.parquet.bz2": FormatParquet} {
@@ -173,7 +174,8 @@ func TestCompressionOfOutput(t *testing.T) {
 	}
 }
 
-// TestParquetDictionaries: columns that repeat their values get dictionaries, and no others.
+// TestParquetDictionaries checks that columns with repeated values get dictionaries, and that
+// others do not.
 func TestParquetDictionaries(t *testing.T) {
 	schema := Schema{Format: FormatParquet, Columns: []Column{
 		{Name: "y", Role: RoleLabel}, {Name: "count", Role: RoleDense}, {Name: "score", Role: RoleDense},

@@ -15,9 +15,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestClone: a clone has the rows of the snapshot; it takes no space for those of its
-// files that are shared; and what happens to either table afterwards has no effect on the
-// other. Clones of clones are no different.
+// TestClone checks that a clone has the rows of the snapshot, that shared files take no space for
+// it, and that later changes of either table have no effect on the other. The same holds for clones
+// of clones.
 func TestClone(t *testing.T) {
 	for _, dirs := range [][]int{{1, 1}, {3, 3}, {2, 1}, {1, 3}} {
 		t.Run(fmt.Sprint(dirs), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestCloneOfASnapshot: an earlier snapshot can be cloned, too.
+// TestCloneOfASnapshot checks that an earlier snapshot can be cloned, too.
 func TestCloneOfASnapshot(t *testing.T) {
 	from := tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}
@@ -86,7 +86,7 @@ func TestCloneOfASnapshot(t *testing.T) {
 	}
 }
 
-// TestCloneCopies: where files cannot be linked, they are copied.
+// TestCloneCopies checks that files are copied if they cannot be linked.
 func TestCloneCopies(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EXDEV, syscall.EPERM, syscall.EOPNOTSUPP, syscall.EMLINK} {
 		n := 0
@@ -111,8 +111,9 @@ func TestCloneCopies(t *testing.T) {
 	}
 }
 
-// TestCloneLinksWhereItCan: a table of one directory goes to the file system that it is on,
-// wherever that is among the new directories; only its delta files must be in the first.
+// TestCloneLinksWhereItCan checks that the files of a table of one directory go to that one of the
+// new directories that is on the same file system, so that they can be linked. Only the delta files
+// must be in the first directory.
 func TestCloneLinksWhereItCan(t *testing.T) {
 	from, to := tabletest.InDirectories(t, 1), tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}
@@ -135,8 +136,8 @@ func TestCloneLinksWhereItCan(t *testing.T) {
 	tabletest.CountInto(t, to, rows, 0, 100)
 }
 
-// TestCloneFails: whichever operation fails, there is no table afterwards, and the
-// earlier one is as it was.
+// TestCloneFails makes each operation fail in turn. No table may exist afterwards, and the original
+// one must be as before.
 func TestCloneFails(t *testing.T) {
 	from := tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}
@@ -182,7 +183,8 @@ func TestCloneFails(t *testing.T) {
 	tabletest.CountInto(t, from, rows, 0, 10)
 }
 
-// TestCloneRefuses names what cannot be cloned, and where nothing can be cloned to.
+// TestCloneRefuses checks which tables cannot be cloned, and which directories a table cannot be
+// cloned to.
 func TestCloneRefuses(t *testing.T) {
 	from := tabletest.InDirectories(t, 1)
 	rows := map[uint64]float32{}

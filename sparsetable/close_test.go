@@ -9,7 +9,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// waitingContext tells when somebody waits for its end.
+// waitingContext reports when a goroutine waits for its end.
 type waitingContext struct {
 	context.Context
 	waits chan struct{}
@@ -23,8 +23,8 @@ func (c waitingContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestCloseDuringPull: a Pull that is waiting when Close begins gets no rows, whose memory Close gives
-// back.
+// TestCloseDuringPull checks that a Pull that is waiting when Close begins gets no rows, since
+// Close frees their memory.
 func TestCloseDuringPull(t *testing.T) {
 	for _, kind := range []string{sparsetable.KindMemory, sparsetable.KindSSD} {
 		t.Run(kind, func(t *testing.T) {

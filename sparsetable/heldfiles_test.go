@@ -15,7 +15,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// heldSnapshot is a snapshot of a table that goes on, as it was when it was taken.
+// heldSnapshot is a held snapshot of a table that is trained further, with the rows that it had
+// when it was taken.
 type heldSnapshot struct {
 	id    uint64
 	files *sparsetable.SnapshotFiles
@@ -51,7 +52,7 @@ func holdSnapshot(t *testing.T, tab sparsetable.Table, id uint64, rows map[uint6
 	return h
 }
 
-// writeIndex writes the index, or what changed after an earlier snapshot.
+// writeIndex writes the index, or only what has changed since an earlier snapshot.
 func (h *heldSnapshot) writeIndex(t *testing.T, earlier *heldSnapshot) {
 	t.Helper()
 	since := uint64(0)
@@ -69,7 +70,7 @@ func (h *heldSnapshot) writeIndex(t *testing.T, earlier *heldSnapshot) {
 	h.index = append(h.index, path)
 }
 
-// take makes a table of the files, which are as they were, and releases them.
+// take makes a table of the held files, which must be unchanged, and releases them.
 func (h *heldSnapshot) take(t *testing.T, to sparsetable.Options) {
 	t.Helper()
 	dirs := to.SSD.Dirs
@@ -110,9 +111,9 @@ func (h *heldSnapshot) take(t *testing.T, to sparsetable.Options) {
 	}
 }
 
-// TestHoldSnapshot: the files of snapshots of an open table stay as they are while it is
-// trained, its slots are split, its files are compacted, and its snapshots are dropped; a
-// table that is made of them has the rows of the snapshot. What nothing holds is deleted.
+// TestHoldSnapshot checks that the files of held snapshots of an open table do not change while the
+// table is trained, its slots are split, its files are compacted, and its snapshots are dropped. A
+// table that is made of them has the rows of the snapshot. Files that are not held are deleted.
 func TestHoldSnapshot(t *testing.T) {
 	rng := testseed.Rand(t)
 	rounds := 12

@@ -18,7 +18,8 @@ func openMemory(ctx context.Context, o sparsetable.Options) (sparsetable.Table, 
 
 func TestMemory(t *testing.T) { tabletest.Run(t, tabletest.Kind{Open: openMemory}) }
 
-// TestMemoryInUse: one writes a table in memory, others may read it.
+// TestMemoryInUse checks that a table in memory can be open for writing only once, and for
+// reading at the same time.
 func TestMemoryInUse(t *testing.T) {
 	o := sparsetable.Options{Dir: filepath.Join(t.TempDir(), "new", "table"), Layout: tabletest.CountLayout}
 	tab, err := sparsetable.Open(t.Context(), o)

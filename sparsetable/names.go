@@ -50,7 +50,7 @@ type (
 	PullMode = contract.PullMode
 	// RowSource yields rows for Import.
 	RowSource = contract.RowSource
-	// ExpiryRule condemns a row that violates one of its active limits.
+	// ExpiryRule expires a row that violates one of its active limits.
 	ExpiryRule = contract.ExpiryRule
 	// Scanner is the part of a Table that shows its rows.
 	Scanner = contract.Scanner

@@ -8,8 +8,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestNoDirectory: a table without a directory has no snapshots, also where the working directory
-// has those of another table.
+// TestNoDirectory checks that a table without a directory has no snapshots, even if the working
+// directory has snapshots of another table.
 func TestNoDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := sparsetable.Options{Dir: ".", Layout: tabletest.CountLayout}

@@ -53,7 +53,8 @@ func TestKindIn(t *testing.T) {
 	}
 }
 
-// TestOneDirectoryTwice: by whatever names, and whether it is there or not.
+// TestOneDirectoryTwice checks that a directory cannot be named twice, by whatever names, whether
+// it exists or not.
 func TestOneDirectoryTwice(t *testing.T) {
 	at := t.TempDir()
 	t.Chdir(at)

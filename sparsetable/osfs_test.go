@@ -9,8 +9,8 @@ import (
 	"aibox/sparsetable/internal/memory"
 )
 
-// TestRealFiles goes once through the operating system: an unfinished snapshot
-// is cleaned away, foreign files are left alone, a dropped snapshot is gone.
+// TestRealFiles uses the operating system's files once: an unfinished snapshot is deleted, other
+// files are left alone, and a dropped snapshot is gone.
 func TestRealFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model", "table")
 	if err := os.MkdirAll(dir, 0o777); err != nil {

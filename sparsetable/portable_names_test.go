@@ -11,8 +11,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestIndexNamesNoOtherFiles: an index that comes from elsewhere names delta files of its table alone.
-// Other files, of another table or outside of its directories, would be deleted with the snapshot.
+// TestIndexNamesNoOtherFiles checks that an index that comes from elsewhere may name only delta
+// files of its own table. Other files, of another table or outside of its directories, would be
+// deleted with the snapshot.
 func TestIndexNamesNoOtherFiles(t *testing.T) {
 	at := t.TempDir()
 	from := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: filepath.Join(at, "from"), Layout: tabletest.CountLayout, MemoryBytes: 8 << 20}

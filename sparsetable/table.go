@@ -57,7 +57,7 @@ type Table interface {
 	// may have been inserted. Import must not run while working sets are pinned (ErrPinned).
 	Import(ctx context.Context, src RowSource) (rows int64, err error)
 
-	// Expire drops the rows that rule condemns, as if they had never existed, and
+	// Expire drops the rows that rule expires, as if they had never existed, and
 	// returns their number. It must not run while working sets are pinned
 	// (ErrPinned).
 	Expire(ctx context.Context, rule ExpiryRule) (rows int64, err error)

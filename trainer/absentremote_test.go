@@ -13,10 +13,10 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// TestRemoteNotMounted: where a machine has no model of the job and output.remote does not exist,
-// training does not begin with a new model, and where it has no snapshot and snapshots.remote does
-// not exist, training does not start over; the error says what to do. A machine that has
-// models needs neither, and --fresh needs no snapshots.
+// TestRemoteNotMounted checks that training does not begin with a new model if the machine has no
+// model of the job and output.remote does not exist, and that it does not start over if the machine
+// has no snapshot and snapshots.remote does not exist. The error says what to do. A machine that
+// has models needs neither directory, and --fresh needs no snapshots.
 func TestRemoteNotMounted(t *testing.T) {
 	at := t.TempDir()
 	dir, away := filepath.Join(at, "mounted"), filepath.Join(at, "away")
@@ -68,8 +68,8 @@ func TestRemoteNotMounted(t *testing.T) {
 	}
 }
 
-// TestAllThatIsMissing: where several places are missing that a first night needs, one error names them
-// all. A machine that has models, or a snapshot, needs the data alone.
+// TestAllThatIsMissing checks that one error names all places that a first night needs and that are
+// missing. A machine that has models, or a snapshot, needs only the data.
 func TestAllThatIsMissing(t *testing.T) {
 	at := t.TempDir()
 	remote, snapshots := `output.remote="`+at+`/models"`, `snapshots.remote="`+at+`/snapshots"`
@@ -96,8 +96,9 @@ func TestAllThatIsMissing(t *testing.T) {
 	refused(m, []string{remote, snapshots, data}, "data.train")
 }
 
-// TestSnapshotsNotMounted: a run that has uploaded snapshots and lost a directory of its table does
-// not start over where snapshots.remote is empty, as the directory is in which it is not mounted.
+// TestSnapshotsNotMounted checks that a run that has uploaded snapshots and lost a directory of its
+// table does not start over if snapshots.remote is empty, as its mount point is if the file system
+// is not mounted.
 func TestSnapshotsNotMounted(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -130,8 +131,8 @@ func TestSnapshotsNotMounted(t *testing.T) {
 	}
 }
 
-// TestUploadedBeneathMount: snapshots are not uploaded where snapshots.remote does not exist, since its file
-// system may not be mounted, and are uploaded from the moment it is there.
+// TestUploadedBeneathMount checks that snapshots are not uploaded while snapshots.remote does not
+// exist, since its file system may not be mounted, and that they are uploaded once it exists.
 func TestUploadedBeneathMount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mounted")
 	j := job(t, "fm", everyPass, "training.max_examples=640", "snapshots.remote="+dir, `snapshots.remote_every="1 snapshot"`)
@@ -161,8 +162,9 @@ func TestUploadedBeneathMount(t *testing.T) {
 	}
 }
 
-// TestPublishedBeneathMount: a night does not publish its model where its file system is not
-// mounted, as an empty directory says where models have been, and says so. A later night makes up for it.
+// TestPublishedBeneathMount checks that a night does not publish its model, and says so, if the
+// file system is not mounted, which an empty directory shows if models were published there before.
+// A later night publishes both.
 func TestPublishedBeneathMount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mounted")
 	m := newMachine(t, "file://"+dir, "training.max_examples=640", "output.keep_generations=3")
@@ -185,9 +187,9 @@ func TestPublishedBeneathMount(t *testing.T) {
 	}
 }
 
-// TestRemoteMistyped: neither a first night nor a publication makes a remote directory in a
-// directory that does not exist, and no night publishes into data; where only its own name is new,
-// both begin it, and say so.
+// TestRemoteMistyped checks that neither a first night nor a publication makes a remote directory
+// within a directory that does not exist, and that no night publishes into a directory with data.
+// If only the last part of the path is new, the directory is made, and the log says so.
 func TestRemoteMistyped(t *testing.T) {
 	at := t.TempDir()
 	m := newMachine(t, "", `training.warm_start=""`)

@@ -24,14 +24,13 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// withBuckets is a job whose table has rows in buckets after a few passes.
+// withBuckets makes a job whose table has rows in buckets after a few passes.
 func withBuckets(t *testing.T, set ...string) *configs.Job {
 	t.Helper()
 	return job(t, "deepfm", append(onSSD("sparse_table.memory_bytes=6MiB", "model.embedding_dim=512", "training.epochs=2", "training.accept_diverged=true"), set...)...)
 }
 
-// crashAfter trains until pass at, where the process is said to be killed; look is called
-// before that.
+// crashAfter trains until pass at, where the process counts as killed. It calls look before that.
 func crashAfter(t *testing.T, j *configs.Job, at int, look func(r *run)) {
 	t.Helper()
 	opts := quiet
@@ -48,7 +47,7 @@ func crashAfter(t *testing.T, j *configs.Job, at int, look func(r *run)) {
 	}
 }
 
-// inBackground replaces what begins to fetch in the background, until the test ends.
+// inBackground replaces the function that starts to fetch in the background, until the test ends.
 func inBackground(t *testing.T, start func(*remote.Arriving)) {
 	t.Helper()
 	before := startArriving
@@ -56,7 +55,7 @@ func inBackground(t *testing.T, start func(*remote.Arriving)) {
 	startArriving = start
 }
 
-// recordOf is the record of the files that have not arrived, "" if there is none.
+// recordOf returns the record of the files that have not arrived, or "" if there is none.
 func recordOf(t *testing.T, dir string) (path string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
@@ -71,10 +70,10 @@ func recordOf(t *testing.T, dir string) (path string) {
 	return path
 }
 
-// TestTrainsWhileTableArrives: a machine is lost, and another one goes on while buckets of its
-// table are only fetched as they are read. Its process is killed again and again before all
-// of them are there; the last one makes the model of a machine that was not disturbed.
-// Meanwhile nobody takes the table for whole.
+// TestTrainsWhileTableArrives simulates the loss of a machine. Another one resumes the run while
+// buckets of its table are only fetched as they are read. Its process is killed repeatedly before
+// all of them have arrived. The last process must make the model of an undisturbed machine.
+// Meanwhile the table must not count as complete.
 func TestTrainsWhileTableArrives(t *testing.T) {
 	left := withBuckets(t)
 	want := outcome(t, left, train(t, left))
@@ -126,9 +125,9 @@ func TestTrainsWhileTableArrives(t *testing.T) {
 	}
 }
 
-// TestArrivingTableDamagedOnce: what is fetched of the table's files while training goes on is damaged,
-// once: headers, buckets that are read one by one, and files that are read as a whole. It is fetched
-// again, and nobody else notices.
+// TestArrivingTableDamagedOnce damages once what is fetched of the table's files while training
+// continues: headers, buckets that are read one by one, and files that are read as a whole. The
+// bytes must be fetched again, without any other effect.
 func TestArrivingTableDamagedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: trains large tables many times; not in short mode")
@@ -193,7 +192,7 @@ func TestArrivingTableDamagedOnce(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// onMessage calls do before a message is logged that begins with a text.
+// onMessage is a log that calls do before each message that begins with a text.
 type onMessage struct {
 	slog.Handler
 	text string
@@ -209,9 +208,9 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestArrivingTableDamaged: a bucket file turns out to be damaged in the remote directory when
-// training has gone on from it. The run ends and says so. The next one fetches the snapshot
-// as a whole, if it is not damaged any more, or uses the one before it.
+// TestArrivingTableDamaged checks a bucket file that turns out to be damaged in the remote
+// directory after training was resumed from it. The run ends with an error that says so. The next
+// run fetches the complete snapshot, if it is no longer damaged, or uses the one before it.
 func TestArrivingTableDamaged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: trains large tables many times; not in short mode")
@@ -270,8 +269,8 @@ func TestArrivingTableDamaged(t *testing.T) {
 	}
 }
 
-// newestBuckets are the objects that have bucket files of the newest snapshot in a remote
-// directory, and that no other snapshot has.
+// newestBuckets returns the objects with bucket files of the newest snapshot in a remote directory
+// that no other snapshot has.
 func newestBuckets(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	d := openDirectory(t, dir)
@@ -315,7 +314,7 @@ func openDirectory(t *testing.T, dir string) *remote.Directory {
 	return d
 }
 
-// records are the records of files that have not arrived below dirs.
+// records returns the records of files that have not arrived in directories below dirs.
 func records(t *testing.T, dirs ...string) (n int) {
 	t.Helper()
 	for _, dir := range dirs {
@@ -332,10 +331,10 @@ func records(t *testing.T, dirs ...string) (n int) {
 	return n
 }
 
-// TestStartsWhileModelArrives: on a new machine, a night starts from the model in output.remote while
-// that model's table arrives. Its process is killed again and again before all is there; the last one
-// makes the model of a machine that had everything. Where every row has to be converted, the rows
-// are read as they arrive.
+// TestStartsWhileModelArrives starts a night on a new machine from the model in output.remote while
+// that model's table arrives. The process is killed repeatedly before all files have arrived. The
+// last process must make the model of a machine that had all files. If every row has to be
+// converted, the rows are read as they arrive.
 func TestStartsWhileModelArrives(t *testing.T) {
 	for name, second := range map[string][]string{
 		"links":       nil,
@@ -405,9 +404,9 @@ func TestStartsWhileModelArrives(t *testing.T) {
 	}
 }
 
-// TestModelThatArrivesDamaged: the model that a night has started from turns out to be damaged in
-// output.remote. The night ends and says so; the next attempt restores the model as a whole, when it
-// is not damaged any more.
+// TestModelThatArrivesDamaged checks a model in output.remote that turns out to be damaged after a
+// night has started from it. The night ends with an error that says so, and the next attempt
+// restores the complete model once it is no longer damaged.
 func TestModelThatArrivesDamaged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: trains large tables many times; not in short mode")

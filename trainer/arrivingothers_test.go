@@ -11,9 +11,9 @@ import (
 	"aibox/trainer/remote"
 )
 
-// TestResumesBesideModelThatNeverArrives: a model directory has a generation whose files have not
-// all arrived and never will, since the remote directory does not have them any more. A run that
-// has started from another model goes on all the same.
+// TestResumesBesideModelThatNeverArrives has a generation in the model directory whose files have
+// not all arrived and never will, since the remote directory no longer has them. A run that has
+// started from another model must be resumed all the same.
 func TestResumesBesideModelThatNeverArrives(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: trains large tables many times; not in short mode")

@@ -11,8 +11,9 @@ import (
 
 const averaging = "optimizer.dense.averaging=0.9"
 
-// TestAveraging: a model has the averages of the parameters after each step, training is that of a
-// job without them, and at a warm start it goes on without them.
+// TestAveraging checks that a model has the averages of the parameters after each step, that
+// training itself is the same as without averages, and that a warm start from the model continues
+// without them.
 func TestAveraging(t *testing.T) {
 	for kind, set := range map[string][]string{"lr": nil, "deepfm": {"optimizer.linear={kind: adagrad}"}, "dlrm": append([]string{bf16}, extras["dlrm"]...)} {
 		t.Run(kind, func(t *testing.T) {
@@ -84,8 +85,9 @@ func TestAveraging(t *testing.T) {
 	}
 }
 
-// TestAveragingBegins: averages of a model that starts from one without them begin with its parameters, and
-// those that are new with their first values, the bias with the log odds.
+// TestAveragingBegins checks that if a model starts from one without averages, its averages begin
+// with that model's parameters. Averages of new parameters begin with their initial values, that of
+// the bias with the log odds.
 func TestAveragingBegins(t *testing.T) {
 	first := job(t, "lr")
 	train(t, first)

@@ -18,7 +18,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// unreadable is a file with rows of a table that cannot be read to copy it once a file exists.
+// unreadable is a file with rows of a table that cannot be read for copying once another file
+// exists.
 type unreadable struct {
 	after  string
 	moment bool // only the first read fails
@@ -56,11 +57,11 @@ func (b *unreadable) inject(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 }
 
-// TestBadBlocksWhilePublishing: a file of the table of a model that is committed cannot be read
-// when the model is published. If that is so for a moment only, it is published; else the job
-// begins again and goes on from the last snapshot, or from the beginning, to the model of a run
-// that was left alone, which is published. A job that would start from the damaged model ends
-// without training again.
+// TestBadBlocksWhilePublishing checks a file of the table of a committed model that cannot be read
+// when the model is published. If that happens only once, the model is published. Otherwise the job
+// begins again from the last snapshot, or from the beginning, makes the model of an undisturbed
+// run, and publishes that. A job that would start from the damaged model ends without training
+// again.
 func TestBadBlocksWhilePublishing(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -109,8 +110,8 @@ func TestBadBlocksWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestBadBlocksWhilePublishingANight: a night whose model cannot be read when it is published is
-// trained again from the model that it started from.
+// TestBadBlocksWhilePublishingANight checks that a night whose model cannot be read when it is
+// published is trained again from the model that it started from.
 func TestBadBlocksWhilePublishingANight(t *testing.T) {
 	set := onSSD("sparse_table.dirs=[AT/a, AT/b]")
 	home, m := newMachine(t, "", set...), newMachine(t, t.TempDir(), set...)

@@ -16,7 +16,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// badBlocks is a bucket file of a table that cannot be read any more, although its disk answers.
+// badBlocks is a bucket file of a table that can no longer be read, although its disk works
+// otherwise.
 type badBlocks struct {
 	mu      sync.Mutex
 	names   map[string]bool // paths of files of which the first that is read is the one
@@ -58,8 +59,8 @@ func (b *badBlocks) fault(operation, path string) error {
 	return nil
 }
 
-// trainOnBadBlocks trains a job of which a bucket file in directory i that is there after pass at
-// cannot be read any more from then on.
+// trainOnBadBlocks trains a job. A bucket file in directory i that exists after pass at can no
+// longer be read from then on.
 func trainOnBadBlocks(t *testing.T, j *configs.Job, at, i int, b *badBlocks) (*report.Summary, string, error) {
 	t.Helper()
 	var log syncBuffer
@@ -92,9 +93,9 @@ func trainOnBadBlocks(t *testing.T, j *configs.Job, at, i int, b *badBlocks) (*r
 	return s, log.String(), err
 }
 
-// TestBadBlocks: a bucket file of the table cannot be read any more, each time. After the second time
-// it counts as lost, and the run goes back to the last whole snapshot, or to the beginning, in the
-// same process. It makes the model and the reports of a run that was left alone.
+// TestBadBlocks checks a bucket file of the table that can no longer be read. After the second
+// failure it counts as lost, and the run goes back to the last complete snapshot, or to the
+// beginning, in the same process. It must make the model and the reports of an undisturbed run.
 func TestBadBlocks(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -126,8 +127,8 @@ func TestBadBlocks(t *testing.T) {
 	}
 }
 
-// TestBadBlocksPartialRecovery: with recovery.mode partial, the rows of the file alone go back, or
-// those of its directory, where not even its header can be read.
+// TestBadBlocksPartialRecovery checks that with recovery.mode partial only the rows of the file are
+// reset to the snapshot, or those of its directory if not even the file's header can be read.
 func TestBadBlocksPartialRecovery(t *testing.T) {
 	for _, header := range []bool{false, true} {
 		j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=1000 snapshots", "recovery.max_lost_samples=1")
@@ -148,8 +149,8 @@ func TestBadBlocksPartialRecovery(t *testing.T) {
 	}
 }
 
-// TestBadBlocksOnABrokenDisk: where the file cannot be set aside either, the job ends with an error
-// that says what to do, and another process goes on without the disk.
+// TestBadBlocksOnABrokenDisk checks that if the file cannot be set aside either, the job ends with
+// an error that says what to do, and another process continues without the disk.
 func TestBadBlocksOnABrokenDisk(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -168,9 +169,10 @@ func TestBadBlocksOnABrokenDisk(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// TestBadBlocksWhileUploading: uploads cannot read a bucket file, which training can. After two attempts, the
-// job begins again; when two more have failed, the file counts as lost, and the run goes back to the last
-// whole snapshot. It makes the model of a run that was left alone, and uploads go on.
+// TestBadBlocksWhileUploading checks a bucket file that uploads cannot read, although training can.
+// After two attempts, the job begins again. After two more, the file counts as lost, and the run
+// goes back to the last complete snapshot. It must make the model of an undisturbed run, and
+// uploads must continue.
 func TestBadBlocksWhileUploading(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))

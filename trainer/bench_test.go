@@ -13,7 +13,7 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// TestBench: the steps of a Bench are those of the job.
+// TestBench checks that the steps of a Bench are those of the job.
 func TestBench(t *testing.T) {
 	j := job(t, "deepfm", "data.columns[2].transform=[log1p]")
 	b, err := NewBench(t.Context(), j, nil, slog.New(slog.DiscardHandler))

@@ -9,9 +9,9 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// TestBitsStayTheSame: models have the digests of testdata/digests.txt, whatever the processor and
-// the version of aibox. Where a change alters them on purpose, CHANGELOG.md says so, and the file
-// gets what the test prints.
+// TestBitsStayTheSame checks that models have the digests of testdata/digests.txt, whatever the
+// processor and the version of aibox. If a change alters the models on purpose, CHANGELOG.md says
+// so, and the output of the test goes into the file.
 func TestBitsStayTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains each model three times")

@@ -10,7 +10,8 @@ import (
 	"aibox/trainer/flow"
 )
 
-// TestBound: the summary names the stage that bounded the job, and a setting that would help.
+// TestBound checks that the summary names the stage that limited the speed of the job, and a
+// setting that would help.
 func TestBound(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	const reading, table, training = 0, 1, 2
@@ -61,7 +62,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestSummarySaysWhatBounds: so does the summary of a run, which also has the processor time.
+// TestSummarySaysWhatBounds checks the same for the summary of a run, which also has the processor
+// time.
 func TestSummarySaysWhatBounds(t *testing.T) {
 	j := job(t, "fm")
 	s := train(t, j)

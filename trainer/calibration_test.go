@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWarmStartKeepsCalibration: a model that starts from one which kept another share of the
-// negatives begins with the same predictions: what is added to its logits for the share is taken
-// from its bias, and from the average of that.
+// TestWarmStartKeepsCalibration checks that a model that starts from one which kept another share
+// of the negatives begins with the same predictions: what is added to its logits because of the
+// share is subtracted from its bias and the bias's average.
 func TestWarmStartKeepsCalibration(t *testing.T) {
 	for kind, set := range map[string][]string{"lr": nil, "deepfm": {averaging}} {
 		for _, shares := range [][2]string{{"0.2", "1"}, {"1", "0.2"}, {"0.2", "0.2"}} {

@@ -18,8 +18,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestCheckFindsWhatTrainingRefuses: what Train refuses without its files having
-// been read, Check has found before, in the same words.
+// TestCheckFindsWhatTrainingRefuses checks that Check refuses everything that Train refuses without
+// having read the data, in the same words.
 func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 	for _, c := range []struct{ kind, set, want string }{
 		{"fm", "optimizer.rows={kind: ftrl, ftrl_beta: 0, ftrl_l2: 0, initial_accumulator: 0}", "optimizer.rows"},
@@ -77,8 +77,8 @@ func TestCheckFindsWhatTrainingRefuses(t *testing.T) {
 	}
 }
 
-// TestWarmStartFromItsOwnDirectory: by whatever path, a job cannot start from the
-// model that it is about to replace.
+// TestWarmStartFromItsOwnDirectory checks that a job cannot start from the model that it is about
+// to replace, by whatever path.
 func TestWarmStartFromItsOwnDirectory(t *testing.T) {
 	j := job(t, "lr")
 	train(t, j)
@@ -99,8 +99,8 @@ func TestWarmStartFromItsOwnDirectory(t *testing.T) {
 	}
 }
 
-// TestCheckFindsOverwrites: outputs that training would refuse because they are inputs,
-// or each other, are found without training, and as faults of the job file.
+// TestCheckFindsOverwrites checks that outputs that training would refuse because they are inputs
+// or equal to each other are found without training, and are reported as faults of the job file.
 func TestCheckFindsOverwrites(t *testing.T) {
 	for _, set := range []string{"output.metrics=model/MODEL.json", "output.metrics=model/summary.json", "output.metrics=part-1.tsv", "output.model_dir=logs"} {
 		t.Chdir(t.TempDir())
@@ -124,9 +124,10 @@ func TestCheckFindsOverwrites(t *testing.T) {
 	}
 }
 
-// TestReportsOfOtherModelsStay: a job cannot write its metrics or events into the directory of
-// another model, whose reports they would become. In its own directory, named by whatever path,
-// they are reports of the new model, and those of the model before stay as they were.
+// TestReportsOfOtherModelsStay checks that a job cannot write its metrics or events into the
+// directory of another model, where they would count as that model's reports. In its own directory,
+// by whatever path, they are reports of the new model, and those of the earlier model are
+// unchanged.
 func TestReportsOfOtherModelsStay(t *testing.T) {
 	j := job(t, "lr", "output.keep_generations=2")
 	dir := j.Output.ModelDir
@@ -163,8 +164,9 @@ func TestReportsOfOtherModelsStay(t *testing.T) {
 	}
 }
 
-// TestBatchThatDevicesCannotCompute: a mini-batch of which an array has more elements than kernels
-// number is a fault of the job file, which says how many examples there may be.
+// TestBatchThatDevicesCannotCompute checks that a mini-batch of which an array has more elements
+// than kernels can number is a fault of the job file, and that the error says how many examples are
+// possible.
 func TestBatchThatDevicesCannotCompute(t *testing.T) {
 	for _, c := range []struct {
 		batch   int
@@ -188,8 +190,8 @@ func TestBatchThatDevicesCannotCompute(t *testing.T) {
 	}
 }
 
-// TestNetworkThatDevicesCannotCompute: so is a network that has more parameters than kernels number,
-// which the processors of the host can train.
+// TestNetworkThatDevicesCannotCompute checks the same for a network with more parameters than
+// kernels can number, which the host's processors can train.
 func TestNetworkThatDevicesCannotCompute(t *testing.T) {
 	for _, c := range []struct {
 		engine, layers string

@@ -24,12 +24,12 @@ import (
 	"aibox/trainer/model"
 )
 
-// Jobs of all kinds are killed here by SIGKILL. Each runs in a process of its own, which
-// kills itself before an operation on disk that a seed has chosen: in the middle of a
-// snapshot, of an update of the table, of the commit of the model.
+// These tests kill jobs of all kinds with SIGKILL. Each job runs in a process of its own, which
+// kills itself before an operation on disk that a seed has chosen: in the middle of a snapshot, of
+// an update of the table, or of the commit of the model.
 
-// crashVariable tells the tests' program to train the job of a file, and to die at an
-// operation: "42 job.yaml"; 0 means never, and -1, too, but then uploads keep up with training.
+// crashVariable makes the test program train the job of a file, and die at an operation: "42
+// job.yaml". 0 means never. -1 also means never, but then training waits for uploads.
 const crashVariable = "AIBOX_TEST_CRASH"
 
 // crashChild trains as crashVariable says, and reports whether it was set.
@@ -82,8 +82,8 @@ func crashChild() (code int, is bool) {
 	return 0, true
 }
 
-// trainAndDie trains a job in a process that dies at an operation, and reports whether it
-// came to its end before.
+// trainAndDie trains a job in a process that dies at an operation. It reports whether the process
+// ended before that.
 func trainAndDie(t *testing.T, file string, at int) (done bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -99,10 +99,10 @@ func trainAndDie(t *testing.T, file string, at int) (done bool) {
 	return false
 }
 
-// one draws one of several.
+// one returns a random one of several.
 func one[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
 
-// crashJob draws a job, without its snapshots: its text and its overrides.
+// crashJob makes a random job, without its snapshots: its text and its overrides.
 func crashJob(rng *rand.Rand, parquet string) (text string, set []string) {
 	kind := one(rng, model.Kinds()...)
 	text = strings.Replace(testjobs.Text, "KIND", kind, 1)
@@ -141,9 +141,8 @@ func crashJob(rng *rand.Rand, parquet string) (text string, set []string) {
 		[]string{"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 1}", "optimizer.rows.learning_rate=0.2"})...)
 }
 
-// TestCrash kills jobs of all kinds at moments that are drawn, some times each, and has the
-// next process go on. In the end there are the model and the reports of a job that was left
-// alone.
+// TestCrash kills jobs of all kinds at random moments, several times each, and lets the next
+// process resume. In the end there must be the model and the reports of a job without interruption.
 func TestCrash(t *testing.T) {
 	log, err := testjobs.Log()
 	if err != nil {

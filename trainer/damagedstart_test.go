@@ -9,9 +9,9 @@ import (
 	"aibox/internal/errkind"
 )
 
-// TestDamagedStart: a night that starts from a model of whose table a file is damaged says which
-// file of that model it is, as its own link to it is deleted, and what to do. That leads to the
-// model of an undisturbed night.
+// TestDamagedStart checks the error of a night that starts from a model with a damaged file of its
+// table: it names the file of that model, since the night's own link to the file is deleted, and
+// says what to do. Doing that must lead to the model of an undisturbed night.
 func TestDamagedStart(t *testing.T) {
 	remote := "file://" + t.TempDir() + "/remote"
 	want := newMachine(t, "")
@@ -55,9 +55,9 @@ func TestDamagedStart(t *testing.T) {
 	}
 }
 
-// TestStartLacksFile: a night that starts from a model in whose directory a file of the table is
-// missing, or its catalog is damaged, says which model that is and what to do, where output.remote
-// does not have it.
+// TestStartLacksFile checks the error of a night that starts from a model in whose directory a file
+// of the table is missing, or whose catalog is damaged, while output.remote does not have the
+// model: it names the model and says what to do.
 func TestStartLacksFile(t *testing.T) {
 	for pattern, damage := range map[string]func(string) error{
 		"*.delta":       os.Remove,

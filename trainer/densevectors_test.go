@@ -7,8 +7,9 @@ import (
 	"aibox/trainer/inference"
 )
 
-// TestDenseVectorsAtAWarmStart: vectors of dense features are matched by the features' names, so
-// those of a feature that both models have stay, and a new one begins with fresh ones.
+// TestDenseVectorsAtAWarmStart checks that vectors of dense features are matched by the features'
+// names, so that those of a feature that both models have are kept, and a new feature gets new
+// ones.
 func TestDenseVectorsAtAWarmStart(t *testing.T) {
 	still := []string{"model.dense_vectors=true", "optimizer.dense.kind=sgd", "optimizer.dense.learning_rate=1e-9"}
 	for _, kind := range []string{"fm", "deepfm"} {

@@ -17,7 +17,7 @@ import (
 	"aibox/trainer/report"
 )
 
-// variant changes what must leave no trace in the model.
+// variant is a change of the way in which a job runs that must not change the model.
 type variant struct {
 	name  string
 	procs int
@@ -46,8 +46,8 @@ var variants = []variant{
 	{name: "other reports", set: []string{"output.log_every=1"}},
 }
 
-// extras are settings of the zoo's models: each option that draws random numbers
-// or keeps state takes part somewhere.
+// extras are settings of the models of the zoo. Each option that draws random numbers or keeps
+// state occurs in some of them.
 var extras = map[string][]string{
 	"aibox":     {"model.dropout=0.2", "optimizer.rows.kind=adam", "optimizer.rows.learning_rate=0.01"},
 	"dlrm":      {"model.bottom_layers=[8, 4]", "optimizer.dense.kind=momentum", "optimizer.dense.learning_rate=0.01", "data.negative_sampling=0.6"},
@@ -59,8 +59,8 @@ var extras = map[string][]string{
 	"lr":        {"sparse_table.expiry.min_show=2"},
 }
 
-// TestSameModelHoweverItIsRun is the product's promise: same job, seed and data
-// give the same model, bit for bit.
+// TestSameModelHoweverItIsRun checks what the product promises: the same job, seed and data give
+// the same model, bit for bit.
 func TestSameModelHoweverItIsRun(t *testing.T) {
 	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestSameModelHoweverItIsRun(t *testing.T) {
 	}
 }
 
-// check trains a model with base as the variant has it; want is its digest.
+// check trains a model with base and the variant's changes. want is the digest that it must have.
 func (v *variant) check(t *testing.T, kind string, base []string, want string) {
 	if v.procs > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(v.procs))
@@ -109,8 +109,8 @@ func (v *variant) check(t *testing.T, kind string, base []string, want string) {
 	}
 }
 
-// checkSmallest trains with the smallest budget that works, as the errors of
-// those that do not name it, and saves the table at random passes.
+// checkSmallest trains with the smallest budget that works, which it finds with the help of the
+// errors under smaller ones, and saves the table at random passes.
 func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want string) {
 	kib := int64(1024)
 	var got *report.Summary
@@ -147,8 +147,8 @@ func (v *variant) checkSmallest(t *testing.T, kind string, set []string, want st
 	}
 }
 
-// TestLimitsDoNotDependOnWorkAhead stops training in the middle of a pass while
-// ST has pulled, and so created, rows of later ones.
+// TestLimitsDoNotDependOnWorkAhead stops training in the middle of a pass while stage ST has
+// already pulled, and thus created, rows of later passes.
 func TestLimitsDoNotDependOnWorkAhead(t *testing.T) {
 	var want string
 	for i, set := range [][]string{

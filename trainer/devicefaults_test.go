@@ -21,7 +21,7 @@ import (
 	"aibox/trainer/report"
 )
 
-// deviceFault is a run that devices end: midway, or when it is to go on.
+// deviceFault is a run that a failure of devices ends, midway or when it is resumed.
 type deviceFault struct {
 	kind  gpu.Kind
 	is    errkind.Kind
@@ -29,7 +29,7 @@ type deviceFault struct {
 	cause func(t *testing.T, p *emulated.Platform)
 }
 
-// occupied lets another program have all but so many bytes of device 0.
+// occupied simulates another program that takes all but that many bytes of device 0.
 func occupied(free int64) func(*testing.T, *emulated.Platform) {
 	return func(t *testing.T, p *emulated.Platform) {
 		t.Helper()
@@ -47,14 +47,15 @@ func call(n int, kind gpu.Kind) func(*testing.T, *emulated.Platform) {
 	return func(_ *testing.T, p *emulated.Platform) { p.FailCall(n, kind) }
 }
 
-// TestDeviceFaults: whatever happens to a device, while a job trains or when it goes on, the error
-// says what it was, the earlier model is as it was, and the job then goes on from its snapshot to
-// the model of a run without failures.
+// TestDeviceFaults checks that whatever happens to a device, while a job trains or when it is
+// resumed, the error says what it was, and the earlier model is unchanged. The job can then be
+// resumed from its snapshot, to the model of a run without failures.
 func TestDeviceFaults(t *testing.T) {
 	eachPlace(t, testDeviceFaults)
 }
 
-// eachPlace runs a test with embeddings on the host and on the devices, in short mode on the host alone.
+// eachPlace runs a test with embeddings on the host and on the devices; in short mode only on the
+// host.
 func eachPlace(t *testing.T, test func(t *testing.T, setting string)) {
 	places := []string{"cpu", "device"}
 	if testing.Short() {
@@ -171,8 +172,8 @@ func testDeviceFaults(t *testing.T, place string) {
 	}
 }
 
-// TestDevicesFailAnywhere: wherever in a job a device fails, the job makes the model of a run
-// without failures as soon as it is started again, from its snapshot if it had one.
+// TestDevicesFailAnywhere makes a device fail anywhere in a job. When the job is started again,
+// from its snapshot if it has one, it must make the model of a run without failures.
 func TestDevicesFailAnywhere(t *testing.T) {
 	rng := testseed.Rand(t)
 	set := append(slices.Clone(onDevices), "snapshots.every=1 pass", "engine.devices=[0, 1]", "model.batch_norm=true")
@@ -217,7 +218,7 @@ func TestDevicesFailAnywhere(t *testing.T) {
 	}
 }
 
-// breakDevice lets a device get lost.
+// breakDevice makes a device fail as if it were lost.
 func breakDevice(t *testing.T, p *emulated.Platform, number int) {
 	t.Helper()
 	d, err := p.Open(number)
@@ -233,7 +234,7 @@ func breakDevice(t *testing.T, p *emulated.Platform, number int) {
 	}
 }
 
-// TestOtherDevices: a run goes on with other devices, if they are as many.
+// TestOtherDevices checks that a run can be resumed with other devices, if there are equally many.
 func TestOtherDevices(t *testing.T) {
 	eachPlace(t, testOtherDevices)
 }
@@ -273,8 +274,8 @@ func testOtherDevices(t *testing.T, place string) {
 	}
 }
 
-// TestSharedDevice: where other programs have much of a device, the log says so with figures, and
-// where they have little, nothing.
+// TestSharedDevice checks that the log has figures if other programs use much memory of a device,
+// and says nothing if they use little.
 func TestSharedDevice(t *testing.T) {
 	for _, free := range []int64{32 << 20, 60 << 20} {
 		var log bytes.Buffer

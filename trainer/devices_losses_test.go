@@ -14,7 +14,8 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// stepLosses are the losses of the training steps of a job that has ended, and wrote each.
+// stepLosses returns the losses of the training steps of a job that has ended and has logged every
+// step.
 func stepLosses(t *testing.T, j *configs.Job) (losses []float64) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(j.Output.ModelDir, "metrics.jsonl"))
@@ -37,10 +38,10 @@ func stepLosses(t *testing.T, j *configs.Job) (losses []float64) {
 	return losses
 }
 
-// TestDevicesLosses: in the first 1,000 steps, the losses of devices are within 1e-4 of those of
-// the CPU, relatively. All functions are smooth. Where roundings bring the input of a ReLU to the
-// other side of zero, or a gradient that is next to nothing, which Adagrad divides by itself if its
-// sums begin at zero, both are right, and go on to different models.
+// TestDevicesLosses checks that in the first 1,000 steps the losses of devices are within 1e-4 of
+// those of the CPU, relatively. All functions of these models are smooth. If rounding changed the
+// sign of the input of a ReLU, or of a gradient that is almost zero, which Adagrad divides by
+// itself if its sums begin at zero, both models would be right, and differ from then on.
 func TestDevicesLosses(t *testing.T) {
 	seed := testseed.Of(t)
 	steps := 1000

@@ -38,9 +38,9 @@ func nightSettings(rng *rand.Rand, kind string) []string {
 	return set
 }
 
-// TestDevicesNights: nights that go on from one another, on the host's processors or on devices,
-// with embeddings here or there, make the same models, whatever each of them changes: those of
-// devices the same bits, and those of the host the same up to roundings.
+// TestDevicesNights checks that consecutive nights make the same models on the host's processors
+// and on devices, wherever the embeddings are, and whatever each night changes. The models of
+// devices must have the same bits, and those of the host must be the same up to rounding.
 func TestDevicesNights(t *testing.T) {
 	seed := testseed.Of(t)
 	chains := 8

@@ -18,10 +18,10 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestDevicesPasses: however passes with rows on devices follow one another, a job makes the model,
-// and the reports, that it makes with rows in the memory of the host: passes of any size, in queues
-// of any length, with a table that has room for some of them, devices that have room for one of
-// them, snapshots, and runs that are stopped, or crash, after which the job is resumed.
+// TestDevicesPasses checks that however passes with rows on devices follow one another, a job makes
+// the same model and reports as with rows in the memory of the host: with passes of any size,
+// queues of any length, a table with room for some passes, devices with room for one, snapshots,
+// and runs that are stopped or crash and are then resumed.
 func TestDevicesPasses(t *testing.T) {
 	seed := testseed.Of(t)
 	runs := 3
@@ -58,7 +58,8 @@ func TestDevicesPasses(t *testing.T) {
 	}
 }
 
-// trainInterrupted trains a job on small devices. Some runs are told to stop, at any time, and some crash.
+// trainInterrupted trains a job on small devices. Some runs are stopped, at any time, and some
+// crash.
 func trainInterrupted(t *testing.T, j *configs.Job, rng *rand.Rand, bytes int64) *report.Summary {
 	t.Helper()
 	for left := 6; ; left-- {

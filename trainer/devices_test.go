@@ -19,15 +19,16 @@ import (
 	"aibox/trainer/report"
 )
 
-// devices are emulated ones, for a run on them.
+// devices returns emulated devices for a run.
 func devices(seed uint64, n int) *emulated.Platform { return smallDevices(seed, n, 64<<20) }
 
-// smallDevices have so many bytes of memory each.
+// smallDevices returns devices with that many bytes of memory each.
 func smallDevices(seed uint64, n int, bytes int64) *emulated.Platform {
 	return emulated.New(emulated.Options{Devices: emulated.Devices(n, bytes), Images: map[string]emulated.Kernels{"aibox": twin.Kernels}, Seed: seed})
 }
 
-// onDevices are settings of a job that trains on devices, briefly, because emulated ones are slow.
+// onDevices are the settings of a short job that trains on devices; it is short because emulated
+// devices are slow.
 var onDevices = []string{"engine.kind=cuda", "training.max_examples=700"}
 
 // trainOn runs a job on devices.
@@ -48,8 +49,8 @@ func trainOn(t *testing.T, j *configs.Job, p *emulated.Platform, more func(*Opti
 	return s, err
 }
 
-// TestDevicesTrainAllModels: a job that trains on the CPU trains on devices by one line. The models
-// differ in the last bits of sums, and each of them does not from run to run.
+// TestDevicesTrainAllModels checks that one line is enough to train a job on devices instead of the
+// CPU. The models differ only in the last bits of sums, and each of them is the same in every run.
 func TestDevicesTrainAllModels(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, kind := range testjobs.Kinds() {
@@ -86,9 +87,9 @@ func TestDevicesTrainAllModels(t *testing.T) {
 	}
 }
 
-// TestModelsOfDevicesAreEvaluatedOnProcessors: a model that devices have trained is evaluated
-// without any, with the results of the devices up to rounding, and the evaluation says in which
-// precision.
+// TestModelsOfDevicesAreEvaluatedOnProcessors checks that a model that devices have trained can be
+// evaluated without any, with the results of the devices up to rounding, and that the evaluation
+// says in which precision it was made.
 func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
 	for trained, evaluated := range map[string]string{"float32": "float32", "tf32": "float32", "bf16": "bf16"} {
 		j := job(t, "deepfm", append(slices.Clip(onDevices), "engine.devices=[0, 1]", "engine.embeddings=device", "engine.precision="+trained)...)
@@ -109,8 +110,8 @@ func TestModelsOfDevicesAreEvaluatedOnProcessors(t *testing.T) {
 	}
 }
 
-// TestDevicesResume: a run on devices that a crash interrupts goes on to the same bits, also with
-// its embeddings elsewhere, and on other devices.
+// TestDevicesResume checks that a run on devices that a crash interrupts is resumed to the same
+// bits, also with its embeddings elsewhere, and on other devices.
 func TestDevicesResume(t *testing.T) {
 	seed := testseed.Of(t)
 	for i, c := range []struct{ kind, place, then, precision, devices string }{
@@ -155,7 +156,8 @@ func TestDevicesResume(t *testing.T) {
 	}
 }
 
-// TestDeviceFails: after the failure of a device the run can go on, and makes the same model.
+// TestDeviceFails checks that after the failure of a device the run can be resumed, and makes the
+// same model.
 func TestDeviceFails(t *testing.T) {
 	seed := testseed.Of(t)
 	set := append(slices.Clone(onDevices), "snapshots.every=1 pass")
@@ -187,9 +189,9 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// TestDevicesTooSmall: where the devices have too little memory for the rows of a pass, it is
-// trained in parts, to the same model; where those of a mini-batch do not fit, the job ends with an
-// error that says what needs less.
+// TestDevicesTooSmall checks that if the devices have too little memory for the rows of a pass, the
+// pass is trained in parts, to the same model. If the rows of a mini-batch do not fit, the job ends
+// with an error that says what would need less memory.
 func TestDevicesTooSmall(t *testing.T) {
 	seed := testseed.Of(t)
 	set := append(slices.Clip(onDevices), "engine.embeddings=device", "training.batch_size=50", "pipeline.batches_per_pass=14")
@@ -226,7 +228,8 @@ func TestDevicesTooSmall(t *testing.T) {
 	t.Logf("%d runs with passes in parts; %d bytes do not suffice", divided, smallest)
 }
 
-// TestNoSuchDevice: the job ends before it does anything.
+// TestNoSuchDevice checks that a job with a device that does not exist ends before it does
+// anything.
 func TestNoSuchDevice(t *testing.T) {
 	_, err := trainOn(t, job(t, "lr", append(slices.Clone(onDevices), "engine.devices=[2]")...), devices(0, 2), nil)
 	if err == nil || err.Error() != "engine.devices: there is no device 2: emulated devices, seed 0 has 2 devices" || errkind.Of(context.Background(), err) != errkind.Job {

@@ -11,8 +11,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestDeviceSummary: summary.json and the display say what each device does, also where several are
-// on one physical device, and nothing of devices where a job has none.
+// TestDeviceSummary checks that summary.json and the display show what each device does, also if
+// several are on one physical device, and say nothing of devices if a job has none.
 func TestDeviceSummary(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {

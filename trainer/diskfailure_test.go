@@ -32,8 +32,8 @@ import (
 var momentsToLose = []string{"between two passes", "in a pass", "in a snapshot", "before the commit"}
 
 // trainThrough trains a job that loses directory i of its table in one of waysToLose, at one of
-// momentsToLose, and must succeed. It returns what the job said. What was trained until pass at is
-// in snapshots.remote, if there is one.
+// momentsToLose. The job must succeed. trainThrough returns what the job logged. What was trained
+// until pass at is in snapshots.remote, if the job has one.
 func trainThrough(t *testing.T, j *configs.Job, at, i int, way, moment string) (*report.Summary, string) {
 	t.Helper()
 	var log syncBuffer
@@ -141,8 +141,8 @@ func TestDirectoryLostWhileTraining(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryWhileTraining: with recovery.mode partial, only the rows of the directory go
-// back, in the same process, and what is lost with them is accounted.
+// TestPartialRecoveryWhileTraining checks that with recovery.mode partial only the rows of the lost
+// directory are reset, in the same process, and that the report counts what was lost with them.
 func TestPartialRecoveryWhileTraining(t *testing.T) {
 	for i, moment := range momentsToLose[:3] {
 		t.Run(moment, func(t *testing.T) {
@@ -304,9 +304,10 @@ func TestTableInTheModelDirectoryFails(t *testing.T) {
 	}
 }
 
-// TestModelDirectoryVanishes: where the model directory is not there any more while a run trains
-// whose table is in it, as when its file system is not mounted any more, the job ends with an error that
-// says so, and does not begin in an empty place. Once it is there again, the job goes on.
+// TestModelDirectoryVanishes checks a run whose table is in the model directory, and whose model
+// directory vanishes, for example because its file system is unmounted. The job must end with an
+// error that says so, and must not begin in the empty place. Once the directory is there again, the
+// job can be resumed.
 func TestModelDirectoryVanishes(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("sparse_table.dirs=[]", "snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -338,7 +339,7 @@ func TestModelDirectoryVanishes(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// failingFS fails operations of a table in memory on disk.
+// failingFS makes operations on disk of a table in memory fail.
 type failingFS struct {
 	sparsetable.OSFS
 	fault func(operation, path string) error
@@ -351,8 +352,8 @@ func (f failingFS) Create(name string) (sparsetable.File, error) {
 	return f.OSFS.Create(name)
 }
 
-// TestDiskFailuresEnd: a job begins again after the first failure of each directory, and once
-// besides.
+// TestDiskFailuresEnd checks that a job begins again after the first failure of each directory, and
+// only one more time.
 func TestDiskFailuresEnd(t *testing.T) {
 	dirs := []string{"/a/m-gen-000001-12345678", "/b/m-gen-000001-12345678"}
 	failure := func(which ...int) *modeldir.LostError {
@@ -386,8 +387,8 @@ func TestDiskFailuresEnd(t *testing.T) {
 	}
 }
 
-// TestFailuresInTheModelDirectoryEnd: a table in the model directory counts as one place, also where the
-// job has begun again with another generation.
+// TestFailuresInTheModelDirectoryEnd checks that a table in the model directory counts as one
+// place, even if the job has begun again with another generation.
 func TestFailuresInTheModelDirectoryEnd(t *testing.T) {
 	var f diskFailures
 	for i, want := range []bool{true, true, false} {
@@ -398,8 +399,8 @@ func TestFailuresInTheModelDirectoryEnd(t *testing.T) {
 	}
 }
 
-// TestFailuresOfOthersEndTheJob: a job does not begin again after an error that is not one of its
-// table's disks, also where it is about a file that does not exist.
+// TestFailuresOfOthersEndTheJob checks that a job does not begin again after an error that does not
+// come from one of its table's disks, even if the error is about a file that does not exist.
 func TestFailuresOfOthersEndTheJob(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	for _, cause := range []error{

@@ -13,7 +13,7 @@ import (
 // hour until the next night. checkLearned also refuses a model whose many training examples all
 // have the same label. How well the model predicts is decided by the evaluation after the kept
 // epoch. If all data are trained on, the last line of the training metrics decides, provided that
-// training was long enough to learn anything or that line is hopeless.
+// training was long enough to learn anything or that line is too high.
 func (r *run) checkLearned(k *runstate.Kept) error {
 	if r.job.Training.AcceptDiverged {
 		return nil
@@ -22,7 +22,7 @@ func (r *run) checkLearned(k *runstate.Kept) error {
 		return &worseError{errkind.Errorf(errkind.Diverged, "%s; training.accept_diverged: true commits such a model", text)}
 	}
 	where, report := r.state.OfEpoch(k.Epoch).Decisive()
-	if recent := r.state.Recent; report == nil && recent != nil && (k.Step-r.state.Engine.FirstStep >= fewSteps || recent.LogLoss > hopeless) {
+	if recent := r.state.Recent; report == nil && recent != nil && (k.Step-r.state.Engine.FirstStep >= fewSteps || recent.LogLoss > untrainedLoss) {
 		where, report = "the last training examples, each before it was trained on,", recent
 	}
 	if report == nil || !worseThanConstant(report) {
@@ -58,8 +58,8 @@ type worseError struct{ error }
 
 func (e *worseError) Unwrap() error { return e.error }
 
-// hopeless is a log loss that no untrained model has: one that predicts 0.5 has 0.69.
-const hopeless = 2
+// untrainedLoss is a log loss that no untrained model has: one that predicts 0.5 has 0.69.
+const untrainedLoss = 2
 
 // chance is the number of standard errors by which a log loss must exceed the entropy of the
 // labels, so that a small set of examples does not refuse a model by chance.

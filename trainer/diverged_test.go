@@ -19,9 +19,9 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestDivergedModelsAreNotCommitted: a model whose predictions have become 0 and 1 ends the
-// job, with and without evaluation data, and the model before stays. A setting commits it, as
-// a run with this setting would have made it, without training again.
+// TestDivergedModelsAreNotCommitted checks that a model whose predictions have become 0 and 1 ends
+// the job, with and without evaluation data, and that the earlier model stays. With a setting, the
+// same job commits the model that a run with this setting would have made, without training again.
 func TestDivergedModelsAreNotCommitted(t *testing.T) {
 	for name, set := range map[string][]string{
 		"in memory":          {"data.eval=[LOG/eval.tsv]"},
@@ -70,7 +70,8 @@ func TestDivergedModelsAreNotCommitted(t *testing.T) {
 	}
 }
 
-// TestWorseThanConstant: a normalized entropy above 1 counts if chance does not explain it.
+// TestWorseThanConstant checks that a normalized entropy above 1 counts only if it cannot be due to
+// chance.
 func TestWorseThanConstant(t *testing.T) {
 	nan := metrics.Value(math.NaN())
 	for _, c := range []struct {
@@ -91,8 +92,8 @@ func TestWorseThanConstant(t *testing.T) {
 	}
 }
 
-// TestWarningsOfTheFirstLook: numbers of huge range without a transform, and labels of one
-// class, are warned of in the summary.
+// TestWarningsOfTheFirstLook checks that the summary warns of numbers with a huge range and no
+// transform, and of labels that are all the same.
 func TestWarningsOfTheFirstLook(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -133,8 +134,8 @@ output: {model_dir: %[1]s/model}
 	}
 }
 
-// TestClassesOfAnEpochThatWasCutShort: training data are of one class only if all of them are, and
-// not where the last epoch ended at its first example.
+// TestClassesOfAnEpochThatWasCutShort checks that training data count as having only one label only
+// if all of them have it, and not because the last epoch ended at its first example.
 func TestClassesOfAnEpochThatWasCutShort(t *testing.T) {
 	for label, warned := range map[float64]bool{0: false, 1: true} { // of the second row
 		j := biasJob(t, "lr", [][2]float64{{1, 1}, {label, 1}}, "training.max_examples=3", "training.epochs=2")
@@ -144,8 +145,9 @@ func TestClassesOfAnEpochThatWasCutShort(t *testing.T) {
 	}
 }
 
-// TestOneLabel: a model of many training examples that all have one label, as where clicks were not
-// joined, is not committed, unless a setting says so. One of few examples is.
+// TestOneLabel checks that a model of many training examples that all have the same label, as if
+// the clicks were not joined, is not committed, unless a setting allows it. A model of few examples
+// is.
 func TestOneLabel(t *testing.T) {
 	rows := make([][2]float64, manyExamples)
 	for name, c := range map[string]struct {

@@ -8,7 +8,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// TestStoppingNeedsBothLabels: data.eval of one label are at fault, not the job.
+// TestStoppingNeedsBothLabels checks that data.eval with only one label is a fault of the data, not
+// of the job.
 func TestStoppingNeedsBothLabels(t *testing.T) {
 	eval := t.TempDir() + "/eval.csv"
 	j := biasJob(t, "lr", rowsOf(9, 9, 1, 1), "training.early_stopping.metric=auc", "training.epochs=2", "data.eval=["+eval+"]")

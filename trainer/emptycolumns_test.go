@@ -10,9 +10,10 @@ import (
 	"aibox/configs"
 )
 
-// TestWarnsOfEmptyColumns: a night in which columns have no values ends with a warning that names
-// them, whether it begins with a new model or with that of the night before. Such a column is
-// usually a fault in how the log is written, which the model's AUC alone shows.
+// TestWarnsOfEmptyColumns checks that a night in which columns have no values ends with a warning
+// that names them, whether it begins with a new model or with that of the night before. The usual
+// cause of such a column is an error in how the log is written, which otherwise shows only in the
+// model's AUC.
 func TestWarnsOfEmptyColumns(t *testing.T) {
 	night := func(rows int, line func(i int) string, start string) (model, warned string) {
 		dir := t.TempDir()

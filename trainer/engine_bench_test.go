@@ -77,7 +77,7 @@ func benchmarkEngine(b *testing.B, kind string, format sparsetable.ValueFormat, 
 	b.ReportMetric(float64(bench.Table.Layout().Bytes()), "B/row")
 }
 
-// benchmarkPass is a pass of mini-batches with one value per field.
+// benchmarkPass returns a pass of mini-batches with one value per field.
 func benchmarkPass(fields, dense, examples, batches int) *reader.Pass {
 	rng := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(rng, 1.125, 1, 20_000_000)

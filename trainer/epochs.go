@@ -37,7 +37,7 @@ func (r *run) epochs(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := r.judge(ctx, epoch); err != nil {
+		if err := r.evaluateEpoch(ctx, epoch); err != nil {
 			return err
 		}
 	}

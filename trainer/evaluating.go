@@ -12,8 +12,8 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// judge evaluates the model after an epoch, and keeps it if it is the best so far.
-func (r *run) judge(ctx context.Context, epoch int) error {
+// evaluateEpoch evaluates the model after an epoch, and keeps it if it is the best so far.
+func (r *run) evaluateEpoch(ctx context.Context, epoch int) error {
 	last := &runstate.Kept{Epoch: epoch, Step: r.state.Engine.Step, Examples: r.state.Examples}
 	if r.data.Split != nil {
 		if err := r.validate(ctx, epoch); err != nil {

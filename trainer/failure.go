@@ -54,7 +54,7 @@ func (r *run) resumable(ctx context.Context, failure error) error {
 	if r.snapshots.saved == nil || r.models.writer == nil || !r.models.writer.CanResume() || modeldir.Damaged(failure) {
 		return failure
 	}
-	if errors.Is(failure, arriving.ErrDistrusted) {
+	if errors.Is(failure, arriving.ErrDamaged) {
 		r.models.writer.Suspend() // its record tells the next process what not to trust
 		return failure
 	}

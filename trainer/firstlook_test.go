@@ -18,8 +18,8 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// biasJob is a job on rows that are given as label and weight, whose training leaves the
-// parameters nearly as they are.
+// biasJob is a job on rows that are given as label and weight. Its training hardly changes the
+// parameters.
 func biasJob(t *testing.T, kind string, rows [][2]float64, set ...string) *configs.Job {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ output: {model_dir: %[1]s/model}
 	return j
 }
 
-// outputBias is the output bias of a job's model.
+// outputBias returns the output bias of a job's model.
 func outputBias(t *testing.T, j *configs.Job) float64 {
 	t.Helper()
 	m, err := modeldir.Open(j.Output.ModelDir)
@@ -65,7 +65,7 @@ func outputBias(t *testing.T, j *configs.Job) float64 {
 	return 0
 }
 
-// rowsOf are so many positives and negatives, in turn as far as they go.
+// rowsOf returns that many positives and negatives, alternating as long as there are both.
 func rowsOf(positives, negatives int, positiveWeight, negativeWeight float64) (rows [][2]float64) {
 	for i := range max(positives, negatives) {
 		if i < positives {
@@ -78,7 +78,8 @@ func rowsOf(positives, negatives int, positiveWeight, negativeWeight float64) (r
 	return rows
 }
 
-// TestInitialBiasIsTheLogOdds: every kind of model begins by predicting the share of the positives.
+// TestInitialBiasIsTheLogOdds checks that every kind of model predicts the share of the positives
+// at the beginning.
 func TestInitialBiasIsTheLogOdds(t *testing.T) {
 	for _, kind := range model.Kinds() {
 		j := biasJob(t, kind, rowsOf(20, 180, 1, 1))
@@ -90,7 +91,8 @@ func TestInitialBiasIsTheLogOdds(t *testing.T) {
 	}
 }
 
-// TestInitialBiasOfShares: weights count, and one class alone gives a finite value.
+// TestInitialBiasOfShares checks that weights count, and that the bias is finite if all labels are
+// the same.
 func TestInitialBiasOfShares(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -110,8 +112,9 @@ func TestInitialBiasOfShares(t *testing.T) {
 	}
 }
 
-// TestInitialBiasIsTheSameEverywhere: it depends neither on threads nor on mini-batches,
-// passes and the order in which examples are shuffled, but on the examples that training keeps.
+// TestInitialBiasIsTheSameEverywhere checks that the initial bias does not depend on threads,
+// mini-batches, passes and the order in which examples are shuffled, but only on the examples that
+// training keeps.
 func TestInitialBiasIsTheSameEverywhere(t *testing.T) {
 	rows := rowsOf(70, 333, 0.3, 1.7)
 	want := *train(t, biasJob(t, "lr", rows)).InitialBias
@@ -146,8 +149,8 @@ func TestInitialBiasIsGiven(t *testing.T) {
 	}
 }
 
-// TestInitialBiasStaysAtAWarmStart: the model goes on from the bias that the earlier one has,
-// unless that had none of its name.
+// TestInitialBiasStaysAtAWarmStart checks that the model starts with the bias of the earlier one,
+// unless that has none of the same name.
 func TestInitialBiasStaysAtAWarmStart(t *testing.T) {
 	first := biasJob(t, "fm", rowsOf(20, 180, 1, 1))
 	train(t, first)
@@ -168,7 +171,8 @@ func TestInitialBiasStaysAtAWarmStart(t *testing.T) {
 	}
 }
 
-// TestWeightsOfZero: where no example counts, no model is made, as where there is no example.
+// TestWeightsOfZero checks that no model is made if no example has a weight, as if there were no
+// examples.
 func TestWeightsOfZero(t *testing.T) {
 	j := biasJob(t, "lr", rowsOf(20, 20, 0, 0))
 	_, err := Train(t.Context(), j, quiet)

@@ -19,8 +19,7 @@ import (
 // narrow are the value formats that round.
 var narrow = []string{"float16", "bfloat16"}
 
-// oddRows are settings with which the rows of a kind of model have an odd number
-// of values.
+// oddRows returns settings with which the rows of a kind of model have an odd number of values.
 func oddRows(kind string) []string {
 	switch kind {
 	case "lr":
@@ -34,7 +33,7 @@ func oddRows(kind string) []string {
 }
 
 // TestSameModelInEveryFormat is TestSameModelHoweverItIsRun for 16-bit values, with all rows in
-// memory. What evaluation and inspection read from the directory must be what was trained.
+// memory. Evaluation and inspection must read from the directory what was trained.
 func TestSameModelInEveryFormat(t *testing.T) {
 	for _, kind := range testjobs.Kinds() {
 		digests := map[string]string{}
@@ -66,8 +65,8 @@ func TestSameModelInEveryFormat(t *testing.T) {
 	}
 }
 
-// TestSmallestCache trains on SSD within the smallest budget that works, in every
-// format: no row may depend on how often it left memory.
+// TestSmallestCache trains on SSD with the smallest budget that works, in every format. No row may
+// depend on how often it left memory.
 func TestSmallestCache(t *testing.T) {
 	for _, kind := range testjobs.Kinds() {
 		for _, format := range sparsetable.ValueFormats() {
@@ -97,8 +96,8 @@ func TestSmallestCache(t *testing.T) {
 
 var namedBudget = regexp.MustCompile(`budget of (\d+) bytes`)
 
-// smallestBudget runs the job with ever larger budgets, each named by the error
-// before, until one works.
+// smallestBudget runs the job with larger and larger budgets, each named by the error before, until
+// one works.
 func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *report.Summary {
 	t.Helper()
 	budget := "1"
@@ -119,8 +118,8 @@ func smallestBudget(t *testing.T, with func(bytes string) *configs.Job) *report.
 	return nil
 }
 
-// TestWarmStartConvertsValues: to float32 they stay the same numbers, to 16 bits
-// they are rounded to a neighbour; the optimizer's state goes along.
+// TestWarmStartConvertsValues checks that values that become float32 stay the same numbers, that
+// those that become 16 bits are rounded to a neighbor, and that the optimizer's state is kept.
 func TestWarmStartConvertsValues(t *testing.T) {
 	for _, from := range sparsetable.ValueFormats() {
 		for _, to := range sparsetable.ValueFormats() {

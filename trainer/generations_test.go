@@ -8,7 +8,8 @@ import (
 	"aibox/trainer/generations"
 )
 
-// TestGenerationsListInterruptedRuns: a run that can go on is listed, with how far it is.
+// TestGenerationsListInterruptedRuns checks that a run that can be resumed is listed with its
+// progress.
 func TestGenerationsListInterruptedRuns(t *testing.T) {
 	c, at := interruptedNight(t)
 	check := func(models int) {

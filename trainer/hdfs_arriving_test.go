@@ -10,9 +10,10 @@ import (
 	"aibox/trainer/remote"
 )
 
-// TestTableArrivesFromHDFS: machines that train with snapshots on a real HDFS are lost with all that
-// is on their disks. Others go on while the bucket files of the table arrive, also where parts of
-// HDFS fail in the middle of one, and make the model of a machine that was not disturbed.
+// TestTableArrivesFromHDFS simulates the loss of machines, with all that is on their disks, that
+// train with snapshots on a real HDFS cluster. Other machines resume while the bucket files of the
+// table arrive, also if parts of HDFS fail in the middle of a file, and make the model of an
+// undisturbed machine.
 func TestTableArrivesFromHDFS(t *testing.T) {
 	a := newAway(t)
 	t.Run("other machines", func(t *testing.T) {

@@ -12,27 +12,28 @@ import (
 	"aibox/trainer/report"
 )
 
-// away is a real HDFS whose parts fail in the middle of an object, where a job with a table on SSD
-// has its snapshots.
+// away is a real HDFS cluster parts of which fail in the middle of an object. A job with a table on
+// SSD has its snapshots there.
 type away struct {
 	*hdfstest.Cluster
 	want outcomeOf // of the job, where it is left alone
 }
 
-// objectBytes is less than most objects have that have bucket files of the job.
+// objectBytes is less than the size of most objects with bucket files of the job.
 const objectBytes = 400_000
 
-// manifestBytes is more than a manifest of its snapshots has.
+// manifestBytes is more than the size of a manifest of the job's snapshots.
 const manifestBytes = 50_000
 
-// patient has a job wait for HDFS.
+// patient makes a job wait for HDFS.
 var patient = []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
 
-// oneAtATime is held by the test that has the cluster in which parts of HDFS fail: what fails, and the
-// stream at which it does, are those of one test.
+// oneAtATime is held by the test that uses the cluster in which parts of HDFS fail, since the part
+// that fails, and the stream at which it does, belong to one test.
 var oneAtATime sync.Mutex
 
-// proxied is the cluster in which parts of HDFS fail. A test has it for itself until it ends.
+// proxied returns the cluster in which parts of HDFS fail. The test has it for itself until it
+// ends.
 func proxied(t *testing.T) *hdfstest.Cluster {
 	t.Helper()
 	if testing.Short() {
@@ -51,14 +52,15 @@ func newAway(t *testing.T) *away {
 	return a
 }
 
-// job is the job, every fourth snapshot of which is in a directory of HDFS.
+// job makes the job, every fourth snapshot of which goes to a directory of HDFS.
 func (a *away) job(t *testing.T, dir string, set ...string) *configs.Job {
 	t.Helper()
 	return withBuckets(t, slices.Concat([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "snapshots={every: 1 pass, remote_every: 4 snapshots}", "snapshots.remote=" + a.URI(dir)}, patient, set)...)
 }
 
-// whole fails the test unless the job, whose machine was lost, has made the model and the reports of
-// one that was left alone, all files of its table have arrived, and nothing of its snapshots is left.
+// whole fails the test unless the job, whose machine was lost, has made the model and the reports
+// of a job without interruption, all files of its table have arrived, and nothing of its snapshots
+// is left.
 func (a *away) whole(t *testing.T, j *configs.Job, s *report.Summary, dir string) {
 	t.Helper()
 	got := outcome(t, j, s)
@@ -82,7 +84,7 @@ func (a *away) whole(t *testing.T, j *configs.Job, s *report.Summary, dir string
 	}
 }
 
-// outage is a part of HDFS that fails in the middle of a stream.
+// outage is a failure of a part of HDFS in the middle of a stream.
 type outage struct {
 	down, back chan struct{} // closed when it has failed, and when it is there again
 
@@ -100,7 +102,7 @@ func (o *outage) happened() bool {
 	}
 }
 
-// over has the part of HDFS come back if it has failed.
+// over restarts the part of HDFS if it has failed.
 func (o *outage) over() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,8 +113,8 @@ func (o *outage) over() {
 	o.end = nil
 }
 
-// fails has a part of HDFS fail when a connection to a DataNode has carried so many bytes. It comes
-// back at the latest when the test ends.
+// fails makes a part of HDFS fail when a connection to a DataNode has carried that many bytes. It
+// works again at the latest when the test ends.
 func (a *away) fails(t *testing.T, way hdfstest.Way, bytes int64, fail, repair func(node int)) *outage {
 	t.Helper()
 	o := &outage{down: make(chan struct{}), back: make(chan struct{})}
@@ -130,13 +132,13 @@ func (a *away) fails(t *testing.T, way hdfstest.Way, bytes int64, fail, repair f
 	return o
 }
 
-// dataNodeDies has the DataNode killed to which the connection is.
+// dataNodeDies kills the DataNode to which the connection leads.
 func (a *away) dataNodeDies(t *testing.T, way hdfstest.Way, bytes int64) *outage {
 	t.Helper()
 	return a.fails(t, way, bytes, func(node int) { a.KillDataNode(t, node) }, func(node int) { a.StartDataNode(t, node) })
 }
 
-// nameNodeStops has the NameNode stopped.
+// nameNodeStops stops the NameNode.
 func (a *away) nameNodeStops(t *testing.T, way hdfstest.Way, bytes int64) *outage {
 	t.Helper()
 	check := func(err error) {
@@ -147,13 +149,13 @@ func (a *away) nameNodeStops(t *testing.T, way hdfstest.Way, bytes int64) *outag
 	return a.fails(t, way, bytes, func(int) { check(a.TryStopNameNode()) }, func(int) { check(a.TryStartNameNode()) })
 }
 
-// heard is a log that calls a function before messages that begin with a text.
+// heard returns a log that calls a function before each message that begins with a text.
 func heard(text string, do func()) *slog.Logger {
 	return slog.New(onMessage{quiet.Logger.Handler(), text, do})
 }
 
-// everySnapshot has every snapshot of the job be in HDFS.
+// everySnapshot makes the job upload every snapshot to HDFS.
 const everySnapshot = "snapshots.remote_every=1 snapshot"
 
-// triesAgain is what the client of HDFS says when it waits.
+// triesAgain is what the client of HDFS logs when it waits.
 const triesAgain = "HDFS: trying again"

@@ -20,9 +20,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestTrainFromHDFS trains on a real HDFS while its parts fail. Whatever
-// happens, the model must be the one trained from the good bytes on the local
-// disk, or there must be no model.
+// TestTrainFromHDFS trains on a real HDFS cluster while its parts fail. Whatever happens, the model
+// must be the one trained on the undamaged bytes on the local disk, or there must be no model.
 func TestTrainFromHDFS(t *testing.T) {
 	t.Parallel() // it waits for the cluster most of the time
 	if testing.Short() {

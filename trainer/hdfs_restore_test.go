@@ -11,8 +11,8 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// TestRestoreFromHDFS: a model is restored from a real HDFS of which parts fail in the middle of a
-// bucket file, when the model is usable and the rest of it is fetched.
+// TestRestoreFromHDFS restores a model from a real HDFS cluster parts of which fail in the middle
+// of a bucket file, while the model is already usable and the rest of it is fetched.
 func TestRestoreFromHDFS(t *testing.T) {
 	t.Parallel() // it waits for the cluster most of the time
 	a := &away{Cluster: proxied(t)}

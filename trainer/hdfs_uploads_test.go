@@ -22,9 +22,9 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestSnapshotsToHDFS: while snapshots are uploaded to a real HDFS, parts of it fail in the middle of
-// an object, processes are killed there, and HDFS refuses what is uploaded. Then the machine is
-// lost, and another one makes the model of a machine that was not disturbed.
+// TestSnapshotsToHDFS uploads snapshots to a real HDFS cluster, parts of which fail in the middle
+// of an object. Processes are killed there, and HDFS refuses uploads. Then the machine is lost, and
+// another one must make the model of an undisturbed machine.
 func TestSnapshotsToHDFS(t *testing.T) {
 	t.Parallel() // it waits for the cluster most of the time
 	a := newAway(t)
@@ -85,14 +85,15 @@ func TestSnapshotsToHDFS(t *testing.T) {
 	t.Run("two jobs", a.twoJobs)
 }
 
-// uploadKill says where a process is killed: in this one of its uploads, or a later one, when so many
-// connections have carried the bytes that a test has drawn.
+// uploadKill says where a process is killed: in this one of its uploads or a later one, when that
+// many connections have carried the number of bytes that the test has drawn.
 type uploadKill struct{ upload, stream int }
 
 func (k uploadKill) String() string { return fmt.Sprintf("stream %d of upload %d", k.stream, k.upload) }
 
 // killsUploads kills the processes of a job in the middle of an object that they upload, whose
-// leases stay, and then has the machine be lost. The job goes on from the last snapshot that was uploaded.
+// leases remain, and then simulates the loss of the machine. The job must be resumed from the last
+// snapshot that was uploaded.
 func (a *away) killsUploads(t *testing.T, at int64, kills []uploadKill) {
 	j := a.job(t, "/leases")
 	var text bytes.Buffer
@@ -163,8 +164,8 @@ func (a *away) killsUploads(t *testing.T, at int64, kills []uploadKill) {
 	}
 }
 
-// uploadLog is the log of a process that uploads snapshots. It calls then when so many of them were
-// uploaded.
+// uploadLog is the log of a process that uploads snapshots. It calls then once that many of them
+// were uploaded.
 type uploadLog struct {
 	text   strings.Builder
 	read   int // bytes of whole lines
@@ -194,8 +195,8 @@ func (l *uploadLog) Write(p []byte) (int, error) {
 	}
 }
 
-// refusesUploads has HDFS refuse snapshots, one reason after the other. Training goes on and says
-// why, and what was refused does not keep later ones from being uploaded.
+// refusesUploads makes HDFS refuse snapshots, for one reason after the other. Training must
+// continue and log the reason, and a refused snapshot must not keep later ones from being uploaded.
 func (a *away) refusesUploads(t *testing.T) {
 	const dir = "/refused"
 	a.Mkdir(t, dir, 0o777)
@@ -244,7 +245,7 @@ func (a *away) refusesUploads(t *testing.T) {
 	a.whole(t, j, train(t, j), dir)
 }
 
-// twoJobs has two jobs upload to one directory at the same time, lose their machines, and go on.
+// twoJobs lets two jobs upload to one directory at the same time, lose their machines, and resume.
 func (a *away) twoJobs(t *testing.T) {
 	const dir = "/both"
 	var jobs [2]*configs.Job

@@ -17,8 +17,7 @@ var (
 
 var quiet = Options{Logger: slog.New(slog.DiscardHandler), Version: "test"}
 
-// train runs a job that must succeed. The digest is filled in where the job does
-// not compute it.
+// train runs a job that must succeed. It computes the digest if the job does not.
 func train(t *testing.T, j *configs.Job) *report.Summary {
 	t.Helper()
 	s, err := Train(context.Background(), j, quiet)

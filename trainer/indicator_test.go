@@ -14,8 +14,8 @@ import (
 	"aibox/trainer/model"
 )
 
-// TestIndicatorsTellMissingValues: which cells are empty says all about the label, and the
-// numbers in the others nothing; only models with indicators can learn it.
+// TestIndicatorsTellMissingValues trains on data in which only the empty cells, and not the numbers
+// in the others, determine the label. Only models with indicators can learn that.
 func TestIndicatorsTellMissingValues(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("label,x,user,item\n")
@@ -51,7 +51,7 @@ output: {model_dir: %[1]s/%[2]s}
 	}
 }
 
-// TestIndicatorsOfTowers: a tower sees the indicators of its columns.
+// TestIndicatorsOfTowers checks that a tower gets the indicators of its columns.
 func TestIndicatorsOfTowers(t *testing.T) {
 	j := job(t, "aibox", "data.columns[2].missing=0")
 	p, err := jobparts.Make(j)
@@ -69,8 +69,8 @@ func TestIndicatorsOfTowers(t *testing.T) {
 	}
 }
 
-// TestWarmStartChangesIndicators: weights of what both models have are taken over, with and
-// without indicators in either of them; those of an indicator that is new start fresh.
+// TestWarmStartChangesIndicators checks that the weights of what both models have are taken over,
+// whether either of them has indicators, and that those of a new indicator are initialized.
 func TestWarmStartChangesIndicators(t *testing.T) {
 	without := []string{"data.columns[1].missing=0", "data.columns[2].missing=0", "data.columns[3].missing=0"}
 	still := []string{"optimizer.dense.kind=sgd", "optimizer.dense.learning_rate=1e-9", "optimizer.rows.kind=sgd", "optimizer.rows.learning_rate=1e-9"}

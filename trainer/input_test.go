@@ -13,9 +13,9 @@ import (
 	"aibox/trainer/internal/testjobs"
 )
 
-// TestInputIsListedOnce: files that arrive while a job runs belong to none of its
-// epochs and evaluations; one that changes or vanishes ends it, and is named, with what its
-// snapshot is worth then.
+// TestInputIsListedOnce checks that files that arrive while a job runs belong to none of its epochs
+// and evaluations. A file that changes or vanishes ends the job with an error that names the file
+// and says whether the snapshot can still be used.
 func TestInputIsListedOnce(t *testing.T) {
 	text, err := os.ReadFile(job(t, "lr").Data.Eval[0])
 	if err != nil {

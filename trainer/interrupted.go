@@ -130,7 +130,7 @@ func (r *run) resume(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if r.arriving.Arriving != nil {
-		r.arriving.Distrusted = r.arriving.ID()
+		r.arriving.DamagedID = r.arriving.ID()
 	}
 	if r.loss != nil {
 		r.loss.snapshots = true
@@ -154,17 +154,17 @@ func (r *run) fetchSnapshot(ctx context.Context) (bool, error) {
 	if !r.fetchesSnapshots() {
 		return false, nil
 	}
-	before := remotesnapshots.Before{Distrusted: r.arriving.Distrusted, Models: func() bool {
+	before := remotesnapshots.Before{DamagedID: r.arriving.DamagedID, Models: func() bool {
 		c, _ := r.models.Chain.Latest() // whoever starts from it says what is wrong
 		return c != nil || r.models.Chain.Exists()
 	}}
 	if l := r.loss; l != nil {
-		before.Lost, before.Uploaded, before.Survivors = true, l.uploaded, l.survivors
+		before.Lost, before.Uploaded, before.RemainingFiles = true, l.uploaded, l.remainingFiles
 	}
-	brought, err := r.store().Fetch(ctx, before)
-	if err != nil || brought == nil {
+	fetched, err := r.store().Fetch(ctx, before)
+	if err != nil || fetched == nil {
 		return false, err
 	}
-	r.arriving.Restored = *brought
+	r.arriving.Restored = *fetched
 	return true, nil
 }

@@ -11,8 +11,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestKernelTimes: a run whose kernels are measured makes the same model, and each kernel, product
-// and copy that the summary counts is among those that were measured.
+// TestKernelTimes checks that a run whose kernels are measured makes the same model, and that each
+// kernel, product and copy that the summary counts is among those that were measured.
 func TestKernelTimes(t *testing.T) {
 	eachPlace(t, testKernelTimes)
 }

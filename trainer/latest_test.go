@@ -29,8 +29,8 @@ type modelChain struct {
 	log bytes.Buffer // of the last night
 }
 
-// newChain returns a chain whose model directories are named by a template, which may
-// hold AT for a new directory.
+// newChain returns a chain whose model directories are named by a template. AT in the template
+// stands for a new directory.
 func newChain(t *testing.T, dir string, set ...string) (c *modelChain, at string) {
 	t.Helper()
 	log, err := testjobs.Log()
@@ -58,8 +58,8 @@ func (c *modelChain) night(date string, set ...string) (*report.Summary, error) 
 	return Train(c.t.Context(), c.job(date, set...), Options{Logger: slog.New(slog.NewTextHandler(&c.log, nil)), Version: "test"})
 }
 
-// starts fails unless the night of a date starts from the model in want, which may hold
-// AT; "" is a new model.
+// starts fails unless the night of a date starts from the model in want, in which AT stands for the
+// new directory; "" means a new model.
 func (c *modelChain) starts(date, want string, set ...string) *report.Summary {
 	c.t.Helper()
 	s, err := c.night(date, set...)
@@ -82,8 +82,8 @@ func (c *modelChain) said(texts ...string) {
 	}
 }
 
-// TestLatestWithoutDates: each run goes on from the model before, and the first begins
-// with a new one.
+// TestLatestWithoutDates checks that each run starts from the model before, and the first one with
+// a new model.
 func TestLatestWithoutDates(t *testing.T) {
 	c, at := newChain(t, "AT/m")
 	first := c.starts("", "")
@@ -119,8 +119,8 @@ func TestLatestWithoutDates(t *testing.T) {
 	c.starts("", at+"/m@3")
 }
 
-// TestLatestInOneDirectory: nights may be missing, and a night that is trained again
-// starts from what it started from before.
+// TestLatestInOneDirectory checks that nights may be missing, and that a night that is trained
+// again starts from the same model as before.
 func TestLatestInOneDirectory(t *testing.T) {
 	c, at := newChain(t, "AT/m", `name="n-{{date}}"`, "output.keep_generations=3")
 	first := c.starts("2026-11-17", "")
@@ -161,7 +161,7 @@ func TestLatestInOneDirectory(t *testing.T) {
 	}
 }
 
-// TestLatestByHour: hours follow one another, and are trained again as nights are.
+// TestLatestByHour checks that hours follow one another, and are trained again, as nights are.
 func TestLatestByHour(t *testing.T) {
 	c, at := newChain(t, "AT/m", "output.keep_generations=4")
 	log, err := testjobs.Log()
@@ -191,8 +191,8 @@ func TestLatestByHour(t *testing.T) {
 	c.starts("2026-11-21T04", at+"/m@3")
 }
 
-// TestLatestInDirectoriesByDate: the newest model is found in whatever directory that the
-// template names, however long ago, and directories without a model are passed over.
+// TestLatestInDirectoriesByDate checks that the newest model is found in whichever directory the
+// template names, however old it is, and that directories without a model are skipped.
 func TestLatestInDirectoriesByDate(t *testing.T) {
 	c, at := newChain(t, `AT/{{date \"2006/01\"}}/{{date \"02\"}}/model`)
 	first := c.starts("2019-12-30", "")
@@ -221,8 +221,8 @@ func TestLatestInDirectoriesByDate(t *testing.T) {
 	}
 }
 
-// TestLatestInOtherDirectories: the directory of several nights, and directories that are
-// used in turn.
+// TestLatestInOtherDirectories checks directories that have several nights, and directories that
+// are used in turn.
 func TestLatestInOtherDirectories(t *testing.T) {
 	c, at := newChain(t, `AT/{{date \"2006-01\"}}`)
 	c.starts("2026-10-30", "")
@@ -250,8 +250,8 @@ func TestLatestInOtherDirectories(t *testing.T) {
 	c.starts("2026-11-23", at+"/Sat@2")
 }
 
-// TestLatestWhereNothingIsLeft: of a night that is trained again, the model from which it
-// started must be there, or be named.
+// TestLatestWhereNothingIsLeft checks that a night can only be trained again if the model from
+// which it started exists, or if another one is named.
 func TestLatestWhereNothingIsLeft(t *testing.T) {
 	c, at := newChain(t, "AT/m", "output.keep_generations=1")
 	c.starts("2026-11-17", "")
@@ -289,8 +289,9 @@ func TestLatestWhereNothingIsLeft(t *testing.T) {
 	c.starts("2026-11-20", at+"/m@5")
 }
 
-// TestFewerModelsAreKept: a run begins by deleting the models that output.keep_generations does not
-// allow any more, as it may have no room to get to its end; but not the one from which it starts.
+// TestFewerModelsAreKept checks that a run first deletes the models that output.keep_generations no
+// longer allows, since there may be too little space to do that only at its end, but not the model
+// from which it starts.
 func TestFewerModelsAreKept(t *testing.T) {
 	c, at := newChain(t, "AT/m", "output.keep_generations=5")
 	log, err := os.ReadFile(c.job("").Data.Train[0])
@@ -338,8 +339,9 @@ func TestFewerModelsAreKept(t *testing.T) {
 	c.starts("2026-11-20", at+"/m@5", "output.keep_generations=2")
 }
 
-// TestLatestWhereTheClockIsWrong: a job that has its date from a clock that has gone back does not
-// publish a model of an earlier night, and above all no new one; whoever gives the date gets it.
+// TestLatestWhereTheClockIsWrong checks that a job that takes its date from a clock that was set
+// back does not publish a model of an earlier night, and in particular no new model, while an
+// explicit date is accepted.
 func TestLatestWhereTheClockIsWrong(t *testing.T) {
 	c, at := newChain(t, "AT/m", `name="n-{{date}}"`, "output.keep_generations=3")
 	c.starts("2026-11-17", "")
@@ -367,7 +369,7 @@ func TestLatestWhereTheClockIsWrong(t *testing.T) {
 	c.starts("2026-11-17", "")
 }
 
-// TestLatestIsNoDirectory: a directory called latest is written ./latest.
+// TestLatestIsNoDirectory checks that a directory called latest has to be written as ./latest.
 func TestLatestIsNoDirectory(t *testing.T) {
 	c, at := newChain(t, "AT/m")
 	t.Chdir(at)
@@ -378,8 +380,8 @@ func TestLatestIsNoDirectory(t *testing.T) {
 	}
 }
 
-// TestLatestMeanwhile: a run that had chosen its model before another one committed a
-// newer one does not train.
+// TestLatestMeanwhile checks that a run does not train if another one has committed a newer model
+// after it had chosen its own.
 func TestLatestMeanwhile(t *testing.T) {
 	c, _ := newChain(t, "AT/m")
 	c.starts("", "")
@@ -400,8 +402,9 @@ func TestLatestMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNightMovedAway: where each night has a directory, rollback says from which model a night was
-// made, and the next one starts from that once the directory of the night is moved away.
+// TestNightMovedAway checks that if each night has a directory, rollback says from which model a
+// night was made, and the next night starts from that model once the directory of the night is
+// moved away.
 func TestNightMovedAway(t *testing.T) {
 	c, at := newChain(t, "AT/{{date}}")
 	c.starts("2026-11-20", "")

@@ -12,8 +12,9 @@ import (
 	"aibox/trainer/model"
 )
 
-// TestLinearOptimizer: an optimizer of linear weights that is that of the rows changes nothing;
-// another one gives the same model in both kinds of tables, and goes on at a warm start.
+// TestLinearOptimizer checks that giving linear weights the optimizer of the rows changes nothing,
+// and that another optimizer gives the same model with both kinds of tables, and is continued by a
+// warm start.
 func TestLinearOptimizer(t *testing.T) {
 	for _, kind := range []string{"fm", "wide_deep", "deepfm"} {
 		sparse := []string{"data.columns[1]={name: D1, role: ignore}", "data.columns[2]={name: D2, role: ignore}", "data.columns[3]={name: D3, role: ignore}"}
@@ -58,7 +59,8 @@ func TestLinearOptimizer(t *testing.T) {
 	}
 }
 
-// TestLinearOptimizerOfKinds: models without linear weights beside embeddings have none.
+// TestLinearOptimizerOfKinds checks that models without linear weights beside embeddings have no
+// such optimizer.
 func TestLinearOptimizerOfKinds(t *testing.T) {
 	for _, kind := range []string{"lr", "dlrm"} {
 		if _, err := testjobs.Parse(kind, []string{"data.train=[x]", "output.model_dir=y", "optimizer.linear={kind: ftrl}"}); err == nil {

@@ -18,7 +18,7 @@ import (
 	"aibox/trainer/jobsource"
 )
 
-// announced is a table that counts the keys that it is told of.
+// announced is a table that counts the keys that are announced to it.
 type announced struct {
 	sparsetable.Table
 	keys atomic.Int64
@@ -42,8 +42,8 @@ func (a *announced) checkNoted(t *testing.T) {
 	}
 }
 
-// TestEveryEpochLooksAhead: the table is told of the passes of every epoch, with
-// an evaluation after each, and of nothing that does not come.
+// TestEveryEpochLooksAhead checks that the passes of every epoch are announced to the table, with
+// an evaluation after each epoch, and that no pass is announced that is not pulled.
 func TestEveryEpochLooksAhead(t *testing.T) {
 	want := train(t, job(t, "fm", "training.epochs=3")).Digest
 	// After each pass: the keys that were announced so far, whether or not their pass lay
@@ -80,9 +80,8 @@ func TestEveryEpochLooksAhead(t *testing.T) {
 	}
 }
 
-// flows opens a table and returns a function that lets flows run over the job's
-// training data on it, each with its batch function and
-// perhaps one for whole passes.
+// flows opens a table and returns a function that reads the job's training data as passes on it,
+// with the given functions for mini-batches and for whole passes.
 func flows(t *testing.T, set ...string) (table *announced, run func(batch func(*reader.Batch) error, done ...func(*reader.Pass) error) error) {
 	t.Helper()
 	j := job(t, "fm", onSSD(set...)...)
@@ -125,8 +124,8 @@ func flows(t *testing.T, set ...string) (table *announced, run func(batch func(*
 	}
 }
 
-// TestStopWithdrawsPasses: what was read ahead when a run ends early, by a stop or
-// an error, is withdrawn from the table, and the next run looks ahead again.
+// TestStopWithdrawsPasses checks that if a run ends early, because it is stopped or fails, its
+// announced passes are withdrawn from the table, and that the next run looks ahead again.
 func TestStopWithdrawsPasses(t *testing.T) {
 	table, run := flows(t)
 	broken := errors.New("broken")
@@ -157,8 +156,8 @@ func TestStopWithdrawsPasses(t *testing.T) {
 	}
 }
 
-// TestReadAheadBytes: reading runs as far ahead as the table asks for, within the
-// memory for waiting passes, and the model is the same.
+// TestReadAheadBytes checks that reading runs as far ahead as the table asks for, within the memory
+// for waiting passes, and that the model is the same.
 func TestReadAheadBytes(t *testing.T) {
 	passes := int64((testjobs.TrainRows + 63) / 64)
 	var size int64 // of a pass
@@ -215,7 +214,7 @@ func TestReadAheadBytes(t *testing.T) {
 	}
 }
 
-// idle is an engine that passes begin and end with; the test does the rest.
+// idle is an engine in which passes only begin and end. The test does the rest.
 type idle struct{ engine.Engine }
 
 func (idle) Begin(engine.Pass) error { return nil }

@@ -15,8 +15,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestCutDataEndTheJob: a file that lacks its end ends training, whether it is
-// trained on or evaluated, and eval. What is lost is in the summary.
+// TestCutDataEndTheJob checks that a truncated file ends training, whether it is training or
+// evaluation data, and also aibox eval. The summary says what is lost.
 func TestCutDataEndTheJob(t *testing.T) {
 	whole := func(size int) int { return size }
 	half := func(size int) int { return size / 2 }

@@ -36,7 +36,8 @@ var waysToLose = map[string]func(t *testing.T, entry, table string) error{
 	"dead ext4":   func(t *testing.T, entry, _ string) error { return fails(t, entry, syscall.EIO, syscall.EROFS) },
 }
 
-// fails has all operations in a directory fail from now on: reads, and what changes something there.
+// fails makes all operations in a directory fail from now on, those that read and those that change
+// something.
 func fails(t *testing.T, dir string, reads, changes error) error {
 	diskfault.Inject(func(operation, path string) error {
 		switch {
@@ -51,8 +52,8 @@ func fails(t *testing.T, dir string, reads, changes error) error {
 	return nil
 }
 
-// unmounts takes the table away from an entry, which is from now on a mount point, as /etc/fstab
-// says, without a file system.
+// unmounts removes the table from an entry, which from now on is a mount point listed in /etc/fstab
+// without a file system.
 func unmounts(t *testing.T, entry, table string) error {
 	notMounted(t, entry)
 	return takeAway(table)
@@ -73,8 +74,8 @@ func removeIn(dir string, patterns ...string) error {
 	return nil
 }
 
-// takeAway removes a file or a directory at one instant, also where a run writes files in it, which
-// would fill a directory again that is removed file by file.
+// takeAway removes a file or a directory atomically, also while a run writes files in it. If it
+// were removed file by file, the run would fill it again.
 func takeAway(path string) error {
 	to, err := os.MkdirTemp(testjobs.Dir, "lost")
 	if err != nil {
@@ -87,7 +88,7 @@ func takeAway(path string) error {
 	return nil
 }
 
-// lose loses directory i of the table of a job's newest generation that has one, in one of
+// lose loses directory i of the table of the newest generation of a job that has a table, in one of
 // waysToLose.
 func lose(t *testing.T, j *configs.Job, i int, way string) {
 	t.Helper()
@@ -107,7 +108,7 @@ func loseIn(t *testing.T, entry, pattern, way string) {
 	}
 }
 
-// killedAfterUpload trains j and kills it after pass at, when the snapshots before are in
+// killedAfterUpload trains j and kills it after pass at, once the earlier snapshots are in
 // snapshots.remote.
 func killedAfterUpload(t *testing.T, j *configs.Job, at int) {
 	t.Helper()
@@ -131,7 +132,7 @@ func killedAfterUpload(t *testing.T, j *configs.Job, at int) {
 	c.happened()
 }
 
-// trainAloud trains a job that must succeed, and returns what it said.
+// trainAloud trains a job that must succeed, and returns what it logged.
 func trainAloud(t *testing.T, j *configs.Job) (*report.Summary, string) {
 	t.Helper()
 	var log bytes.Buffer
@@ -148,8 +149,8 @@ func onTwoDisks(set ...string) []string {
 	return onSSD(append([]string{"sparse_table.dirs=[MODEL-a, MODEL-b]", "sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.kind=adam", "pipeline.batches_per_pass=4", "training.epochs=2", everyPass}, set...)...)
 }
 
-// checkRecovery checks that a run went back to a remote snapshot, or to the beginning, after
-// 13 passes, of which the last has no snapshot, and that it said so.
+// checkRecovery checks that a run went back to a remote snapshot, or to the beginning, after 13
+// passes, the last of which has no snapshot, and that the log says so.
 func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	t.Helper()
 	if len(s.Recoveries) != 1 {
@@ -169,8 +170,8 @@ func checkRecovery(t *testing.T, s *report.Summary, said string, remote bool) {
 	}
 }
 
-// checkLeftOut checks that a run did without an entry of sparse_table.dirs if its disk failed for
-// good, or is not mounted.
+// checkLeftOut checks that a run stopped using an entry of sparse_table.dirs if its disk failed
+// permanently or is not mounted.
 func checkLeftOut(t *testing.T, s *report.Summary, entry, way string) {
 	t.Helper()
 	out := strings.HasPrefix(way, "dead") || way == "in fstab"
@@ -215,9 +216,9 @@ func TestTableLosesDirectory(t *testing.T) {
 	}
 }
 
-// TestReadOnlyDirectory: an interrupted run whose table has a directory on a file system that has
-// become read-only does not wait for somebody: it goes back as if the directory were lost, though
-// what can be read there is used, and the next one leaves the entry out as well.
+// TestReadOnlyDirectory checks an interrupted run whose table has a directory on a file system that
+// has become read-only. The run does not wait for a person: it goes back as if the directory were
+// lost, although it uses what can be read there, and the next run leaves the entry out as well.
 func TestReadOnlyDirectory(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -238,8 +239,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// TestDiskFailsBeforeTable: a disk that fails between the beginning of a job and the making of its
-// table, for which all data may have to be read, does not end it either.
+// TestDiskFailsBeforeTable checks that a disk that fails between the beginning of a job and the
+// creation of its table, before which all data may have to be read, does not end the job.
 func TestDiskFailsBeforeTable(t *testing.T) {
 	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
 		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
@@ -263,8 +264,8 @@ func TestDiskFailsBeforeTable(t *testing.T) {
 	}
 }
 
-// TestFailedDiskWithoutDirectory: a disk that has failed is left out as well where the entry on it
-// does not exist yet, as one with a date in it.
+// TestFailedDiskWithoutDirectory checks that a failed disk is left out also if the entry on it does
+// not exist yet, such as one with a date in its path.
 func TestFailedDiskWithoutDirectory(t *testing.T) {
 	for i, fault := range []error{syscall.EIO, syscall.EROFS} {
 		j := job(t, "fm", onTwoDisks("training.epochs=1")...)
@@ -282,8 +283,8 @@ func TestFailedDiskWithoutDirectory(t *testing.T) {
 	}
 }
 
-// TestLostDirectoryCannotBeMade: where an entry of sparse_table.dirs cannot be used any more,
-// the job ends with an error that says so and goes on when the entry is left out.
+// TestLostDirectoryCannotBeMade checks that if an entry of sparse_table.dirs can no longer be used,
+// the job ends with an error that says so, and can be resumed when the entry is left out.
 func TestLostDirectoryCannotBeMade(t *testing.T) {
 	left := job(t, "fm", onTwoDisks("snapshots.every=none")...)
 	want := outcome(t, left, train(t, left))
@@ -346,8 +347,8 @@ func (m *machine) lose(t *testing.T, entry, way string) {
 	lose(t, j, 0, way)
 }
 
-// TestModelLosesDirectoryForGood: a model whose table has lost a directory, and that is not
-// in output.remote, is replaced by the newest one there, which the log says; without
+// TestModelLosesDirectoryForGood checks that a model whose table has lost a directory, and that is
+// not in output.remote, is replaced by the newest model there, which is logged. Without
 // output.remote the night ends with an error that says what to do, and deletes nothing.
 func TestModelLosesDirectoryForGood(t *testing.T) {
 	set := onTwoDisks("sparse_table.dirs=[AT/a, AT/b]", "snapshots.every=none", "training.epochs=1")

@@ -9,9 +9,9 @@ import (
 	"aibox/internal/errkind"
 )
 
-// TestModelLosesFile: a model that has lost a file of its own directory, with its table in there,
-// is restored from output.remote by the next night, which makes the same model. Where that very
-// model is not there, the night ends with an error.
+// TestModelLosesFile checks that a model that has lost a file of its own directory, which also has
+// its table, is restored from output.remote by the next night, which makes the same model. If
+// output.remote does not have that very model, the night ends with an error.
 func TestModelLosesFile(t *testing.T) {
 	for _, kind := range []string{"memory", "ssd"} {
 		files := []string{"dense-*", "statistics.json", "job.yaml", "table/snapshot-*.rows"}
@@ -47,9 +47,9 @@ func TestModelLosesFile(t *testing.T) {
 	}
 }
 
-// TestModelLosesCatalog: a night whose start lacks a file of the table's catalog in the model
-// directory, and which is nowhere else, ends at once, since the table of that directory cannot be
-// had from what is left, and says what is missing and what to do.
+// TestModelLosesCatalog checks a night whose start lacks a file of the table's catalog, of which
+// there is no copy. The night ends at once with an error that says what is missing and what to do,
+// since the table cannot be reconstructed from what is left.
 func TestModelLosesCatalog(t *testing.T) {
 	m := newMachine(t, "", onTwoDisks("sparse_table.dirs=[]", "training.epochs=1")...)
 	m.night("2026-11-21")

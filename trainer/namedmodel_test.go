@@ -21,9 +21,9 @@ func fromModel(t *testing.T, start, remote string) *configs.Job {
 	return job(t, "fm", onTwoDisks("snapshots.every=none", "training.epochs=1", "training.warm_start="+start, `output.remote="`+remote+`"`)...)
 }
 
-// TestNamedModelLosesDirectory: a night that starts from a model by its name, whose table has lost
-// a directory, restores that very model from output.remote for itself, and makes the model that
-// it would have made otherwise. The named model stays as it is.
+// TestNamedModelLosesDirectory checks that a night that starts from a model by its name, whose
+// table has lost a directory, restores that very model from output.remote for its own use, and
+// makes the same model as otherwise. The named model is not changed.
 func TestNamedModelLosesDirectory(t *testing.T) {
 	for i, way := range []string{"new disk", "unreadable", "not mounted", "files gone"} {
 		t.Run(way, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestNamedModelLosesDirectory(t *testing.T) {
 	}
 }
 
-// TestNamedModelLosesDirectoryForGood: where output.remote does not have the very same model, the
-// night ends with an error that says what was lost and what to do.
+// TestNamedModelLosesDirectoryForGood checks that if output.remote does not have the very same
+// model, the night ends with an error that says what was lost and what to do.
 func TestNamedModelLosesDirectoryForGood(t *testing.T) {
 	remote := "file://" + t.TempDir()
 	first := job(t, "fm", onTwoDisks("snapshots.every=none", "training.epochs=1")...)
@@ -78,7 +78,7 @@ func TestNamedModelLosesDirectoryForGood(t *testing.T) {
 	}
 }
 
-// TestModelLosesItsCatalogAlone: a model of which nothing is lost but the catalog of its table, of
+// TestModelLosesItsCatalogAlone checks that a model that has lost only the catalog of its table, of
 // which another directory has a copy, can be used as before: by eval, inspect, the table commands,
 // and as a start, by its name or as the latest one.
 func TestModelLosesItsCatalogAlone(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestMetricsBeforeALossThatIsNotFinite: the lines of metrics of all steps before one whose loss is
-// not finite are there, and are those of a job that ends before it, although mini-batches are
-// counted beside the next step: also where the run has gone on from a snapshot, and where the job
-// is repeated.
+// TestMetricsBeforeALossThatIsNotFinite checks that the lines of metrics of all steps before one
+// whose loss is not finite are written, and are those of a job that ends before that step, although
+// metrics are computed while the next step runs. That also holds if the run was resumed from a
+// snapshot, and if the job is repeated.
 func TestMetricsBeforeALossThatIsNotFinite(t *testing.T) {
 	const (
 		batch = 2

@@ -20,8 +20,8 @@ import (
 	"aibox/trainer/runstate"
 )
 
-// TestLinesLeaveTheEpochsMetrics: how often metrics are written does not show in
-// those of the epoch, and the AUC of a line says how far off it can be.
+// TestLinesLeaveTheEpochsMetrics checks that the metrics of an epoch do not depend on how often
+// lines of metrics are written, and that the AUC of a line comes with its possible error.
 func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	seldom := train(t, job(t, "lr", "output.log_every=1000000"))
 	j := job(t, "lr", "output.log_every=1")
@@ -58,8 +58,9 @@ func TestLinesLeaveTheEpochsMetrics(t *testing.T) {
 	}
 }
 
-// TestScoredMeanwhile: mini-batches are counted from copies of their results, with a line behind
-// each if that is wanted, and an error of one comes at the latest when all have to be counted.
+// TestScoredMeanwhile checks that mini-batches are scored from copies of their results, with a line
+// after each if that is wanted, and that an error is returned at the latest when all have to be
+// scored.
 func TestScoredMeanwhile(t *testing.T) {
 	j, err := testjobs.Parse("lr", []string{"data.train=[x]", "output.model_dir=" + t.TempDir(), "output.log_every=2"})
 	if err != nil {

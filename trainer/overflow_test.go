@@ -12,9 +12,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestOverflowIsNotCommitted: without evaluation data nothing looks at what the
-// last update has made of dense parameters, or an update of rows that do not
-// occur again. The job fails, and there is no model.
+// TestOverflowIsNotCommitted checks that the job fails and makes no model if the last update makes
+// dense parameters infinite, or an update does that to rows that do not occur again. Without
+// evaluation data, no later step would show it.
 func TestOverflowIsNotCommitted(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "train.tsv")
 	line := func(label int, d1, user string) string {

@@ -29,8 +29,8 @@ func (h panickyHandler) Enabled(context.Context, slog.Level) bool { return true 
 func (h panickyHandler) WithAttrs([]slog.Attr) slog.Handler       { return h }
 func (h panickyHandler) WithGroup(string) slog.Handler            { return h }
 
-// TestPanicLeavesTheEarlierModel: a panic while the job trains, on the goroutine
-// of a stage or on the job's own, is an error, and the model is as it was.
+// TestPanicLeavesTheEarlierModel checks that a panic while the job trains, on the goroutine of a
+// stage or on the job's own, becomes an error, and that the earlier model is unchanged.
 func TestPanicLeavesTheEarlierModel(t *testing.T) {
 	j := job(t, "lr")
 	train(t, j)

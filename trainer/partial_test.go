@@ -34,9 +34,9 @@ func partialJob(t *testing.T, set ...string) *configs.Job {
 	}, set...)...)...)
 }
 
-// TestPartialRecoveryOfNothingTrained: where the lost rows go back to a snapshot of the very
-// instant from which the run goes on, nothing is lost, and the model is that of an undisturbed
-// run. So the rows that are restored are the right ones, and none besides.
+// TestPartialRecoveryOfNothingTrained restores lost rows from a snapshot of the very instant from
+// which the run is resumed, so that nothing is lost and the model is that of an undisturbed run.
+// That shows that the right rows are restored, and no others.
 func TestPartialRecoveryOfNothingTrained(t *testing.T) {
 	left := partialJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
@@ -65,10 +65,10 @@ func TestPartialRecoveryOfNothingTrained(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryOfTheBestEpoch: a directory is lost after the best epoch, before another snapshot
-// is taken, so that the rows of that epoch go back, too. It is trained on until the patience is used
-// up, and the model is that of the best epoch, as a whole; here nothing was trained since the upload, so
-// that it is the one of an undisturbed run.
+// TestPartialRecoveryOfTheBestEpoch loses a directory after the best epoch, before another snapshot
+// is taken, so that the rows of that epoch have to be restored, too. Training continues until the
+// patience is used up, and the model is that of the best epoch. Here nothing was trained since the
+// upload, so that it is also that of an undisturbed run.
 func TestPartialRecoveryOfTheBestEpoch(t *testing.T) {
 	set := []string{"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 1}", "optimizer.rows.learning_rate=0.3", "training.accept_diverged=true"}
 	left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
@@ -96,21 +96,21 @@ func TestPartialRecoveryOfTheBestEpoch(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryDoesNotPay: where the job allows so few lost samples that uploading would
-// cost more than full recovery, the whole run goes back, and the model is that of an undisturbed
-// run.
+// TestPartialRecoveryDoesNotPay checks that if the job allows so few lost samples that the uploads
+// would cost more than full recovery, the whole run goes back, and the model is that of an
+// undisturbed run.
 func TestPartialRecoveryDoesNotPay(t *testing.T) {
 	left := partialJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
 	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=auto", "recovery.max_lost_samples=1e-12")
 	killedAfterUpload(t, j, 6)
 	lose(t, j, 1, "emptied")
-	goesBackWhole(t, j, &want, "partial recovery is not worthwhile")
+	recoversFully(t, j, &want, "partial recovery is not worthwhile")
 }
 
 // goesBackWhole trains a job that has lost a directory and must go back as a whole, to the outcome of
 // an undisturbed run, and say why.
-func goesBackWhole(t *testing.T, j *configs.Job, want *outcomeOf, why string) {
+func recoversFully(t *testing.T, j *configs.Job, want *outcomeOf, why string) {
 	t.Helper()
 	s, said := trainAloud(t, j)
 	if len(s.Recoveries) != 1 || s.Recoveries[0].Mode != configs.RecoveryFull || !strings.Contains(said, why) {
@@ -139,8 +139,8 @@ func stoppedAfterUpload(t *testing.T, j *configs.Job, at int) (step int64) {
 	return step
 }
 
-// TestPartialRecovery: a run loses directories twice. Each time it goes on from its own last
-// snapshot, with lost rows as they were in the remote one. The portion of lost samples is that
+// TestPartialRecovery lets a run lose directories twice. Each time it continues from its own last
+// snapshot, with the lost rows as they were in the remote one. The portion of lost samples is that
 // of equation 4, adds up, and is in the model, its reports and those of the next night.
 func TestPartialRecovery(t *testing.T) {
 	j := partialJob(t, "snapshots.remote="+t.TempDir(), "snapshots.remote_every=1000 snapshots", "recovery.max_lost_samples=1")
@@ -211,7 +211,8 @@ func TestPartialRecovery(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryBeginsAnew: without a remote directory, lost rows begin anew.
+// TestPartialRecoveryBeginsAnew checks that without a remote directory, lost rows get initial
+// values.
 func TestPartialRecoveryBeginsAnew(t *testing.T) {
 	j := partialJob(t, "recovery.max_lost_samples=1")
 	killedAfterUpload(t, j, 10)
@@ -222,9 +223,9 @@ func TestPartialRecoveryBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryOfAnEmptyDirectory: where a lost directory had no rows, the model is that of
-// an undisturbed run, and does not say otherwise. A directory has none after somebody has moved
-// its files into another one.
+// TestPartialRecoveryOfAnEmptyDirectory checks that if a lost directory had no rows, the model is
+// that of an undisturbed run, and its reports say nothing else. A directory has no rows after a
+// user has moved its files into another one.
 func TestPartialRecoveryOfAnEmptyDirectory(t *testing.T) {
 	set := []string{"sparse_table.memory_bytes=24MiB", "model.embedding_dim=4"}
 	left := partialJob(t, append(slices.Clip(set), "snapshots.every=none")...)
@@ -265,7 +266,8 @@ func moveRows(t *testing.T, j *configs.Job, from, to int) {
 	}
 }
 
-// TestLostRowsWithoutBuckets: rows that were in no bucket yet count as lost samples, too.
+// TestLostRowsWithoutBuckets checks that rows that were not in a bucket yet count as lost samples,
+// too.
 func TestLostRowsWithoutBuckets(t *testing.T) {
 	j := partialJob(t, "sparse_table.memory_bytes=24MiB", "model.embedding_dim=4", "recovery.max_lost_samples=1")
 	killedAfterUpload(t, j, 6)
@@ -275,9 +277,9 @@ func TestLostRowsWithoutBuckets(t *testing.T) {
 	}
 }
 
-// TestTooManyLostSamples: a run that would lose more samples than it may ends with an error
-// that says what to do, and changes nothing: with recovery.mode full, it makes the model of an
-// undisturbed run.
+// TestTooManyLostSamples checks that a run that would lose more samples than allowed ends with an
+// error that says what to do, and changes nothing. With recovery.mode full, it then makes the model
+// of an undisturbed run.
 func TestTooManyLostSamples(t *testing.T) {
 	left := partialJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
@@ -303,7 +305,8 @@ func TestTooManyLostSamples(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// TestPartialRecoveryFallsBack: where only a part cannot go back, the whole run does.
+// TestPartialRecoveryFallsBack checks that the whole run goes back if that is impossible for only a
+// part of the rows.
 func TestPartialRecoveryFallsBack(t *testing.T) {
 	for name, set := range map[string][]string{
 		"memory": {"sparse_table.memory_bytes=5MiB", "model.embedding_dim=32", "optimizer.rows.learning_rate=0.01"},
@@ -343,9 +346,9 @@ func TestPartialRecoveryFallsBack(t *testing.T) {
 	}
 }
 
-// TestDiskFailsInPartialRecovery: another disk fails while what lost rows go back to is restored to
-// it. The process ends with an error, and the next one does without that disk, although what is
-// there of the recovery cannot be deleted.
+// TestDiskFailsInPartialRecovery lets another disk fail while the snapshot is restored to it from
+// which lost rows are taken. The process ends with an error, and the next one does not use that
+// disk, although the files of the recovery there cannot be deleted.
 func TestDiskFailsInPartialRecovery(t *testing.T) {
 	left := partialJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
@@ -369,7 +372,7 @@ func TestDiskFailsInPartialRecovery(t *testing.T) {
 	if _, err := Train(t.Context(), j, quiet); errkind.Of(t.Context(), err) != errkind.IO || !dead.Load() {
 		t.Fatalf("it ended with %v", err)
 	}
-	goesBackWhole(t, j, &want, "cannot be deleted")
+	recoversFully(t, j, &want, "cannot be deleted")
 }
 
 // TestPartialRecoveryIsDisturbed fails an operation on disk while a run recovers. The process
@@ -402,10 +405,10 @@ func TestPartialRecoveryIsDisturbed(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryOfConvertedRows: rows of the model that a run began with do not take the place
-// of lost ones where they had to be converted, as where they have another width, or the state of
-// another optimizer of the same size. The whole run goes back, and makes the model of an
-// undisturbed one.
+// TestPartialRecoveryOfConvertedRows checks that lost rows are not replaced by those of the model
+// that the run began with if the latter had to be converted, because of another width, or of
+// another optimizer whose state has the same size. The whole run goes back, and makes the model of
+// an undisturbed one.
 func TestPartialRecoveryOfConvertedRows(t *testing.T) {
 	first := partialJob(t, "data.limit=500")
 	train(t, first)
@@ -424,7 +427,7 @@ func TestPartialRecoveryOfConvertedRows(t *testing.T) {
 				}
 			}
 			lose(t, j, 1, "emptied")
-			goesBackWhole(t, j, &want, "were converted")
+			recoversFully(t, j, &want, "were converted")
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const bf16 = "engine.precision=bf16"
 
-// TestBF16HoweverItIsRun: in bfloat16 too, the same job, seed and data give the same
-// model. It is another one than in float32 where layers have more than one unit.
+// TestBF16HoweverItIsRun checks that in bfloat16, too, the same job, seed and data give the same
+// model. It differs from the model in float32 if layers have more than one unit.
 func TestBF16HoweverItIsRun(t *testing.T) {
 	for _, kind := range testjobs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
@@ -39,8 +39,9 @@ func TestBF16HoweverItIsRun(t *testing.T) {
 	}
 }
 
-// TestModelKeepsItsPrecision: a model is evaluated in the precision that it was trained
-// in, with the results that training reported, and says which that is.
+// TestModelKeepsItsPrecision checks that a model is evaluated in the precision in which it was
+// trained, with the results that training reported, and that the evaluation says which precision
+// that is.
 func TestModelKeepsItsPrecision(t *testing.T) {
 	j := job(t, "dlrm", "model.bottom_layers=[8, 4]", bf16)
 	s := train(t, j)
@@ -68,8 +69,8 @@ func TestModelKeepsItsPrecision(t *testing.T) {
 	}
 }
 
-// TestWarmStartChangesPrecision: parameters are float32 in any precision, so a warm
-// start takes them over as they are.
+// TestWarmStartChangesPrecision checks that a warm start takes parameters over unchanged if the
+// precision changes, since they are float32 in any precision.
 func TestWarmStartChangesPrecision(t *testing.T) {
 	for _, p := range [][2]string{{"float32", "bf16"}, {"bf16", "float32"}, {"bf16", "bf16"}} {
 		dir, _ := firstNight(t, "deepfm", "engine.precision="+p[0])
@@ -94,7 +95,8 @@ func TestWarmStartChangesPrecision(t *testing.T) {
 	}
 }
 
-// TestJobsKnowEveryPrecision: the job file's words are the engine's.
+// TestJobsKnowEveryPrecision checks that the job file has the same names of precisions as the
+// engine.
 func TestJobsKnowEveryPrecision(t *testing.T) {
 	i := slices.IndexFunc(configs.Keys(), func(k *configs.Key) bool { return k.Path == "engine.precision" })
 	k := configs.Keys()[i]

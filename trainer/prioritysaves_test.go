@@ -47,9 +47,9 @@ func remoteNames(t *testing.T, j *configs.Job, dir string) []string {
 	return names
 }
 
-// TestPrioritySavesChangeNothing: the model and the reports are those of a run without them, with
-// a table that fits its memory and one that hardly does, whatever is collected by then. In
-// the end nothing is left of the saves.
+// TestPrioritySavesChangeNothing checks that the model and the reports are the same as without
+// priority saves, with a table that fits its memory and one that hardly does, and however many rows
+// have been collected. In the end nothing is left of the saves.
 func TestPrioritySavesChangeNothing(t *testing.T) {
 	rng := testseed.Rand(t)
 	for memory, kinds := range map[string][]string{"12MiB": priorityKinds, "5MiB": {one(rng, priorityKinds...)}} {
@@ -118,10 +118,10 @@ func stoppedAfterSaves(t *testing.T, j *configs.Job, at int) {
 // rarely has no saves but those that a test begins.
 var rarely = []string{"snapshots.remote_every=1000 snapshots", "snapshots.priority_fraction=1"}
 
-// TestLostRowsGoBackToPrioritySaves: where all rows that were accessed since the last snapshot
-// that was uploaded have been saved, older versions of them before, a lost directory changes
-// nothing: the model is that of an undisturbed run. So each row goes back to the newest version
-// that is there. The portion of lost samples is that without saves all the same.
+// TestLostRowsGoBackToPrioritySaves checks that if all rows that were used since the last uploaded
+// snapshot were saved, and older versions of them before, a lost directory changes nothing: the
+// model is that of an undisturbed run, so each row is restored in its newest version. The reported
+// portion of lost samples is the same as without priority saves.
 func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 	left := partialJob(t, "snapshots.every=none")
 	want := outcome(t, left, train(t, left))
@@ -153,7 +153,7 @@ func TestLostRowsGoBackToPrioritySaves(t *testing.T) {
 	}
 }
 
-// TestPrioritySavesAreListed: what was saved by priority is listed after the snapshots.
+// TestPrioritySavesAreListed checks that priority saves are listed after the snapshots.
 func TestPrioritySavesAreListed(t *testing.T) {
 	j := priorityJob(t, priority.MFU, rarely...)
 	stoppedAfterSaves(t, j, 6)
@@ -174,7 +174,7 @@ func TestPrioritySavesAreListed(t *testing.T) {
 	}
 }
 
-// TestSubSampledRowsGoBack: rows that were saved by a sub-sample go back to that.
+// TestSubSampledRowsGoBack checks that rows that were saved by a sub-sample are restored from it.
 func TestSubSampledRowsGoBack(t *testing.T) {
 	j := priorityJob(t, priority.SSU, rarely...)
 	stoppedAfterSaves(t, j, 9)
@@ -185,8 +185,8 @@ func TestSubSampledRowsGoBack(t *testing.T) {
 	}
 }
 
-// TestDamagedPrioritySave: a save that is damaged is passed over aloud, and the run goes on with
-// older rows.
+// TestDamagedPrioritySave checks that a damaged save is skipped with a warning, and that the run
+// continues with older rows.
 func TestDamagedPrioritySave(t *testing.T) {
 	for _, what := range []string{"priority", "objects"} {
 		t.Run(what, func(t *testing.T) {

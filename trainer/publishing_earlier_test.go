@@ -38,8 +38,8 @@ func wantRemote(t *testing.T, uri string, numbers []int, nights []string) []gene
 	return all
 }
 
-// TestPublishesMissedNights: the models of nights in which the remote directory could not be
-// written to are published by the next night that can, in their order.
+// TestPublishesMissedNights checks that the models of nights in which the remote directory could
+// not be written to are published by the next night that can do it, in their order.
 func TestPublishesMissedNights(t *testing.T) {
 	for name, set := range map[string][]string{
 		"one directory":       onSSD("output.keep_generations=4"),
@@ -86,8 +86,8 @@ func TestPublishesMissedNights(t *testing.T) {
 	}
 }
 
-// TestPublishesAfterMissedNight: `aibox publish` publishes what is missing before the model,
-// and goes without an earlier model that is damaged.
+// TestPublishesAfterMissedNight checks that `aibox publish` publishes missing earlier models before
+// the model, and skips an earlier model that is damaged.
 func TestPublishesAfterMissedNight(t *testing.T) {
 	m := newMachine(t, "", "output.keep_generations=3")
 	for _, date := range []string{"2026-11-21", "2026-11-22", "2026-11-23"} {
@@ -134,8 +134,9 @@ func goesBack(t *testing.T, dir, uri string) {
 	}
 }
 
-// TestRollbackRemotely: the model to which a model directory has gone back is the newest one
-// of the remote directory, and the next night, here and on a new machine, starts from it.
+// TestRollbackRemotely checks that the model to which a model directory was rolled back is the
+// newest one of the remote directory, and that the next night, on this machine and on a new one,
+// starts from it.
 func TestRollbackRemotely(t *testing.T) {
 	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]")} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +167,8 @@ func TestRollbackRemotely(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutReports: a report that is damaged or missing costs the report and not
-// the model; the warning and the result name it.
+// TestRestoreWithoutReports checks that if a report is damaged or missing, only the report is lost
+// and not the model, and that the warning and the result name it.
 func TestRestoreWithoutReports(t *testing.T) {
 	uri := t.TempDir() + "/remote"
 	m := newMachine(t, uri, onSSD("output.tensorboard=AT/model/tensorboard")...)

@@ -16,9 +16,9 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// TestRemoteDiskFull: a real file system that is full, at whatever moment of a publication,
-// costs the copy and not the model. The generation that was there can be restored, and once
-// there is room, the other one is published too.
+// TestRemoteDiskFull checks that if a real file system is full, at whatever moment of a
+// publication, only the copy is missing, and not the model. The earlier generation can be restored,
+// and once there is space, the other one is published too.
 func TestRemoteDiskFull(t *testing.T) {
 	const page = 4096
 	m := newMachine(t, "", onSSD("output.keep_generations=2")...)
@@ -57,15 +57,15 @@ func TestRemoteDiskFull(t *testing.T) {
 		_, err := transfer.Publish(t.Context(), transfer.PublishOptions{Model: fmt.Sprintf("%s@%d", model, generation), Remote: remote, Options: quiet.transfer()})
 		return err
 	}
-	roomy := t.TempDir()
-	if err := publish(1, roomy); err != nil {
+	large := t.TempDir()
+	if err := publish(1, large); err != nil {
 		t.Fatal(err)
 	}
-	least := used(roomy)
-	if err := publish(2, roomy); err != nil {
+	least := used(large)
+	if err := publish(2, large); err != nil {
 		t.Fatal(err)
 	}
-	most := used(roomy)
+	most := used(large)
 	full := 0
 	for i := range 6 {
 		size := least + (most-least)*i/6/page*page
@@ -110,8 +110,8 @@ func TestRemoteDiskFull(t *testing.T) {
 	}
 }
 
-// TestRemoteFullOfSnapshots: the error about a remote directory that has no room for the model says
-// where snapshots of the run are, if there are some, which may take it.
+// TestRemoteFullOfSnapshots checks that the error about a remote directory that has no space for
+// the model says where snapshots of the run are, if there are any, which may use the space.
 func TestRemoteFullOfSnapshots(t *testing.T) {
 	for _, given := range []bool{true, false} {
 		at := testtools.Tmpfs(t, "size=32k")

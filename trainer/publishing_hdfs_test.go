@@ -31,7 +31,7 @@ func TestPublishToHDFS(t *testing.T) {
 	}
 	cluster := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Separate: true, Proxied: true})
 	limits := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=600000"}
-	hasty := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=0"} // the first failure is final
+	noRetries := []string{"data.hdfs.timeout_ms=60000", "data.hdfs.retry_ms=0"} // the first failure is final
 	ssd := onSSD("sparse_table.dirs=[AT/a, AT/b]")
 
 	t.Run("nights", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestPublishToHDFS(t *testing.T) {
 	t.Run("verified", func(t *testing.T) { verifyOnHDFS(t, cluster, "/verified", append(ssd, limits...)) })
 	t.Run("unreachable", func(t *testing.T) {
 		// The model is there all the same, and the next night has it published.
-		m := newMachine(t, cluster.URI("/unreachable"), append(ssd, hasty...)...)
+		m := newMachine(t, cluster.URI("/unreachable"), append(ssd, noRetries...)...)
 		m.set = append(m.set, `output.remote="hdfs://localhost:1/x"`)
 		s := m.night("2026-11-21", `training.warm_start=""`)
 		if s.Published != nil || s.NotPublished == "" {
@@ -113,7 +113,7 @@ func TestPublishToHDFS(t *testing.T) {
 	t.Run("no permission", func(t *testing.T) {
 		cluster.Mkdir(t, "/forbidden", 0o555)
 		cluster.Chown(t, "/forbidden", "somebody")
-		m := newMachine(t, cluster.URI("/forbidden"), append(ssd, append(hasty, "data.hdfs.user=other")...)...)
+		m := newMachine(t, cluster.URI("/forbidden"), append(ssd, append(noRetries, "data.hdfs.user=other")...)...)
 		s := m.night("2026-11-21")
 		if !strings.Contains(s.NotPublished, "may not write") {
 			t.Errorf("%q", s.NotPublished)
@@ -123,7 +123,7 @@ func TestPublishToHDFS(t *testing.T) {
 		for what, limits := range map[string][2]int64{"names": {6, -1}, "bytes": {-1, 1}} {
 			dir := "/quota-" + what
 			cluster.SetQuota(t, dir, limits[0], limits[1])
-			m := newMachine(t, cluster.URI(dir), append(ssd, hasty...)...)
+			m := newMachine(t, cluster.URI(dir), append(ssd, noRetries...)...)
 			s := m.night("2026-11-21")
 			if !strings.Contains(s.NotPublished, "there is no space left: free some there, or raise the quota") {
 				t.Errorf("%s: %q", what, s.NotPublished)

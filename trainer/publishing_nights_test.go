@@ -29,9 +29,9 @@ func sameNextNight(t *testing.T, m *machine, uri, date, from string, set ...stri
 	}
 }
 
-// TestNightAgainRemotely: with a directory a night, a night that is trained again does not come before
-// later ones in the remote directory either. They stay there, and a machine that has nothing starts from the
-// latest one, as the machine does that has all models.
+// TestNightAgainRemotely checks that with a directory for each night, a night that is trained again
+// does not take precedence over later ones in the remote directory either. They stay there, and a
+// machine that has nothing starts from the latest one, like the machine that has all models.
 func TestNightAgainRemotely(t *testing.T) {
 	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]")} {
 		t.Run(name, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestNightAgainRemotely(t *testing.T) {
 	}
 }
 
-// TestNightAgainKeepsTheOneBefore: a night that is trained again, in whatever directory, takes the place
-// of its own model in the remote directory, and not of that of the night before.
+// TestNightAgainKeepsTheOneBefore checks that a night that is trained again, in whatever directory,
+// replaces its own model in the remote directory, and not that of the night before.
 func TestNightAgainKeepsTheOneBefore(t *testing.T) {
 	for _, dir := range []string{"AT/model", "AT/models/{{date}}", `AT/models/{{date "2006-01"}}`} {
 		uri := t.TempDir() + "/remote"
@@ -75,8 +75,9 @@ func TestNightAgainKeepsTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestNightAgainAlone: of the models of the latest nights, as many stay in the remote directory as it keeps,
-// also if that is one, and each night that is trained again makes room for the next one.
+// TestNightAgainAlone checks that as many models of the latest nights stay in the remote directory
+// as it keeps, even if that is one, and that each night that is trained again makes room for the
+// next one.
 func TestNightAgainAlone(t *testing.T) {
 	uri := t.TempDir() + "/remote"
 	set := []string{"output.model_dir=AT/models/{{date}}", "output.remote_keep_generations=1"}
@@ -99,9 +100,9 @@ func TestNightAgainAlone(t *testing.T) {
 	fresh.said("none of an earlier night")
 }
 
-// TestLaterNightRemotely: a machine is lost while an earlier night is trained again, and the next
-// one has the model of that night alone: when it starts from that, the log and the summary say that
-// the remote directory has a later one. They do not where it has none that is later.
+// TestLaterNightRemotely checks a machine that is lost while an earlier night is trained again. The
+// next machine has only the model of that night. If a night starts from it, the log and the summary
+// say that the remote directory has a later one, but only if there is one.
 func TestLaterNightRemotely(t *testing.T) {
 	const says = "output.remote has that of a later night, 2026-11-23,"
 	for _, dir := range []string{"{{date}}", `{{date "2006-01"}}`} {
@@ -126,8 +127,8 @@ func TestLaterNightRemotely(t *testing.T) {
 	}
 }
 
-// TestNightAgainInMonth: in a directory that has the models of several nights, the one that was trained
-// last is the model, and so it is for a machine that has nothing.
+// TestNightAgainInMonth checks that in a directory with the models of several nights, the one that
+// was trained last is the model, also for a machine that has nothing.
 func TestNightAgainInMonth(t *testing.T) {
 	uri := t.TempDir() + "/remote"
 	set := []string{`output.model_dir=AT/models/{{date "2006-01"}}`}
@@ -140,8 +141,9 @@ func TestNightAgainInMonth(t *testing.T) {
 	sameNextNight(t, m, uri, "2026-11-05", "2026-11-04", set...)
 }
 
-// TestRollbackOfNight: a machine that has restored the model of the night before, and goes back to it in
-// the directory of the night, makes it the one from which others start.
+// TestRollbackOfNight checks that a machine that has restored the model of the night before, and
+// rolls back to it in the directory of the night, makes it the model from which other machines
+// start.
 func TestRollbackOfNight(t *testing.T) {
 	uri := t.TempDir() + "/remote"
 	set := []string{"output.model_dir=AT/models/{{date}}", "output.keep_generations=3", "output.remote_keep_generations=5"}
@@ -162,10 +164,9 @@ func TestRollbackOfNight(t *testing.T) {
 	sameNextNight(t, m, uri, "2026-11-24", "2026-11-23", set...)
 }
 
-// TestNightsHereAndRemotely: nights follow one another, are trained again and taken back, in random
-// order and in directories of a night or of a month. Each next night starts, on a machine that has
-// nothing but the remote directory, from the model from which it starts on the machine that has
-// all.
+// TestNightsHereAndRemotely trains nights, trains them again and rolls them back, in random order,
+// in directories for a night or for a month. Each next night must start from the same model on a
+// machine that has only the remote directory as on the machine that has everything.
 func TestNightsHereAndRemotely(t *testing.T) {
 	for name, dir := range map[string]string{"a directory a night": "{{date}}", "a directory a month": `{{date "2006-01"}}`} {
 		t.Run(name, func(t *testing.T) {

@@ -96,9 +96,9 @@ func (m *machine) said(text string) {
 	}
 }
 
-// TestNightsOnOtherMachines: the models of five nights, of which each is trained on another
-// machine that has nothing but the remote directory, are those of one machine without a
-// remote directory, bit for bit; also on other directories, and another number of them.
+// TestNightsOnOtherMachines trains five nights, each on another machine that has only the remote
+// directory. The models must be those of one machine without a remote directory, bit for bit, also
+// with other directories, and another number of them.
 func TestNightsOnOtherMachines(t *testing.T) {
 	for name, kinds := range map[string][][]string{
 		"memory": {{}, {}, {}, {}, {}},
@@ -135,8 +135,8 @@ func TestNightsOnOtherMachines(t *testing.T) {
 	}
 }
 
-// TestUploadsWhatChanged: a night uploads at most 1.2 times the bytes of the files that it has
-// written, and those that it shares with the night before are not among them.
+// TestUploadsWhatChanged checks that a night uploads at most 1.2 times the bytes of the files that
+// it has written, which do not include those that it shares with the night before.
 func TestUploadsWhatChanged(t *testing.T) {
 	m := newMachine(t, t.TempDir()+"/remote", onSSD("sparse_table.dirs=[AT/a, AT/b]")...)
 	before := make(map[string]bool)
@@ -171,8 +171,9 @@ func TestUploadsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestRestoreOlder: where the newest generation is damaged, the newest older one that is
-// whole is restored, which is said; one that is asked for by its number is not replaced.
+// TestRestoreOlder checks that if the newest generation is damaged, the newest complete one before
+// it is restored, and the log says so. A generation that is requested by its number is not
+// replaced.
 func TestRestoreOlder(t *testing.T) {
 	uri := t.TempDir() + "/remote"
 	m := newMachine(t, uri, onSSD("output.remote_keep_generations=3")...)

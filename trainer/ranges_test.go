@@ -8,8 +8,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestRangesOfAJob: a profiler of devices sees the stages of the pipeline, the snapshots and the
-// steps, each as a range that ends.
+// TestRangesOfAJob checks that a profiler of devices sees the stages of the pipeline, the snapshots
+// and the steps, each as a range that ends.
 func TestRangesOfAJob(t *testing.T) {
 	seed := testseed.Of(t)
 	p := devices(seed, 1)

@@ -46,11 +46,11 @@ type losses struct {
 type loss struct {
 	err *modeldir.LostError
 	at  report.Resumption // of the run that ended, or else of the newest snapshot of an interrupted run; zero if a model has lost its table
-	// snapshots says that the newest snapshot is not intact; survivors are then the remaining files
+	// snapshots says that the newest snapshot is not intact; remainingFiles are then the remaining files
 	// of the table.
-	snapshots bool
-	survivors map[string]string
-	uploaded  bool // the run had a snapshot in snapshots.remote
+	snapshots      bool
+	remainingFiles map[string]string
+	uploaded       bool // the run had a snapshot in snapshots.remote
 }
 
 // lostTable records the loss of files of an interrupted run's table.
@@ -59,7 +59,7 @@ func (r *run) lostTable(lost *modeldir.LostError, x *runstate.Record) {
 		r.loss = &loss{err: lost, at: x.Place()}
 	}
 	r.loss.uploaded = x.Snapshots.Remote != nil && x.Snapshots.Remote.Step > 0
-	r.loss.snapshots, r.loss.survivors = true, modeldir.Survivors(r.job.Output.ModelDir)
+	r.loss.snapshots, r.loss.remainingFiles = true, modeldir.RemainingFiles(r.job.Output.ModelDir)
 	r.log.Error("files of the table of an interrupted run are lost; the run goes back to the last intact snapshot", "step", x.Step, "trained_examples", x.Place().Examples, "error", lost)
 }
 

@@ -80,10 +80,10 @@ func remoteFiles(t *testing.T, dir string) (names []string, bytes int64) {
 	return names, bytes
 }
 
-// TestResumeOnAnotherMachine: machines that train a job are lost with all that is on their
-// disks, several times; each goes on from what the one before has uploaded, and the last
-// makes the model and the reports of a machine that was not disturbed. In the end nothing
-// is left in the remote directory.
+// TestResumeOnAnotherMachine simulates several losses of the machine that trains a job, with all
+// that is on its disks. Each new machine resumes from what the one before has uploaded, and the
+// last one must make the model and the reports of an undisturbed machine. In the end nothing may be
+// left in the remote directory.
 func TestResumeOnAnotherMachine(t *testing.T) {
 	for name, set := range resumeSettings(t, "ssd and stopping", "bad rows", "directories") {
 		t.Run(name, func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestResumeOnAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotDamaged: a snapshot in the remote directory that has lost a file, or
-// has another one, is not used; the one before is.
+// TestRemoteSnapshotDamaged checks that a snapshot in the remote directory with a missing or wrong
+// file is not used, and that the one before it is.
 func TestRemoteSnapshotDamaged(t *testing.T) {
 	set := onSSD("pipeline.batches_per_pass=4", "training.epochs=2")
 	left := job(t, "deepfm", set...)
@@ -206,8 +206,8 @@ func blocked(t *testing.T, dir string) (back func()) {
 	}
 }
 
-// TestRemoteSnapshotsUnreadable: where it cannot be known whether snapshots.remote has a
-// snapshot, training does not silently start over: the run ends with an error, and goes on when
+// TestRemoteSnapshotsUnreadable checks that training does not silently start over if it cannot be
+// known whether snapshots.remote has a snapshot. The run ends with an error, and is resumed when
 // the directory can be read. --fresh starts over.
 func TestRemoteSnapshotsUnreadable(t *testing.T) {
 	left := job(t, "deepfm", everyPass)
@@ -237,8 +237,8 @@ func TestRemoteSnapshotsUnreadable(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotsFail: where snapshots cannot be uploaded, training is not disturbed, and
-// the log and the summary say why.
+// TestRemoteSnapshotsFail checks that training continues if snapshots cannot be uploaded, and that
+// the log and the summary say why they cannot.
 func TestRemoteSnapshotsFail(t *testing.T) {
 	left := job(t, "deepfm", everyPass)
 	want := outcome(t, left, train(t, left))
@@ -273,7 +273,8 @@ func TestRemoteSnapshotsFail(t *testing.T) {
 	}
 }
 
-// TestLastSnapshotStaysHere: a run that is told to stop and cannot upload its last snapshot says so, and why.
+// TestLastSnapshotStaysHere checks that a run that is stopped and cannot upload its last snapshot
+// says so, and why.
 func TestLastSnapshotStaysHere(t *testing.T) {
 	dir := mounted(t)
 	j := job(t, "fm", everyPass, "snapshots.remote="+dir+"/remote")
@@ -296,8 +297,8 @@ func TestLastSnapshotStaysHere(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotOfAnotherJob: a snapshot of a job that differs, or of other data, is not
-// used and not removed, and --fresh uses none.
+// TestRemoteSnapshotOfAnotherJob checks that a snapshot of a job that differs, or of other data, is
+// neither used nor removed, and that --fresh uses none.
 func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
 	dir := t.TempDir()
 	set := []string{everyPass, "snapshots.remote=" + dir}
@@ -328,8 +329,8 @@ func TestRemoteSnapshotOfAnotherJob(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotBytes: what is uploaded of all snapshots of a run is at most 1.2 times
-// what they and the table have written on the machine.
+// TestRemoteSnapshotBytes checks that the uploads of all snapshots of a run are at most 1.2 times
+// as large as what the snapshots and the table have written on the machine.
 func TestRemoteSnapshotBytes(t *testing.T) {
 	j := job(t, "deepfm", onSSD("training.accept_diverged=true", "training.epochs=2", "sparse_table.memory_bytes=8MiB", "model.embedding_dim=32", "pipeline.batches_per_pass=4", everyPass, "snapshots.remote="+t.TempDir())...)
 	opts := quiet
@@ -354,8 +355,8 @@ func TestRemoteSnapshotBytes(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotMetricsElsewhere: a metrics file outside of the model directory goes to
-// the other machine, too.
+// TestRemoteSnapshotMetricsElsewhere checks that a metrics file outside of the model directory is
+// transferred to the other machine, too.
 func TestRemoteSnapshotMetricsElsewhere(t *testing.T) {
 	set := []string{"output.log_every=2", everyPass}
 	metricsOf := func(j *configs.Job) string {
@@ -379,8 +380,8 @@ func TestRemoteSnapshotMetricsElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneRemoteDirectory: snapshots.remote and output.remote may be one directory, which in
-// the end has the model and no snapshot.
+// TestOneRemoteDirectory checks that snapshots.remote and output.remote may be one directory, which
+// in the end has the model and no snapshot.
 func TestOneRemoteDirectory(t *testing.T) {
 	dir := "file://" + mounted(t) + "/remote"
 	j := job(t, "lr", everyPass, "snapshots.remote="+dir, "output.remote="+dir+"/")
@@ -396,9 +397,9 @@ func TestOneRemoteDirectory(t *testing.T) {
 	}
 }
 
-// TestRemoteSnapshotsOfEarlierNights: where nights have model directories of their own, the next
-// night that reaches snapshots.remote removes the snapshots of those whose models came before its
-// own, which they could not remove. Those of a run that has made none of these models stay.
+// TestRemoteSnapshotsOfEarlierNights checks nights with model directories of their own. The next
+// night that can use snapshots.remote removes the snapshots of the runs whose models came before
+// its own, which these could not remove. Those of a run that has made none of these models stay.
 func TestRemoteSnapshotsOfEarlierNights(t *testing.T) {
 	dir := t.TempDir()
 	m := newMachine(t, "", everyPass, "snapshots.remote="+dir, "output.model_dir=AT/models/{{date}}", "training.max_examples=640")
@@ -459,8 +460,8 @@ func TestRemoteSnapshotsOfEarlierNights(t *testing.T) {
 	}
 }
 
-// TestRemoteQuarantineIsPrivate: what a remote directory has of the bad rows can be read by its
-// owner alone, as on the machine itself.
+// TestRemoteQuarantineIsPrivate checks that only the owner can read bad rows in a remote directory,
+// as on the machine itself.
 func TestRemoteQuarantineIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	j := job(t, "deepfm", append(slices.Clip(resumeSettings(t, "bad rows")["bad rows"]), everyPass, "snapshots.remote="+dir)...)

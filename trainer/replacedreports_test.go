@@ -11,9 +11,9 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// TestReportsCannotBeReplaced: where a report of an earlier night cannot be deleted, as where
-// somebody else has trained that one by hand, nights make their models, delete old ones and
-// publish. Later the reports are those of the model again.
+// TestReportsCannotBeReplaced checks nights that cannot delete a report of an earlier night, for
+// example because another user has trained that night. They must make their models, delete old ones
+// and publish. Later the reports are again those of the model.
 func TestReportsCannotBeReplaced(t *testing.T) {
 	remote := t.TempDir()
 	m := newMachine(t, "file://"+remote, "output.tensorboard=AT/model/tensorboard")

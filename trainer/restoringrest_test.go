@@ -139,11 +139,11 @@ func noneArrived(t *testing.T, dirs []string) {
 	}
 }
 
-// TestReadsWhileModelArrives: as soon as a model is published that is being restored, it is
-// evaluated, predicts, is inspected, compared and verified, to the same bits as the one that was
-// published, while none of its bucket files has arrived and nobody but the process that restores
-// it writes one. What was opened then goes on when everything has arrived and the remote
-// directory is gone.
+// TestReadsWhileModelArrives checks a model that is being restored. As soon as it is published
+// here, it can be evaluated, used for predictions, inspected, compared and verified, with the same
+// bits as the original model, while none of its bucket files has arrived, and only the restoring
+// process writes them. What was opened then can still be used when everything has arrived and the
+// remote directory is gone.
 func TestReadsWhileModelArrives(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, metrics, predictions := whatItSays(t, j.Output.ModelDir)
@@ -199,8 +199,8 @@ func TestReadsWhileModelArrives(t *testing.T) {
 	}
 }
 
-// TestRestoreFromElsewhere: a model that was arriving from a remote directory, and is restored from
-// a copy of that one, is whole when the command says so.
+// TestRestoreFromElsewhere checks that a model that was arriving from a remote directory, and is
+// then restored from a copy of that directory, is complete when the command says so.
 func TestRestoreFromElsewhere(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
 	o := restoringTo(t, uri)
@@ -218,8 +218,8 @@ func TestRestoreFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestRestoreWhatIsLeft: a whole model that loses a directory of its table, or bytes of a file
-// there, is restored once more by the command that has restored it, and what is left of it is not
+// TestRestoreWhatIsLeft checks that a complete model that loses a directory of its table, or bytes
+// of a file there, is restored again by the same command, and that what is left of it is not
 // fetched again.
 func TestRestoreWhatIsLeft(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
@@ -261,9 +261,9 @@ func TestRestoreWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestRestoreGoesOnWithoutWhatWasLeft: a restore that has taken files which were left of an earlier
-// table, and was interrupted, goes on when these are gone: no file of the table gets a second
-// place.
+// TestRestoreGoesOnWithoutWhatWasLeft checks that a restore that has used remaining files of an
+// earlier table, and was interrupted, can continue when these files are gone. No file of the table
+// may get a second place.
 func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
@@ -276,7 +276,7 @@ func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.To, o.Dirs = o.To+"-again", []string{o.Dirs[1], o.Dirs[2], o.Dirs[0]} // so that files are beside those that are left, and would be elsewhere without
-	o.Survivors = left.Survivors()
+	o.RemainingFiles = left.RemainingFiles()
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestRestoreGoesOnWithoutWhatWasLeft(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	o.Survivors = nil
+	o.RemainingFiles = nil
 	if _, err := transfer.Restore(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -320,9 +320,9 @@ func verifyArriving(t *testing.T, dir string) {
 	}
 }
 
-// TestRestoreGoesOn: restoring is interrupted when the model is published. It can be read, unless
-// the remote directory is gone, which the error says. The same command completes it, and does nothing
-// when it is there; with other options, it is a model that is there already.
+// TestRestoreGoesOn interrupts a restore when the model is published. The model can be read, unless
+// the remote directory is gone, in which case the error says so. The same command completes it, and
+// does nothing if it is complete. With other options, the model counts as one that exists already.
 func TestRestoreGoesOn(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
@@ -372,9 +372,10 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
-// TestRestoresWhereReportsCannotBeReplaced: where a report at the top of the model directory cannot
-// be replaced, as where somebody else has made it, a model is restored there, and completed after
-// an interruption by a restore and by what needs all of its files, with a warning.
+// TestRestoresWhereReportsCannotBeReplaced checks that if a report at the top of the model
+// directory cannot be replaced, for example because another user has made it, a model is restored
+// there with a warning. After an interruption, it is completed by a restore and by what needs all
+// of its files.
 func TestRestoresWhereReportsCannotBeReplaced(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
 	for _, complete := range []func(transfer.RestoreOptions) error{
@@ -412,9 +413,9 @@ func TestRestoresWhereReportsCannotBeReplaced(t *testing.T) {
 	}
 }
 
-// TestArrivingModelLosesDirectory: a model whose restoring was interrupted then loses a directory of its
-// table, or files in one. The same command restores it once more, and it is whole; without the remote
-// directory that fails, and nothing changes. Publishing the model says what is wrong.
+// TestArrivingModelLosesDirectory checks a model whose restore was interrupted and that then loses
+// a directory of its table, or files in one. The same command restores it again completely. Without
+// the remote directory that fails, and nothing changes. Publishing the model says what is wrong.
 func TestArrivingModelLosesDirectory(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	digest, _, _ := whatItSays(t, j.Output.ModelDir)
@@ -457,8 +458,8 @@ func TestArrivingModelLosesDirectory(t *testing.T) {
 	}
 }
 
-// TestRestoreLosesFiles: files are lost after the model is published, in the process that restores it.
-// It does not say that the model is whole.
+// TestRestoreLosesFiles loses files after the model is published, in the process that restores it.
+// The process must not say that the model is complete.
 func TestRestoreLosesFiles(t *testing.T) {
 	_, uri := madeElsewhere(t, 1)
 	o := restoringTo(t, uri)
@@ -468,8 +469,8 @@ func TestRestoreLosesFiles(t *testing.T) {
 	}
 }
 
-// TestUsesModelThatArrives: a model whose restoring was interrupted is completed by what needs all of
-// its files: publishing it, and a job in another directory that starts from it.
+// TestUsesModelThatArrives checks that a model whose restore was interrupted is completed by what
+// needs all of its files: publishing it, and a job in another directory that starts from it.
 func TestUsesModelThatArrives(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	next := func(from string) string {
@@ -499,8 +500,9 @@ func TestUsesModelThatArrives(t *testing.T) {
 	}
 }
 
-// TestStartsFromModelThatLostFiles: a model whose restoring was interrupted has lost files of its table. A
-// job that starts from it restores it from output.remote, and makes the same model as from a whole one.
+// TestStartsFromModelThatLostFiles checks a model whose restore was interrupted and that has lost
+// files of its table. A job that starts from it restores it from output.remote, and makes the same
+// model as from a complete one.
 func TestStartsFromModelThatLostFiles(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	whole := withBuckets(t, "training.warm_start="+j.Output.ModelDir)
@@ -517,10 +519,10 @@ func TestStartsFromModelThatLostFiles(t *testing.T) {
 	}
 }
 
-// TestRestoreTakenBack: a file of the newest model turns out to be damaged when the model is
-// published, and maybe read. It is taken back, and the newest older one is restored; one
-// that is asked for by its number is not replaced. The same happens if the process was killed when
-// it knew of the damage.
+// TestRestoreTakenBack checks a file of the newest model that turns out to be damaged when the
+// model is published, and perhaps in use. The model is withdrawn, and the newest older one is
+// restored; a model that is requested by its number is not replaced. The same happens if the
+// process was killed after it had detected the damage.
 func TestRestoreTakenBack(t *testing.T) {
 	j, uri := madeElsewhere(t, 2)
 	older, err := inference.Inspect(t.Context(), modeldir.JoinName(j.Output.ModelDir, 1), false, testjobs.Quiet)
@@ -579,8 +581,8 @@ func TestRestoreTakenBack(t *testing.T) {
 	}
 }
 
-// TestRestoreTakenBackKeepsFiles: what has arrived of the model that is taken back, and is part of
-// the older one too, is not fetched again, if it is right. Nothing else is left of it.
+// TestRestoreTakenBackKeepsFiles checks that undamaged files of the withdrawn model that are also
+// part of the older one are not fetched again, and that nothing else is left of it.
 func TestRestoreTakenBackKeepsFiles(t *testing.T) {
 	j, uri := madeElsewhere(t, 1)
 	j.Training.MaxExamples = 64 // so that most files stay as they are
@@ -695,14 +697,15 @@ func knowDamage(t *testing.T, o transfer.RestoreOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Distrust(errors.New("it is known"))
+	a.MarkDamaged(errors.New("it is known"))
 	if err := a.Stop(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestRestoreCompletesWhatTrainingLeft: a night that has started from a model of output.remote was
-// killed while that model arrived. `aibox restore` completes the files of both, and the night goes on.
+// TestRestoreCompletesWhatTrainingLeft checks a night that has started from a model of
+// output.remote and was killed while that model arrived. `aibox restore` completes the files of
+// both, and the night can be resumed.
 func TestRestoreCompletesWhatTrainingLeft(t *testing.T) {
 	set := []string{"training.warm_start=latest", everyPass, "output.keep_generations=2"}
 	left := withBuckets(t, set...)

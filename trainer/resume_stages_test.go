@@ -63,8 +63,8 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// TestStopped: a run that is told to stop saves where it is, says how to go on, and
-// goes on from exactly there.
+// TestStopped checks that a run that is stopped saves its state, says how to resume it, and resumes
+// from exactly there.
 func TestStopped(t *testing.T) {
 	set := []string{"training.epochs=2", neverDue}
 	left := job(t, "deepfm", set...)
@@ -103,9 +103,9 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestStoppedBetweenEvaluations: a run that is told to stop when it has measured the model on
-// the examples that it holds out, and not on data.eval, does not measure it there again: each line
-// of metrics, and each bad row, is there once.
+// TestStoppedBetweenEvaluations checks a run that is stopped after it has evaluated the model on
+// the examples that it holds out, and before it has done so on data.eval. Resumed, it must not
+// evaluate the former again: each line of metrics and each bad row must appear once.
 func TestStoppedBetweenEvaluations(t *testing.T) {
 	log, err := testjobs.Log()
 	if err != nil {
@@ -159,8 +159,8 @@ func (h cancelling) Handle(_ context.Context, r slog.Record) error {
 
 func (h cancelling) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestNoTimeToStop: without time for a last snapshot, or with snapshots switched off, a
-// run that is told to stop ends all the same.
+// TestNoTimeToStop checks that without time for a last snapshot, or with snapshots switched off, a
+// run that is stopped ends all the same.
 func TestNoTimeToStop(t *testing.T) {
 	for _, set := range [][]string{{neverDue, "snapshots.on_stop_seconds=0"}, {"snapshots.every=none"}} {
 		j := job(t, "fm", set...)
@@ -180,8 +180,8 @@ func TestNoTimeToStop(t *testing.T) {
 	}
 }
 
-// TestStartsOver: what differs from the interrupted run is named, and training starts
-// over; so it does from damaged files, and with --fresh.
+// TestStartsOver checks that the log names what differs from the interrupted run, and that training
+// then starts over. It also starts over if files are damaged, and with --fresh.
 func TestStartsOver(t *testing.T) {
 	log, err := testjobs.Log()
 	if err != nil {
@@ -279,8 +279,8 @@ func TestStartsOver(t *testing.T) {
 	}
 }
 
-// TestBudgetIsRaised: a job whose table has outgrown its budget goes on from its last snapshot with
-// a larger one.
+// TestBudgetIsRaised checks that a job whose table has outgrown its budget is resumed from its last
+// snapshot with a larger one.
 func TestBudgetIsRaised(t *testing.T) {
 	set := []string{everyPass, "pipeline.batches_per_pass=1", "model.embedding_dim=64", "sparse_table.memory_bytes=64MiB"}
 	left := job(t, "fm", set...)
@@ -309,7 +309,7 @@ func TestBudgetIsRaised(t *testing.T) {
 	got.compare(t, &want)
 }
 
-// TestFailuresThatRepeat: a run does not go on after a failure that would come again.
+// TestFailuresThatRepeat checks that a run is not resumed after a failure that would occur again.
 func TestFailuresThatRepeat(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -375,7 +375,7 @@ func TestSnapshotsThatFail(t *testing.T) {
 	checkOneSnapshot(t, j)
 }
 
-// TestMetricsElsewhere: a metrics file that several runs append to has each line once.
+// TestMetricsElsewhere checks that a metrics file to which several runs append has each line once.
 func TestMetricsElsewhere(t *testing.T) {
 	set := []string{everyPass, "output.metrics=MODEL-metrics.jsonl", "output.log_every=1"}
 	left := job(t, "fm", set...)
@@ -401,7 +401,7 @@ func TestMetricsElsewhere(t *testing.T) {
 	}
 }
 
-// TestMetricsOfOthers: lines that other runs have appended to a metrics file meanwhile
+// TestMetricsOfOthers checks that lines that other runs have meanwhile appended to a metrics file
 // stay.
 func TestMetricsOfOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
@@ -423,8 +423,8 @@ func TestMetricsOfOthers(t *testing.T) {
 	}
 }
 
-// TestOtherSettingsOfTheTable: a job with its table on SSD goes on where settings differ that
-// change its speed and its space, and not its rows.
+// TestOtherSettingsOfTheTable checks that a job with its table on SSD can be resumed with other
+// values of settings that change only its speed and its space, and not its rows.
 func TestOtherSettingsOfTheTable(t *testing.T) {
 	set := onSSD(everyPass, "pipeline.batches_per_pass=1", "sparse_table.memory_bytes=8MiB", "model.embedding_dim=32")
 	j := job(t, "fm", set...)

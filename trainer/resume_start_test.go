@@ -70,8 +70,8 @@ func TestResumeOfAClone(t *testing.T) {
 	}
 }
 
-// TestFullCloneGetsSpace: when the table, which is a clone, finds no space before the first
-// snapshot of the run, the snapshot that was cloned is dropped, and training goes on.
+// TestFullCloneGetsSpace checks that if the table, which is a clone, finds no space before the
+// first snapshot of the run, the snapshot that was cloned is dropped, and training continues.
 func TestFullCloneGetsSpace(t *testing.T) {
 	first := job(t, "fm", onSSD()...)
 	train(t, first)
@@ -140,9 +140,9 @@ func manifestOfNight(t *testing.T, dir string) modeldir.Manifest {
 	return m.Manifest
 }
 
-// TestInterruptedNight: a night that was interrupted goes on from the model that it has
-// started from, also where that was deleted meanwhile. Its manifest is that of a night that
-// was left alone.
+// TestInterruptedNight checks that an interrupted night is resumed from the model that it has
+// started from, even if that model was deleted meanwhile. Its manifest is that of a night without
+// interruption.
 func TestInterruptedNight(t *testing.T) {
 	for _, set := range [][]string{nil, onSSD()} {
 		left, at := newChain(t, "AT/m", append(set, "pipeline.batches_per_pass=1", "output.keep_generations=3", "snapshots.every=none")...)
@@ -189,8 +189,8 @@ func TestInterruptedNight(t *testing.T) {
 	}
 }
 
-// TestInterruptedNightWithoutItsStart: an older model is no reason to start over where that
-// which the night has started from was deleted.
+// TestInterruptedNightWithoutItsStart checks that a night does not start over because an older
+// model is now the newest one, after the model that it has started from was deleted.
 func TestInterruptedNightWithoutItsStart(t *testing.T) {
 	c, at := newChain(t, "AT/{{date}}", "pipeline.batches_per_pass=1", everyPass)
 	c.starts("2026-11-17", "")
@@ -209,8 +209,8 @@ func TestInterruptedNightWithoutItsStart(t *testing.T) {
 	}
 }
 
-// TestInterruptedNightStartsOver: where somebody has published another model since, a night
-// starts over from that one, and the log names both.
+// TestInterruptedNightStartsOver checks that if another model was published since, a night starts
+// over from that one, and the log names both.
 func TestInterruptedNightStartsOver(t *testing.T) {
 	c, at := interruptedNight(t)
 	if _, _, err := modeldir.Rollback(at+"/m", 1); err != nil {
@@ -256,8 +256,8 @@ func TestInterruptedNightStartsOver(t *testing.T) {
 	c.said("the interrupted run started from a new model")
 }
 
-// TestWaitingRunGoesOn: a run that waits until another one has released the model directory
-// goes on with it, if that was interrupted meanwhile.
+// TestWaitingRunGoesOn checks that a run that waits until another one has released the model
+// directory resumes that one if it was interrupted meanwhile.
 func TestWaitingRunGoesOn(t *testing.T) {
 	left := job(t, "fm", everyPass)
 	want := outcome(t, left, train(t, left))

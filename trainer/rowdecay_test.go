@@ -23,8 +23,8 @@ import (
 // decaying are overrides with which rows decay by 1 % in a step.
 var decaying = []string{"optimizer.rows={kind: adagrad, learning_rate: 0.05, weight_decay: 0.2}", "data.shuffle_buffer=0"}
 
-// TestDecayedRowsAreRead: what training measured at its end is what the model has for evaluation, in every
-// value format and kind of table.
+// TestDecayedRowsAreRead checks that evaluating the model gives the results that training measured
+// at its end, in every value format and kind of table.
 func TestDecayedRowsAreRead(t *testing.T) {
 	for _, format := range sparsetable.ValueFormats() {
 		set := append(slices.Clone(decaying), "sparse_table.value_format="+format)
@@ -43,9 +43,9 @@ func TestDecayedRowsAreRead(t *testing.T) {
 	}
 }
 
-// TestRowsDecayWhileUnused: rows that a second night does not use have, where they are read afterwards,
-// their values times the factors of its steps, while the table has them as they were. Rates may change
-// from night to night.
+// TestRowsDecayWhileUnused checks that rows that a second night does not use are read afterwards
+// with their values times the factors of its steps, while the table has their old values. Rates may
+// change from night to night.
 func TestRowsDecayWhileUnused(t *testing.T) {
 	first := job(t, "fm", append(slices.Clone(decaying), "data.train=[LOG/train-0.tsv]")...)
 	took := train(t, first).Steps
@@ -106,8 +106,8 @@ type storedRow struct {
 	stats  sparsetable.RowStats
 }
 
-// TestTableL2AndWarmStarts: rows that a second night does not use have, where they are read
-// afterwards, what every step of both nights has left of them, whatever becomes of their state.
+// TestTableL2AndWarmStarts checks that rows that a second night does not use are read afterwards
+// with what every step of both nights has left of their values, whatever happens to their state.
 func TestTableL2AndWarmStarts(t *testing.T) {
 	held := []string{"optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.0005}", "data.shuffle_buffer=0"}
 	first := job(t, "fm", append(slices.Clone(held), "data.train=[LOG/train-0.tsv]")...)
@@ -161,9 +161,10 @@ func TestTableL2AndWarmStarts(t *testing.T) {
 	}
 }
 
-// TestTableL2WaitsForGradients: rows whose optimizer's state starts fresh in a warm start, or that
-// get new values, have no gradients that the penalty could be divided by. They stay as they are
-// until they are used; divided by epsilon alone, they were gone after the first step.
+// TestTableL2WaitsForGradients checks rows whose optimizer state is reset by a warm start, or that
+// get new values. They have no gradients by which the penalty could be divided, so they are not
+// changed until they are used. If the penalty were divided only by epsilon, they would be zero
+// after the first step.
 func TestTableL2WaitsForGradients(t *testing.T) {
 	held := "optimizer.rows={kind: adagrad, learning_rate: 0.05, table_l2: 0.0005}"
 	for name, c := range map[string]struct {
@@ -208,8 +209,8 @@ func TestTableL2WaitsForGradients(t *testing.T) {
 	}
 }
 
-// TestTableL2WithoutGradients: a row of which all examples have weight 0 stays as it is, on the
-// host and on devices.
+// TestTableL2WithoutGradients checks that a row of which all examples have weight 0 is not changed,
+// on the host and on devices.
 func TestTableL2WithoutGradients(t *testing.T) {
 	rows := rowsOf(100, 100, 1, 1)
 	for i := 0; i < len(rows); i += 5 { // those of one user
@@ -307,7 +308,7 @@ func settledRows(t *testing.T, dir string) (map[uint64][]float32, map[uint64]sto
 	return settled, stored
 }
 
-// TestInspectAndDiffDecay: inspect and diff show rows as the model uses them.
+// TestInspectAndDiffDecay checks that inspect and diff show rows as the model uses them.
 func TestInspectAndDiffDecay(t *testing.T) {
 	first := job(t, "fm", append(slices.Clone(decaying), "data.train=[LOG/train-0.tsv]")...)
 	train(t, first)
@@ -331,8 +332,8 @@ func TestInspectAndDiffDecay(t *testing.T) {
 	}
 }
 
-// TestDecayAfterManySteps: a model that has taken almost 2^32 steps goes on with clocks that begin anew,
-// in both kinds of tables.
+// TestDecayAfterManySteps checks that a model that was trained for almost 2^32 steps continues with
+// clocks that restart from the beginning, in both kinds of tables.
 func TestDecayAfterManySteps(t *testing.T) {
 	digests := map[string]bool{}
 	for _, on := range []func(...string) []string{func(set ...string) []string { return set }, onSSD} {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestResumeInLastPart: where passes are trained in parts, a job that is resumed before the last
-// mini-batch of a pass needs memory for the rows of that mini-batch, not for those of the pass.
+// TestResumeInLastPart checks that if passes are trained in parts, a job that is resumed before the
+// last mini-batch of a pass needs memory only for the rows of that mini-batch, not for those of the
+// whole pass.
 func TestResumeInLastPart(t *testing.T) {
 	set := onSSD("sparse_table.memory_bytes=4600KiB", "model.embedding_dim=128", "model.hidden_layers=[4]", "training.batch_size=50", "pipeline.batches_per_pass=8",
 		"data.limit=800", "training.accept_diverged=true", everyPass)

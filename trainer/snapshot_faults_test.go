@@ -261,8 +261,8 @@ func tableBytes(t *testing.T, j *configs.Job) (n int64) {
 	return n
 }
 
-// TestDiskWithoutRoomForSnapshots: a job whose disk has room for its model, but not for a
-// snapshot beside it, makes the model all the same.
+// TestDiskWithoutRoomForSnapshots checks that a job whose disk has room for its model, but not for
+// a snapshot beside it, makes the model all the same.
 func TestDiskWithoutRoomForSnapshots(t *testing.T) {
 	for name, set := range map[string][]string{"one epoch": nil, "early stopping": {"training.epochs=3", "training.early_stopping={metric: log_loss, patience: 2}"}} {
 		t.Run(name, func(t *testing.T) {
@@ -295,8 +295,8 @@ func TestDiskWithoutRoomForSnapshots(t *testing.T) {
 	}
 }
 
-// TestSnapshotsKeepSpaceFree: where a snapshot might fill the disk, none is begun, and the
-// log says why.
+// TestSnapshotsKeepSpaceFree checks that no snapshot is begun if it might fill the disk, and that
+// the log says why.
 func TestSnapshotsKeepSpaceFree(t *testing.T) {
 	j := job(t, "fm", everyPass)
 	var said bytes.Buffer
@@ -326,8 +326,8 @@ func (f *fullTable) Pull(ctx context.Context, keys []uint64, mode sparsetable.Pu
 	return f.Table.Pull(ctx, keys, mode)
 }
 
-// TestFullTableGetsSpace: when the table finds no space, the snapshots are deleted, and
-// training goes on; without any, it ends with the error.
+// TestFullTableGetsSpace checks that if the table finds no space, the snapshots are deleted and
+// training continues. Without any snapshots it ends with the error.
 func TestFullTableGetsSpace(t *testing.T) {
 	left := job(t, "fm", "training.epochs=2")
 	want := outcome(t, left, train(t, left))

@@ -7,8 +7,8 @@ import (
 	"aibox/internal/panics"
 )
 
-// TestPassBeginsWhileSpaceIsGiven: the stage that pulls rows may find the disk full and end the
-// snapshots while a pass begins.
+// TestPassBeginsWhileSpaceIsGiven checks that the stage that pulls rows may find the disk full and
+// end the snapshots while a pass begins.
 func TestPassBeginsWhileSpaceIsGiven(t *testing.T) {
 	s := &snapshots{writing: &image{}}
 	s.mu.Lock() // by giveSpace

@@ -48,8 +48,8 @@ func TestPassesAreSplit(t *testing.T) {
 	}
 }
 
-// TestTableInMemoryIsNotSplit: a table in memory that is full stays full, however
-// few rows are asked for.
+// TestTableInMemoryIsNotSplit checks that passes are not split for a table in memory that is full,
+// since it stays full however few rows are requested.
 func TestTableInMemoryIsNotSplit(t *testing.T) {
 	var log bytes.Buffer
 	opts := Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Version: "test"}

@@ -101,7 +101,7 @@ func TestWarmStartOverDirs(t *testing.T) {
 	}
 }
 
-// TestTableKeys: every key of a table on SSD reaches the table.
+// TestTableKeys checks that every key of the job file for tables on SSD takes effect.
 func TestTableKeys(t *testing.T) {
 	j := job(t, "fm", onSSD("sparse_table.cache_policy=lookahead", "sparse_table.lookahead_passes=7", "sparse_table.dir_budget_bytes=3GiB",
 		"sparse_table.max_space_amplification=1.7", "sparse_table.direct_io=off", "sparse_table.queue_depth=33", "sparse_table.hot_bytes=5MiB")...)
@@ -162,8 +162,8 @@ func TestTableKeysHaveEffect(t *testing.T) {
 	}
 }
 
-// TestEndOfAJobReadsNoTable: a job does not compute the digest of a table on SSD, which
-// would read the whole table, nor does it write updated rows to their buckets, which would read
+// TestEndOfAJobReadsNoTable checks that a job does not compute the digest of a table on SSD, which
+// would read the whole table, and does not write updated rows to their buckets, which would read
 // these: readers take the rows from the snapshot's delta file.
 func TestEndOfAJobReadsNoTable(t *testing.T) {
 	want := train(t, job(t, "fm")).Digest
@@ -191,8 +191,8 @@ func TestEndOfAJobReadsNoTable(t *testing.T) {
 	}
 }
 
-// TestSpaceInSummary: what the summary of a night says of the space on disk is what its model
-// takes, without files that only snapshots of training needed.
+// TestSpaceInSummary checks that the summary of a night reports the disk space of its model,
+// without files that only snapshots of training needed.
 func TestSpaceInSummary(t *testing.T) {
 	j := job(t, "fm", onSSD("training.warm_start=latest", "snapshots.every=1 passes", "sparse_table.expiry.min_show=2")...)
 	train(t, j)

@@ -35,10 +35,10 @@ func lostAndRestored(t *testing.T, uri string, set ...string) *machine {
 	return m
 }
 
-// TestNightAgainAfterRestore: on a machine to which only the newest model was restored, a night that
-// is trained again starts from the model that it started from before, which comes from
-// output.remote and leaves nothing behind. That night and the next one are those of a machine that
-// nothing has happened to. Meanwhile the restored model stays published.
+// TestNightAgainAfterRestore checks a machine to which only the newest model was restored. A night
+// that is trained again starts from the same model as before, which is fetched from output.remote
+// and leaves nothing behind. That night and the next one are the same as on a machine that was not
+// lost. Meanwhile the restored model stays published.
 func TestNightAgainAfterRestore(t *testing.T) {
 	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]")} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestNightAgainAfterRestore(t *testing.T) {
 	}
 }
 
-// TestNightAgainFromAModelThatIsGone: where output.remote does not have the model either, or cannot
-// be read, the night ends with an error that says so, and changes nothing.
+// TestNightAgainFromAModelThatIsGone checks that if output.remote does not have the model either,
+// or cannot be read, the night ends with an error that says so, and changes nothing.
 func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	uri := t.TempDir()
 	m := lostAndRestored(t, uri, "output.remote_keep_generations=1")
@@ -103,9 +103,9 @@ func TestNightAgainFromAModelThatIsGone(t *testing.T) {
 	}
 }
 
-// TestNightIsThereAlready: the command of a night is given again where its model is there and the one
-// from which that was made is not. It ends well, and does what was left to do. With another job or
-// other data, it is an error that says what differs.
+// TestNightIsThereAlready gives the command of a night again when its model exists and the one from
+// which it was made does not. The command succeeds, and does what was left to do. With another job
+// or other data, it is an error that says what differs.
 func TestNightIsThereAlready(t *testing.T) {
 	uri := t.TempDir()
 	m := newMachine(t, uri, "output.keep_generations=1")
@@ -167,11 +167,11 @@ func TestNightIsThereAlready(t *testing.T) {
 	}
 }
 
-// TestNightAgainOnAnotherMachine: the machine of a night is lost after it has published its model,
-// and output.remote does not have the model from which that was made any more. Given again on
-// another machine, the command restores the model of the night, and does not begin with a new one,
-// which would take its place. That goes for another job or other data, too, which end with an
-// error. A first night has begun with a new model, and does so again.
+// TestNightAgainOnAnotherMachine loses the machine of a night after it has published its model,
+// when output.remote no longer has the model from which that was made. Given again on another
+// machine, the command restores the model of the night, and does not begin with a new one, which
+// would take its place. That also holds for another job or other data, for which the command ends
+// with an error. A first night has begun with a new model, and does so again.
 func TestNightAgainOnAnotherMachine(t *testing.T) {
 	for name, set := range map[string][]string{"memory": nil, "ssd": onSSD("sparse_table.dirs=[AT/a, AT/b]"), "dates": {"output.model_dir=AT/model/{{date}}"}} {
 		t.Run(name, func(t *testing.T) {
@@ -209,10 +209,9 @@ func TestNightAgainOnAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestNightIsThereAlreadyButItsStartIsNotWhole: the model from which the night was made is there,
-// but its table has lost a directory, and it cannot be restored. If the model of the night is
-// whole, it does not matter, with output.remote or without. If it has lost a directory, too,
-// nothing succeeds.
+// TestNightIsThereAlreadyButItsStartIsNotWhole checks a night whose start exists, but has lost a
+// directory of its table and cannot be restored. If the model of the night is complete, that does
+// not matter, with output.remote or without. If it has lost a directory, too, the command fails.
 func TestNightIsThereAlreadyButItsStartIsNotWhole(t *testing.T) {
 	for name, uri := range map[string]string{"published": t.TempDir(), "not published": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -235,8 +234,9 @@ func TestNightIsThereAlreadyButItsStartIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestLeftStartIsRemoved: the model that was restored for a run that was killed then is deleted by
-// the next run, whether that goes on or begins; a directory of that name without a model is not.
+// TestLeftStartIsRemoved checks that a model that was restored for a run that was then killed is
+// deleted by the next run, whether that run resumes or begins. A directory of that name without a
+// model is not deleted.
 func TestLeftStartIsRemoved(t *testing.T) {
 	uri := t.TempDir()
 	m := newMachine(t, uri)
@@ -273,9 +273,9 @@ func TestLeftStartIsRemoved(t *testing.T) {
 	}
 }
 
-// TestLeftStartOnFailedDisk: the model that was restored for a run which was killed, or the
-// beginning of one, keeps no night from starting from that model, though a disk has failed since on
-// which files of its table are. They are deleted when the disk answers again.
+// TestLeftStartOnFailedDisk checks that a completely or partly restored model of a killed run does
+// not keep a night from starting from that model, although a disk with files of its table has
+// failed since. The files are deleted when the disk works again.
 func TestLeftStartOnFailedDisk(t *testing.T) {
 	uri := "file://" + t.TempDir()
 	set := onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.remote_keep_generations=9", "output.keep_generations=1")
@@ -313,10 +313,11 @@ func TestLeftStartOnFailedDisk(t *testing.T) {
 	}
 }
 
-// TestNumbersOfRestoredModels: a model that is restored beside others gets a number of its own, and
-// says of its parent the number that it has in the remote directory, which here is that of an
-// unrelated model. The chain goes by what the models are: a night that is trained again, going back,
-// what stays, what is published late, and what is listed.
+// TestNumbersOfRestoredModels checks that a model that is restored beside others gets a number of
+// its own, while its parent is recorded by the number in the remote directory, which here is that
+// of an unrelated local model. Everything that follows the chain must use the identities of the
+// models: training a night again, a rollback, which models stay, what is published late, and what
+// is listed.
 func TestNumbersOfRestoredModels(t *testing.T) {
 	uri := t.TempDir()
 	m := newMachine(t, uri, onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.keep_generations=4", "output.remote_keep_generations=9")...)
@@ -358,9 +359,9 @@ func TestNumbersOfRestoredModels(t *testing.T) {
 	}
 }
 
-// TestInterruptedNightOnARestoredMachine: the snapshot in snapshots.remote of a night that was
-// interrupted is gone on with where the model that it started from was restored and has another
-// number.
+// TestInterruptedNightOnARestoredMachine checks that the snapshot of an interrupted night in
+// snapshots.remote is resumed even if the model that the night started from was restored and has
+// another number.
 func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	uri := t.TempDir()
 	set := []string{"pipeline.batches_per_pass=1", "snapshots.every=1 pass", "snapshots.remote=" + t.TempDir(), "snapshots.remote_every=1 snapshot"}
@@ -393,9 +394,10 @@ func TestInterruptedNightOnARestoredMachine(t *testing.T) {
 	}
 }
 
-// TestNightAgainFromAModelWithoutItsTable: a night that is trained again starts from a model that is
-// not published and has lost a directory of its table. Whether it succeeds or not, the published
-// model does not go back to an older one, so that no night is missing from the next.
+// TestNightAgainFromAModelWithoutItsTable checks a night that is trained again and starts from a
+// model that is not published and has lost a directory of its table. Whether the night succeeds or
+// not, the published model does not go back to an older one, so that the next night includes all
+// nights.
 func TestNightAgainFromAModelWithoutItsTable(t *testing.T) {
 	uri := t.TempDir()
 	m := newMachine(t, uri, onSSD("sparse_table.dirs=[AT/a, AT/b]", "output.keep_generations=4", "output.remote_keep_generations=9")...)

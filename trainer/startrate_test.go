@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWarnsOfAnotherShareOfPositives: a night whose first examples have far fewer clicks than the
-// model of the night before predicts, or far more, ends with a warning; others do not.
+// TestWarnsOfAnotherShareOfPositives checks that a night ends with a warning if its first examples
+// have far fewer or far more clicks than the model of the night before predicts, and only then.
 func TestWarnsOfAnotherShareOfPositives(t *testing.T) {
 	const examples = manyExamples + 4_000
 	set := []string{"training.batch_size=1000", "output.log_every=10", "training.accept_diverged=true"}

@@ -128,7 +128,7 @@ func (r *run) train(ctx context.Context) error {
 	if err == nil {
 		err = r.finish(r.grace)
 	}
-	err = r.models.Explain(ctx, r.arriving.Distrust(r.tableFailed(ctx, err)))
+	err = r.models.Explain(ctx, r.arriving.MarkDamaged(r.tableFailed(ctx, err)))
 	if err != nil && errkind.Of(ctx, err) == errkind.Usage {
 		return errkind.As(errkind.Job, err) // all options of a training job come from its file
 	}

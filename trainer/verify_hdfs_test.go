@@ -15,8 +15,8 @@ import (
 )
 
 // verifyOnHDFS damages what a machine has published in ways in which HDFS does: all replicas of a
-// block are corrupt, a file is gone, and one has other bytes, of which HDFS knows nothing. Each is
-// found, and mended.
+// block are corrupt, a file is missing, and a file has other bytes, of which HDFS knows nothing. Each
+// fault is found and repaired.
 func verifyOnHDFS(t *testing.T, cluster *hdfstest.Cluster, dir string, set []string) {
 	uri := cluster.URI(dir)
 	m := newMachine(t, uri, set...)

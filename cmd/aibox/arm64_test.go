@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestARM: the program of 64-bit ARM makes the model that this one makes, and predicts the same
-// with it. Go fuses products and sums there, and has mathematical functions of its own, so that
-// code which is not careful has other bits.
+// TestARM checks that the program for 64-bit ARM makes the same model as this one, and predicts the
+// same with it. On ARM, Go fuses products and sums and has its own mathematical functions, so that
+// code that does not take care of that gives other bits.
 func TestARM(t *testing.T) {
 	emulator, err := exec.LookPath("qemu-aarch64-static")
 	if err != nil || testing.Short() {

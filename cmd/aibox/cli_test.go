@@ -123,8 +123,8 @@ func TestUsage(t *testing.T) {
 	wantOnly(t, "model", "LOCK", "summary-failed.json") // of the training without data
 }
 
-// TestEmptyTexts: an argument or a flag that a script made of a variable that is not set is a
-// mistake on the command line.
+// TestEmptyTexts checks that an empty argument or flag, which a script passes if a variable is not
+// set, is an error of the command line.
 func TestEmptyTexts(t *testing.T) {
 	for _, args := range [][]string{
 		{"train", ""}, {"config", "check", ""}, {"inspect", ""}, {"rollback", ""}, {"diff", "a", ""}, {"completion", ""}, {"table", "stats", ""},
@@ -137,8 +137,8 @@ func TestEmptyTexts(t *testing.T) {
 	}
 }
 
-// TestHelp: every command says what it does, with examples that its own parser
-// takes.
+// TestHelp checks that the help of every command says what it does, with examples that its own
+// parser accepts.
 func TestHelp(t *testing.T) {
 	app := newApp(io.Discard, terminal.New(io.Discard, false))
 	var visit func(path string, c *cli.Command)
@@ -181,7 +181,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// examples are the command lines of a description, in words.
+// examples returns the command lines in a description, split into words.
 func examples(description string) [][]string {
 	var out [][]string
 	for line := range strings.Lines(strings.ReplaceAll(description, "\\\n", " ")) {

@@ -8,8 +8,8 @@ import (
 	"aibox/internal/disk"
 )
 
-// TestColumnsThatAreNotThere: a slip in --columns is bad usage, found before the
-// data are read, in every format, and the nearest name is told.
+// TestColumnsThatAreNotThere checks that a mistyped name in --columns is bad usage, which is found
+// before the data are read, in every format, and that the error suggests the nearest name.
 func TestColumnsThatAreNotThere(t *testing.T) {
 	for _, format := range []string{"tsv", "csv", "parquet", "libffm"} {
 		t.Run(format, func(t *testing.T) {
@@ -50,7 +50,8 @@ func TestColumnsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// TestColumnWithAComma: predict and convert pass a column through whose name has a comma.
+// TestColumnWithAComma checks that predict and convert pass a column through whose name has a
+// comma.
 func TestColumnWithAComma(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")
@@ -66,8 +67,8 @@ func TestColumnWithAComma(t *testing.T) {
 	}
 }
 
-// TestJoinADirectory: --join takes a directory whose parts have no telling names, with
-// the columns that its directories give.
+// TestJoinADirectory checks that --join accepts a directory whose files have meaningless names,
+// with the columns that the names of its subdirectories give.
 func TestJoinADirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "rows.csv", "day,id\n2026-11-21,b\n2026-11-20,a\n")

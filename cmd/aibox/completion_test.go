@@ -11,7 +11,7 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestScripts lets the shells that are there read their scripts.
+// TestScripts lets the shells that are installed parse their completion scripts.
 func TestScripts(t *testing.T) {
 	for _, c := range []struct {
 		shell string
@@ -59,8 +59,8 @@ func TestFormatsAreTheReaders(t *testing.T) {
 	}
 }
 
-// TestNamesUnique guards the suggestions and cliargs.Permute, which look flags up by
-// name: no command may have a flag twice.
+// TestNamesUnique checks that no command has a flag twice. The suggestions and cliargs.Permute look
+// flags up by name and rely on that.
 func TestNamesUnique(t *testing.T) {
 	app := newApp(io.Discard, terminal.New(io.Discard, false))
 	for _, c := range app.Commands {
@@ -76,7 +76,7 @@ func TestNamesUnique(t *testing.T) {
 	}
 }
 
-// TestCompletions: flags with few values complete them.
+// TestCompletions checks that flags with few possible values complete them.
 func TestCompletions(t *testing.T) {
 	for words, want := range map[string]string{
 		"config init --model dc": "dcn", "convert --from a.csv --to-format p": "parquet", "completion z": "zsh", "--log-format j": "json", "tr": "train",

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestConvertTakesTheJobsWord: a job file says what the input is where its name does not,
-// as for a table of Hive: its format, and that it has no header.
+// TestConvertTakesTheJobsWord checks that convert learns the format of its input from the job file
+// if the file's name does not show it, and that there is no header, as for a table of Hive.
 func TestConvertTakesTheJobsWord(t *testing.T) {
 	t.Chdir(t.TempDir())
 	part := filepath.Join("clicks", "dt=2026-11-20", "000000_0")
@@ -48,7 +48,8 @@ output: {model_dir: model}
 	}
 }
 
-// TestConvertSaysWhatTheJobMisreads: what is written may not be what the job reads.
+// TestConvertSaysWhatTheJobMisreads checks the warning about output that the job would read
+// differently.
 func TestConvertSaysWhatTheJobMisreads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -80,7 +81,8 @@ output: {model_dir: model}
 	}
 }
 
-// TestConvertReadsLinesAsLongAsTheJobs: a file that the job reads, convert reads as well.
+// TestConvertReadsLinesAsLongAsTheJobs checks that convert reads every file that the job reads,
+// with lines of the same length.
 func TestConvertReadsLinesAsLongAsTheJobs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	long := "y,query\n1," + strings.Repeat("x", 1<<20) + "\n"
@@ -108,8 +110,8 @@ output: {model_dir: model}
 	}
 }
 
-// TestConvertDecompressesAsTheJob: files whose names do not say how they are compressed are read as
-// the job reads them, and those of another format are not.
+// TestConvertDecompressesAsTheJob checks that files whose names do not show their compression are
+// decompressed as the job does it, and that files of another format are not.
 func TestConvertDecompressesAsTheJob(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const text = "y,query\n1,shoes\n"

@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/modeldiff"
 )
 
-// TestDiff compares two nights of a model, with and without the data that tell the fields
-// of rows.
+// TestDiff compares two nights of a model, with and without the data that show to which field each
+// row belongs.
 func TestDiff(t *testing.T) {
 	inNightlyJob(t)
 	text := ok(t, "diff", "model@1", "model@2", "--top", "3")

@@ -17,8 +17,8 @@ var (
 	noAnchor       = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 )
 
-// TestDocumentsNameWhatExists: links in documents lead to files and headings that exist, and Go
-// files that they name exist.
+// TestDocumentsNameWhatExists checks that links in documents lead to existing files and headings,
+// and that the Go files that documents name exist.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	const root = "../.."
 	var documents, sources []string
@@ -67,7 +67,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// anchors are the names that links give to the headings of a document.
+// anchors returns the names by which links refer to the headings of a document.
 func anchors(document string) map[string]bool {
 	all := make(map[string]bool)
 	for _, m := range headingPattern.FindAllStringSubmatch(codePattern.ReplaceAllString(document, ""), -1) {

@@ -11,7 +11,7 @@ import (
 	"aibox/trainer/inference"
 )
 
-// TestFromLogToPredictions goes the whole way of a new user.
+// TestFromLogToPredictions does everything that a new user does, from the log to predictions.
 func TestFromLogToPredictions(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "config", "check", "job.yaml")
@@ -70,7 +70,7 @@ func TestFromLogToPredictions(t *testing.T) {
 	}
 }
 
-// TestWrongData: input that is not what the job says is no fault of ours.
+// TestWrongData checks that input that does not match the job is not reported as a fault of aibox.
 func TestWrongData(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")
@@ -154,8 +154,8 @@ func TestDamagedModel(t *testing.T) {
 	}
 }
 
-// TestInterruptedCommands: whatever a command is doing, an interrupt is no
-// failure of its own, and no half of a file stays.
+// TestInterruptedCommands checks that an interrupt is not reported as a failure, whatever a command
+// is doing, and that no incomplete file remains.
 func TestInterruptedCommands(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")

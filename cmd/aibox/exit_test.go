@@ -28,7 +28,7 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestExitCodes: README.md and --help document every exit code, and nothing else.
+// TestExitCodes checks that README.md and --help document every exit code, and no others.
 func TestExitCodes(t *testing.T) {
 	want := map[errkind.Kind]int{
 		errkind.Internal: exitInternal, errkind.Usage: exitUsage, errkind.Data: exitData, errkind.IO: exitIO, errkind.Job: exitJob,
@@ -48,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestKindsOfErrors: what the packages below return is of the right kind.
+// TestKindsOfErrors checks that errors of the packages below have the right kind.
 func TestKindsOfErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -99,7 +99,8 @@ func TestKindsOfErrors(t *testing.T) {
 	}
 }
 
-// TestOnlyOurOwnFaultsAskForReports: people must not report their own mistakes.
+// TestOnlyOurOwnFaultsAskForReports checks that only errors that are faults of aibox ask the user
+// to report them.
 func TestOnlyOurOwnFaultsAskForReports(t *testing.T) {
 	for _, kind := range errkind.All {
 		if asks := strings.Contains(explain(kind, errors.New("x")), "please report"); asks != (kind == errkind.Internal) {
@@ -108,7 +109,8 @@ func TestOnlyOurOwnFaultsAskForReports(t *testing.T) {
 	}
 }
 
-// TestDeviceFaultsSayWhatToDo: a device that fails is not a fault of the job.
+// TestDeviceFaultsSayWhatToDo checks that a device that fails is not reported as a fault of the
+// job.
 func TestDeviceFaultsSayWhatToDo(t *testing.T) {
 	for kind, words := range map[gpu.Kind]string{gpu.ECC: "nvidia-smi -q -d ECC", gpu.DeviceLost: "dmesg"} {
 		if text := explain(errkind.IO, fmt.Errorf("stage EL+JL: %w", &gpu.Error{Kind: kind, Device: 1})); !strings.Contains(text, "device 1: ") || !strings.Contains(text, words) {
@@ -117,7 +119,8 @@ func TestDeviceFaultsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestConfigSaysDeviceMemory: without a device, the forecast is there all the same, and no fault.
+// TestConfigSaysDeviceMemory checks that the forecast is also made without a device, and that the
+// missing device is no error.
 func TestConfigSaysDeviceMemory(t *testing.T) {
 	if cuda.Built {
 		t.Skip("this machine may have devices")

@@ -10,7 +10,7 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestFailedRuns: a run that makes no model says why by its exit code, and by a
+// TestFailedRuns checks that a run that makes no model shows the reason by its exit code, and by a
 // summary beside the reports of the model that stays.
 func TestFailedRuns(t *testing.T) {
 	inSmallJob(t)
@@ -62,8 +62,8 @@ func TestFailedRuns(t *testing.T) {
 	}
 }
 
-// TestEvalWithoutExamples: evaluation data without an example are found before anything is
-// trained; an empty part beside others, and a few bad rows, are not.
+// TestEvalWithoutExamples checks that evaluation data without any example are detected before
+// training. An empty part beside others and a few bad rows are accepted.
 func TestEvalWithoutExamples(t *testing.T) {
 	inSmallJob(t)
 	rows := strings.SplitAfter(read(t, "eval.tsv"), "\n")
@@ -85,7 +85,8 @@ func TestEvalWithoutExamples(t *testing.T) {
 	}
 }
 
-// TestAllMissingDataAreNamed: whoever mistyped a directory finds out once.
+// TestAllMissingDataAreNamed checks that one error names all missing data, so that a user who has
+// mistyped a directory finds all mistakes at once.
 func TestAllMissingDataAreNamed(t *testing.T) {
 	inSmallJob(t)
 	o := aibox("train", "job.yaml", "--set", "data.train=[train.tsv,no-train,neither]", "--set", "data.eval=[no-eval]")
@@ -96,8 +97,8 @@ func TestAllMissingDataAreNamed(t *testing.T) {
 	}
 }
 
-// TestJobFaultMakesNoDirectory: which model directory a faulty job file names may be
-// the fault.
+// TestJobFaultMakesNoDirectory checks that a faulty job file makes no model directory, since the
+// name of that directory may be the fault.
 func TestJobFaultMakesNoDirectory(t *testing.T) {
 	inSmallJob(t)
 	o := aibox("train", "job.yaml", "--set", "output.model_dir=train.tsv/../eval.tsv")
@@ -109,7 +110,7 @@ func TestJobFaultMakesNoDirectory(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunHasASummary: also one that a signal ends.
+// TestInterruptedRunHasASummary checks that a run that a signal ends writes a summary, too.
 func TestInterruptedRunHasASummary(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")
@@ -127,7 +128,7 @@ func TestInterruptedRunHasASummary(t *testing.T) {
 	}
 }
 
-// TestHiddenCells: with data.quarantine_rows: 0 no text of a bad row is left anywhere.
+// TestHiddenCells checks that with data.quarantine_rows: 0 the text of bad rows appears nowhere.
 func TestHiddenCells(t *testing.T) {
 	inSmallJob(t)
 	const secret = "jane.doe@example.org"

@@ -11,7 +11,7 @@ import (
 	"aibox/trainer/inference"
 )
 
-// nightlyJob is smallJob as a nightly job: each run goes on from the newest model.
+// nightlyJob makes smallJob a nightly job: each run starts from the newest model.
 var nightlyJob = strings.NewReplacer("name: small", "name: nightly-{{date}}", "  batch_size: 64", "  batch_size: 64\n  warm_start: latest").Replace(smallJob)
 
 // inNightlyJob changes to a new directory with job.yaml, its data and the models of two
@@ -37,7 +37,8 @@ func inNightlyJob(t *testing.T, set ...string) {
 	}
 }
 
-// states are the generations of model, the newest first: "2 published of 2026-11-20 from 1".
+// states returns the generations of model, the newest first, in the form "2 published of 2026-11-20
+// from 1".
 func states(t *testing.T) []string {
 	t.Helper()
 	var all []generations.Generation
@@ -62,8 +63,7 @@ func wantStates(t *testing.T, want ...string) {
 	}
 }
 
-// TestGenerations lists, reads and publishes generations, as somebody does who goes back
-// a night.
+// TestGenerations lists, reads and publishes generations, as a user does who goes back by a night.
 func TestGenerations(t *testing.T) {
 	inNightlyJob(t)
 	wantStates(t, "2 published 2026-11-20 model@1", "1 kept 2026-11-19 ")
@@ -187,8 +187,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestCompactOfAGeneration: the table of a generation that is not published is compacted
-// like that of the model, and is read afterwards, also once it is published.
+// TestCompactOfAGeneration checks that the table of a generation that is not published can be
+// compacted like that of the model, and read afterwards, also after it was published.
 func TestCompactOfAGeneration(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.keep_generations=3")
 	want := ok(t, "inspect", "--digest", "model@1")
@@ -218,8 +218,8 @@ func TestCompactOfAGeneration(t *testing.T) {
 	}
 }
 
-// TestRemoteGenerationsShowRows: rows that were saved by priority are told from snapshots, and
-// belong to the run that they are of.
+// TestRemoteGenerationsShowRows checks that priority saves are shown separately from snapshots, and
+// with the run to which they belong.
 func TestRemoteGenerationsShowRows(t *testing.T) {
 	run := strings.Repeat("0123456789abcdef", 4)
 	var out strings.Builder

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestHDFSWithoutJobFile: commands that reach HDFS without a job file take data.hdfs from --set,
-// and those without a URI refuse it. A directory without the files of Hadoop shows that the setting
-// arrives.
+// TestHDFSWithoutJobFile checks that commands that use HDFS without a job file take data.hdfs from
+// --set, and that commands without a URI refuse it. The error about a directory without Hadoop's
+// files shows that the setting takes effect.
 func TestHDFSWithoutJobFile(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}")
 	conf := t.TempDir()
@@ -41,7 +41,8 @@ func TestHDFSWithoutJobFile(t *testing.T) {
 	}
 }
 
-// TestExportReachesHDFSAsTheModelsJob: a table of a model is written with data.hdfs of the model's job.
+// TestExportReachesHDFSAsTheModelsJob checks that the table of a model is exported with data.hdfs
+// of the model's job.
 func TestExportReachesHDFSAsTheModelsJob(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}", "data.hdfs.conf_dir=/nowhere/conf")
 	o := aibox("table", "export", "model", "--to", "hdfs://nn:8020/rows.parquet")

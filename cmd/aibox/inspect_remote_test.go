@@ -11,7 +11,8 @@ import (
 	"aibox/trainer/generations"
 )
 
-// verified is what `aibox inspect` says of a remote directory, or of a model there, and its exit code.
+// verified is the output of `aibox inspect` for a remote directory, or for a model there, and its
+// exit code.
 func verified(t *testing.T, uri string) (v generations.Verified, code int) {
 	t.Helper()
 	o := aibox("inspect", uri, "--json")
@@ -21,9 +22,9 @@ func verified(t *testing.T, uri string) (v generations.Verified, code int) {
 	return v, o.code
 }
 
-// TestInspectRemote does what somebody does who wants to know whether what was published can be
-// restored: he finds the files that are damaged and the models that need them, and mends them from
-// the model directory. No number changes.
+// TestInspectRemote does what a user does to find out whether what was published can be restored:
+// finds the damaged files and the models that need them, and repairs them from the model directory.
+// No number of a generation may change.
 func TestInspectRemote(t *testing.T) {
 	const odd = "far and/so on%41 ü@3" // which ends like the name of a generation
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.remote="+odd)
@@ -93,8 +94,8 @@ func TestInspectRemote(t *testing.T) {
 	}
 }
 
-// TestInspectRemoteSays: the faults are in the output with what needs them, and the error at the
-// end says what to do.
+// TestInspectRemoteSays checks that the output lists the faults with the models that need the
+// files, and that the error at the end says what to do.
 func TestInspectRemoteSays(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}", "output.remote=far")
 	uri := absolute(t, "far")

@@ -8,7 +8,8 @@ import (
 	"aibox/trainer/inference"
 )
 
-// TestInspectWrapsNames: a model of many fields is shown in lines that a terminal has room for.
+// TestInspectWrapsNames checks that the lines about a model with many fields are not too long for a
+// terminal.
 func TestInspectWrapsNames(t *testing.T) {
 	in := &inference.Inspection{Dense: []string{"price"}}
 	for i := range 100 {

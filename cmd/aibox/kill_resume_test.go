@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// killGoingOn kills nights that start from the model of the night before, again and again,
-// and has the next process go on. In the end there are the model and the reports of a night
-// that was left alone.
+// killGoingOn repeatedly kills nights that start from the model of the night before, and lets the
+// next process resume. In the end the model and the reports must be those of a night without
+// interruption.
 func killGoingOn(t *testing.T, b *binary) {
 	for name, set := range map[string][]string{
 		"two directories": {"sparse_table.dirs=[a, b]"},
@@ -71,7 +71,7 @@ func killNight(t *testing.T, b *binary, set []string) {
 	}
 }
 
-// withBadRows adds rows to a file of data that cannot be read.
+// withBadRows adds rows that cannot be read to a data file.
 func withBadRows(t *testing.T, name string) {
 	t.Helper()
 	lines := strings.SplitAfter(read(t, name), "\n")

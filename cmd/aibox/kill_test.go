@@ -26,7 +26,7 @@ const (
 	killMaxDelay = 1500 * time.Millisecond
 )
 
-// killJob trains a table that is a few times its cache.
+// killJob is a job with a table that is a few times as large as its cache.
 const killJob = `name: killed
 data:
   train: [train.tsv]
@@ -56,13 +56,13 @@ generate:
   eval_examples: 1000
 `
 
-// untilKilled are the overrides of a job that takes a snapshot after each epoch
-// that is better than those before. Its epochs take hours: it must not be done
-// before it is killed, however late that is. It starts over, in directories of its own.
+// untilKilled are the overrides of a job that takes a snapshot after each epoch that is better than
+// all before. It runs for hours, so that it does not end before it is killed, however late that is.
+// It starts from the beginning, in directories of its own.
 var untilKilled = []string{"--fresh", "--set", "training.epochs=100000", "--set", "training.early_stopping.metric=log_loss",
 	"--set", "training.early_stopping.patience=100000", "--log-format", "json"}
 
-// binary is the program, as "make build" makes it.
+// binary is the program as "make build" builds it.
 type binary struct {
 	t    *testing.T
 	path string
@@ -79,7 +79,7 @@ func buildBinary(t *testing.T) (path string) {
 	return path
 }
 
-// run runs it to its end.
+// run runs the program to its end.
 func (b *binary) run(args ...string) outcome {
 	b.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -91,7 +91,7 @@ func (b *binary) run(args ...string) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// kill runs it for so long and kills it. ended reports that it was done before.
+// kill runs the program for that long and kills it. ended reports that it ended before that.
 func (b *binary) kill(after time.Duration, args ...string) (log string, ended bool) {
 	b.t.Helper()
 	var stderr bytes.Buffer
@@ -113,7 +113,7 @@ func (b *binary) kill(after time.Duration, args ...string) (log string, ended bo
 	return stderr.String(), ended
 }
 
-// kills is how often to kill, and the source of the moments.
+// kills returns how often to kill the program, and the source of the random moments.
 func kills(t *testing.T) (int, *rand.Rand) {
 	t.Helper()
 	n := tabletest.Kills(t, 5, 2)
@@ -132,8 +132,8 @@ func inKillJob(t *testing.T, b *binary) {
 	}
 }
 
-// epochDigests are the digests of killJob's table by the number of epochs, as
-// they are in memory, without disturbance.
+// epochDigests has the digests of killJob's table after each epoch of an undisturbed run, by the
+// number of epochs.
 type epochDigests map[int]string
 
 func (e epochDigests) of(t *testing.T, epochs int) string {
@@ -151,8 +151,8 @@ func (e epochDigests) of(t *testing.T, epochs int) string {
 	return e[epochs]
 }
 
-// promisedEpoch is the last epoch whose snapshot a killed job's log proves
-// committed: the next epoch ended, and it was the best until then.
+// promisedEpoch returns the last epoch whose snapshot was certainly committed, according to a
+// killed job's log: the next epoch ended, and the epoch was the best until then.
 func promisedEpoch(t *testing.T, log string) int {
 	t.Helper()
 	promised, best, candidate := 0, "9", 0
@@ -178,7 +178,7 @@ func promisedEpoch(t *testing.T, log string) int {
 	return promised
 }
 
-// Where killJob's tables are: in the model's directory, or in a and b.
+// These are the places of killJob's tables: in the model's directory, or in a and b.
 var (
 	inModel = []string{"model/gen-*/table"}
 	inDirs  = []string{"a/model-gen-*", "b/model-gen-*"}
@@ -201,10 +201,9 @@ func tableDirs(t *testing.T, patterns ...string) (dirs []string) {
 	return dirs
 }
 
-// killedTable are the directories of the table that a killed job was training,
-// none if it had not come so far. Those that were there before the job are no
-// table any more: it may have been killed while it deleted them. It deletes them
-// all before it makes its own.
+// killedTable returns the directories of the table that a killed job was training, or none if it
+// had not made one yet. Directories from before the job no longer count as a table: the job may
+// have been killed while it deleted them. It deletes all of them before it makes its own.
 func killedTable(t *testing.T, overDirs bool, before []string) []string {
 	t.Helper()
 	patterns := inModel
@@ -225,7 +224,7 @@ func killedTable(t *testing.T, overDirs bool, before []string) []string {
 	return dirs
 }
 
-// tableArgs name a table by its directories.
+// tableArgs returns the arguments that name a table by its directories.
 func tableArgs(dirs []string) []string {
 	args := []string{dirs[0], "--memory", "6MiB"}
 	for _, dir := range dirs[1:] {
@@ -234,8 +233,8 @@ func tableArgs(dirs []string) []string {
 	return args
 }
 
-// verified verifies a killed table with the program. It returns the number of
-// snapshots, 0 where there is none yet.
+// verified verifies a killed table with the program. It returns the number of snapshots, which is 0
+// if there is none yet.
 func (b *binary) verified(dirs []string) int {
 	b.t.Helper()
 	o := b.run(append([]string{"table", "verify", "--json"}, tableArgs(dirs)...)...)
@@ -263,8 +262,8 @@ func (b *binary) verified(dirs []string) int {
 	return v.Snapshots
 }
 
-// snapshotEpochs opens a killed table at each of its snapshots: every one is
-// that of the end of an epoch, row for row. It returns the newest.
+// snapshotEpochs opens a killed table at each of its snapshots, and checks that each has the rows
+// at the end of an epoch. It returns the newest of these epochs.
 func snapshotEpochs(t *testing.T, dirs []string, want epochDigests, snapshots int) int {
 	t.Helper()
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: dirs[0], ReadOnly: true, MemoryBytes: 16 << 20}
@@ -309,8 +308,7 @@ func snapshotEpochs(t *testing.T, dirs []string, want epochDigests, snapshots in
 	return newest
 }
 
-// TestKill kills the program itself, as it is built for users, with SIGKILL at
-// random moments.
+// TestKill kills the program itself, as it is built for users, with SIGKILL at random moments.
 func TestKill(t *testing.T) {
 	path := buildBinary(t)
 	t.Run("training", func(t *testing.T) { killTraining(t, &binary{t, path}) })
@@ -318,9 +316,9 @@ func TestKill(t *testing.T) {
 	t.Run("import", func(t *testing.T) { killImport(t, &binary{t, path}) })
 }
 
-// killTraining kills jobs that train a table on SSD. What they leave is a table
-// that opens, has no fault and holds the snapshots that were committed; the model
-// from before is untouched, and the next job starts as if nothing had been.
+// killTraining kills jobs that train a table on SSD. What they leave must be a table that can be
+// opened, has no fault and has the committed snapshots. The earlier model must be unchanged, and
+// the next job must start as if nothing had happened.
 func killTraining(t *testing.T, b *binary) {
 	inKillJob(t, b)
 	n, rng := kills(t)
@@ -372,8 +370,8 @@ func killTraining(t *testing.T, b *binary) {
 	}
 }
 
-// killImport kills imports into a table that has rows, and its compaction: it has
-// those of the import before, or of this one, and the next goes on from there.
+// killImport kills imports into a table that has rows, and its compaction. The table must have the
+// rows of the import before or of this one, and the next import must work.
 func killImport(t *testing.T, b *binary) {
 	inKillJob(t, b)
 	n, rng := kills(t)

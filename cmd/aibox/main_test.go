@@ -13,8 +13,8 @@ import (
 	"aibox/internal/terminal"
 )
 
-// childVariable makes the test binary behave as aibox: tests of signals and of
-// closed outputs need a process of their own.
+// childVariable makes the test binary behave like aibox. Tests of signals and of closed outputs
+// need a process of their own.
 const childVariable = "AIBOX_TEST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The exit codes that README.md promises.
+// These are the exit codes that README.md documents.
 const (
 	exitInternal    = 1
 	exitUsage       = 2
@@ -38,7 +38,7 @@ const (
 	exitInterrupted = 130
 )
 
-// outcome is what a command line left behind.
+// outcome is the result of a command line.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -66,7 +66,7 @@ func ok(t *testing.T, args ...string) string {
 	return o.stdout
 }
 
-// smallJob is a job with a generator; its files are in the current directory.
+// smallJob is a job whose data come from the generator. Its files are in the current directory.
 const smallJob = `name: small
 data:
   train: [train.tsv]
@@ -124,7 +124,7 @@ func wantJSONLines(t *testing.T, text string) {
 	}
 }
 
-// wantOnly fails unless a directory has these entries and no others.
+// wantOnly fails unless a directory has exactly these entries.
 func wantOnly(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	if have := namesIn(t, dir); have != strings.Join(names, " ") {

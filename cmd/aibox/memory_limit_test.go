@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// limitedGroup makes a control group with so much memory, and returns the file that takes the
-// processes into it. The test is skipped where the system does not let it.
+// limitedGroup makes a control group with that much memory, and returns the file that moves
+// processes into it. The test is skipped if the system does not allow that.
 func limitedGroup(t *testing.T, bytes int64) (procs string) {
 	t.Helper()
 	for root, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
@@ -28,14 +28,15 @@ func limitedGroup(t *testing.T, bytes int64) (procs string) {
 	return ""
 }
 
-// inGroup is a command that runs a program in a control group, with arguments that are appended.
+// inGroup returns a command that runs a program in a control group, with the arguments that are
+// appended.
 func inGroup(procs, program string) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`echo $$ >%s && exec "$0" "$@"`, procs), program}
 }
 
-// TestMemoryLimit trains in a control group with less memory than the job takes otherwise: it lets
-// less garbage lie and looks fewer passes ahead. It says at its beginning that it may need more,
-// and makes the same model.
+// TestMemoryLimit trains in a control group with less memory than the job takes otherwise. The job
+// must collect garbage more often, look fewer passes ahead, warn at its beginning that it may need
+// more memory, and make the same model.
 func TestMemoryLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains two models over 300,000 rows")
@@ -67,9 +68,9 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryIsExhausted: a table in memory that grows beyond what its control group has ends the
-// job with an error that says what to do, before Linux kills it, and a model that does not fit is
-// not read.
+// TestMemoryIsExhausted checks that a table in memory that outgrows its control group ends the job
+// with an error that says what to do, before Linux kills the process, and that a model that does
+// not fit is not read.
 func TestMemoryIsExhausted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains two models over 300,000 rows")
@@ -93,9 +94,9 @@ func TestMemoryIsExhausted(t *testing.T) {
 	}
 }
 
-// TestTableOnSSDMakesDo: where sparse_table.memory_bytes is far more than the control group has, a
-// table on SSD makes do with what there is, and the model is the same. Where a mini-batch does not
-// fit that, the job ends with an error.
+// TestTableOnSSDMakesDo checks that a table on SSD whose sparse_table.memory_bytes is far more than
+// the control group has works with the memory that there is, and makes the same model. If a
+// mini-batch does not fit that memory, the job ends with an error.
 func TestTableOnSSDMakesDo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains three models over 300,000 rows")

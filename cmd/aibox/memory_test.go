@@ -55,7 +55,7 @@ func inMemoryJob(t *testing.T) (path string) {
 	return path
 }
 
-// summaryOf is what a job has left about itself in a model directory.
+// summaryOf returns the summary that a job has written into a model directory.
 func summaryOf(t *testing.T, dir string) (s report.Summary) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "summary.json"))), &s); err != nil {
@@ -78,9 +78,9 @@ func writeLongLines(t *testing.T, name string) {
 	write(t, name, b.String())
 }
 
-// TestForecastOfMemory: `config show` says how much a job will take at most, and that is
-// near what it takes, for little and for much data, for both kinds of table, and for jobs
-// whose memory goes to different purposes.
+// TestForecastOfMemory checks that `config show` says how much memory a job takes at most, and that
+// the job takes nearly as much, with few and with many data, for both kinds of table, and for jobs
+// that use memory for different purposes.
 func TestForecastOfMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains sixteen models, most of them over 300,000 rows")
@@ -149,9 +149,9 @@ func TestForecastOfMemory(t *testing.T) {
 	}
 }
 
-// TestForecastOfDefaultBudget: a table on SSD has a budget also where the job file gives
-// none, and it is part of the sum; a table in memory grows with the rows. That is so where
-// nothing is known of the data, and the forecast says that it comes from the job file alone.
+// TestForecastOfDefaultBudget checks that a table on SSD has a budget even if the job file sets
+// none, and that it is part of the forecast; a table in memory grows with its rows. That also holds
+// if nothing is known of the data, and the forecast says that it is based only on the job file.
 func TestForecastOfDefaultBudget(t *testing.T) {
 	inSmallJob(t)
 	text := ok(t, "config", "show", "job.yaml", "--set", "sparse_table.kind=ssd", "--set", "data.train=[absent.tsv]")
@@ -163,8 +163,8 @@ func TestForecastOfDefaultBudget(t *testing.T) {
 	}
 }
 
-// TestNetworkTooLarge: of a network that the machine cannot hold there is a forecast, which does
-// not take that memory, and training says at once that it does not fit.
+// TestNetworkTooLarge checks the forecast for a network that is too large for the machine. Making
+// it does not take that memory, and training says at once that the network does not fit.
 func TestNetworkTooLarge(t *testing.T) {
 	inSmallJob(t)
 	large := []string{"job.yaml", "--set", "model.hidden_layers=[" + strings.Repeat("65536,", 32) + "1]"}

@@ -7,8 +7,8 @@ import (
 	"aibox/trainer/inference"
 )
 
-// TestEvalOfAnotherFormat: a model is measured on data of another format than it was
-// trained on, by an override of data.format alone.
+// TestEvalOfAnotherFormat evaluates a model on data of another format than it was trained on, by
+// overriding only data.format.
 func TestEvalOfAnotherFormat(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "convert", "--from", "train.tsv", "--to", "train.csv", "--job", "job.yaml")

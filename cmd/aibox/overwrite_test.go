@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInputsAreNotOverwritten: no command writes into what it reads, by whatever
-// name, and what it was told to read stays as it is.
+// TestInputsAreNotOverwritten checks that no command writes into a file that it reads, by whatever
+// name, and that its inputs stay unchanged.
 func TestInputsAreNotOverwritten(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")

@@ -38,7 +38,8 @@ func wantProfiles(t *testing.T, dir string) {
 	}
 }
 
-// TestProfile: profiles do not change the model, and a run that fails has them, too.
+// TestProfile checks that profiles do not change the model, and that a run that fails has them,
+// too.
 func TestProfile(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--date", "2026-11-20")
@@ -70,8 +71,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfileOfKilledRun: a job that was killed, which leaves incomplete profiles, goes on when the same
-// command is given again.
+// TestProfileOfKilledRun checks that a job that was killed, which leaves incomplete profiles, can
+// be resumed with the same command.
 func TestProfileOfKilledRun(t *testing.T) {
 	inSmallJob(t)
 	until := func(said string) *exec.Cmd {
@@ -104,7 +105,7 @@ func TestProfileOfKilledRun(t *testing.T) {
 	}
 }
 
-// TestProfileOfInterruptedRun: a signal ends the job, which completes its profiles.
+// TestProfileOfInterruptedRun checks that a job that a signal ends completes its profiles.
 func TestProfileOfInterruptedRun(t *testing.T) {
 	inSmallJob(t)
 	cmd, rest := startEndless(t, "--profile", "profiles")

@@ -11,9 +11,9 @@ import (
 )
 
 // TestPublishKilled kills the program while it publishes the first model, at each operation on disk
-// from when it is noted where models are published. Where the remote directory has the model then
-// and is not mounted afterwards, nothing is published beneath its mount point; where it is mounted,
-// the same command publishes the model, whatever was noted.
+// after it has recorded where models are published. If the remote directory then has the model and
+// is not mounted afterwards, nothing may be published into the directory beneath the mount point.
+// If it is mounted, the same command publishes the model, whatever was recorded.
 func TestPublishKilled(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml")

@@ -15,7 +15,7 @@ import (
 	"aibox/trainer/generations"
 )
 
-// remoteGenerationsOf are the generations of a remote directory, the newest first.
+// remoteGenerationsOf returns the generations of a remote directory, the newest first.
 func remoteGenerationsOf(t *testing.T, uri string) (out []generations.Remote) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(ok(t, "generations", uri, "--json")), &out); err != nil {
@@ -29,8 +29,8 @@ func inspected(t *testing.T, model string) string {
 	return ok(t, "inspect", "--digest", model)
 }
 
-// TestRestoreDirsOfATableInMemory: --dirs are for tables on SSD; where the model has another one, the log
-// says that they are not used.
+// TestRestoreDirsOfATableInMemory checks that the log says that --dirs is not used if the restored
+// model's table is not on SSD.
 func TestRestoreDirsOfATableInMemory(t *testing.T) {
 	inNightlyJob(t, "output.remote=far/away")
 	const says = "the directories for tables are not used"
@@ -42,7 +42,7 @@ func TestRestoreDirsOfATableInMemory(t *testing.T) {
 	}
 }
 
-// TestPublishAndRestore does what somebody does whose machine is replaced.
+// TestPublishAndRestore does what a user does whose machine is replaced.
 func TestPublishAndRestore(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB, dirs: [a, b]}", "output.remote=far/away")
 	uri := absolute(t, "far/away")
@@ -155,8 +155,8 @@ func flipByte(t *testing.T, pattern string) (file string) {
 	return found[0]
 }
 
-// TestRollbackIsPublished: a rollback is one of the remote directory, too, unless it is to be
-// local or the remote directory cannot be written to.
+// TestRollbackIsPublished checks that a rollback also affects the remote directory, unless the
+// rollback is local or the remote directory cannot be written to.
 func TestRollbackIsPublished(t *testing.T) {
 	inNightlyJob(t, "sparse_table={kind: ssd, memory_bytes: 16MiB}", "output.remote=far")
 	uri := absolute(t, "far")
@@ -203,8 +203,8 @@ func TestRollbackIsPublished(t *testing.T) {
 	}
 }
 
-// TestNotPublished: a remote directory that cannot be written to costs the copy and not the
-// model. When it can be written to, the model is published.
+// TestNotPublished checks that if the remote directory cannot be written to, only the copy is
+// missing, not the model. The model is published once the directory can be written to.
 func TestNotPublished(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", smallJob)
@@ -246,7 +246,7 @@ func TestNotPublished(t *testing.T) {
 	}
 }
 
-// absolute is the URI of a local path.
+// absolute returns the URI of a local path.
 func absolute(t *testing.T, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
@@ -256,8 +256,8 @@ func absolute(t *testing.T, path string) string {
 	return "file://" + abs
 }
 
-// TestRemoteKilled kills the program while it publishes and while it restores, again and
-// again at seeded moments, until it is done. The model is the same.
+// TestRemoteKilled repeatedly kills the program while it publishes and while it restores, at seeded
+// moments, until it is done. The model must be the same.
 func TestRemoteKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: builds the program; not in short mode")

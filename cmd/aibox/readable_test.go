@@ -12,8 +12,8 @@ import (
 )
 
 // TestReadable runs the program as users do: evaluations, one after the other in several processes,
-// beside a nightly job that trains the model anew, commits and deletes the generation before. Every
-// evaluation has a model, and nothing is left of the earlier ones.
+// beside a nightly job that trains the model, commits it and deletes the previous generation. Every
+// evaluation must find a model, and nothing may be left of the earlier ones.
 func TestReadable(t *testing.T) {
 	path := buildBinary(t)
 	for name, set := range map[string][]string{
@@ -81,8 +81,8 @@ func readBesideRetrains(t *testing.T, b *binary, set []string) {
 	}
 }
 
-// TestHotDamage damages the copies of rows that only save time at a start. The
-// model can be used; inspect finds the damage.
+// TestHotDamage damages the copies of rows whose only purpose is to save time at a start. The model
+// must be usable, and inspect must find the damage.
 func TestHotDamage(t *testing.T) {
 	inTables(t)
 	ok(t, "table", "compact", "ssd", "--min-gain", "0.0001") // which leaves no row outside of buckets

@@ -19,7 +19,7 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// stopVariable has a child stop for ever at that operation on disk, and say stopped.
+// stopVariable makes a child process stop for ever at that operation on disk, and print stopped.
 const stopVariable, stopped = "AIBOX_TEST_STOP_AT", "the operation is not done"
 
 // stopAtOperation does what stopVariable says.
@@ -40,8 +40,8 @@ func stopAtOperation() {
 	})
 }
 
-// killAtOperation runs aibox and kills it at an operation on disk, before that is done. ended reports
-// that it was done before.
+// killAtOperation runs aibox and kills it before it does an operation on disk. ended reports that
+// it ended before that.
 func killAtOperation(t *testing.T, at int, args ...string) (ended bool) {
 	t.Helper()
 	t.Setenv(stopVariable, strconv.Itoa(at))
@@ -61,7 +61,7 @@ func killAtOperation(t *testing.T, at int, args ...string) (ended bool) {
 	return true
 }
 
-// operations are those on disk of a command line, as "operation path".
+// operations returns the operations on disk of a command line, as "operation path".
 func operations(t *testing.T, args ...string) (all []string) {
 	t.Helper()
 	found := make(chan string, 1<<16)
@@ -79,9 +79,10 @@ func operations(t *testing.T, args ...string) (all []string) {
 }
 
 // TestRestoreKilled kills the program while it restores a model, at operations on disk: when the
-// first rows are written after the model was published, when the last files are said to be whole,
-// when it is noted where the model comes from, and at some that are drawn. After that there is no
-// model, or one that can be read, and the same command completes it; also if that is killed, too.
+// first rows are written after the model was published, when the last files are recorded as
+// complete, when the origin of the model is recorded, and at some random ones. After that there
+// must be no model, or one that can be read, and the same command must complete it, even if that is
+// killed, too.
 func TestRestoreKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", killJob)
@@ -147,7 +148,7 @@ func TestRestoreKilled(t *testing.T) {
 	}
 }
 
-// arrivedIn reports whether no file of a restored model lacks bytes.
+// arrivedIn reports whether all files of a restored model are complete.
 func arrivedIn(t *testing.T, to string) bool {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(to+"-*", "*", sparsetable.ArrivingName))

@@ -16,9 +16,8 @@ import (
 	"aibox/trainer/report"
 )
 
-// killAfterSnapshots starts aibox as a process of its own, and kills it a while after it
-// has said so many times that a snapshot is saved. done reports that it came to its end
-// before that.
+// killAfterSnapshots starts aibox as a process of its own, and kills it a while after it has logged
+// that many times that a snapshot is saved. done reports that it ended before that.
 func killAfterSnapshots(t *testing.T, n int, while time.Duration, args ...string) (done bool) {
 	t.Helper()
 	cmd, stderr := startWatched(t, append(args, "--log-format", "json")...)
@@ -45,8 +44,8 @@ func killAfterSnapshots(t *testing.T, n int, while time.Duration, args ...string
 	}
 }
 
-// TestKilledRunGoesOn kills the program with SIGKILL, again and again. In the end there is
-// the model of a run that was left alone, with the same metrics.
+// TestKilledRunGoesOn repeatedly kills the program with SIGKILL. In the end the model must be that
+// of a run without interruption, with the same metrics.
 func TestKilledRunGoesOn(t *testing.T) {
 	for _, kind := range []string{"memory", "ssd"} {
 		t.Run(kind, func(t *testing.T) {
@@ -76,7 +75,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 	}
 }
 
-// isCommitted reports whether the model of dir is a newer generation than that one; 0: any.
+// isCommitted reports whether the model of dir is a newer generation than the given one (0: any).
 func isCommitted(t *testing.T, dir string, generation int) bool {
 	t.Helper()
 	m, err := modeldir.Open(dir)
@@ -92,8 +91,8 @@ func isCommitted(t *testing.T, dir string, generation int) bool {
 	return m.Number() > generation
 }
 
-// wantSameAs fails unless the model in dir, and its reports, are those in the directory
-// left. It returns the summary.
+// wantSameAs fails unless the model in dir and its reports are the same as those in the directory
+// of an undisturbed run. It returns the summary.
 func wantSameAs(t *testing.T, left, dir string) *report.Summary {
 	t.Helper()
 	if have, want := ok(t, "inspect", "--digest", dir), ok(t, "inspect", "--digest", left); have != want {
@@ -130,7 +129,7 @@ func wantSameAs(t *testing.T, left, dir string) *report.Summary {
 	return s
 }
 
-// TestFreshStartsOver: --fresh deletes what an interrupted run left.
+// TestFreshStartsOver checks that --fresh deletes what an interrupted run left.
 func TestFreshStartsOver(t *testing.T) {
 	inSmallJob(t)
 	cmd, rest := startEndless(t, enoughTime...)
@@ -151,8 +150,9 @@ func TestFreshStartsOver(t *testing.T) {
 	}
 }
 
-// TestWaitingRunGoesOn: a run that waits for another one goes on with it when that is killed. One
-// that finds the directory locked does not say that it has deleted the snapshot there.
+// TestWaitingRunGoesOn checks that a run that waits for another one resumes that one when it is
+// killed. A run that finds the directory locked must not log that it has deleted the snapshot
+// there.
 func TestWaitingRunGoesOn(t *testing.T) {
 	inSmallJob(t)
 	set := append([]string{"--set", "snapshots.every=1 pass"}, enoughTime...)

@@ -16,8 +16,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// servedModel predicts by docs/serving.md from the files of a model and an export of its table,
-// with nothing that training and prediction use. It knows the model of TestServing alone.
+// servedModel predicts as docs/serving.md describes it, from the files of a model and an export of
+// its table, without any code of training and prediction. It supports only the model of
+// TestServing.
 type servedModel struct {
 	keptShare float64
 	tensors   map[string][]float64
@@ -92,7 +93,7 @@ func (m *servedModel) readRows(t *testing.T, name string, minOccurrences uint32)
 	}
 }
 
-// keyOf is the key of a value in a space.
+// keyOf returns the key of a value in a space.
 func keyOf(space, value string) uint64 {
 	mix := func(x uint64) uint64 {
 		x = (x ^ x>>33) * 0xff51afd7ed558ccd
@@ -102,7 +103,7 @@ func keyOf(space, value string) uint64 {
 	return mix(xxhash.Sum64String(value) ^ mix(xxhash.Sum64String(space)))
 }
 
-// mean is the pooled row of a cell.
+// mean returns the pooled row of a cell.
 func (m *servedModel) mean(space, cell string, width int) []float64 {
 	pooled := make([]float64, width)
 	if cell == "" {
@@ -117,7 +118,7 @@ func (m *servedModel) mean(space, cell string, width int) []float64 {
 	return pooled
 }
 
-// predict is the prediction of deepfm with batch normalization for a row of the small job.
+// predict returns the prediction of deepfm with batch normalization for a row of the small job.
 func (m *servedModel) predict(t *testing.T, cells map[string]string) float64 {
 	t.Helper()
 	var x, missing []float64
@@ -155,7 +156,7 @@ func (m *servedModel) predict(t *testing.T, cells map[string]string) float64 {
 	return 1 / (1 + math.Exp(-logit))
 }
 
-// TestServing: what docs/serving.md says is enough to compute the predictions of a model elsewhere.
+// TestServing checks that docs/serving.md suffices to compute the predictions of a model elsewhere.
 func TestServing(t *testing.T) {
 	page := read(t, filepath.Join("..", "..", "docs", "serving.md"))
 	inSmallJob(t)

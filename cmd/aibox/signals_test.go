@@ -43,17 +43,18 @@ func child(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// tooLong is when a job counts as hung. It ends within a second on an idle machine.
+// tooLong is the time after which a job counts as hung. On an idle machine, it ends within a
+// second.
 const tooLong = 10 * time.Minute
 
-// endless are the overrides of a job that runs until it is told to stop.
+// endless are the overrides of a job that runs until it is stopped.
 var endless = []string{"--set", "training.epochs=1000000", "--set", "data.eval=[]", "--log-format", "json"}
 
-// enoughTime is the override with which a last snapshot is saved on any machine.
+// enoughTime is the override with which there is enough time for a last snapshot on any machine.
 var enoughTime = []string{"--set", "snapshots.on_stop_seconds=3600"}
 
-// startWatched starts the program and returns its standard error. Nothing waits for ever on
-// a job that does not end, because it is killed when it counts as hung.
+// startWatched starts the program and returns its standard error. A job that counts as hung is
+// killed, so that no test waits for ever.
 func startWatched(t *testing.T, args ...string) (*exec.Cmd, io.Reader) {
 	t.Helper()
 	cmd := child(t, args...)
@@ -69,8 +70,8 @@ func startWatched(t *testing.T, args ...string) (*exec.Cmd, io.Reader) {
 	return cmd, stderr
 }
 
-// startEndless starts an endless job and returns when it has trained an epoch,
-// with what it writes to standard error from then on.
+// startEndless starts an endless job and returns once it has trained an epoch, with what it writes
+// to standard error from then on.
 func startEndless(t *testing.T, args ...string) (*exec.Cmd, func() string) {
 	t.Helper()
 	cmd, stderr := startWatched(t, append(append([]string{"train", "job.yaml"}, endless...), args...)...)
@@ -102,8 +103,9 @@ func wantExit(t *testing.T, cmd *exec.Cmd, code int) {
 	}
 }
 
-// TestSignalEndsCleanly: after one SIGINT, SIGTERM or SIGHUP the job ends by itself with a
-// last snapshot, which the next one goes on from, and the model of an earlier run is as it was.
+// TestSignalEndsCleanly checks that after one SIGINT, SIGTERM or SIGHUP the job ends by itself with
+// a last snapshot, from which the next job resumes, and that the model of an earlier run is
+// unchanged.
 func TestSignalEndsCleanly(t *testing.T) {
 	// The tests themselves may have been started by nohup: a signal that is not ignored here is
 	// not ignored by children.
@@ -138,7 +140,7 @@ func TestSignalEndsCleanly(t *testing.T) {
 	}
 }
 
-// TestHangupThatIsIgnored: a job that nohup has started goes on after a SIGHUP.
+// TestHangupThatIsIgnored checks that a job that nohup has started continues after a SIGHUP.
 func TestHangupThatIsIgnored(t *testing.T) {
 	inSmallJob(t)
 	signal.Ignore(unix.SIGHUP) // children inherit it
@@ -156,8 +158,8 @@ func TestHangupThatIsIgnored(t *testing.T) {
 	}
 }
 
-// TestSecondSignalEndsAtOnce: the job hangs in a write to its log, which nobody
-// reads, so it cannot end cleanly.
+// TestSecondSignalEndsAtOnce lets the job hang in a write to its log, which nobody reads, so that
+// it cannot end cleanly. A second signal must end it.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	inSmallJob(t)
 	read, write, err := os.Pipe()
@@ -226,8 +228,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	wantExit(t, cmd, exitInterrupted)
 }
 
-// TestKilledRunLeavesNoTrace: what SIGKILL leaves behind is cleared by the next
-// run, and the model is that of a directory that was never used.
+// TestKilledRunLeavesNoTrace checks that the next run deletes what a run that was killed with
+// SIGKILL has left, and that its model is that of a new directory.
 func TestKilledRunLeavesNoTrace(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--set", "output.model_dir=fresh")
@@ -252,7 +254,7 @@ func TestKilledRunLeavesNoTrace(t *testing.T) {
 	wantOnly(t, "model", "LOCK", "MODEL.json", "gen-000002", "metrics.jsonl", "quarantine.jsonl", "summary.json", "tensorboard")
 }
 
-// TestClosedOutput: `aibox config show | head -1` ends quietly.
+// TestClosedOutput checks that `aibox config show | head -1` ends without an error message.
 func TestClosedOutput(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -270,7 +272,8 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// TestTrainsUnread: a night whose standard output and error go to a program that has ended makes its model.
+// TestTrainsUnread checks that a night whose standard output and error are read by a program that
+// has ended still makes its model.
 func TestTrainsUnread(t *testing.T) {
 	inSmallJob(t)
 	read, write, err := os.Pipe()
@@ -288,7 +291,7 @@ func TestTrainsUnread(t *testing.T) {
 	ok(t, "inspect", "--digest", "model")
 }
 
-// TestNoHome: nothing needs an environment.
+// TestNoHome checks that no environment variable is needed.
 func TestNoHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "job.yaml", smallJob)

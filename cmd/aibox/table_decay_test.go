@@ -13,8 +13,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestDecayedTable: get and export show the rows of a model as it uses them after its last step, while
-// the table itself has those that were not used lately as they were.
+// TestDecayedTable checks that get and export show the rows of a model as the model uses them after
+// its last step, while rows in the table itself that were not used lately have their old values.
 func TestDecayedTable(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--set", "optimizer.rows.weight_decay=0.9", "--set", "sparse_table.value_format=bfloat16")

@@ -36,7 +36,7 @@ func writeParquet[T any](t *testing.T, name string, rows ...T) {
 	write(t, name, b.String())
 }
 
-// importOf imports and returns the report.
+// importOf runs an import and returns its report.
 func importOf(t *testing.T, args ...string) (r tablecmd.ImportReport) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(ok(t, append([]string{"table", "import", "--json"}, args...)...)), &r); err != nil {
@@ -45,8 +45,8 @@ func importOf(t *testing.T, args ...string) (r tablecmd.ImportReport) {
 	return r
 }
 
-// TestImportNoRows: files without rows, before, between and behind others, and
-// empty row groups hold nothing back.
+// TestImportNoRows checks that files without rows, before, between and after others, and empty row
+// groups cause no problem.
 func TestImportNoRows(t *testing.T) {
 	testdata, err := filepath.Abs("../../internal/rowfile/testdata")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestImportNoRows(t *testing.T) {
 	}
 }
 
-// namesIn are the names in a directory.
+// namesIn returns the names in a directory.
 func namesIn(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -133,8 +133,8 @@ func namesIn(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// TestFailedImport: what a failed import made is gone, also in directories that
-// were there, and what others have there stays.
+// TestFailedImport checks that everything that a failed import made is deleted, also in directories
+// that existed before, and that other files in them stay.
 func TestFailedImport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rows := make([]plainRow, 3000)

@@ -9,8 +9,8 @@ import (
 	"aibox/internal/disk"
 )
 
-// TestMissingTables: a model whose table, or a part of it, is not where it was
-// is no bug in aibox, and the error says what is missing where.
+// TestMissingTables checks that a model whose table, or a part of it, is no longer in its place is
+// not reported as a bug in aibox, and that the error says what is missing where.
 func TestMissingTables(t *testing.T) {
 	inSmallJob(t)
 	trainOnSSDs(t)
@@ -64,8 +64,8 @@ func TestMissingTables(t *testing.T) {
 	ok(t, "eval", "--model-dir", "ssd", "--data", "eval.tsv")
 }
 
-// TestTableOfAnotherModel: rows of another width than the job says are damage,
-// which a warm start sees before it takes any over.
+// TestTableOfAnotherModel checks that rows of another width than the job says are reported as
+// damage, which a warm start detects before it takes any rows over.
 func TestTableOfAnotherModel(t *testing.T) {
 	inSmallJob(t)
 	for _, kind := range []string{"memory", "ssd"} {
@@ -91,8 +91,8 @@ func TestTableOfAnotherModel(t *testing.T) {
 	}
 }
 
-// TestUnnamedDirectories: what is said where directories of a table over several
-// are not named, or its catalog is lost.
+// TestUnnamedDirectories checks the errors if only some directories of a table are named, or if its
+// catalog is lost.
 func TestUnnamedDirectories(t *testing.T) {
 	inSmallJob(t)
 	trainOnSSDs(t)

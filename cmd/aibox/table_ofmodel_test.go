@@ -9,8 +9,8 @@ import (
 	"aibox/internal/disk"
 )
 
-// TestTablesOfModels: neither import nor compact changes the table of a model
-// that is named by its own directory.
+// TestTablesOfModels checks that neither import nor compact changes the table of a model that is
+// named by its own directory.
 func TestTablesOfModels(t *testing.T) {
 	inTables(t)
 	ok(t, "train", "job.yaml", "--set", "sparse_table.kind=ssd", "--set", "output.model_dir=one")
@@ -69,7 +69,8 @@ func TestTablesOfModels(t *testing.T) {
 	}
 }
 
-// TestTableSets: a setting on the command line of a table takes effect, or is refused.
+// TestTableSets checks that each setting on the command line of a table command either takes effect
+// or is refused.
 func TestTableSets(t *testing.T) {
 	inSmallJob(t)
 	ok(t, "train", "job.yaml", "--set", "training.epochs=2", "--set", "output.model_dir=model-{{date}}", "--date", "2026-11-20")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tablesIn counts the directories of tables in a and b.
+// tablesIn returns the numbers of directories of tables in a and b.
 func tablesIn(t *testing.T) (a, b int) {
 	t.Helper()
 	count := func(dir string) int {
@@ -36,8 +36,8 @@ func evalOf(model string) outcome {
 	return aibox("eval", "--model-dir", model, "--data", "eval.tsv")
 }
 
-// TestOrphans: what a deleted model directory leaves on SSDs is listed, and freed
-// on demand; what belongs to a model is not.
+// TestOrphans checks that what a deleted model directory leaves on SSDs is listed, and freed on
+// demand, and that tables that belong to a model are not.
 func TestOrphans(t *testing.T) {
 	inSmallJob(t)
 	ok(t, append([]string{"train", "job.yaml"}, onSSDs...)...)
@@ -84,8 +84,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestMovedModel: a model directory that was moved, by rename or behind a link,
-// keeps its table, and trains on.
+// TestMovedModel checks that a model directory that was moved, by a rename or behind a link, keeps
+// its table and can be trained.
 func TestMovedModel(t *testing.T) {
 	inSmallJob(t)
 	train := append([]string{"train", "job.yaml"}, onSSDs...)
@@ -127,9 +127,9 @@ func TestMovedModel(t *testing.T) {
 	}
 }
 
-// TestMovedModelWithoutUse: a model that was moved to where nobody knows, and was not used since,
-// keeps its table, also where its directory has another model by now, or is empty, as a place where
-// a disk is mounted otherwise.
+// TestMovedModelWithoutUse checks that a model that was moved to an unknown place, and was not used
+// since, keeps its table, even if its directory now has another model, or is empty like a mount
+// point without its file system.
 func TestMovedModelWithoutUse(t *testing.T) {
 	inSmallJob(t)
 	train := append([]string{"train", "job.yaml"}, onSSDs...)
@@ -156,8 +156,8 @@ func TestMovedModelWithoutUse(t *testing.T) {
 	}
 }
 
-// TestCopiedModel: a copy of a model directory is told from it. Its table stays as
-// long as the copy is known; otherwise the error says what happened.
+// TestCopiedModel checks that a copy of a model directory is distinguished from the original. The
+// table stays as long as the copy is known; otherwise the error says what happened.
 func TestCopiedModel(t *testing.T) {
 	inSmallJob(t)
 	train := append([]string{"train", "job.yaml", "--set", "output.keep_generations=1"}, onSSDs...)
@@ -236,8 +236,8 @@ func TestCopiedModel(t *testing.T) {
 	}
 }
 
-// killOnDirs starts a job that trains a table in a and b until it is killed, and waits until
-// started reports that it is under way.
+// killOnDirs starts a job that trains a table in a and b, waits until started reports that the job
+// has got that far, and kills it.
 func killOnDirs(t *testing.T, b *binary, snapshots string, started func() bool) (kill func()) {
 	t.Helper()
 	args := append([]string{"train", "job.yaml", "--set", "sparse_table.dirs=[a, b]", "--set", "snapshots.every=" + snapshots}, untilKilled...)
@@ -258,8 +258,9 @@ func killOnDirs(t *testing.T, b *binary, snapshots string, started func() bool) 
 	return kill
 }
 
-// TestKilledTables: what a killed run without a snapshot has left on SSDs is deleted by the
-// next run on them, whatever its model directory; a run that goes on keeps its own.
+// TestKilledTables checks that what a killed run without a snapshot has left on SSDs is deleted by
+// the next run on them, whatever its model directory, while the table of a run that can be resumed
+// is kept for it.
 func TestKilledTables(t *testing.T) {
 	b := &binary{t, buildBinary(t)}
 	t.Chdir(t.TempDir())
@@ -287,8 +288,8 @@ func TestKilledTables(t *testing.T) {
 	wantTables(t, 1)
 }
 
-// TestTablesOfInterruptedRuns: the table of a run that was killed and can go on is kept until
-// somebody deletes what the run has left.
+// TestTablesOfInterruptedRuns checks that the table of a killed run that can be resumed is kept
+// until a user deletes what the run has left.
 func TestTablesOfInterruptedRuns(t *testing.T) {
 	b := &binary{t, buildBinary(t)}
 	t.Chdir(t.TempDir())

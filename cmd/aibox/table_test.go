@@ -42,7 +42,7 @@ func trainOnSSDs(t *testing.T) {
 	ok(t, "table", "compact", "ssd", "--min-gain", "0.0001")
 }
 
-// digestOf is the digest of the table in dir.
+// digestOf returns the digest of the table in dir.
 func digestOf(t *testing.T, dir string, others ...string) string {
 	t.Helper()
 	o := sparsetable.Options{Kind: sparsetable.KindIn(dir), Dir: dir, ReadOnly: true}
@@ -61,7 +61,7 @@ func digestOf(t *testing.T, dir string, others ...string) string {
 	return fmt.Sprintf("%x", d)
 }
 
-// placeOf is the directory of the SSD model's table in dir.
+// placeOf returns the directory of the SSD model's table in dir.
 func placeOf(t *testing.T, dir string) string {
 	t.Helper()
 	places, err := filepath.Glob(filepath.Join(dir, "ssd-gen-*"))
@@ -71,7 +71,7 @@ func placeOf(t *testing.T, dir string) string {
 	return places[0]
 }
 
-// TestTables goes through the commands as their users do.
+// TestTables uses the commands as users do.
 func TestTables(t *testing.T) {
 	inTables(t)
 	want := ok(t, "inspect", "--digest", "model")
@@ -244,8 +244,8 @@ func TestTableMistakes(t *testing.T) {
 	wantOnly(t, ".", "a", "b", "empty", "eval.tsv", "job.yaml", "model", "ssd", "t", "text.parquet", "train.tsv", "x.parquet")
 }
 
-// TestTableOfJob: a table is found by a job with the date and the overrides that it
-// was trained with.
+// TestTableOfJob checks that a table is found by its job with the date and the overrides with which
+// it was trained.
 func TestTableOfJob(t *testing.T) {
 	inSmallJob(t)
 	job := []string{"--date", "2026-11-20", "--set", "output.model_dir=m-{{date}}"}
@@ -278,7 +278,7 @@ func TestTableOfJob(t *testing.T) {
 	}
 }
 
-// TestVerifyDamage: verify says in which file, where, and in which slot.
+// TestVerifyDamage checks that verify says in which file, where, and in which slot the damage is.
 func TestVerifyDamage(t *testing.T) {
 	inTables(t)
 	files, err := filepath.Glob(filepath.Join(placeOf(t, "b"), "*.bucket"))
@@ -326,8 +326,8 @@ func TestVerifyDamage(t *testing.T) {
 	}
 }
 
-// TestVerifyNamedSnapshot: the snapshot that a model names is to be there, and
-// its own.
+// TestVerifyNamedSnapshot checks that verify reports a model whose snapshot does not exist in its
+// table or is not its own.
 func TestVerifyNamedSnapshot(t *testing.T) {
 	inTables(t)
 	for name, dirs := range map[string][]string{"ssd": {placeOf(t, "a"), placeOf(t, "b")}, "model": {"model/gen-000001/table"}} {
@@ -384,9 +384,9 @@ func TestVerifyNamedSnapshot(t *testing.T) {
 	}
 }
 
-// TestTableInUse: others may read a table that is being read. A reader of a model
-// waits while its table is being written, whoever is to write a table that is open
-// does not, nor does a reader of a table that belongs to no model.
+// TestTableInUse checks that several commands may read a table at the same time. A reader of a
+// model waits while its table is being written. A command that would write an open table does not
+// wait, nor does a reader of a table that belongs to no model.
 func TestTableInUse(t *testing.T) {
 	inTables(t)
 	dirs := []string{placeOf(t, "a"), placeOf(t, "b")}
@@ -432,7 +432,7 @@ func TestTableInUse(t *testing.T) {
 	ok(t, "table", "verify", "ssd")
 }
 
-// waitingNotice is told what a command writes, and says when it waits for a table.
+// waitingNotice receives what a command writes, and reports when the command waits for a table.
 type waitingNotice chan<- struct{}
 
 func (w waitingNotice) Write(p []byte) (int, error) {
@@ -442,7 +442,7 @@ func (w waitingNotice) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestInterruptedTables: no half of a file and no half of a table stays.
+// TestInterruptedTables checks that no incomplete file and no incomplete table remains.
 func TestInterruptedTables(t *testing.T) {
 	inTables(t)
 	ok(t, "table", "export", "model", "--to", "x.parquet")

@@ -8,8 +8,8 @@ import (
 	"aibox/internal/disk"
 )
 
-// TestDatesInEveryCommand: {{date}} means the same on every command line and in
-// the job file, and --date and the job's timezone decide what.
+// TestDatesInEveryCommand checks that {{date}} means the same on every command line as in the job
+// file, and that --date and the job's timezone determine it.
 func TestDatesInEveryCommand(t *testing.T) {
 	inSmallJob(t)
 	for _, dir := range []string{"2026-11-19", "2026-11-20"} {

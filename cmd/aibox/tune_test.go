@@ -15,7 +15,7 @@ import (
 	"aibox/internal/tune"
 )
 
-// tuneJob learns badly, since its learning rates are far too large.
+// tuneJob is a job that learns badly, since its learning rates are far too large.
 const tuneJob = `name: tuned
 data:
   train: [train.tsv]
@@ -49,10 +49,10 @@ func inTuneJob(t *testing.T) {
 	}
 }
 
-// tuneArgs are a quick search.
+// tuneArgs are the arguments of a quick search.
 var tuneArgs = []string{"tune", "job.yaml", "--trials", "8", "--over", "learning_rates,epochs", "--epochs", "2"}
 
-// TestTune searches, trains with the file that it makes, and begins again.
+// TestTune searches, trains with the file that the search writes, and starts a new search.
 func TestTune(t *testing.T) {
 	inTuneJob(t)
 	text := ok(t, tuneArgs...)
@@ -125,8 +125,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// What is given by --set goes into the file, where the best settings cannot be written the
-// error has them, and the metric may be AUC.
+// Settings from --set are written into the file. If the best settings cannot be written, the error
+// has them. The metric may be AUC.
 func TestTuneOverrides(t *testing.T) {
 	inTuneJob(t)
 	ok(t, "tune", "job.yaml", "--trials", "3", "--metric", "auc", "--examples", "3000", "--set", "training.batch_size=50", "--output", "x.yaml")
@@ -141,8 +141,8 @@ func TestTuneOverrides(t *testing.T) {
 	}
 }
 
-// TestTuneFindsNothingBetter: the file that it writes is not said to have the best settings, where
-// those are the job's own.
+// TestTuneFindsNothingBetter checks that if the job's own settings are the best ones, tune does not
+// say that the file that it writes has better ones.
 func TestTuneFindsNothingBetter(t *testing.T) {
 	inTuneJob(t)
 	write(t, "job.yaml", strings.NewReplacer("0.8}", "0.05}", "0.08}", "0.001}").Replace(tuneJob))
@@ -156,8 +156,8 @@ func TestTuneFindsNothingBetter(t *testing.T) {
 	}
 }
 
-// TestTuneKilled kills the program at seeded moments until the search is done. What it finds is
-// what a search without interruptions finds.
+// TestTuneKilled kills the program at seeded moments until the search is done. It must find the
+// same as a search without interruptions.
 func TestTuneKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: builds the program; not in short mode")
@@ -190,7 +190,8 @@ func TestTuneKilled(t *testing.T) {
 	wantOnly(t, "ssd")
 }
 
-// TestOneSearchOfAJob: a second search ends at once, and is not told of a flag that it does not have.
+// TestOneSearchOfAJob checks that a second search ends at once, and that its message does not
+// suggest a flag that it does not have.
 func TestOneSearchOfAJob(t *testing.T) {
 	inTuneJob(t)
 	lock, err := joblock.Take(t.Context(), "job.yaml", "tuned (tune)", time.Time{}, nil)

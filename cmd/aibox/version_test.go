@@ -7,7 +7,8 @@ import (
 	"aibox/gpu/cuda"
 )
 
-// TestVersionDevices: version says whether devices can be used, and succeeds where they cannot.
+// TestVersionDevices checks that version says whether devices can be used, and succeeds if they
+// cannot.
 func TestVersionDevices(t *testing.T) {
 	want := "devices: built without CUDA\n"
 	if cuda.Built {

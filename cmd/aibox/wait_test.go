@@ -10,8 +10,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestOneRunOfAJob: while a job is trained, it is not trained a second time on the
-// machine, whatever its date and wherever its paths point, and others are.
+// TestOneRunOfAJob checks that while a job is being trained, it is not trained a second time on the
+// machine, whatever its date and wherever its paths point, and that other jobs are.
 func TestOneRunOfAJob(t *testing.T) {
 	inSmallJob(t)
 	write(t, "nightly.yaml", nightlyJob)
@@ -66,8 +66,8 @@ func TestOneRunOfAJob(t *testing.T) {
 	}
 }
 
-// TestWaitForTheModelDirectory: a run waits for another one with the same model directory,
-// and goes on from the model that that one has made.
+// TestWaitForTheModelDirectory checks that a run waits for another one with the same model
+// directory, and starts from the model that the other one has made.
 func TestWaitForTheModelDirectory(t *testing.T) {
 	inNightlyJob(t)
 	w, err := modeldir.Create("model")

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestLinkedWorkingDirectory: in a directory that the shell has reached through a link, a relative
-// path with ".." is that of the system for the table, as it is for the model.
+// TestLinkedWorkingDirectory checks that in a directory that the shell has reached through a link,
+// a relative path with ".." is resolved by the operating system for the table in the same way as
+// for the model.
 func TestLinkedWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("disk/jobs", 0o755); err != nil {

@@ -155,7 +155,8 @@ func columnsOf(s reader.Schema) (list []OutputColumn) {
 	return list
 }
 
-// TestBucketizedTokens: a column of LibSVM that makes buckets in training is copied as it is.
+// TestBucketizedTokens checks that a column of LibSVM whose values training puts into buckets is
+// copied unchanged.
 func TestBucketizedTokens(t *testing.T) {
 	schema := reader.Schema{Format: reader.FormatLibSVM, Columns: []reader.Column{{
 		Name: "hour", Role: reader.RoleDense, Transforms: []rowschema.Transform{{Kind: rowschema.TransformBucketize, Boundaries: []float64{6, 18}}},
@@ -168,7 +169,8 @@ func TestBucketizedTokens(t *testing.T) {
 	}
 }
 
-// TestColumnsWithoutName: pandas gives the column of row numbers no name. It can be left out.
+// TestColumnsWithoutName checks that a column without a name can be left out, such as the row
+// numbers that pandas writes.
 func TestColumnsWithoutName(t *testing.T) {
 	dir := t.TempDir()
 	in, out := write(t, dir, "in.csv", []byte(",b,a,c,c\n0,1,2,3,3\n1,4,5,6,6\n")), filepath.Join(dir, "out.csv")
@@ -190,7 +192,8 @@ func TestColumnsWithoutName(t *testing.T) {
 	}
 }
 
-// TestSortsLargeIntegers: nanoseconds since 1970 differ by less than float64 can tell.
+// TestSortsLargeIntegers sorts by nanoseconds since 1970, which differ by less than float64 can
+// represent.
 func TestSortsLargeIntegers(t *testing.T) {
 	c, dir := convertInput(t, "out.csv")
 	c.From.URIs = []string{write(t, dir, "in.csv", []byte("t\n1700000000000000003\n\"\"\n1700000000000000001\n-1700000000000000002\n1700000000000000002\n"))}
@@ -205,8 +208,8 @@ func TestSortsLargeIntegers(t *testing.T) {
 	}
 }
 
-// TestIndexedFormatsHaveNoHeader: the first line of LibSVM is a row, also where the caller
-// says of all formats that they have a header.
+// TestIndexedFormatsHaveNoHeader checks that the first line of LibSVM is a row, even if the caller
+// says for all formats that they have a header.
 func TestIndexedFormatsHaveNoHeader(t *testing.T) {
 	dir := t.TempDir()
 	in, out := write(t, dir, "in.libsvm", []byte("1 2:1\n0 3:0.5\n")), filepath.Join(dir, "out.csv")
@@ -268,8 +271,8 @@ func TestConvertFaults(t *testing.T) {
 	}
 }
 
-// TestAllFilesOrNone: the second file cannot get its name, or its bytes cannot be
-// written; the first one does not stay.
+// TestAllFilesOrNone checks that if the second file cannot be renamed to its name, or its bytes
+// cannot be written, the first one does not stay either.
 func TestAllFilesOrNone(t *testing.T) {
 	c, dir := convertInput(t, "a.csv", "sub/b.csv")
 	write(t, dir, "ratings.csv", []byte(ratings+"1,2\n"))
@@ -291,8 +294,8 @@ func TestAllFilesOrNone(t *testing.T) {
 	}
 }
 
-// TestReplacedFileIsNamed: the second file cannot get its name, after the first one has
-// replaced an older one; the error says which file is new.
+// TestReplacedFileIsNamed checks the error if the second file cannot be renamed to its name after
+// the first one has replaced an older file: it says which file is new.
 func TestReplacedFileIsNamed(t *testing.T) {
 	c, dir := convertInput(t, "a.csv", "sub/b.csv")
 	write(t, dir, "a.csv", []byte("what was there\n"))
@@ -328,8 +331,8 @@ func TestThresholdedLabels(t *testing.T) {
 	}
 }
 
-// TestLabelsInWords: what a label in words means is written, so that formats whose labels are
-// numbers can have it.
+// TestLabelsInWords checks that the meaning of a label in words is written, so that formats with
+// numeric labels can have it.
 func TestLabelsInWords(t *testing.T) {
 	c, dir := convertInput(t, "out.libsvm")
 	c.From.URIs = []string{write(t, dir, "clicks.csv", []byte("click,ad\nTrue,7\nfalse,8\n1,9\n"))}
@@ -343,8 +346,8 @@ func TestLabelsInWords(t *testing.T) {
 	}
 }
 
-// TestInputWithoutBytes: the log warns of compressed files of 0 bytes, which count as empty, in the
-// input and in a side table: rows of them may be lost.
+// TestInputWithoutBytes checks that the log warns of compressed files of 0 bytes, in the input and
+// in a side table. They count as empty, but rows may have been lost.
 func TestInputWithoutBytes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "rows-1.csv", []byte("y,a\n1,x\n"))
@@ -368,7 +371,8 @@ func TestInputWithoutBytes(t *testing.T) {
 	}
 }
 
-// TestFilesWithFurtherColumns: without a list of columns, no column of any file is left out.
+// TestFilesWithFurtherColumns checks that without a list of columns, no column of any file is left
+// out.
 func TestFilesWithFurtherColumns(t *testing.T) {
 	type few struct {
 		Y, A int64

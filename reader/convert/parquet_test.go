@@ -69,8 +69,8 @@ func parquetColumns(t *testing.T, path string) (columns []string) {
 	return columns
 }
 
-// TestCriteoThroughParquet: columns have no names in Criteo, so their order must
-// survive a format whose columns do.
+// TestCriteoThroughParquet checks that the order of columns is kept in Parquet, where they have
+// names. In Criteo they have none, so only their order says which they are.
 func TestCriteoThroughParquet(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -137,8 +137,8 @@ func TestWeightIsRefusedByIndexedFormats(t *testing.T) {
 	}
 }
 
-// TestIndexedFormatsNeedFeatures: without a schema, no column is known to be a feature, and the lines would
-// be labels alone.
+// TestIndexedFormatsNeedFeatures checks that converting to an indexed format without a schema is
+// refused. No column would be known to be a feature, and the lines would have only labels.
 func TestIndexedFormatsNeedFeatures(t *testing.T) {
 	dir := t.TempDir()
 	in := write(t, dir, "in.csv", []byte("label,a,b\n1,2,3\n"))
@@ -175,7 +175,8 @@ func TestParquetKeepsTheSchemasOrder(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeWritten: they are bad rows of the input, with their place.
+// TestRowsThatCannotBeWritten checks that rows that the output format cannot represent count as bad
+// rows of the input, with their position.
 func TestRowsThatCannotBeWritten(t *testing.T) {
 	s := reader.Schema{Format: reader.FormatCSV, Header: true, Columns: []reader.Column{{Name: "y", Role: reader.RoleLabel}, {Name: "a", Role: reader.RoleSparse}}}
 	text := "y,a\n1,p\n\nx,q\n1\n0,r\nz,s\n1,u\n"
@@ -240,8 +241,8 @@ func storedRows() []storedRow {
 	}
 }
 
-// TestParquetToParquetKeepsTypes: lists stay lists and numbers numbers, so that
-// the new file trains as the old one does, with a schema and without.
+// TestParquetToParquetKeepsTypes checks that lists stay lists and numbers stay numbers, so that
+// training on the new file gives the same as on the old one, with a schema and without.
 func TestParquetToParquetKeepsTypes(t *testing.T) {
 	in := writeParquet(t, storedRows())
 	described := reader.Schema{Format: reader.FormatParquet, Columns: []reader.Column{
@@ -304,7 +305,8 @@ func TestDecimalsStayDecimals(t *testing.T) {
 	}
 }
 
-// TestListsBecomeText: with a stated separator, and never ambiguous.
+// TestListsBecomeText checks that lists become text only with an explicit separator, and only if
+// that is unambiguous.
 func TestListsBecomeText(t *testing.T) {
 	in, out := writeParquet(t, storedRows()[1:]), filepath.Join(t.TempDir(), "out.csv")
 	summary := mustConvertFile(t, reader.Schema{Format: reader.FormatParquet}, in, reader.FormatCSV, out, namedColumns("Y", "Tags", "IDs")...)
@@ -336,7 +338,7 @@ func TestListsBecomeText(t *testing.T) {
 	}
 }
 
-// TestStoredUnite: files of one input may differ.
+// TestStoredUnite checks that the files of one input may store a column in different ways.
 func TestStoredUnite(t *testing.T) {
 	type ints struct {
 		A int32
@@ -397,8 +399,8 @@ func TestUnsupportedColumnsOnlyMatterWhenUsed(t *testing.T) {
 	}
 }
 
-// TestColumnsInGroups: a column in a group of Parquet is named by its path, also without a schema
-// that has it.
+// TestColumnsInGroups checks that a column in a group of Parquet is named by its path, also without
+// a schema that names it.
 func TestColumnsInGroups(t *testing.T) {
 	type place struct {
 		City string
@@ -442,8 +444,8 @@ func TestColumnsInGroups(t *testing.T) {
 	}
 }
 
-// TestConvertLeavesMissingValuesOut: the values of a cell that are missing are so in formats that
-// do not name what is missing.
+// TestConvertLeavesMissingValuesOut checks that missing values of a cell are left out in formats
+// that have no notation for them.
 func TestConvertLeavesMissingValuesOut(t *testing.T) {
 	dir := t.TempDir()
 	schema := reader.Schema{Format: reader.FormatCSV, Header: true, NullValues: []string{"-", "nan"}, Columns: []reader.Column{

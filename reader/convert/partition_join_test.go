@@ -10,8 +10,8 @@ import (
 	"aibox/reader"
 )
 
-// TestJoinPartitionColumns: a column that only the directories of a side table give
-// serves as its key and is added, as one of its files would.
+// TestJoinPartitionColumns checks that a column that only the directories of a side table have can
+// be the key of a join, and is added like a column of the files.
 func TestJoinPartitionColumns(t *testing.T) {
 	for _, format := range []reader.Format{reader.FormatCSV, reader.FormatTSV, reader.FormatParquet} {
 		t.Run(format.String(), func(t *testing.T) {

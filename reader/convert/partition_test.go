@@ -11,9 +11,9 @@ import (
 	"aibox/reader"
 )
 
-// TestConvertPartitionColumns: a column that only directories give can be written,
-// sorted by and joined by, in every format that has named columns, with a schema and
-// without one. It is not written unless it is named.
+// TestConvertPartitionColumns checks that a column that only directories have can be written,
+// sorted by and joined by, in every format with named columns, with a schema and without one. It is
+// written only if it is named.
 func TestConvertPartitionColumns(t *testing.T) {
 	ctx := context.Background()
 	for _, format := range []reader.Format{reader.FormatCSV, reader.FormatTSV, reader.FormatParquet} {

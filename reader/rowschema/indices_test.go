@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestIndicesSuffice: LibSVM has indices for 2,048 columns; one more is an error that says so, and
-// none in LibFFM.
+// TestIndicesSuffice checks that LibSVM has indices for 2,048 columns, and that one more is an
+// error that says so. In LibFFM it is not.
 func TestIndicesSuffice(t *testing.T) {
 	s := Schema{Format: FormatLibSVM, Columns: []Column{{Name: "y", Role: RoleLabel}}}
 	for i := range 2048 {

@@ -260,13 +260,13 @@ func (d *Decompressor) Consumed() int64 {
 	return consumed - min(consumed, int64(block))
 }
 
-// Sound returns how many stored bytes precede the fault that Read has met. The bytes after them are
+// ValidBytes returns how many stored bytes precede the fault that Read has met. The bytes after them are
 // lost, or cannot be trusted because their checksum does not match. A checksum covers a gzip
 // member, a zlib stream, a zstd frame (frames are not distinguished here, so all of the data count
 // as one) or a block of the other formats. The decoder checks a block after it has read all of it,
 // so the position of its beginning is an estimate. If the data end early, all existing bytes are
-// sound.
-func (d *Decompressor) Sound() int64 {
+// valid.
+func (d *Decompressor) ValidBytes() int64 {
 	switch {
 	case d.err == io.EOF, errors.Is(d.err, io.ErrUnexpectedEOF):
 		return d.consumed()

@@ -181,7 +181,8 @@ func TestDecompressPlainText(t *testing.T) {
 	}
 }
 
-// TestDecompressAfterSkippedFrame: pzstd begins its files with a frame that decompressors skip.
+// TestDecompressAfterSkippedFrame reads a file of pzstd, which begins with a frame that
+// decompressors must skip.
 func TestDecompressAfterSkippedFrame(t *testing.T) {
 	got, err := decompressAll(Zstd, append([]byte("\x53\x2a\x4d\x18\x02\x00\x00\x00ab"), zstded(t, []byte("1,7\n"))...))
 	if err != nil || string(got) != "1,7\n" {

@@ -125,7 +125,7 @@ func TestExpandDetails(t *testing.T) {
 	}
 }
 
-// TestExpandNamesAllMissing: all inputs that are missing are named, up to a number.
+// TestExpandNamesAllMissing checks that the error names all missing inputs, up to a maximum number.
 func TestExpandNamesAllMissing(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good")
@@ -297,7 +297,8 @@ func TestCreateLocal(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a local failure says what the operating system says, and nothing of HDFS.
+// TestFullDisk checks that a local failure is reported with the message of the operating system,
+// without mention of HDFS.
 func TestFullDisk(t *testing.T) {
 	err := fsys.OSError("write", "out.csv", &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC})
 	if want := "write out.csv: no space left on device"; err.Error() != want || !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
@@ -305,8 +306,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCreateReplacesFilesOnly: a rename onto /dev/null or /dev/stdout would make a regular
-// file of it, for everybody if the user is root.
+// TestCreateReplacesFilesOnly checks that /dev/null and /dev/stdout are not replaced. A rename onto
+// them would make them regular files, for all users if the user is root.
 func TestCreateReplacesFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link, stdout := filepath.Join(dir, "pipe"), filepath.Join(dir, "link.csv"), filepath.Join(dir, "stdout")
@@ -343,7 +344,8 @@ func TestCreateReplacesFilesOnly(t *testing.T) {
 	}
 }
 
-// TestCreateFollowsLinks: what a symbolic link leads to is written, and the link stays.
+// TestCreateFollowsLinks checks that the target of a symbolic link is written, and that the link
+// stays.
 func TestCreateFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -379,7 +381,8 @@ func TestCreateFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestExpandLoop: a link back is named, whatever the way to it.
+// TestExpandLoop checks that the error names a link that leads back to a directory that contains
+// it, however indirectly.
 func TestExpandLoop(t *testing.T) {
 	dir := tree(t, "in/a/x.csv")
 	for _, name := range []string{"one", "two"} {
@@ -394,8 +397,9 @@ func TestExpandLoop(t *testing.T) {
 	}
 }
 
-// TestExpandBrokenLinks: a link that leads nowhere, as to a disk that is not mounted, or to itself, is an
-// error and no missing file, where the input means it, and nothing otherwise.
+// TestExpandBrokenLinks checks that a link that leads nowhere, for example to a disk that is not
+// mounted, or to itself, is an error and not a missing file if the input includes it, and is
+// ignored otherwise.
 func TestExpandBrokenLinks(t *testing.T) {
 	dir := tree(t, "in/a/x.csv", "in/b/x.csv")
 	for link, to := range map[string]string{"in/a/y.csv": "/nowhere/y.csv", "in/c": "/nowhere", "in/b/self": "self", "in/b/up": "..", "in/b/.lock": "somebody"} {

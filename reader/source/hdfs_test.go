@@ -12,7 +12,8 @@ import (
 	"aibox/internal/hdfstest"
 )
 
-// TestHDFS: what HDFS does by itself is tested where its client is.
+// TestHDFS checks only how HDFS is reached through this package. The tests of its client check the
+// rest.
 func TestHDFS(t *testing.T) {
 	c := hdfstest.Start(t, hdfstest.Config{DataNodes: 2, Conf: map[string]string{"dfs.blocksize": "1048576"}})
 	s := New(Options{HDFS: HDFSOptions{ConfDir: c.ConfDir(), TimeoutMs: 60_000, RetryMs: 600_000}})

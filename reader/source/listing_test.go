@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSameFiles: the error names the first file that differs.
+// TestSameFiles checks that the error names the first file that differs.
 func TestSameFiles(t *testing.T) {
 	then := time.Date(2026, 11, 20, 1, 2, 3, 4, time.UTC)
 	file := func(name string, size int64, later time.Duration) File {
@@ -48,7 +48,8 @@ func TestSameFiles(t *testing.T) {
 	}
 }
 
-// TestListingIsWrittenAndReadBack: what was read back finds the same changes.
+// TestListingIsWrittenAndReadBack checks that a listing that was written and read back finds the
+// same changes.
 func TestListingIsWrittenAndReadBack(t *testing.T) {
 	dir, s := tree(t, "0123456789"), New(Options{})
 	l, err := s.List(t.Context(), []string{dir})

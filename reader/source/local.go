@@ -65,16 +65,16 @@ func listed(dir, p string, mode fs.FileMode) (fsys.Entry, error) {
 		return fsys.Entry{}, &Error{Op: "open", URI: p, Kind: ErrNotFound,
 			Err: fmt.Errorf("it is a link to %s, which does not exist", to), Hint: "mount the file system that it leads to, or remove the link"}
 	}
-	if info.IsDir() && leadsBack(p, dir) {
+	if info.IsDir() && linksToParent(p, dir) {
 		return fsys.Entry{}, &Error{Op: "list", URI: p, Kind: ErrUnsupported,
 			Err: errors.New("it is a link to a directory that it is in"), Hint: "remove the link, or name the files beside it instead of the directory"}
 	}
 	return localEntry(p, info), nil
 }
 
-// leadsBack says whether a link in dir leads to dir or to a directory around it,
+// linksToParent says whether a link in dir leads to dir or to a directory around it,
 // so that following it would never end.
-func leadsBack(link, dir string) bool {
+func linksToParent(link, dir string) bool {
 	to, err := filepath.EvalSymlinks(link)
 	if err != nil {
 		return false

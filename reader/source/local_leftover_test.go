@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLocalLeftovers: what killed writers left behind goes away with the next file that is
-// put there, and what living ones write does not.
+// TestLocalLeftovers checks that the next file that is put into a directory removes what killed
+// writers have left there, but not what running ones are writing.
 func TestLocalLeftovers(t *testing.T) {
 	at := t.TempDir()
 	s := New(Options{})
@@ -57,7 +57,8 @@ func TestLocalLeftovers(t *testing.T) {
 	}
 }
 
-// TestCreateRemovesLeftovers: an output does, too, but only of files that are aibox's by their names.
+// TestCreateRemovesLeftovers checks that an output does the same, but only for files whose names
+// show that they are aibox's.
 func TestCreateRemovesLeftovers(t *testing.T) {
 	at := t.TempDir()
 	for _, name := range []string{".scores-1.csv.0123456789ab.aibox.tmp", ".other.0123456789ab.tmp"} {
@@ -86,7 +87,8 @@ func TestCreateRemovesLeftovers(t *testing.T) {
 	}
 }
 
-// TestLocalLeftoversRace: writers and those who remove leftovers do not disturb one another.
+// TestLocalLeftoversRace checks that writers and those that remove leftovers do not disturb each
+// other.
 func TestLocalLeftoversRace(t *testing.T) {
 	at := t.TempDir()
 	var wg sync.WaitGroup

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRefuseOverwriteHDFS: an output on HDFS that is an input, by whatever name of the
-// cluster, is refused without asking the cluster.
+// TestRefuseOverwriteHDFS checks that an output on HDFS that is also an input, by whatever name of
+// the cluster, is refused without contacting the cluster.
 func TestRefuseOverwriteHDFS(t *testing.T) {
 	s := New(Options{HDFS: HDFSOptions{ConfDir: pairConf(t, "nn1.invalid:8020", "nn2.invalid:8020")}})
 	t.Cleanup(func() { _ = s.Close() })

@@ -47,7 +47,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// minNaive is MIN with sets of keys and a search for the farthest.
+// minNaive is a slow form of MIN, with a set of keys and a search for the key that is needed last.
 func minNaive(t *trace, rows int) (hits int64) {
 	next := map[uint32]uint16{} // of the kept keys
 	for b := range t.batches {
@@ -79,7 +79,7 @@ func minNaive(t *trace, rows int) (hits int64) {
 	return hits
 }
 
-// lfuNaive is lfu with a search for the lowest.
+// lfuNaive is a slow form of lfu, with a search for the lowest rank.
 func lfuNaive(t *trace, rows int) (hits int64) {
 	type state struct{ uses, since int }
 	kept, ever := map[uint32]state{}, map[uint32]int{}
@@ -122,7 +122,7 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// A window as long as the trace is MIN, but for the rows that must stay while
+// A window as long as the trace has as many hits as MIN, except for the rows that must stay while
 // they are in use.
 func TestWindowBound(t *testing.T) {
 	for seed := range int64(5) {
@@ -134,8 +134,8 @@ func TestWindowBound(t *testing.T) {
 	}
 }
 
-// The whole program, small: every contestant appears, none beats MIN, and the
-// policies that see more do better.
+// TestRun runs the whole program on a small trace. Every policy must appear in the results, none may
+// have more hits than MIN, and the policies that know more of the future must have more hits.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.json")
 	var out strings.Builder
@@ -177,7 +177,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A budget in which a policy cannot work does not keep others from being measured.
+// A budget that is too small for one policy does not keep the others from being measured.
 func TestBudgetTooSmall(t *testing.T) {
 	var out strings.Builder
 	err := Run([]string{"-keys", "20000", "-batches", "10", "-lookups", "500", "-s", "1.2", "-window", "4", "-budgets", "0.015625"}, &out)

@@ -36,8 +36,8 @@ func (c config) validate() error {
 // as there are processors. It passes the results to got in order, MIN first.
 func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 	for _, mib := range c.budgetsMiB {
-		var list []contestant
-		for _, con := range contestants(c) {
+		var list []policyRun
+		for _, con := range policies(c) {
 			if con.name == "MIN" || strings.Contains(con.name, c.only) {
 				list = append(list, con)
 			}
@@ -84,7 +84,7 @@ func (c config) measure(ctx context.Context, t *trace, got func(Result)) error {
 }
 
 // measure runs a policy under a budget.
-func (con contestant) measure(t *trace, mib float64, rowBytes int) Result {
+func (con policyRun) measure(t *trace, mib float64, rowBytes int) Result {
 	began := time.Now()
 	hits, kept, err := con.run(t, int(mib*(1<<20)/float64(rowBytes)), int64(mib*(1<<20)))
 	r := Result{Policy: con.name, BudgetMiB: mib, Seconds: time.Since(began).Seconds()}
@@ -96,15 +96,15 @@ func (con contestant) measure(t *trace, mib float64, rowBytes int) Result {
 	return r
 }
 
-// contestant is a policy to be measured. run returns the hits of the second phase and the number of
+// policyRun is a policy to be measured. run returns the hits of the second phase and the number of
 // rows that it could keep.
-type contestant struct {
+type policyRun struct {
 	name string
 	run  func(t *trace, rows int, bytes int64) (hits int64, kept int, err error)
 }
 
-func contestants(c config) []contestant {
-	list := []contestant{
+func policies(c config) []policyRun {
+	list := []policyRun{
 		{"MIN", func(t *trace, rows int, _ int64) (int64, int, error) { return belady(t, rows), rows, nil }},
 		{"bound: popularity", func(t *trace, rows int, _ int64) (int64, int, error) { return popularity(t, rows), rows, nil }},
 		{fmt.Sprintf("bound: window %d", c.window), func(t *trace, rows int, _ int64) (int64, int, error) {

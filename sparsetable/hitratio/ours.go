@@ -8,9 +8,9 @@ import (
 )
 
 // ours returns the policies of rowcache, with ideal and hard budgets.
-func ours(c config) (list []contestant) {
+func ours(c config) (list []policyRun) {
 	add := func(name, policy string, window int, hard bool) {
-		list = append(list, contestant{name, func(t *trace, rows int, bytes int64) (int64, int, error) {
+		list = append(list, policyRun{name, func(t *trace, rows int, bytes int64) (int64, int, error) {
 			return runRowcache(t, c, policy, window, rows, bytes, hard)
 		}})
 	}
@@ -44,8 +44,8 @@ func mix(k uint64) uint64 {
 	return k ^ k>>33
 }
 
-// player runs the batches of a trace on a row cache.
-type player struct {
+// simulator runs the batches of a trace on a row cache.
+type simulator struct {
 	t            *trace
 	cache        *rowcache.Cache
 	window       int
@@ -58,9 +58,9 @@ type player struct {
 
 func runRowcache(t *trace, c config, policy string, window, rows int, bytes int64, hard bool) (hits int64, kept int, err error) {
 	o := rowcache.Options{Words: c.valueBytes / 4, MaxBytes: bytes, Policy: policy, Hash: mix, LookaheadPasses: window}
-	p := &player{t: t}
+	p := &simulator{t: t}
 	if !hard {
-		// The cache has more room than it needs; the player limits the rows.
+		// The cache has more room than it needs; the simulator limits the rows.
 		o.MaxBytes = 4*bytes + int64(window)*int64(c.lookups)*64 + 1<<20
 		p.rows = rows
 	}
@@ -72,7 +72,7 @@ func runRowcache(t *trace, c config, policy string, window, rows int, bytes int6
 	if p.window, err = p.cache.Lookahead(t.ends[0]); err != nil {
 		return 0, 0, err
 	}
-	if hits, err = p.play(); err != nil {
+	if hits, err = p.run(); err != nil {
 		return 0, 0, err
 	}
 	if s := p.cache.Stats(); hard {
@@ -81,7 +81,7 @@ func runRowcache(t *trace, c config, policy string, window, rows int, bytes int6
 	return hits, rows, nil
 }
 
-func (p *player) play() (hits int64, err error) {
+func (p *simulator) run() (hits int64, err error) {
 	announced := 0
 	for b := range p.t.batches {
 		for ; announced < p.t.batches && announced <= b+p.window; announced++ {
@@ -108,7 +108,7 @@ func (p *player) play() (hits int64, err error) {
 }
 
 // load makes the keys of a batch.
-func (p *player) load(batch int) {
+func (p *simulator) load(batch int) {
 	lo, hi := p.t.span(batch)
 	p.keys, p.hashes, p.used, p.refs = p.keys[:0], p.hashes[:0], p.used[:0], p.refs[:0]
 	for _, k := range p.t.ids[lo:hi] {
@@ -121,7 +121,7 @@ func (p *player) load(batch int) {
 }
 
 // pull does what a table does: find, make room, add.
-func (p *player) pull(batch int64) (found int, err error) {
+func (p *simulator) pull(batch int64) (found int, err error) {
 	found = p.cache.Find(batch, p.keys, p.hashes, p.refs)
 	missing := len(p.keys) - found
 	if p.rows > 0 {
@@ -146,7 +146,7 @@ func (p *player) pull(batch int64) (found int, err error) {
 }
 
 // evict evicts n rows as if the dirty ones had been written.
-func (p *player) evict(n int) error {
+func (p *simulator) evict(n int) error {
 	for n > 0 {
 		p.victims = p.cache.Victims(n, p.victims[:0])
 		if len(p.victims) == 0 {

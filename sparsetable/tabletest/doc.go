@@ -47,9 +47,9 @@ type Kind struct {
 	// Vary changes the options of a random run's table, each time before it is opened, in
 	// ways that do not change its rows. With MemoryBytes 0 all rows must fit.
 	Vary func(rng *rand.Rand, o *sparsetable.Options)
-	// Poke makes a table do something that does not change its rows, and returns a
+	// RunBackground makes a table do something that does not change its rows, and returns a
 	// description of it.
-	Poke func(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (what string, err error)
+	RunBackground func(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (what string, err error)
 	// Lose takes files of a table, which is closed, away from a disk, as the loss of a
 	// directory or of files does, and returns a description of them; nil: none are lost.
 	Lose func(rng *rand.Rand, d Disk, o *sparsetable.Options) (what string)
@@ -88,7 +88,7 @@ func Contract(t *testing.T, k Kind) {
 	t.Run("Layouts", func(t *testing.T) { testLayouts(t, k) })
 	t.Run("ReadOnly", func(t *testing.T) { testReadOnly(t, k) })
 	t.Run("Budget", func(t *testing.T) { testBudget(t, k) })
-	t.Run("Twins", func(t *testing.T) { testTwins(t, k) })
+	t.Run("Duplicates", func(t *testing.T) { testDuplicates(t, k) })
 	t.Run("ManyPins", func(t *testing.T) { testManyPins(t, k) })
 	t.Run("PullModes", func(t *testing.T) { testPullModes(t, k) })
 	t.Run("PullTrained", func(t *testing.T) { testPullTrained(t, k) })

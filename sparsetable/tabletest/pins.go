@@ -7,37 +7,37 @@ import (
 	"aibox/sparsetable"
 )
 
-// testTwins pulls keys that occur several times in one pull, with their rows in different
+// testDuplicates pulls keys that occur several times in one pull, with their rows in different
 // places: all positions of a key must refer to one row, and no update may be lost.
-func testTwins(t *testing.T, k Kind) {
+func testDuplicates(t *testing.T, k Kind) {
 	o := options(k.disk())
 	tab := mustOpen(t, k, o)
 	defer func() { mustClose(t, tab) }()
 	keys := sequence(1, 1, 3000)
-	twins := slices.Concat(keys, keys[100:200], keys[150:160], keys[:1], keys[len(keys)-1:])
+	repeated := slices.Concat(keys, keys[100:200], keys[150:160], keys[:1], keys[len(keys)-1:])
 	rows := int64(len(keys))
 	updates := float32(0)
 	check := func(where string) {
 		t.Helper()
 		// Each position adds one to its row.
-		ws := mustPull(t, tab, twins, sparsetable.PullCreate)
-		for i := range twins {
+		ws := mustPull(t, tab, repeated, sparsetable.PullCreate)
+		for i := range repeated {
 			touch(layout, ws.Row(i), ws.Row(i)[0]+1)
 		}
 		updates++
-		for i, key := range twins {
-			if ws.Row(i) == nil || &ws.Row(i)[0] != &ws.Row(slices.Index(twins, key))[0] {
+		for i, key := range repeated {
+			if ws.Row(i) == nil || &ws.Row(i)[0] != &ws.Row(slices.Index(repeated, key))[0] {
 				t.Fatalf("%s: position %d holds another row than the first with key %d", where, i, key)
 			}
 		}
 		ws.Release()
 		times := map[uint64]float32{}
-		for _, key := range twins {
+		for _, key := range repeated {
 			times[key]++
 		}
 		for _, mode := range []sparsetable.PullMode{sparsetable.PullCreate, sparsetable.PullLookup} {
-			ws := mustPull(t, tab, twins, mode)
-			for i, key := range twins {
+			ws := mustPull(t, tab, repeated, mode)
+			for i, key := range repeated {
 				first := make([]float32, layout.Words())
 				initRow(key, first)
 				if got, want := ws.Row(i)[0], first[0]+updates*times[key]; !ws.Found(i) || got != want {

@@ -233,7 +233,7 @@ func (r *runner) step() {
 	case n < 91:
 		r.forget()
 	case n < 94:
-		r.poke()
+		r.runBackground()
 	case n < 96:
 		r.flush()
 	case n < 98:

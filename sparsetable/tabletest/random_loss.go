@@ -24,7 +24,7 @@ func (r *runner) loss() {
 		again = r.rng.IntN(4) == 0
 	}
 	for range r.rng.IntN(8) {
-		[]func(){r.pull, r.train, r.release, r.expire, r.importRows, r.flush, r.poke, r.compact, r.announce, r.lookup}[r.rng.IntN(10)]()
+		[]func(){r.pull, r.train, r.release, r.expire, r.importRows, r.flush, r.runBackground, r.compact, r.announce, r.lookup}[r.rng.IntN(10)]()
 	}
 	before := r.saved
 	r.saved = map[uint64]savedState{}

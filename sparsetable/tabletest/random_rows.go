@@ -86,12 +86,12 @@ func (r *runner) forget() {
 	}
 }
 
-// poke makes the table do now what it otherwise does in the background.
-func (r *runner) poke() {
-	if r.k.Poke == nil {
+// runBackground makes the table do now what it otherwise does in the background.
+func (r *runner) runBackground() {
+	if r.k.RunBackground == nil {
 		return
 	}
-	what, err := r.k.Poke(r.t.Context(), r.table, r.rng)
+	what, err := r.k.RunBackground(r.t.Context(), r.table, r.rng)
 	r.note("%s", what)
 	if err != nil {
 		r.fatalf("%s: %v", what, err)
@@ -242,7 +242,7 @@ func (r *runner) expire() {
 	if n != want {
 		r.fatalf("Expire dropped %d rows, want %d", n, want)
 	}
-	// A rule that condemns nothing leaves placeholders as well.
+	// A rule that expires nothing leaves placeholders as well.
 	empty := rule.UnseenDays == 0 && rule.MinShow == 0
 	if got, want := r.table.Stats().Rows, int64(len(r.rows)); got < want || got > want && !empty {
 		r.fatalf("%d rows after Expire, want %d", got, want)

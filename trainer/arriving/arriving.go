@@ -34,8 +34,8 @@ type Options struct {
 type Files struct {
 	*remote.Arriving // nil if all files are there
 	Options
-	Restored   report.Arrival // what was restored before the run; zero if nothing was
-	Distrusted string         // ID of a snapshot in snapshots.remote whose files were found damaged
+	Restored  report.Arrival // what was restored before the run; zero if nothing was
+	DamagedID string         // ID of a snapshot in snapshots.remote whose files were found damaged
 
 	uri    string
 	opened time.Time
@@ -56,7 +56,7 @@ func (f *Files) Open(w *modeldir.Writer, dirs []string, start *chain.Start) erro
 	case err != nil:
 		return w.Incomplete(err)
 	case said != nil && said.Damaged != "":
-		f.Distrusted = said.Manifest.ID
+		f.DamagedID = said.Manifest.ID
 		return w.Incomplete(said.Fault())
 	case said != nil:
 		records, places := transfer.RecordsOf(f.Job.Output.ModelDir, said.Manifest.ID)
@@ -211,7 +211,7 @@ func (f *Files) Close() error {
 	return f.Stop()
 }
 
-// Forget resets f, except for Distrusted.
+// Forget resets f, except for DamagedID.
 func (f *Files) Forget() { f.Arriving, f.Restored = nil, report.Arrival{} }
 
 // Check fails if it is known that not everything will arrive.
@@ -222,17 +222,17 @@ func (f *Files) Check() error {
 	return f.Err()
 }
 
-// ErrDistrusted says that the interrupted run cannot be resumed.
-var ErrDistrusted = errors.New("training cannot go on")
+// ErrDamaged says that the interrupted run cannot be resumed.
+var ErrDamaged = errors.New("training cannot go on")
 
-// Distrust returns the error of a run that has failed because of a fault in files of its table,
+// MarkDamaged returns the error of a run that has failed because of a fault in files of its table,
 // while not all had arrived: the snapshot in snapshots.remote itself may be faulty. It makes the
 // next process fetch that snapshot as a whole, or an older one.
-func (f *Files) Distrust(failure error) error {
+func (f *Files) MarkDamaged(failure error) error {
 	var lost *remote.DamagedError
 	if f.Arriving == nil || !errors.As(failure, &lost) && !modeldir.Damaged(failure) || f.Stats().WholeSeconds > 0 && f.Err() == nil {
 		return failure
 	}
-	f.Arriving.Distrust(failure)
-	return errkind.As(errkind.IO, fmt.Errorf("%w: what was restored from %s turned out to be damaged after training had begun; start the job again, which fetches all of it again or, if it is damaged there, uses the newest older one: %v", ErrDistrusted, f.uri, failure))
+	f.Arriving.MarkDamaged(failure)
+	return errkind.As(errkind.IO, fmt.Errorf("%w: what was restored from %s turned out to be damaged after training had begun; start the job again, which fetches all of it again or, if it is damaged there, uses the newest older one: %v", ErrDamaged, f.uri, failure))
 }

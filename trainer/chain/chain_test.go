@@ -30,8 +30,8 @@ func jobOf(t *testing.T, night, data string) *configs.Job {
 	return j
 }
 
-// TestMayStartFrom: a run starts from models of earlier nights, and of the same night only if that
-// has trained other data; without a date from every model.
+// TestMayStartFrom checks that a run starts from models of earlier nights, and from one of the same
+// night only if that was trained on other data. A run without a date may start from every model.
 func TestMayStartFrom(t *testing.T) {
 	const data = "/data/a.tsv"
 	same := TrainDataHash(jobOf(t, "2026-11-20", data))
@@ -55,8 +55,8 @@ func TestMayStartFrom(t *testing.T) {
 	}
 }
 
-// TestStartsAreTheSame: models are the same where their identity is, wherever they are; of two, the
-// one that was saved later is newer, whatever their numbers are.
+// TestStartsAreTheSame checks that models are the same if their identities are equal, wherever they
+// are, and that of two models the one that was saved later is newer, whatever their numbers are.
 func TestStartsAreTheSame(t *testing.T) {
 	start := func(dir, generation, identity, savedAt string) *Start {
 		return &Start{Origin: modeldir.Origin{ModelDir: dir, Generation: generation, Identity: identity}, SavedAt: savedAt}
@@ -79,8 +79,9 @@ func TestStartsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestOtherStartThatCannotBeRead: where the model to start from cannot be read, an interrupted run goes
-// on, and the log says what is not known. Where it is deleted, there is nothing to say.
+// TestOtherStartThatCannotBeRead checks that if the model to start from cannot be read, an
+// interrupted run is resumed, and the log says what is unknown. If that model was deleted, nothing
+// is logged.
 func TestOtherStartThatCannotBeRead(t *testing.T) {
 	at := t.TempDir()
 	before := &Start{Origin: modeldir.Origin{ModelDir: at, Generation: "gen-000001", Identity: "a"}, Name: at + "@1"}
@@ -99,9 +100,9 @@ func TestOtherStartThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestDirectoryOfNightsThatCannotBeListed: where the directory with those of earlier nights cannot
-// be listed, the chain does not begin anew: the directory of the night before is found all the
-// same.
+// TestDirectoryOfNightsThatCannotBeListed checks that the chain does not begin with a new model if
+// the directory with the directories of earlier nights cannot be listed: the directory of the night
+// before is found all the same.
 func TestDirectoryOfNightsThatCannotBeListed(t *testing.T) {
 	nights := t.TempDir()
 	before := filepath.Join(nights, "2026-11-19")

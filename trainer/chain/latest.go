@@ -16,9 +16,9 @@ import (
 
 // Chain is the chain of models of one job, as seen from one run.
 type Chain struct {
-	job       *configs.Job
-	log       *slog.Logger
-	overtakes string // the published model of a later night, if the log has warned of it
+	job         *configs.Job
+	log         *slog.Logger
+	warnedLater string // the published model of a later night, if the log has warned of it
 }
 
 // New returns the chain of a job.
@@ -96,8 +96,8 @@ func (ch *Chain) latestIn(dir string) (best *Choice, blocked, err error) {
 	}
 	for _, g := range made {
 		if !ch.MayStartFrom(&g.Manifest) {
-			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, ch.job.Night()) && ch.overtakes != at { // else it has been said
-				ch.overtakes = at
+			if night, at := g.Manifest.OfNight(), filepath.Join(dir, g.Name); g.Published && modeldir.LaterNight(night, ch.job.Night()) && ch.warnedLater != at { // else it has been said
+				ch.warnedLater = at
 				ch.log.Warn("the published model is of a later night than this run: the model of this run replaces it, and the next night starts from that of this run", "night", ch.job.Night(), "published", g.Name, "published_night", night)
 			}
 			continue

@@ -11,8 +11,8 @@ import (
 	"aibox/reader/source"
 )
 
-// TestWarningsOfFiles: a warning says which files overlapping patterns name twice, which a model is
-// measured on that it was trained on, and which may have been cut off.
+// TestWarningsOfFiles checks the warnings about files that overlapping patterns name twice, files
+// that are both training and evaluation data, and files that may be truncated.
 func TestWarningsOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.tsv", "b.tsv", "c.tsv"} {
@@ -57,8 +57,8 @@ func TestWarningsOfFiles(t *testing.T) {
 	}
 }
 
-// TestFilesDiffer: a run that reads other files than an earlier one says of which key, and has
-// another hash. In another time zone the files are the same.
+// TestFilesDiffer checks that a run that reads other files than an earlier one has another hash,
+// and says under which key the files differ. In another time zone the files are the same.
 func TestFilesDiffer(t *testing.T) {
 	modified := time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 	files := func(sizes ...int64) *source.Listing {

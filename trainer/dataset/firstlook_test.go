@@ -2,7 +2,7 @@ package dataset
 
 import "testing"
 
-// TestInitialBiasWithoutWeight: the first examples may all have weight 0.
+// TestInitialBiasWithoutWeight checks that the first examples may all have weight 0.
 func TestInitialBiasWithoutWeight(t *testing.T) {
 	if got := (&FirstLook{Examples: 60}).LogOdds(); got != 0 {
 		t.Errorf("%v, want 0", got)

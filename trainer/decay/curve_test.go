@@ -19,7 +19,8 @@ var schedules = map[string]optim.ScheduleConfig{
 	"inverse_sqrt":        {WarmupSteps: 200, Decay: "inverse_sqrt", Floor: 0.2},
 }
 
-// TestCurve: the sum of any number of steps is that of the steps one by one, for every schedule.
+// TestCurve checks that the sum of any number of steps is that of the single steps, for every
+// schedule.
 func TestCurve(t *testing.T) {
 	const steps = 30000
 	for name, s := range schedules {
@@ -49,7 +50,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// TestManySteps: billions of steps cost little, with any schedule.
+// TestManySteps checks that billions of steps take little time, with any schedule.
 func TestManySteps(t *testing.T) {
 	for name, s := range schedules {
 		if s.DecaySteps > 0 {

@@ -20,8 +20,8 @@ func timeline(t *testing.T, h *History) *Timeline {
 	return x
 }
 
-// TestSettle: a row that is settled after any steps has the values of one that every step has
-// multiplied by its factor, over runs with other rates and schedules.
+// TestSettle checks that a row that is settled after any number of steps has the values of a row
+// that every step has multiplied by its factor, over runs with other rates and schedules.
 func TestSettle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testseed.Of(t), 0))
 	var h *History
@@ -88,9 +88,9 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleByDenominators: rows whose decay is divided by their denominators, in a history that
-// began without them, have the values that every step has shrunk, each value by the state of its
-// row.
+// TestSettleByDenominators checks rows whose decay is divided by their denominators, in a history
+// that began without them. They must have the values that every step has reduced, each value
+// according to the state of its row.
 func TestSettleByDenominators(t *testing.T) {
 	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, TableL2: 0.02, Epsilon: 1e-8}, 3)
 	if err != nil {
@@ -147,8 +147,8 @@ func TestSettleByDenominators(t *testing.T) {
 	}
 }
 
-// TestSettleWithoutGradients: the decay of a row is not divided by sums of 0, which all of its
-// gradients being 0 leave.
+// TestSettleWithoutGradients checks that the decay of a row is not divided by sums of squares that
+// are 0 because all of its gradients were 0.
 func TestSettleWithoutGradients(t *testing.T) {
 	rows, err := optim.NewRows(optim.RowConfig{Kind: "adagrad", LearningRate: 0.05, TableL2: 0.02, Epsilon: 1e-8}, 3)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestSettleWithoutGradients(t *testing.T) {
 	}
 }
 
-// TestOneStep: the factor of a step keeps the digits of a small rate.
+// TestOneStep checks that the factor of a step keeps the digits of a small rate.
 func TestOneStep(t *testing.T) {
 	h, _ := (*History)(nil).Continued(0, Rates{First: 5e-6, Rest: 5e-6}, optim.ScheduleConfig{})
 	x := timeline(t, h)
@@ -182,7 +182,8 @@ func TestOneStep(t *testing.T) {
 	}
 }
 
-// TestClockPeriod: clocks go around; rows that were used less than a period ago have the right age.
+// TestClockPeriod checks that clocks may overflow: rows that were used less than a period ago have
+// the right age.
 func TestClockPeriod(t *testing.T) {
 	const rate = 1e-9
 	h, _ := (*History)(nil).Continued(5, Rates{First: rate, Rest: rate}, optim.ScheduleConfig{})
@@ -202,8 +203,8 @@ func TestClockPeriod(t *testing.T) {
 	}
 }
 
-// TestRenewal: a warm start renews clocks before they go around, and takes rows over with the
-// values that they have then.
+// TestRenewal checks that a warm start resets clocks before they overflow, and takes rows over with
+// the values that they have then.
 func TestRenewal(t *testing.T) {
 	rates := Rates{First: 1e-9, Rest: 2e-9}
 	h, _ := (*History)(nil).Continued(0, rates, optim.ScheduleConfig{})

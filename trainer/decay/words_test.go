@@ -8,7 +8,7 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestWords: the words of a timeline change only where it has more of them, which is seldom.
+// TestWords checks that the words of a timeline change only when it gets longer, which is seldom.
 func TestWords(t *testing.T) {
 	h, _ := (*decay.History)(nil).Continued(0, decay.Rates{First: 0.1, Rest: 0.2}, optim.ScheduleConfig{})
 	line, err := decay.NewTimeline(h)

@@ -22,9 +22,10 @@ func (n *noting) Begin(engine.Pass) error    { n.calls = append(n.calls, "begin"
 func (n *noting) Announce(engine.Pass) error { n.calls = append(n.calls, "announce"); return nil }
 func (n *noting) End() error                 { n.calls = append(n.calls, "end"); return nil }
 
-// TestLatePassIsAnnounced: a pass that comes when the one before is trained is announced before
-// that ends, so that rows that both have can stay on the devices. Nobody waits for it who does not
-// announce it, nor longer than a pass waits for the memory of these rows.
+// TestLatePassIsAnnounced checks that a pass that arrives while the one before is being trained is
+// announced before that ends, so that rows that both have can stay on the devices. An engine
+// without announcements does not wait for the pass, and no engine waits longer than a pass waits
+// for the memory of these rows.
 func TestLatePassIsAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		announces, starves bool
@@ -65,7 +66,7 @@ func TestLatePassIsAnnounced(t *testing.T) {
 	}
 }
 
-// TestStarvedPass: a pull that has no memory says so before it waits.
+// TestStarvedPass checks that a pull that has no memory reports that before it waits.
 func TestStarvedPass(t *testing.T) {
 	p := newPuller(&Stages{Table: &modesOf{}, Limit: new(Limit), Ranges: gpu.RangerOf(nil)}, sparsetable.PullLookup, nil)
 	p.warned, p.begun = true, 1

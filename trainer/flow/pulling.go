@@ -72,8 +72,8 @@ func (p *puller) pull(ctx context.Context, pass *reader.Pass, emit func(Pulled) 
 }
 
 // pin pins the rows of a pass. While the table has no memory for them, or needs a moment without
-// pinned rows, pin waits for earlier passes to be released. If there are none, it tries to relieve
-// the shortage of memory, and fails if it cannot. After other errors it asks for space on disk.
+// pinned rows, pin waits for earlier passes to be released. If there are none, it frees memory or
+// waits for some, and fails if there is still too little. After other errors it asks for space on disk.
 func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 	defer p.Ranges.EndRange(p.Ranges.StartRange("pull"))
 	short := p.shortage
@@ -101,7 +101,7 @@ func (p *puller) pin(ctx context.Context, pass *reader.Pass) (Pulled, error) {
 		if full && p.yield != nil && p.yield() {
 			continue
 		}
-		if full && ended == p.begun && errors.Is(err, sparsetable.ErrMemory) && short.relieve(ctx, len(pass.Batches) > 1, p.Log, err) {
+		if full && ended == p.begun && errors.Is(err, sparsetable.ErrMemory) && short.retry(ctx, len(pass.Batches) > 1, p.Log, err) {
 			continue
 		}
 		if !crowded && !full || ended == p.begun {

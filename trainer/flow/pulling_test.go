@@ -28,10 +28,10 @@ func (m *modesOf) Pull(_ context.Context, keys []uint64, mode sparsetable.PullMo
 	return nil, nil
 }
 
-// TestDivisiblePulls: the table is told of each Pull whether it may be divided: one of several
-// mini-batches may be, so that filters need not make way for it, and the last mini-batch of an odd
-// number may not. It is told, too, that it may ask to wait, where there are passes that will be
-// released.
+// TestDivisiblePulls checks that the table is told for each Pull whether it may be divided: a pass
+// of several mini-batches may be, so that filters are not dropped for it, and the last mini-batch
+// of an odd number may not. The table is also told that it may ask the caller to wait, if there are
+// passes that will be released.
 func TestDivisiblePulls(t *testing.T) {
 	pass := &reader.Pass{}
 	for b := range 5 {
@@ -67,9 +67,9 @@ func (s *shortOfMemory) Pull(context.Context, []uint64, sparsetable.PullMode) (*
 	return nil, nil
 }
 
-// TestShortageOfMemory: a pass that lacks memory is pulled again once garbage was given back. Then
-// one of several mini-batches is divided, and a single mini-batch waits for memory, until its
-// patience or the job ends.
+// TestShortageOfMemory checks that a pass for which there is too little memory is pulled again
+// after garbage was returned to the system. After that, a pass of several mini-batches is divided,
+// and a single mini-batch waits for memory, until its patience or the job ends.
 func TestShortageOfMemory(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

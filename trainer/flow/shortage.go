@@ -22,10 +22,10 @@ type shortage struct {
 	waits           bool
 }
 
-// relieve returns garbage to the system on its first call. Later calls wait for memory, until
+// retry returns garbage to the system on its first call. Later calls wait for memory, until
 // patience has passed. It reports whether pulling the rows again is worth while. It does not wait
 // for a pass that can be pulled in parts.
-func (s *shortage) relieve(ctx context.Context, divisible bool, log *slog.Logger, cause error) (again bool) {
+func (s *shortage) retry(ctx context.Context, divisible bool, log *slog.Logger, cause error) (again bool) {
 	switch {
 	case s.since.IsZero():
 		s.since = time.Now()

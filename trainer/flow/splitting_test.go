@@ -95,9 +95,9 @@ func (h *holding) Pull(_ context.Context, keys []uint64, _ sparsetable.PullMode)
 	return nil, nil
 }
 
-// TestLimitIsRaised: where others took memory for a while, passes are whole again once they have
-// given it back, and that is tried less and less often in vain. Where the budget is too small,
-// passes stay divided.
+// TestLimitIsRaised checks that passes that were divided because others took memory for a while are
+// pulled as a whole again once that memory is free, and that this is attempted less and less often
+// while it fails. If the budget is too small, passes stay divided.
 func TestLimitIsRaised(t *testing.T) {
 	table := &holding{keys: 10, lacking: 1}
 	p := newPuller(&Stages{Table: table, Limit: new(Limit), Log: slog.New(slog.DiscardHandler), Ranges: gpu.RangerOf(nil)}, sparsetable.PullLookup, nil)

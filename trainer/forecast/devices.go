@@ -115,11 +115,11 @@ func freeMemoryOf(p gpu.Platform, number int) (free, total int64, err error) {
 	return free, total, errors.Join(err, dev.Close())
 }
 
-// lacking returns the device that is shortest of memory, and by how much, if engines need n.
-func (f *OnDevices) lacking(n cuda.Needs) (DeviceMemory, int64) {
-	lack := func(d DeviceMemory) int64 { return int64(d.Times)*n.Device() - d.Free }
-	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(lack(a), lack(b)) })
-	return d, lack(d)
+// largestShortage returns the device that is shortest of memory, and by how much, if engines need n.
+func (f *OnDevices) largestShortage(n cuda.Needs) (DeviceMemory, int64) {
+	short := func(d DeviceMemory) int64 { return int64(d.Times)*n.Device() - d.Free }
+	d := slices.MaxFunc(f.Devices, func(a, b DeviceMemory) int { return cmp.Compare(short(a), short(b)) })
+	return d, short(d)
 }
 
 // Fits returns an error if a device has less free memory than the engine takes. It describes the
@@ -128,25 +128,25 @@ func (f *OnDevices) Fits() error {
 	if len(f.Devices) == 0 {
 		return nil
 	}
-	d, lack := f.lacking(f.Needs)
-	if lack <= 0 {
+	d, short := f.largestShortage(f.Needs)
+	if short <= 0 {
 		return nil
 	}
 	var advice []string
 	if cuda.Crowded(d.Free, d.Total) {
 		advice = append(advice, "free what other programs have of it (nvidia-smi names them)")
 	}
-	if fits := sort.Search(f.Examples, func(n int) bool { _, lack := f.lacking(f.needs(n + 1)); return lack > 0 }); fits > 0 {
+	if fits := sort.Search(f.Examples, func(n int) bool { _, short := f.largestShortage(f.needs(n + 1)); return short > 0 }); fits > 0 {
 		advice = append(advice, fmt.Sprintf("make training.batch_size smaller (%d fits)", fits), "divide the mini-batch among more engine.devices")
 	}
 	if d.Times > 1 {
 		advice = append(advice, "name the device only once in engine.devices")
 	}
 	advice = append(advice, fewerLayers)
-	if lack <= int64(d.Times)*(f.Needs.Optimizer+f.Needs.Averages) {
+	if short <= int64(d.Times)*(f.Needs.Optimizer+f.Needs.Averages) {
 		advice = append(advice, "take an optimizer.dense that keeps less per parameter")
 	}
-	wanted := d.Free + lack
+	wanted := d.Free + short
 	return errkind.Errorf(errkind.Job, "engine.devices: device %d has %s of its %s free, the engine takes %s (%d bytes of %d free): %s",
 		d.Number, humanize.Bytes(d.Free), humanize.Bytes(d.Total), humanize.Bytes(wanted), wanted, d.Free, strings.Join(advice, ", or "))
 }

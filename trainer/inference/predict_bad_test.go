@@ -64,8 +64,8 @@ func TestPredictLeavesNoRowOut(t *testing.T) {
 	}
 }
 
-// TestPredictKeepsAnyNumberOfBadRows: a short file may be bad for the most part, but
-// one without a good row is no data of this model.
+// TestPredictKeepsAnyNumberOfBadRows checks that most rows of a short file may be bad, but that a
+// file without any good row is refused as no data of this model.
 func TestPredictKeepsAnyNumberOfBadRows(t *testing.T) {
 	j := testjobs.Job(t, "lr")
 	train(t, j)

@@ -104,8 +104,8 @@ func TestPredictNeedsFeaturesAlone(t *testing.T) {
 	}
 }
 
-// TestPredictSaysWhereALogitIsNotFinite: the number of the mini-batch's first example is in the error. Such a
-// row is no bad row, and the error says that, too.
+// TestPredictSaysWhereALogitIsNotFinite checks that the error has the number of the mini-batch's
+// first example, and says that such a row is no bad row.
 func TestPredictSaysWhereALogitIsNotFinite(t *testing.T) {
 	j := testjobs.Job(t, "dcn_v2", "data.columns[3]={name: D3, role: dense}", "training.accept_diverged=true")
 	train(t, j)

@@ -32,7 +32,8 @@ output: {model_dir: model}
 	}
 }
 
-// TestLabelNamedLikeAComparison: the default of data.label is the column, whatever its name looks like.
+// TestLabelNamedLikeAComparison checks that data.label means the column of that name by default,
+// even if the name looks like a comparison.
 func TestLabelNamedLikeAComparison(t *testing.T) {
 	for _, name := range []string{"clicks > 0", "click ", "="} {
 		job, err := configs.Parse("job.yaml", []byte(`

@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestJobsKnowEveryFormat: the job file's words are the table's.
+// TestJobsKnowEveryFormat checks that the job file has the same names of formats as the table.
 func TestJobsKnowEveryFormat(t *testing.T) {
 	for _, k := range configs.Keys() {
 		if k.Path == "sparse_table.value_format" {

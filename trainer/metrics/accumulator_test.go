@@ -106,8 +106,8 @@ func TestReportAgainstDefinitions(t *testing.T) {
 	}
 }
 
-// TestBatchesLeaveNoTrace: mini-batch size and earlier reports are not seen in
-// the bits of a report.
+// TestBatchesLeaveNoTrace checks that the bits of a report do not depend on the mini-batch size and
+// on earlier reports.
 func TestBatchesLeaveNoTrace(t *testing.T) {
 	e := draw(5, 2000)
 	a := New(Options{Exact: true, Groups: true})

@@ -55,7 +55,8 @@ func TestJSONLWriter(t *testing.T) {
 	}
 }
 
-// TestJSONLWriterToDevice: who wants no metrics names /dev/null, which cannot be synced.
+// TestJSONLWriterToDevice checks that metrics can be written to /dev/null, which users name who
+// want none, although it cannot be synced.
 func TestJSONLWriterToDevice(t *testing.T) {
 	w, err := CreateJSONL(os.DevNull)
 	if err != nil {

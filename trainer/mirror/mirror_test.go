@@ -62,8 +62,8 @@ func (c *counted) check(t *testing.T, n int64, uploaded ...int64) {
 	}
 }
 
-// TestNewest: while a snapshot is uploaded, others replace one another, and the newest is
-// uploaded next.
+// TestNewest checks that of the snapshots that are taken while another one is uploaded, only the
+// newest is uploaded next.
 func TestNewest(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	c := &counted{released: map[int64]int{}, upload: func(_ context.Context, step int64) error {
@@ -92,7 +92,8 @@ func TestNewest(t *testing.T) {
 	c.check(t, 6, 0, 4)
 }
 
-// TestFails: an upload that fails is told, and the next snapshot is tried at once.
+// TestFails checks that an upload that fails is reported, and that the next snapshot is uploaded
+// without delay.
 func TestFails(t *testing.T) {
 	fault := errors.New("fault")
 	c := &counted{released: map[int64]int{}, upload: func(_ context.Context, step int64) error {
@@ -120,7 +121,8 @@ func TestFails(t *testing.T) {
 	c.check(t, 2, 1)
 }
 
-// TestStop: an upload under way ends, nothing waits for one that fails, and all is released.
+// TestStop checks that an upload in progress is ended, that nothing waits for one that fails, and
+// that everything is released.
 func TestStop(t *testing.T) {
 	begun := make(chan struct{})
 	c := &counted{released: map[int64]int{}, upload: func(ctx context.Context, step int64) error {

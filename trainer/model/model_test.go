@@ -392,7 +392,8 @@ func TestInputsChecked(t *testing.T) {
 	}
 }
 
-// TestPanicInAStep: the kernels' goroutines end no process, and the model works on.
+// TestPanicInAStep checks that a panic on a goroutine of the kernels does not end the process, and
+// that the model can still be used.
 func TestPanicInAStep(t *testing.T) {
 	spec := Examples()["deepfm"]
 	m := mustNew(t, spec)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBlamed: where one directory of a table lies in another, the disk of the inner one is to blame for
-// its files.
+// TestBlamed checks that if one directory of a table lies in another, the failure of a file is
+// attributed to the disk of the inner directory.
 func TestBlamed(t *testing.T) {
 	for path, want := range map[string]string{"/data/x": "/data", "/data/ssd2/x": "/data/ssd2", "/data/ssd22/x": "/data"} {
 		err := &fs.PathError{Op: "read", Path: path, Err: unix.EIO}

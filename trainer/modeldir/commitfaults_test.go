@@ -10,8 +10,8 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// TestCommitFails fails each operation on disk of a commit, one after the other. There is one of
-// the two models afterwards, whole, and the next run is not kept from making another one.
+// TestCommitFails makes each operation on disk of a commit fail, one after the other. Afterwards
+// one of the two models must exist, complete, and the next run must be able to make another one.
 func TestCommitFails(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := filepath.Join(t.TempDir(), "model")

@@ -33,7 +33,7 @@ func (r *Restoring) Discarded() map[string]string {
 	out := make(map[string]string)
 	given, _ := discarded(r.w.dir)
 	for _, g := range given {
-		maps.Copy(out, survivors(filepath.Join(r.w.dir, g)))
+		maps.Copy(out, remainingFiles(filepath.Join(r.w.dir, g)))
 	}
 	return out
 }

@@ -59,5 +59,5 @@
 //
 // If a disk fails, a table on several disks loses the files there. The loss is detected when a run
 // begins, ends or fails (lost.go), and the remaining files are used to recover the table
-// (survivors.go).
+// (remainingfiles.go).
 package modeldir

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// TestFailedEntries: an entry of sparse_table.dirs has failed if its disk does not answer, or its
-// file system is read-only, and not where somebody has to mend something else.
+// TestFailedEntries checks that an entry of sparse_table.dirs counts as failed if its disk does not
+// answer or its file system is read-only, but not if the user can correct what is wrong with it.
 func TestFailedEntries(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken")
@@ -72,7 +72,7 @@ func TestFailedEntries(t *testing.T) {
 	}
 }
 
-// TestPlacesAreCheckedAtOnce: jobs that share an entry may look at it at the same time.
+// TestPlacesAreCheckedAtOnce checks that jobs that share an entry can check it at the same time.
 func TestPlacesAreCheckedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	taken := false

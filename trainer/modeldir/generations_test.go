@@ -18,8 +18,8 @@ import (
 	"aibox/trainer/modelfiles"
 )
 
-// night commits a model of one value that was made from the model of dir, with a report
-// of that value, and leaves so many generations.
+// night commits a model of one value that was made from the model of dir, with a report of that
+// value, and keeps that many generations.
 func night(t *testing.T, dir string, value float32, keep int) *Manifest {
 	t.Helper()
 	w, err := Create(dir)
@@ -56,8 +56,8 @@ func commit(w *Writer, m *Manifest, value float32, keep int) error {
 	return w.Commit(m, []byte("name: x\n"), []byte("{}"))
 }
 
-// numbers lists the complete generations with their values: "1:10 2:20*", with a star at
-// the one that is the model.
+// numbers lists the complete generations with their values, in the form "1:10 2:20*", where a star
+// marks the one that is the model.
 func numbers(t *testing.T, dir string) string {
 	t.Helper()
 	all, err := Generations(dir)
@@ -79,8 +79,7 @@ func numbers(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-// wantReports fails unless the reports of the run of a value are at the top of dir, and no
-// others.
+// wantReports fails unless the reports at the top of dir are exactly those of the run of a value.
 func wantReports(t *testing.T, dir string, value float32) {
 	t.Helper()
 	want := fmt.Sprint(value)
@@ -93,7 +92,8 @@ func wantReports(t *testing.T, dir string, value float32) {
 	}
 }
 
-// TestGenerationsAreKept: the last models stay, each complete, and are read by number.
+// TestGenerationsAreKept checks that the last models stay, each complete, and can be read by
+// number.
 func TestGenerationsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	for i, want := range []string{"1:10*", "1:10 2:20*", "1:10 2:20 3:30*", "2:20 3:30 4:40*", "3:30 4:40 5:50*"} {
@@ -143,8 +143,8 @@ func TestGenerationsAreKept(t *testing.T) {
 	}
 }
 
-// TestRollback: another generation becomes the model with its reports, the next run starts
-// from it, and what was gone back from is the first to go.
+// TestRollback checks that another generation becomes the model with its reports, that the next run
+// starts from it, and that the generation that was rolled back is the first to be deleted.
 func TestRollback(t *testing.T) {
 	dir := t.TempDir()
 	back := func(number int, want string) {
@@ -220,7 +220,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackBesideReader: who reads a model goes on reading it, whichever is published.
+// TestRollbackBesideReader checks that a process that reads a model can continue to read it,
+// whichever model is published.
 func TestRollbackBesideReader(t *testing.T) {
 	dir := t.TempDir()
 	night(t, dir, 1, 2)
@@ -258,8 +259,8 @@ func TestRollbackBesideReader(t *testing.T) {
 	}
 }
 
-// TestEarlierVersions: a directory whose model has no manifest of its own, and whose
-// reports were moved, keeps that model.
+// TestEarlierVersions checks that a directory of an earlier version, whose model has no manifest of
+// its own and whose reports were moved, keeps that model.
 func TestEarlierVersions(t *testing.T) {
 	dir := t.TempDir()
 	m := night(t, dir, 1, 1)
@@ -279,8 +280,8 @@ func TestEarlierVersions(t *testing.T) {
 	}
 }
 
-// TestDamagedGenerations: a generation that is damaged is listed and not published, and
-// one that is whole can be published in place of a manifest that is damaged or gone.
+// TestDamagedGenerations checks that a damaged generation is listed but not published, and that a
+// complete one can be published in place of a manifest that is damaged or missing.
 func TestDamagedGenerations(t *testing.T) {
 	put := func(path, text string) {
 		t.Helper()
@@ -365,8 +366,8 @@ func TestDamagedGenerations(t *testing.T) {
 	}
 }
 
-// TestKeptTablesAreNoOrphans: the tables of all generations are needed, and deleted with
-// them.
+// TestKeptTablesAreNoOrphans checks that the tables of all generations are needed, and are deleted
+// with them.
 func TestKeptTablesAreNoOrphans(t *testing.T) {
 	at := t.TempDir()
 	dir, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")
@@ -417,8 +418,8 @@ func TestKeptTablesAreNoOrphans(t *testing.T) {
 	}
 }
 
-// TestReadTablesAreNoOrphans: a model that was replaced while a process read it keeps its
-// table until that process ends, whoever frees tables beside it.
+// TestReadTablesAreNoOrphans checks that a model that was replaced while a process read it keeps
+// its table until that process ends, even if another process frees tables meanwhile.
 func TestReadTablesAreNoOrphans(t *testing.T) {
 	at := t.TempDir()
 	dir, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")
@@ -442,7 +443,7 @@ func TestReadTablesAreNoOrphans(t *testing.T) {
 	}
 }
 
-// TestManifestSaysWhere: what the manifest says of night and origin is read back.
+// TestManifestSaysWhere checks that the night and the origin in the manifest can be read back.
 func TestManifestSaysWhere(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Create(dir)
@@ -469,9 +470,9 @@ func TestManifestSaysWhere(t *testing.T) {
 	}
 }
 
-// TestGenerationMovedAway: the generation that is published is on another disk, behind a symbolic link,
-// or is gone. No other run gets its number, so that nobody writes into the model, or reads for the
-// model what a run is still writing.
+// TestGenerationMovedAway checks a published generation that is on another disk, behind a symbolic
+// link, or is missing. No other run may get its number, since it would then write into the model,
+// or its unfinished files would be read as the model.
 func TestGenerationMovedAway(t *testing.T) {
 	for _, linked := range []bool{true, false} {
 		at := t.TempDir()
@@ -506,8 +507,7 @@ func TestGenerationMovedAway(t *testing.T) {
 	}
 }
 
-// TestDamagedGenerationsGoFirst: a generation that cannot be used does not take the place of one that
-// can.
+// TestDamagedGenerationsGoFirst checks that damaged generations are deleted before usable ones.
 func TestDamagedGenerationsGoFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	for v := range 3 {
@@ -525,9 +525,9 @@ func TestDamagedGenerationsGoFirst(t *testing.T) {
 	}
 }
 
-// TestDirectoryThatCannotBeRead: a directory that cannot be listed, or files in it that cannot be
-// read, for a moment or for good, is not taken for one without models or without an interrupted
-// run: whoever would write it fails, and nothing is deleted.
+// TestDirectoryThatCannotBeRead checks that a directory that cannot be listed, or whose files
+// cannot be read, for a moment or permanently, is not treated as one without models or without an
+// interrupted run. Every operation that would write to it must fail, and nothing may be deleted.
 func TestDirectoryThatCannotBeRead(t *testing.T) {
 	for _, forGood := range []bool{false, true} {
 		for _, operation := range []string{"list", "read"} {

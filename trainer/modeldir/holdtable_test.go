@@ -10,8 +10,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestHoldTableIsStopped: who waits for a process that writes the table is told why that ended, as
-// by a signal.
+// TestHoldTableIsStopped checks that a caller that waits for a process that writes the table gets
+// the cause for which the waiting ended, such as a signal.
 func TestHoldTableIsStopped(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(at, "model")

@@ -15,10 +15,10 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// TestIndexes: while a run goes on, its snapshots are taken to another machine, one after the
-// other. The files of each are those that were taken before, with the same bytes, and new
-// ones, which together are little more than what the run has written since. From all files a
-// run goes on there, now and then, with the rows of the snapshots.
+// TestIndexes copies the snapshots of a run to another machine, one after the other, while the run
+// continues. The files of each snapshot must be those that were copied before, with the same bytes,
+// and new ones, which together are little larger than what the run has written since. Now and then
+// a run is resumed from all files there, with the rows of the snapshots.
 func TestIndexes(t *testing.T) {
 	rng := testseed.Rand(t)
 	rounds, rows := 90, 60_000
@@ -132,7 +132,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// openTempFiles is how many files without a name the process has open.
+// openTempFiles returns how many files without a name the process has open.
 func openTempFiles(t *testing.T) int {
 	t.Helper()
 	const dir = "/proc/self/fd"
@@ -149,7 +149,7 @@ func openTempFiles(t *testing.T) int {
 	return open
 }
 
-// bucketBytes is how many bytes of buckets a table has written.
+// bucketBytes returns how many bytes of buckets a table has written.
 func bucketBytes(table sparsetable.Table) int64 {
 	s := table.Stats()
 	return s.FlushedBytes + s.CompactedBytes
@@ -168,7 +168,7 @@ func readPortable(t *testing.T, f *modelfiles.File) string {
 	return string(data)
 }
 
-// digest tells tables with other rows apart.
+// digest returns a digest of the rows of a table.
 func digest(t *testing.T, table sparsetable.Table) string {
 	t.Helper()
 	rows, sum := 0, uint64(0)
@@ -182,7 +182,7 @@ func digest(t *testing.T, table sparsetable.Table) string {
 	return fmt.Sprintf("%d rows, sum %d", rows, sum)
 }
 
-// wantSnapshots fails the test unless a run can go on in the model directory with each of
+// wantSnapshots fails the test unless a run in the model directory can be resumed from each of
 // these snapshots of the table.
 func wantSnapshots(t *testing.T, model string, want map[uint64]string, ids ...uint64) {
 	t.Helper()

@@ -14,12 +14,12 @@ import (
 	"aibox/sparsetable"
 )
 
-// killed is what a process that ends before a change of files panics with.
+// killed is the value with which a process panics that is to end before a change of files.
 type killed struct{ at string }
 
-// killAt runs f and ends it, as a kill does, before its n-th change of files, counted
-// from 0: no error is handled any more. A directory that was about to be deleted may have
-// lost some of its files. It returns where f ended, "" if it was done.
+// killAt runs f and ends it, as a kill does, before its n-th change of files, counted from 0,
+// without any error handling. A directory that was about to be deleted may have lost some of its
+// files. It returns the place where f ended, or "" if f was done.
 func killAt(rng *rand.Rand, n int, f func()) (at string) {
 	changes := 0
 	disk.BeforeChange = func(operation, path string) {
@@ -60,8 +60,8 @@ func died(t *testing.T, w *Writer) {
 	}
 }
 
-// placedValue is what the model called name holds in its dense file. Its table, which is
-// in directories elsewhere, opens.
+// placedValue returns the value of the model called name from its dense file. It also opens the
+// model's table, which is in directories elsewhere.
 func placedValue(t *testing.T, name string) float32 {
 	t.Helper()
 	m, err := Open(name)
@@ -79,10 +79,10 @@ func placedValue(t *testing.T, name string) float32 {
 	return float32(m.Examples)
 }
 
-// TestKilledCommit ends a run before every change of files of its commit, which deletes
-// an earlier model and its table elsewhere. The directory then has the model before or
-// the new one, each generation that is listed is whole, and the next run makes everything
-// as if nothing had been.
+// TestKilledCommit ends a run before every change of files of its commit, which deletes an earlier
+// model and its table elsewhere. The directory must then have the earlier model or the new one,
+// each generation that is listed must be complete, and the next run must work as if nothing had
+// happened.
 func TestKilledCommit(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, elsewhere := range []bool{false, true} {
@@ -209,9 +209,9 @@ func TestKilledRollback(t *testing.T) {
 	}
 }
 
-// TestKilledEdit ends the replacement of the table's snapshot before every change of
-// files: the model has the snapshot before or the new one, also after another generation
-// was the model.
+// TestKilledEdit ends the replacement of the table's snapshot before every change of files. The
+// model must have the earlier snapshot or the new one, also if another generation was the model
+// meanwhile.
 func TestKilledEdit(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, number := range []int{1, 2} { // of an earlier model, and of the model
@@ -311,7 +311,7 @@ func placedOr(t *testing.T, elsewhere bool, name string) float32 {
 	return value(t, name)
 }
 
-// listValues is numbers, also for models whose tables are elsewhere.
+// listValues is numbers for models whose tables may be elsewhere.
 func listValues(t *testing.T, elsewhere bool, dir string) string {
 	t.Helper()
 	if !elsewhere {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestLineage: a chain goes by what the models are, and by numbers only where an earlier version has
-// not recorded that, and never to a model that has taken more steps.
+// TestLineage checks that a chain follows the recorded parents of the models, uses their numbers
+// only if an earlier version has not recorded the parents, and never leads to a model that has been
+// trained for more steps.
 func TestLineage(t *testing.T) {
 	// A model is written "NUMBER:ID steps < NUMBER:ID", with what it was made from; without an ID, an
 	// earlier version has saved that.
@@ -64,7 +65,7 @@ func TestLineage(t *testing.T) {
 	}
 }
 
-// TestParentsReadOnce: who asks for the parents of many models reads their directory once.
+// TestParentsReadOnce checks that the directory is read only once for the parents of many models.
 func TestParentsReadOnce(t *testing.T) {
 	dir, parents := t.TempDir(), make(Parents)
 	m := Manifest{FormatVersion: FormatVersion, Generation: nameOf(1), ID: "a", Dense: DenseName(1)}
@@ -82,8 +83,8 @@ func TestParentsReadOnce(t *testing.T) {
 	}
 }
 
-// TestRollbackPassesOverTheSameModel: of a model that was restored since its table was lost, going
-// back does not lead to its first copy.
+// TestRollbackPassesOverTheSameModel checks that a rollback from a model that was restored because
+// its table was lost does not lead to the first copy of the same model.
 func TestRollbackPassesOverTheSameModel(t *testing.T) {
 	all := []Generation{
 		{Number: 5, Name: nameOf(5), Published: true, Manifest: Manifest{ID: "x"}},

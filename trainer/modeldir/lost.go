@@ -20,7 +20,7 @@ import (
 )
 
 // If a disk fails, a table with directories on several disks loses one of them. The files in the
-// others remain usable (survivors.go).
+// others remain usable (remainingfiles.go).
 
 // LostDir is a lost directory of a table: it is missing, or empty because another disk is mounted
 // there, or its disk does not answer.

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestUnreadable: files with rows that cannot be read are named, unless their table is in a model
-// directory, since a run could not go on without them.
+// TestUnreadable checks that files with rows that cannot be read are named, unless their table is
+// in a model directory, since a run could not continue without them.
 func TestUnreadable(t *testing.T) {
 	const name = "8b96e98de21f060e-000001-9473869dede2c357.bucket"
 	read := func(path string, err error) error { return &fs.PathError{Op: "read", Path: path, Err: err} }
@@ -25,7 +25,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestLostErrorNamesWhatIsLost: the message has the path of each lost directory once, and no other ones.
+// TestLostErrorNamesWhatIsLost checks that the message has the path of each lost directory exactly
+// once, and no other paths.
 func TestLostErrorNamesWhatIsLost(t *testing.T) {
 	dirs := []string{"/ssd/m-1", "/nvme/m-1"}
 	failed := &fs.PathError{Op: "read", Path: "/nvme/m-1/a.bucket", Err: syscall.EIO}

@@ -28,7 +28,7 @@ func save(t *testing.T, dir string, value float32) *Manifest {
 	return m
 }
 
-// fill writes all that a commit of one model needs.
+// fill writes everything that a commit of one model needs.
 func fill(t *testing.T, w *Writer, value float32) *Manifest {
 	t.Helper()
 	ctx := context.Background()
@@ -67,7 +67,7 @@ func fill(t *testing.T, w *Writer, value float32) *Manifest {
 	return m
 }
 
-// value is what the committed model of dir holds, in both of its parts.
+// value returns the value of the committed model of dir, and checks that both of its parts have it.
 func value(t *testing.T, dir string) float32 {
 	t.Helper()
 	m, err := Open(dir)
@@ -133,8 +133,8 @@ func TestCrashBeforeCommitKeepsTheEarlierModel(t *testing.T) {
 	}
 }
 
-// TestCommitBesideReader: a model that is being read stays until it is closed, and
-// a reader that begins gets the present one.
+// TestCommitBesideReader checks that a model that is being read stays until it is closed, and that
+// a new reader gets the current model.
 func TestCommitBesideReader(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, 1)
@@ -253,7 +253,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// names are the generations in dir, complete or not.
+// names returns the generations in dir, whether they are complete or not.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := generations(dir)

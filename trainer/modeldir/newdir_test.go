@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNothingLeftOfNewDirectory: a run that leaves nothing in a directory which it made
-// removes it, with its lock; one that existed stays.
+// TestNothingLeftOfNewDirectory checks that a run that leaves nothing in a directory that it made
+// removes the directory with its lock, and that a directory that existed before stays.
 func TestNothingLeftOfNewDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "model")
 	for range 2 {
@@ -42,8 +42,8 @@ func TestNothingLeftOfNewDirectory(t *testing.T) {
 	}
 }
 
-// TestOneWriterOfNewDirectories: of many runs that make and remove a directory at the
-// same time, never two hold its lock.
+// TestOneWriterOfNewDirectories checks that of many runs that make and remove a directory at the
+// same time, no two hold its lock at once.
 func TestOneWriterOfNewDirectories(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	var inside sync.Mutex
@@ -75,8 +75,8 @@ func TestOneWriterOfNewDirectories(t *testing.T) {
 	runs.Wait()
 }
 
-// TestCreateBehindALink: a model directory may be a symbolic link to one. Where it leads nowhere, as when
-// a file system is not mounted, the error says so.
+// TestCreateBehindALink checks that a model directory may be a symbolic link to a directory. If the
+// link leads nowhere, for example because a file system is not mounted, the error says so.
 func TestCreateBehindALink(t *testing.T) {
 	at := t.TempDir()
 	dir, link := filepath.Join(at, "model"), filepath.Join(at, "link")

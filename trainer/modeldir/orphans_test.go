@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOrphansAreListedByReaders: who may only read the directories of tables and models lists those
-// that no model needs, and sees that a run writes a table, or that a process reads a model.
+// TestOrphansAreListedByReaders checks that a user who may only read the directories of tables and
+// models can list the tables that no model needs, and sees that a run writes a table, or that a
+// process reads a model.
 func TestOrphansAreListedByReaders(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(at, "m-gen-000001-01234567")

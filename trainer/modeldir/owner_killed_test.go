@@ -8,8 +8,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestKilledWhileTableIsPlaced ends a run before every change of files by which it makes
-// the directories of its table: the next run deletes what is there of them.
+// TestKilledWhileTableIsPlaced ends a run before every change of files by which it makes the
+// directories of its table. The next run must delete those that exist.
 func TestKilledWhileTableIsPlaced(t *testing.T) {
 	rng := testseed.Rand(t)
 	for n, done := 0, false; !done; n++ {

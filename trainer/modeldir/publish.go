@@ -105,8 +105,8 @@ func rollbackTarget(dir string, all []Generation, now, number int) (Generation, 
 		return made[1], nil
 	}
 	for _, g := range all {
-		twin := len(made) > 0 && g.Manifest.Identity() == made[0].Manifest.Identity() // one of the two was restored because its table was lost
-		if g.Number < now && g.Fault == nil && !twin {
+		duplicate := len(made) > 0 && g.Manifest.Identity() == made[0].Manifest.Identity() // one of the two was restored because its table was lost
+		if g.Number < now && g.Fault == nil && !duplicate {
 			return g, nil
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"aibox/internal/disk"
 )
 
-// Remove deletes a model and its table elsewhere, and nothing of another model.
+// Remove deletes a model and its table elsewhere, and nothing of any other model.
 func TestRemove(t *testing.T) {
 	at := t.TempDir()
 	ssds := []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
@@ -52,8 +52,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveWhereNotMounted: a generation that has a part of its table on a file system that is not
-// mounted stays until that is, so that the part is deleted then, too.
+// TestRemoveWhereNotMounted checks that a generation with a part of its table on a file system that
+// is not mounted stays until it is mounted, so that the part is then deleted, too.
 func TestRemoveWhereNotMounted(t *testing.T) {
 	at := disk.RealDir(t.TempDir())
 	dir, away := filepath.Join(at, "model"), filepath.Join(at, "away")

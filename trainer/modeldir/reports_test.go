@@ -6,10 +6,9 @@ import (
 	"testing"
 )
 
-// TestReportsSurviveACrash ends a run between the instant at which its model is
-// committed and the end of Commit, at every point in between: the next run finds
-// the reports and puts them in place before anything is deleted, whether it makes
-// a model or not.
+// TestReportsSurviveACrash ends a run at every point between the instant at which its model is
+// committed and the end of Commit. The next run must find the reports and put them in place before
+// anything is deleted, whether it makes a model or not.
 func TestReportsSurviveACrash(t *testing.T) {
 	names := []string{"metrics.jsonl", "summary.json", "tensorboard/events"}
 	put := func(path, text string) {

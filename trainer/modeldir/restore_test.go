@@ -80,10 +80,10 @@ func restoreTo(t *testing.T, from, to string, number int, id string, dirs []stri
 	return r.Close()
 }
 
-// lastRestoring is what restoreTo works on.
+// lastRestoring is the Restoring that restoreTo uses.
 var lastRestoring *Restoring
 
-// copyAll puts files where they are restored.
+// copyAll copies files to the places to which they are restored.
 func copyAll(r *Restoring, files []modelfiles.File) error {
 	var names []string
 	var sizes []int64
@@ -116,8 +116,8 @@ func copyIn(to string, f modelfiles.File) error {
 	return errors.Join(err, in.Close(), out.Close(), os.Rename(to+".part", to))
 }
 
-// TestRestore: a restored model is the model, under the number that it is given; files that
-// belong to the machine that it came from are not among its own.
+// TestRestore checks that a restored model is the same model, with the number that it is given, and
+// that it does not have the files that belong to the machine that it came from.
 func TestRestore(t *testing.T) {
 	for _, onSSD := range []bool{false, true} {
 		from := restorable(t, onSSD)
@@ -160,9 +160,10 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestKilledRestore ends a restore before every change of files. The directory then has no
-// model, or the model; the next restore comes to the same end, also of another generation, to
-// other directories, or after one of them is lost, and nothing is left over.
+// TestKilledRestore ends a restore before every change of files. The directory must then have no
+// model or the model. The next restore must have the same result, even if it restores another
+// generation, restores to other directories, or comes after one of them was lost, and nothing may
+// be left over.
 func TestKilledRestore(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, onSSD := range []bool{false, true} {
@@ -238,9 +239,9 @@ func TestKilledRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutFailedDisk: where a disk fails on which there are files of a model that is
-// being restored, it is restored to the other entries of sparse_table.dirs alone, although what
-// there is cannot be deleted.
+// TestRestoreWithoutFailedDisk checks that if a disk fails on which there are files of a model that
+// is being restored, the model is restored only to the other entries of sparse_table.dirs, although
+// the files on the failed disk cannot be deleted.
 func TestRestoreWithoutFailedDisk(t *testing.T) {
 	at := t.TempDir()
 	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
@@ -279,8 +280,9 @@ func TestRestoreWithoutFailedDisk(t *testing.T) {
 	}
 }
 
-// TestDiscardedOnFailedDisk: what was given up since a disk of its table has failed does not keep
-// it from being restored once more, though it cannot be deleted.
+// TestDiscardedOnFailedDisk checks that a restore that was abandoned because a disk of its table
+// has failed does not keep the model from being restored again, although what is on that disk
+// cannot be deleted.
 func TestDiscardedOnFailedDisk(t *testing.T) {
 	at := t.TempDir()
 	dir, dirs := filepath.Join(at, "model"), []string{filepath.Join(at, "a"), filepath.Join(at, "b")}
@@ -311,8 +313,8 @@ func TestDiscardedOnFailedDisk(t *testing.T) {
 	}
 }
 
-// TestRestoreWhileOthersFree: a restore that goes on with what a killed one has left begins anew
-// where another process deletes a directory of it meanwhile, as one of a run that was killed.
+// TestRestoreWhileOthersFree checks that a restore that continues a killed one starts again if
+// another process meanwhile deletes one of its directories, taking it for that of a killed run.
 func TestRestoreWhileOthersFree(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	for first, locked := 0, false; !locked; first++ {

@@ -14,8 +14,8 @@ import (
 
 // Place decides where the files with the given names and sizes are put, and makes their
 // directories. A file of the table stays where an earlier call has put it or begun to. A file that
-// has a survivor is put on the same disk as that one.
-func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]string) error {
+// has a remaining file is put on the same disk as that one.
+func (r *Restoring) Place(names []string, bytes []int64, remaining map[string]string) error {
 	var tableFiles []string
 	var sizes []int64
 	for i, name := range names {
@@ -40,7 +40,7 @@ func (r *Restoring) Place(names []string, bytes []int64, survivors map[string]st
 		for i, at := range sparsetable.SpreadFiles(tableFiles, sizes, len(r.dirs)) {
 			if before, ok := begun[tableFiles[i]]; ok {
 				at = before
-			} else if beside := r.beside(survivors[modelfiles.Table+"/"+tableFiles[i]]); beside >= 0 {
+			} else if beside := r.beside(remaining[modelfiles.Table+"/"+tableFiles[i]]); beside >= 0 {
 				at = beside
 			}
 			r.place[tableFiles[i]] = at

@@ -175,9 +175,9 @@ func (w *Writer) TakeTable() ([]string, error) {
 	return dirs, nil
 }
 
-// RemakeTable is TakeTable for a table that has lost directories: it makes the missing ones, and
+// RecreateTableDirs is TakeTable for a table that has lost directories: it makes the missing ones, and
 // leaves out those that cannot be used.
-func (w *Writer) RemakeTable() (usable, made []string, err error) {
+func (w *Writer) RecreateTableDirs() (usable, made []string, err error) {
 	dirs, err := outside.Dirs(w.genDir())
 	if err != nil {
 		return nil, nil, err
@@ -187,7 +187,7 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 			continue
 		}
 		missing := disk.Gone(dir)
-		switch err := w.outside().Remake(dir, dirs); {
+		switch err := w.outside().Recreate(dir, dirs); {
 		case err == nil && missing:
 			made = append(made, dir)
 			fallthrough
@@ -200,10 +200,10 @@ func (w *Writer) RemakeTable() (usable, made []string, err error) {
 	return usable, made, nil
 }
 
-// UnmakeTable deletes directories that RemakeTable has made, of a closed table that stays as it is,
+// RemoveTableDirs deletes directories that RecreateTableDirs has made, of a closed table that stays as it is,
 // so that the next run finds them lost again. Otherwise it would find existing directories with
 // missing files.
-func (w *Writer) UnmakeTable(made []string) error { return outside.Free(made) }
+func (w *Writer) RemoveTableDirs(made []string) error { return outside.Free(made) }
 
 // KeepTableDirs removes from the table all directories but the given ones, because they cannot be
 // used and the table needs no files there.

@@ -22,8 +22,8 @@ func inAModelDir(t *testing.T) (dir, ssd, gen string) {
 	return dir, ssd, gen
 }
 
-// TestInterruptedBesideModels: what an interrupted run left is beside the models, is
-// listed, and a rollback leaves it alone.
+// TestInterruptedBesideModels checks that what an interrupted run left is listed beside the models,
+// and that a rollback does not change it.
 func TestInterruptedBesideModels(t *testing.T) {
 	dir, _, gen := inAModelDir(t)
 	check := func() {
@@ -73,9 +73,9 @@ func TestInterruptedBesideModels(t *testing.T) {
 	}
 }
 
-// TestKilledDeletionOfAnInterruptedRun ends the deletion of what an interrupted run left
-// before every change of files: it can either be taken over as a whole, or not at all, and
-// the next run deletes it.
+// TestKilledDeletionOfAnInterruptedRun ends the deletion of what an interrupted run left before
+// every change of files. The run can then either be resumed as a whole or not at all, and the next
+// run deletes it.
 func TestKilledDeletionOfAnInterruptedRun(t *testing.T) {
 	rng := testseed.Rand(t)
 	for n, done := 0, false; !done; n++ {
@@ -114,9 +114,8 @@ func TestKilledDeletionOfAnInterruptedRun(t *testing.T) {
 	}
 }
 
-// TestKilledCommitOfAResumedRun ends the commit of a run that was taken over before every
-// change of files: there is either the model, and nothing to take over, or the interrupted
-// run as it was.
+// TestKilledCommitOfAResumedRun ends the commit of a resumed run before every change of files.
+// There is then either the model and nothing to resume, or the interrupted run as it was.
 func TestKilledCommitOfAResumedRun(t *testing.T) {
 	rng := testseed.Rand(t)
 	for n, done := 0, false; !done; n++ {

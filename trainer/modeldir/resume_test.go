@@ -36,8 +36,8 @@ func interrupt(t *testing.T, dir string, tableDirs []string, resume string) (gen
 	return gen, table
 }
 
-// TestContinue: a run gets the generation of an interrupted run if it accepts it;
-// otherwise the generation is deleted.
+// TestContinue checks that a run gets the generation of an interrupted run if it accepts it, and
+// that the generation is deleted otherwise.
 func TestContinue(t *testing.T) {
 	dir, at := filepath.Join(t.TempDir(), "model"), t.TempDir()
 	const resume = `{"a":"<b>"}` // with characters that JSON may escape
@@ -76,8 +76,8 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestInterruptedTableStays: the directory of an interrupted run's table elsewhere is no
-// orphan, and other runs that use the same SSD leave it alone.
+// TestInterruptedTableStays checks that the directory of an interrupted run's table elsewhere is no
+// orphan, and that other runs that use the same SSD do not touch it.
 func TestInterruptedTableStays(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(t.TempDir(), "model")
@@ -104,8 +104,8 @@ func TestInterruptedTableStays(t *testing.T) {
 	}
 }
 
-// TestDamagedResume: a damaged RESUME.json is an error of Interrupted, and nothing that a
-// run goes on with.
+// TestDamagedResume checks that a damaged RESUME.json is an error of Interrupted, and that no run
+// resumes from it.
 func TestDamagedResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	gen, _ := interrupt(t, dir, nil, `{"step":12345}`)
@@ -134,8 +134,8 @@ func TestDamagedResume(t *testing.T) {
 	}
 }
 
-// TestCommittedModelHasNoResume: the commit deletes RESUME.json; if the process died
-// before, the next run does.
+// TestCommittedModelHasNoResume checks that the commit deletes RESUME.json, or the next run if the
+// process died before.
 func TestCommittedModelHasNoResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	gen, _ := interrupt(t, dir, nil, `{}`)
@@ -168,7 +168,7 @@ func TestCommittedModelHasNoResume(t *testing.T) {
 	}
 }
 
-// TestRemoveOtherDense deletes what nothing refers to.
+// TestRemoveOtherDense deletes dense files to which nothing refers.
 func TestRemoveOtherDense(t *testing.T) {
 	w, err := Create(filepath.Join(t.TempDir(), "model"))
 	if err != nil {
@@ -190,9 +190,9 @@ func TestRemoveOtherDense(t *testing.T) {
 	}
 }
 
-// TestDirectoryLeftOut: what is left in a directory that an interrupted run has gone on without,
-// since its disk had failed, is deleted when the disk answers again: by the next run that makes a
-// table there, or else with the generation.
+// TestDirectoryLeftOut checks what is left in a directory that an interrupted run stopped using
+// because its disk had failed. When the disk works again, it is deleted by the next run that makes
+// a table there, or else with the generation.
 func TestDirectoryLeftOut(t *testing.T) {
 	t.Cleanup(func() { diskfault.Inject(nil) })
 	for _, there := range []bool{true, false} { // the next run makes a table there
@@ -209,7 +209,7 @@ func TestDirectoryLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		usable, _, err := w.RemakeTable()
+		usable, _, err := w.RecreateTableDirs()
 		if err != nil || !slices.Equal(usable, table[1:]) {
 			t.Fatalf("%v can be used, want %v: %v", usable, table[1:], err)
 		}
@@ -240,8 +240,8 @@ func TestDirectoryLeftOut(t *testing.T) {
 	}
 }
 
-// TestArrivingOfNothing: files of an interrupted run that has been given up and could not be
-// deleted do not arrive any more.
+// TestArrivingOfNothing checks that files of an interrupted run that was discarded but could not be
+// deleted no longer count as arriving.
 func TestArrivingOfNothing(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(at, "model")

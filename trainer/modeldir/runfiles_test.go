@@ -13,7 +13,7 @@ import (
 	"aibox/trainer/tensorfile"
 )
 
-// runTable opens the table of a run; training adds n rows and takes a snapshot.
+// runTable opens the table of a run. Its training adds n rows and takes a snapshot.
 func runTable(t *testing.T, kind, dir string, dirs []string, snapshot uint64) sparsetable.Table {
 	t.Helper()
 	table, err := sparsetable.Open(t.Context(), sparsetable.Options{
@@ -51,10 +51,10 @@ func trainRows(t *testing.T, table sparsetable.Table, from, n int) uint64 {
 	return info.ID
 }
 
-// TestRunOnAnotherMachine: the files of a snapshot of a run that goes on are restored to
-// another model directory, which may have models, and to other directories of the table; a
-// run goes on with them. The restore is killed before every change of files; then no run goes
-// on, or one that has all of it, and the next restore comes to the same end.
+// TestRunOnAnotherMachine restores the files of a snapshot of an unfinished run to another model
+// directory, which may have models, and to other directories of the table, where a run resumes from
+// them. The restore is killed before every change of files. After that there is no run to resume,
+// or a complete one, and the next restore has the same result.
 func TestRunOnAnotherMachine(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, kind := range []string{sparsetable.KindMemory, sparsetable.KindSSD} {
@@ -169,7 +169,7 @@ func restoreRun(t *testing.T, files *modelfiles.RunFiles, model, to, kind string
 	return r.Close()
 }
 
-// wantRun fails the test unless a run can go on in the model directory, from both snapshots.
+// wantRun fails the test unless a run in the model directory can be resumed from both snapshots.
 func wantRun(t *testing.T, model, kind string, best, last uint64) {
 	t.Helper()
 	w, err := Continue(model, func(resume []byte) (bool, error) { return string(resume) == `{"step":5}`, nil })

@@ -13,8 +13,8 @@ import (
 	"aibox/trainer/modeldir/internal/outside"
 )
 
-// placed commits a model whose table is in directories of their own, or leaves
-// a generation as a run that dies does.
+// placed commits a model whose table is in directories of its own, or leaves a generation as a run
+// does that dies.
 func placed(t *testing.T, dir string, ssds []string, commit bool) []string {
 	t.Helper()
 	w, err := Create(dir)
@@ -37,7 +37,7 @@ func placed(t *testing.T, dir string, ssds []string, commit bool) []string {
 	return dirs
 }
 
-// fillPlaced writes all that a commit of a model needs whose table is in dirs.
+// fillPlaced writes everything that a commit of a model needs whose table is in dirs.
 func fillPlaced(t *testing.T, w *Writer, dirs []string) *Manifest {
 	t.Helper()
 	table, err := sparsetable.Open(t.Context(), sparsetable.Options{
@@ -75,7 +75,7 @@ func entries(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestTableDirs: a generation's directories on SSDs come and go with it.
+// TestTableDirs checks that a generation's directories on SSDs are made and deleted with it.
 func TestTableDirs(t *testing.T) {
 	at := t.TempDir()
 	dir := filepath.Join(at, "model")
@@ -125,8 +125,8 @@ func TestTableDirs(t *testing.T) {
 	}
 }
 
-// TestTableOfMovedModelStays: a model was moved to where nobody knows of it, and a new one, which has
-// the same number, is made where it was.
+// TestTableOfMovedModelStays moves a model to an unknown place, and makes a new one with the same
+// number where it was. The table of the moved model must stay.
 func TestTableOfMovedModelStays(t *testing.T) {
 	at := t.TempDir()
 	dir, away, ssd := filepath.Join(at, "model"), filepath.Join(at, "far", "away"), filepath.Join(at, "ssd")
@@ -149,8 +149,8 @@ func TestTableOfMovedModelStays(t *testing.T) {
 	}
 }
 
-// TestTableDirsAreOwn: two names of one directory, and lists that name anything
-// but directories of the generation.
+// TestTableDirsAreOwn checks that one directory cannot be given by two names, and that lists that
+// name other directories than those of the generation are refused.
 func TestTableDirsAreOwn(t *testing.T) {
 	at := t.TempDir()
 	link := filepath.Join(at, "link")
@@ -209,8 +209,8 @@ func TestTableDirsAreOwn(t *testing.T) {
 	}
 }
 
-// TestTableDirsInAFile: a directory that cannot be made leaves nothing behind,
-// neither a list nor directories on the other SSDs, and the model directory works.
+// TestTableDirsInAFile checks that a directory that cannot be made leaves nothing behind, neither a
+// list nor directories on the other SSDs, and that the model directory can be used.
 func TestTableDirsInAFile(t *testing.T) {
 	at := t.TempDir()
 	dir, ssd, file := filepath.Join(at, "model"), filepath.Join(at, "ssd"), filepath.Join(at, "train.tsv")
@@ -238,8 +238,8 @@ func TestTableDirsInAFile(t *testing.T) {
 	placed(t, dir, []string{ssd}, true)
 }
 
-// TestUndeletable: a dead run's generation that cannot be deleted is kept and named,
-// and deleted by the run that can; those whose directories are gone are deleted.
+// TestUndeletable checks that a dead run's generation that cannot be deleted is kept and reported,
+// and deleted by the next run that can. Generations whose directories are gone are deleted.
 func TestUndeletable(t *testing.T) {
 	at := t.TempDir()
 	dir, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")

@@ -12,8 +12,8 @@ import (
 	"aibox/sparsetable"
 )
 
-// TestOfRun: the files of a snapshot are what they were when they were held, though the run deletes
-// them and writes on.
+// TestOfRun checks that the files of a held snapshot do not change although the run deletes them
+// and continues to write.
 func TestOfRun(t *testing.T) {
 	gen, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "log")
 	table, err := sparsetable.Open(t.Context(), sparsetable.Options{Kind: sparsetable.KindMemory, Dir: filepath.Join(gen, Table), Layout: sparsetable.Layout{ValueDim: 1}})
@@ -57,7 +57,8 @@ func TestOfRun(t *testing.T) {
 	}
 }
 
-// TestIndexFiles: a list names files beside it, and what is no list is an index itself.
+// TestIndexFiles checks that a list names the files beside it, and that a file that is no list is
+// itself an index.
 func TestIndexFiles(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string][]string{

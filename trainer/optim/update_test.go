@@ -7,7 +7,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestUpdatesAreTheStep: who carries out Updates and Averager elsewhere has the bits of Step.
+// TestUpdatesAreTheStep checks that carrying out Updates and Averager elsewhere gives the same bits
+// as Step.
 func TestUpdatesAreTheStep(t *testing.T) {
 	rng := testseed.Rand(t)
 	own := RowConfig{Kind: "adam", LearningRate: 0.3, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-3, WeightDecay: 0.1}

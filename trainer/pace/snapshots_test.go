@@ -8,8 +8,8 @@ import (
 	"aibox/configs"
 )
 
-// TestPace: snapshots that are chosen automatically cost less than half a per cent of the
-// time, from the first one on, and a minute lies between two of them at least.
+// TestPace checks that automatic snapshots take less than half a percent of the time, from the
+// first one on, and that at least a minute lies between two of them.
 func TestPace(t *testing.T) {
 	size := int64(0)
 	p := Snapshots{interval: leastSnapshotInterval, share: 0.5, size: func() int64 { return size }}
@@ -56,7 +56,7 @@ output: {model_dir: model}
 	return j
 }
 
-// TestPaceOfTables: where writing a snapshot gets into the way of training, it counts for more.
+// TestPaceOfTables checks that snapshots are taken less often if writing them slows training down.
 func TestPaceOfTables(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"aibox/configs"
 )
 
-// TestUploadInterval: with the interval that is chosen, uploading and training again take
-// less time than with a shorter or a longer one.
+// TestUploadInterval checks that with the chosen interval, uploading and training again take less
+// time together than with a shorter or a longer one.
 func TestUploadInterval(t *testing.T) {
 	for _, c := range []struct {
 		share      float64
@@ -34,8 +34,8 @@ func TestUploadInterval(t *testing.T) {
 	}
 }
 
-// TestUploadIntervalOfPartialRecovery: the portion of lost samples that is expected is the one
-// that is allowed.
+// TestUploadIntervalOfPartialRecovery checks that the expected portion of lost samples is the
+// allowed one.
 func TestUploadIntervalOfPartialRecovery(t *testing.T) {
 	j := job(t, "sparse_table={kind: ssd, dirs: [a, b]}", "snapshots.remote=remote", "recovery={mode: partial, max_lost_samples: 0.05, mean_time_between_failures: 100h}")
 	snapshots := NewSnapshots(j, nil)
@@ -46,7 +46,7 @@ func TestUploadIntervalOfPartialRecovery(t *testing.T) {
 	}
 }
 
-// TestPartialRecoveryPays: the cheaper kind of recovery is chosen, by what both take of the time.
+// TestPartialRecoveryPays checks that the kind of recovery is chosen that takes less of the time.
 func TestPartialRecoveryPays(t *testing.T) {
 	pays := map[bool]int{}
 	for _, most := range []float64{1e-7, 1e-5, 1e-4, 3e-4, 1e-3, 0.1} {
@@ -78,7 +78,8 @@ func TestPartialRecoveryPays(t *testing.T) {
 	}
 }
 
-// TestUploadPace: the first snapshot is uploaded at once, and those after it as the job says.
+// TestUploadPace checks that the first snapshot is uploaded at once, and later ones as the job
+// says.
 func TestUploadPace(t *testing.T) {
 	start := time.Unix(1e9, 0)
 	for _, c := range []struct {

@@ -153,8 +153,8 @@ func drawPass(rng *rand.Rand, keys int) map[uint64]int {
 	return m
 }
 
-// TestLimit: a list takes no more than its limit, whatever comes, and an mfu list keeps the rows
-// that are accessed far more often than others.
+// TestLimit checks that a list never takes more memory than its limit, and that an mfu list keeps
+// the rows that are accessed far more often than others.
 func TestLimit(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, kind := range []string{MFU, SSU, SCAR} {

@@ -24,13 +24,13 @@ func (r *Run) table(ctx context.Context, from *origin) (rec *report.Recovery, er
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	w.Suspend()
-	dirs, made, err := w.RemakeTable()
+	dirs, made, err := w.RecreateTableDirs()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { // runs after the table is closed
 		if errors.As(err, new(*LostSamplesError)) { // the error says that nothing was changed
-			err = errors.Join(err, w.UnmakeTable(made))
+			err = errors.Join(err, w.RemoveTableDirs(made))
 		}
 	}()
 	if len(dirs) == 0 {

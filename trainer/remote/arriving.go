@@ -264,8 +264,8 @@ func (a *Arriving) Stats() ArrivingStats {
 	return a.stats
 }
 
-// Distrust records that the files do not have the right bytes, also for the next process.
-func (a *Arriving) Distrust(err error) { a.fail(err) }
+// MarkDamaged records that the files do not have the right bytes, also for the next process.
+func (a *Arriving) MarkDamaged(err error) { a.fail(err) }
 
 // end records that the files cannot become complete in this process.
 func (a *Arriving) end(err error) {

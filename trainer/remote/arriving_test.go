@@ -22,8 +22,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// late is a publication of bucket files of several chunks and parts, with a file that is
-// fetched at once.
+// late returns a publication of bucket files of several chunks and parts, together with a file that
+// is fetched at once.
 func late(t *testing.T, rng *rand.Rand) (*memStore, *Manifest, contents) {
 	t.Helper()
 	c := contents{"dense": "dense parameters"}
@@ -45,7 +45,7 @@ func late(t *testing.T, rng *rand.Rand) (*memStore, *Manifest, contents) {
 
 func isLate(f *File) bool { return strings.HasSuffix(f.Name, ".bucket") }
 
-// announced makes the late files of m in a directory, and returns the record's path.
+// announced makes the late files of m in a directory, and returns the path of the record.
 func announced(t *testing.T, d *Directory, m *Manifest, dir string) (record string) {
 	t.Helper()
 	record = filepath.Join(dir, "RECORD")
@@ -74,8 +74,7 @@ func stat(path string) error {
 	return err
 }
 
-// wantArrived fails the test unless all late files are there, whole, and nothing says
-// otherwise.
+// wantArrived fails the test unless all late files are complete, and nothing says otherwise.
 func wantArrived(t *testing.T, dir string, c contents) {
 	t.Helper()
 	for name, want := range c {
@@ -91,8 +90,8 @@ func wantArrived(t *testing.T, dir string, c contents) {
 	}
 }
 
-// TestArriving: what is awaited is there, the rest comes in the background, and no byte is
-// fetched twice.
+// TestArriving checks that bytes are there after they were awaited, that the rest is fetched in the
+// background, and that no byte is fetched twice.
 func TestArriving(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -130,9 +129,10 @@ func TestArriving(t *testing.T) {
 	}
 }
 
-// TestArrivingInterrupted: every operation of the store fails in turn, and all after it, while
-// ranges are awaited beside the background; the process ends, and another one completes the
-// files. In between, the record says that they lack bytes.
+// TestArrivingInterrupted makes every operation of the store fail in turn, with all operations
+// after it, while ranges are awaited and others are fetched in the background. Then the process
+// ends, and another one completes the files. In between, the record must say that the files lack
+// bytes.
 func TestArrivingInterrupted(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -174,8 +174,8 @@ func TestArrivingInterrupted(t *testing.T) {
 	}
 }
 
-// TestArrivingDiskFaults: every operation on the local disk fails in turn, and all after it,
-// until the process ends. Another one completes the files.
+// TestArrivingDiskFaults makes every operation on the local disk fail in turn, with all operations
+// after it, until the process ends. Another process must then complete the files.
 func TestArrivingDiskFaults(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -236,8 +236,9 @@ func TestArrivingDiskFaults(t *testing.T) {
 	}
 }
 
-// TestArrivingDeadDisk: where the disk fails to which files arrive, who waits for them learns that,
-// and the next process goes on. A disk that is full is waited for.
+// TestArrivingDeadDisk checks that if the disk fails to which files are fetched, callers that wait
+// for them get an error, and the next process continues. If the disk is full, the fetch waits until
+// it is not.
 func TestArrivingDeadDisk(t *testing.T) {
 	s, m, c := late(t, testseed.Rand(t))
 	d := Open("mem", s, quiet)
@@ -279,8 +280,8 @@ func TestArrivingDeadDisk(t *testing.T) {
 	}
 }
 
-// TestArrivingDamaged: a part that is damaged is fetched again. If it stays so, the files
-// cannot be completed, which the record says, too.
+// TestArrivingDamaged checks that a damaged part is fetched again. If it is still damaged, the
+// files cannot be completed, and the record says that, too.
 func TestArrivingDamaged(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -344,7 +345,7 @@ func TestArrivingDamaged(t *testing.T) {
 	}
 }
 
-// TestArrivingRecord: no byte of a record can change unnoticed.
+// TestArrivingRecord checks that every changed byte of a record is detected.
 func TestArrivingRecord(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, _ := late(t, rng)
@@ -362,7 +363,7 @@ func TestArrivingRecord(t *testing.T) {
 	}
 }
 
-// TestArrivingRemoved: a file that the table has deleted is not needed.
+// TestArrivingRemoved checks that a file that the table has deleted is no longer needed.
 func TestArrivingRemoved(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -397,8 +398,8 @@ func TestArrivingRemoved(t *testing.T) {
 	wantArrived(t, dir, nil)
 }
 
-// TestArrivingNameless: on a file system that says of every file that it has no name, files arrive
-// all the same. Files in memory are such files.
+// TestArrivingNameless checks that files can be fetched on a file system that reports of every file
+// that it has no name, as it does for files in memory.
 func TestArrivingNameless(t *testing.T) {
 	s, m, c := late(t, testseed.Rand(t))
 	d := Open("mem", s, quiet)
@@ -431,8 +432,8 @@ func arrive(t *testing.T, a *Arriving) {
 	}
 }
 
-// TestArrivingAgain: bytes that were brought and are found to be wrong are fetched once more, whoever
-// else reads them; the rest is not.
+// TestArrivingAgain checks that bytes that were fetched and turn out to be wrong are fetched once
+// more, even if others read them at the same time, and that the other bytes are not.
 func TestArrivingAgain(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -480,8 +481,9 @@ func TestArrivingAgain(t *testing.T) {
 	}
 }
 
-// TestArrivingLinks: two directories have the same files, as links, and a record each. What arrives
-// is in both; a file that one of them deletes still arrives in the other, and none in neither.
+// TestArrivingLinks has the same files in two directories, as hard links, with a record in each.
+// Fetched bytes must appear in both. A file that one directory deletes is still fetched for the
+// other, and not fetched if both have deleted it.
 func TestArrivingLinks(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -533,8 +535,8 @@ func TestArrivingLinks(t *testing.T) {
 	wantArrived(t, dirs[1], c)
 }
 
-// TestUnannounce: files that were announced, some of whose bytes have arrived, are fetched as a
-// whole after all, also where their record is damaged.
+// TestUnannounce checks that files that were announced, some of whose bytes have arrived, can be
+// fetched completely after all, even if their record is damaged.
 func TestUnannounce(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)

@@ -15,7 +15,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// copiesIn are paths of copies of a record, in new directories.
+// copiesIn returns paths of copies of a record, in new directories.
 func copiesIn(t *testing.T, dirs int) (paths []string) {
 	t.Helper()
 	for i := range dirs {
@@ -28,9 +28,9 @@ func copiesIn(t *testing.T, dirs int) (paths []string) {
 	return paths
 }
 
-// TestRecordCopies: of the copies of a record, each alone is enough, whatever has become of the
-// others. Where they differ, everything lacks that one of them says; where they are of different
-// generations, or none can be read, nothing is taken for whole.
+// TestRecordCopies checks that each copy of a record suffices, whatever has happened to the others.
+// If copies differ, a file counts as incomplete if any of them says so. If they belong to different
+// generations, or none can be read, no file counts as complete.
 func TestRecordCopies(t *testing.T) {
 	_, m, c := late(t, testseed.Rand(t))
 	const a, b = "table/0.bucket", "table/1.bucket"
@@ -126,8 +126,9 @@ func TestRecordCopies(t *testing.T) {
 	}
 }
 
-// TestRecordsAreWrittenFirst fails each operation while files are announced, or the record of them
-// is deleted. As long as a directory has a file that lacks bytes, it has a copy of the record.
+// TestRecordsAreWrittenFirst makes each operation fail while files are announced, or their record
+// is deleted. As long as a directory has a file that lacks bytes, it must have a copy of the
+// record.
 func TestRecordsAreWrittenFirst(t *testing.T) {
 	_, m, _ := late(t, testseed.Rand(t))
 	lacking := int64(0)
@@ -175,8 +176,8 @@ func TestRecordsAreWrittenFirst(t *testing.T) {
 	}
 }
 
-// TestCopiesAreDeleted: when everything has arrived, no copy of the record is left, also where one of
-// them was made after an interruption.
+// TestCopiesAreDeleted checks that no copy of the record is left when everything has arrived, even
+// if a copy was made after an interruption.
 func TestCopiesAreDeleted(t *testing.T) {
 	s, m, c := late(t, testseed.Rand(t))
 	d := Open("mem", s, quiet)

@@ -4,16 +4,16 @@ import "slices"
 
 // catalog knows which parts of files the directory has.
 type catalog struct {
-	d        *Directory
-	sizes    map[string]int64
-	vouchers map[string]string
-	files    map[string][]*File // by name
-	parts    map[partKey]Part
-	lacking  []lacking // from committed manifests
+	d       *Directory
+	sizes   map[string]int64
+	keptBy  map[string]string
+	files   map[string][]*File // by name
+	parts   map[partKey]Part
+	missing []missingObject // from committed manifests
 }
 
-// lacking is a missing or damaged object of the manifest with the given ID.
-type lacking struct {
+// missingObject is a missing or damaged object of the manifest with the given ID.
+type missingObject struct {
 	id, object string
 	err        error
 }
@@ -25,7 +25,7 @@ type partKey struct {
 
 // newCatalog returns a catalog of all manifests that exist and are complete.
 func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
-	c := &catalog{d: d, sizes: sizes, vouchers: h.vouchers(), files: make(map[string][]*File), parts: make(map[partKey]Part)}
+	c := &catalog{d: d, sizes: sizes, keptBy: h.keptBy(), files: make(map[string][]*File), parts: make(map[partKey]Part)}
 	for _, f := range h.all() {
 		for i := range f.Files {
 			c.add(f, &f.Files[i])
@@ -38,14 +38,14 @@ func (d *Directory) newCatalog(h *held, sizes map[string]int64) *catalog {
 func (c *catalog) add(of *found, f *File) {
 	whole := true
 	for _, p := range f.Parts {
-		err := c.d.lacksObject(&p, c.sizes)
-		if err == nil && c.vouchers[p.Object] != "" {
+		err := c.d.checkObject(&p, c.sizes)
+		if err == nil && c.keptBy[p.Object] != "" {
 			c.parts[partKey{p.SHA256, p.Bytes}] = p
 			continue
 		}
 		whole = false
 		if !of.pending {
-			c.lacking = append(c.lacking, lacking{of.ID, p.Object, err})
+			c.missing = append(c.missing, missingObject{of.ID, p.Object, err})
 		}
 	}
 	if whole {
@@ -53,12 +53,12 @@ func (c *catalog) add(of *found, f *File) {
 	}
 }
 
-// complain logs the objects that manifests miss. now are the manifests that existed after the
+// warnMissing logs the objects that manifests miss. now are the manifests that existed after the
 // objects had been listed: another process may have removed a manifest with its objects before
 // that.
-func (c *catalog) complain(now *held) {
+func (c *catalog) warnMissing(now *held) {
 	said := make(map[string]bool)
-	for _, l := range c.lacking {
+	for _, l := range c.missing {
 		if !said[l.object] && now.has(l.id) {
 			said[l.object] = true
 			c.d.log.Warn("a file of an earlier publication is damaged; what the model needs of it is uploaded again", "error", l.err)

@@ -101,7 +101,7 @@
 // bucket is damaged, its chunks are fetched again (Again), at most twice, since the damage may have
 // happened on the way and not at the source. (HDFS's client itself goes to another replica if one
 // does not match its checksums.) If the bucket stays damaged, it is reported like a damaged bucket
-// on disk. The record then says that the files are not to be trusted (Distrust). The next process
+// on disk. The record then says that the files are damaged (MarkDamaged). The next process
 // gives them up and fetches the snapshot again as a whole, or an older one.
 //
 // A process that only reads such files (Reading) writes neither them nor the record. It reads what

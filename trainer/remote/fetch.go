@@ -50,7 +50,7 @@ func (d *Directory) Whole(ctx context.Context, m *Manifest) error {
 		return err
 	}
 	needed := Manifest{Files: slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return d.optional(m, &f) })}
-	return d.lacking(&needed, sizes)
+	return d.checkObjects(&needed, sizes)
 }
 
 // optional reports whether a model can do without a file. A snapshot needs all of its files.
@@ -197,10 +197,10 @@ func hasPart(out *os.File, offset int64, p *Part) bool {
 	return err == nil && n == p.Bytes && hex.EncodeToString(sum.Sum(nil)) == p.SHA256
 }
 
-// Adopt uses the file at path from, if it begins with the bytes of f, for the file at path to, so
+// Reuse uses the file at path from, if it begins with the bytes of f, for the file at path to, so
 // that Fetch need not fetch it: it links the file, or copies the bytes to the file that Fetch then
 // completes. It reports whether it did. Afterwards both paths may be the same file.
-func Adopt(ctx context.Context, f *File, from, to string) (ok bool, err error) {
+func Reuse(ctx context.Context, f *File, from, to string) (ok bool, err error) {
 	have, err := os.Open(from)
 	if err != nil {
 		return false, err

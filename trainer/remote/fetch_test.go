@@ -30,8 +30,8 @@ func published(t *testing.T, o Options) (*memStore, *Directory, *Manifest, conte
 	return s, d, wantGenerations(t, d, 4)[0], c
 }
 
-// TestFetchContinues: a fetch that ends at any operation of the store is gone on with:
-// what is there is not fetched again, also of files that are not complete.
+// TestFetchContinues ends a fetch at each operation of the store. The next fetch must not fetch
+// again what is there already, including the first bytes of incomplete files.
 func TestFetchContinues(t *testing.T) {
 	s, d, m, c := published(t, quiet)
 	least := m.Bytes()
@@ -57,7 +57,7 @@ func TestFetchContinues(t *testing.T) {
 	}
 }
 
-// TestFetchBegun: what a file that is not complete holds is verified before it counts.
+// TestFetchBegun checks that the bytes of an incomplete file are verified before they are used.
 func TestFetchBegun(t *testing.T) {
 	_, d, m, c := published(t, quiet)
 	dir := t.TempDir()
@@ -79,8 +79,8 @@ func TestFetchBegun(t *testing.T) {
 	}
 }
 
-// TestFetchDamaged: an object that is damaged is fetched again. If it stays so, fetching
-// fails, and says which one it is.
+// TestFetchDamaged checks that a damaged object is fetched again. If it is still damaged, fetching
+// fails with an error that names the object.
 func TestFetchDamaged(t *testing.T) {
 	var log bytes.Buffer
 	o := quiet
@@ -119,7 +119,8 @@ func TestFetchDamaged(t *testing.T) {
 	}
 }
 
-// TestManifestDamaged: no byte of a manifest can change unnoticed, apart from white space.
+// TestManifestDamaged checks that every changed byte of a manifest is detected, apart from white
+// space.
 func TestManifestDamaged(t *testing.T) {
 	for _, version := range []int{plainVersion, FormatVersion} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) { testManifestDamaged(t, version) })
@@ -182,8 +183,8 @@ func testManifestDamaged(t *testing.T, version int) {
 	}
 }
 
-// TestLimit: in any time, no more bytes pass than the limit allows, but for those of one
-// step of each goroutine.
+// TestLimit checks that in any period no more bytes are transferred than the limit allows, except
+// for those of one step of each goroutine.
 func TestLimit(t *testing.T) {
 	l := newLimiter(1000)
 	now := time.Unix(0, 0)
@@ -218,7 +219,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestSplitURI: names of generations.
+// TestSplitURI checks how generations are named in URIs.
 func TestSplitURI(t *testing.T) {
 	for name, want := range map[string]struct {
 		uri    string
@@ -233,7 +234,7 @@ func TestSplitURI(t *testing.T) {
 	}
 }
 
-// healingStore is a store in which a file is good after it was read once.
+// healingStore is a store in which a damaged file is good after it was read once.
 type healingStore struct {
 	*memStore
 	name string
@@ -269,8 +270,8 @@ func (s *meetingStore) Open(ctx context.Context, name string, size, offset int64
 	return s.memStore.Open(ctx, name, size, offset)
 }
 
-// TestFetchPartsAtOnce: parts of one file are fetched at the same time, so that a model that is one
-// file does not arrive at the speed of one stream.
+// TestFetchPartsAtOnce checks that parts of one file are fetched at the same time, so that a model
+// that is one file is not limited to the speed of one stream.
 func TestFetchPartsAtOnce(t *testing.T) {
 	s, _, m, c := published(t, quiet)
 	meeting := &meetingStore{s, make(map[string]bool), make(chan struct{})}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// withReport is a snapshot with a report, which is not unique.
+// withReport returns a snapshot with a report, which is not unique.
 func withReport(n int, report string) (contents, Publication) {
 	c := contents{"reports/metrics.jsonl": report}
 	p := c.publication("job", 0)
@@ -14,8 +14,8 @@ func withReport(n int, report string) (contents, Publication) {
 	return c, p
 }
 
-// TestGrowingReport: of a report that grows, mostly the lines that were added are uploaded, and it
-// has few parts. One that has changed is uploaded from there on.
+// TestGrowingReport checks that of a report that grows, hardly more than the added lines is
+// uploaded, and that it has few parts. A report that has changed is uploaded from the change on.
 func TestGrowingReport(t *testing.T) {
 	d := Open("mem://", newMemStore(), Options{partBytes: 1 << 20})
 	report, uploaded := "", int64(0)
@@ -60,7 +60,8 @@ func TestGrowingReport(t *testing.T) {
 	publish(102)
 }
 
-// TestGrowingReportContinued: a publication whose process was killed goes on as it was planned.
+// TestGrowingReportContinued checks that a publication whose process was killed is continued as it
+// was planned.
 func TestGrowingReportContinued(t *testing.T) {
 	d := Open("mem://", newMemStore(), Options{partBytes: 256})
 	report := ""

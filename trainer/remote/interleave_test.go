@@ -14,7 +14,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// steps lets a process make so many operations and then stops it.
+// steps lets a process do that many operations and then stops it.
 type steps struct {
 	mu      sync.Mutex
 	cond    sync.Cond
@@ -30,7 +30,7 @@ func newSteps() *steps {
 	return s
 }
 
-// take waits until an operation may be made, and counts it when it is done.
+// take waits until an operation may be done, and counts it when it is done.
 func (s *steps) take(run func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *steps) take(run func()) {
 	s.cond.Broadcast()
 }
 
-// run lets the process make n operations in all, or any number if n is -1, and waits until it
-// has made them or has ended; it reports whether it has ended.
+// run lets the process do n operations in all, or any number if n is -1, and waits until it has
+// done them or has ended. It reports whether the process has ended.
 func (s *steps) run(n int) (ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,13 +55,13 @@ func (s *steps) run(n int) (ended bool) {
 	return s.ended
 }
 
-// at is run for who needs to know only where it was stopped.
+// at is run without its result.
 func (s *steps) at(n int) int {
 	s.run(n)
 	return n
 }
 
-// start runs a publication whose operations are those of the steps.
+// start starts a publication whose operations the steps control.
 func (s *steps) start(t *testing.T, store *memStore, o Options, p Publication) {
 	d := Open("mem", &faultyStore{memStore: store, steps: s}, o)
 	s.begin(func() error {
@@ -73,7 +73,7 @@ func (s *steps) start(t *testing.T, store *memStore, o Options, p Publication) {
 	})
 }
 
-// begin runs what makes operations.
+// begin starts a function whose operations the steps control.
 func (s *steps) begin(do func() error) {
 	go func() {
 		err := do()
@@ -84,10 +84,10 @@ func (s *steps) begin(do func() error) {
 	}()
 }
 
-// TestTwoPublishers: two machines publish the next nights of one model at the same time, and
-// each deletes what it takes for old: one of them is stopped after any number of operations
-// and goes on when the other one has made any number. At each instant all generations are
-// whole, and none of them takes what the other one has deleted for damaged.
+// TestTwoPublishers lets two machines publish the next nights of one model at the same time, and
+// delete old generations. One of them is stopped after any number of operations, and continues when
+// the other one has done any number. At each instant all generations must be complete, and neither
+// machine may report as damaged what the other one has deleted.
 func TestTwoPublishers(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 3; i++ {
@@ -146,9 +146,9 @@ func TestTwoPublishers(t *testing.T) {
 	}
 }
 
-// TestThreePublishers: while a process is about to delete what no generation names, a second one
-// begins to publish a model that shares files with a generation, and a third one removes that
-// generation. At each instant all generations are whole.
+// TestThreePublishers covers three processes: while one is about to delete objects that no
+// generation refers to, a second one begins to publish a model that shares files with a generation,
+// and a third one removes that generation. At each instant all generations must be complete.
 func TestThreePublishers(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 2; i++ {
@@ -179,9 +179,10 @@ func TestThreePublishers(t *testing.T) {
 	}
 }
 
-// TestSharesWithWhoHasNotLooked: while a process deletes a generation and its objects, a second one
-// has just said that it will use them, and has not looked yet whether they stay; a third one, which
-// shares files with both, does not rely on that. At each instant all generations are whole.
+// TestSharesWithWhoHasNotLooked covers three processes: while one deletes a generation and its
+// objects, a second one has just announced that it will use the objects, and has not checked yet
+// whether they stay. A third one, which shares files with both, must not rely on that. At each
+// instant all generations must be complete.
 func TestSharesWithWhoHasNotLooked(t *testing.T) {
 	before := newMemStore()
 	if _, err := Open("mem", before, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// nightIn is the night in the Model of a generation of these tests.
+// nightIn returns the night from the Model of a generation of these tests.
 func nightIn(m *Manifest) string {
 	var model struct{ Night string }
 	if err := json.Unmarshal(m.Model, &model); err != nil {
@@ -15,8 +15,8 @@ func nightIn(m *Manifest) string {
 	return model.Night
 }
 
-// TestByNight: the latest night comes first, however often earlier ones were published since, and of a
-// directory that has gone back, the night to which it has.
+// TestByNight checks that the latest night comes first, however often earlier ones were published
+// since. In a directory with a rollback, that is the night to which it went back.
 func TestByNight(t *testing.T) {
 	generation := func(number int, owner, night string) *Manifest {
 		return &Manifest{Number: number, Owner: owner, Model: json.RawMessage(`{"night":"` + night + `"}`)}

@@ -98,7 +98,7 @@ func (d *Directory) plan(ctx context.Context, p *Publication, h *held, c *catalo
 	sources = make(map[string]bool)
 	m.objects(func(part *Part) {
 		if idOf(part.Object) != m.ID {
-			sources[c.vouchers[part.Object]] = true
+			sources[c.keptBy[part.Object]] = true
 		}
 	})
 	return m, sources, nil
@@ -175,9 +175,9 @@ func (d *Directory) continued(ctx context.Context, p *Publication, h *held, size
 			}
 			continue
 		}
-		vouchers, usable := h.vouchers(), true
+		keptBy, usable := h.keptBy(), true
 		f.objects(func(part *Part) {
-			usable = usable && (idOf(part.Object) == f.ID || vouchers[part.Object] != "" && d.lacksObject(part, sizes) == nil)
+			usable = usable && (idOf(part.Object) == f.ID || keptBy[part.Object] != "" && d.checkObject(part, sizes) == nil)
 		})
 		if usable {
 			return f.Manifest, nil

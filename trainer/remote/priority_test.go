@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// prioritySave is rows of a run that were saved at a step.
+// prioritySave returns rows of a run that were saved at a step.
 func prioritySave(run string, step int64) (contents, Publication) {
 	c := contents{"rows": lines(fmt.Sprint(run, " rows of step ", step), 30)}
 	p := c.publication("job", 0)
@@ -13,8 +13,8 @@ func prioritySave(run string, step int64) (contents, Publication) {
 	return c, p
 }
 
-// wantSaves fails the test unless the directory has priority saves of these steps, the newest
-// first, and they are whole.
+// wantSaves fails the test unless the directory has complete priority saves of exactly these steps,
+// the newest first.
 func wantSaves(t *testing.T, d *Directory, run string, steps ...int64) {
 	t.Helper()
 	all, faults, err := d.PrioritySaves(t.Context())
@@ -38,8 +38,9 @@ func wantSaves(t *testing.T, d *Directory, run string, steps ...int64) {
 	}
 }
 
-// TestPrioritySaves: saves stay until a snapshot is there that is as new, are no generations
-// and no snapshots, do not touch those of another machine, and are removed with the run.
+// TestPrioritySaves checks that priority saves stay until there is a snapshot that is as new, that
+// they count neither as generations nor as snapshots, that they do not affect those of another
+// machine, and that they are removed with the run.
 func TestPrioritySaves(t *testing.T) {
 	store := newMemStore()
 	d := Open("mem://", store, Options{partBytes: 256})
@@ -85,9 +86,9 @@ func TestPrioritySaves(t *testing.T) {
 	}
 }
 
-// TestPrioritySaveFaults: every operation of an upload fails in turn, before or after it was done,
-// once or for good. What was there stays whole; once the directory works again, the upload
-// succeeds, a snapshot replaces the saves, and nothing is left over.
+// TestPrioritySaveFaults makes every operation of an upload fail in turn, before or after it was
+// done, once or permanently. What was there must stay complete. Once the directory works again, the
+// upload must succeed, a snapshot must replace the saves, and nothing may be left over.
 func TestPrioritySaveFaults(t *testing.T) {
 	for n := range 4 {
 		forGood, after := n%2 == 1, n >= 2

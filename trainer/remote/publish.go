@@ -101,10 +101,10 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 			continue
 		}
 		out := d.report(f.Manifest)
-		if sizes, err = d.mend(ctx, p, f.Manifest, out, sizes); err != nil {
+		if sizes, err = d.repair(ctx, p, f.Manifest, out, sizes); err != nil {
 			return nil, err
 		}
-		if d.lacking(f.Manifest, sizes) == nil {
+		if d.checkObjects(f.Manifest, sizes) == nil {
 			out.Already = true
 			out.DeletedBytes = d.clean(ctx, p, f.Manifest)
 			return out, nil
@@ -121,7 +121,7 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	}
 	out := d.report(m)
 	if out.UploadedBytes, err = d.upload(ctx, p, m, sizes); err != nil {
-		if errors.Is(err, source.ErrNotFound) && d.gone(ctx, m) {
+		if errors.Is(err, source.ErrNotFound) && d.removedByOther(ctx, m) {
 			return nil, errors.Join(errAgain, err)
 		}
 		if freed := d.cleanFailed(ctx, p, m, h, err); freed > 0 && p.Kind == Generation {
@@ -132,8 +132,8 @@ func (d *Directory) publish(ctx context.Context, p *Publication) (*Published, er
 	if err := d.commit(ctx, m); err != nil {
 		return nil, err
 	}
-	if sizes, err = d.mend(ctx, p, m, out, sizes); err == nil && p.Verify {
-		err = d.lacking(m, sizes)
+	if sizes, err = d.repair(ctx, p, m, out, sizes); err == nil && p.Verify {
+		err = d.checkObjects(m, sizes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the model is there, but could not be verified: %w", err)
@@ -166,7 +166,7 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 	if err != nil {
 		return nil, err
 	}
-	c.complain(now)
+	c.warnMissing(now)
 	for id := range sources {
 		if !now.has(id) {
 			return nil, errors.Join(errAgain, d.store.Remove(ctx, m.pendingName()))
@@ -175,10 +175,10 @@ func (d *Directory) begin(ctx context.Context, p *Publication, h *held, sizes ma
 	return m, nil
 }
 
-// gone reports whether another process has removed a pending manifest, either because it considered
+// removedByOther reports whether another process has removed a pending manifest, either because it considered
 // the publishing process dead or because it publishes for the same model directory. That process
 // then also removes the objects, including those being uploaded.
-func (d *Directory) gone(ctx context.Context, m *Manifest) bool {
+func (d *Directory) removedByOther(ctx context.Context, m *Manifest) bool {
 	now, err := d.scan(ctx)
 	return err == nil && !now.has(m.ID)
 }
@@ -205,7 +205,7 @@ func (d *Directory) commit(ctx context.Context, m *Manifest) error {
 // upload uploads the missing objects that belong to the publication itself.
 func (d *Directory) upload(ctx context.Context, p *Publication, m *Manifest, sizes map[string]int64) (int64, error) {
 	return d.uploadPieces(ctx, m.pieces(p.Files, func(part *Part) bool {
-		return idOf(part.Object) == m.ID && d.lacksObject(part, sizes) != nil
+		return idOf(part.Object) == m.ID && d.checkObject(part, sizes) != nil
 	}))
 }
 

@@ -25,8 +25,8 @@ var quiet = Options{Logger: slog.New(slog.DiscardHandler), partBytes: 100}
 // contents are the files of a generation.
 type contents map[string]string
 
-// night returns what a model consists of after n nights: files that were made in one night
-// each, under names that no others have, and files whose contents change each night.
+// night returns the files of a model after n nights: files that were made in one night each, under
+// names that are not used again, and files whose contents change each night.
 func night(job string, n int) contents {
 	c := contents{"job.yaml": "job " + job, "dense": lines(fmt.Sprint(job, " dense ", n), 20), "empty": "", "twice": "same", "again": "same"}
 	for i := max(1, n-3); i <= n; i++ { // older ones were compacted
@@ -35,7 +35,7 @@ func night(job string, n int) contents {
 	return c
 }
 
-// lines are n different lines.
+// lines returns n different lines.
 func lines(text string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -61,7 +61,7 @@ func (c contents) publication(job string, n int) Publication {
 	return p
 }
 
-// bytes is the size of the files whose names begin so.
+// bytes returns the size of the files whose names begin with a prefix.
 func (c contents) bytes(prefix string) int64 {
 	n := 0
 	for name, text := range c {
@@ -83,8 +83,7 @@ func fetch(t *testing.T, d *Directory, m *Manifest, dir string) (*Fetched, error
 	return d.Fetch(t.Context(), m, func(f *File) string { return filepath.Join(dir, f.Name) })
 }
 
-// wantFetched fails the test unless what is in the directory is what was published, and
-// nothing else.
+// wantFetched fails the test unless the directory has exactly the files that were published.
 func wantFetched(t *testing.T, dir string, want contents) {
 	t.Helper()
 	n := 0
@@ -105,7 +104,8 @@ func wantFetched(t *testing.T, dir string, want contents) {
 	}
 }
 
-// wholeNumbers returns the numbers of manifests, and fails the test unless they are whole.
+// wholeNumbers returns the numbers of manifests, and fails the test unless their generations are
+// complete.
 func wholeNumbers(t *testing.T, d *Directory, all []*Manifest) []int {
 	t.Helper()
 	var got []int
@@ -118,8 +118,8 @@ func wholeNumbers(t *testing.T, d *Directory, all []*Manifest) []int {
 	return got
 }
 
-// wantGenerations fails the test unless the directory has generations of these numbers,
-// which are whole.
+// wantGenerations fails the test unless the directory has complete generations with exactly these
+// numbers.
 func wantGenerations(t *testing.T, d *Directory, numbers ...int) []*Manifest {
 	t.Helper()
 	all, faults, err := d.Generations(t.Context())
@@ -133,8 +133,8 @@ func wantGenerations(t *testing.T, d *Directory, numbers ...int) []*Manifest {
 	return all
 }
 
-// TestPublish: of each night only what is new is uploaded; what no night needs any more is
-// deleted; and each that is there can be fetched.
+// TestPublish checks that only what is new is uploaded each night, that what no night needs any
+// more is deleted, and that each night that is there can be fetched.
 func TestPublish(t *testing.T) {
 	s := newMemStore()
 	d := Open("mem", s, quiet)
@@ -168,8 +168,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestJobsBesideOneAnother: two jobs have numbers of their own in one directory, and what
-// one deletes is its own.
+// TestJobsBesideOneAnother checks that two jobs in one directory have numbers of their own, and
+// that each deletes only its own files.
 func TestJobsBesideOneAnother(t *testing.T) {
 	s := newMemStore()
 	d := Open("mem", s, quiet)
@@ -191,9 +191,9 @@ func TestJobsBesideOneAnother(t *testing.T) {
 	s.clean(t)
 }
 
-// TestPublishKilled: a publication whose process is killed before or after any operation
-// leaves the earlier generations whole, and the next one, of the same or the next night,
-// comes to the same end as if it had not been.
+// TestPublishKilled kills the process of a publication before or after each operation. The earlier
+// generations must stay complete, and the next publication, of the same or the next night, must
+// have the same result as without the kill.
 func TestPublishKilled(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 3; i++ {
@@ -233,8 +233,8 @@ func TestPublishKilled(t *testing.T) {
 	}
 }
 
-// TestPublishContinues: what was uploaded before a publication was killed is not uploaded
-// again, neither by the same night nor by the next one.
+// TestPublishContinues checks that what was uploaded before a publication was killed is not
+// uploaded again, neither by the same night nor by the next one.
 func TestPublishContinues(t *testing.T) {
 	for _, next := range []int{4, 5} {
 		s := newMemStore()
@@ -266,8 +266,8 @@ func (s *memStore) bytesOf(dir string) int64 {
 	return int64(n)
 }
 
-// TestPublishFaults: each n-th operation fails, for each n. A publication that succeeds is
-// whole; one that fails succeeds when the directory works again.
+// TestPublishFaults makes every n-th operation fail, for each n. A publication that succeeds must
+// be complete, and one that fails must succeed when the directory works again.
 func TestPublishFaults(t *testing.T) {
 	for every := 1; every < 30; every++ {
 		s := newMemStore()
@@ -287,8 +287,8 @@ func TestPublishFaults(t *testing.T) {
 	}
 }
 
-// hangingStore is a store in which, from the time when a second generation is there, one
-// manifest is not read: each attempt lasts until its context ends.
+// hangingStore is a store in which one manifest cannot be read once there is a second generation:
+// each attempt lasts until its context ends.
 type hangingStore struct {
 	*memStore
 	hangs func() // is called when an attempt begins
@@ -303,7 +303,7 @@ func (s *hangingStore) Open(ctx context.Context, name string, size, offset int64
 	return s.memStore.Open(ctx, name, size, offset)
 }
 
-// ghostStore lists a manifest that is not there.
+// ghostStore is a store that lists a manifest that does not exist.
 type ghostStore struct {
 	*memStore
 	asked int
@@ -324,8 +324,8 @@ func (s *ghostStore) Open(ctx context.Context, name string, size, offset int64) 
 	return s.memStore.Open(ctx, name, size, offset)
 }
 
-// TestGhost: a manifest that is listed, and not there, is looked for as long as a client of NFS may
-// remember it, and not for ever.
+// TestGhost checks that a manifest that is listed but does not exist is looked for as long as an
+// NFS client may have cached its name, and not for ever.
 func TestGhost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -336,8 +336,8 @@ func TestGhost(t *testing.T) {
 	})
 }
 
-// TestPublishDoesNotWait: a publication that is done does not wait as long as the store tries
-// to read an old manifest. Nothing is deleted; the next publication does it.
+// TestPublishDoesNotWait checks that a publication does not wait at its end for the store to read
+// an old manifest. Nothing is deleted then; the next publication does that.
 func TestPublishDoesNotWait(t *testing.T) {
 	s := newMemStore()
 	if _, err := Open("mem", s, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {
@@ -364,8 +364,8 @@ func TestPublishDoesNotWait(t *testing.T) {
 	s.clean(t)
 }
 
-// TestPublishEndsQuietly: that old files are not deleted because the caller has ended the
-// publication, as a job does that has committed its model, is not logged as a failure.
+// TestPublishEndsQuietly checks that it is not logged as a failure if old files are not deleted
+// because the caller has ended the publication, as a job does that has committed its model.
 func TestPublishEndsQuietly(t *testing.T) {
 	s := newMemStore()
 	if _, err := Open("mem", s, quiet).Publish(t.Context(), night("a", 1).publication("a", 1)); err != nil {
@@ -384,8 +384,8 @@ func TestPublishEndsQuietly(t *testing.T) {
 	}
 }
 
-// TestPublishHeals: objects that are gone or were cut short are uploaded again; and while a
-// manifest cannot be read, nothing is deleted that it may name.
+// TestPublishHeals checks that objects that are missing or truncated are uploaded again, and that
+// nothing is deleted to which a manifest may refer that cannot be read.
 func TestPublishHeals(t *testing.T) {
 	for _, damage := range []func(s *memStore, name string){
 		func(s *memStore, name string) { delete(s.files, name) },
@@ -429,7 +429,7 @@ func TestPublishHeals(t *testing.T) {
 	}
 }
 
-// TestLocalFails: a file that cannot be read ends the publication with its error.
+// TestLocalFails checks that a local file that cannot be read ends the publication with its error.
 func TestLocalFails(t *testing.T) {
 	s := newMemStore()
 	p := night("a", 1).publication("a", 1)
@@ -454,8 +454,9 @@ func TestLocalFails(t *testing.T) {
 	}
 }
 
-// TestPublishTwice: where somebody who publishes for the same model directory, as "aibox publish"
-// at the end of a night, removes what is being uploaded, publishing begins again.
+// TestPublishTwice checks that publishing begins again if another process that publishes for the
+// same model directory, such as "aibox publish" at the end of a night, removes what is being
+// uploaded.
 func TestPublishTwice(t *testing.T) {
 	at := t.TempDir()
 	sources := source.New(source.Options{})

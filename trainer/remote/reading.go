@@ -139,7 +139,7 @@ func (r *Reading) look() (seen fs.FileInfo, err error) {
 // refreshLocked reads the record if it has changed. REQUIRES: r.mu is held.
 func (r *Reading) refreshLocked() error {
 	now, err := r.look()
-	lacking := func(string) bool { return false }
+	missing := func(string) bool { return false }
 	switch {
 	case err != nil:
 		return err
@@ -157,11 +157,11 @@ func (r *Reading) refreshLocked() error {
 		if m.ID != r.id {
 			return &DamagedError{r.copies[0], "it is of another generation than when the model was opened"}
 		}
-		lacking = func(name string) bool { return slices.Contains(rec.Lacking, name) }
+		missing = func(name string) bool { return slices.Contains(rec.Lacking, name) }
 	}
 	r.seen = now
 	for _, f := range r.files {
-		if !lacking(f.Name) {
+		if !missing(f.Name) {
 			f.whole.Store(true)
 		}
 	}

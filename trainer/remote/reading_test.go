@@ -26,7 +26,7 @@ func openReading(t *testing.T, d *Directory, dir string) *Reading {
 	return r
 }
 
-// readAt reads a file as a table does: what is zeros is brought.
+// readAt reads a file as a table does: it asks for the bytes that are zero.
 func readAt(r *Reading, dir, name string, buf []byte, offset int64) (brought bool, err error) {
 	f, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -42,9 +42,9 @@ func readAt(r *Reading, dir, name string, buf []byte, offset int64) (brought boo
 	return r.Again(name, buf, offset)
 }
 
-// TestReading: several readers of files that lack bytes get them from the store, into a cache that
-// keeps its bound, and change nothing on the disk. When the files have arrived, nothing is
-// fetched any more, also where the store cannot be reached.
+// TestReading checks that several readers of incomplete files get the missing bytes from the store,
+// through a cache that keeps its limit, and change nothing on disk. When the files are complete,
+// nothing is fetched any more, so that the store need not be reachable.
 func TestReading(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -113,7 +113,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// treeOf says what a directory holds.
+// treeOf describes the contents of a directory.
 func treeOf(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -132,8 +132,8 @@ func treeOf(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestReadingDamaged: bytes that are damaged on their way are brought once more. If the store has
-// wrong ones, or cannot be reached, reading says so, and what can be done.
+// TestReadingDamaged checks that bytes that were damaged in transit are fetched once more. If the
+// store has wrong bytes, or cannot be reached, the error says so, and what can be done.
 func TestReadingDamaged(t *testing.T) {
 	rng := testseed.Rand(t)
 	s, m, c := late(t, rng)
@@ -177,7 +177,7 @@ func TestReadingDamaged(t *testing.T) {
 	if _, err := r.Again("0.bucket", buf, at); !errors.As(err, &damaged) || !strings.Contains(damaged.URI, object) {
 		t.Errorf("an object is missing: %v", err)
 	}
-	openArriving(t, d, dir).Distrust(errors.New("it is known"))
+	openArriving(t, d, dir).MarkDamaged(errors.New("it is known"))
 	if r, err := d.OpenReading([]string{filepath.Join(dir, "RECORD")}, nil); r != nil || !errors.As(err, &damaged) || !strings.Contains(damaged.Reason, "it is known") {
 		t.Errorf("the files will never be whole: %v, %v", r, err)
 	}

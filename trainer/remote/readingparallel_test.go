@@ -13,7 +13,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// gatedStore is a store in which reading an object waits until it is let go.
+// gatedStore is a store in which reading an object waits until next allows it.
 type gatedStore struct {
 	*memStore
 	gate chan struct{}
@@ -41,7 +41,7 @@ func (s *gatedStore) Open(ctx context.Context, name string, size, offset int64) 
 	return s.memStore.Open(ctx, name, size, offset)
 }
 
-// next lets one object go, once all goroutines wait, and reports whether there was one.
+// next lets one object be read, once all goroutines wait, and reports whether there was one.
 func (s *gatedStore) next() bool {
 	synctest.Wait()
 	s.mu.Lock()
@@ -53,10 +53,11 @@ func (s *gatedStore) next() bool {
 	return waits
 }
 
-// TestReadingFetchesSeveralAtOnce: of what several readers ask for at the same time, or one who goes
-// through a file, so many chunks are fetched at once as may be, or as the cache has places for; each
-// once, as long as the cache has room for all of them. Who goes through a file gets ahead by what he
-// has read, and not by more. When the reading is closed, nothing is fetched any more.
+// TestReadingFetchesSeveralAtOnce checks how many chunks are fetched at the same time for several
+// readers, or for one that reads a file in order: as many as are allowed, or as the cache has room
+// for, and each chunk only once as long as the cache has room for all of them. For a reader that
+// reads in order, as much is fetched ahead as it has read so far, and not more. When the reading is
+// closed, nothing is fetched any more.
 func TestReadingFetchesSeveralAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -156,7 +157,7 @@ func TestReadingFetchesSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// chunksOf is how many chunks a file has.
+// chunksOf returns how many chunks a file has.
 func chunksOf(m *Manifest, base string) (n int) {
 	for i := range m.Files {
 		if strings.HasSuffix(m.Files[i].Name, filepath.Join("table", base)) {

@@ -66,10 +66,10 @@ func (h *held) manifests(of ...Kind) (all []*Manifest) {
 	return all
 }
 
-// vouchers maps each object to the ID of a manifest. While that manifest exists, the object stays.
-// A pending manifest vouches only for what its own process uploads, since that process may not have
+// keptBy maps each object to the ID of a manifest. While that manifest exists, the object stays.
+// A pending manifest keeps only what its own process uploads, since that process may not have
 // checked yet whether its other objects stay.
-func (h *held) vouchers() map[string]string {
+func (h *held) keptBy() map[string]string {
 	ids := make(map[string]string)
 	for _, f := range h.all() {
 		f.objects(func(p *Part) {
@@ -214,19 +214,19 @@ func (d *Directory) sizes(ctx context.Context) (map[string]int64, error) {
 	return sizes, nil
 }
 
-// lacking returns an error for the first object of a generation that is missing or has the wrong
+// checkObjects returns an error for the first object of a generation that is missing or has the wrong
 // size; nil if there is none.
-func (d *Directory) lacking(m *Manifest, sizes map[string]int64) error {
+func (d *Directory) checkObjects(m *Manifest, sizes map[string]int64) error {
 	var err error
 	m.objects(func(p *Part) {
 		if err == nil {
-			err = d.lacksObject(p, sizes)
+			err = d.checkObject(p, sizes)
 		}
 	})
 	return err
 }
 
-func (d *Directory) lacksObject(p *Part, sizes map[string]int64) error {
+func (d *Directory) checkObject(p *Part, sizes map[string]int64) error {
 	at := d.uri + "/" + path.Join(objectsDir, p.Object)
 	switch size, ok := sizes[p.Object]; {
 	case !ok:

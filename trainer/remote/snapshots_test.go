@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// snapshot is the n-th snapshot of a run: bucket files that were written between two
+// snapshot returns the n-th snapshot of a run: bucket files that were written between two
 // snapshots, one that grows all the time, and files whose contents change.
 func snapshot(run string, n int) (contents, Publication) {
 	c := contents{"dense": lines(fmt.Sprint(run, " dense ", n), 5), "table/" + run + "-growing.bucket": lines(run+" growing", 20*n)}
@@ -24,13 +24,13 @@ func snapshot(run string, n int) (contents, Publication) {
 	return c, p
 }
 
-// ofOwner takes what an owner has published.
+// ofOwner selects what an owner has published.
 func ofOwner(owner string) func(*Manifest) bool {
 	return func(m *Manifest) bool { return m.Owner == owner }
 }
 
-// wantSnapshots fails the test unless the directory has snapshots with these numbers, which
-// are whole, and the newest is what was uploaded.
+// wantSnapshots fails the test unless the directory has complete snapshots with exactly these
+// numbers, and the newest is what was uploaded.
 func wantSnapshots(t *testing.T, d *Directory, newest contents, numbers ...int) {
 	t.Helper()
 	all, faults, err := d.Snapshots(t.Context())
@@ -48,9 +48,9 @@ func wantSnapshots(t *testing.T, d *Directory, newest contents, numbers ...int) 
 	wantFetched(t, dir, newest)
 }
 
-// TestSnapshots: of each snapshot only what is new is uploaded, and of a file that has grown
-// the bytes that were added. Two of a run stay. Generations and other runs are not touched,
-// and share files with them; in the end nothing is left.
+// TestSnapshots checks that only what is new is uploaded of each snapshot, and only the added bytes
+// of a file that has grown. Two snapshots of a run are kept. Generations and other runs are not
+// affected, and share files with the snapshots. In the end nothing may be left.
 func TestSnapshots(t *testing.T) {
 	store := newMemStore()
 	d := Open("mem://", store, Options{partBytes: 256})
@@ -102,8 +102,9 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// TestRemoveSnapshotsFaults: the removal of a run's snapshots and priority saves ends at each of its
-// operations in turn. The next one removes what was left, also files that no manifest names any more.
+// TestRemoveSnapshotsFaults ends the removal of a run's snapshots and priority saves at each of its
+// operations in turn. The next removal must delete what was left, including files to which no
+// manifest refers any more.
 func TestRemoveSnapshotsFaults(t *testing.T) {
 	for at := 0; ; at++ {
 		works := func(int) (bool, bool) { return false, false }
@@ -132,9 +133,9 @@ func TestRemoveSnapshotsFaults(t *testing.T) {
 	}
 }
 
-// TestSnapshotFaults: every operation of uploads fails in turn, before or after it was done,
-// once or for good. The snapshot that was there before stays whole; once the directory
-// works again, the next one is uploaded, and nothing is left over.
+// TestSnapshotFaults makes every operation of uploads fail in turn, before or after it was done,
+// once or permanently. The earlier snapshot must stay complete. Once the directory works again, the
+// next snapshot must be uploaded, and nothing may be left over.
 func TestSnapshotFaults(t *testing.T) {
 	before, p1 := snapshot("run", 1)
 	for _, forGood := range []bool{false, true} {
@@ -193,8 +194,8 @@ func TestSnapshotFaults(t *testing.T) {
 	}
 }
 
-// TestFullDirectoryIsNotFilledUp: of snapshots that cannot be uploaded one after the other, only
-// the last has left files, and the next one that is uploaded deletes these.
+// TestFullDirectoryIsNotFilledUp checks that of several snapshots that could not be uploaded, only
+// the last one leaves files, and that the next one that is uploaded deletes these.
 func TestFullDirectoryIsNotFilledUp(t *testing.T) {
 	store := &fullStore{memStore: newMemStore(), capacity: 1 << 40}
 	d := Open("mem://", store, Options{partBytes: 256})
@@ -227,9 +228,9 @@ func TestFullDirectoryIsNotFilledUp(t *testing.T) {
 	store.clean(t)
 }
 
-// TestModelTakesTheRoomOfDeletedSnapshots: where snapshots have filled the directory, and somebody
-// deletes them, the model is published in their place. What was uploaded of a snapshot before there
-// was no room is in nobody's way either.
+// TestModelTakesTheRoomOfDeletedSnapshots fills the directory with snapshots, which a user then
+// deletes. The model must be published in their place, also if a snapshot was partly uploaded
+// before there was no room.
 func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 	store := &fullStore{memStore: newMemStore(), capacity: 1 << 40}
 	d := Open("mem://", store, Options{partBytes: 256})
@@ -264,8 +265,8 @@ func TestModelTakesTheRoomOfDeletedSnapshots(t *testing.T) {
 	store.clean(t)
 }
 
-// TestOthersTakeTheRoom: a model for which there is no room, since another process takes all that
-// is deleted, is not published, and the error says so.
+// TestOthersTakeTheRoom checks that a model for which there is no room, because another process
+// uses all space that is freed, is not published, and that the error says so.
 func TestOthersTakeTheRoom(t *testing.T) {
 	store := &fullStore{memStore: newMemStore(), capacity: 0}
 	store.after = func() {
@@ -277,8 +278,8 @@ func TestOthersTakeTheRoom(t *testing.T) {
 	}
 }
 
-// TestSnapshotFetchFaults: every operation that fetches a snapshot fails in turn; the next
-// attempt goes on with what is there and ends with the same files.
+// TestSnapshotFetchFaults makes every operation that fetches a snapshot fail in turn. The next
+// attempt must continue with what is there, and end with the same files.
 func TestSnapshotFetchFaults(t *testing.T) {
 	want, p := snapshot("run", 3)
 	for at := 0; ; at++ {

@@ -18,7 +18,7 @@ import (
 	"aibox/reader/source"
 )
 
-// memStore is a store in memory. Each change happens at one instant.
+// memStore is a store in memory. Each change is atomic.
 type memStore struct {
 	mu    sync.Mutex
 	files map[string]memFile
@@ -157,8 +157,8 @@ func (s *memStore) clean(t *testing.T) {
 // errFault is the error of a faultyStore.
 var errFault = errors.New("injected fault")
 
-// faultyStore is a store whose operations fail where fail says so: before they do
-// anything, or after they have done it, so that only the answer is lost.
+// faultyStore is a store whose operations fail if fail says so: before they do anything, or after
+// they have done it, so that only the response is lost.
 type faultyStore struct {
 	*memStore
 	mu    sync.Mutex
@@ -214,7 +214,7 @@ func (s *faultyStore) Remove(ctx context.Context, name string) error {
 	return s.do(func() error { return s.memStore.Remove(ctx, name) })
 }
 
-// fullStore has room for so many bytes of objects.
+// fullStore is a store that has room for that many bytes of objects.
 type fullStore struct {
 	*memStore
 	capacity int64

@@ -193,7 +193,7 @@ func (d *Directory) verifyObject(ctx context.Context, p *Part, sizes map[string]
 	if _, listed := sizes[p.Object]; !listed {
 		return read()
 	}
-	if err := d.lacksObject(p, sizes); err != nil {
+	if err := d.checkObject(p, sizes); err != nil {
 		return err
 	}
 	return d.attempts(path.Join(objectsDir, p.Object), read, func() {})

@@ -19,7 +19,7 @@ import (
 	"aibox/internal/testseed"
 )
 
-// countingStore counts how often objects are opened. Those that fail names cannot be read.
+// countingStore counts how often objects are opened. Objects that fail names cannot be read.
 type countingStore struct {
 	*memStore
 	fail func(name string) error // nil: none
@@ -72,8 +72,8 @@ var damages = map[string]func(s *memStore, name string, good memFile){
 	},
 }
 
-// TestVerify: every object is read once, and one that is damaged in whatever way is named with all
-// files that need it.
+// TestVerify checks that every object is read once, and that a damaged one is reported with all
+// files that need it, whatever the damage.
 func TestVerify(t *testing.T) {
 	s, d := several(t)
 	counting := &countingStore{memStore: s, opened: make(map[string]int)}
@@ -120,7 +120,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyOne: of one generation, nothing else is read.
+// TestVerifyOne checks that nothing else is read if one generation is verified.
 func TestVerifyOne(t *testing.T) {
 	s, d := several(t)
 	all, _, err := d.Generations(t.Context())
@@ -153,8 +153,8 @@ func TestVerifyOne(t *testing.T) {
 	}
 }
 
-// TestVerifyManifests: a manifest that is damaged, or was written by a newer version, is a fault of
-// its own, and the others are verified.
+// TestVerifyManifests checks that a manifest that is damaged, or was written by a newer version, is
+// a fault of its own, and that the others are verified.
 func TestVerifyManifests(t *testing.T) {
 	s, d := several(t)
 	names := s.names(generationsDir)
@@ -181,8 +181,8 @@ func TestVerifyManifests(t *testing.T) {
 	}
 }
 
-// TestVerifyUnreadable: objects that cannot be read are named, and so are others. Where none can be
-// read, that is an error.
+// TestVerifyUnreadable checks that objects that cannot be read are reported beside other faults. If
+// none can be read, that is an error.
 func TestVerifyUnreadable(t *testing.T) {
 	s, _ := several(t)
 	names := s.names(objectsDir)
@@ -211,7 +211,8 @@ func TestVerifyUnreadable(t *testing.T) {
 	}
 }
 
-// TestVerifyEnds: it ends with the cause of its context, and is no fault.
+// TestVerifyEnds checks that verifying ends with the cause of its context, which does not count as
+// a fault.
 func TestVerifyEnds(t *testing.T) {
 	s, _ := several(t)
 	told := errors.New("told to stop")
@@ -225,8 +226,8 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
-// TestVerifyWhilePublishing: while models are published and deleted, at whatever operation, nothing
-// counts as damaged.
+// TestVerifyWhilePublishing checks that nothing counts as damaged while models are published and
+// deleted, at whatever operation.
 func TestVerifyWhilePublishing(t *testing.T) {
 	before := newMemStore()
 	for i := 1; i <= 3; i++ {
@@ -262,8 +263,8 @@ func TestVerifyWhilePublishing(t *testing.T) {
 	}
 }
 
-// TestVerifyDeletedMeanwhile: a generation that is deleted while one of its objects is read is no
-// fault; if the object alone is, it is.
+// TestVerifyDeletedMeanwhile checks that a generation that is deleted while one of its objects is
+// read is no fault, while an object that is deleted alone is one.
 func TestVerifyDeletedMeanwhile(t *testing.T) {
 	for _, all := range []bool{true, false} {
 		s, _, m, _ := published(t, quiet)
@@ -280,9 +281,9 @@ func TestVerifyDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMend: a publication that verifies uploads what is damaged again, in its place: all models
-// that share it are whole then, their numbers stay, and nothing else is uploaded.
-func TestMend(t *testing.T) {
+// TestRepair checks that a publication that verifies uploads damaged parts again, in place. All
+// models that share the parts are then complete, keep their numbers, and nothing else is uploaded.
+func TestRepair(t *testing.T) {
 	s, d := several(t)
 	p := night("a", 2).publication("a", 2)
 	all, _, err := d.Generations(t.Context())
@@ -310,8 +311,9 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestMendNew: a new model that shares a damaged object with an earlier one mends that, too.
-func TestMendNew(t *testing.T) {
+// TestRepairWithNewModel checks that a new model that shares a damaged object with an earlier model
+// repairs the earlier model as well.
+func TestRepairWithNewModel(t *testing.T) {
 	s, d, m, _ := published(t, quiet)
 	i := slices.IndexFunc(m.Files, func(f File) bool { return f.Name == "table/a-4.bucket" })
 	name := path.Join(objectsDir, m.Files[i].Parts[0].Object)
@@ -326,9 +328,10 @@ func TestMendNew(t *testing.T) {
 	s.clean(t)
 }
 
-// TestMendWithout: where the model on this machine does not have the bytes of what is damaged,
-// nothing is put in its place, and the model is uploaded anew as far as it is damaged.
-func TestMendWithout(t *testing.T) {
+// TestRepairWithoutBytes checks a model on this machine that does not have the bytes of a damaged
+// object. The object is left as it is, and the damaged parts of the model are uploaded as new
+// objects.
+func TestRepairWithoutBytes(t *testing.T) {
 	s, d, m, c := published(t, quiet)
 	p := c.publication("a", 4)
 	other := maps.Clone(c)
@@ -356,8 +359,9 @@ func TestMendWithout(t *testing.T) {
 	s.clean(t)
 }
 
-// TestMendGone: a generation that another process deletes while it is verified is published anew.
-func TestMendGone(t *testing.T) {
+// TestRepairGone checks that a generation is published anew if another process deletes it while it
+// is being verified.
+func TestRepairGone(t *testing.T) {
 	s, _, m, c := published(t, quiet)
 	gone := func() { _ = s.Remove(t.Context(), m.committedName()) }
 	vanishing := &vanishingStore{memStore: s, name: path.Join(objectsDir, m.Files[0].Parts[0].Object), gone: gone}
@@ -371,7 +375,7 @@ func TestMendGone(t *testing.T) {
 	s.clean(t)
 }
 
-// damagingStore damages what is put.
+// damagingStore damages every object that is put.
 type damagingStore struct{ *memStore }
 
 func (s damagingStore) Put(ctx context.Context, name string, data io.ReaderAt, size int64, perm fs.FileMode) error {
@@ -384,8 +388,9 @@ func (s damagingStore) Put(ctx context.Context, name string, data io.ReaderAt, s
 	return err
 }
 
-// TestMendInVain: what was uploaded again is read again, and a model that stays damaged is an error.
-func TestMendInVain(t *testing.T) {
+// TestRepairInVain checks that what was uploaded again is verified again, and that a model that is
+// still damaged is an error.
+func TestRepairInVain(t *testing.T) {
 	s, _, m, c := published(t, quiet)
 	name := path.Join(objectsDir, m.Files[0].Parts[0].Object)
 	damages["changed"](s, name, s.files[name])
@@ -397,9 +402,10 @@ func TestMendInVain(t *testing.T) {
 	}
 }
 
-// TestMendFaults: a publication that verifies and mends fails at any operation, before or after
-// that is done, and no object is worse than before; another one comes to the end.
-func TestMendFaults(t *testing.T) {
+// TestRepairFaults makes a publication that verifies and repairs fail at each of its operations,
+// before or after the operation is done. No object may be worse than before, and the next
+// publication must succeed.
+func TestRepairFaults(t *testing.T) {
 	for fault := 0; ; fault++ {
 		s, d, m, c := published(t, quiet)
 		good := maps.Clone(s.files)
@@ -427,9 +433,10 @@ func TestMendFaults(t *testing.T) {
 	}
 }
 
-// TestMendAtOnce: two processes mend the same model, and a third one publishes the next and deletes
-// it: at whatever operation one of them is stopped, what is left in the end is whole.
-func TestMendAtOnce(t *testing.T) {
+// TestConcurrentRepairs lets two processes repair the same model while a third one publishes the
+// next model and deletes the first. At whatever operation one of them is stopped, the models that
+// are left in the end are complete.
+func TestConcurrentRepairs(t *testing.T) {
 	before, _, m, c := published(t, quiet)
 	for _, part := range objectsOf([]*Manifest{m}) {
 		name := path.Join(objectsDir, part.Object)

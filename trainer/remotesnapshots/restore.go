@@ -19,11 +19,11 @@ import (
 
 // Before is what a run knows of the run before it when it looks for a snapshot of that one.
 type Before struct {
-	Lost       bool              // files of that run's table are lost on this machine
-	Uploaded   bool              // that run has uploaded snapshots
-	Survivors  map[string]string // the remaining files of its table
-	Distrusted string            // ID of a snapshot whose files were found damaged
-	Models     func() bool       // reports whether this machine has models of earlier runs, so that the job's chain does not begin here
+	Lost           bool              // files of that run's table are lost on this machine
+	Uploaded       bool              // that run has uploaded snapshots
+	RemainingFiles map[string]string // the remaining files of its table
+	DamagedID      string            // ID of a snapshot whose files were found damaged
+	Models         func() bool       // reports whether this machine has models of earlier runs, so that the job's chain does not begin here
 }
 
 // Fetch brings the newest snapshot of this job to this machine, in the form that an interrupted run
@@ -60,9 +60,9 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 			continue
 		}
 		s.Log.Info(what, "remote", d.URI(), "snapshot", m.Number, "owner", m.Owner, "bytes", m.Bytes())
-		brought, err := s.restore(ctx, d, m, s.Job.Output.ModelDir, before.Survivors, m.ID != before.Distrusted)
+		fetched, err := s.restore(ctx, d, m, s.Job.Output.ModelDir, before.RemainingFiles, m.ID != before.DamagedID)
 		if err == nil {
-			return brought, nil
+			return fetched, nil
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -89,7 +89,7 @@ func (s *Store) Fetch(ctx context.Context, before Before) (*report.Arrival, erro
 // restore brings a snapshot to the model directory dir, in the form that an interrupted run leaves,
 // and uses remaining files there. late says that training resumes before everything has arrived. If
 // dir is the job's model directory, reports outside it are put in their places.
-func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Manifest, dir string, survivors map[string]string, late bool) (_ *report.Arrival, err error) {
+func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Manifest, dir string, remaining map[string]string, late bool) (_ *report.Arrival, err error) {
 	if err := d.Whole(ctx, m); err != nil { // before anything is fetched
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Mani
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	begun := time.Now()
-	brought, err := transfer.Bring(ctx, d, m, to, survivors, late, s.Log)
+	fetched, err := transfer.FetchFiles(ctx, d, m, to, remaining, late, s.Log)
 	if err == nil {
 		err = to.CommitRun(ctx, m.Model, func(name string) string {
 			if dir != s.Job.Output.ModelDir {
@@ -116,8 +116,8 @@ func (s *Store) restore(ctx context.Context, d *remote.Directory, m *remote.Mani
 		return nil, err
 	}
 	seconds := time.Since(begun).Seconds()
-	s.Log.Info("the snapshot is restored", "fetched_bytes", brought.Moved, "bytes_on_this_machine", brought.Kept, "bytes_still_fetched", brought.Later, "seconds", seconds)
-	return &report.Arrival{Remote: d.URI(), Bytes: m.Bytes(), FetchedBytes: brought.Moved, FetchedAgain: brought.Again, UsableSeconds: seconds, WholeSeconds: seconds}, nil
+	s.Log.Info("the snapshot is restored", "fetched_bytes", fetched.Moved, "bytes_on_this_machine", fetched.Kept, "bytes_still_fetched", fetched.Later, "seconds", seconds)
+	return &report.Arrival{Remote: d.URI(), Bytes: m.Bytes(), FetchedBytes: fetched.Moved, FetchedAgain: fetched.Again, UsableSeconds: seconds, WholeSeconds: seconds}, nil
 }
 
 // outsideReport returns the place of a report outside the model directory.
@@ -144,7 +144,7 @@ type Restored struct {
 
 // RestoreUntil restores the run's newest complete snapshot up to a step to the directory dir; nil
 // if there is none.
-func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, survivors map[string]string) (*Restored, error) {
+func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, remaining map[string]string) (*Restored, error) {
 	d, all, err := s.list(ctx)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, surviv
 		if err != nil || at.Step > step {
 			continue
 		}
-		brought, err := s.restore(ctx, d, m, dir, survivors, false)
+		fetched, err := s.restore(ctx, d, m, dir, remaining, false)
 		var damaged *remote.DamagedError
 		if errors.As(err, &damaged) {
 			s.Log.Error("a snapshot in snapshots.remote is damaged; the one before it is used if there is one", "snapshot", m.Number, "error", err)
@@ -174,7 +174,7 @@ func (s *Store) RestoreUntil(ctx context.Context, step int64, dir string, surviv
 			o.MemoryBytes, o.SSD.Brief = o.MemoryBytes/2, true
 			return o, err
 		}
-		return &Restored{fmt.Sprintf("%s@%d", d.URI(), m.Number), at.Step, at.Progress().Examples, *brought, table}, nil
+		return &Restored{fmt.Sprintf("%s@%d", d.URI(), m.Number), at.Step, at.Progress().Examples, *fetched, table}, nil
 	}
 	return nil, nil
 }

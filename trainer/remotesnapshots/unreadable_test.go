@@ -12,8 +12,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestUnreadable: a file of the table that uploads cannot read twice is lost; one that cannot be
-// read once, other files, and other errors are not.
+// TestUnreadable checks that a file of the table that uploads have failed to read twice counts as
+// lost, and that a file that failed once, other files, and other errors do not.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	cannot := func(name string) error {

@@ -21,8 +21,8 @@ func jobIn(t *testing.T, dir string, set ...string) *configs.Job {
 	return j
 }
 
-// TestDifferences: a run goes on with what another one has left unless what the model depends on is
-// another, which is named; the key of its snapshots depends on the job and its night.
+// TestDifferences checks that a run is resumed unless something differs on which the model depends,
+// which is then named, and that the key of its snapshots depends on the job and its night.
 func TestDifferences(t *testing.T) {
 	dir := t.TempDir()
 	job := func(set ...string) *configs.Job { return jobIn(t, dir, set...) }
@@ -63,8 +63,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestOtherRemote: where models are published may differ, unless the other directory may have the
-// model to start from.
+// TestOtherRemote checks that the directory in which models are published may differ, unless the
+// other directory may have the model to start from.
 func TestOtherRemote(t *testing.T) {
 	dir := t.TempDir()
 	job := func(set ...string) *configs.Job { return jobIn(t, dir, set...) }

@@ -8,8 +8,8 @@ import (
 	"aibox/reader"
 )
 
-// TestResumptionFormats: a run goes on from what this version and earlier ones have saved, and not from
-// what a later one has.
+// TestResumptionFormats checks that a run is resumed from what this version and earlier ones have
+// saved, and not from what a later version has saved.
 func TestResumptionFormats(t *testing.T) {
 	for format, want := range map[int]bool{0: false, oldestResume: true, RecordFormat: true, RecordFormat + 1: false} {
 		_, _, err := Decode(fmt.Appendf(nil, `{"format": %d, "run": {}}`, format))
@@ -19,8 +19,8 @@ func TestResumptionFormats(t *testing.T) {
 	}
 }
 
-// TestTotalExamples: in the first epoch, what was read of the data tells how many examples are
-// trained in all, without those that are held out.
+// TestTotalExamples checks that in the first epoch the total number of examples to be trained,
+// without those that are held out, is estimated from the part of the data that was read.
 func TestTotalExamples(t *testing.T) {
 	read := &reader.Cursor{}
 	read.Counts.Examples, read.Counts.BytesRead, read.Counts.BytesTotal = 100, 1000, 10_000

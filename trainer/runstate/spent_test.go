@@ -7,7 +7,7 @@ import (
 	"aibox/trainer/report"
 )
 
-// TestSpent: what several processes take for an epoch adds up.
+// TestSpent checks that the times that several processes take for an epoch are added.
 func TestSpent(t *testing.T) {
 	a := Spent{Seconds: 10, Processor: 20, Stages: []report.Stage{{Name: flow.StageRead, Items: 5, BusySeconds: 2, StarvedSeconds: 8, QueueMean: 1, QueueCapacity: 4}}}
 	b := Spent{Seconds: 30, Processor: 10, Stages: []report.Stage{{Name: flow.StageRead, Items: 7, BusySeconds: 20, BlockedSeconds: 10, QueueMean: 3, QueueCapacity: 4}}}

@@ -9,8 +9,8 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestDay: a job with a date counts days since 1970, one without a day after its model; a date
-// before that of the model would age rows wrongly.
+// TestDay checks that a job with a date counts days since 1970, and that one without a date counts
+// as a day after its model. A date before that of the model would give rows a wrong age.
 func TestDay(t *testing.T) {
 	const date, without = 20_000, 7
 	dated := &modeldir.Model{Manifest: modeldir.Manifest{Day: date, DayFromDate: true}}
@@ -45,7 +45,8 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestDaysBetween: nights of hours count as their days, and what is no night is next to any other.
+// TestDaysBetween checks that nights with an hour count as their days, and that anything that is no
+// night counts as next to any other.
 func TestDaysBetween(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

@@ -15,7 +15,8 @@ model: {kind: lr}
 output: {model_dir: m}
 `
 
-// TestMissesNights: an hour that is missing counts, also where the nights of a day share a model directory.
+// TestMissesNights checks that a missing hour counts as a missing night, even if the nights of a
+// day share a model directory.
 func TestMissesNights(t *testing.T) {
 	for _, c := range []struct {
 		train, dir, date, from string

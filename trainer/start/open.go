@@ -25,7 +25,7 @@ func (m *Model) Open(ctx context.Context) error {
 		}
 		if err == nil && c != nil {
 			var restored bool
-			if restored, err = m.wholePrevious(ctx, c); restored {
+			if restored, err = m.completePrevious(ctx, c); restored {
 				c, err = m.Chain.Latest()
 			}
 		}

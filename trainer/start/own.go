@@ -35,11 +35,11 @@ func (m *Model) restoreOwn(ctx context.Context, c *chain.Choice, fault error) (r
 		return false, nil
 	}
 	m.Log.Error("files of the model to start from are missing or damaged; it is restored from output.remote", "model", c.Name, "remote", uri, "error", fault)
-	var survivors map[string]string
+	var remaining map[string]string
 	if p := modeldir.Unread(dir); p != nil {
-		survivors = p.Survivors()
+		remaining = p.RemainingFiles()
 	}
-	out, err := m.restoreBeside(ctx, survivors, c.Identity, nil)
+	out, err := m.restoreBeside(ctx, remaining, c.Identity, nil)
 	if notThere(err) {
 		m.Log.Error("output.remote has no complete copy of that model", "remote", uri, "reason", err)
 		return false, nil

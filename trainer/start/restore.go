@@ -65,14 +65,14 @@ func (m *Model) restoreLatest(ctx context.Context) (bool, error) {
 
 // restoreBeside restores a model from output.remote to the job's model directory: the one with the
 // given identity or, if that is "", the newest one that accept accepts.
-func (m *Model) restoreBeside(ctx context.Context, survivors map[string]string, identity string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
+func (m *Model) restoreBeside(ctx context.Context, remaining map[string]string, identity string, accept func(*modeldir.Manifest) bool) (*transfer.Restored, error) {
 	o := m.restoringTo(m.Job.Output.ModelDir)
-	o.Job, o.Identity, o.Accept, o.Beside, o.Survivors = m.Job.PlainName(), identity, accept, true, survivors
+	o.Job, o.Identity, o.Accept, o.Beside, o.RemainingFiles = m.Job.PlainName(), identity, accept, true, remaining
 	return m.restore(ctx, o)
 }
 
 // restoreStart restores a model from output.remote for this run alone.
-func (m *Model) restoreStart(ctx context.Context, identity string, survivors map[string]string) (*modeldir.Model, error) {
+func (m *Model) restoreStart(ctx context.Context, identity string, remaining map[string]string) (*modeldir.Model, error) {
 	scratch := m.dir()
 	if _, err := modeldir.Generations(scratch); !errors.Is(err, modeldir.ErrNoModel) { // of a process that was killed
 		if err := modeldir.Remove(scratch); err != nil && !modeldir.DiskLost(err) {
@@ -81,7 +81,7 @@ func (m *Model) restoreStart(ctx context.Context, identity string, survivors map
 	}
 	o := m.restoringTo(scratch)
 	o.Beside = true // files on a failed disk cannot be deleted
-	o.Identity, o.Survivors = identity, survivors
+	o.Identity, o.RemainingFiles = identity, remaining
 	out, err := m.restore(ctx, o)
 	if err != nil {
 		return nil, err

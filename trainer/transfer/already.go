@@ -57,7 +57,7 @@ func (o *RestoreOptions) already(ctx context.Context, sources *source.Sources, d
 	switch {
 	case errors.As(fault, new(*modeldir.LostError)), errors.As(fault, new(*modeldir.CorruptionError)), errors.As(fault, new(*sparsetable.CorruptionError)), errors.Is(fault, fs.ErrNotExist):
 		o.Logger.Error("the model exists already, but is damaged; it is restored again, from what is left of it and from the remote directory", "model", o.To, "generation", local.Number(), "error", fault)
-		o.Beside, o.Buckets, o.Survivors = true, BucketsBefore, local.Survivors()
+		o.Beside, o.Buckets, o.RemainingFiles = true, BucketsBefore, local.RemainingFiles()
 		return nil, nil
 	case fault != nil:
 		return nil, errkind.As(errkind.IO, fmt.Errorf("model directory %s has this model already, but it cannot be verified: %w", o.To, fault))

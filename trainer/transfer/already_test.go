@@ -11,10 +11,10 @@ import (
 	"aibox/trainer/modeldir"
 )
 
-// TestRestoreAgain: the command that has restored a model succeeds again, also where the model was
-// made, and where files of it are missing in the remote directory. It fails when there is a newer
-// one, and where the directory has another model. A model that has lost its table is restored once
-// more, and stays as it is where that cannot be done.
+// TestRestoreAgain checks that the command that has restored a model succeeds again, also on the
+// machine where the model was made, and if files of it are missing in the remote directory. It
+// fails if there is a newer model, and if the directory has another model. A model that has lost
+// its table is restored again, and stays as it is if that is impossible.
 func TestRestoreAgain(t *testing.T) {
 	far, home, to := filepath.Join(t.TempDir(), "far@7"), model(t), model(t) // its name ends as that of a generation does
 	o := RestoreOptions{From: far, To: to, Options: quiet}
@@ -77,8 +77,8 @@ func TestRestoreAgain(t *testing.T) {
 	}
 }
 
-// TestRestoreDamagedAgain: a model of which a file is damaged or missing that is not its table's is
-// restored once more. Where MODEL.json is damaged, the error says what to do.
+// TestRestoreDamagedAgain checks that a model with a damaged or missing file that does not belong
+// to its table is restored again. If MODEL.json is damaged, the error says what to do.
 func TestRestoreDamagedAgain(t *testing.T) {
 	far, home, to := filepath.Join(t.TempDir(), "far"), model(t), model(t)
 	makeModel(t, home, far)

@@ -7,7 +7,7 @@
 //	Complete   fetches what is missing from a model that is usable but has not all arrived
 //	Read       lets a reader of such a model read what is missing from the remote directory
 //
-// Bring and OpenArriving are parts of Restore and Complete that snapshots of a run need, too. They
+// FetchFiles and OpenArriving are parts of Restore and Complete that snapshots of a run need, too. They
 // bring the files of a generation or snapshot to the places that a modeldir.Restoring has for them,
 // and fetch the missing bytes of files that are used while they arrive.
 //

@@ -23,7 +23,7 @@ import (
 // fetchRest fetches what is missing from the generation of m, which is published and which r has
 // locked, and verifies it. If it is damaged, the generation is withdrawn.
 func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources, r *modeldir.Restoring, m *remote.Manifest, out *Restored) error {
-	s, err := bringRest(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, o.Logger)
+	s, err := fetchMissing(ctx, sources, o.From, m.ID, o.To, o.BytesPerSecond, o.Logger)
 	out.Moved, out.Again = out.Moved+s.FetchedBytes, out.Again+s.Again
 	if err == nil { // files that were deleted meanwhile are not fetched
 		if lost := lostOf(ctx, o.To, out.Generation, o.Logger); lost != nil {
@@ -40,9 +40,9 @@ func (o *RestoreOptions) fetchRest(ctx context.Context, sources *source.Sources,
 	return discardDamaged(r, err)
 }
 
-// bringRest fetches everything that files in the model directory dir miss of the remote generation
+// fetchMissing fetches everything that files in the model directory dir miss of the remote generation
 // with the given ID, and verifies it. The caller must have locked the model directory.
-func bringRest(ctx context.Context, sources *source.Sources, uri, id, dir string, bytesPerSecond int64, log *slog.Logger) (s remote.ArrivingStats, err error) {
+func fetchMissing(ctx context.Context, sources *source.Sources, uri, id, dir string, bytesPerSecond int64, log *slog.Logger) (s remote.ArrivingStats, err error) {
 	records, places := RecordsOf(dir, id)
 	if len(records) == 0 {
 		return s, nil
@@ -176,7 +176,7 @@ func Complete(ctx context.Context, m *modeldir.Model, sources *source.Sources, b
 				return errors.Join(fmt.Errorf("the model %s is incomplete, and has lost files: %w; mount the missing file system. If it is gone for good: `aibox restore` to its directory restores it again", m.Name, lost), r.Close())
 			}
 			log.Info("some files of the model have not arrived yet; they are fetched first", "model", m.Name, "remote", a.URI, "bytes_lacking_at_most", humanize.Bytes(a.LackingBytes))
-			_, err = bringRest(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, log)
+			_, err = fetchMissing(ctx, sources, a.URI, a.Manifest.ID, m.Dir, bytesPerSecond, log)
 		}
 		if err := errors.Join(err, r.Close()); err != nil {
 			return err

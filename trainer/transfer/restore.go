@@ -38,9 +38,9 @@ type RestoreOptions struct {
 	Beside bool
 	// Buckets says when the bucket files of the table are fetched.
 	Buckets BucketTime
-	// Survivors are files, by their names in a generation, that need not be fetched if they have
+	// RemainingFiles are files, by their names in a generation, that need not be fetched if they have
 	// the right bytes.
-	Survivors map[string]string
+	RemainingFiles map[string]string
 }
 
 // BucketTime says when the bucket files of a table, which are most of a model, are fetched.
@@ -257,7 +257,7 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	o.Logger.Info("restoring a model", "from", fmt.Sprintf("%s@%d", d.URI(), m.Number), "job", m.Job, "night", model.Night, "to", o.To, "bytes", m.Bytes())
-	brought, err := Bring(ctx, d, m, r, o.Survivors, o.Buckets != BucketsBefore, o.Logger)
+	fetched, err := FetchFiles(ctx, d, m, r, o.RemainingFiles, o.Buckets != BucketsBefore, o.Logger)
 	if err == nil {
 		note(o.To, placeOf(sources, d.URI()), &o.Options) // before there is a model that could be used without this record
 		err = r.Commit(ctx, MovedOrigin(model, m))
@@ -266,9 +266,9 @@ func restoreOne(ctx context.Context, sources *source.Sources, d *remote.Director
 		return nil, discardDamaged(r, err)
 	}
 	warnOfLeftovers(r, o.Logger)
-	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: model.OfNight(), UsableSeconds: time.Since(began).Seconds(), Fetched: brought.Fetched}
+	out = &Restored{ModelDir: o.To, Generation: r.Number(), Job: m.Job, Night: model.OfNight(), UsableSeconds: time.Since(began).Seconds(), Fetched: fetched.Fetched}
 	out.Bytes = m.Bytes()
-	rest := brought.Later
+	rest := fetched.Later
 	if rest > 0 && o.Buckets == BucketsAfter {
 		o.Logger.Info("the model is usable; its other files are fetched now", "model", o.To, "generation", m.Number, "seconds_until_usable", out.UsableSeconds, "still_fetched", humanize.Bytes(rest))
 		if err := o.fetchRest(ctx, sources, r, m, out); err != nil {

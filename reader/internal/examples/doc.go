@@ -1,7 +1,7 @@
 // Package examples converts rows to examples. It reads no files: it gets lines of text, and columns
 // of Parquet.
 //
-//	Schema, Wish --New--> Plan
+//	Schema, Options --New--> Plan
 //
 //	names of a header, directories --MapCells--> CellMap --NewDecoder--> Decoder --Decode(line)--v
 //	                                  lines of LibSVM, LibFFM            Decoder --Decode(line)--> List

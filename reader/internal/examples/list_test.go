@@ -24,7 +24,7 @@ func everyColumn(format rowschema.Format) rowschema.Schema {
 }
 
 // decodeAll decodes the lines as a reader does, and says which of them are bad.
-func decodeAll(t *testing.T, w Wish, lines []string) (l List, p *Plan, bad []int) {
+func decodeAll(t *testing.T, w Options, lines []string) (l List, p *Plan, bad []int) {
 	t.Helper()
 	p, err := New(w)
 	if err != nil {
@@ -49,8 +49,9 @@ func decodeAll(t *testing.T, w Wish, lines []string) (l List, p *Plan, bad []int
 	return l, p, bad
 }
 
-// TestBadRowsLeaveNothing: a bad row, wherever its fault is, leaves nothing of itself between the good
-// ones, and where bad rows are kept, an example without features. An example that is copied is the same.
+// TestBadRowsLeaveNothing checks that a bad row, wherever its fault is, leaves nothing between the
+// good ones or, if bad rows are kept, an example without features. A copy of an example must be
+// equal to it.
 func TestBadRowsLeaveNothing(t *testing.T) {
 	for format, lines := range map[rowschema.Format][]string{
 		rowschema.FormatCSV: {
@@ -60,7 +61,7 @@ func TestBadRowsLeaveNothing(t *testing.T) {
 			"1 1:2 2:3 3:0 7:1 8:2", "x 1:2", "0", "1 1:2 2:3 7:x", "1 1:nan", "1 1:2 1:3", "0 1:5 2:6 3:7 9:1",
 		},
 	} {
-		wish := Wish{Schema: everyColumn(format), PassThrough: []string{"t", "y"}}
+		wish := Options{Schema: everyColumn(format), PassThrough: []string{"t", "y"}}
 		good := []string{lines[0], lines[2], lines[len(lines)-1]}
 		want, _, none := decodeAll(t, wish, good)
 		got, p, bad := decodeAll(t, wish, lines)

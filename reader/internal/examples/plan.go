@@ -23,12 +23,12 @@ type Plan struct {
 	weightColumn   string // "": none
 	groupColumn    string // "": none
 	keepUnlabelled bool
-	KeepBad        bool // see Wish
+	KeepBad        bool // see Options
 	weightedBags   bool // some sparse value may have a weight other than 1
-	keepLists      bool // see Wish
-	plainLists     bool // see Wish
+	keepLists      bool // see Options
+	plainLists     bool // see Options
 	asked          bool // the caller named the pass-through columns, not the schema
-	oneByOne       bool // see Wish
+	oneByOne       bool // see Options
 	whole          bool // files have no columns but those of the schema
 	Raw            bool // only the text of the pass-through columns is read; labels and features are not parsed
 }
@@ -60,8 +60,8 @@ type StatColumn struct {
 	steps []rowschema.Transform
 }
 
-// Wish says what is wanted of rows besides what their schema says; see reader.Options.
-type Wish struct {
+// Options say what is wanted of rows besides what their schema says; see reader.Options.
+type Options struct {
 	Schema         rowschema.Schema
 	GroupBy        string
 	PassThrough    []string
@@ -73,7 +73,7 @@ type Wish struct {
 }
 
 // New makes the plan for training and prediction. Its errors are *faults.OptionsError.
-func New(w Wish) (*Plan, error) {
+func New(w Options) (*Plan, error) {
 	if err := w.Schema.Validate(); err != nil {
 		return nil, faults.OptionsErrorf("reader: %w", err)
 	}

@@ -6,10 +6,10 @@ import (
 	"aibox/reader/rowschema"
 )
 
-// TestFilesShareTheirCells: a hundred thousand files with the same columns do not take memory for
-// each of them.
+// TestFilesShareTheirCells checks that a hundred thousand files with the same columns share the
+// description of the columns in memory.
 func TestFilesShareTheirCells(t *testing.T) {
-	p, err := New(Wish{Schema: rowschema.Schema{Format: rowschema.FormatCSV, Header: true, Columns: []rowschema.Column{
+	p, err := New(Options{Schema: rowschema.Schema{Format: rowschema.FormatCSV, Header: true, Columns: []rowschema.Column{
 		{Name: "y", Role: rowschema.RoleLabel}, {Name: "u", Role: rowschema.RoleSparse},
 	}}})
 	if err != nil {

@@ -63,8 +63,8 @@ func (t *badTally) add(row BadRow, rows int64) error {
 	return nil
 }
 
-// judge applies the limit on the share of bad rows at the end of the input.
-func (t *badTally) judge(rows int64) error {
+// check applies the limit on the share of bad rows at the end of the input.
+func (t *badTally) check(rows int64) error {
 	if t.maxFraction >= 0 && float64(t.total) > t.maxFraction*float64(rows) {
 		return t.failure(rows, t.limitOfShare())
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRawExcerpt: a long row that is text is not kept twice.
+// TestRawExcerpt checks that a long row that is text is kept in memory only once.
 func TestRawExcerpt(t *testing.T) {
 	for pad := range 4 {
 		if row := strings.Repeat("x", pad) + strings.Repeat("\u20ac", 200); rawExcerpt([]byte(row)) != "" {

@@ -13,7 +13,7 @@ import (
 // formats can be compared with the size of the whole input:
 //
 //   - After damage in compressed data, everything up to the file's end is lost
-//     (see source.Decompressor.Sound).
+//     (see source.Decompressor.ValidBytes).
 //   - A line of text of more than twice Options.MaxLineBytes is a bad row. Bytes is
 //     then the file's size times the share of the file's text that the line is.
 //   - A damaged page of Parquet loses the rest of its row group. Bytes is then the

@@ -92,7 +92,7 @@ func (t *lossTally) add(file source.File, firstLine int64, d *Damage, inFile, in
 		return err
 	}
 	t.lost = merge(t.lost, l)
-	return t.judge(t.total)
+	return t.check(t.total)
 }
 
 // merge adds a loss to a list that has one entry for each file. It does not change
@@ -110,8 +110,8 @@ func merge(list []Loss, l Loss) []Loss {
 	return append(list, l)
 }
 
-// judge applies the limit, where total bytes of the input were to be read.
-func (t *lossTally) judge(total int64) error {
+// check applies the limit, where total bytes of the input were to be read.
+func (t *lossTally) check(total int64) error {
 	if t.maxFraction >= 0 && float64(t.bytes) > t.maxFraction*float64(total+t.missing) {
 		return t.failure(total, fmt.Sprintf("the limit of %v of the input (max_lost_fraction)", t.maxFraction))
 	}

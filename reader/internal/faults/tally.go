@@ -176,8 +176,8 @@ func (t *Tally) EndFile(rows int64) error {
 
 // Judge applies the limits at the end of the input, of which so was read.
 func (t *Tally) Judge(so SoFar) error {
-	if err := t.bad.judge(so.Rows); err != nil {
+	if err := t.bad.check(so.Rows); err != nil {
 		return err
 	}
-	return t.loss.judge(min(so.Bytes, t.loss.total))
+	return t.loss.check(min(so.Bytes, t.loss.total))
 }

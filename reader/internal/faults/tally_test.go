@@ -47,7 +47,7 @@ func read(t *Tally, from, until int) error {
 	return nil
 }
 
-// readToEnd hands the rest of the units to a tally, and has it judge them.
+// readToEnd hands the rest of the units to a tally, and has it check them.
 func readToEnd(t *Tally, from, units int) error {
 	if err := read(t, from, units); err != nil {
 		return err
@@ -55,8 +55,8 @@ func readToEnd(t *Tally, from, units int) error {
 	return t.Judge(SoFar{Rows: int64(10 * units), Bytes: int64(1000 * units)})
 }
 
-// TestTallyGoesOn: a tally that goes on from the state and the counts of another one, as they are
-// written and read back, ends with the same counts, error and quarantine, wherever it goes on.
+// TestTallyGoesOn checks that a tally that continues from the encoded state and counts of another
+// one ends with the same counts, error and quarantine, wherever it continues.
 func TestTallyGoesOn(t *testing.T) {
 	const units = 16
 	begin := func(l Limits, quarantine *bytes.Buffer) *Tally {

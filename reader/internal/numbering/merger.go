@@ -13,7 +13,7 @@ import (
 //	keys of the mini-batch   | chunk 0 | chunk 1 | chunk 2 | ...
 //	claim, in parallel       the numbers of known keys, a slot for each new one, and how many are new
 //	in order                 the first number of each chunk's new keys
-//	settle, in parallel      the numbers of the new keys
+//	assign, in parallel      the numbers of the new keys
 //
 // The keys of a mini-batch are distinct, so no search depends on a concurrently claimed key, and
 // numbers do not depend on which goroutine does what. Only a new key's choice of free slot depends
@@ -22,10 +22,10 @@ type Merger struct {
 	table Table
 	idle  chan<- *Merger // to workers that wait; it has no room, so that only those take from it
 
-	keys   []uint64 // of the mini-batch
-	rows   []int32
-	chunks []mergeChunk
-	settle bool // which of the two steps it is
+	keys      []uint64 // of the mini-batch
+	rows      []int32
+	chunks    []mergeChunk
+	assigning bool // which of the two steps it is
 
 	taken   atomic.Int64 // chunks, by whoever
 	helpers sync.WaitGroup
@@ -55,7 +55,7 @@ func (m *Merger) Keys() []uint64 { return m.table.keys }
 
 // Number puts the numbers of a mini-batch's keys, which differ from each other, into rows.
 func (m *Merger) Number(keys []uint64, rows []int32) {
-	m.keys, m.rows, m.settle = keys, rows, false
+	m.keys, m.rows, m.assigning = keys, rows, false
 	m.chunks = slices.Grow(m.chunks[:0], len(keys)/chunkKeys+1)[:(len(keys)+chunkKeys-1)/chunkKeys]
 	t := &m.table
 	if t.grow(len(t.keys) + len(keys)); len(t.slots) > math.MaxInt32 || !m.invite() {
@@ -70,7 +70,7 @@ func (m *Merger) Number(keys []uint64, rows []int32) {
 		known += int(c.fresh)
 	}
 	t.keys = append(t.keys, make([]uint64, known-len(t.keys))...)
-	m.settle = true
+	m.assigning = true
 	m.invite()
 	m.join()
 }
@@ -112,8 +112,8 @@ func (m *Merger) work() {
 		}
 		lo := i * chunkKeys
 		hi := min(lo+chunkKeys, len(m.keys))
-		if c := &m.chunks[i]; m.settle {
-			m.table.settle(m.keys[lo:hi], m.rows[lo:hi], int(c.first))
+		if c := &m.chunks[i]; m.assigning {
+			m.table.assign(m.keys[lo:hi], m.rows[lo:hi], int(c.first))
 		} else {
 			*c = m.table.claim(m.keys[lo:hi], m.rows[lo:hi])
 		}
@@ -147,8 +147,8 @@ func (t *Table) claim(keys []uint64, numbers []int32) (c mergeChunk) {
 	return c
 }
 
-// settle gives the new keys the numbers from next on.
-func (t *Table) settle(keys []uint64, numbers []int32, next int) {
+// assign gives the new keys the numbers from next on.
+func (t *Table) assign(keys []uint64, numbers []int32, next int) {
 	mask := uint64(len(t.slots) - 1)
 	for i, number := range numbers {
 		if number < 0 {

@@ -99,8 +99,8 @@ func (hashes) Convert(v *Values, at []int32, out []Result) {
 	}
 }
 
-// TestColumns: what was written is read back as the same text: value by value, and in bulk row by row
-// and many rows at a time.
+// TestColumns checks that written columns are read back as the same text: value by value, and in
+// bulk, row by row and many rows at a time.
 func TestColumns(t *testing.T) {
 	const rows = 10_000
 	sources := source.New(source.Options{})

@@ -33,7 +33,8 @@ func (halfDisk) Close() error { return nil }
 
 var errDisk = errors.New("the disk is broken")
 
-// TestFailedReadsAreNotDamage: what the library makes of errors does not matter.
+// TestFailedReadsAreNotDamage checks that a failed read is reported as such, whatever error the
+// library makes of it.
 func TestFailedReadsAreNotDamage(t *testing.T) {
 	f := &File{at: &fileSource{ReaderAtCloser: halfDisk{100}, size: 100}}
 	for _, c := range []struct {
@@ -47,8 +48,9 @@ func TestFailedReadsAreNotDamage(t *testing.T) {
 	}
 }
 
-// TestFooterContradictsItself: a footer that says two numbers of rows, or what does not exist, is
-// damaged. Else rows would be missing without a word.
+// TestFooterContradictsItself checks that a footer that states two different numbers of rows, or
+// refers to something that does not exist, counts as damaged. Otherwise rows would be missing
+// silently.
 func TestFooterContradictsItself(t *testing.T) {
 	path := writeFile(t, 100)
 	data, err := os.ReadFile(path)

@@ -10,7 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// TestWriteManyColumns: of very many columns few rows wait, and few are in a row group.
+// TestWriteManyColumns checks that if there are very many columns, few rows are buffered and row
+// groups are small.
 func TestWriteManyColumns(t *testing.T) {
 	const columns, rows = 8000, 150
 	var file bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestCut: lines are cut as bytes.SplitN does it, whatever bytes are in them, except that the
-// rest beyond the last cell is left out.
+// TestCut checks that lines are split as bytes.SplitN does it, whatever bytes they contain, except
+// that the rest beyond the last cell is left out.
 func TestCut(t *testing.T) {
 	rng := testseed.Rand(t)
 	for range 20_000 {

@@ -10,8 +10,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestChunks: chunks are consecutive, end with lines, and lack nothing but the ends of lines that
-// are too long, whatever amounts the text comes in.
+// TestChunks checks that chunks are consecutive, end at line ends, and lack only the rest of lines
+// that are too long, however the text is divided when it is received.
 func TestChunks(t *testing.T) {
 	const size, maxLine = 30, 50
 	rng := testseed.Rand(t)

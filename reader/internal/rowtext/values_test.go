@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCutWeight: the weight is behind the last separator, whatever its length, and without a
-// separator there is none.
+// TestCutWeight checks that the weight comes after the last separator, whatever the separator's
+// length, and that there is no weight without a separator.
 func TestCutWeight(t *testing.T) {
 	for _, value := range []string{"", "a", ":", "a:", ":1", "a:1", "a:b:1", "a::1", "a:::", "a:b", "::"} {
 		for _, separator := range []string{"", ":", "::", ":b", "abcdefghijkl"} {

@@ -12,7 +12,7 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// lateSource is a source of one file, whose second half is missing until let is closed.
+// lateSource is the source of one file, whose second half is missing until let is closed.
 type lateSource struct {
 	path  string
 	half  int64
@@ -56,8 +56,9 @@ func (s *lateSource) Again(_ string, buf []byte, offset int64) (bool, error) {
 	return s.fail == nil, s.fail
 }
 
-// TestArriving: reads of bytes that are there do not wait for those that are not, which are
-// delivered when they have arrived; files that lack nothing are those of the device.
+// TestArriving checks that reads of bytes that have arrived do not wait for others that have not,
+// that the others are delivered once their bytes have arrived, and that files that lack no bytes
+// are opened by the device itself.
 func TestArriving(t *testing.T) {
 	const half = 64 << 10
 	data := bytes.Repeat([]byte("aiboxrow"), 2*half/8)

@@ -14,9 +14,9 @@ import (
 
 var fileMiB = flag.Int("file-mib", 256, "size of the benchmarks' file; larger than the device's cache for real figures")
 
-// BenchmarkRandomRead reads random blocks, directly, with as many in flight as
-// the queue takes, refilled in batches. busy occupies every processor of the Go
-// runtime with other work, as training does.
+// BenchmarkRandomRead reads random blocks with direct I/O. As many reads are in flight as the queue
+// holds, and it is refilled in batches. busy keeps every processor of the Go runtime occupied with
+// other work, as training does.
 func BenchmarkRandomRead(b *testing.B) {
 	for _, busy := range []bool{false, true} {
 		for _, engine := range []string{"io_uring", "pread"} {

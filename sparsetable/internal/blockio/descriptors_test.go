@@ -10,8 +10,9 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// TestDescriptorLimit: where a process has no descriptor left, the error of a file, or of the directory, says
-// so, how many the process may have, and what to do; with more, the file opens.
+// TestDescriptorLimit checks the error when a process has no file descriptor left for a file or a
+// directory: it says so, how many the process may have, and what to do. With a higher limit, the
+// file can be opened.
 func TestDescriptorLimit(t *testing.T) {
 	d, err := blockio.Open(t.Context(), t.TempDir(), blockio.Options{Direct: blockio.Off})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// eachDevice runs a test over every implementation that works here.
+// eachDevice runs a test with every implementation that works on this machine.
 func eachDevice(t *testing.T, test func(t *testing.T, d blockio.Device, pool *blockio.Pool)) {
 	open := map[string]func(t *testing.T) blockio.Device{
 		"memory": func(*testing.T) blockio.Device { return blocktest.New(blocktest.Options{Seed: 1}) },
@@ -62,7 +62,7 @@ func eachDevice(t *testing.T, test func(t *testing.T, d blockio.Device, pool *bl
 	}
 }
 
-// waitGoroutines fails unless the number of goroutines falls back to n.
+// waitGoroutines fails the test unless the number of goroutines falls back to n.
 func waitGoroutines(t *testing.T, n int) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > n; time.Sleep(time.Millisecond) {
@@ -226,8 +226,8 @@ func TestReadsThatFail(t *testing.T) {
 	})
 }
 
-// TestCloseWhileReading closes the file and the device while reads are queued:
-// all of them end, with their bytes or with ErrClosed.
+// TestCloseWhileReading closes the file and the device while reads are queued. All reads must end,
+// with their bytes or with ErrClosed.
 func TestCloseWhileReading(t *testing.T) {
 	eachDevice(t, func(t *testing.T, d blockio.Device, pool *blockio.Pool) {
 		u := d.Unit()
@@ -321,7 +321,7 @@ func TestUnalignedWrite(t *testing.T) {
 	})
 }
 
-// TestOneOwnerOverDevices waits for reads of several devices in one place.
+// TestOneOwnerOverDevices waits for reads of several devices with one Completions value.
 func TestOneOwnerOverDevices(t *testing.T) {
 	var c blockio.Completions
 	pool := blockio.NewPool(512, 0)
@@ -366,8 +366,8 @@ func TestOptions(t *testing.T) {
 	must(t, d.Close())
 }
 
-// TestProbe checks that the probe warns exactly when it falls back, and tidies
-// up.
+// TestProbe checks that the probe logs a warning exactly when it falls back, and that it deletes
+// its file.
 func TestProbe(t *testing.T) {
 	var log bytes.Buffer
 	d, err := blockio.Open(t.Context(), t.TempDir(), blockio.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})

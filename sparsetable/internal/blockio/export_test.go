@@ -2,22 +2,24 @@ package blockio
 
 import "golang.org/x/sys/unix"
 
-// RefuseRings makes the kernel refuse io_uring with an error, as seccomp profiles of containers
-// do, until the result is called.
+// RefuseRings makes io_uring fail with an error, as the seccomp profiles of containers do, until
+// the returned function is called.
 func RefuseRings(err error) (restore func()) {
 	before := makeRing
 	makeRing = func(int) (*ring, error) { return nil, err }
 	return func() { makeRing = before }
 }
 
-// LimitThreads lets the process have so many threads more, -1 for any number, until the result is called.
+// LimitThreads limits how many more threads the process may start (-1: no limit), until the
+// returned function is called.
 func LimitThreads(free int) (restore func()) {
 	before := freeThreads
 	freeThreads = func() int { return free }
 	return func() { freeThreads = before }
 }
 
-// FillDisk lets direct writes of the probe find a full disk, until the result is called.
+// FillDisk makes direct writes of the probe fail as on a full disk, until the returned function is
+// called.
 func FillDisk() (restore func()) {
 	before := openDirect
 	openDirect = func(path string, flags int) (int, error) {
@@ -29,8 +31,8 @@ func FillDisk() (restore func()) {
 	return func() { openDirect = before }
 }
 
-// RefuseDirect makes file systems refuse O_DIRECT, as tmpfs did until Linux 6.6,
-// until the result is called.
+// RefuseDirect makes file systems refuse O_DIRECT, as tmpfs did until Linux 6.6, until the returned
+// function is called.
 func RefuseDirect() (restore func()) {
 	before := openDirect
 	openDirect = func(string, int) (int, error) { return -1, unix.EINVAL }

@@ -37,8 +37,8 @@ func writeAndRead(t *testing.T, d blockio.Device) {
 	must(t, f.Close())
 }
 
-// TestWithoutURing: where the kernel refuses io_uring, threads read, and one
-// warning says so; who asked for io_uring gets an error.
+// TestWithoutURing checks that threads do the reads if the kernel refuses io_uring, with one
+// warning. If the options ask for io_uring, that is an error.
 func TestWithoutURing(t *testing.T) {
 	defer blockio.RefuseRings(unix.EPERM)()
 	var log bytes.Buffer
@@ -68,7 +68,8 @@ func TestWithoutURing(t *testing.T) {
 	must(t, d.Close())
 }
 
-// TestRingRefused: the warning says what helps against the reason for which the kernel refuses io_uring.
+// TestRingRefused checks that the warning suggests a remedy that suits the reason for which the
+// kernel refuses io_uring.
 func TestRingRefused(t *testing.T) {
 	for reason, want := range map[error]string{unix.EPERM: "seccomp", unix.ENOSYS: "seccomp", unix.ENOMEM: "LimitMEMLOCK", unix.EMFILE: "LimitNOFILE"} {
 		restore := blockio.RefuseRings(fmt.Errorf("io_uring_setup: %w", reason))
@@ -85,8 +86,9 @@ func TestRingRefused(t *testing.T) {
 	}
 }
 
-// TestFewThreads: where the process may have few threads, those that read leave some to the rest of
-// the program, however many devices there are; a device that is closed gives its own back.
+// TestFewThreads checks that if the process may have few threads, the reading threads leave some to
+// the rest of the program, however many devices there are, and that a closed device gives its
+// threads back.
 func TestFewThreads(t *testing.T) {
 	defer blockio.RefuseRings(unix.EPERM)()
 	open := func() (d blockio.Device, threads int) {
@@ -127,9 +129,8 @@ func TestFewThreads(t *testing.T) {
 	}
 }
 
-// TestWithoutDirect: where the file system refuses O_DIRECT, files are buffered,
-// for reading only, too, and one warning says so; who asked for direct I/O gets
-// an error.
+// TestWithoutDirect checks that files are buffered if the file system refuses O_DIRECT, also for
+// reading only, with one warning. If the options ask for direct I/O, that is an error.
 func TestWithoutDirect(t *testing.T) {
 	defer blockio.RefuseDirect()()
 	for _, engine := range []string{"", "pread"} {
@@ -177,8 +178,8 @@ func TestWithoutDirect(t *testing.T) {
 	}
 }
 
-// TestFullDisk: on a full disk, where the files of a table are to be read, and to be deleted, too,
-// direct I/O works as it did before.
+// TestFullDisk checks that direct I/O works as before on a full disk, where the files of a table
+// must still be read and deleted.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	o := blockio.Options{Direct: blockio.On, QueueDepth: 8}
@@ -200,8 +201,8 @@ func TestFullDisk(t *testing.T) {
 	must(t, full.Close())
 }
 
-// TestDirectoriesNotSynced: a file system that does not sync directories, as that of processes, is
-// no failure.
+// TestDirectoriesNotSynced checks that a file system that cannot sync directories, such as /proc,
+// causes no error.
 func TestDirectoriesNotSynced(t *testing.T) {
 	d, err := blockio.Open(t.Context(), "/proc/self", blockio.Options{Direct: blockio.Off, QueueDepth: 8, ReadOnly: true})
 	must(t, err)

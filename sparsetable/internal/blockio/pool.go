@@ -128,7 +128,7 @@ func (p *Pool) GetBeyond(n int) ([]byte, error) {
 	class, size := p.class(n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.mapLocked(class, size, fewest(size)); err != nil {
+	if err := p.mapLocked(class, size, smallestMapping(size)); err != nil {
 		return nil, err
 	}
 	return p.takeLocked(class, size)[:n], nil
@@ -161,7 +161,7 @@ func (p *Pool) growLocked(class, size int) error {
 	}
 	if p.limit > 0 && p.mu.mapped+inPages(int64(bytes)) > p.limit {
 		// Close to the limit, a small pool maps a single buffer, or a page of small ones.
-		if bytes = fewest(size); p.mu.mapped+inPages(int64(bytes)) > p.limit {
+		if bytes = smallestMapping(size); p.mu.mapped+inPages(int64(bytes)) > p.limit {
 			return fmt.Errorf("%w: %d bytes mapped, %d more needed, limit %d", ErrPoolLimit, p.mu.mapped, bytes, p.limit)
 		}
 	}
@@ -171,8 +171,8 @@ func (p *Pool) growLocked(class, size int) error {
 // inPages is the memory that a mapping takes: whole pages.
 func inPages(bytes int64) int64 { return (bytes + maxUnit - 1) &^ (maxUnit - 1) }
 
-// fewest is the size of the smallest mapping for buffers of that many bytes.
-func fewest(size int) int { return size * max(1, maxUnit/size) }
+// smallestMapping is the size of the smallest mapping for buffers of that many bytes.
+func smallestMapping(size int) int { return size * max(1, maxUnit/size) }
 
 // mapLocked maps that many bytes for buffers of a class. REQUIRES: mu is held.
 func (p *Pool) mapLocked(class, size, bytes int) error {

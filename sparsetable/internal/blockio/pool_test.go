@@ -109,7 +109,7 @@ func TestPoolSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A pool at its limit gives the memory of one size to another.
+// A pool at its limit reuses the memory of buffers of one size for buffers of another.
 func TestPoolReclaims(t *testing.T) {
 	const limit = 1 << 20
 	p := NewPool(512, limit)
@@ -132,7 +132,7 @@ func TestPoolReclaims(t *testing.T) {
 	}
 }
 
-// Memory is mapped in pages, so the limit is one on pages.
+// Memory is mapped in whole pages, so the limit counts pages.
 func TestPoolCountsPages(t *testing.T) {
 	const limit, page = 800 << 10, 4096
 	for _, size := range []int{512, 1024, 1536, 3072, 6144} {
@@ -153,7 +153,7 @@ func TestPoolCountsPages(t *testing.T) {
 	}
 }
 
-// What was taken beyond the limit is given back when it is returned.
+// Memory that was taken beyond the limit is freed when it is returned to the pool.
 func TestPoolBeyondLimit(t *testing.T) {
 	const limit = 64 << 10
 	p := NewPool(512, limit)

@@ -86,7 +86,7 @@ func (e *preadEngine) close() error {
 	e.mu.Unlock()
 	e.more.Broadcast()
 	e.workers.Wait()
-	promised.Add(-int32(e.threads))
+	reservedThreads.Add(-int32(e.threads))
 	return nil
 }
 
@@ -94,8 +94,8 @@ func (e *preadEngine) close() error {
 // that was measured on an NVMe device, and more only cost memory.
 const maxPreadThreads = 128
 
-// promised is the total number of threads that the open engines may have.
-var promised atomic.Int32
+// reservedThreads is the total number of threads that the open engines may have.
+var reservedThreads atomic.Int32
 
 // freeThreads returns how many more threads the process can have; tests replace it.
 var freeThreads = process.FreeThreads
@@ -106,8 +106,8 @@ var freeThreads = process.FreeThreads
 func takeThreads(want int) int {
 	if free := freeThreads(); free >= 0 {
 		rest := 16 + 2*runtime.GOMAXPROCS(0) // a job with io_uring had 27 on 2 cores
-		want = min(want, max(1, (free-rest-int(promised.Load()))/4))
+		want = min(want, max(1, (free-rest-int(reservedThreads.Load()))/4))
 	}
-	promised.Add(int32(want))
+	reservedThreads.Add(int32(want))
 	return want
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestReadOnly: a device for reading makes no directory, writes no file, and its
-// files cannot be written; it reads what the other kind reads.
+// TestReadOnly checks that a device for reading makes no directory and writes no file, that its
+// files cannot be written, and that it reads the same bytes as a device for writing.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	quiet := slog.New(slog.DiscardHandler)

@@ -15,8 +15,8 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// refuseEnter has the kernel refuse io_uring_enter to all threads of this process for good, as a
-// seccomp profile may.
+// refuseEnter makes the kernel refuse io_uring_enter to all threads of this process from now on, as
+// a seccomp profile may.
 func refuseEnter(t *testing.T) {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the system call
@@ -33,8 +33,8 @@ func refuseEnter(t *testing.T) {
 	}
 }
 
-// TestEnterRefused: where rings can be made and not be used, threads read, as where they cannot be
-// made. A process of its own is refused it.
+// TestEnterRefused checks that threads do the reads if rings can be made but not used, as if they
+// could not be made. It runs in a process of its own, since the refusal cannot be undone.
 func TestEnterRefused(t *testing.T) {
 	const inside = "AIBOX_TEST_ENTER_REFUSED"
 	if os.Getenv(inside) == "" {

@@ -18,8 +18,8 @@ func badSector(dev *blocktest.Device, name string, from, to int64) {
 	})
 }
 
-// TestBadSectorBetweenBuckets: where one read takes in several buckets and what lies between them, a
-// bad sector is the fault of the bucket that it is in, and of no other.
+// TestBadSectorBetweenBuckets checks that if one read covers several buckets and the bytes between
+// them, a bad sector is an error only of the bucket that it is in.
 func TestBadSectorBetweenBuckets(t *testing.T) {
 	for seed := range uint64(4) { // the device of the last has larger units than the table
 		m := newModel(t, seed, 1, smallOptions(3))

@@ -36,8 +36,8 @@ func appendBench(b *testing.B, set *Set, slot uint32, row []float32) Location {
 	return loc
 }
 
-// BenchmarkAppend appends buckets, each of which supersedes one of 100,000
-// others, at the speed at which the device takes them.
+// BenchmarkAppend appends buckets, each of which supersedes one of 100,000 others, as fast as the
+// device writes them.
 func BenchmarkAppend(b *testing.B) {
 	set := benchSet(b)
 	row := make([]float32, 20)
@@ -53,8 +53,8 @@ func BenchmarkAppend(b *testing.B) {
 	must(b, set.Flush(b.Context()))
 }
 
-// BenchmarkFetch reads random buckets of 2 KiB out of 400 MB in batches of
-// 8,000, the cold keys of a pass.
+// BenchmarkFetch reads random buckets of 2 KiB from 400 MB in batches of 8,000, which is the number
+// of missing keys of a pass.
 func BenchmarkFetch(b *testing.B) {
 	set := benchSet(b)
 	row := make([]float32, 20)
@@ -94,8 +94,8 @@ func BenchmarkFetch(b *testing.B) {
 	b.ReportMetric(float64(bytes)/float64(reads), "B/read")
 }
 
-// BenchmarkCandidates chooses the file to be emptied next among many, which happens for
-// every append buffer: by looking at each, and by sorting them all.
+// BenchmarkCandidates chooses which of many files to empty next, which happens for every append
+// buffer: by examining each file, and by sorting all of them.
 func BenchmarkCandidates(b *testing.B) {
 	for _, n := range []uint32{256, 4096} {
 		s := &Set{}

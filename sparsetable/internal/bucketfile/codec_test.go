@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// encode makes a bucket in memory that rows can be viewed in.
+// encode makes a bucket in memory whose rows can be viewed.
 func encode(slot uint32, seed uint32, rowWords int, keys []uint64, value func(row, word int) float32, seq uint64) []byte {
 	n := bucketBytes(len(keys), rowWords)
 	words := make([]uint64, unitsOf(n, 512)*64)
@@ -54,8 +54,8 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCodecEveryBit flips every bit of a bucket, and cuts it everywhere: no
-// such bucket passes.
+// TestCodecEveryBit flips every bit of a bucket, and truncates it everywhere. No such bucket may be
+// accepted.
 func TestCodecEveryBit(t *testing.T) {
 	buf := encode(3, 5, 3, []uint64{10, 20, 30}, value, 1)
 	n := bucketBytes(3, 3)
@@ -79,8 +79,9 @@ func TestCodecEveryBit(t *testing.T) {
 	}
 }
 
-// TestCodecFormats: a bucket says the table's format, or 0 as all once did;
-// formats of other tables and of the future are refused, with a right checksum.
+// TestCodecFormats checks that a bucket has the table's format, or 0 like all buckets of earlier
+// versions. Formats of other tables and of future versions must be refused even if the checksum is
+// right.
 func TestCodecFormats(t *testing.T) {
 	for _, c := range []struct {
 		format, rest, want byte
@@ -184,8 +185,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// TestSeed: what was written before there were incarnations keeps its checksums,
-// and a record of one incarnation does not pass for that of another.
+// TestSeed checks that files from before there were incarnations keep their checksums, and that a
+// record of one incarnation is not accepted as one of another.
 func TestSeed(t *testing.T) {
 	if got := seedOf(7, 0, 3, 9); got != 0xfb5f1bc8 {
 		t.Errorf("seed %#x", got)

@@ -8,8 +8,8 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// TestCorruptByte changes single bytes of a file: each change within a bucket is
-// an error that names it, the other buckets are read and scanned as before.
+// TestCorruptByte changes single bytes of a file. Each change within a bucket must be an error that
+// names the bucket, and the other buckets must be read and scanned as before.
 func TestCorruptByte(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -75,7 +75,7 @@ func TestCorruptByte(t *testing.T) {
 	m.close()
 }
 
-// TestReadFaults flips bits of what the device returns, and cuts it.
+// TestReadFaults flips bits of the bytes that the device returns, and truncates them.
 func TestReadFaults(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -103,7 +103,7 @@ func TestReadFaults(t *testing.T) {
 	m.close()
 }
 
-// TestHeaderCut opens files whose header the device cuts.
+// TestHeaderCut opens files of whose header the device returns only a part.
 func TestHeaderCut(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -123,8 +123,8 @@ func TestHeaderCut(t *testing.T) {
 	}
 }
 
-// TestScanCut scans a file that the device cuts anywhere: the buckets before the
-// cut are found, and the cut is reported.
+// TestScanCut scans a file that the device truncates anywhere. The buckets before that must be
+// found, and the truncation must be reported.
 func TestScanCut(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// doomedFiles are the files of a directory that nothing needs any more. The directory's goroutine
+// deletionQueue has the files of a directory that nothing needs any more. The directory's goroutine
 // deletes them, in rounds. The lock comes last in the order of locks, since files are added under
 // Set.mu.
-type doomedFiles struct {
+type deletionQueue struct {
 	sync.Mutex
 	waiting  []*file
 	deleting int    // files of the current round
@@ -17,14 +17,14 @@ type doomedFiles struct {
 }
 
 // add hands a file over for deletion.
-func (d *doomedFiles) add(f *file) {
+func (d *deletionQueue) add(f *file) {
 	d.Lock()
 	defer d.Unlock()
 	d.waiting = append(d.waiting, f)
 }
 
 // begin begins a round with the waiting files.
-func (d *doomedFiles) begin() []*file {
+func (d *deletionQueue) begin() []*file {
 	d.Lock()
 	defer d.Unlock()
 	files := d.waiting
@@ -33,16 +33,16 @@ func (d *doomedFiles) begin() []*file {
 }
 
 // end ends a round. Files whose deletion failed wait for the next one.
-func (d *doomedFiles) end(failed []*file) {
+func (d *deletionQueue) end(failed []*file) {
 	d.Lock()
 	defer d.Unlock()
 	d.waiting, d.deleting = append(d.waiting, failed...), 0
 	d.rounds++
 }
 
-// due returns how many rounds have been completed (done), and how many will have been completed
+// progress returns how many rounds have been completed (done), and how many will have been completed
 // once the deletion of all files that are there now has succeeded or failed.
-func (d *doomedFiles) due() (done, due uint64) {
+func (d *deletionQueue) progress() (done, due uint64) {
 	d.Lock()
 	defer d.Unlock()
 	done, due = d.rounds, d.rounds
@@ -56,7 +56,7 @@ func (d *doomedFiles) due() (done, due uint64) {
 }
 
 // closeAll closes the waiting files without deleting them.
-func (d *doomedFiles) closeAll() {
+func (d *deletionQueue) closeAll() {
 	d.Lock()
 	defer d.Unlock()
 	for _, f := range d.waiting {
@@ -64,16 +64,16 @@ func (d *doomedFiles) closeAll() {
 	}
 }
 
-// deleteDoomed deletes the files that nothing needs. A deletion that fails is tried again when the
+// deleteQueued deletes the files that nothing needs. A deletion that fails is tried again when the
 // directory's goroutine next has work; until then the file counts as used space, and the log says
 // so once. A file that no longer exists, as in a lost directory, counts as deleted.
-func (d *directory) deleteDoomed() {
-	doomed := d.doomed.begin()
-	if len(doomed) == 0 {
+func (d *directory) deleteQueued() {
+	files := d.deletions.begin()
+	if len(files) == 0 {
 		return
 	}
 	var failed []*file
-	for _, f := range doomed {
+	for _, f := range files {
 		if d.delete(f) {
 			d.room.used.Add(-f.bytes)
 		} else {
@@ -82,7 +82,7 @@ func (d *directory) deleteDoomed() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.doomed.end(failed)
+	d.deletions.end(failed)
 	d.cond.Broadcast()
 }
 
@@ -108,8 +108,8 @@ func (d *directory) delete(f *file) bool {
 // awaitDeletionsLocked waits until the deletion of every file that nothing needs now has succeeded
 // or failed, and reports whether there were such files. REQUIRES: d.mu is held.
 func (d *directory) awaitDeletionsLocked() bool {
-	begun, due := d.doomed.due()
-	for done := begun; done < due && !d.closing; done, _ = d.doomed.due() {
+	begun, due := d.deletions.progress()
+	for done := begun; done < due && !d.closing; done, _ = d.deletions.progress() {
 		d.wakeUp()
 		d.cond.Wait()
 	}

@@ -10,14 +10,14 @@ import (
 
 // directory is the part of a Set on one device.
 type directory struct {
-	set     *Set
-	index   int // in Set.dirs
-	dev     blockio.Device
-	room    room
-	doomed  doomedFiles
-	running sync.WaitGroup
-	// kick wakes the directory's goroutine. It has room for one token, so that no wake-up is lost.
-	kick chan struct{}
+	set       *Set
+	index     int // in Set.dirs
+	dev       blockio.Device
+	room      room
+	deletions deletionQueue
+	running   sync.WaitGroup
+	// wakeups wakes the directory's goroutine. It has room for one token, so that no wake-up is lost.
+	wakeups chan struct{}
 
 	// flushing serializes flushes: the second one must not return before the first has synced. It
 	// is locked before mu.
@@ -87,7 +87,7 @@ type writes struct {
 }
 
 func newDirectory(s *Set, index int, dev blockio.Device, budget int64) *directory {
-	d := &directory{set: s, index: index, dev: dev, room: room{budget: budget}, kick: make(chan struct{}, 1)}
+	d := &directory{set: s, index: index, dev: dev, room: room{budget: budget}, wakeups: make(chan struct{}, 1)}
 	d.writes.unsynced = map[*file]bool{}
 	d.cond.L = &d.mu
 	return d
@@ -107,7 +107,7 @@ type appendBuffer struct {
 // wakeUp tells the directory's goroutine to look for work. The caller may hold any lock.
 func (d *directory) wakeUp() {
 	select {
-	case d.kick <- struct{}{}:
+	case d.wakeups <- struct{}{}:
 	default:
 	}
 }
@@ -181,5 +181,5 @@ func (d *directory) stop() {
 		d.set.appends.Put(b.mem)
 	}
 	a.filled, a.queue = nil, nil
-	d.doomed.closeAll()
+	d.deletions.closeAll()
 }

@@ -71,7 +71,7 @@
 //	Flush                     everything committed so far is durable
 //	Submit ─ Wait ─ Finish    read from the buffer while there, then the device
 //	Release                   superseded: its bytes are dead
-//	Hold, Unhold              a snapshot keeps the files of all live buckets
+//	Hold, EndHold             a snapshot keeps the files of all live buckets
 //
 // A committed bucket need not be durable before Flush has returned. When Flush returns,
 // every bucket that was committed before the call is durable. It stays readable until it

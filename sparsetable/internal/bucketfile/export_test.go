@@ -1,6 +1,6 @@
 package bucketfile
 
-// What tests alone need of a Set.
+// These functions give access to the internals of a Set; only tests need them.
 
 // BufferedBytes returns the memory of append buffers in use.
 func (s *Set) BufferedBytes() int64 {

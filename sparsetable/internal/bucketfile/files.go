@@ -35,9 +35,9 @@ type file struct {
 	bytes int64 // size of the file, counted in the budget
 	// valid is the length up to which the file has records: everything that was committed, or, in
 	// files of an earlier run, everything that was durable.
-	valid  int64
-	ended  bool // nothing is appended any more; always true for files of an earlier run
-	doomed bool // passed to the directory's goroutine for deletion
+	valid    int64
+	ended    bool // nothing is appended any more; always true for files of an earlier run
+	deleting bool // passed to the directory's goroutine for deletion
 
 	undeleted bool // its deletion failed; used by that goroutine only
 }
@@ -84,12 +84,12 @@ func (s *Set) unpinLocked(f *file) {
 // dropIfDeadLocked passes a file that nothing needs to its directory for deletion. REQUIRES: s.mu
 // is held.
 func (s *Set) dropIfDeadLocked(f *file) {
-	if f.live != 0 || f.holders != 0 || f.pins != 0 || f.doomed {
+	if f.live != 0 || f.holders != 0 || f.pins != 0 || f.deleting {
 		return
 	}
-	f.doomed = true
+	f.deleting = true
 	delete(s.mu.files, f.id)
-	f.dir.doomed.add(f)
+	f.dir.deletions.add(f)
 	f.dir.wakeUp()
 }
 
@@ -127,7 +127,7 @@ func (s *Set) Release(loc Location) error {
 	return nil
 }
 
-// Hold keeps every file with live buckets for a snapshot, until Unhold, and returns the state that
+// Hold keeps every file with live buckets for a snapshot, until EndHold, and returns the state that
 // goes with the snapshot's locations. It must be called at the instant at which the locations are
 // captured. At that instant, the predecessors of all committed buckets must have been released.
 // Flush must be called before the snapshot is committed.
@@ -151,9 +151,9 @@ func (s *Set) Hold(snapshot uint64) (State, error) {
 	return s.stateLocked(snapshot), nil
 }
 
-// Unhold ends the Hold of a snapshot. It must be called after the catalog has durably dropped the
+// EndHold ends the Hold of a snapshot. It must be called after the catalog has durably dropped the
 // snapshot, or if the snapshot could not be committed.
-func (s *Set) Unhold(snapshot uint64) error {
+func (s *Set) EndHold(snapshot uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := s.mu.holds[snapshot]
@@ -168,7 +168,7 @@ func (s *Set) Unhold(snapshot uint64) error {
 	return nil
 }
 
-// Keep keeps the files that a snapshot holds, even after its Unhold, until release is called. ok is
+// Keep keeps the files that a snapshot holds, even after EndHold, until release is called. ok is
 // false if the snapshot no longer holds files.
 func (s *Set) Keep(snapshot uint64) (release func(), ok bool) {
 	s.mu.Lock()

@@ -8,20 +8,20 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// fuzzFile is a file of units of 512 bytes for the scanner, which needs no
-// device.
+// fuzzFile is a file with units of 512 bytes. The scanner can use it without a device.
 func fuzzFile(rowWords int) *file {
 	s := &Set{unit: 512, opts: Options{Table: 7, RowWords: rowWords, BufferBytes: 64 << 10}}
 	return &file{set: s, dir: &directory{dev: &fuzzDevice{}}, id: 3, name: "fuzz"}
 }
 
-// fuzzDevice has a name, for errors.
+// fuzzDevice is a device with a name, which errors need.
 type fuzzDevice struct{ blockio.Device }
 
 func (*fuzzDevice) Dir() string { return "fuzz" }
 
-// resealed is data with the checksums of what looks like a bucket or a filler
-// at a unit's beginning made right; they would keep the fuzzer out.
+// resealed returns data in which the checksums of everything that looks like a bucket or a filler
+// at the beginning of a unit are right. Otherwise the checksums would reject nearly all inputs of
+// the fuzzer.
 func resealed(f *file, data []byte) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, (len(data)+511)/512*512)
@@ -41,8 +41,8 @@ func resealed(f *file, data []byte) []byte {
 	return b
 }
 
-// FuzzScan: whatever lies in a file, a scan comes to its end, in chunks of any
-// size, and shows buckets within the file alone.
+// FuzzScan checks that a scan ends whatever a file contains, in chunks of any size, and yields only
+// buckets that lie within the file.
 func FuzzScan(f *testing.F) {
 	bucket := encode(1, 0, 3, []uint64{1, 2}, value, 7)
 	bucket = append(bucket, make([]byte, -len(bucket)&511)...)
@@ -88,7 +88,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzHeader: a header is accepted if it is the one that would be written.
+// FuzzHeader checks that a header is accepted only if it is the one that would be written.
 func FuzzHeader(f *testing.F) {
 	h := fileHeader{table: 7, file: 3, unit: 512, rowWords: 20, incarnation: 5}
 	b := make([]byte, fileHeaderBytes)
@@ -110,8 +110,8 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// FuzzFileName: a name is that of a file of the table if it is the one that the
-// file would have.
+// FuzzFileName checks that a name counts as that of a file of the table only if it is the name that
+// the file would have.
 func FuzzFileName(f *testing.F) {
 	f.Add(uint64(7), fileName(7, 1, 0))
 	f.Add(uint64(7), fileName(7, 1, 9))

@@ -19,8 +19,7 @@ import (
 
 const testTable = 0xabcdef
 
-// content is what a bucket should hold: rows rows that derive from slot and
-// version.
+// content is the expected content of a bucket: rows rows whose values derive from slot and version.
 type content struct {
 	loc     Location
 	version int
@@ -196,7 +195,7 @@ func (m *model) checkIndex(index map[uint32]content) error {
 	return err
 }
 
-// snapshot commits a snapshot to the model's catalog if everything it needs is
+// snapshot commits a snapshot to the model's catalog if everything that the snapshot needs is
 // durable.
 func (m *model) snapshot() error {
 	id := m.nextSnap
@@ -207,13 +206,13 @@ func (m *model) snapshot() error {
 	}
 	index := maps.Clone(m.index)
 	if err := m.set.Flush(context.Background()); err != nil {
-		return errors.Join(err, m.set.Unhold(id))
+		return errors.Join(err, m.set.EndHold(id))
 	}
 	m.snapshots = append(m.snapshots, snapshot{st, index})
 	return nil
 }
 
-// dropSnapshot gives up a snapshot, never the newest.
+// dropSnapshot drops a snapshot other than the newest.
 func (m *model) dropSnapshot() error {
 	if len(m.snapshots) < 2 {
 		return nil
@@ -221,10 +220,10 @@ func (m *model) dropSnapshot() error {
 	i := m.rng.IntN(len(m.snapshots) - 1)
 	id := m.snapshots[i].state.Snapshot
 	m.snapshots = slices.Delete(m.snapshots, i, i+1)
-	return m.set.Unhold(id)
+	return m.set.EndHold(id)
 }
 
-// compact moves the live buckets of the cheapest candidate.
+// compact moves the live buckets out of the candidate that is cheapest to empty.
 func (m *model) compact() error {
 	candidates := m.set.CompactionCandidates()
 	if len(candidates) == 0 {
@@ -253,7 +252,7 @@ func (m *model) compact() error {
 	})
 }
 
-// step does something at random.
+// step does one random operation.
 func (m *model) step() error {
 	switch n := m.rng.IntN(100); {
 	case n < 60:
@@ -303,7 +302,7 @@ func (m *model) checkSpace() {
 	}
 }
 
-// waitFor runs cond until it is true, for two minutes at most.
+// waitFor calls cond until it returns true, for two minutes at most.
 func waitFor(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(time.Millisecond) {

@@ -15,8 +15,8 @@ import (
 	"aibox/sparsetable/internal/blockio"
 )
 
-// stray is a bucket file that no snapshot refers to.
-type stray struct {
+// unreferencedFile is a bucket file that no snapshot refers to.
+type unreferencedFile struct {
 	dir  *directory
 	name string
 }
@@ -44,7 +44,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 			union[f.File] = u
 		}
 	}
-	where, strays, err := s.findFiles(union)
+	where, unreferenced, err := s.findFiles(union)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 		return nil
 	}
 	// Files are deleted only after everything that the states need has been found.
-	for _, st := range strays {
+	for _, st := range unreferenced {
 		if err := st.dir.dev.Remove(st.name); err != nil {
 			return fmt.Errorf("bucketfile: delete a file that nothing refers to: %w", err)
 		}
@@ -106,7 +106,7 @@ func (s *Set) load(ctx context.Context, states []State) error {
 }
 
 // findFiles looks for the table's files in all directories.
-func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*directory, strays []stray, err error) {
+func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*directory, unreferenced []unreferencedFile, err error) {
 	where = map[uint32]*directory{}
 	for _, d := range s.dirs {
 		names, err := d.dev.List()
@@ -119,7 +119,7 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 				continue
 			}
 			if w, ok := wanted[id]; !ok || w.Incarnation != incarnation {
-				strays = append(strays, stray{d, name})
+				unreferenced = append(unreferenced, unreferencedFile{d, name})
 			} else if other := where[id]; other != nil {
 				return nil, nil, fmt.Errorf("%w: %s is both in %s and in %s: remove the copy", ErrTwoFiles, name, other.dev.Dir(), d.dev.Dir())
 			} else {
@@ -127,7 +127,7 @@ func (s *Set) findFiles(wanted map[uint32]FileState) (where map[uint32]*director
 			}
 		}
 	}
-	return where, strays, nil
+	return where, unreferenced, nil
 }
 
 // checkFound returns an error if files of the current state were not found. It says how many, and

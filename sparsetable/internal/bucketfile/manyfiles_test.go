@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A table that grows far beyond the usual size of its files has larger files, not ever
-// more of them, because each takes a descriptor. That holds for all directories
+// If a table grows far beyond the usual size of its files, its files become larger instead of more
+// and more numerous, because each takes a file descriptor. The limit is for all directories
 // together, however many there are.
 func TestManyFiles(t *testing.T) {
 	for _, dirs := range []int{1, 4, 12} {

@@ -27,8 +27,8 @@ func eachSeed(t *testing.T, test func(t *testing.T, seed uint64)) {
 	}
 }
 
-// TestModel runs random operations without faults and compares everything:
-// contents, accounts, files on the devices, after clean restarts too.
+// TestModel runs random operations without faults and compares everything: contents, counters, and
+// files on the devices, also after restarts without a crash.
 func TestModel(t *testing.T) {
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		m := newModel(t, seed, 1+int(seed%3), smallOptions(1+int(seed%5)))
@@ -57,8 +57,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestCrash lets the machine crash at a random device operation. What the last
-// committed snapshots refer to must be there after each.
+// TestCrash lets the machine crash at a random device operation. After each crash, everything to
+// which the last committed snapshots refer must be there.
 func TestCrash(t *testing.T) {
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		m := newModel(t, seed, 1+int(seed%3), smallOptions(1+int(seed%5)))
@@ -99,10 +99,10 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// TestFailNth fails the n-th device operation for every n until a run needs
-// fewer. Every failure must be told by some call, or leave no trace; nothing
-// committed may be lost as long as the machine does not crash, and a second try
-// must succeed unless a sync failed.
+// TestFailNth makes the n-th device operation fail, for n = 0, 1, and so on until a run has fewer
+// operations. Every failure must be returned by some call, or leave no trace. Nothing committed may
+// be lost as long as the machine does not crash, and a second attempt must succeed unless a sync
+// failed.
 func TestFailNth(t *testing.T) {
 	kinds := [][]blocktest.Kind{
 		{blocktest.Create}, {blocktest.Write}, {blocktest.Sync}, {blocktest.SyncDir}, {blocktest.Remove},

@@ -34,8 +34,8 @@ func TestNextNumber(t *testing.T) {
 	}
 }
 
-// TestNumbersGoRound gives numbers again, while files of all ages are in use
-// by the index and by snapshots, in several runs.
+// TestNumbersGoRound reuses file numbers while the index and snapshots use files of all ages, over
+// several runs.
 func TestNumbersGoRound(t *testing.T) {
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		opts := smallOptions(3)
@@ -89,8 +89,8 @@ func (s *Set) sortedFiles() []*file {
 	return s.sortedFilesLocked()
 }
 
-// TestNoNumberLeft: when all numbers are in use, an append says what to do, and goes on
-// when a file has been deleted.
+// TestNoNumberLeft checks that when all file numbers are in use, the error of an append says what
+// to do, and appends continue once a file was deleted.
 func TestNoNumberLeft(t *testing.T) {
 	opts := smallOptions(3)
 	opts.FileBytes, opts.lastFile = int64(opts.BufferBytes), 3
@@ -115,9 +115,9 @@ func TestNoNumberLeft(t *testing.T) {
 	m.close()
 }
 
-// TestNamesAreUnique: a file that is written again after a crash, or after a return to
-// an older snapshot, has another name, and the buckets of the one do not pass for those
-// of the other.
+// TestNamesAreUnique checks that a file that is written again after a crash, or after a return to
+// an older snapshot, has another name, and that the buckets of one are not accepted as those of the
+// other.
 func TestNamesAreUnique(t *testing.T) {
 	for _, end := range []string{"crash", "older snapshot"} {
 		m := newModel(t, 1, 1, smallOptions(3))
@@ -168,8 +168,9 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
-// TestReturnKeepsLaterFiles: a run that goes on from an older snapshot gives no number
-// that a later snapshot, which is still kept, names, even if that one has lost a file.
+// TestReturnKeepsLaterFiles checks that a run that continues from an older snapshot uses no file
+// number to which a later snapshot that is still kept refers, even if the later snapshot has lost a
+// file.
 func TestReturnKeepsLaterFiles(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		m := newModel(t, 1, 1, smallOptions(3))

@@ -21,7 +21,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestReadFromBuffer reads what has not been written yet.
+// TestReadFromBuffer reads buckets that are not written to the device yet.
 func TestReadFromBuffer(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -40,7 +40,7 @@ func TestReadFromBuffer(t *testing.T) {
 	m.close()
 }
 
-// TestMerge reads neighbours in one read, and only those.
+// TestMerge checks that neighboring buckets are read with one read, and others are not.
 func TestMerge(t *testing.T) {
 	for _, gap := range []int64{-1, 1, 2048} {
 		opts := smallOptions(3)
@@ -81,8 +81,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestWaitLeavesTheDeviceBusy asks for some requests of merged reads: as soon as
-// one read brings so many, the caller has them, and others are still on their way.
+// TestWaitLeavesTheDeviceBusy waits for some of several merged reads. As soon as one read has
+// completed enough requests, Wait returns them, and the other reads are still in flight.
 func TestWaitLeavesTheDeviceBusy(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -130,9 +130,8 @@ func TestWaitLeavesTheDeviceBusy(t *testing.T) {
 	m.close()
 }
 
-// TestPoolAtLimit reads many buckets where others hold a part of the pool, or all of
-// it: reads wait for each other and none fails. What goes beyond the limit is one
-// read.
+// TestPoolAtLimit reads many buckets while other users hold a part of the pool or all of it. Reads
+// must wait for each other, and none may fail. At most one read may exceed the limit.
 func TestPoolAtLimit(t *testing.T) {
 	const limit = 64 << 10
 	for _, taken := range []int{0, limit / 2, limit} {
@@ -189,7 +188,7 @@ func TestPoolAtLimit(t *testing.T) {
 	}
 }
 
-// TestOpen checks what Open deletes and what it refuses.
+// TestOpen checks which files Open deletes and what it refuses.
 func TestOpen(t *testing.T) {
 	m := newModel(t, 1, 2, smallOptions(3))
 	m.mustOpen()
@@ -201,12 +200,12 @@ func TestOpen(t *testing.T) {
 	m.close()
 
 	first := state.Files[0]
-	strays := []string{
+	unreferenced := []string{
 		fileName(testTable, 500, 1), fileName(testTable, 501, 0), // of numbers that no snapshot has
 		fileName(testTable, first.File, first.Incarnation+1), fileName(testTable, first.File, 0),
 	}
 	foreign := []string{fileName(testTable+1, 500, 1), fileName(testTable+1, 500, 0), "notes.txt", "000001.sst"}
-	for _, name := range slices.Concat(foreign, strays) {
+	for _, name := range slices.Concat(foreign, unreferenced) {
 		m.mem[0].SetBytes(name, []byte("x"))
 	}
 	name := fileName(testTable, first.File, first.Incarnation)
@@ -221,9 +220,9 @@ func TestOpen(t *testing.T) {
 		if err := m.open(); !errors.Is(err, want) {
 			t.Errorf("%s: %v", what, err)
 		}
-		for _, stray := range strays {
-			if m.mem[0].Bytes(stray) == nil {
-				t.Errorf("%s: Open failed, and deleted %s", what, stray)
+		for _, name := range unreferenced {
+			if m.mem[0].Bytes(name) == nil {
+				t.Errorf("%s: Open failed, and deleted %s", what, name)
 			}
 		}
 		if n := m.mem[0].OpenFiles() + m.mem[1].OpenFiles(); n != 0 {
@@ -246,9 +245,9 @@ func TestOpen(t *testing.T) {
 	m.mem[0], m.mem[1] = m.mem[1], m.mem[0] // directories may change places
 	m.mustOpen()
 	must(t, m.checkIndex(m.index))
-	for _, stray := range strays {
-		if m.mem[1].Bytes(stray) != nil {
-			t.Errorf("Open left %s, to which nothing refers", stray)
+	for _, name := range unreferenced {
+		if m.mem[1].Bytes(name) != nil {
+			t.Errorf("Open left %s, to which nothing refers", name)
 		}
 	}
 	for _, name := range foreign {
@@ -282,8 +281,8 @@ func TestMisuse(t *testing.T) {
 		t.Error("a location was released twice")
 	}
 	must(t, m.set.Release(0))
-	if err := m.set.Unhold(5); err == nil {
-		t.Error("Unhold of an unknown snapshot")
+	if err := m.set.EndHold(5); err == nil {
+		t.Error("EndHold accepts an unknown snapshot")
 	}
 	_, err = m.set.Hold(5)
 	must(t, err)
@@ -302,9 +301,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestBackPressure stalls the writer by an open Appender: Begin waits once all
-// buffers are full, Flush until its context ends, and both go on when the
-// Appender is done.
+// TestBackPressure blocks the writer with an open Appender. Begin must wait once all buffers are
+// full, Flush must wait until its context ends, and both must continue when the Appender is done.
 func TestBackPressure(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -338,7 +336,7 @@ func TestBackPressure(t *testing.T) {
 	m.close()
 }
 
-// TestConcurrent runs appends, reads, flushes, snapshots and scans at once.
+// TestConcurrent runs appends, reads, flushes, snapshots and scans at the same time.
 func TestConcurrent(t *testing.T) {
 	opts := smallOptions(3)
 	m := newModel(t, 1, 2, opts)
@@ -377,7 +375,7 @@ func TestConcurrent(t *testing.T) {
 			if err := m.set.Flush(t.Context()); err != nil {
 				return err
 			}
-			if err := m.set.Unhold(id); err != nil {
+			if err := m.set.EndHold(id); err != nil {
 				return err
 			}
 		}
@@ -403,7 +401,7 @@ func TestConcurrent(t *testing.T) {
 	m.close()
 }
 
-// TestOperatingSystem runs the model over real directories.
+// TestOperatingSystem runs the model on real directories.
 func TestOperatingSystem(t *testing.T) {
 	for _, engine := range []string{"", "pread"} {
 		m := newModel(t, 3, 0, smallOptions(20))
@@ -436,7 +434,7 @@ func TestOperatingSystem(t *testing.T) {
 	}
 }
 
-// TestSteadyStateDoesNotAllocate appends, reads and releases.
+// TestSteadyStateDoesNotAllocate appends, reads and releases buckets without allocating memory.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	dev, err := blockio.Open(t.Context(), t.TempDir(), blockio.Options{Logger: quiet()})
 	must(t, err)

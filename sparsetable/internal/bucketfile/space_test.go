@@ -11,9 +11,9 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// TestBudget appends until the directory's budget is used up: nothing is ever
-// written beyond it, urgent appends get the last part, and moving buckets out
-// of dead files makes room again.
+// TestBudget appends until the directory's budget is used up. Nothing may be written beyond it,
+// urgent appends may use the last part, and moving buckets out of files with dead ones must make
+// room again.
 func TestBudget(t *testing.T) {
 	const budget = 400 << 10
 	opts := smallOptions(3)
@@ -82,9 +82,8 @@ func TestBudget(t *testing.T) {
 	m.close()
 }
 
-// TestDeletionMakesRoom appends right after all buckets of a full directory were
-// released: the deletion of their files is waited for, with a budget and with a disk
-// of limited size.
+// TestDeletionMakesRoom appends right after all buckets of a full directory were released. The
+// append must wait until their files are deleted, with a budget and with a disk of limited size.
 func TestDeletionMakesRoom(t *testing.T) {
 	const bytes = 512 << 10
 	for _, budget := range []int64{0, bytes} {
@@ -120,8 +119,8 @@ func TestDeletionMakesRoom(t *testing.T) {
 	}
 }
 
-// TestDeletionFails: a file that cannot be deleted is reported once, however often it is
-// tried, and one that is gone already, as those of a lost directory, not at all.
+// TestDeletionFails checks that a file that cannot be deleted is reported once, however often that
+// is tried, and that a file that no longer exists, as in a lost directory, is not reported.
 func TestDeletionFails(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		var log strings.Builder
@@ -164,7 +163,7 @@ func TestDeletionFails(t *testing.T) {
 	}
 }
 
-// TestDiskFull meets a full file system before a write, then during one.
+// TestDiskFull fills the file system before a write, and then during one.
 func TestDiskFull(t *testing.T) {
 	m := newModel(t, 1, 1, smallOptions(3))
 	m.mustOpen()
@@ -201,8 +200,8 @@ func TestDiskFull(t *testing.T) {
 	m.close()
 }
 
-// TestBudgetError: the error names the budget as it was given, and all that is
-// taken of it.
+// TestBudgetError checks that the error names the budget as it was configured, and all space that
+// counts against it.
 func TestBudgetError(t *testing.T) {
 	o := smallOptions(3)
 	o.BudgetBytes, o.UrgentBytes = []int64{400 << 10}, 64<<10
@@ -235,8 +234,8 @@ func TestBudgetError(t *testing.T) {
 	}
 }
 
-// TestDiskReserve: the last of a file system's space is for urgent appends, and
-// the error of others says both what is left and what is kept.
+// TestDiskReserve checks that only urgent appends may use the last space of a file system, and that
+// the error of other appends says both how much is free and how much is reserved.
 func TestDiskReserve(t *testing.T) {
 	o := smallOptions(3)
 	o.ReserveBytes = 1 << 20

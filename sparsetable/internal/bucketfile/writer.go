@@ -15,7 +15,7 @@ import (
 func (d *directory) run() {
 	defer panics.Exit("writing bucket files")
 	for {
-		d.deleteDoomed()
+		d.deleteQueued()
 		d.mu.Lock()
 		closing := d.closing
 		b := d.nextLocked()
@@ -24,7 +24,7 @@ func (d *directory) run() {
 		case closing:
 			return
 		case b == nil:
-			<-d.kick
+			<-d.wakeups
 		default:
 			d.written(b, d.write(b))
 		}
@@ -181,7 +181,7 @@ func (d *directory) drain(ctx context.Context) (files []*file, newNames bool, er
 	d.set.mu.Lock()
 	defer d.set.mu.Unlock()
 	for f := range w.unsynced {
-		if !f.doomed {
+		if !f.deleting {
 			f.pins++
 			files = append(files, f)
 		}

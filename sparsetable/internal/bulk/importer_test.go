@@ -49,7 +49,8 @@ func (f *fake) Overwrite(_ context.Context, keys []uint64, entries []byte) error
 func (*fake) Grow(context.Context, *distinct.Keys) error { panic("a small import grows nothing") }
 func (*fake) NewMerger(int64) Merger                     { panic("a small import merges nothing") }
 
-// rows is a source of rows with these keys, whose words count up from 1; then it returns err.
+// rows is a source of rows with the given keys, whose words count up from 1. After them it returns
+// err.
 type rows struct {
 	keys  []uint64
 	n     int
@@ -67,7 +68,8 @@ func (s *rows) Next() (uint64, []float32, error) {
 	return s.keys[s.n-1], row, nil
 }
 
-// options are those of an import of rows of one word into f; a row of 3 was never trained.
+// options returns the options of an import of rows of one word into f. A row with the value 3
+// counts as never trained.
 func options(f *fake) Options {
 	f.rows = map[uint64]float32{}
 	return Options{
@@ -76,8 +78,8 @@ func options(f *fake) Options {
 	}
 }
 
-// A small import overwrites rows a batch at a time, skips those that were never trained, and of equal
-// keys the last one stays, though a batch has a key only once.
+// A small import writes rows in batches and skips those that were never trained. Of rows with the
+// same key the last one counts, although a batch has each key only once.
 func TestSmallImport(t *testing.T) {
 	want := map[uint64]float32{1: 7, 2: 2, 8: 5, 9: 6}
 	for _, borrows := range []bool{false, true} {
@@ -89,7 +91,8 @@ func TestSmallImport(t *testing.T) {
 	}
 }
 
-// What a source gave before it failed is imported; where the table fails, the error says how many rows were.
+// If a source fails, the rows before the error are imported. If the table fails, the error says how
+// many rows were imported.
 func TestImportFails(t *testing.T) {
 	f := &fake{limit: 2}
 	n, err := Import(t.Context(), options(f), &rows{keys: []uint64{1, 2, 4}, err: errFake, words: 1})
@@ -107,7 +110,8 @@ func TestImportFails(t *testing.T) {
 	}
 }
 
-// The plan leaves half of the cache alone, and a merger a small part of what was borrowed.
+// The plan leaves half of the cache to other uses, and gives a merger a small part of the borrowed
+// memory.
 func TestPlans(t *testing.T) {
 	if p := PlanFor(1<<20, 100); p.SmallRows != Batch || p.ArenaBytes != 512<<10 {
 		t.Errorf("in a small cache: %+v", p)

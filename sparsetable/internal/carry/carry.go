@@ -155,8 +155,8 @@ func (m *Memory) chunk() []byte {
 	return chunk
 }
 
-// Roomy reports whether a quarter of the limit is free.
-func (m *Memory) Roomy() bool {
+// HasRoom reports whether a quarter of the limit is free.
+func (m *Memory) HasRoom() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.limit-m.mapped+int64(len(m.free))*chunkBytes >= m.limit/4

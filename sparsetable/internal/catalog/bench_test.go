@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The pages of 500,000 slots, 12 million rows, as package slots makes them with
+// These are the pages of 500,000 slots, for 12 million rows, as package slots makes them with
 // filters of 32 bytes.
 const (
 	benchSlots     = 500_000
@@ -56,8 +56,8 @@ func benchPage() []byte {
 	return page
 }
 
-// BenchmarkCommit commits snapshots on the temporary directory's file system and
-// keeps two, compactions included.
+// BenchmarkCommit commits snapshots on the temporary directory's file system and keeps two of them.
+// The time includes compactions.
 func BenchmarkCommit(b *testing.B) {
 	for _, dirty := range []int{100, 1} {
 		b.Run(fmt.Sprintf("dirty=%d%%", dirty), func(b *testing.B) {

@@ -33,7 +33,7 @@ func shut(tb testing.TB, c *Catalog) {
 	}
 }
 
-// model is what a catalog should hold.
+// model has the expected contents of a catalog.
 type model struct {
 	live      [][]byte // pages of the table at work
 	dirty     map[uint32]bool
@@ -55,7 +55,7 @@ func cloneSet(s map[uint32]bool) map[uint32]bool {
 	return c
 }
 
-// train changes some pages of the open table, and adds some or removes the last ones.
+// train changes some pages of the open table, and adds some pages or removes the last ones.
 func (m *model) train(rng *rand.Rand) {
 	if rng.IntN(4) == 0 {
 		m.live = slices.Clone(m.live[:len(m.live)-rng.IntN(len(m.live)/2+1)])
@@ -77,7 +77,7 @@ func (m *model) train(rng *rand.Rand) {
 	}
 }
 
-// commit commits the open table; after an error the model is as it was before.
+// commit commits the open table. After an error, the model is as before.
 func (m *model) commit(c *Catalog, rng *rand.Rand) error {
 	w, err := c.Begin()
 	if err != nil {
@@ -118,7 +118,7 @@ func (m *model) drop(c *Catalog, i int) error {
 	return nil
 }
 
-// load makes a snapshot the one on which the open table is based.
+// load makes a snapshot the one that the open table is based on.
 func (m *model) load(c *Catalog, s modelSnapshot) error {
 	if _, err := c.Load(s.ID, func(uint32, []byte) error { return nil }); err != nil {
 		return err
@@ -127,12 +127,13 @@ func (m *model) load(c *Catalog, s modelSnapshot) error {
 	return nil
 }
 
-// reopened is what a new process finds: nothing loaded yet.
+// reopened returns the model as a new process finds it: no snapshot is loaded yet.
 func (m *model) reopened() *model {
 	return &model{dirty: map[uint32]bool{}, snapshots: slices.Clone(m.snapshots)}
 }
 
-// differs loads every snapshot and returns an error that says how c differs from m.
+// differs loads every snapshot and returns an error that says how the catalog differs from the
+// model.
 func (m *model) differs(c *Catalog) error {
 	var want []Snapshot
 	for _, s := range m.snapshots {
@@ -160,8 +161,8 @@ func (m *model) differs(c *Catalog) error {
 	return nil
 }
 
-// TestModel commits, aborts, drops, loads and reopens at random and compares with the
-// model. In the end the catalog must not have a page that nothing uses.
+// TestModel commits, aborts, drops, loads and reopens at random and compares the catalog with the
+// model. In the end the catalog must not have any unused pages.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// checkGarbage commits twice, so that all garbage is gone, and looks for it.
+// checkGarbage commits twice, after which all garbage must be deleted, and looks for it.
 func checkGarbage(t *testing.T, c *Catalog, m *model, rng *rand.Rand) {
 	t.Helper()
 	if n := len(m.snapshots); n > 0 {
@@ -226,7 +227,7 @@ func checkGarbage(t *testing.T, c *Catalog, m *model, rng *rand.Rand) {
 	noGarbage(t, c)
 }
 
-// noGarbage looks for page versions that nothing uses.
+// noGarbage returns an error if there are page versions that nothing uses.
 func noGarbage(t *testing.T, c *Catalog) {
 	t.Helper()
 	c.mu.Lock()
@@ -536,7 +537,7 @@ func flip(t *testing.T, fs vfs.FS, name string, off int64) {
 	}
 }
 
-// TestManifest: the manifest does not grow from commit to commit without end.
+// TestManifest checks that the manifest does not grow without limit from commit to commit.
 func TestManifest(t *testing.T) {
 	c := open(t, vfs.NewMem())
 	defer shut(t, c)

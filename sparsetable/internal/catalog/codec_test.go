@@ -56,8 +56,8 @@ func TestSnapshotCodec(t *testing.T) {
 	}
 }
 
-// TestSnapshotVersions: records of version 1, whose files had no incarnation, are read,
-// and records of versions to come are not.
+// TestSnapshotVersions checks that records of version 1, whose files had no incarnation, can be
+// read, and that records of future versions are refused.
 func TestSnapshotVersions(t *testing.T) {
 	b := []byte{
 		1,          // version
@@ -96,8 +96,8 @@ func TestSnapshotVersions(t *testing.T) {
 	}
 }
 
-// FuzzDecodeSnapshot takes the input without its checksum, which would keep the
-// fuzzer out.
+// FuzzDecodeSnapshot adds the checksum to each input, since it would reject nearly all inputs
+// otherwise.
 func FuzzDecodeSnapshot(f *testing.F) {
 	for _, s := range examples() {
 		b := encodeSnapshot(s)

@@ -64,7 +64,7 @@ func session(c *Catalog, m *model, rng *rand.Rand, pending, done func(*model)) e
 	return nil
 }
 
-// states is what a catalog may be after a crash.
+// states has the two states that a catalog may have after a crash.
 type states struct {
 	sync.Mutex
 	committed *model // of the last operation that returned
@@ -84,7 +84,7 @@ func (s *states) setDone(m *model) {
 	s.committed, s.pending = m, nil
 }
 
-// check opens what a crash left and compares.
+// check opens what a crash left and compares it with the states.
 func (s *states) check(fs vfs.FS) error {
 	c, err := Open(Options{Dir: "cat", Format: testFormat, FS: fs})
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *states) check(fs vfs.FS) error {
 	return errors.Join(errCommitted, errPending, c.Close())
 }
 
-// differsPending compares c with the operation under way having taken effect.
+// differsPending compares the catalog with the state after the operation that was in progress.
 func (s *states) differsPending(c *Catalog) error {
 	m := s.pending.clone()
 	n := len(m.snapshots)
@@ -215,7 +215,7 @@ func TestFailures(t *testing.T) {
 
 var errInjected = errors.New("injected")
 
-// failAt runs the script with operation n failing.
+// failAt runs the script and makes operation n fail.
 func failAt(t *testing.T, seed uint64, n int, lasting bool) (hit bool, err error) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// openAndLoad reads everything that the catalog in fs has.
+// openAndLoad reads everything in the catalog in fs.
 func openAndLoad(fs vfs.FS, readOnly bool) error {
 	c, err := Open(Options{Dir: "cat", Format: testFormat, FS: fs, ReadOnly: readOnly})
 	if err != nil {
@@ -30,8 +30,8 @@ func openAndLoad(fs vfs.FS, readOnly bool) error {
 	return err
 }
 
-// TestDamageIsALine: an error is one line without the database's own words, and
-// names the table that is damaged or lost.
+// TestDamageIsALine checks that an error is one line without the wording of Pebble, and names the
+// table that is damaged or lost.
 func TestDamageIsALine(t *testing.T) {
 	src, _ := trainedCatalog(t, 8)
 	files := contents(t, src)
@@ -55,7 +55,7 @@ func TestDamageIsALine(t *testing.T) {
 				t.Errorf("%s %s: %v", name, what, err)
 				return
 			}
-			for _, e := range unjoined(err) {
+			for _, e := range joinedErrors(err) {
 				text := e.Error()
 				for _, word := range []string{"\n", "carrier", "pebble", "objstorage"} {
 					if strings.Contains(text, word) {
@@ -94,14 +94,15 @@ func TestDamageIsALine(t *testing.T) {
 	}
 }
 
-func unjoined(err error) []error {
+func joinedErrors(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
 	}
 	return []error{err}
 }
 
-// TestJoinedDamageIsALine: another error that comes with the damage is behind it.
+// TestJoinedDamageIsALine checks that another error that occurs together with the damage comes
+// after it in the message.
 func TestJoinedDamageIsALine(t *testing.T) {
 	c := &Catalog{dir: "cat"}
 	other := errors.New("closing failed")
@@ -114,7 +115,8 @@ func TestJoinedDamageIsALine(t *testing.T) {
 	}
 }
 
-// TestLostMarker: a database that has lost the marker of its format's version is damaged.
+// TestLostMarker checks that a database without the marker of its format's version counts as
+// damaged.
 func TestLostMarker(t *testing.T) {
 	fs, _ := trainedCatalog(t, 9)
 	lost := ""
@@ -157,8 +159,8 @@ func TestEmptyDirectory(t *testing.T) {
 	}
 }
 
-// TestFailedLock: a catalog whose database has failed for good, and that is closed, can be
-// opened again, by this process too: its lock is one of the operating system.
+// TestFailedLock checks that a catalog whose database has failed permanently can be opened again
+// after it was closed, also by the same process: its lock is one of the operating system.
 func TestFailedLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cat")
 	var broken atomic.Bool

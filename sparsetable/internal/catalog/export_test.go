@@ -1,6 +1,6 @@
 package catalog
 
-// DiskBytes is how many bytes the catalog takes on disk.
+// DiskBytes returns the size of the catalog on disk.
 func (c *Catalog) DiskBytes() (n int64, err error) {
 	c.mu.Lock()
 	defer c.unlock()

@@ -2,7 +2,7 @@ package catalog
 
 import "testing"
 
-// FuzzDecodeFormat: what can be read is the same when written again.
+// FuzzDecodeFormat checks that a format that can be decoded is encoded in the same way again.
 func FuzzDecodeFormat(f *testing.F) {
 	good, err := testFormat.encode()
 	if err != nil {

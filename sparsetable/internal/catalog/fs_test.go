@@ -8,7 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestSyncDir: a file system that does not sync directories, as that of processes, is no failure.
+// TestSyncDir checks that a file system that cannot sync directories, such as /proc, causes no
+// error.
 func TestSyncDir(t *testing.T) {
 	log, synced := newLogger("cat", slog.New(slog.DiscardHandler)), make(chan error, 1)
 	go func() { synced <- pebbleFS{FS: vfs.Default, log: log}.syncDir("/proc/self") }() // it does not return from a failure

@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// FuzzDecodeHead takes the input without its checksum.
+// FuzzDecodeHead adds the checksum to each input.
 func FuzzDecodeHead(f *testing.F) {
 	for _, h := range []head{{}, {last: 1, ids: []uint64{1}}, {last: 1 << 60, ids: []uint64{3, 4, 1 << 59}}, {last: 7}} {
 		b := h.encode()
@@ -41,7 +41,7 @@ func copyOf(t *testing.T, src vfs.FS) vfs.FS {
 	return dst
 }
 
-// contents are the files of the catalog in fs, but for the lock.
+// contents returns the files of the catalog in fs, without the lock.
 func contents(t *testing.T, fs vfs.FS) map[string][]byte {
 	t.Helper()
 	names, err := fs.List("cat")
@@ -66,8 +66,7 @@ func contents(t *testing.T, fs vfs.FS) map[string][]byte {
 	return all
 }
 
-// trainedCatalog is a catalog after some sessions, with garbage, drops and a
-// compaction.
+// trainedCatalog returns a catalog after several runs, with garbage, drops and a compaction.
 func trainedCatalog(t *testing.T, seed uint64) (vfs.FS, *model) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -87,9 +86,9 @@ func trainedCatalog(t *testing.T, seed uint64) (vfs.FS, *model) {
 	return fs, m
 }
 
-// TestFlipEverything flips one bit in every byte of the catalog's small files,
-// and in many of its tables: whoever opens it finds all snapshots, or damage,
-// and then no file has changed.
+// TestFlipEverything flips one bit in every byte of the catalog's small files, and in many bytes of
+// its tables. Opening the catalog must either find all snapshots, or report damage without having
+// changed any file.
 func TestFlipEverything(t *testing.T) {
 	fs, m := trainedCatalog(t, 5)
 	rng := rand.New(rand.NewPCG(5, 1))
@@ -138,7 +137,7 @@ func TestFlipEverything(t *testing.T) {
 	}
 }
 
-// TestShortManifest cuts the manifest off everywhere.
+// TestShortManifest truncates the manifest at every length.
 func TestShortManifest(t *testing.T) {
 	fs, m := trainedCatalog(t, 6)
 	all := contents(t, fs)
@@ -172,8 +171,8 @@ func TestShortManifest(t *testing.T) {
 	}
 }
 
-// TestHead: a catalog without HEAD is opened as it is, and has one then;
-// not so one whose HEAD is of another catalog.
+// TestHead checks that a catalog without HEAD is opened, and has one afterwards, and that a catalog
+// with the HEAD of another catalog is refused.
 func TestHead(t *testing.T) {
 	fs, m := trainedCatalog(t, 7)
 	path := fs.PathJoin("cat", HeadName)
@@ -274,8 +273,8 @@ func (l *lockHook) Lock(name string) (io.Closer, error) {
 	return l.FS.Lock(name)
 }
 
-// TestChangedBeforeLock: another process drops a snapshot and ends, just before the database is
-// locked. That is no damage.
+// TestChangedBeforeLock lets another process drop a snapshot and end just before the database is
+// locked. That must not count as damage.
 func TestChangedBeforeLock(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		fs, m := trainedCatalog(t, 6)

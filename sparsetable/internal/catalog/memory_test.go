@@ -15,10 +15,9 @@ import (
 	"aibox/sparsetable/internal/invariants"
 )
 
-// mostHeap runs f and returns by how much the live heap grew in the meantime, at
-// most, as the collector sees it, which runs all the time. What Pebble
-// takes past the heap, with cgo its cache and its memtable, is bounded by its
-// options.
+// mostHeap runs f and returns by how much the live heap grew at most in the meantime, as measured
+// by the garbage collector, which runs all the time. Memory of Pebble outside of the heap (with
+// cgo, its cache and its memtable) is limited by its options.
 func mostHeap(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	heap := func() int64 {
@@ -50,9 +49,9 @@ func mostHeap(f func()) int64 {
 // aloneVariable is set in the process that TestMemory starts.
 const aloneVariable = "AIBOX_TEST_CATALOG_MEMORY"
 
-// The heap of a catalog that is opened, committed to, compacted and read stays
-// within what MemoryBytes says. A process of its own measures that: what other
-// tests left behind would be counted.
+// The heap of a catalog that is opened, committed to, compacted and read stays within what
+// MemoryBytes says. The test runs in a process of its own, because the garbage of other tests would
+// be counted otherwise.
 func TestMemory(t *testing.T) {
 	if raceEnabled || invariants.Enabled {
 		t.Skip("memory that only tests take would be counted: the race detector's, or that of Pebble's own invariants")

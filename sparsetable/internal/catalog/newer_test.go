@@ -10,8 +10,8 @@ import (
 	"aibox/internal/errkind"
 )
 
-// newer fails the test unless err says that a newer program has written something, and not that it
-// is damaged.
+// newer fails the test unless err says that a newer version of the program has written something,
+// and does not say that it is damaged.
 func newer(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, errkind.ErrNewer) || errors.As(err, new(*CorruptionError)) {
@@ -19,7 +19,7 @@ func newer(t *testing.T, what string, err error) {
 	}
 }
 
-// newerRecord is a snapshot's record as a newer program may write it.
+// newerRecord returns a snapshot's record as a newer version of the program might write it.
 func newerRecord(s *kept) []byte {
 	b := encodeSnapshot(s)
 	b[0] = recordVersion + 1
@@ -27,7 +27,8 @@ func newerRecord(s *kept) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// TestNewer: what a newer program has written is refused as such, and its files stay as they are.
+// TestNewer checks that what a newer version of the program has written is refused with an error
+// that says so, and that the files are not changed.
 func TestNewer(t *testing.T) {
 	for what, value := range map[string]func(c *Catalog) (key, value []byte){
 		"format": func(c *Catalog) ([]byte, []byte) {
@@ -65,7 +66,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// TestNewerStream: so is a snapshot that was taken to another machine.
+// TestNewerStream checks the same for a snapshot that is transported to another machine.
 func TestNewerStream(t *testing.T) {
 	format, err := testFormat.encode()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestStream: a snapshot that is written as a stream is read back; and no byte of it can
-// change, or be missing, unnoticed.
+// TestStream checks that a snapshot that is written as a stream can be read back, and that any
+// changed or missing byte is detected.
 func TestStream(t *testing.T) {
 	c, err := Open(Options{Dir: t.TempDir(), Format: testFormat})
 	if err != nil {
@@ -90,7 +90,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// asOldStream is a stream as earlier versions wrote it.
+// asOldStream returns a stream as earlier versions wrote it.
 func asOldStream(t *testing.T, data []byte) []byte {
 	t.Helper()
 	s, err := ReadNewer(nil, "it", bytes.NewReader(data))
@@ -108,9 +108,9 @@ func asOldStream(t *testing.T, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 }
 
-// TestStreams: a snapshot is read from a stream with all pages of an earlier one, and from
-// streams with what changed after that, as it is read from one with all of its own. No byte
-// of them can change unnoticed, and none of them be missing or be another one.
+// TestStreams reads a snapshot from a stream with all pages of an earlier one and streams with the
+// changes after that. The result must be the same as from one stream with all pages. Any changed
+// byte, and any stream that is missing or belongs elsewhere, must be detected.
 func TestStreams(t *testing.T) {
 	rng := testseed.Rand(t)
 	c, err := Open(Options{Dir: t.TempDir(), Format: testFormat})

@@ -32,7 +32,7 @@ func openCatalog(fs vfs.FS, dir string) (*catalog.Catalog, error) {
 	return catalog.Open(catalog.Options{Dir: dir, Format: testFormat, FS: fs})
 }
 
-// contents is all that a catalog has, as text.
+// contents returns everything in a catalog as text.
 func contents(c *catalog.Catalog) (string, error) {
 	var b strings.Builder
 	for _, s := range c.Snapshots() {
@@ -66,7 +66,7 @@ func commit(c *catalog.Catalog, rng *rand.Rand, pages int) error {
 	return w.Commit(catalog.Snapshot{Slots: uint32(pages * pageSlots), Record: fmt.Appendf(nil, "%d", rng.Uint64())})
 }
 
-// inCopy is what the newest copy has; "" if there is none.
+// inCopy returns everything in the newest copy, or "" if there is none.
 func inCopy(fs vfs.FS, dirs ...string) (string, error) {
 	found := Find(fs, dirs, quiet)
 	if len(found) == 0 {
@@ -101,9 +101,9 @@ func inCopy(fs vfs.FS, dirs ...string) (string, error) {
 	return read, errors.Join(err, c.Close())
 }
 
-// history commits, drops and reopens. It calls after with what the catalog has: after a
-// change with a question mark behind it, and after the Update; dropped says that the change was
-// a drop.
+// history commits, drops and reopens. It calls after with the contents of the catalog: after each
+// change, with a question mark appended, and after the Update. dropped says that the change was a
+// drop.
 func history(fs vfs.FS, rng *rand.Rand, after func(now string, dropped bool)) error {
 	for range 3 {
 		c, err := openCatalog(fs, "a/catalog")
@@ -137,8 +137,8 @@ func history(fs vfs.FS, rng *rand.Rand, after func(now string, dropped bool)) er
 	return nil
 }
 
-// TestCrash lets the machine crash before any operation. Each copy must be whole, as it was
-// after the last Update, or as the catalog was then or is now.
+// TestCrash lets the machine crash before any operation. Each copy must be complete, and as the
+// catalog was after the last Update, or as it was or is at the crash.
 func TestCrash(t *testing.T) {
 	for seed := range uint64(2) {
 		rng, crashes := rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1))
@@ -188,9 +188,9 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestFailures lets any operation on one copy fail. The catalog and the other copy are as
-// without the failure, that copy is right, or as it was before the commit, or invalid, and the
-// next Update makes it right.
+// TestFailures makes any operation on one copy fail. The catalog and the other copy must be as
+// without the failure. The copy must be right, or as it was before the commit, or invalid, and the
+// next Update must make it right.
 func TestFailures(t *testing.T) {
 	for n := 0; ; n++ {
 		mem := vfs.NewMem()
@@ -238,8 +238,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestUnreadableCatalog: where the catalog cannot be read, the copies stay as they were before a
-// commit, and become invalid after a drop.
+// TestUnreadableCatalog checks that if the catalog cannot be read, the copies stay as they were
+// before a commit, and become invalid after a drop.
 func TestUnreadableCatalog(t *testing.T) {
 	mem, failing := vfs.NewMem(), false
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
@@ -293,7 +293,7 @@ func TestUnreadableCatalog(t *testing.T) {
 	check("in the end", last)
 }
 
-// TestDamage changes a bit of each file of the copy, and cuts it off. The copy is not used.
+// TestDamage flips a bit of each file of the copy, and truncates it. The copy must not be used.
 func TestDamage(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := history(mem, rand.New(rand.NewPCG(3, 0)), func(string, bool) {}); err != nil {
@@ -332,7 +332,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// listing lists a file that is gone when it is opened.
+// listing is a file system that lists a file that no longer exists when it is opened.
 type listing struct {
 	vfs.FS
 	gone string // "": all files are there
@@ -346,8 +346,8 @@ func (l *listing) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// TestObsoleteFiles: Pebble deletes the options of the time before it was opened in the background,
-// while the catalog's files are listed for the copies.
+// TestObsoleteFiles covers files that Pebble deletes in the background, such as its options from
+// before it was opened, while the catalog's files are listed for the copies.
 func TestObsoleteFiles(t *testing.T) {
 	fs := &listing{FS: vfs.NewMem()}
 	c, err := openCatalog(fs, "a/catalog")

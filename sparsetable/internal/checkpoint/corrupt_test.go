@@ -17,8 +17,8 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 )
 
-// TestDamagedDelta damages a delta file of a snapshot of two layers, anywhere. The snapshot is not
-// opened, and the error names the file and what is wrong.
+// TestDamagedDelta damages any byte of a delta file of a snapshot with two layers. The snapshot
+// must not be opened, and the error must name the file and what is wrong.
 func TestDamagedDelta(t *testing.T) {
 	rng := testseed.Rand(t)
 	d := newDisk(t, 2)
@@ -72,8 +72,8 @@ func TestDamagedDelta(t *testing.T) {
 	}
 }
 
-// TestSwappedDeltas: two delta files of a table that have as many rows have changed places. Neither is
-// taken for the other.
+// TestSwappedDeltas swaps two delta files of a table that have equally many rows. Neither may be
+// accepted as the other.
 func TestSwappedDeltas(t *testing.T) {
 	d := newDisk(t, 1)
 	r := mustOpen(t, d)
@@ -95,7 +95,8 @@ func TestSwappedDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongRecord: a list in the catalog that does not fit its files is an error that says so.
+// TestWrongRecord checks the error about a list of files in the catalog that does not fit the
+// files.
 func TestWrongRecord(t *testing.T) {
 	d := newDisk(t, 1)
 	r := mustOpen(t, d)
@@ -120,8 +121,8 @@ func TestWrongRecord(t *testing.T) {
 	}
 }
 
-// TestOlderRecord: the record of an older version, whose one file has the counts in the counters,
-// is read as one of today.
+// TestOlderRecord checks that the record of an older version, which has the counts of its only file
+// in the counters, is read like a current one.
 func TestOlderRecord(t *testing.T) {
 	old := catalog.Snapshot{
 		ID: 7, Counters: map[string]int64{"bucket_seq": 5, "dirty_bytes": 4096, "dirty_rows": 11},
@@ -142,9 +143,9 @@ func TestOlderRecord(t *testing.T) {
 	}
 }
 
-// TestSpaceRunsOut: a snapshot for whose rows a directory has no room fails before it has written
-// any, or when it writes them, and leaves no file and no charge. With more room the next one has
-// all rows.
+// TestSpaceRunsOut checks a snapshot for whose rows a directory has no room. It must fail before it
+// writes any rows, or while it writes them, and leave no file and no reserved space. With more
+// room, the next snapshot has all rows.
 func TestSpaceRunsOut(t *testing.T) {
 	for what, full := range map[string]func(_ *disk, last *blocktest.Device){
 		"a full disk": func(_ *disk, last *blocktest.Device) {

@@ -19,8 +19,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// disk is what a table is stored on: a device for each of its directories, and the file
-// system that has the catalog in the first of them. All of its operations can fail.
+// disk is the storage of a table: a device for each of its directories, and the file system with
+// the catalog in the first of them. All of its operations can fail.
 type disk struct {
 	devices []*blocktest.Device
 	mem     *vfs.MemFS
@@ -53,7 +53,8 @@ func newDisk(t testing.TB, dirs int) *disk {
 
 func dirName(i int) string { return fmt.Sprintf("d%d", i) }
 
-// watch has all devices ask before their operations. Those of the file system ask by FS.
+// watch makes all devices call the test before their operations. For the operations of the file
+// system, FS does that.
 func (d *disk) watch() {
 	for _, dev := range d.devices {
 		dev.Inject(func(op blocktest.Op) blocktest.Fault {
@@ -75,15 +76,15 @@ func (d *disk) ask() error {
 	return d.fail(d.ops)
 }
 
-// count is how many operations there were. The catalog may still be deleting files.
+// count returns how many operations there were. The catalog may still be deleting files.
 func (d *disk) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ops
 }
 
-// FS is the file system of the catalog. Operations that only read do not fail, because which of
-// them Pebble does depends on its caches.
+// FS returns the file system of the catalog. Operations that only read do not fail, because which
+// of them Pebble does depends on its caches.
 func (d *disk) FS() vfs.FS {
 	return errorfs.Wrap(d.mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
 		if o.Kind.ReadOrWrite() != errorfs.OpIsWrite {
@@ -100,14 +101,14 @@ func (d *disk) all() (devices []blockio.Device) {
 	return devices
 }
 
-// setFail replaces fail and begins to count the operations anew.
+// setFail sets fail, and restarts the count of operations.
 func (d *disk) setFail(fail func(op int) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ops, d.fail = 0, fail
 }
 
-// afterCrash is what a reboot would find if the machine crashed now.
+// afterCrash returns the disk as a reboot would find it if the machine crashed now.
 func (d *disk) afterCrash(seed uint64) *disk {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	after := &disk{mem: d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[rng.IntN(3)], RNG: rng})}
@@ -118,7 +119,7 @@ func (d *disk) afterCrash(seed uint64) *disk {
 	return after
 }
 
-// copied is the disk as it is now.
+// copied returns a copy of the disk as it is now.
 func (d *disk) copied(t testing.TB) *disk {
 	t.Helper()
 	c := &disk{mem: d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})}
@@ -133,7 +134,7 @@ func (d *disk) copied(t testing.TB) *disk {
 	return c
 }
 
-// namesOn are the names on a device that end with a suffix.
+// namesOn returns the names on a device that end with a suffix.
 func namesOn(t testing.TB, dev *blocktest.Device, suffix string) []string {
 	t.Helper()
 	names, err := dev.List()
@@ -145,7 +146,7 @@ func namesOn(t testing.TB, dev *blocktest.Device, suffix string) []string {
 	return names
 }
 
-// names are those on all devices.
+// names returns the names on all devices that end with a suffix.
 func (d *disk) names(t testing.TB, suffix string) (names []string) {
 	t.Helper()
 	for _, dev := range d.devices {

@@ -40,10 +40,10 @@ type dumpPart struct {
 	name   string
 	file   blockio.File
 	writer *deltafile.Writer
-	// claimed is the number of bytes charged to the directory for the file. No lock guards it,
+	// reserved is the number of bytes charged to the directory for the file. No lock guards it,
 	// because only one goroutine at a time works on a snapshot.
-	claimed int64
-	cap     int64 // maximum number of clean rows
+	reserved int64
+	cap      int64 // maximum number of clean rows
 
 	// Under Dump.mu:
 	block      []byte // being filled; nil: none
@@ -88,7 +88,7 @@ func (c *Store) newDump(id uint64, extra int) (d *Dump, err error) {
 
 // Save saves the rows of refs that are yet to be saved, before they are updated.
 func (d *Dump) Save(refs []uint32) {
-	if d == nil || d.c.Cache.Owed() == 0 {
+	if d == nil || d.c.Cache.Unsaved() == 0 {
 		return
 	}
 	d.visit(refs, d.takeUnsavedLocked)
@@ -131,7 +131,7 @@ func (d *Dump) visit(refs []uint32, take func(rowcache.Entry) rowcache.Change) {
 
 // saveSlot saves the rows of a slot before some of them become clean.
 func (d *Dump) saveSlot(slot uint32, mask uint64) {
-	if d == nil || d.c.Cache.Owed() == 0 {
+	if d == nil || d.c.Cache.Unsaved() == 0 {
 		return
 	}
 	var few [32]uint32
@@ -332,7 +332,7 @@ func (d *Dump) close() error {
 // remove deletes the files.
 func (d *Dump) remove() (err error) {
 	for _, p := range d.parts {
-		err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.claimed, p.dir}))
+		err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.reserved, p.dir}))
 	}
 	return err
 }
@@ -341,7 +341,7 @@ func (d *Dump) remove() (err error) {
 func (d *Dump) removeEmpty() (err error) {
 	for _, p := range d.parts {
 		if p.bytes == 0 {
-			err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.claimed, p.dir}))
+			err = errors.Join(err, d.c.removeDelta(p.name, keptDelta{p.reserved, p.dir}))
 		}
 	}
 	return err

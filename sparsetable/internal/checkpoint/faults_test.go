@@ -16,7 +16,8 @@ import (
 	"aibox/sparsetable/internal/catalogcopy"
 )
 
-// script is a short history of a room whose disk may fail, and what the snapshots may be.
+// script is a short history of a room whose disk may fail, together with the snapshots that it may
+// have.
 type script struct {
 	t     testing.TB
 	rng   *rand.Rand
@@ -33,8 +34,8 @@ type script struct {
 	n      int
 }
 
-// run runs the script until an error. With goOn it goes on after errors, as a table does that
-// opens anew when its catalog has failed.
+// run runs the script until an error. With goOn it continues after errors, as a table does that is
+// opened anew after its catalog has failed.
 func (s *script) run(goOn bool) error {
 	for _, f := range []func() error{
 		s.open,
@@ -69,7 +70,7 @@ func (s *script) open() (err error) {
 	return err
 }
 
-// reopen opens the room anew with its newest snapshot.
+// reopen opens the room again with its newest snapshot.
 func (s *script) reopen() error {
 	if s.room != nil {
 		_ = s.room.free() // the disk may have failed
@@ -81,7 +82,7 @@ func (s *script) reopen() error {
 	return s.check()
 }
 
-// check checks the snapshots, and the rows of the one that the room was opened with.
+// check checks the snapshots, and the rows of the snapshot with which the room was opened.
 func (s *script) check() error {
 	var list []string
 	for _, x := range s.room.catalog.Snapshots() {
@@ -124,7 +125,7 @@ func (s *script) saveWhileWorking() error {
 	return s.saveWith(func() error { return errors.Join(s.train(), s.write()) })
 }
 
-// saveWith takes a snapshot and does something while that is being written.
+// saveWith takes a snapshot and calls a function while it is being written.
 func (s *script) saveWith(while func() error) error {
 	s.n++
 	record := fmt.Sprint("snapshot ", s.n)
@@ -153,7 +154,7 @@ func (s *script) saveWith(while func() error) error {
 	return nil
 }
 
-// maybe says that something may have happened to the list, surely that it has.
+// maybe records that a change of the list may have happened, and surely that it has happened.
 func (s *script) maybe(change func([]string) []string) {
 	for _, l := range s.may[:len(s.may):len(s.may)] {
 		s.may = append(s.may, change(slices.Clone(l)))
@@ -200,7 +201,7 @@ func newScript(t testing.TB, seed uint64, dirs int) *script {
 	return &script{t: t, rng: rand.New(rand.NewPCG(seed, 0)), disk: newDisk(t, dirs), saved: map[string]map[uint64]float32{}, may: [][]string{nil}}
 }
 
-// operations is how many operations the script takes that may fail.
+// operations returns how many operations of the script may fail.
 func operations(t *testing.T, seed uint64, dirs int) int {
 	t.Helper()
 	s := newScript(t, seed, dirs)
@@ -212,8 +213,8 @@ func operations(t *testing.T, seed uint64, dirs int) int {
 	return ops
 }
 
-// checkReboot opens the disk as it is, and checks that nothing is lost, and that nothing is left
-// that nobody needs.
+// checkReboot opens the disk as it is, and checks that nothing is lost, and that no unneeded file
+// is left.
 func (s *script) checkReboot(d *disk) error {
 	after := &script{t: s.t, disk: d, saved: s.saved, may: slices.Clone(s.may)}
 	if err := after.reopen(); err != nil {
@@ -248,7 +249,7 @@ func (s *script) checkReboot(d *disk) error {
 	return nil
 }
 
-// checkCopy opens the disk as if its first directory had no catalog any more.
+// checkCopy opens the disk as if the catalog in its first directory were lost.
 func (s *script) checkCopy(d *disk) error {
 	s.may = append(slices.Clone(s.may), s.copied...)
 	found := catalogcopy.Find(d.mem, []string{"d1"}, quiet)
@@ -268,8 +269,8 @@ func (s *script) checkCopy(d *disk) error {
 }
 
 // TestCrash lets the machine crash before any operation of the devices and of the catalog's file
-// system. The next process finds the snapshots that were committed, with their rows, the one under way
-// or not, and no files besides. That is so also if it has a copy of the catalog alone.
+// system. The next process must find the committed snapshots with their rows, possibly the one that
+// was in progress, and no other files. The same must hold if it has only a copy of the catalog.
 func TestCrash(t *testing.T) {
 	for dirs := 1; dirs <= 2; dirs++ {
 		t.Run(fmt.Sprint(dirs), func(t *testing.T) {
@@ -307,8 +308,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// came fails if operation n did not come, though it is not one of the last: how many there are
-// differs a little, because files are deleted in the background.
+// came fails the test if operation n was not reached, unless it is one of the last. The number of
+// operations varies a little, because files are deleted in the background.
 func came(t *testing.T, n, ops int) {
 	t.Helper()
 	if n < ops*9/10 {
@@ -316,7 +317,7 @@ func came(t *testing.T, n, ops int) {
 	}
 }
 
-// each are the operations that are to fail: every one in the suite that draws fresh seeds,
+// each returns the operations that are to fail: every one if the suite runs with new seeds,
 // otherwise every step-th, or fewer with -short.
 func each(seed uint64, ops, step int) (list []int) {
 	switch {
@@ -331,8 +332,8 @@ func each(seed uint64, ops, step int) (list []int) {
 	return list
 }
 
-// TestFaults fails a single operation. The history goes on, what is said to be committed is, and
-// in the end a snapshot has all rows.
+// TestFaults makes a single operation fail. The script continues, what is reported as committed
+// must be committed, and in the end a snapshot must have all rows.
 func TestFaults(t *testing.T) {
 	for dirs := 1; dirs <= 2; dirs++ {
 		t.Run(fmt.Sprint(dirs), func(t *testing.T) {

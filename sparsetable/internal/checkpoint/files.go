@@ -184,8 +184,8 @@ func (c *Store) removeDelta(name string, d keptDelta) error {
 	return nil
 }
 
-// RemoveStrays deletes the delta files of the table that no snapshot refers to.
-func (c *Store) RemoveStrays() error {
+// RemoveUnreferenced deletes the delta files of the table that no snapshot refers to.
+func (c *Store) RemoveUnreferenced() error {
 	wanted := map[string]bool{}
 	for _, s := range c.Catalog.Snapshots() {
 		for _, d := range s.Deltas {
@@ -219,5 +219,5 @@ func (c *Store) Drop(id uint64) error {
 		return err
 	}
 	c.Copies.Update(true)
-	return errors.Join(c.files.Unhold(id), c.deleteUnused(s.Deltas))
+	return errors.Join(c.files.EndHold(id), c.deleteUnused(s.Deltas))
 }

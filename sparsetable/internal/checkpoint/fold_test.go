@@ -16,11 +16,11 @@ func keysFrom(from, n int) (keys []uint64) {
 	return keys
 }
 
-// TestFold: a snapshot writes the rows that have changed since the last one, and refers to the
-// earlier files for the others, as long as all of them have at most twice the rows that are
-// dirty. Then it writes all dirty rows into one file. Where there are 64 files, the next snapshot writes
-// the rows of the newest ones, which are small beside the others, in their place. What no list has
-// is deleted as soon as no snapshot has it.
+// TestFold checks that a snapshot writes only the rows that have changed since the last one and
+// refers to the earlier files for the others, as long as all these files have at most twice as many
+// rows as are dirty. Then it writes all dirty rows into one file. If there are 64 files, the next
+// snapshot writes the rows of the newest ones, which are small compared with the others, into one
+// file instead. A file that no list has is deleted as soon as no snapshot has it.
 func TestFold(t *testing.T) {
 	for _, c := range []struct {
 		dirty, changed, folded int // folded: the number of the first snapshot that refers to no earlier one; 0: there is none
@@ -59,8 +59,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldForgetsBuckets: rows that were written to a bucket are not dirty any more, but stay in
-// the files, so that these are folded the sooner.
+// TestFoldForgetsBuckets checks rows that were written to a bucket: they are no longer dirty, but
+// remain in the files, so that the files are merged into one earlier.
 func TestFoldForgetsBuckets(t *testing.T) {
 	r := mustOpen(t, newDisk(t, 1))
 	defer r.close()
@@ -82,8 +82,8 @@ func TestFoldForgetsBuckets(t *testing.T) {
 	}
 }
 
-// TestRestart: after Restart a snapshot writes all dirty rows, refers to no earlier file, and has
-// the same rows.
+// TestRestart checks that after Restart a snapshot writes all dirty rows, refers to no earlier
+// file, and has the same rows.
 func TestRestart(t *testing.T) {
 	d := newDisk(t, 1)
 	r := mustOpen(t, d)
@@ -107,8 +107,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestNothingChanged: a snapshot of a table that has not changed writes no delta file, and leaves
-// no empty one.
+// TestNothingChanged checks that a snapshot of a table that has not changed writes no delta file,
+// not even an empty one.
 func TestNothingChanged(t *testing.T) {
 	r := mustOpen(t, newDisk(t, 2))
 	defer r.close()
@@ -123,7 +123,7 @@ func TestNothingChanged(t *testing.T) {
 	checkKept(t, r, first)
 }
 
-// checkKept checks that Kept counts the files that a snapshot, which has all there are, names.
+// checkKept checks that Kept counts the files to which a snapshot refers. The room has no others.
 func checkKept(t *testing.T, r *room, s catalog.Snapshot) {
 	t.Helper()
 	files, bytes := make([]int, len(r.disk.devices)), make([]int64, len(r.disk.devices))

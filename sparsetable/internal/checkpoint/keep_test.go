@@ -11,9 +11,9 @@ import (
 	"aibox/sparsetable/internal/catalog"
 )
 
-// TestKeep: the files of a snapshot stay while it is kept, however often, although it was dropped
-// and the next snapshot does not refer to them. When it is released for the last time, those go
-// that nothing else needs.
+// TestKeep checks that the files of a snapshot stay while the snapshot is kept, however often,
+// although it was dropped and the next snapshot does not refer to them. After the last release, the
+// files that nothing else needs are deleted.
 func TestKeep(t *testing.T) {
 	r := mustOpen(t, newDisk(t, 1))
 	defer r.close()
@@ -56,8 +56,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestReleaseAfterClose: a snapshot that is released after the table was closed deletes no file: they
-// may be those of a table that was restored meanwhile.
+// TestReleaseAfterClose checks that releasing a snapshot after the table was closed deletes no
+// file: the files may belong to a table that was restored meanwhile.
 func TestReleaseAfterClose(t *testing.T) {
 	r := mustOpen(t, newDisk(t, 1))
 	r.must(r.train(1, keysFrom(0, 40)...))
@@ -75,8 +75,8 @@ func TestReleaseAfterClose(t *testing.T) {
 	}
 }
 
-// TestKeptSnapshot: what is kept can be copied without the clean rows in its delta files, whose
-// index is the one of its instant.
+// TestKeptSnapshot checks that a kept snapshot can be copied without the clean rows in its delta
+// files, and with the index as it was at that instant.
 func TestKeptSnapshot(t *testing.T) {
 	r := mustOpenWith(t, newDisk(t, 1), roomOptions{hotBytes: 1 << 20})
 	defer r.close()
@@ -111,8 +111,8 @@ func TestKeptSnapshot(t *testing.T) {
 	}
 }
 
-// TestDropFails: a snapshot whose files cannot be deleted is dropped nevertheless. They count until
-// the table is opened again, which deletes them.
+// TestDropFails checks that a snapshot whose files cannot be deleted is dropped nevertheless. The
+// files count as used space until the table is opened again, which deletes them.
 func TestDropFails(t *testing.T) {
 	d := newDisk(t, 1)
 	r := mustOpen(t, d)
@@ -144,8 +144,8 @@ func TestDropFails(t *testing.T) {
 	r.close()
 }
 
-// TestOthersFiles: the files of other tables in the same directories, and those that are none of
-// any table, are left alone.
+// TestOthersFiles checks that files of other tables in the same directories, and files that belong
+// to no table, are not touched.
 func TestOthersFiles(t *testing.T) {
 	d := newDisk(t, 2)
 	others := []string{"fedcba9876543210-0000000000000001.delta", "0123456789abcdef-notes.txt", "x.delta", "0123456789abcdef.delta"}

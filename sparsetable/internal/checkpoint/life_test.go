@@ -16,7 +16,7 @@ import (
 	"aibox/sparsetable/internal/checkpoint"
 )
 
-// life is a room with a random history, and what it should have: plain maps.
+// life is a room with a random history, together with plain maps of what it should have.
 type life struct {
 	*room
 	rng    *rand.Rand
@@ -29,7 +29,7 @@ type life struct {
 	folded int // snapshots that wrote all dirty rows although there were earlier files
 }
 
-// heldSnapshot is one that is kept by Keep, and the bytes of its files.
+// heldSnapshot is a snapshot that Keep keeps, with the bytes of its files.
 type heldSnapshot struct {
 	*checkpoint.Kept
 	s     catalog.Snapshot
@@ -42,7 +42,7 @@ func newLife(t testing.TB, rng *rand.Rand, d *disk, o roomOptions) *life {
 	return &life{room: mustOpenWith(t, d, o), rng: rng, o: o, saved: map[string]map[uint64]float32{}}
 }
 
-// do does something at random.
+// do does one random operation.
 func (l *life) do() {
 	l.step++
 	switch n := l.rng.IntN(20); {
@@ -69,7 +69,7 @@ func (l *life) do() {
 	}
 }
 
-// some are different keys.
+// some returns random keys that differ from each other.
 func (l *life) some(n int) (keys []uint64) {
 	for _, k := range l.rng.Perm(lifeKeys)[:n] {
 		keys = append(keys, uint64(k))
@@ -77,7 +77,7 @@ func (l *life) some(n int) (keys []uint64) {
 	return keys
 }
 
-// work changes rows, of working sets, too, and writes buckets.
+// work changes rows, also those of working sets, and writes buckets.
 func (l *life) work() {
 	switch l.rng.IntN(4) {
 	case 0:
@@ -91,7 +91,7 @@ func (l *life) work() {
 	}
 }
 
-// save takes a snapshot, while work goes on.
+// save takes a snapshot while work continues.
 func (l *life) save() {
 	l.t.Helper()
 	record := fmt.Sprintf("step %d, %d snapshots", l.step, len(l.saved))
@@ -112,7 +112,7 @@ func (l *life) save() {
 	l.checkRule(committed)
 }
 
-// checkRule checks the bounds of a list.
+// checkRule checks that a list of delta files is within its limits.
 func (l *life) checkRule(s catalog.Snapshot) {
 	l.t.Helper()
 	layers := checkpoint.Layers(checkpoint.WithDirtyRows(s.Deltas))
@@ -150,7 +150,8 @@ func (l *life) keep() {
 	l.held = append(l.held, heldSnapshot{k, s, l.filesOf(s)})
 }
 
-// filesOf are the bytes of the files of a snapshot; of a bucket file, those that belong to it.
+// filesOf returns the bytes of the files of a snapshot; of a bucket file, the bytes that belong to
+// the snapshot.
 func (l *life) filesOf(s catalog.Snapshot) map[string][]byte {
 	l.t.Helper()
 	files := map[string][]byte{}
@@ -170,7 +171,7 @@ func (l *life) filesOf(s catalog.Snapshot) map[string][]byte {
 	return files
 }
 
-// letGo checks that a snapshot that is kept still has its files, and releases it, twice.
+// letGo checks that a kept snapshot still has its files, and releases it twice.
 func (l *life) letGo(i int) {
 	l.t.Helper()
 	h := l.held[i]
@@ -184,7 +185,7 @@ func (l *life) letGo(i int) {
 	l.held = slices.Delete(l.held, i, i+1)
 }
 
-// reopen closes the table and opens it with any of its snapshots, or with the newest.
+// reopen closes the table and opens it with any of its snapshots, or with the newest one.
 func (l *life) reopen() {
 	l.t.Helper()
 	for len(l.held) > 0 {
@@ -261,7 +262,7 @@ func (l *life) checkFiles() {
 	l.checkCharges()
 }
 
-// checkCharges checks what the directories are charged for delta files.
+// checkCharges checks the space that is charged to the directories for delta files.
 func (l *life) checkCharges() {
 	l.t.Helper()
 	files, bytes := l.store.Kept()
@@ -278,7 +279,7 @@ func (l *life) checkCharges() {
 	}
 }
 
-// checkSnapshots opens each snapshot, in a copy of the disk.
+// checkSnapshots opens each snapshot in a copy of the disk.
 func (l *life) checkSnapshots() {
 	l.t.Helper()
 	for _, s := range l.list {
@@ -293,9 +294,10 @@ func (l *life) checkSnapshots() {
 	}
 }
 
-// TestLife takes, keeps and drops snapshots at random while rows change, leave for their
-// buckets and come back, and the table is opened anew with any of its snapshots. Each snapshot has
-// the rows of its instant, and the files on disk are those that something needs, at every moment.
+// TestLife takes, keeps and drops snapshots at random while rows change, are written to their
+// buckets and read again, and the table is reopened with any of its snapshots. Each snapshot must
+// have the rows of its instant, and the files on disk must be those that something needs, at every
+// moment.
 func TestLife(t *testing.T) {
 	rng := testseed.Rand(t)
 	rounds, steps := 6, 120

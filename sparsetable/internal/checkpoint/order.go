@@ -24,7 +24,7 @@ func (d *Dump) saveDirty(canceled func() error) error {
 		p.Lacks = Saved
 	}
 	few := fewBlocks * int64(d.c.Deltas.BlockBytes()) / int64(d.c.Deltas.EntrySize())
-	if d.c.Cache.Owed() > few {
+	if d.c.Cache.Unsaved() > few {
 		h := d.c.Cache.Histogram(p)
 		for uses := range h.Classes(h.Rows(), useClasses) {
 			p.MinUses = uses
@@ -35,7 +35,7 @@ func (d *Dump) saveDirty(canceled func() error) error {
 	}
 	p.MinUses, p.Lacks = 0, 0 // the rows of inherited files are only counted
 	// Rows may move while the cache shrinks, so one pass may miss some.
-	for d.c.Cache.Owed() > 0 {
+	for d.c.Cache.Unsaved() > 0 {
 		if _, err := d.collect(p, math.MaxInt64, d.takeUnsavedLocked, canceled); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (d *Dump) saveClean(canceled func() error) error {
 	if left > 0 {
 		h := d.c.Cache.Histogram(p)
 		left = min(left, h.Rows())
-		if left > 0 && !d.claimClean(left) {
+		if left > 0 && !d.reserveClean(left) {
 			left = 0
 		}
 		d.endDirty(left > 0)
@@ -104,7 +104,7 @@ func (d *Dump) bytesToSpare() int64 {
 		d.mu.Unlock()
 		least = min(least, free-bytes-hotReserveBytes)
 		if sp := &each[i]; sp.BudgetBytes > 0 {
-			keep := d.c.FullFiles*d.c.files.UrgentBytes() + p.claimed
+			keep := d.c.FullFiles*d.c.files.UrgentBytes() + p.reserved
 			least = min(least, sp.BudgetBytes-sp.TotalBytes-sp.OtherBytes-keep)
 		}
 	}
@@ -120,7 +120,7 @@ func (c *Store) forgetOld() {
 				return rowcache.Change{Clear: rowcache.Old}
 			})
 		}
-		if c.Cache.Owed() == 0 {
+		if c.Cache.Unsaved() == 0 {
 			return
 		}
 	}

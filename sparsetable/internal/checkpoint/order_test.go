@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/internal/deltafile"
 )
 
-// TestMostUsedFirst: the rows of a large delta file come in the order of their uses, in classes of
-// about an eighth of the rows.
+// TestMostUsedFirst checks that the rows of a large delta file are sorted by their uses, in classes
+// of about an eighth of the rows.
 func TestMostUsedFirst(t *testing.T) {
 	const rows, hot = 12_000, 1500
 	r := mustOpen(t, newDisk(t, 1))
@@ -37,7 +37,7 @@ func TestMostUsedFirst(t *testing.T) {
 	}
 }
 
-// clean is how many clean rows a snapshot has saved.
+// clean returns how many clean rows a snapshot has saved.
 func clean(s catalog.Snapshot) (rows int64) {
 	for _, d := range s.Deltas {
 		if d.Snapshot == s.ID {
@@ -47,7 +47,7 @@ func clean(s catalog.Snapshot) (rows int64) {
 	return rows
 }
 
-// withClean is a room with 60 rows, all of them in buckets and in the cache.
+// withClean returns a room with 60 rows, all of which are in buckets and in the cache.
 func withClean(t *testing.T, d *disk) *room {
 	t.Helper()
 	r := mustOpenWith(t, d, roomOptions{hotBytes: 1 << 20})
@@ -63,8 +63,9 @@ func (r *room) allStored() {
 	}
 }
 
-// TestCleanRows: a snapshot also has the clean rows that are in the cache, each time, but not amid
-// training, and not on a disk that is nearly full. A file that has no others goes with its snapshot.
+// TestCleanRows checks that a snapshot also has the clean rows that are in the cache, but not if it
+// is taken during training, and not on a disk that is nearly full. A file that has only clean rows
+// is deleted with its snapshot.
 func TestCleanRows(t *testing.T) {
 	d := newDisk(t, 1)
 	r := withClean(t, d)
@@ -118,8 +119,8 @@ func TestCleanRows(t *testing.T) {
 	r.close()
 }
 
-// TestLostFile: the error about a delta file that is nowhere names the directory that it was
-// written for, whose disk is to blame.
+// TestLostFile checks that the error about a missing delta file names the directory for which the
+// file was written, since the disk of that directory is at fault.
 func TestLostFile(t *testing.T) {
 	for lost := range 2 {
 		d := newDisk(t, 2)
@@ -136,9 +137,9 @@ func TestLostFile(t *testing.T) {
 	}
 }
 
-// TestFilesElsewhere: a table of which a delta file is in another directory than the one it was
-// written for is opened with all rows. The next snapshot refers to no earlier file, because the
-// directories are divided in another way now.
+// TestFilesElsewhere checks that a table with a delta file in another directory than the one for
+// which it was written is opened with all rows. The next snapshot refers to no earlier file,
+// because keys are now assigned to the directories in another way.
 func TestFilesElsewhere(t *testing.T) {
 	d := newDisk(t, 2)
 	r := mustOpen(t, d)
@@ -164,8 +165,8 @@ func TestFilesElsewhere(t *testing.T) {
 	}
 }
 
-// TestGrownFile: whether a bucket was written before a delta file's instant depends on how long its
-// file was then, and not only on when that was begun.
+// TestGrownFile checks that whether a bucket was written before the instant of a delta file depends
+// on the length that the bucket file had then, and not only on when the bucket file was begun.
 func TestGrownFile(t *testing.T) {
 	d := newDisk(t, 1)
 	r := mustOpen(t, d)

@@ -29,9 +29,9 @@ const (
 	stored    = rowcache.Mark2
 )
 
-// room is the least table that has snapshots: a cache, an index of a fixed number of slots,
-// bucket files, a catalog with its copies, and the Store under test. It does what
-// sparsetable does with these, and nothing besides.
+// room is the smallest table that has snapshots: a cache, an index with a fixed number of slots,
+// bucket files, a catalog with its copies, and the Store under test. It uses these in the same way
+// as sparsetable does, and has nothing else.
 type room struct {
 	t       testing.TB
 	disk    *disk
@@ -138,15 +138,15 @@ func (r *room) open(o roomOptions) (err error) {
 			others = append(others, dirName(i+1))
 		}
 		r.store.Copies = catalogcopy.Open(r.catalog, fs, others, quiet)
-		if err := r.store.RemoveStrays(); err != nil {
+		if err := r.store.RemoveUnreferenced(); err != nil {
 			return err
 		}
 	}
 	return r.restore()
 }
 
-// restore loads the dirty rows of the snapshot that was opened, by the rule of
-// checkpoint.Saved, and notes what the table has.
+// restore loads the dirty rows of the snapshot that was opened, by the rule of checkpoint.Saved,
+// and records what the table has.
 func (r *room) restore() error {
 	layers := checkpoint.Layers(checkpoint.WithDirtyRows(r.opened.Deltas))
 	for _, layer := range slices.Backward(layers) {
@@ -181,7 +181,7 @@ func (r *room) restore() error {
 	return err
 }
 
-// content is what the table has: the rows of the buckets, and those of the cache.
+// content returns what the table has: the rows of the buckets and those of the cache.
 func (r *room) content() (map[uint64]float32, error) {
 	rows := map[uint64]float32{}
 	for slot := range r.index.Slots() {
@@ -219,7 +219,7 @@ func (r *room) location(key uint64) bucketfile.Location {
 	return bucketfile.Location(r.index.Location(r.index.Slot(slots.Hash(key))))
 }
 
-// find pins the row of a key if it is cached.
+// find pins the row of a key if it is in the cache.
 func (r *room) find(key uint64) (ref uint32, cached bool) {
 	refs := make([]uint32, 1)
 	found := r.cache.Find(-1, []uint64{key}, []uint64{slots.Hash(key)}, refs)
@@ -236,7 +236,7 @@ func (r *room) insert(key uint64, ref *uint32, inBucket bool) error {
 	return err
 }
 
-// pull pins the row of a key, which it makes if there is none.
+// pull pins the row of a key, and creates it if there is none.
 func (r *room) pull(key uint64) (ref uint32, err error) {
 	ref, cached := r.find(key)
 	if cached {
@@ -278,7 +278,7 @@ func (r *room) train(value float32, keys ...uint64) error {
 	return nil
 }
 
-// pin makes a working set of rows, which hold may update until release.
+// pin makes a working set of rows, which may be updated until they are released.
 func (r *room) pin(keys ...uint64) error {
 	var refs []uint32
 	for _, key := range keys {
@@ -292,7 +292,7 @@ func (r *room) pin(keys ...uint64) error {
 	return nil
 }
 
-// updatePinned changes all rows of the oldest working set, and release ends it.
+// updatePinned changes all rows of the oldest working set; release ends that set.
 func (r *room) updatePinned(value float32) {
 	for i, ref := range r.pinned[0] {
 		r.update(r.keys[0][i], ref, value)
@@ -304,8 +304,8 @@ func (r *room) release() {
 	r.pinned, r.keys = r.pinned[1:], r.keys[1:]
 }
 
-// write writes the bucket of a slot, with the slot's dirty rows that are not pinned, and lets
-// the slot's clean rows leave the cache if leave says so.
+// write writes the bucket of a slot, with those dirty rows of the slot that are not pinned. If
+// leave is set, it drops the slot's clean rows from the cache.
 func (r *room) write(slot uint32, leave bool) error {
 	const mask = tableSlot - 1
 	r.store.BeforeBucket(slot, mask)
@@ -358,7 +358,7 @@ func (r *room) append(slot uint32, rows map[uint64][]float32) (bucketfile.Locati
 	return a.Commit()
 }
 
-// snapshot takes one.
+// snapshot takes a snapshot.
 func (r *room) snapshot(record string) (catalog.Snapshot, error) {
 	s, err := r.store.Fix([]byte(record))
 	if err != nil {
@@ -413,7 +413,7 @@ func (r *room) close() {
 	r.must(r.free())
 }
 
-// tableOf implements checkpoint.Table. The tests are one goroutine.
+// tableOf implements checkpoint.Table. The tests use only one goroutine.
 type tableOf struct{ *room }
 
 func (t tableOf) BlockWrites(fn func(storedRows int64) error) error {
@@ -430,16 +430,16 @@ func (t tableOf) BlockReleases(fn func(updatable iter.Seq[[]uint32], training bo
 	return fn(slices.Values(t.pinned), len(t.pinned) > 0)
 }
 
-func (t tableOf) TakeRoom(size func() int64, granted func()) (bool, error) {
+func (t tableOf) TakeMemory(size func() int64, granted func()) (bool, error) {
 	size()
 	granted()
 	return true, nil
 }
 
-func (t tableOf) GiveRoom() error              { return nil }
+func (t tableOf) ReleaseMemory() error         { return nil }
 func (t tableOf) PutCounters(map[string]int64) {}
 
-// namesOf are the names of delta files.
+// namesOf returns the names of delta files.
 func namesOf(list []catalog.Delta) (names []string) {
 	for _, d := range list {
 		names = append(names, d.Name)

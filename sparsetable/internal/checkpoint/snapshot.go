@@ -94,7 +94,7 @@ func (s *Snapshot) begin() (err error) {
 func (s *Snapshot) reserve(blocks int) (granted bool, err error) {
 	c := s.c
 	bytes, pages := int64(blocks)*int64(c.Deltas.BlockBytes()), int64(0)
-	return c.Table.TakeRoom(func() int64 {
+	return c.Table.TakeMemory(func() int64 {
 		least := c.leastPageBytes()
 		c.pageBytes.Store(least)
 		c.listBytes.Store(c.Catalog.MemoryBytes() - catalog.FixedBytes + c.nextListBytes())
@@ -112,7 +112,7 @@ func (s *Snapshot) unreserve() {
 	c.blockBytes.Store(0)
 	c.pageBytes.Store(0)
 	c.listBytes.Store(0)
-	if err := c.Table.GiveRoom(); err != nil {
+	if err := c.Table.ReleaseMemory(); err != nil {
 		c.Logger.Warn("sparsetable: the cache could not take back the memory of a snapshot", "error", err)
 	}
 }
@@ -163,7 +163,7 @@ func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 		s.dump.saved = st.Saved
 	}
 	s.dump.inherits = s.inherited != nil
-	if err := s.claim(st, updatable); err != nil {
+	if err := s.reserveSpace(st, updatable); err != nil {
 		return fmt.Errorf("sparsetable: save the rows that are in no bucket yet: %w", err)
 	}
 	s.marked = true
@@ -172,7 +172,7 @@ func (s *Snapshot) mark(updatable iter.Seq[[]uint32], training bool) error {
 	for refs := range updatable {
 		s.dump.savePinned(refs)
 	}
-	s.dump.settleFixed()
+	s.dump.chargeFixed()
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (s *Snapshot) writeAll(ctx context.Context) (none catalog.Snapshot, err err
 	if err := d.finish(); err != nil {
 		return none, err
 	}
-	d.settleWritten()
+	d.chargeWritten()
 	if err := c.files.Flush(ctx); err != nil {
 		return none, err
 	}
@@ -314,7 +314,7 @@ func (s *Snapshot) abandon() error {
 	}
 	s.unreserve()
 	if s.held && !s.unknown {
-		errs = append(errs, c.files.Unhold(s.commit.ID()))
+		errs = append(errs, c.files.EndHold(s.commit.ID()))
 	}
 	return errors.Join(errs...)
 }

@@ -23,12 +23,12 @@ type Table interface {
 	// each working set whose rows may be updated meanwhile. training says that there are working
 	// sets or announced passes.
 	BlockReleases(fn func(updatable iter.Seq[[]uint32], training bool) error) error
-	// TakeRoom takes as many bytes of memory as size returns, if no row has to leave the cache for
+	// TakeMemory takes as many bytes of memory as size returns, if no row has to leave the cache for
 	// them, and reports whether it did. It calls size and, on success, granted under the lock that
 	// guards the division of memory.
-	TakeRoom(size func() int64, granted func()) (bool, error)
-	// GiveRoom lets the table reuse memory that is no longer needed.
-	GiveRoom() error
+	TakeMemory(size func() int64, granted func()) (bool, error)
+	// ReleaseMemory lets the table reuse memory that is no longer needed.
+	ReleaseMemory() error
 	// PutCounters adds the table's lifetime counters to the counters of a snapshot.
 	PutCounters(counters map[string]int64)
 }

@@ -2,7 +2,7 @@ package contract
 
 import "aibox/sparsetable/internal/layout"
 
-// ExpiryRule condemns a row that violates one of the active limits. The zero value condemns
+// ExpiryRule expires a row that violates one of the active limits. The zero value expires
 // nothing; Expire then does not read a table on SSD.
 type ExpiryRule struct {
 	Today      uint32  // the present day
@@ -25,9 +25,9 @@ func Decay(factor float32, days uint32) float64 {
 	return power
 }
 
-// Condemns reports whether a row with statistics st is to be dropped. A row
+// Expires reports whether a row with statistics st is to be dropped. A row
 // seen after Today counts as seen today.
-func (r ExpiryRule) Condemns(st layout.RowStats) bool {
+func (r ExpiryRule) Expires(st layout.RowStats) bool {
 	days := uint32(0)
 	if r.Today > st.LastSeen {
 		days = r.Today - st.LastSeen

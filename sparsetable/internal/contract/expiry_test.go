@@ -19,7 +19,7 @@ func TestDecay(t *testing.T) {
 	}
 }
 
-func TestCondemns(t *testing.T) {
+func TestExpires(t *testing.T) {
 	rule := ExpiryRule{Today: 10, UnseenDays: 5, MinShow: 2, ShowDecay: 0.5}
 	for _, c := range []struct {
 		st   layout.RowStats
@@ -31,11 +31,11 @@ func TestCondemns(t *testing.T) {
 		{layout.RowStats{Show: 3, LastSeen: 9}, true},
 		{layout.RowStats{Show: 2, LastSeen: 400}, false}, // from the future
 	} {
-		if got := rule.Condemns(c.st); got != c.want {
+		if got := rule.Expires(c.st); got != c.want {
 			t.Errorf("%+v: %v", c.st, got)
 		}
 	}
-	if (ExpiryRule{Today: 1 << 30}).Condemns(layout.RowStats{}) {
-		t.Error("the zero rule condemns a row")
+	if (ExpiryRule{Today: 1 << 30}).Expires(layout.RowStats{}) {
+		t.Error("the zero rule expires a row")
 	}
 }

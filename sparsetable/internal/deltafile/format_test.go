@@ -54,7 +54,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestNames: files of one instant are known by their names, whatever directory they are for.
+// TestNames checks that files of one instant are recognized by their names, whatever directory they
+// are for.
 func TestNames(t *testing.T) {
 	for i, dir := range []int{0, 1, 15, 16, 70} {
 		n := Name(7, 8, dir)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode takes blocks without their checksum: whatever is
-// accepted has all its rows within the block.
+// FuzzDecode adds the checksum to each block. A block that is accepted must have all its rows
+// within the block.
 func FuzzDecode(f *testing.F) {
 	const rowBytes = 36
 	block := func(rows uint32, kind Kind, bytes int) []byte {

@@ -11,20 +11,20 @@ import (
 // farther ahead gains little, because the number of missing keys varies little from pass to pass.
 const prefetchPasses = 8
 
-// chooseStops drops stops that are no longer useful: those for a pass that was pulled or withdrawn,
+// dropStaleStops drops stops that are no longer useful: those for a pass that was pulled or withdrawn,
 // and those planned in the other mode (direct or not).
-func (e *Elevator) chooseStops() {
-	if e.direct != (e.aim != nil) || e.aim != nil && e.aim.carry == nil {
-		e.stops, e.next, e.aim = e.stops[:0], 0, nil
+func (e *Elevator) dropStaleStops() {
+	if e.direct != (e.target != nil) || e.target != nil && e.target.carry == nil {
+		e.stops, e.next, e.target = e.stops[:0], 0, nil
 	}
 }
 
-// Settle waits for the reads in flight for announced passes and uses their results, before one of
+// FinishReads waits for the reads in flight for announced passes and uses their results, before one of
 // the passes is removed from the list.
-func (e *Elevator) Settle(ctx context.Context) {
+func (e *Elevator) FinishReads(ctx context.Context) {
 	if e.direct {
-		e.alight(ctx, true)
-		e.handRide(rideChunks)
+		e.collect(ctx, true)
+		e.handOverCarried(handOverChunks)
 	}
 }
 
@@ -34,7 +34,7 @@ func (e *Elevator) Submit() {
 	if !e.direct {
 		return
 	}
-	e.chooseStops()
+	e.dropStaleStops()
 	for e.roomToSubmit() && (e.next < len(e.stops) || e.planPass()) {
 		if e.submitStops() == 0 && e.queue.Pending() > 0 {
 			return // probably all the stops are already in flight
@@ -47,11 +47,11 @@ func (e *Elevator) Submit() {
 func (e *Elevator) directAhead(ctx context.Context) bool {
 	e.Submit()
 	if e.queue.Pending() == 0 {
-		e.handRide(0)
+		e.handOverCarried(0)
 		return false
 	}
-	e.alight(ctx, false)
-	e.handRide(rideChunks)
+	e.collect(ctx, false)
+	e.handOverCarried(handOverChunks)
 	return true
 }
 
@@ -59,8 +59,8 @@ func (e *Elevator) directAhead(ctx context.Context) bool {
 // false if the next passes lack no rows, or if no more of their buckets can be carried: each of
 // their rows would then cost a second read when it leaves.
 func (e *Elevator) planPass() bool {
-	e.stops, e.next, e.aim = e.stops[:0], 0, nil
-	for !e.full.Load() && e.Carried.Roomy() {
+	e.stops, e.next, e.target = e.stops[:0], 0, nil
+	for !e.full.Load() && e.Carried.HasRoom() {
 		a := e.passes.next(prefetchPasses)
 		if a == nil {
 			return false
@@ -70,7 +70,7 @@ func (e *Elevator) planPass() bool {
 			if a.carry == nil {
 				a.carry = e.Carried.New()
 			}
-			e.aim = a
+			e.target = a
 			return true
 		}
 	}
@@ -133,24 +133,24 @@ func (e *Elevator) planKeys(a *announcement, keys, hashes []uint64) {
 
 // readAgain adds the keys of stops to the list of keys to be planned again.
 func (e *Elevator) readAgain(stops []stop) {
-	if e.aim != nil {
+	if e.target != nil {
 		for _, s := range stops {
-			e.aim.again = append(e.aim.again, s.key)
+			e.target.again = append(e.target.again, s.key)
 		}
 	}
 }
 
 // pass is the number of the pass that the request is for, or -1 if there is none.
-func (r *rideRequest) pass() int64 {
-	if r == nil || r.aim == nil || r.aim.carry == nil {
+func (r *stopRequest) pass() int64 {
+	if r == nil || r.target == nil || r.target.carry == nil {
 		return -1
 	}
-	return r.aim.pass
+	return r.target.pass
 }
 
-// aimed returns the keys that the request reads for its pass, if that pass still waits for them.
-func (r *rideRequest) aimed() []uint64 {
-	if r == nil || r.aim == nil || r.aim.carry == nil {
+// targetKeys returns the keys that the request reads for its pass, if that pass still waits for them.
+func (r *stopRequest) targetKeys() []uint64 {
+	if r == nil || r.target == nil || r.target.carry == nil {
 		return nil
 	}
 	return r.keys

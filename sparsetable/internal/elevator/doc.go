@@ -30,8 +30,7 @@
 // Stops are marked slots of the index. Stops that are close together are read with one read that
 // includes the bytes between them. In a table of 20 million rows, with 100 announced passes of
 // 27,600 keys, of which a third are missing, 37 MB are read per pass, in 2,700 reads, and a row
-// takes three fifths of the time of a separate read. The code calls one turn of the elevator a
-// ride.
+// takes three fifths of the time of a separate read.
 //
 // # Direct mode
 //

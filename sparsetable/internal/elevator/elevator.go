@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// A gap of up to rideGapBytes between two buckets is read as well if that saves a read. On the
+	// A gap of up to gapBytes between two buckets is read as well if that saves a read. On the
 	// devices measured, a read takes 11 microseconds, and a KiB 0.5 to 1.
-	rideGapBytes = 16 << 10
+	gapBytes = 16 << 10
 	// The elevator pays if it covers at most payingBytes of files for each row that a pass lacks. A
 	// separate read takes as long as reading another 14 KiB in sequence. Half of that is allowed,
 	// because dead bytes between the buckets, and stops for rows to be written, take time as well:
@@ -28,15 +28,15 @@ const (
 	// In the moving average of what passes lack, a pass has the weight 1/needWeight.
 	needWeight = 8
 
-	// rideStretches is the number of stretches in which a round is planned.
-	rideStretches = 32
-	// rideLead is by how many passes the elevator may be ahead of its schedule while no Pull waits.
-	rideLead = 2
-	// rideBatch is the number of stops submitted at a time.
-	rideBatch = 256
-	// rideChunks is the number of chunks of buckets that the elevator collects before it passes
+	// stretchesPerRound is the number of stretches in which a round is planned.
+	stretchesPerRound = 32
+	// maxLead is by how many passes the elevator may be ahead of its schedule while no Pull waits.
+	maxLead = 2
+	// submitBatch is the number of stops submitted at a time.
+	submitBatch = 256
+	// handOverChunks is the number of chunks of buckets that the elevator collects before it passes
 	// them to the background writer.
-	rideChunks = 2
+	handOverChunks = 2
 	// If fewer passes are announced than before, each pass shortens the round by 1/windowDecay, and
 	// by one pass at least.
 	windowDecay = 32
@@ -44,9 +44,9 @@ const (
 
 // Table is the elevator's view of the table.
 type Table interface {
-	// TakeAhead puts rows that their buckets have into the cache, as far as there is room, and sets
+	// InsertAhead puts rows that their buckets have into the cache, as far as there is room, and sets
 	// their references, which are pinned. The other references stay 0.
-	TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32)
+	InsertAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32)
 	// HandOver passes buckets to the goroutine that writes dirty rows into them.
 	HandOver(c *carry.Buckets)
 	// FitRows is the number of rows that the cache can hold.
@@ -88,7 +88,7 @@ type Elevator struct {
 	direct bool // passes are served one by one, see direct.go
 	schedule
 	stretch
-	rides
+	reads
 	takenRows
 	carry  *carry.Buckets
 	counts counts
@@ -121,19 +121,19 @@ type stretch struct {
 	stops   []stop        // in order
 	next    int           // the first stop not yet submitted
 	perStop int64         // bytes of the stretch for each stop
-	aim     *announcement // the pass that the stops are for; nil: they are those of a stretch
+	target  *announcement // the pass that the stops are for; nil: they are those of a stretch
 }
 
-// rides are the reads of the elevator.
-type rides struct {
+// reads are the reads of the elevator.
+type reads struct {
 	queue *bucketfile.Queue
 	limit int64 // maximum bytes of reads in flight
 	most  int64 // maximum bytes of one read
 
-	idle   []*rideRequest
-	submit []*bucketfile.Request
-	done   []*bucketfile.Request
-	onWay  map[uint32]struct{} // slots whose buckets are being read; none is read twice at the same time
+	idle     []*stopRequest
+	submit   []*bucketfile.Request
+	done     []*bucketfile.Request
+	inFlight map[uint32]struct{} // slots whose buckets are being read; none is read twice at the same time
 }
 
 // takenRows is scratch memory for rows that are put into the cache.
@@ -157,11 +157,11 @@ type stop struct {
 // byPlace orders stops by their places on the device.
 func byPlace(a, b stop) int { return cmp.Compare(a.loc, b.loc) }
 
-// rideRequest is the request that reads a stop.
-type rideRequest struct {
+// stopRequest is the request that reads a stop.
+type stopRequest struct {
 	request bucketfile.Request
-	keys    []uint64 // the keys that aim lacks
-	aim     *announcement
+	keys    []uint64 // the keys that target lacks
+	target  *announcement
 }
 
 // New makes the Elevator of a table.
@@ -170,9 +170,9 @@ func New(o Options) *Elevator {
 	e.queue = e.Files.NewQueue()
 	e.limit = e.Bytes / 2
 	e.most = e.limit / 4
-	e.queue.MergeWithin(rideGapBytes, e.most)
+	e.queue.MergeWithin(gapBytes, e.most)
 	e.stops = make([]stop, 0, e.Stops)
-	e.onWay, e.seen = map[uint32]struct{}{}, map[bucketfile.Location]struct{}{}
+	e.inFlight, e.seen = map[uint32]struct{}{}, map[bucketfile.Location]struct{}{}
 	return e
 }
 
@@ -197,8 +197,8 @@ func (e *Elevator) Wake() {
 // Woken is the channel on which the prefetcher waits for work.
 func (e *Elevator) Woken() <-chan struct{} { return e.wake }
 
-// noteNeed records that an announced pass lacks that many rows.
-func (e *Elevator) noteNeed(rows int) {
+// recordNeed records that an announced pass lacks that many rows.
+func (e *Elevator) recordNeed(rows int) {
 	mean := e.need.Load()
 	if mean == 0 {
 		mean = int64(rows)
@@ -211,7 +211,7 @@ func (e *Elevator) setPace() {
 	e.window = max(e.passes.number(), e.window-(e.window+windowDecay-1)/windowDecay, 1)
 	e.pace = 0
 	if e.marks() {
-		e.pace = payingPace(wayRound(e.Files.LiveFiles()), e.window, e.need.Load())
+		e.pace = payingPace(roundBytes(e.Files.LiveFiles()), e.window, e.need.Load())
 	}
 	e.direct = e.pace == 0
 }
@@ -230,13 +230,13 @@ func payingPace(round int64, passes int, need int64) int64 {
 func (e *Elevator) ForPull(ctx context.Context) {
 	e.full.Store(false)
 	e.setPace()
-	e.chooseStops()
+	e.dropStaleStops()
 	if e.pace == 0 {
 		e.due = 0
 		return
 	}
 	e.due = min(e.due+e.pace, 2*e.pace)
-	for e.due > 0 && ctx.Err() == nil && e.ride(ctx) {
+	for e.due > 0 && ctx.Err() == nil && e.step(ctx) {
 	}
 }
 
@@ -258,33 +258,33 @@ func (e *Elevator) Ahead(ctx context.Context) bool {
 	if e.direct {
 		return e.directAhead(ctx)
 	}
-	if e.due > -rideLead*e.pace && e.ride(ctx) {
+	if e.due > -maxLead*e.pace && e.step(ctx) {
 		return true
 	}
-	e.alight(ctx, true)
-	e.handRide(0)
+	e.collect(ctx, true)
+	e.handOverCarried(0)
 	return false
 }
 
 // roomToSubmit reports whether more reads may be submitted. The limit on bytes does not count reads
 // that wait for buffers, so their number is limited, too.
 func (e *Elevator) roomToSubmit() bool {
-	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/plan.StopsPerRide
+	return e.queue.HeldBytes() < e.limit && e.queue.Pending() < cap(e.stops)/plan.StopsPerRequest
 }
 
-// ride is one turn of the elevator: it starts some reads and uses the results of others that have
+// step is one turn of the elevator: it starts some reads and uses the results of others that have
 // ended. It returns false if there are no stops.
-func (e *Elevator) ride(ctx context.Context) bool {
+func (e *Elevator) step(ctx context.Context) bool {
 	if e.next == len(e.stops) && !e.planStretch() {
 		on := e.queue.Pending() > 0
-		e.alight(ctx, true)
-		e.handRide(rideChunks)
+		e.collect(ctx, true)
+		e.handOverCarried(handOverChunks)
 		return on
 	}
 	for e.next < len(e.stops) && e.roomToSubmit() {
 		e.submitStops()
 	}
-	e.alight(ctx, false)
-	e.handRide(rideChunks)
+	e.collect(ctx, false)
+	e.handOverCarried(handOverChunks)
 	return true
 }

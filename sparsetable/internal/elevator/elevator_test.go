@@ -13,12 +13,12 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// at is the location of a bucket of one unit in a file.
+// at returns the location of a bucket of one unit in a file.
 func at(file uint32, offset int) bucketfile.Location {
 	return bucketfile.FileStart(file) + bucketfile.Location(offset*(bucketfile.MaxUnits+1)+1)
 }
 
-// hashesOf are n hashes of a pass.
+// hashesOf returns the n hashes of a pass.
 func hashesOf(pass uint64, n int) (hashes []uint64) {
 	for i := range n {
 		hashes = append(hashes, pass*1000+uint64(i))
@@ -26,8 +26,8 @@ func hashesOf(pass uint64, n int) (hashes []uint64) {
 	return hashes
 }
 
-// A pass is found by its keys, in whatever order; those that were announced before it go, too, with
-// what was read for them, and those behind it stay.
+// A pass is found by its keys, in whatever order they are. Passes that were announced before it are
+// removed, too, with the buckets that were read for them, and later ones stay.
 func TestPassesAreTaken(t *testing.T) {
 	var l passes
 	all := make([]*carry.Buckets, 4)
@@ -56,7 +56,7 @@ func TestPassesAreTaken(t *testing.T) {
 	}
 }
 
-// Where the list is full, a Pull of other keys takes the oldest pass off.
+// If the list is full, a Pull of other keys removes the oldest pass.
 func TestFullListOfPasses(t *testing.T) {
 	var l passes
 	for n := range MaxPasses {
@@ -70,7 +70,8 @@ func TestFullListOfPasses(t *testing.T) {
 	}
 }
 
-// The keys of a pass are looked at again once all of them were looked at, and then the next pass is served.
+// The keys of a pass are examined again once all of them were examined. After that comes the next
+// pass.
 func TestNextPass(t *testing.T) {
 	var l passes
 	first := &announcement{list: []uint64{1, 2}, again: []uint64{2}}
@@ -95,7 +96,7 @@ func TestNextPass(t *testing.T) {
 	}
 }
 
-// The elevator pays where it covers at most payingBytes for each row that a pass lacks.
+// The elevator pays if it covers at most payingBytes for each row that a pass lacks.
 func TestPayingPace(t *testing.T) {
 	for _, c := range []struct {
 		round  int64
@@ -116,18 +117,19 @@ func TestPayingPace(t *testing.T) {
 
 func TestNeed(t *testing.T) {
 	var e Elevator
-	e.noteNeed(800) // the first pass stands for all before it
-	e.noteNeed(1600)
+	e.recordNeed(800) // the first pass stands for all before it
+	e.recordNeed(1600)
 	if got := e.need.Load(); got != 900 {
 		t.Errorf("passes that lack 800 and 1600 rows have a mean of %d, want 900", got)
 	}
 }
 
-// The way between two places counts the files between them, and parts of those that they lie in.
-func TestWayBetween(t *testing.T) {
+// The bytes between two locations are those of the files between them, and parts of the files in
+// which they lie.
+func TestBytesBetween(t *testing.T) {
 	const unit = 512
 	files := []bucketfile.Candidate{{File: 2, Bytes: 10 * unit}, {File: 5, Bytes: 4 * unit}, {File: 6, Bytes: 7 * unit}}
-	if got := wayRound(files); got != 21*unit {
+	if got := roundBytes(files); got != 21*unit {
 		t.Errorf("a round is %d bytes, want %d", got, 21*unit)
 	}
 	for _, c := range []struct {
@@ -142,13 +144,14 @@ func TestWayBetween(t *testing.T) {
 		{at(5, 2), at(5, 100), 2}, // the file has no more bytes
 		{at(6, 2), at(2, 3), 0},
 	} {
-		if got := wayBetween(files, c.from, c.end, unit); got != c.units*unit {
+		if got := bytesBetween(files, c.from, c.end, unit); got != c.units*unit {
 			t.Errorf("from %v to %v: %d bytes, want %d units", c.from, c.end, got, c.units)
 		}
 	}
 }
 
-// A round has as many passes as are announced, soon after these have become fewer, too.
+// A round takes as many passes as are announced. It is adapted soon when fewer passes are
+// announced.
 func TestWindow(t *testing.T) {
 	e := Elevator{Options: Options{ReadOnly: true}}
 	for range 64 {
@@ -166,8 +169,9 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Where nothing is to be read, the elevator looks for it in one round, and is no more ahead of its
-// schedule than it may be: what is announced next would have to wait until the schedule has caught up.
+// If nothing has to be read, the elevator finds that out in one round, and is not farther ahead of
+// its schedule than allowed. Otherwise, passes that are announced next would have to wait until the
+// schedule catches up.
 func TestEmptyRound(t *testing.T) {
 	const buffer, buckets, words = 8 << 10, 2000, 24
 	files, err := bucketfile.Open(t.Context(), bucketfile.State{}, nil, bucketfile.Options{
@@ -191,8 +195,8 @@ func TestEmptyRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := files.LiveFiles()
-	round := wayRound(live)
-	if len(live) < 4*rideStretches {
+	round := roundBytes(live)
+	if len(live) < 4*stretchesPerRound {
 		t.Fatalf("only %d files", len(live))
 	}
 	for _, pace := range []int64{round, round / 10} {
@@ -202,7 +206,7 @@ func TestEmptyRound(t *testing.T) {
 			if e.planStretch() {
 				t.Error("there is a stretch with stops, and no slot is marked")
 			}
-			if ahead := min(round, rideLead*pace); -e.due < ahead || -e.due > ahead+ahead/8 {
+			if ahead := min(round, maxLead*pace); -e.due < ahead || -e.due > ahead+ahead/8 {
 				t.Errorf("it is %d bytes ahead of its schedule at a pace of %d, want %d, where a round is %d", -e.due, pace, ahead, round)
 			}
 		}
@@ -212,8 +216,9 @@ func TestEmptyRound(t *testing.T) {
 	}
 }
 
-// The stops of a stretch are the marked slots there, as their buckets lie; where there are more than
-// there is room for, the stretch ends earlier, and the next one begins where it ended.
+// The stops of a stretch are its marked slots, in the order in which their buckets lie. If there
+// are more than there is room for, the stretch ends earlier, and the next one begins where it
+// ended.
 func TestFindStops(t *testing.T) {
 	const n, room = 200, 16
 	x, err := slots.New(slots.Options{TargetRows: 1})

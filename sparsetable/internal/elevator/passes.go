@@ -140,7 +140,7 @@ func (e *Elevator) Announce(keys []uint64) (pass int64, err error) {
 	}
 	e.announcing.next = pass + 1
 	if mark != nil {
-		e.noteNeed(lacks)
+		e.recordNeed(lacks)
 	}
 	sum := uint64(0)
 	for _, k := range keys {

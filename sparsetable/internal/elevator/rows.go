@@ -7,18 +7,18 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// alight waits for some reads of the elevator, or for all of them if all is true, and takes the
+// collect waits for some reads of the elevator, or for all of them if all is true, and takes the
 // useful rows and buckets out of them.
-func (e *Elevator) alight(ctx context.Context, all bool) {
+func (e *Elevator) collect(ctx context.Context, all bool) {
 	buckets := 0
 	for first := true; e.queue.Pending() > 0 && (all || first); first = false {
-		e.done = e.queue.Wait(e.done[:0], min(e.queue.Pending(), rideBatch/8))
-		e.TakeAlong(ctx, e.done)
+		e.done = e.queue.Wait(e.done[:0], min(e.queue.Pending(), submitBatch/8))
+		e.InsertAnnounced(ctx, e.done)
 		e.keepLeaving()
 		e.queue.Finish(e.done)
 		for _, r := range e.done {
-			delete(e.onWay, r.Slot)
-			e.idle = append(e.idle, r.User.(*rideRequest))
+			delete(e.inFlight, r.Slot)
+			e.idle = append(e.idle, r.User.(*stopRequest))
 		}
 		buckets += len(e.done)
 	}
@@ -28,9 +28,9 @@ func (e *Elevator) alight(ctx context.Context, all bool) {
 	e.counts.bytes.Store(int64(bytes))
 }
 
-// TakeAlong puts the rows that announced passes need from finished reads into the cache. The reads
+// InsertAnnounced puts the rows that announced passes need from finished reads into the cache. The reads
 // are those of a Pull, after it has taken its own rows, or the elevator's.
-func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
+func (e *Elevator) InsertAnnounced(ctx context.Context, done []*bucketfile.Request) {
 	p := e.Incoming
 	p.Clear()
 	e.from = e.from[:0]
@@ -48,12 +48,12 @@ func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 			e.hashes = append(e.hashes, e.Hash.Of(r.Bucket.Key(i)))
 		}
 		e.wanted = slices.Grow(e.wanted[:0], len(e.hashes))[:len(e.hashes)]
-		aimed := rideOf(r).aimed()
-		if e.Cache.Missed(e.hashes, e.wanted) == 0 && len(aimed) == 0 {
+		keys := stopRequestOf(r).targetKeys()
+		if e.Cache.Missed(e.hashes, e.wanted) == 0 && len(keys) == 0 {
 			continue
 		}
 		for i, wanted := range e.wanted {
-			if wanted || slices.Contains(aimed, r.Bucket.Key(i)) {
+			if wanted || slices.Contains(keys, r.Bucket.Key(i)) {
 				row := r.Bucket.Row(i)
 				uses := e.Layout.Stats(row).Count
 				p.Add(r.Bucket.Key(i), e.hashes[i], max(uses, 1)-1, 0, row) // the Pull will count this use
@@ -67,10 +67,10 @@ func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 	e.onlyCurrent()
 	e.refs = slices.Grow(e.refs[:0], len(p.Keys))[:len(p.Keys)]
 	clear(e.refs)
-	e.Table.TakeAhead(ctx, p, e.refs)
+	e.Table.InsertAhead(ctx, p, e.refs)
 	e.passesOf = e.passesOf[:0]
 	for i := range p.Keys {
-		e.passesOf = append(e.passesOf, rideOf(e.from[i]).pass())
+		e.passesOf = append(e.passesOf, stopRequestOf(e.from[i]).pass())
 	}
 	e.Cache.Expect(e.refs, e.passesOf)
 	e.Cache.Release(e.refs, false)
@@ -85,11 +85,11 @@ func (e *Elevator) TakeAlong(ctx context.Context, done []*bucketfile.Request) {
 	e.counts.rows.Add(taken)
 }
 
-// rideOf returns the elevator's stop that a request is for, or nil for a request of
+// stopRequestOf returns the elevator's stop that a request is for, or nil for a request of
 // a Pull.
-func rideOf(r *bucketfile.Request) *rideRequest {
-	ride, _ := r.User.(*rideRequest)
-	return ride
+func stopRequestOf(r *bucketfile.Request) *stopRequest {
+	request, _ := r.User.(*stopRequest)
+	return request
 }
 
 // onlyCurrent removes incoming rows that are in the cache or outside of buckets, and those whose
@@ -112,8 +112,8 @@ func (e *Elevator) onlyCurrent() {
 			last, current = r, e.Index.LiesAt(r.Slot, uint64(r.Location))
 		}
 		if !current {
-			if ride := rideOf(r); slices.Contains(ride.aimed(), p.Keys[i]) {
-				ride.aim.again = append(ride.aim.again, p.Keys[i])
+			if request := stopRequestOf(r); slices.Contains(request.targetKeys(), p.Keys[i]) {
+				request.target.again = append(request.target.again, p.Keys[i])
 			}
 			continue
 		}
@@ -133,7 +133,7 @@ func (e *Elevator) keepLeaving() {
 	e.IndexMu.RLock()
 	defer e.IndexMu.RUnlock()
 	for _, r := range e.done {
-		if ride := r.User.(*rideRequest); r.Err == nil && len(ride.aimed()) > 0 && e.Carried.Keep(ride.aim.carry, r) {
+		if request := r.User.(*stopRequest); r.Err == nil && len(request.targetKeys()) > 0 && e.Carried.Keep(request.target.carry, r) {
 			continue
 		}
 		if r.Err == nil && e.hasLeaving(r.Slot) && !e.Carried.Keep(e.carry, r) {
@@ -147,9 +147,9 @@ func (e *Elevator) hasLeaving(slot uint32) bool {
 	return slot < e.Index.Slots() && e.Cache.LeavingOfSlot(uint64(slot), e.Index.MaskOf(slot)) > 0
 }
 
-// handRide passes the collected buckets to the background writer, if they fill more than that many
+// handOverCarried passes the collected buckets to the background writer, if they fill more than that many
 // chunks.
-func (e *Elevator) handRide(chunks int) {
+func (e *Elevator) handOverCarried(chunks int) {
 	if e.carry != nil && e.carry.Chunks() > chunks {
 		e.Table.HandOver(e.carry)
 		e.carry = nil

@@ -11,10 +11,10 @@ import (
 // passes that are announced next may be anywhere on it.
 func (e *Elevator) planStretch() bool {
 	files := e.Files.LiveFiles()
-	total, unit := wayRound(files), int64(e.Files.Unit())
+	total, unit := roundBytes(files), int64(e.Files.Unit())
 	// A stretch has at least one file, or a part of a round. Two stretches, at the ends of the
 	// round, are shorter, and the step from the last file to the first counts, too.
-	for left := min(len(files)+1, rideStretches+3); left > 0; left-- {
+	for left := min(len(files)+1, stretchesPerRound+3); left > 0; left-- {
 		first := slices.IndexFunc(files, func(f bucketfile.Candidate) bool { return bucketfile.FileStart(f.File+1) > e.at })
 		if first < 0 {
 			e.at = 0
@@ -23,32 +23,32 @@ func (e *Elevator) planStretch() bool {
 		from, end := e.at, e.at
 		for _, f := range files[first:] {
 			end = bucketfile.FileStart(f.File + 1)
-			if wayBetween(files, from, end, unit) >= total/rideStretches {
+			if bytesBetween(files, from, end, unit) >= total/stretchesPerRound {
 				break
 			}
 		}
 		e.at = e.findStops(from, end)
-		bytes := wayBetween(files, from, e.at, unit)
+		bytes := bytesBetween(files, from, e.at, unit)
 		e.perStop = bytes / int64(max(1, len(e.stops)))
 		if len(e.stops) > 0 {
 			return true
 		}
 		e.due -= bytes
 	}
-	e.due = max(e.due, -rideLead*e.pace)
+	e.due = max(e.due, -maxLead*e.pace)
 	return false
 }
 
-// wayRound is the length of a round in bytes, which is the total size of the files.
-func wayRound(files []bucketfile.Candidate) (bytes int64) {
+// roundBytes is the length of a round in bytes, which is the total size of the files.
+func roundBytes(files []bucketfile.Candidate) (bytes int64) {
 	for _, f := range files {
 		bytes += f.Bytes
 	}
 	return bytes
 }
 
-// wayBetween is the number of bytes of files between two locations.
-func wayBetween(files []bucketfile.Candidate, from, end bucketfile.Location, unit int64) (bytes int64) {
+// bytesBetween is the number of bytes of files between two locations.
+func bytesBetween(files []bucketfile.Candidate, from, end bucketfile.Location, unit int64) (bytes int64) {
 	for _, f := range files {
 		upTo := func(l bucketfile.Location) int64 {
 			switch {
@@ -102,7 +102,7 @@ func (e *Elevator) submitStops() int {
 	defer e.IndexMu.RUnlock()
 	unit := int64(e.Files.Unit())
 	begin, bytes := e.stops[e.next].loc, int64(0) // bytes of the buckets only
-	for e.next < len(e.stops) && len(e.submit) < rideBatch && bytes < e.limit/2 {
+	for e.next < len(e.stops) && len(e.submit) < submitBatch && bytes < e.limit/2 {
 		s := e.stops[e.next]
 		if !e.direct && s.loc.File() == begin.File() && (s.loc.Offset()-begin.Offset())*unit > e.limit/2 {
 			break
@@ -116,33 +116,33 @@ func (e *Elevator) submitStops() int {
 			continue
 		}
 		e.Index.Unmark(s.slot)
-		if _, twice := e.onWay[s.slot]; twice {
+		if _, twice := e.inFlight[s.slot]; twice {
 			e.readAgain(e.stops[first:e.next]) // the read in flight brings the rows that other passes lack
 			continue
 		}
 		if size := int64(s.loc.Units()) * unit; size > e.limit || !e.direct && size > e.most {
 			continue // the bucket is huge or the budget small: the Pull of the pass reads it
 		}
-		r := e.newRide()
-		*r = rideRequest{request: bucketfile.Request{Slot: s.slot, Location: s.loc, User: r}, keys: r.keys[:0], aim: e.aim}
-		if e.aim != nil {
+		r := e.newStopRequest()
+		*r = stopRequest{request: bucketfile.Request{Slot: s.slot, Location: s.loc, User: r}, keys: r.keys[:0], target: e.target}
+		if e.target != nil {
 			for _, s := range e.stops[first:e.next] {
 				r.keys = append(r.keys, s.key)
 			}
 		}
 		e.submit = append(e.submit, &r.request)
-		e.onWay[s.slot] = struct{}{}
+		e.inFlight[s.slot] = struct{}{}
 		bytes += int64(s.loc.Units()) * unit
 	}
 	e.queue.Submit(e.submit) // under IndexMu, so that the location is not released before
 	return len(e.submit)
 }
 
-// newRide returns a recycled or new request.
-func (e *Elevator) newRide() *rideRequest {
+// newStopRequest returns a recycled or new request.
+func (e *Elevator) newStopRequest() *stopRequest {
 	n := len(e.idle)
 	if n == 0 {
-		return new(rideRequest)
+		return new(stopRequest)
 	}
 	r := e.idle[n-1]
 	e.idle = e.idle[:n-1]

@@ -1,3 +1,3 @@
-// Package guard guards the methods of a table: a Door counts the calls in progress, so that the
+// Package guard guards the methods of a table: Calls counts the calls in progress, so that the
 // table is closed only after them, and a Lock can be waited for with a context.
 package guard

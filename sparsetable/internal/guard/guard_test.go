@@ -8,56 +8,56 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// TestDoorWaitsForThoseInside: nobody enters a closed door, and Wait returns once the last
-// call has left.
-func TestDoorWaitsForThoseInside(t *testing.T) {
-	var d Door
+// TestWaitWaitsForCalls checks that no call begins after Close, and that Wait returns once the last
+// call has ended.
+func TestWaitWaitsForCalls(t *testing.T) {
+	var c Calls
 	for range 2 {
-		if err := d.Enter(); err != nil {
+		if err := c.Begin(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !d.Close() || d.Close() || !d.Closed() {
-		t.Error("the door was not closed exactly once")
+	if !c.Close() || c.Close() || !c.Closed() {
+		t.Error("the calls were not closed exactly once")
 	}
-	if err := d.Enter(); !errors.Is(err, contract.ErrClosed) {
-		t.Errorf("entering a closed door: %v", err)
+	if err := c.Begin(); !errors.Is(err, contract.ErrClosed) {
+		t.Errorf("a call after Close: %v", err)
 	}
-	d.Leave()
+	c.End()
 	select {
-	case <-d.empty:
-		t.Fatal("a call is inside, and Wait would return")
+	case <-c.ended:
+		t.Fatal("a call is in progress, but Wait would return")
 	default:
 	}
-	d.Leave()
-	d.Wait()
-	var unused Door
+	c.End()
+	c.Wait()
+	var unused Calls
 	unused.Close()
 	unused.Wait()
 }
 
-// TestHoldingGivesBackAfterAnError: where a lock cannot be taken, those before it and the
-// door are given back.
-func TestHoldingGivesBackAfterAnError(t *testing.T) {
-	var d Door
+// TestBeginLockedAfterAnError checks that if a lock cannot be acquired, those before it are released
+// and the call is no longer counted.
+func TestBeginLockedAfterAnError(t *testing.T) {
+	var c Calls
 	first, second := NewLock(), NewLock()
 	second.Lock()
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := d.EnterHolding(ctx, first, second); !errors.Is(err, context.Canceled) {
+	if _, err := c.BeginLocked(ctx, first, second); !errors.Is(err, context.Canceled) {
 		t.Fatalf("with a lock that is taken: %v", err)
 	}
 	second.Release()
-	leave, err := d.EnterHolding(t.Context(), first, second)
+	end, err := c.BeginLocked(t.Context(), first, second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(first) != 1 || len(second) != 1 {
 		t.Error("the locks are not held")
 	}
-	leave()
-	d.Close()
-	d.Wait()
+	end()
+	c.Close()
+	c.Wait()
 	if len(first) != 0 || len(second) != 0 {
 		t.Error("the locks are still held")
 	}

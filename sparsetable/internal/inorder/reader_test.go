@@ -13,7 +13,7 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// table is buckets on a device in memory, whose reads end in any order. Slot n has a bucket with
+// table has buckets on a device in memory, whose reads end in any order. Slot n has a bucket with
 // one row of key n, unless n is a multiple of 5.
 type table struct {
 	files *bucketfile.Set
@@ -66,7 +66,7 @@ func (tab *table) write(t *testing.T, slot uint32) {
 	tab.index.Set(slot, uint64(loc))
 }
 
-// upTo gives n slots, the last of them first.
+// upTo yields n slots, the last of them first.
 func upTo(n uint32) func() (uint32, bool) {
 	return func() (uint32, bool) {
 		if n == 0 {
@@ -77,8 +77,8 @@ func upTo(n uint32) func() (uint32, bool) {
 	}
 }
 
-// The buckets come in the order of the slots, within the bounds of the Reader, and a bucket that
-// was written anew meanwhile is told from the others.
+// The buckets are delivered in the order of the slots, within the limits of the Reader, and a
+// bucket that was rewritten meanwhile is recognized.
 func TestOrder(t *testing.T) {
 	const n, buckets, bytes = 1000, 2 * atOnce, 40 << 10
 	tab := newTable(t, n)
@@ -120,7 +120,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Wait waits for as many slots as it is told to, and Drain gives back everything.
+// Wait waits for as many slots as it is asked for, and Drain returns all buffers.
 func TestLeastAndDrain(t *testing.T) {
 	tab := newTable(t, 60)
 	tab.dev.Inject(func(op blocktest.Op) blocktest.Fault {
@@ -146,7 +146,7 @@ func TestLeastAndDrain(t *testing.T) {
 	}
 }
 
-// The error of a read is that of its slot alone.
+// An error of a read affects only its slot.
 func TestErrorOfOneBucket(t *testing.T) {
 	tab := newTable(t, 10)
 	loc := bucketfile.Location(tab.index.Location(3))

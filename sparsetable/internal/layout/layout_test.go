@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLayoutDividesTheRow: values, state and statistics are all of a row, and
-// none writes into another.
+// TestLayoutDividesTheRow checks that values, state and statistics make up a row, and that writing
+// one of them does not change another.
 func TestLayoutDividesTheRow(t *testing.T) {
 	for dim := 1; dim <= 35; dim++ {
 		for f := range valueFormats {
@@ -54,7 +54,8 @@ func TestLayoutDividesTheRow(t *testing.T) {
 	}
 }
 
-// TestStoreDependsOnSeedUpdateAndKey, and on nothing else.
+// TestStoreDependsOnSeedUpdateAndKey checks that rounding depends on the seed, the update and the
+// key, and on nothing else.
 func TestStoreDependsOnSeedUpdateAndKey(t *testing.T) {
 	values := make([]float32, 33)
 	for i := range values {
@@ -96,7 +97,7 @@ func TestLayoutErrors(t *testing.T) {
 	Layout{ValueDim: 2, Format: Float16}.Values(make([]float32, 5))
 }
 
-// TestLayoutAsJSON: layouts written before there were formats are float32.
+// TestLayoutAsJSON checks that layouts that were written before there were formats are float32.
 func TestLayoutAsJSON(t *testing.T) {
 	for text, want := range map[string]Layout{
 		`{"value_dim":3,"state_dim":1}`:                            {ValueDim: 3, StateDim: 1},

@@ -12,7 +12,7 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// fakeTable has rows of one value.
+// fakeTable is a table with rows of one value.
 type fakeTable struct {
 	rows   map[uint64]float32
 	pulled []int // how many keys each Pull was for
@@ -43,8 +43,8 @@ func (f *fakeTable) Import(_ context.Context, src contract.RowSource) (rows int6
 	return rows, f.err
 }
 
-// TestRefill: a few rows at a time are looked up, and those are inserted that may be lost, were
-// trained and are not there.
+// TestRefill checks that rows are looked up in small batches, and that those are inserted that may
+// be lost, were trained, and do not exist in the table.
 func TestRefill(t *testing.T) {
 	l := layout.Layout{ValueDim: 1}
 	row := func(value float32, count uint32) []float32 {

@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// dropping drops a snapshot when it is about to be opened.
+// dropping is a file system that drops a snapshot when it is about to be opened.
 type dropping struct{ OSFS }
 
 func (d dropping) Open(name string) (File, error) {
@@ -20,7 +20,8 @@ func (d dropping) Open(name string) (File, error) {
 	return d.OSFS.Open(name)
 }
 
-// TestDroppedMeanwhile: a snapshot that is dropped while the snapshots are listed is left out.
+// TestDroppedMeanwhile checks that a snapshot that is dropped while snapshots are being listed is
+// left out.
 func TestDroppedMeanwhile(t *testing.T) {
 	d := snapshotDir{OSFS{}, t.TempDir()}
 	for id := range uint64(2) {

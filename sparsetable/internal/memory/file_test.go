@@ -81,7 +81,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSnapshotBytes pins the format, as doc.go draws it.
+// TestSnapshotBytes checks the bytes of the format that doc.go describes.
 func TestSnapshotBytes(t *testing.T) {
 	got := encodeSnapshot(t, layout.Layout{ValueDim: 1}, 2, []byte{0xaa}, 1)
 	want := []byte("aiboxrow" + "\x01\x00\x00\x00" + "\x01\x00\x00\x00" + "\x00\x00\x00\x00" + "\x01\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" + "\xaa")
@@ -105,7 +105,8 @@ func TestSnapshotBytes(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfANewerVersion: it is not taken for a damaged one, whatever follows its version.
+// TestSnapshotOfANewerVersion checks that a snapshot of a newer version is not reported as damaged,
+// whatever follows its version.
 func TestSnapshotOfANewerVersion(t *testing.T) {
 	data := encodeSnapshot(t, layout.Layout{ValueDim: 3}, 1, nil, 2)
 	head := bytes.Clone(data[:headerBytes])
@@ -116,8 +117,8 @@ func TestSnapshotOfANewerVersion(t *testing.T) {
 	}
 }
 
-// TestSnapshotVersionGoesWithTheFormat: a header whose version does not suit its
-// value format is refused.
+// TestSnapshotVersionGoesWithTheFormat checks that a header whose version does not fit its value
+// format is refused.
 func TestSnapshotVersionGoesWithTheFormat(t *testing.T) {
 	for _, l := range []layout.Layout{{ValueDim: 3}, {ValueDim: 3, Format: layout.Float16}} {
 		data := encodeSnapshot(t, l, 1, nil, 2)
@@ -156,8 +157,8 @@ func TestSnapshotReaderRejectsWrongOrder(t *testing.T) {
 	}
 }
 
-// FuzzSnapshotReader: whatever the bytes, no panic, and nothing but what the
-// writer would have written is accepted.
+// FuzzSnapshotReader checks that no input causes a panic, and that only bytes that the writer would
+// have written are accepted.
 func FuzzSnapshotReader(f *testing.F) {
 	good := encodeSnapshot(f, layout.Layout{ValueDim: 2, StateDim: 1}, 1, []byte("record"), 5)
 	f.Add(good)

@@ -8,7 +8,8 @@ import (
 	"aibox/sparsetable/internal/offheap"
 )
 
-// TestIndexAgainstMap inserts, finds and removes at random, over many splits.
+// TestIndexAgainstMap inserts, finds and removes keys at random, over many splits, and compares
+// with a map.
 func TestIndexAgainstMap(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -72,8 +73,8 @@ func TestIndexAgainstMap(t *testing.T) {
 	}
 }
 
-// TestFullSegment: colliding tags fill a segment up to its last free slot, in
-// every order around its end, and are all found and removed again.
+// TestFullSegment checks that colliding tags that fill a segment up to its last free slot, in every
+// order around its end, are all found, and can all be removed.
 func TestFullSegment(t *testing.T) {
 	var g segment
 	for i := range uint64(segmentSlots - 1) {

@@ -28,10 +28,10 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	if t.readOnly && mode == contract.PullCreate {
 		return nil, contract.ErrReadOnly
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if err := t.changing.Acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	if err == nil {
 		err = t.publish(ctx, ws, refs)
 	}
-	if err == nil && t.door.Closed() { // Close did not see the set, and waits for this call
+	if err == nil && t.inFlight.Closed() { // Close did not see the set, and waits for this call
 		err = contract.ErrClosed
 	}
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"aibox/sparsetable/internal/layout"
 )
 
-// TestPullWithoutMemory: a Pull of new keys for which the process has no memory fails, changes
-// nothing, and succeeds once there is memory; keys that the table has need none.
+// TestPullWithoutMemory checks that a Pull of new keys for which the process has no memory fails,
+// changes nothing, and succeeds once there is memory. Keys that the table already has need no
+// memory.
 func TestPullWithoutMemory(t *testing.T) {
 	table, err := Open(t.Context(), Options{Layout: layout.Layout{ValueDim: 16}})
 	if err != nil {
@@ -58,8 +59,8 @@ func TestPullWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestSnapshotWithoutMemory: where the process has no memory for copies of the pinned rows, none is
-// made: the snapshot is written before training goes on.
+// TestSnapshotWithoutMemory checks that if the process has no memory for copies of the pinned rows,
+// none are made, and the snapshot is written before training continues.
 func TestSnapshotWithoutMemory(t *testing.T) {
 	table, err := Open(t.Context(), Options{Dir: t.TempDir(), FS: OSFS{}, Logger: slog.New(slog.DiscardHandler), Layout: layout.Layout{ValueDim: 16}})
 	if err != nil {

@@ -14,10 +14,10 @@ const scanChunk = 1024
 
 // Scan implements Table.
 func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	t.mu.Lock()
 	end := t.mu.slabs.next
 	t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *Table) change(ctx context.Context) (end func(), err error) {
 	if t.readOnly {
 		return nil, contract.ErrReadOnly
 	}
-	if end, err = t.door.EnterHolding(ctx, t.changing, t.saving); err != nil {
+	if end, err = t.inFlight.BeginLocked(ctx, t.changing, t.saving); err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
@@ -135,7 +135,7 @@ func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int6
 		if !trained && t.mu.index.find(key, s) != ref {
 			continue // free
 		}
-		if trained && !rule.Condemns(t.layout.Stats(s.row(ref))) {
+		if trained && !rule.Expires(t.layout.Stats(s.row(ref))) {
 			continue
 		}
 		t.mu.index.remove(key, ref)

@@ -38,11 +38,11 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 	if t.dir.path == "" {
 		return nil, contract.ErrNoDirectory
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
 	if err := t.saving.Acquire(ctx); err != nil {
-		t.door.Leave()
+		t.inFlight.End()
 		return nil, err
 	}
 	start := time.Now()
@@ -56,7 +56,7 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 	if err != nil {
 		err = errors.Join(err, c.close(t))
 		t.saving.Release()
-		t.door.Leave()
+		t.inFlight.End()
 		return nil, err
 	}
 	p, end := contract.NewPendingSnapshot()
@@ -65,7 +65,7 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 		t.log.Info("training pauses until the snapshot is written, because there is too little memory to copy the pinned rows", slog.Uint64("id", id))
 		s.run(ctx)
 	} else {
-		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it because it leaves the door last
+		panics.Go("writing a snapshot of the table", func() { s.run(ctx) }) // Close waits for it because its last act is to end its call
 	}
 	t.log.Debug("snapshot fixed", slog.Uint64("id", id), slog.Duration("stall", time.Since(start)))
 	return p, nil
@@ -101,7 +101,7 @@ func (j *snapshotJob) run(ctx context.Context) {
 	t.mu.Unlock()
 	t.saving.Release()
 	j.end(info, err)
-	t.door.Leave()
+	t.inFlight.End()
 }
 
 // fill writes all rows of the capture in ascending key order. Instead of sorting all references at
@@ -241,10 +241,10 @@ func (j *snapshotJob) encode(entries []sortEntry) int {
 
 // HoldFile opens the file of a snapshot, so that it can be read even after it was deleted.
 func (t *Table) HoldFile(id uint64) (*os.File, error) {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if t.dir.path == "" {
 		return nil, t.dir.missing(id)
 	}
@@ -257,10 +257,10 @@ func (t *Table) HoldFile(id uint64) (*os.File, error) {
 
 // Snapshots implements Table.
 func (t *Table) Snapshots() ([]contract.SnapshotInfo, error) {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	return t.dir.infos()
 }
 
@@ -269,9 +269,9 @@ func (t *Table) DropSnapshot(id uint64) error {
 	if t.readOnly {
 		return contract.ErrReadOnly
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	return t.dir.drop(id)
 }

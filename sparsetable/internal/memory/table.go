@@ -26,7 +26,7 @@ type Table struct {
 	lock     io.Closer // of the directory; nil: there is none
 	log      *slog.Logger
 
-	door guard.Door
+	inFlight guard.Calls
 	// changing is held by calls that may create or drop rows: Pull, Import, Expire.
 	changing guard.Lock
 	// saving is held by a snapshot until it is written, and by Import and Expire. It is
@@ -267,16 +267,16 @@ func (t *Table) Stats() contract.Stats {
 func (t *Table) Close() error {
 	t.mu.Lock()
 	n := len(t.mu.live)
-	closing := n == 0 && t.door.Close()
+	closing := n == 0 && t.inFlight.Close()
 	t.mu.Unlock()
 	switch {
 	case closing:
-	case t.door.Closed():
+	case t.inFlight.Closed():
 		return nil
 	default:
 		return fmt.Errorf("%w: %d at Close", contract.ErrPinned, n)
 	}
-	t.door.Wait() // also for the writer of a snapshot
+	t.inFlight.Wait() // also for the writer of a snapshot
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.refs, t.mu.live = refpool.Pool{}, nil

@@ -13,10 +13,10 @@ import (
 
 const words = 2
 
-// row is what a row of the i-th kind holds.
+// row returns the contents of a row of the i-th kind.
 func row(kind, key uint64) []float32 { return []float32{float32(kind), float32(key)} }
 
-// oldBucket calls fn with a bucket that has these keys, whose rows are of kind 0.
+// oldBucket calls fn with a bucket with these keys, whose rows are of kind 0.
 func oldBucket(t *testing.T, keys []uint64, fn func(old *bucketfile.Bucket)) {
 	t.Helper()
 	dev := blocktest.New(blocktest.Options{})
@@ -45,7 +45,7 @@ func oldBucket(t *testing.T, keys []uint64, fn func(old *bucketfile.Bucket)) {
 	}
 }
 
-// check compares the rows collected with the kinds that those of the keys must have.
+// check checks that the collected rows are of the expected kinds.
 func (w *Content) check(t *testing.T, want map[uint64]float32) {
 	t.Helper()
 	got := map[uint64]float32{}
@@ -98,8 +98,8 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// Imported rows replace dirty ones, and these replace those of the old bucket; of imported rows with
-// the same key the last one counts.
+// Imported rows replace dirty ones, and these replace those of the old bucket. Of imported rows
+// with the same key the last one counts.
 func TestImported(t *testing.T) {
 	w := Content{Hash: 99}
 	m := Imported{Content: &w, Table: make([]uint32, 64)}

@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// Whatever the sizes, pieces are zero, aligned, as long as asked for, and none
-// overlaps another.
+// Allocations of any size are zero, aligned, as long as requested, and do not overlap.
 func TestArena(t *testing.T) {
 	const seed = 1
 	t.Logf("seed %d", seed)

@@ -21,21 +21,21 @@ type Table struct {
 // open; index and cache share the rest.
 type Plan struct {
 	Table
-	Shape       Shape
-	BufferBytes int   // size of an append buffer
-	ReadBytes   int64 // for reads in flight
-	CarryBytes  int64 // for copies of buckets that working sets carry
-	RideBytes   int64 // for reads of the elevator
-	RideStops   int   // maximum stops in a stretch of the elevator
-	appendBytes int64 // append buffers
-	blockBytes  int64 // delta blocks
-	PoolBytes   int64 // scans and reads
-	fixedBytes  int64 // everything except index, cache and what pulls take
-	SpareBytes  int64 // used only while pinned rows keep the cache from shrinking
-	SharedBytes int64 // for index and cache together
-	filterBytes int   // per slot, when the table is opened
-	targetRows  int   // mean rows of a bucket, when the table is opened
-	CacheBytes  int64 // maximum size of the cache, however small the index gets
+	Shape         Shape
+	BufferBytes   int   // size of an append buffer
+	ReadBytes     int64 // for reads in flight
+	CarryBytes    int64 // for copies of buckets that working sets carry
+	ElevatorBytes int64 // for reads of the elevator
+	ElevatorStops int   // maximum stops in a stretch of the elevator
+	appendBytes   int64 // append buffers
+	blockBytes    int64 // delta blocks
+	PoolBytes     int64 // scans and reads
+	fixedBytes    int64 // everything except index, cache and what pulls take
+	SpareBytes    int64 // used only while pinned rows keep the cache from shrinking
+	SharedBytes   int64 // for index and cache together
+	filterBytes   int   // per slot, when the table is opened
+	targetRows    int   // mean rows of a bucket, when the table is opened
+	CacheBytes    int64 // maximum size of the cache, however small the index gets
 }
 
 const (
@@ -53,17 +53,17 @@ const (
 	// queues.
 	ScratchBytes = 512 << 10
 
-	// The elevator's reads may take 1/rideShare of the budget. Half of that is for reads in flight:
+	// The elevator's reads may take 1/elevatorShare of the budget. Half of that is for reads in flight:
 	// more than 40 reads of 100 KiB under a budget of 256 MiB. Half of those are submitted at a
 	// time. The rest is needed because buffers are rounded up, by a third at most.
-	rideShare    = 32
-	maxRideBytes = 16 << 20
-	// One stop is planned per rideBytesPerStop of the elevator's memory.
-	rideBytesPerStop = 512
+	elevatorShare    = 32
+	maxElevatorBytes = 16 << 20
+	// One stop is planned per elevatorBytesPerStop of the elevator's memory.
+	elevatorBytesPerStop = 512
 	// A request in flight takes some 370 bytes: the request itself, its keys, its group and its
-	// entry in onWay. There are StopsPerRide times fewer requests than stops.
-	StopsPerRide = 4
-	stopBytes    = 24 + 370/StopsPerRide
+	// entry in inFlight. There are StopsPerRequest times fewer requests than stops.
+	StopsPerRequest = 4
+	stopBytes       = 24 + 370/StopsPerRequest
 
 	// Pinned rows cannot move, and while every slab of the cache has some, none can be given back.
 	// Memory that is needed in the meantime is taken from a reserve, the spare bytes. They are more
@@ -84,12 +84,12 @@ func (t Table) Of(budget, rows, slotsNow int64) Plan {
 	p.PoolBytes = int64(p.BufferBytes) + p.ReadBytes
 	p.blockBytes = int64(deltafile.BlocksNeeded(max(1, t.Dirs)) * deltafile.BlockBytes(t.Layout.Bytes()))
 	if t.Policy == rowcache.Lookahead {
-		p.RideBytes = min(budget/rideShare, maxRideBytes)
-		p.RideStops = int(p.RideBytes / rideBytesPerStop)
+		p.ElevatorBytes = min(budget/elevatorShare, maxElevatorBytes)
+		p.ElevatorStops = int(p.ElevatorBytes / elevatorBytesPerStop)
 	}
-	p.PoolBytes += p.RideBytes
+	p.PoolBytes += p.ElevatorBytes
 	p.appendBytes = int64(t.Dirs*AppendBuffers) * int64(p.BufferBytes)
-	p.fixedBytes = p.appendBytes + p.blockBytes + p.PoolBytes + ScratchBytes + catalog.FixedBytes + int64(p.RideStops)*stopBytes
+	p.fixedBytes = p.appendBytes + p.blockBytes + p.PoolBytes + ScratchBytes + catalog.FixedBytes + int64(p.ElevatorStops)*stopBytes
 	p.CarryBytes = carryBytesOf(max(0, budget-p.fixedBytes))
 	p.fixedBytes += p.CarryBytes
 	p.SpareBytes = max(budget/spareShare, minSpareBytes)
@@ -98,7 +98,7 @@ func (t Table) Of(budget, rows, slotsNow int64) Plan {
 	if f := p.Shape.filtersFor(slotsNow, p.IndexLimits()); f < p.filterBytes {
 		p.filterBytes = f
 	}
-	p.CacheBytes = p.SharedBytes - p.bareIndex(rows, slotsNow)
+	p.CacheBytes = p.SharedBytes - p.indexWithoutFilters(rows, slotsNow)
 	for p.filterBytes > 0 && !p.leavesCache(max(slotsNow, (rows+int64(p.targetRows)-1)/int64(p.targetRows))) {
 		p.filterBytes = slots.SmallerFilter(p.filterBytes)
 	}
@@ -158,9 +158,9 @@ func (p *Plan) leavesCache(n int64) bool {
 	return p.SharedBytes-index >= o.MinBytes()*5/4
 }
 
-// bareIndex is the size of the index without filters for that many rows and at least that many
+// indexWithoutFilters is the size of the index without filters for that many rows and at least that many
 // slots.
-func (p *Plan) bareIndex(rows, slotsNow int64) int64 {
+func (p *Plan) indexWithoutFilters(rows, slotsNow int64) int64 {
 	return max(slots.BytesFor(slots.Options{TargetRows: p.targetRows}, rows), slots.BytesFor(slots.Options{TargetRows: 1}, slotsNow))
 }
 
@@ -179,6 +179,6 @@ func (p *Plan) IndexOptions() slots.Options {
 func (p *Plan) CacheOptions() rowcache.Options {
 	return rowcache.Options{
 		Words: p.Layout.Words(), MaxBytes: p.CacheBytes, Policy: p.Policy, Hash: slots.Hash,
-		LookaheadPasses: p.LookaheadPasses, NoteMissing: p.RideBytes > 0,
+		LookaheadPasses: p.LookaheadPasses, NoteMissing: p.ElevatorBytes > 0,
 	}
 }

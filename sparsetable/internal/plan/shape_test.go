@@ -8,19 +8,19 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// tableOf is a table in one directory.
+// tableOf returns a table in one directory.
 func tableOf(l layout.Layout, unit int) Table {
 	return Table{Layout: l, Unit: unit, Dirs: 1, Policy: rowcache.Lookahead}
 }
 
-// targetOf is what buckets and filters of a table of so many rows should be, and what the
-// index then takes, of what it may take.
+// targetOf returns the target sizes of buckets and filters of a table with that many rows, the size
+// of the index that results, and its maximum.
 func targetOf(l layout.Layout, unit int, budget, rows int64) (targetRows, filterBytes int, limit int64) {
 	p := tableOf(l, unit).Of(budget, rows, 0)
 	return p.targetRows, p.filterBytes, p.Shape.allowed(p.IndexLimits(), p.filterBytes)
 }
 
-// The shape of buckets by the size of rows and of the device's unit.
+// The shape of buckets depends on the size of rows and on the device's unit.
 func TestShape(t *testing.T) {
 	for _, c := range []struct {
 		unit, values                    int
@@ -49,9 +49,9 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// As a table grows, index and filters keep to their share as long as buckets are
-// not huge, filters only get smaller and buckets only larger. At the benchmark's
-// budgets they take what the documentation says, at most 2 bytes a key.
+// As a table grows, index and filters stay within their share as long as buckets are not huge,
+// filters only become smaller, and buckets only larger. Under the budgets of the benchmark they
+// take what the documentation says, at most 2 bytes a key.
 func TestShapeTarget(t *testing.T) {
 	l := layout.Layout{ValueDim: 16, StateDim: 4}
 	huge := ShapeOf(l, 512).Huge
@@ -94,7 +94,8 @@ func TestShapeTarget(t *testing.T) {
 	}
 }
 
-// An empty table needs little, and a budget that is too small says how much.
+// An empty table needs little memory, and the error about a budget that is too small says how much
+// is needed.
 func TestSmallestBudget(t *testing.T) {
 	l := layout.Layout{ValueDim: 16, StateDim: 4}
 	n := tableOf(l, 512).Smallest(Load{})

@@ -2,8 +2,8 @@ package refpool
 
 import "testing"
 
-// TestListsAreCounted: a list comes back where it suits, and Held has the bytes of all
-// lists that are kept or in use.
+// TestListsAreCounted checks that a returned list is reused if its size is suitable, and that Held
+// returns the bytes of all lists that are kept or in use.
 func TestListsAreCounted(t *testing.T) {
 	var p Pool
 	var lists [][]uint32

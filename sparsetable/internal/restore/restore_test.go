@@ -26,7 +26,7 @@ const (
 
 var errTooSmall = errors.New("too small")
 
-// table is a table of slots without buckets. Rows that leave its cache are noted in left.
+// table is a table of slots without buckets. It records rows that leave its cache in left.
 type table struct {
 	*Restorer
 	cacheBytes int64
@@ -100,8 +100,8 @@ func newTable(t *testing.T, cacheBytes int64) *table {
 	return tab
 }
 
-// write writes a delta file with dirty rows of keys from first to end-1, all of the same value, or with
-// clean ones, and returns what a snapshot's record says of it.
+// write writes a delta file with dirty rows (or clean ones) with the keys from first to end-1, all
+// of the same value, and returns its entry in a snapshot's record.
 func (t *table) write(tt *testing.T, number uint64, kind deltafile.Kind, first, end uint64, value float32) catalog.Delta {
 	d := catalog.Delta{Name: deltafile.Name(tableID, number, 0), Snapshot: number, Rows: int64(end - first), Seq: number}
 	s := t.Checkpoints.Deltas
@@ -132,7 +132,7 @@ func (t *table) write(tt *testing.T, number uint64, kind deltafile.Kind, first, 
 	return d
 }
 
-// rows are the rows of the table, by key. Those in the cache must be of one kind.
+// rows returns the rows of the table by key. Those in the cache must all be of one kind.
 func (t *table) rows(tt *testing.T, dirty bool) map[uint64]float32 {
 	all := maps.Clone(t.left)
 	for at, end := uint32(0), false; !end; {
@@ -151,7 +151,7 @@ func (t *table) rows(tt *testing.T, dirty bool) map[uint64]float32 {
 }
 
 // Of several files, the newest version of each row counts, whether all rows fit the cache or they
-// are restored in parts, by hash, of which those before leave it.
+// are restored in parts, by hash, where the rows of each part leave the cache before the next part.
 func TestNewestVersion(t *testing.T) {
 	const rows = 6000
 	want := map[uint64]float32{}
@@ -178,7 +178,7 @@ func TestNewestVersion(t *testing.T) {
 	}
 }
 
-// The ranges of hashes into which a restore is divided have each hash once.
+// The ranges of hashes into which a restore is divided contain each hash exactly once.
 func TestHashRange(t *testing.T) {
 	for _, hash := range []uint64{0, 1 << 63, 1<<62 + 5, 1<<64 - 1} {
 		for bits := range uint(4) {
@@ -195,8 +195,8 @@ func TestHashRange(t *testing.T) {
 	}
 }
 
-// Clean rows are restored while there is room. Here no slot has a bucket, so that none of them is the
-// latest version.
+// Clean rows are restored while there is room. In this test no slot has a bucket, so that none of
+// them is the latest version.
 func TestCleanRowsNeedBuckets(t *testing.T) {
 	tab := newTable(t, 8<<20)
 	s := catalog.Snapshot{ID: 9, Deltas: []catalog.Delta{tab.write(t, 1, deltafile.Clean, 0, 500, 1)}}
@@ -214,7 +214,7 @@ func TestCleanRowsNeedBuckets(t *testing.T) {
 	}
 }
 
-// Block restores what is not in the cache yet, as far as there is room.
+// Block restores rows that are not in the cache yet, as far as there is room.
 func TestBlock(t *testing.T) {
 	tab := newTable(t, 8<<20)
 	d := tab.write(t, 1, deltafile.Dirty, 0, 100, 1)

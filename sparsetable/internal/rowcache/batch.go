@@ -37,7 +37,7 @@ func (c *Cache) VisitLeaving(refs []uint32, fn func(e Entry)) {
 	for len(refs) > 0 {
 		n := min(len(refs), lockKeys)
 		c.mu.Lock()
-		last := c.barFor(max(1, c.mu.ranks.idle.rows/leavingShare), &c.mu.ranks.idle).rank
+		last := c.thresholdFor(max(1, c.mu.ranks.idle.rows/leavingShare), &c.mu.ranks.idle).rank
 		for i, ref := range refs[:n] {
 			if i%ahead == 0 {
 				for _, ref := range refs[i:min(i+ahead, n)] {
@@ -79,12 +79,12 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 			if !idle(m.state) {
 				continue
 			}
-			condemned := false
+			drop := false
 			c.visit(ref, m, func(e Entry) Change {
-				condemned = fn(e)
+				drop = fn(e)
 				return Change{}
 			})
-			if condemned {
+			if drop {
 				c.change(m, m.state&^uint32(Dirty|Mark2))
 				c.mu.ranks.remove(m.state)
 				c.unlink(ref, m)
@@ -92,7 +92,7 @@ func (c *Cache) DropIf(fn func(Entry) bool) (dropped int) {
 				dropped++
 			}
 			if in%lockKeys == lockKeys-1 {
-				c.letOthersLocked()
+				c.unlockBriefly()
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package rowcache
 
 import "testing"
 
-// VisitLeaving is for references of rows that nothing holds in the cache: they may
-// have left, and their slabs with them. It visits those that were used least.
+// VisitLeaving accepts references of rows that are not pinned, so the rows and their slabs may be
+// gone. It visits the least used rows.
 func TestVisitLeaving(t *testing.T) {
 	c := newCache(t, Options{Policy: "history", Words: 8, MaxBytes: 400 << 10})
 	var keys []uint64

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Everything in cache: batches of 27,600 unique keys of 300,000 cached ones are
-// found, pinned, released and marked dirty, as on the trace of bench/policies.
+// In this benchmark, all rows are in the cache: batches of 27,600 unique keys of 300,000 cached
+// ones are found, pinned, released and marked dirty, as on the trace of bench/policies.
 func BenchmarkFindRelease(b *testing.B) {
 	for _, policy := range Policies() {
 		b.Run(policy, func(b *testing.B) {
@@ -42,8 +42,8 @@ func BenchmarkFindRelease(b *testing.B) {
 	}
 }
 
-// Steady state under pressure: a batch pulls rows of which a third is new, and
-// victims make room.
+// In this benchmark, the cache is full: each batch pulls rows of which a third is new, and victims
+// make room for them.
 func BenchmarkEvict(b *testing.B) {
 	for _, policy := range Policies() {
 		b.Run(policy, func(b *testing.B) {

@@ -8,7 +8,7 @@ import "fmt"
 func (c *Cache) Check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var rows, dirty, marked2, saved, taken, owed int64
+	var rows, dirty, marked2, saved, taken, unsaved int64
 	var want ranks
 	for i := range c.mu.slabs {
 		s := &c.mu.slabs[i]
@@ -42,8 +42,8 @@ func (c *Cache) Check() error {
 			if n, more := c.mu.morePins[ref]; more && (n == 0 || pins(m.state) != maxPins) {
 				return fmt.Errorf("rowcache: row %d has %d pins in its state and %d beyond", ref, pins(m.state), n)
 			}
-			if c.owed(m.state) {
-				owed++
+			if c.unsaved(m.state) {
+				unsaved++
 			}
 			if idle(m.state) {
 				want.add(m.state)
@@ -64,7 +64,7 @@ func (c *Cache) Check() error {
 		have, want int64
 	}{
 		{"rows", c.mu.rows, rows}, {"dirty rows", c.mu.dirty, dirty}, {"rows with Mark2", c.mu.marked2, marked2}, {"rows with Saved", c.mu.saved, saved},
-		{"taken rows", c.mu.taken, taken}, {"rows that are still to be saved", c.mu.owed, owed}, {"bytes", c.mu.bytes, c.countBytesLocked()},
+		{"taken rows", c.mu.taken, taken}, {"rows that are still to be saved", c.mu.unsaved, unsaved}, {"bytes", c.mu.bytes, c.countBytesLocked()},
 	} {
 		if n.have != n.want {
 			return fmt.Errorf("rowcache: the cache counts %d %s, but there are %d", n.have, n.what, n.want)

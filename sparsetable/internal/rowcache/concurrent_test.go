@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// The roles that a table plays at once: one goroutine announces and pulls, one
-// trains and releases, one takes victims, one visits slots. Each row holds its
-// key in all words while it is pinned, and the trainer's additions are never
-// lost. The race detector sees rows, because it gets its memory from the heap.
+// This test does at once what a table does with its cache: one goroutine announces and pulls, one
+// trains and releases, one takes victims, and one visits slots. Each row has its key in all words
+// while it is pinned, and no addition of the trainer may be lost. The race detector sees rows,
+// because their memory is on the heap under it.
 func TestConcurrentRoles(t *testing.T) {
 	for _, policy := range Policies() {
 		t.Run(policy, func(t *testing.T) {
@@ -124,14 +124,14 @@ func TestConcurrentRoles(t *testing.T) {
 	}
 }
 
-// evictClean makes up to n rows leave.
+// evictClean evicts up to n clean rows.
 func evictClean(c *Cache, n int) {
 	v := c.Victims(n, nil)
 	c.Change(v, Change{Clear: Dirty})
 	c.Drop(v)
 }
 
-// In steady state nothing is allocated.
+// In the steady state, no memory is allocated.
 func TestNoGarbage(t *testing.T) {
 	for _, policy := range Policies() {
 		c := newCache(t, Options{Policy: policy, MaxBytes: 2 << 20})

@@ -2,7 +2,7 @@ package rowcache
 
 import "math"
 
-// What tests alone need of a cache.
+// These functions give access to the internals of a cache; only tests need them.
 
 // ForEach calls fn for every row.
 func (c *Cache) ForEach(fn func(Entry) Change) {
@@ -11,7 +11,7 @@ func (c *Cache) ForEach(fn func(Entry) Change) {
 	}
 }
 
-// Look returns what is known of ref, which must be pinned or taken.
+// Look returns the state of ref, which must be pinned or taken.
 func (c *Cache) Look(ref uint32) Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,21 +20,21 @@ func (c *Cache) Look(ref uint32) Entry {
 	return e
 }
 
-// Keep ends what Victims began: the rows of refs stay and are no longer Taken.
+// Keep undoes Victims: the rows of refs stay and are no longer Taken.
 func (c *Cache) Keep(refs []uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, ref := range refs {
-		c.untake(c.meta(ref))
+		c.clearTaken(c.meta(ref))
 	}
 }
 
-// Bytes is how much memory the cache takes, with everything that belongs to it.
+// Bytes returns the memory of the cache with everything that belongs to it.
 func (c *Cache) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.bytes
 }
 
-// FitRows is how many rows a cache of o holds.
+// FitRows returns how many rows fit a cache with the options o.
 func (o Options) FitRows() int64 { return o.FitRowsIn(o.MaxBytes) }

@@ -193,7 +193,7 @@ func (c *Cache) insertLocked(keys, hashes []uint64, used []uint32, refs []uint32
 		s = withUses(s, min(maxUses, u+1))
 		if c.rules.window {
 			w := &c.mu.win
-			s = withGroup(s, w.sooner(w.arrive(hashes[i]), w.next(hashes[i])))
+			s = withGroup(s, w.earlier(w.arrive(hashes[i]), w.next(hashes[i])))
 		}
 		m.state = withEpoch(s, c.mu.epoch)
 		c.link(ref, m, hashes[i])

@@ -235,7 +235,7 @@ func (c *Cache) Expect(refs []uint32, passes []int64) {
 		}
 		if g := passes[i] / w.perGrp; g > w.current && g <= w.current+maxAhead {
 			m := c.meta(ref)
-			m.state = withGroup(m.state, w.sooner(number(g), group(m.state)))
+			m.state = withGroup(m.state, w.earlier(number(g), group(m.state)))
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// announce announces a pass, which must be noted.
+// announce announces a pass, which the window must accept.
 func announce(t testing.TB, c *Cache, pass int64, keys []uint64) {
 	t.Helper()
 	if noted, err := c.Announce(pass, keys, nil); !noted || err != nil {
@@ -13,8 +13,8 @@ func announce(t testing.TB, c *Cache, pass int64, keys []uint64) {
 	}
 }
 
-// Forget: rows that withdrawn passes needed leave by their uses, as if nobody had
-// announced them, nothing is missing for them, and passes may be announced again.
+// After Forget, rows that withdrawn passes needed are evicted by their uses, as if no pass had been
+// announced, no keys of these passes count as missing, and passes may be announced again.
 func TestForget(t *testing.T) {
 	for _, look := range []int{20, 120} {
 		c := newCache(t, Options{Policy: Lookahead, LookaheadPasses: look, NoteMissing: true, MaxBytes: 4 << 20})
@@ -65,8 +65,9 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Expect: a row that came early stays until the pass that it came for, and until
-// the first of several, where nothing is noted of keys that one pass alone needs.
+// After Expect, a row that was read early stays until the pass for which it was read, and until the
+// first of several such passes, also where the window records nothing about keys that only one pass
+// needs.
 func TestExpect(t *testing.T) {
 	c := newCache(t, Options{Policy: Lookahead, LookaheadPasses: 10, MaxBytes: 4 << 20})
 	early := count(1000, 40)
@@ -105,7 +106,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// A window made for a small first pass is made anew for larger ones.
+// A window that was made for a small first pass is replaced when passes are larger.
 func TestWindowGrowsWithPasses(t *testing.T) {
 	const large, look = 27_000, 4
 	c := newCache(t, Options{Policy: Lookahead, LookaheadPasses: look, NoteMissing: true, MaxBytes: 64 << 20})
@@ -121,7 +122,7 @@ func TestWindowGrowsWithPasses(t *testing.T) {
 	if st.NotAnnounced > large*look/100 || st.LookaheadPasses != look {
 		t.Errorf("%d keys found no room, %d passes are looked ahead", st.NotAnnounced, st.LookaheadPasses)
 	}
-	if full := int64(float64(large*(look+1)) * (tableBytesPerKey + doorBytesPerKey + missingBytesPerKey)); st.Window < full || st.Window > full+full/50+3*pageBytes {
+	if full := int64(float64(large*(look+1)) * (tableBytesPerKey + doorkeeperBytesPerKey + missingBytesPerKey)); st.Window < full || st.Window > full+full/50+3*pageBytes {
 		t.Errorf("a window of %d bytes, want %d; it was %d", st.Window, full, small)
 	}
 	if err := c.Check(); err != nil { // the bytes among the rest
@@ -134,8 +135,8 @@ func TestWindowGrowsWithPasses(t *testing.T) {
 	}
 }
 
-// Where the budget bounds the window, larger passes make it look less far, and
-// where it holds not even one, there is none; smaller ones have one again.
+// If the budget limits the window, it looks less far ahead for larger passes, and if not even one
+// pass fits, there is no window. There is one again for smaller passes.
 func TestWindowOfHugePasses(t *testing.T) {
 	c := newCache(t, Options{Policy: Lookahead, MaxBytes: 4 << 20})
 	announce(t, c, 0, count(0, 3000))
@@ -163,7 +164,7 @@ func TestWindowOfHugePasses(t *testing.T) {
 	}
 }
 
-// A window that grows waits until rows have made room, and goes on meanwhile.
+// A window that grows waits until rows have made room. Until then the old window is used.
 func TestWindowGrowsInAFullCache(t *testing.T) {
 	c := newCache(t, Options{Policy: Lookahead, MaxBytes: 4 << 20})
 	announce(t, c, 0, count(0, 10))
@@ -198,9 +199,9 @@ func TestWindowGrowsInAFullCache(t *testing.T) {
 	}
 }
 
-// Where passes are large, a window that notes missing keys holds as many of them as the cache has
-// rows for, and where these are too few to go round all buckets, the window notes no missing keys
-// and looks as far as it can.
+// If passes are large, a window that records missing keys has as many of them as the cache has rows
+// for. If these are too few for the elevator to go round all buckets, the window records no missing
+// keys and looks as far ahead as it can.
 func TestWindowOfLargePasses(t *testing.T) {
 	for _, c := range []struct {
 		wanted, keys int
@@ -223,8 +224,8 @@ func TestWindowOfLargePasses(t *testing.T) {
 	}
 }
 
-// The window reaches no farther than the rows that it wants in memory at one time
-// fit, and farther again once they are fewer.
+// The window looks only as far ahead as the rows fit that are needed in memory at the same time,
+// and farther again once these rows are fewer.
 func TestReachFitsRows(t *testing.T) {
 	const perPass = 400
 	for _, notes := range []bool{false, true} {

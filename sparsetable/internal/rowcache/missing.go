@@ -104,8 +104,8 @@ func (w *window) arrive(hash uint64) uint32 {
 	return 0
 }
 
-// sooner returns the number of the group that comes first of the two.
-func (w *window) sooner(a, b uint32) uint32 {
+// earlier returns the number of the group that comes first of the two.
+func (w *window) earlier(a, b uint32) uint32 {
 	if aheadA, aheadB := w.ahead(a), w.ahead(b); aheadA == past || aheadB != past && aheadB < aheadA {
 		return b
 	}

@@ -7,9 +7,9 @@ import (
 	"aibox/internal/testseed"
 )
 
-// Missed against a map: it knows of every key that is not cached and that an
-// announced pass needs, each is told once, and who brings such a row early keeps
-// it until its pass.
+// This test compares Missed with a map. Missed must report each key that an announced pass needs
+// and that is not in the cache, and report it only once. A row that is then inserted early must
+// stay until its pass.
 func TestMissed(t *testing.T) {
 	rng := testseed.Rand(t)
 	const look, perPass = 20, 400
@@ -128,14 +128,14 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// cached is the reference of a key, 0 where it is not cached.
+// cached returns the reference of a key, or 0 if its row is not in the cache.
 func (c *Cache) cached(k uint64) uint32 {
 	var ref [1]uint32
 	c.Locate([]uint64{k}, []uint64{mix(k)}, ref[:])
 	return ref[0]
 }
 
-// forget lets one idle, clean row leave.
+// forget evicts one idle, clean row.
 func (c *Cache) forget(ref uint32) {
 	c.mu.Lock()
 	m := c.meta(ref)

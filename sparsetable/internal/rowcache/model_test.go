@@ -14,7 +14,7 @@ func mix(k uint64) uint64 {
 	return k ^ k>>33
 }
 
-// modelRow is what the model knows of a row.
+// modelRow is the model's state of a row.
 type modelRow struct {
 	ref   uint32
 	pins  int
@@ -22,7 +22,7 @@ type modelRow struct {
 	value float32
 }
 
-// change is what happens to a row's flags: who gets dirty is no longer Old, and only who
+// change changes a row's flags: a row that becomes dirty is no longer Old, and only a row that
 // stays dirty stays Saved.
 func (r *modelRow) change(set, unset Flags) {
 	if set&^r.flags&Dirty != 0 {
@@ -35,7 +35,7 @@ func (r *modelRow) change(set, unset Flags) {
 	}
 }
 
-// model drives a cache and a Go map side by side.
+// model applies the same operations to a cache and to a Go map.
 type model struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -183,7 +183,7 @@ func (m *model) release() {
 	m.c.Release(refs, dirty)
 }
 
-// evict takes victims; settle decides about them, maybe much later.
+// evict takes victims; settle later decides whether they stay.
 func (m *model) evict(n int) {
 	old := len(m.taken)
 	m.taken = m.c.Victims(n, m.taken)
@@ -238,7 +238,7 @@ func (m *model) settle() {
 	m.taken = m.taken[:0]
 }
 
-// slot compares what lies in one slot of the SSD index.
+// slot compares the rows in one slot of the SSD index.
 func (m *model) slot() {
 	mask := uint64(1)<<m.rng.IntN(14) - 1
 	slot := m.rng.Uint64() & mask
@@ -287,7 +287,7 @@ func (m *model) check() {
 		m.t.Fatalf("%d rows, want %d", n, len(m.rows))
 	}
 	s := m.c.Stats()
-	var idle, dirty, taken, owed int64
+	var idle, dirty, taken, unsaved int64
 	for _, r := range m.rows {
 		if r.pins == 0 && r.flags&Taken == 0 {
 			idle++
@@ -296,7 +296,7 @@ func (m *model) check() {
 			dirty++
 		}
 		if r.flags&(Dirty|Old) == Dirty|Old {
-			owed++
+			unsaved++
 		}
 		if r.flags&Taken != 0 {
 			taken++
@@ -305,8 +305,8 @@ func (m *model) check() {
 	if s.Rows != int64(n) || s.Idle != idle || s.Dirty != dirty || s.Taken != taken {
 		m.t.Fatalf("stats %+v, want %d rows, %d idle, %d dirty, %d taken", s, n, idle, dirty, taken)
 	}
-	if n := m.c.Owed(); n != owed {
-		m.t.Fatalf("%d rows owed, want %d", n, owed)
+	if n := m.c.Unsaved(); n != unsaved {
+		m.t.Fatalf("%d unsaved rows, want %d", n, unsaved)
 	}
 	if err := m.c.Check(); err != nil {
 		m.t.Fatal(err)

@@ -29,8 +29,8 @@ func newCache(t testing.TB, o Options) *Cache {
 	return c
 }
 
-// insert adds keys, as rows used so often before, and returns their references,
-// pinned.
+// insert adds keys, as rows that were used that often before, and returns their references, which
+// are pinned.
 func insert(t testing.TB, c *Cache, keys []uint64, used uint32) []uint32 {
 	t.Helper()
 	refs, all := make([]uint32, len(keys)), make([]uint32, len(keys))
@@ -43,7 +43,7 @@ func insert(t testing.TB, c *Cache, keys []uint64, used uint32) []uint32 {
 	return refs
 }
 
-// use pulls and releases keys, as pass.
+// use pulls and releases keys as the given pass.
 func use(t testing.TB, c *Cache, pass int64, keys []uint64) {
 	t.Helper()
 	refs := make([]uint32, len(keys))
@@ -60,7 +60,7 @@ func count(from, n uint64) (keys []uint64) {
 	return keys
 }
 
-// victimKeys are the keys of the next n rows to leave. They leave.
+// victimKeys evicts n rows and returns their keys.
 func victimKeys(c *Cache, n int) (keys []uint64) {
 	v := c.Victims(n, nil)
 	for _, ref := range v {
@@ -93,7 +93,7 @@ func TestLeastUsedLeaveFirst(t *testing.T) {
 	}
 }
 
-// A row that comes back goes on counting, where the policy has a memory.
+// A row that was evicted and inserted again keeps its count of uses, if the policy has a history.
 func TestHistory(t *testing.T) {
 	for _, policy := range Policies() {
 		c := newCache(t, Options{Policy: policy})
@@ -110,7 +110,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// What was used much, but long ago, leaves before what is used now.
+// Rows that were used often, but long ago, are evicted before rows that are used now.
 func TestAging(t *testing.T) {
 	for _, policy := range Policies() {
 		c := newCache(t, Options{Policy: policy})
@@ -144,8 +144,8 @@ func TestAging(t *testing.T) {
 	}
 }
 
-// Rows that announced passes need stay while others are there, whatever their
-// uses; then those needed last leave first.
+// Rows that announced passes need stay as long as there are others, whatever their uses. Then those
+// that are needed last are evicted first.
 func TestLookaheadOrder(t *testing.T) {
 	c := newCache(t, Options{Policy: Lookahead, LookaheadPasses: 20})
 	c.Release(insert(t, c, count(0, 100), 10_000), false) // nobody needs them
@@ -170,8 +170,8 @@ func TestLookaheadOrder(t *testing.T) {
 	}
 }
 
-// A pass that came without the row frees it, and a row pulled by one pass is
-// kept for the next that needs it.
+// A row is no longer kept for a pass that was pulled without it, and a row that one pass has pulled
+// is kept for the next pass that needs it.
 func TestLookaheadMovesOn(t *testing.T) {
 	c := newCache(t, Options{Policy: Lookahead, LookaheadPasses: 8})
 	first, second := count(0, 50), count(1000, 50)
@@ -202,8 +202,8 @@ func TestLookaheadMovesOn(t *testing.T) {
 	}
 }
 
-// The window may be wrong about when a key is needed next, but only by saying
-// too early, and rarely.
+// The window may be wrong about the pass that needs a key next, but only in that it names an
+// earlier one, and rarely.
 func TestWindowAgainstModel(t *testing.T) {
 	const seed, passes, perPass = 3, 120, 600
 	t.Logf("seed %d", seed)
@@ -303,9 +303,9 @@ func TestUsesCounter(t *testing.T) {
 	}
 }
 
-// Of clean rows those leave that are used least, however few they are among dirty
-// ones, and none that is used more than most rows; the counts follow rows that
-// become clean or dirty while idle.
+// Of the clean rows, the least used ones are evicted, however few they are among dirty ones, and
+// none that is used more than most rows. The counters must be right when idle rows become clean or
+// dirty.
 func TestCleanVictims(t *testing.T) {
 	for _, policy := range Policies() {
 		c := newCache(t, Options{Policy: policy, MaxBytes: 4 << 20})

@@ -10,11 +10,11 @@ import "iter"
 // and when the caller says that it is saved (Change with Clear: Old). So after BeginSave
 //
 //	dirty and Old      means that the row was dirty at BeginSave and is still to
-//	                   be saved; the code calls such a row owed
+//	                   be saved; the code calls such a row unsaved
 //	clean and Old      means that it was clean then and has not changed since
 //	not Old            means that it is saved, or was changed or inserted since
 //
-// A row that is owed must be saved before it changes or becomes clean. The cache counts these rows,
+// An unsaved row must be saved before it changes or becomes clean. The cache counts these rows,
 // so that the caller knows when all are saved even though Shrink moves rows. There must be none at
 // the next BeginSave, because they would count as saved from then on. Rows that are clean and Old
 // may remain: after the next BeginSave they are merely no longer Old.
@@ -23,7 +23,7 @@ func (c *Cache) flags(state uint32) Flags { return Flags((state ^ c.mu.parity) &
 
 func (c *Cache) notOld(state uint32) uint32 { return state&^uint32(Old) | c.mu.parity }
 
-func (c *Cache) owed(state uint32) bool {
+func (c *Cache) unsaved(state uint32) bool {
 	return c.flags(state)&(Dirty|Old) == Dirty|Old
 }
 
@@ -31,18 +31,18 @@ func (c *Cache) owed(state uint32) bool {
 func (c *Cache) BeginSave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.owed != 0 {
+	if c.mu.unsaved != 0 {
 		panic("rowcache: dirty rows of the last BeginSave were not saved")
 	}
 	c.mu.parity ^= uint32(Old)
-	c.mu.owed = c.mu.dirty
+	c.mu.unsaved = c.mu.dirty
 }
 
-// Owed is the number of rows that are dirty and Old, so still to be saved.
-func (c *Cache) Owed() int64 {
+// Unsaved is the number of rows that are dirty and Old, so still to be saved.
+func (c *Cache) Unsaved() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.owed
+	return c.mu.unsaved
 }
 
 // Pick chooses the rows that have all flags of Has and none of Lacks, and that were
@@ -118,7 +118,7 @@ func (c *Cache) Histogram(p Pick) (h UsesHistogram) {
 				h.total++
 			}
 			if looks--; looks == 0 {
-				c.letOthersLocked()
+				c.unlockBriefly()
 				looks = sweepRows
 			}
 		}

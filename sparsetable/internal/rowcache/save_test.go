@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// save takes a part of the rows that are to be saved, or all of them and begins
-// anew.
+// save saves a part of the rows that are to be saved, or all of them, after which it begins a new
+// save.
 func (m *model) save() {
 	p := Pick{Idle: m.rng.IntN(2) == 0, MinUses: m.rng.IntN(4)}
 	all := m.rng.IntN(2) == 0
@@ -50,7 +50,7 @@ func (m *model) save() {
 	if len(want) > 0 {
 		m.t.Fatalf("%+v: %d rows were not picked", p, len(want))
 	}
-	if m.c.Owed() == 0 {
+	if m.c.Unsaved() == 0 {
 		m.c.BeginSave()
 		for _, r := range m.rows {
 			r.flags ^= Old

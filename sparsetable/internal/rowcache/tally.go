@@ -14,7 +14,7 @@ type tally struct {
 	dirty        int64 // rows with updates not on SSD
 	marked2      int64 // rows with Mark2
 	saved        int64 // rows with Saved
-	owed         int64 // rows that are dirty and Old, so yet to be saved
+	unsaved      int64 // rows that are dirty and Old, so yet to be saved
 	hitsInFlight int64
 	hitsIdle     int64
 	// touched receives what was loaded ahead of its use, so that the compiler does not drop these
@@ -43,8 +43,8 @@ func (c *Cache) count(t *tally, before, after uint32) {
 			t.ranks.add(after)
 		}
 	}
-	if c.owed(before) && !c.owed(after) {
-		t.owed--
+	if c.unsaved(before) && !c.unsaved(after) {
+		t.unsaved--
 	}
 	if changed&uint32(Dirty|Mark2|Saved) == 0 {
 		return
@@ -71,7 +71,7 @@ func (t *tally) add(u *tally) {
 	t.dirty += u.dirty
 	t.marked2 += u.marked2
 	t.saved += u.saved
-	t.owed += u.owed
+	t.unsaved += u.unsaved
 	t.hitsInFlight += u.hitsInFlight
 	t.hitsIdle += u.hitsIdle
 	t.touched |= u.touched

@@ -8,9 +8,9 @@ import (
 	"aibox/internal/kernel"
 )
 
-// TestThreadsMakeNoDifference: many threads leave the states of rows and the counters as one
-// does, also of rows whose keys come several times, or so often that their state does not hold
-// all pins.
+// TestThreadsMakeNoDifference checks that many threads leave the same states of rows and the same
+// counters as one thread, also for rows whose keys occur several times, or so often that their
+// state cannot count all pins.
 func TestThreadsMakeNoDifference(t *testing.T) {
 	defer kernel.SetThreads(0)
 	for _, policy := range Policies() {

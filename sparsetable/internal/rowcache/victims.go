@@ -7,7 +7,7 @@ const (
 	// order and takes about 50 microseconds.
 	sweepRows = 16 << 10
 	// sparsest bounds the length of a sweep: if fewer victims are wanted than 1/sparsest of the
-	// idle rows, the bar (see below) is set as if that many were. So finding a victim reads about
+	// idle rows, the threshold (see below) is set as if that many were. So finding a victim reads about
 	// 64 metas, 1 KiB, in order. In return the order in which rows leave is only exact to 1.6 % of
 	// the rows: a row may leave now instead of when the sweep comes by the next time. If only clean
 	// rows are wanted and there are few of them, finding one costs more.
@@ -22,14 +22,14 @@ const (
 	looseShareWindow = 2
 )
 
-// bar says which idle rows are victims: all rows whose rank is below rank, and a share of some / of
+// threshold says which idle rows are victims: all rows whose rank is below rank, and a share of some / of
 // of the rows whose rank is equal to it. The rank of a row is its counter of uses if no announced
 // pass needs it. Otherwise the rank is maxUses + 1 + maxAhead - a, where a is the number of groups
 // of passes until the row is needed; a is 0 for the group that is being pulled.
-type bar struct {
+type threshold struct {
 	rank     uint32
 	some, of int64
-	sum      int64 // adds up the shares, which spreads the victims over the rows at the bar
+	sum      int64 // adds up the shares, which spreads the victims over the rows at the threshold
 	clean    bool  // only clean rows are taken
 }
 
@@ -37,38 +37,38 @@ func needed(a int) uint32 { return uint32(maxUses + 1 + maxAhead - a) }
 
 const highest = maxUses + 1 + maxAhead
 
-// barFor computes the bar that has n of the counted rows below it.
-func (c *Cache) barFor(n int64, of *rankCounts) bar {
+// thresholdFor computes the threshold that has n of the counted rows below it.
+func (c *Cache) thresholdFor(n int64, of *rankCounts) threshold {
 	below := int64(0)
 	for u, rows := range &of.byUses {
 		if below+rows >= n {
-			return bar{rank: uint32(u), some: n - below, of: rows}
+			return threshold{rank: uint32(u), some: n - below, of: rows}
 		}
 		below += rows
 	}
 	for a := maxAhead; a >= 0; a-- {
 		rows := of.byGroup[c.mu.win.groupAhead(a)]
 		if below+rows >= n {
-			return bar{rank: needed(a), some: n - below, of: rows}
+			return threshold{rank: needed(a), some: n - below, of: rows}
 		}
 		below += rows
 	}
-	return bar{rank: highest}
+	return threshold{rank: highest}
 }
 
 // takes reports whether an idle row is a victim.
-func (b *bar) takes(s uint32, w *window) bool {
+func (t *threshold) takes(s uint32, w *window) bool {
 	rank := uses(s)
 	if g := group(s); g != 0 {
 		rank = needed(w.ahead(g))
 	}
-	if rank != b.rank || b.clean { // of equal rank, any clean row will do
-		return rank <= b.rank
+	if rank != t.rank || t.clean { // of equal rank, any clean row will do
+		return rank <= t.rank
 	}
-	if b.sum += b.some; b.sum < b.of {
+	if t.sum += t.some; t.sum < t.of {
 		return false
 	}
-	b.sum -= b.of
+	t.sum -= t.of
 	return true
 }
 
@@ -101,18 +101,18 @@ func (c *Cache) victims(n int, dst []uint32, clean bool) []uint32 {
 		if r.clean.rows == 0 {
 			return dst
 		}
-		b := c.barFor(max(int64(n), r.idle.rows/sparsest), &r.clean)
-		b.rank = min(b.rank, c.barFor(r.idle.rows/c.looseShare(), &r.idle).rank)
+		b := c.thresholdFor(max(int64(n), r.idle.rows/sparsest), &r.clean)
+		b.rank = min(b.rank, c.thresholdFor(r.idle.rows/c.looseShare(), &r.idle).rank)
 		b.clean = true
 		return c.turnLocked(&b, want, dst)
 	}
-	// Rows that are released or age meanwhile, and passes that are pulled, move the bar: then
+	// Rows that are released or age meanwhile, and passes that are pulled, move the threshold: then
 	// another turn finds the rest. The last turn takes any idle row.
 	const turns = 3
 	for turn := 0; turn < turns && len(dst) < want; turn++ {
-		b := c.barFor(max(int64(want-len(dst)), r.idle.rows/sparsest), &r.idle)
+		b := c.thresholdFor(max(int64(want-len(dst)), r.idle.rows/sparsest), &r.idle)
 		if turn == turns-1 {
-			b = bar{rank: highest}
+			b = threshold{rank: highest}
 		}
 		dst = c.turnLocked(&b, want, dst)
 	}
@@ -120,26 +120,26 @@ func (c *Cache) victims(n int, dst []uint32, clean bool) []uint32 {
 }
 
 // turnLocked examines all rows once, or stops when it has found as many as wanted.
-func (c *Cache) turnLocked(b *bar, want int, dst []uint32) []uint32 {
+func (c *Cache) turnLocked(b *threshold, want int, dst []uint32) []uint32 {
 	for left := int64(len(c.mu.slabs)) << c.shift; left > 0 && len(dst) < want && c.mu.ranks.idle.rows > 0; left -= sweepRows {
 		dst = c.sweepLocked(min(left, sweepRows), b, want, dst)
 		if left > sweepRows && len(dst) < want {
-			c.letOthersLocked()
+			c.unlockBriefly()
 		}
 	}
 	return dst
 }
 
-// letOthersLocked releases the mutex for a moment. Without the call of the scheduler, waiting
+// unlockBriefly releases the mutex for a moment. Without the call of the scheduler, waiting
 // goroutines would hardly ever get it, because they would have to run before it is locked again.
-func (c *Cache) letOthersLocked() {
+func (c *Cache) unlockBriefly() {
 	c.mu.Unlock()
 	runtime.Gosched()
 	c.mu.Lock()
 }
 
 // sweepLocked examines the next rows in the order of their references.
-func (c *Cache) sweepLocked(rows int64, b *bar, want int, dst []uint32) []uint32 {
+func (c *Cache) sweepLocked(rows int64, b *threshold, want int, dst []uint32) []uint32 {
 	ref := c.mu.hand
 	for rows > 0 && len(dst) < want {
 		at := int(ref >> c.shift)
@@ -214,7 +214,7 @@ func (c *Cache) refreshStale() {
 				c.refresh(m)
 			}
 		}
-		c.letOthersLocked()
+		c.unlockBriefly()
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *Cache) Drop(refs []uint32) (dropped int) {
 	defer c.mu.Unlock()
 	for _, ref := range refs {
 		m := c.meta(ref)
-		c.untake(m)
+		c.clearTaken(m)
 		if m.state&(pinMask|uint32(Dirty)) != 0 {
 			continue
 		}
@@ -240,7 +240,7 @@ func (c *Cache) Drop(refs []uint32) (dropped int) {
 	return dropped
 }
 
-func (c *Cache) untake(m *meta) {
+func (c *Cache) clearTaken(m *meta) {
 	if m.state&uint32(Taken) == 0 {
 		panic("rowcache: the row was not handed out by Victims")
 	}

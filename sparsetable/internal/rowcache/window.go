@@ -18,7 +18,7 @@ import (
 //	entry   tag (12 bits of the hash) << 52 | set of groups
 //	set     bit g mod 52: group g needs the key; 0: the entry is empty
 //
-// doors knows which keys have been announced once. It consists of Bloom filters, each for the keys
+// doorkeeper knows which keys have been announced once. It consists of Bloom filters, each for the keys
 // that are first announced in one third of the window:
 //
 //	line    4 words, 32 bytes, chosen by the upper half of the hash
@@ -45,13 +45,13 @@ type window struct {
 	again int64                // keys in table; those added since the last advance may count twice
 	early [groupRing + 1]int32 // by group number: the uncached keys that this group was the first to need
 
-	table   []uint64
-	doors   []uint64
-	missing missing
-	memory  []byte // the memory of these tables
+	table      []uint64
+	doorkeeper []uint64
+	missing    missing
+	memory     []byte // the memory of these tables
 
-	span  int64            // number of groups per filter
-	epoch [doorCount]int64 // of each filter: it is for the span groups from epoch*span on
+	span  int64                    // number of groups per filter
+	epoch [doorkeeperFilters]int64 // of each filter: it is for the span groups from epoch*span on
 }
 
 const (
@@ -63,9 +63,9 @@ const (
 	maxAhead = setBits - 1
 	maxLook  = maxAhead - 1
 
-	lineEntries = 8
-	doorCount   = 4
-	doorProbes  = 4
+	lineEntries       = 8
+	doorkeeperFilters = 4
+	doorkeeperProbes  = 4
 
 	// groupRing is the modulus of the 8 bits for a group in a row's state.
 	groupRing = 255
@@ -73,8 +73,8 @@ const (
 	// Bytes for each key of each pass in the window, measured on the trace of bench/policies. The
 	// table needs 0.14 entries, including the filters' false positives, at a load of 0.75. The
 	// filters need 12 bits for each of 0.16 x 4 new keys.
-	tableBytesPerKey = 1.5
-	doorBytesPerKey  = 1.0
+	tableBytesPerKey      = 1.5
+	doorkeeperBytesPerKey = 1.0
 
 	// If missing keys are read before their pass, the cache holds the rows of some earlyPasses
 	// passes that are being pulled, are waiting or are being trained. For each key of each pass in
@@ -104,17 +104,17 @@ func (w *window) init(passes int, noteMissing bool, limit int64) {
 
 // bytes is how many bytes the window takes.
 func (w *window) bytes() int64 {
-	return int64(len(w.table)+len(w.doors))*8 + int64(len(w.missing))*4
+	return int64(len(w.table)+len(w.doorkeeper))*8 + int64(len(w.missing))*4
 }
 
 // windowBytes is how many bytes each part of a window takes.
-type windowBytes struct{ table, doors, missing int64 }
+type windowBytes struct{ table, doorkeeper, missing int64 }
 
-func (b windowBytes) total() int64 { return b.table + b.doors + b.missing }
+func (b windowBytes) total() int64 { return b.table + b.doorkeeper + b.missing }
 
 // fit is how many passes of that many keys the window can hold beyond the next one to be pulled.
 func (w *window) fit(keys int, missingPerKey float64) int {
-	bytes := float64(w.limit-3*pageBytes) / (tableBytesPerKey + doorBytesPerKey + missingPerKey)
+	bytes := float64(w.limit-3*pageBytes) / (tableBytesPerKey + doorkeeperBytesPerKey + missingPerKey)
 	return int(bytes/float64(max(keys, minPassKeys))) - 1
 }
 
@@ -159,7 +159,7 @@ func (w *window) plan(keys int, rows int64) (passes int, b windowBytes) {
 	}
 	all := float64(max(keys, minPassKeys) * (passes + 1))
 	of := func(perKey float64) int64 { return roundUp(int64(all*perKey), pageBytes) }
-	return passes, windowBytes{of(tableBytesPerKey), of(doorBytesPerKey), of(missingPerKey)}
+	return passes, windowBytes{of(tableBytesPerKey), of(doorkeeperBytesPerKey), of(missingPerKey)}
 }
 
 // open makes the window as planned.
@@ -171,13 +171,13 @@ func (w *window) open(passes int, b windowBytes) error {
 	w.passes, w.memory, w.again = passes, memory, 0
 	all := offheap.Uint64s(memory)
 	w.table, all = all[:b.table/8:b.table/8], all[b.table/8:]
-	w.doors = all[: b.doors/8 : b.doors/8]
+	w.doorkeeper = all[: b.doorkeeper/8 : b.doorkeeper/8]
 	if b.missing > 0 {
-		w.missing = unsafe.Slice((*uint32)(unsafe.Pointer(&all[b.doors/8])), b.missing/4)
+		w.missing = unsafe.Slice((*uint32)(unsafe.Pointer(&all[b.doorkeeper/8])), b.missing/4)
 	}
 	// The window's passes/perGrp + 1 groups lie in doorCount - 1 spans and a part of another one,
 	// and each span has its own filter.
-	w.span = (int64(passes)/w.perGrp + doorCount - 1) / (doorCount - 1)
+	w.span = (int64(passes)/w.perGrp + doorkeeperFilters - 1) / (doorkeeperFilters - 1)
 	for i := range w.epoch {
 		w.epoch[i] = -1
 	}
@@ -189,7 +189,7 @@ func (w *window) close() error {
 		return nil
 	}
 	err := offheap.Unmap(w.memory)
-	w.memory, w.table, w.doors, w.missing = nil, nil, nil, nil
+	w.memory, w.table, w.doorkeeper, w.missing = nil, nil, nil, nil
 	return err
 }
 
@@ -249,20 +249,20 @@ func (w *window) next(hash uint64) uint32 {
 	return 0
 }
 
-// touch loads what note and knock will read, for several keys side by side.
+// touch loads what note and seenBefore will read, for several keys side by side.
 func (w *window) touch(hashes []uint64) uint32 {
-	lines, doors := uint64(len(w.table)/lineEntries), uint64(len(w.doors)/doorCount)
+	lines, doorkeeper := uint64(len(w.table)/lineEntries), uint64(len(w.doorkeeper)/doorkeeperFilters)
 	sum := uint64(0)
 	for _, h := range hashes {
 		line, _ := bits.Mul64(h, lines)
-		door, _ := bits.Mul64(h, doors)
-		sum |= w.table[line*lineEntries] | w.doors[door*doorCount]
+		filter, _ := bits.Mul64(h, doorkeeper)
+		sum |= w.table[line*lineEntries] | w.doorkeeper[filter*doorkeeperFilters]
 	}
 	return uint32(sum)
 }
 
 // note records in the table that group g needs a key, if the key is already in the table, if again
-// says that another group also needs it, or if doors knows it.
+// says that another group also needs it, or if doorkeeper knows it.
 func (w *window) note(hash uint64, g int64, again bool) {
 	entries, tag := w.line(hash)
 	bit := uint64(1) << (g % setBits)
@@ -276,7 +276,7 @@ func (w *window) note(hash uint64, g int64, again bool) {
 			return
 		}
 	}
-	if !again && !w.knock(hash, g) {
+	if !again && !w.seenBefore(hash, g) {
 		return
 	}
 	if empty < 0 {
@@ -287,14 +287,14 @@ func (w *window) note(hash uint64, g int64, again bool) {
 	w.again++
 }
 
-// knock reports whether doors knows the key from an earlier announcement. If not, it adds it.
-func (w *window) knock(hash uint64, g int64) bool {
-	lines := uint64(len(w.doors) / doorCount)
+// seenBefore reports whether doorkeeper knows the key from an earlier announcement. If not, it adds it.
+func (w *window) seenBefore(hash uint64, g int64) bool {
+	lines := uint64(len(w.doorkeeper) / doorkeeperFilters)
 	at, rest := bits.Mul64(hash, lines)
-	line := w.doors[at*doorCount:][:doorCount:doorCount]
+	line := w.doorkeeper[at*doorkeeperFilters:][:doorkeeperFilters:doorkeeperFilters]
 	rest *= 0x9e3779b97f4a7c15 // the product's low half repeats hash's low bits
 	probe := uint64(0)
-	for i := range doorProbes {
+	for i := range doorkeeperProbes {
 		probe |= 1 << (rest >> (64 - 6*(i+1)) & 63)
 	}
 	oldest := (w.current + 1) / w.span
@@ -303,7 +303,7 @@ func (w *window) knock(hash uint64, g int64) bool {
 			return true
 		}
 	}
-	line[(g/w.span)%doorCount] |= probe
+	line[(g/w.span)%doorkeeperFilters] |= probe
 	return false
 }
 
@@ -314,10 +314,10 @@ func (w *window) begin(g int64) {
 		w.early[number(g)] = 0
 	}
 	e := g / w.span
-	if at := e % doorCount; w.epoch[at] != e {
+	if at := e % doorkeeperFilters; w.epoch[at] != e {
 		w.epoch[at] = e
-		for i := int(at); i < len(w.doors); i += doorCount {
-			w.doors[i] = 0
+		for i := int(at); i < len(w.doorkeeper); i += doorkeeperFilters {
+			w.doorkeeper[i] = 0
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filled returns an index of rows keys, 0 to rows-1, all slots with buckets.
+// filled returns an index of rows keys, 0 to rows-1, whose slots all have buckets.
 func filled(tb testing.TB, o Options, rows int64) *Index {
 	tb.Helper()
 	x, err := New(o)
@@ -69,8 +69,8 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// threadTime is the processor time that this thread has taken: on a machine
-// shared with others it says more than the clock.
+// threadTime returns the processor time that this thread has taken. On a machine that others use as
+// well, it says more than the elapsed time.
 func threadTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// change does something random to x.
+// change makes one random change to x.
 func change(tb testing.TB, x *Index, rng *rand.Rand) {
 	tb.Helper()
 	s := rng.Uint32N(x.Slots())
@@ -39,8 +39,8 @@ func change(tb testing.TB, x *Index, rng *rand.Rand) {
 	}
 }
 
-// Captures taken while the index changes, some of which fail, add up to the
-// index at the beginning of the last one that did not.
+// Captures are taken while the index changes, and some of them fail. Together they must give the
+// index at the beginning of the last capture that did not fail.
 func TestCapture(t *testing.T) {
 	o := Options{FilterBytes: 8, PageSlots: 8}
 	for seed := range uint64(60) {
@@ -107,7 +107,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// Copies count as memory, and only copies of pages that change do.
+// Copies of pages count as memory, and only pages that change are copied.
 func TestCaptureMemory(t *testing.T) {
 	x := random(t, Options{FilterBytes: 32}, 128*20, rand.New(rand.NewPCG(1, 2)))
 	c := x.BeginCapture()

@@ -1,15 +1,14 @@
 package slots
 
-// What tests alone need of an index.
+// These functions give access to the internals of an index; only tests need them.
 
-// DirtyPages is the number of pages changed since the last capture, those of a
-// running one not included.
+// DirtyPages returns the number of pages that have changed since the last capture began.
 func (x *Index) DirtyPages() int { return x.dirty.count() }
 
-// Slots is the number of slots when the capture began.
+// Slots returns the number of slots when the capture began.
 func (c *Capture) Slots() uint32 { return c.slots }
 
-// Left is the number of pages not yet taken.
+// Left returns the number of pages that the capture has not taken yet.
 func (c *Capture) Left() int { return c.left }
 
 // Add makes MayContain(slot, hash) true.

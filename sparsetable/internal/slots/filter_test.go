@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The share of absent keys that filters let through is what the package's
-// documentation says, for 24 rows a slot, at every stage of a round.
+// The share of absent keys that pass the filters is as in the package's documentation, for 24 rows
+// a slot, in every phase of a round of splits.
 func TestFalsePositives(t *testing.T) {
 	const (
 		seed   = 5
@@ -51,7 +51,7 @@ func TestFalsePositives(t *testing.T) {
 	}
 }
 
-// A filter that is set anew holds its new keys and forgets the old ones.
+// A filter that is set anew has its new keys and no longer has the old ones.
 func TestSetFilter(t *testing.T) {
 	x := newIndex(t, Options{FilterBytes: 64})
 	old, now := []uint64{Hash(1), Hash(2)}, []uint64{Hash(3)}

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// Filters made smaller are, bit for bit, those that the keys would have made at
-// that size with as many probes, and so are pages of larger ones when they are
-// read.
+// Filters that were made smaller have the same bits as filters of that size that were made from the
+// keys with as many probes. The same holds for pages with larger filters when they are read.
 func TestShrinkFilters(t *testing.T) {
 	const slots = 3000 // two chunks
 	for _, size := range []int{64, 48, 32, 16} {
@@ -60,8 +59,8 @@ func TestShrinkFilters(t *testing.T) {
 	}
 }
 
-// The share of absent keys that pass filters of 13 rows, as they shrink: what
-// the package's documentation says.
+// The share of absent keys that pass filters of 13 rows while these are made smaller is as in the
+// package's documentation.
 func TestShrunkFalsePositives(t *testing.T) {
 	const rows, n, probes = 13, 1 << 14, 200_000
 	rng := rand.New(rand.NewPCG(8, 8))

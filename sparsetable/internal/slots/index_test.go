@@ -21,7 +21,7 @@ func newIndex(tb testing.TB, o Options) *Index {
 	return x
 }
 
-// split does what a table does: it makes the next slot and shares out the rows.
+// split splits a slot as a table does: it makes the next slot and divides the rows.
 func split(tb testing.TB, x *Index, buckets map[uint32]map[uint64]bool) {
 	tb.Helper()
 	from, to := x.NextSplit()
@@ -45,7 +45,7 @@ func split(tb testing.TB, x *Index, buckets map[uint32]map[uint64]bool) {
 	}
 }
 
-// merge does the reverse.
+// merge undoes split.
 func merge(tb testing.TB, x *Index, buckets map[uint32]map[uint64]bool) {
 	tb.Helper()
 	from, into := x.NextMerge()
@@ -81,9 +81,9 @@ func rewrite(x *Index, s uint32, rows map[uint64]bool, location uint64) {
 	x.SetFilter(s, hashes)
 }
 
-// The index against a map, through thousands of inserts and splits: every key
-// stays in the slot that the index says, splits move nothing else, and filters
-// deny no key.
+// This test compares the index with a map over thousands of inserts and splits. Every key must stay
+// in the slot that the index says, splits must not move other keys, and filters must not deny any
+// key.
 func TestModel(t *testing.T) {
 	for _, filterBytes := range []int{0, 8, 24, 32, 64} {
 		for seed := range uint64(3) {
@@ -139,7 +139,7 @@ func checkPresent(t *testing.T, x *Index, keys map[uint64]bool) {
 	}
 }
 
-// checkAgainst compares every reader of x with the buckets.
+// checkAgainst compares the results of all methods of x that read with the buckets.
 func checkAgainst(t *testing.T, x *Index, buckets map[uint32]map[uint64]bool, keys map[uint64]bool, rng *rand.Rand) {
 	t.Helper()
 	var hashes []uint64
@@ -189,8 +189,8 @@ func checkAgainst(t *testing.T, x *Index, buckets map[uint32]map[uint64]bool, ke
 	}
 }
 
-// For any number of slots, one more sends each key where it was, or from the
-// slot that split to the new one; and about half of that slot's.
+// For any number of slots, one more slot sends each key to the slot where it was, or from the slot
+// that was split to the new one. About half of the keys of that slot go to the new one.
 func TestRoute(t *testing.T) {
 	const seed = 3
 	t.Logf("seed %d", seed)
@@ -246,7 +246,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// An index says what it takes, and cannot have more than 2^31 slots.
+// An index knows its size in memory, and cannot have more than 2^31 slots.
 func TestMemory(t *testing.T) {
 	const n = 24 << 10 // slots of whole chunks
 	x := newIndex(t, Options{FilterBytes: 32})
@@ -287,8 +287,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Readers with a read lock per batch beside one writer: each key is found in a
-// slot that holds it. Under the race detector this also checks the memory.
+// Readers, which take a read lock for each batch, run beside one writer. Each key must be found in
+// a slot that has it. The race detector also checks the accesses to memory.
 func TestConcurrent(t *testing.T) {
 	x := newIndex(t, Options{FilterBytes: 16, TargetRows: 4, PageSlots: 32})
 	buckets := map[uint32]map[uint64]bool{}
@@ -343,8 +343,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// The hashes of a slot are those that end like its number, in the bits of its mask, and a
-// slot that is not there lies nowhere.
+// The hashes of a slot are those whose lowest bits, under the slot's mask, are its number. A slot
+// that does not exist has no location.
 func TestMasksOfSlots(t *testing.T) {
 	for n := uint32(1); n < 70; n++ {
 		for hash := range uint64(300) {

@@ -7,8 +7,8 @@ import (
 	"aibox/internal/testseed"
 )
 
-// TestMarks marks and unmarks slots of an index that grows and shrinks, and
-// compares with a map.
+// TestMarks marks and unmarks slots of an index that grows and shrinks, and compares the marks with
+// a map.
 func TestMarks(t *testing.T) {
 	r := testseed.Rand(t)
 	x, err := New(Options{FilterBytes: 8})

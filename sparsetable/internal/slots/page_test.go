@@ -18,7 +18,7 @@ func pages(x *Index) [][]byte {
 	return all
 }
 
-// restore makes an index of the pages, nil where it has none.
+// restore makes an index from pages; a page that is nil is missing.
 func restore(tb testing.TB, o Options, slots uint32, all [][]byte) *Index {
 	tb.Helper()
 	y := newIndex(tb, o)
@@ -33,7 +33,7 @@ func restore(tb testing.TB, o Options, slots uint32, all [][]byte) *Index {
 	return y
 }
 
-// random returns an index of n slots with random contents, some without bucket.
+// random returns an index of n slots with random contents, where some slots have no bucket.
 func random(tb testing.TB, o Options, n uint32, rng *rand.Rand) *Index {
 	tb.Helper()
 	x := newIndex(tb, o)
@@ -76,8 +76,8 @@ func TestPageRoundTrip(t *testing.T) {
 	}
 }
 
-// Pages written with other filters come back with filters that deny nothing,
-// until they are set anew.
+// Pages that were written with other filters are read with filters that deny nothing, until the
+// filters are set anew.
 func TestPageOfOtherFilters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	for _, o := range []Options{{FilterBytes: 24}, {FilterBytes: 64}, {FilterBytes: 32, Probes: 3}, {}} {
@@ -99,8 +99,8 @@ func TestPageOfOtherFilters(t *testing.T) {
 	}
 }
 
-// Pages written with smaller filters, as under pressure of memory, come back with
-// filters that say of every key what they said.
+// Pages that were written with smaller filters, because memory was short, are read with filters
+// that give the same answer for every key.
 func TestPageOfSmallerFilters(t *testing.T) {
 	const slots = 200
 	rng := rand.New(rand.NewPCG(2, 3))
@@ -140,7 +140,7 @@ func TestPageOfSmallerFilters(t *testing.T) {
 	}
 }
 
-// Every flipped bit and every cut is noticed, and leaves the index as it was.
+// Every flipped bit and every truncation is detected, and leaves the index unchanged.
 func TestPageDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	o := Options{FilterBytes: 8, PageSlots: 4}
@@ -172,7 +172,8 @@ func TestPageDamage(t *testing.T) {
 	check(1, x.EncodePage(2, nil))
 }
 
-// FuzzDecodePage makes the checksum right, which would keep the fuzzer out.
+// FuzzDecodePage makes the checksum of each input right, since it would reject nearly all inputs
+// otherwise.
 func FuzzDecodePage(f *testing.F) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	o := Options{FilterBytes: 16, PageSlots: 4}

@@ -9,8 +9,9 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-// A directory without a budget is nearly full, so that files are emptied, while there still is room
-// for the buckets of one of its files, also where these are larger than usual, because it is large.
+// A directory without a budget counts as nearly full, so that files are emptied, while there is
+// still room for the buckets of one of its files. That also holds if files are larger than usual
+// because the directory is large.
 func TestRoomToEmptyLargeFiles(t *testing.T) {
 	const buffer, usual, words = 8 << 10, 16 << 10, 900
 	dev := blocktest.New(blocktest.Options{Dir: "dir"})

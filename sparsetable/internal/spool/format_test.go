@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzBlock takes blocks without their checksum: what is accepted is what
-// would be written, and its rows lie within the block.
+// FuzzBlock adds the checksum to each block. A block that is accepted must be one that would be
+// written, and its rows must lie within it.
 func FuzzBlock(f *testing.F) {
 	const words = 9
 	s := &Spool{store: &Store{Table: 7}, place: Place{ID: 9}, entry: EntryBytes(4 * words), shape: Shape{BlockBytes: 8192}}

@@ -18,7 +18,7 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// stored is a store in new directories that counts what it is told.
+// stored is a store in new directories that counts the bytes that are reported to it.
 type stored struct {
 	*Store
 	charged []int64
@@ -75,7 +75,7 @@ func arena(t *testing.T, bytes int) []byte {
 	return mem
 }
 
-// fill adds n rows with keys that come several times; the first value of a row is its number.
+// fill adds n rows with keys that occur several times. The first value of a row is its number.
 func fill(t *testing.T, st *stored, s *Spool, rng *rand.Rand, n int) map[uint64][]float32 {
 	t.Helper()
 	want := map[uint64][]float32{}
@@ -139,8 +139,9 @@ func load(t *testing.T, st *stored, s *Spool, mem []byte, n uint32) (map[uint64]
 	return got, nil
 }
 
-// TestSpool: what is loaded is what was added, in its order for each key, for tables with
-// fewer and with more slots than the spool has partitions; then nothing is left.
+// TestSpool checks that the loaded rows are those that were added, in that order for each key, for
+// tables with fewer and with more slots than the spool has partitions. Afterwards no file may be
+// left.
 func TestSpool(t *testing.T) {
 	rng := testseed.Rand(t)
 	for _, dirs := range []int{1, 2, 3} {
@@ -179,7 +180,7 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestPart: a unit that is spooled again has its rows in smaller partitions.
+// TestPart checks that a unit that is spooled again has its rows in smaller partitions.
 func TestPart(t *testing.T) {
 	rng := testseed.Rand(t)
 	st := newStore(t, 2)
@@ -228,8 +229,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestDamaged: a byte of a spool file that is not what was written is noticed, and so is a
-// file that is too short. Remove deletes what a crash has left.
+// TestDamaged checks that a changed byte of a spool file is detected, and a file that is too short.
+// Remove must delete what a crash has left.
 func TestDamaged(t *testing.T) {
 	for what, damage := range map[string]func(file string, size int64) error{
 		"a byte": func(file string, size int64) error {

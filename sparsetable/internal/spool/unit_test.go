@@ -6,8 +6,8 @@ import (
 	"aibox/sparsetable/internal/slots"
 )
 
-// TestUnits: the units of a spool have every slot once, and all rows of a slot
-// are in the partitions of its unit.
+// TestUnits checks that the units of a spool have every slot exactly once, and that all rows of a
+// slot are in the partitions of its unit.
 func TestUnits(t *testing.T) {
 	for _, n := range []uint32{1, 2, 3, 7, 8, 31, 32, 33, 100, 1000, 4097} {
 		for _, free := range []uint{0, 1, 2} {

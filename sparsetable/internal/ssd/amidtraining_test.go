@@ -7,8 +7,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDSnapshotEvictsNothing: a snapshot amid training takes no memory from a full cache. Its
-// rows would have to be written to their buckets first, for which training would wait.
+// TestSSDSnapshotEvictsNothing checks that a snapshot that is taken during training takes no memory
+// from a full cache. Otherwise rows would first have to be written to their buckets, and training
+// would wait for that.
 func TestSSDSnapshotEvictsNothing(t *testing.T) {
 	const resident = 60_000
 	r := newRestarted(t, 1, resident)
@@ -37,7 +38,8 @@ func TestSSDSnapshotEvictsNothing(t *testing.T) {
 	r.check(r.values)
 }
 
-// TestSSDSnapshotAmidTraining: only a snapshot that is not taken amid training has clean rows.
+// TestSSDSnapshotAmidTraining checks that a snapshot that is taken during training has no clean
+// rows, and that other snapshots have some.
 func TestSSDSnapshotAmidTraining(t *testing.T) {
 	r := newRestarted(t, 1, 60_000)
 	r.opts.SSD.CachePolicy = "lookahead" // the others take no note of announced passes

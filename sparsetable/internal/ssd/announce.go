@@ -12,10 +12,10 @@ import (
 
 // Announce implements Table.
 func (t *Table) Announce(keys []uint64) {
-	if t.opts.CachePolicy != policyLookahead || len(keys) == 0 || t.door.Enter() != nil {
+	if t.opts.CachePolicy != policyLookahead || len(keys) == 0 || t.inFlight.Begin() != nil {
 		return
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if pass, err := t.elevator.Announce(keys); err != nil {
 		t.opts.Logger.Warn("sparsetable: a pass could not be announced, so its rows are not read ahead", slog.Int64("pass", pass), slog.Any("error", err))
 	}
@@ -23,10 +23,10 @@ func (t *Table) Announce(keys []uint64) {
 
 // Lookahead implements Table.
 func (t *Table) Lookahead(keys int) (passes int) {
-	if t.opts.CachePolicy != policyLookahead || t.door.Enter() != nil {
+	if t.opts.CachePolicy != policyLookahead || t.inFlight.Begin() != nil {
 		return 0
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	passes, err := t.cache.Lookahead(keys)
 	if err != nil {
 		t.opts.Logger.Warn("sparsetable: the number of passes to look ahead could not be determined", slog.Int("keys", keys), slog.Any("error", err))
@@ -36,10 +36,10 @@ func (t *Table) Lookahead(keys int) (passes int) {
 
 // ForgetAnnounced implements Table.
 func (t *Table) ForgetAnnounced() {
-	if t.opts.CachePolicy != policyLookahead || t.door.Enter() != nil {
+	if t.opts.CachePolicy != policyLookahead || t.inFlight.Begin() != nil {
 		return
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	t.elevator.Withdraw(t.changing)
 	t.elevator.Wake() // it may have paused because of the announced passes
 	t.wakeIfFull()    // rows that the passes needed may leave now
@@ -77,11 +77,11 @@ func (t *Table) readAhead(ctx context.Context) bool {
 	return t.elevator.Ahead(ctx)
 }
 
-// lifted is the elevator's view of the table; it implements elevator.Table.
-type lifted struct{ *Table }
+// elevatorTable is the elevator's view of the table; it implements elevator.Table.
+type elevatorTable struct{ *Table }
 
-// TakeAhead implements elevator.Table.
-func (t lifted) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
+// InsertAhead implements elevator.Table.
+func (t elevatorTable) InsertAhead(ctx context.Context, rows *rowcache.Incoming, refs []uint32) {
 	t.pull.prefetching = true
 	defer func() { t.pull.prefetching = false }()
 	// If there is no room, the Pulls of the passes read the remaining rows.
@@ -89,7 +89,7 @@ func (t lifted) TakeAhead(ctx context.Context, rows *rowcache.Incoming, refs []u
 }
 
 // HandOver implements elevator.Table.
-func (t lifted) HandOver(c *carry.Buckets) { t.handOver(c) }
+func (t elevatorTable) HandOver(c *carry.Buckets) { t.handOver(c) }
 
 // FitRows implements elevator.Table.
-func (t lifted) FitRows() int64 { return t.fitRows.Load() }
+func (t elevatorTable) FitRows() int64 { return t.fitRows.Load() }

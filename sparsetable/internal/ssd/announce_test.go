@@ -9,7 +9,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// announcedKeys are the keys of pass n, all rows in turn.
+// announcedKeys returns the keys of pass n. The passes go through all rows in turn.
 func announcedKeys(n int) []uint64 {
 	const perPass = 300
 	keys := make([]uint64, perPass)
@@ -29,9 +29,9 @@ func pullAndRelease(t *testing.T, tab sparsetable.Table, keys []uint64) {
 	ws.Release()
 }
 
-// Announced passes that are not pulled are withdrawn: then no pass is announced any
-// more, the buckets that were read for them take no memory, the caller may change
-// their keys, and passes that are announced next are read ahead as before.
+// Announced passes that are not pulled can be withdrawn. Then no pass is announced any more, the
+// buckets that were read for them take no memory, the caller may change their keys, and passes that
+// are announced later are read ahead as before.
 func TestForgetAnnounced(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	for n := range 3 { // the cache makes room for what it is to know of passes
@@ -72,8 +72,8 @@ func TestForgetAnnounced(t *testing.T) {
 	tab.ForgetAnnounced()
 }
 
-// When more passes are announced than the table's list takes, and none of them is
-// pulled, others can be announced once these are withdrawn.
+// If more passes are announced than the table's list can hold, and none of them is pulled, other
+// passes can be announced after these are withdrawn.
 func TestAnnouncedWithoutEnd(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	pullAndRelease(t, tab, announcedKeys(0))
@@ -95,8 +95,8 @@ func TestAnnouncedWithoutEnd(t *testing.T) {
 	}
 }
 
-// A small first pass does not make the table look ahead less for the ones that
-// follow, and it asks for as many as its window takes.
+// After a small first pass, the table looks as far ahead as it would without it, and asks for as
+// many passes as its window can hold.
 func TestAnnouncedPassesGrow(t *testing.T) {
 	tab := outgrown(t, 64<<20)
 	tab.Announce(announcedKeys(0)[:10])

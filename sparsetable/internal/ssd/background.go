@@ -8,7 +8,7 @@ import (
 	"aibox/internal/panics"
 	"aibox/sparsetable/internal/apierr"
 	"aibox/sparsetable/internal/bucketfile"
-	"aibox/sparsetable/internal/complaints"
+	"aibox/sparsetable/internal/errorlog"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // background is the state of what runs in the background of method calls.
 type background struct {
-	kick    chan struct{} // wakes the background writer
+	wakeups chan struct{} // wakes the background writer
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 
@@ -36,7 +36,7 @@ type background struct {
 // wake tells the background writer to look for work.
 func (b *background) wake() {
 	select {
-	case b.kick <- struct{}{}:
+	case b.wakeups <- struct{}{}:
 	default:
 	}
 }
@@ -79,15 +79,15 @@ func (t *Table) wakeIfFull() {
 // work is the background writer: it evicts rows before a Pull needs their room, and compacts files.
 func (t *Table) work(ctx context.Context) {
 	defer panics.Exit("the background writer of the table")
-	recurring := complaints.New(t.opts.Logger)
+	recurring := errorlog.New(t.opts.Logger)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.kick:
+		case <-t.wakeups:
 		}
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
-			recurring.About(err)
+			recurring.Log(err)
 			if errors.Is(err, bucketfile.ErrNoSpace) {
 				continue // rows stay in memory; calls that need their room return the error
 			}

@@ -12,8 +12,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDBadSector: a bad sector where no bucket is in use costs nothing, whatever reads across it:
-// pulls, a scan, compaction, and the opening of the table after the loss of another directory.
+// TestSSDBadSector checks that a bad sector where no bucket is in use does no harm, whatever reads
+// across it: pulls, a scan, compaction, and the opening of the table after another directory was
+// lost.
 func TestSSDBadSector(t *testing.T) {
 	l := newLosing(t, testseed.Rand(t), 0)
 	d := newLossyDisks(l, "/a", "/b")

@@ -37,9 +37,9 @@ type budget struct {
 // freeRows is how many more rows the cache can hold when it has rows.
 func (b *budget) freeRows(rows int64) int64 { return b.fitRows.Load() - rows }
 
-// overfull is the maximum number of rows in a table of that many slots. It allows on average a
+// maxRows is the maximum number of rows in a table of that many slots. It allows on average a
 // quarter more per slot than plan.Table.Fits, and far fewer than a bucket can have.
-func (b *budget) overfull(slots int64) int64 {
+func (b *budget) maxRows(slots int64) int64 {
 	huge := int64(b.plan.Shape.Huge)
 	return slots * (huge + max(1, huge/4))
 }
@@ -96,7 +96,7 @@ func (t *Table) fitIn(limit int64) int64 {
 
 // reserve limits the cache so that the budget has room for extra bytes besides what the table
 // holds. REQUIRES: rewrite is held. Errors: errNoVictims if pinned rows keep the cache from
-// shrinking; errUnpaid if reserve has to be called again.
+// shrinking; errSpaceUnchecked if reserve has to be called again.
 func (t *Table) reserve(extra int64) error {
 	limit := t.cacheLimit(extra)
 	if err := t.limitWindow(); err != nil {
@@ -148,10 +148,10 @@ type shrinking struct {
 
 // shrinkCache sets the cache's limit, and evicts rows until the cache is within it. Errors:
 // errNoVictims if pinned rows prevent that; ErrNoSpace if dirty rows do because the disk is full;
-// errUnpaid if it has written as many rows as it may at a time: the next call continues from there.
+// errSpaceUnchecked if it has written as many rows as it may at a time: the next call continues from there.
 func (t *Table) shrinkCache(limit int64) error {
 	err := t.shrinkStep(limit)
-	if !errors.Is(err, errUnpaid) {
+	if !errors.Is(err, errSpaceUnchecked) {
 		t.rewrite.shrinking = shrinking{}
 	}
 	return err

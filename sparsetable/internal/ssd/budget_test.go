@@ -104,7 +104,7 @@ func (b *budgeted) open(o sparsetable.Options) sparsetable.Table {
 	return tab
 }
 
-// tryOpen opens the table; what the catalog writes waits for gate.
+// tryOpen opens the table. Writes of the catalog wait for gate.
 func (b *budgeted) tryOpen(o sparsetable.Options, gate *sync.Mutex) (sparsetable.Table, error) {
 	devices := make([]blockio.Device, len(b.disk.devices))
 	for i, d := range b.disk.devices {
@@ -119,8 +119,8 @@ func (b *budgeted) tryOpen(o sparsetable.Options, gate *sync.Mutex) (sparsetable
 	})))
 }
 
-// try pulls everything under a budget, on a copy of the disk. done is how many
-// pulls succeeded, -1 if the table could not be opened.
+// try does all pulls under a budget, on a copy of the disk. done is the number of pulls that
+// succeeded, or -1 if the table could not be opened.
 func (b *budgeted) try(bytes int64) (done int, err error) {
 	copied := *b
 	defer func() { b.parts, b.again = copied.parts, copied.again }()
@@ -166,8 +166,8 @@ func (b *budgeted) try(bytes int64) (done int, err error) {
 	return len(sets), errors.Join(err, tab.Close())
 }
 
-// pullInParts pulls the keys of a Pull that did not fit in parts as large as its
-// error says, and reports what goes wrong.
+// pullInParts pulls the keys of a Pull that did not fit, in parts of the size that its error says,
+// and reports what goes wrong.
 func (b *budgeted) pullInParts(tab sparsetable.Table, keys []uint64, full *sparsetable.BudgetError) error {
 	if full.PinnedRows < 1 {
 		return nil // the table itself does not fit
@@ -209,12 +209,12 @@ func budgetOf(t *testing.T, err error) (bytes int64) {
 	return bytes
 }
 
-// TestSSDBudgetError: the budget that an ErrBudget asks for is enough for what
-// failed, done again in a table opened anew, and noticeably less is not. That
-// holds for the opening, for a pull while no other is pinned, and in a table that
-// was empty. Where rows were restored, those that are pinned lie scattered among
-// them, and keep the cache from giving back what a later Pull works with. The same
-// pull succeeds in parts as large as the error says, once no other set is pinned.
+// TestSSDBudgetError checks the budget that an ErrBudget asks for. With that budget, what failed
+// succeeds in a table that is opened anew, and with a noticeably smaller one it fails. That holds
+// for opening, for a pull while no other set is pinned, and in a table that was empty. If rows were
+// restored, the pinned ones lie scattered among them and keep the cache from giving back memory
+// that a later Pull needs. The same pull succeeds in parts of the size that the error says, once no
+// other set is pinned.
 func TestSSDBudgetError(t *testing.T) {
 	first, seeds := testseed.Of(t), uint64(60)
 	if testing.Short() {

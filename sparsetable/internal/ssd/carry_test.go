@@ -16,8 +16,8 @@ var carryLayout = sparsetable.Layout{ValueDim: 8, StateDim: 2}
 
 const carryRows = 120_000
 
-// outgrown opens a table of carryRows rows, row i holding i, under a budget that
-// holds a part of them.
+// outgrown opens a table of carryRows rows, where row i holds i, under a budget that holds only a
+// part of them.
 func outgrown(t *testing.T, budget int64) sparsetable.Table { return outgrownBy(t, "", budget) }
 
 // outgrownBy is outgrown with a cache policy.
@@ -45,9 +45,9 @@ func outgrownOn(t *testing.T, disk *ssdDisk, policy string, budget int64) sparse
 	return tab
 }
 
-// In the steady state of a table larger than its cache, rows that leave were
-// written into the buckets that their working sets carried: hardly any bucket is
-// read a second time for that.
+// When a table larger than its cache is in its steady state, rows that leave the cache have been
+// written into the buckets that their working sets carried, so hardly any bucket is read a second
+// time.
 func TestSSDCarry(t *testing.T) {
 	const passes, batch = 600, 150
 	rng := testseed.Rand(t)
@@ -88,7 +88,8 @@ func TestSSDCarry(t *testing.T) {
 	}
 }
 
-// The rows that an announced pass lacks are in memory before it is pulled.
+// The rows that an announced pass needs and that are not in the cache are in memory before the pass
+// is pulled.
 func TestSSDPrefetch(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	pass := func(n int) []uint64 {
@@ -127,8 +128,8 @@ func TestSSDPrefetch(t *testing.T) {
 	}
 }
 
-// A bucket is read once for a pass, however many of its keys are missing, and
-// whether the Pull or the prefetcher reads it.
+// A bucket is read only once for a pass, however many of the pass's keys are missing, and whether
+// the Pull or the prefetcher reads it.
 func TestSSDOneReadForABucket(t *testing.T) {
 	tab := outgrown(t, 12<<20)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -170,8 +171,8 @@ func TestSSDOneReadForABucket(t *testing.T) {
 	}
 }
 
-// Pulls that follow each other without a pause, while reads for the next ones are on
-// their way and rows are written, get the rows as they were last trained.
+// Pulls that follow each other without a pause return the rows as they were last trained, although
+// reads for the next passes are in flight and rows are being written.
 func TestSSDDirect(t *testing.T) {
 	const passes, ahead, size = 60, 6, 300
 	tab := outgrown(t, 12<<20)
@@ -212,7 +213,7 @@ func TestSSDDirect(t *testing.T) {
 	t.Logf("%d of %d rows read ahead, %d buckets read", st.Prefetched, passes*size, st.BucketReads)
 }
 
-// A Pull that needs room takes it from clean rows while others write buckets.
+// A Pull that needs room takes it from clean rows while other goroutines write buckets.
 func TestSSDRoomWithoutWriting(t *testing.T) {
 	const batch = 500
 	tab := outgrown(t, 8<<20)
@@ -258,8 +259,8 @@ func TestSSDRoomWithoutWriting(t *testing.T) {
 	}
 }
 
-// The background writer writes the buckets that all released sets carried before it does
-// other work, so that the next Pulls have their memory.
+// The background writer writes the carried buckets of all released sets before it does other work,
+// so that the next Pulls can use their memory.
 func TestSSDCarriesFirst(t *testing.T) {
 	const sets, batch = 2, 100
 	tab := outgrown(t, 8<<20)
@@ -291,8 +292,8 @@ func TestSSDCarriesFirst(t *testing.T) {
 	}
 }
 
-// Where few rows are clean, but no announced pass needs these, a Pull takes their place and
-// writes nothing, unless the Pull before it created most of its rows.
+// If only a few rows are clean, but no announced pass needs these, a Pull evicts them and writes
+// nothing, unless the Pull before it created most of its rows.
 func TestSSDLooseRowsLeave(t *testing.T) {
 	const batch = 50
 	var tab sparsetable.Table

@@ -16,8 +16,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDCatalogLost: where the catalog is lost or any of its files is damaged, its copy is
-// used, for reading and for writing, and that is said.
+// TestSSDCatalogLost checks that if the catalog is lost or any of its files is damaged, its copy is
+// used for reading and for writing, and a message says so.
 func TestSSDCatalogLost(t *testing.T) {
 	at := t.TempDir()
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{
@@ -89,8 +89,8 @@ func TestSSDCatalogLost(t *testing.T) {
 	}
 }
 
-// TestSSDRemoveUnfinishedCatalog: nothing is left of a table that is removed after a catalog was
-// only begun to be made of a copy.
+// TestSSDRemoveUnfinishedCatalog checks that nothing is left of a table that is removed after its
+// catalog was only partly restored from a copy.
 func TestSSDRemoveUnfinishedCatalog(t *testing.T) {
 	at := t.TempDir()
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{Dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b")}}}
@@ -119,8 +119,8 @@ func TestSSDRemoveUnfinishedCatalog(t *testing.T) {
 	}
 }
 
-// TestVerifyCatalogs: Verify finds damage of the catalog, although a copy of it is used then, and of
-// its copies, although nothing needs them.
+// TestVerifyCatalogs checks that Verify finds damage of the catalog, although the table then uses a
+// copy, and damage of the copies, although the table does not need them.
 func TestVerifyCatalogs(t *testing.T) {
 	at := t.TempDir()
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{
@@ -163,8 +163,8 @@ func TestVerifyCatalogs(t *testing.T) {
 	}
 }
 
-// TestSSDCopyBesideCatalog: the directory that gets the catalog has no copy of it any more, which
-// nothing would keep up to date.
+// TestSSDCopyBesideCatalog checks that the directory in which the catalog is restored no longer has
+// a copy of it, since nothing would keep that copy up to date.
 func TestSSDCopyBesideCatalog(t *testing.T) {
 	at := t.TempDir()
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout, SSD: sparsetable.SSDOptions{

@@ -29,7 +29,7 @@ func (t *Table) change(ctx context.Context) (end func(), err error) {
 	if t.opts.ReadOnly {
 		return nil, contract.ErrReadOnly
 	}
-	if end, err = t.door.EnterHolding(ctx, t.changing, t.saving); err != nil {
+	if end, err = t.inFlight.BeginLocked(ctx, t.changing, t.saving); err != nil {
 		return nil, err
 	}
 	n := t.sets.number()
@@ -45,8 +45,8 @@ func (t *Table) change(ctx context.Context) (end func(), err error) {
 }
 
 // Expire implements Table. It goes through all slots and rewrites them with their
-// dirty rows, without the rows that the rule condemns. It also drops the condemned
-// rows from the cache, and the placeholders. Under a rule that condemns nothing, it
+// dirty rows, without the rows that the rule expires. It also drops the expired
+// rows from the cache, and the placeholders. Under a rule that expires nothing, it
 // only drops the placeholders.
 func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int64, err error) {
 	done, err := t.change(ctx)
@@ -54,7 +54,7 @@ func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int6
 		return 0, err
 	}
 	defer done()
-	condemned := func(row []float32) bool { return rule.Condemns(t.layout.Stats(row)) }
+	expired := func(row []float32) bool { return rule.Expires(t.layout.Stats(row)) }
 	defer func() {
 		t.rewrite.Lock()
 		defer t.rewrite.Unlock()
@@ -62,9 +62,9 @@ func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int6
 			if !t.trained(e.Row) {
 				return true
 			}
-			// A condemned row that is still dirty is kept: an error ended Expire before it reached
+			// An expired row that is still dirty is kept: an error ended Expire before it reached
 			// the row's slot, whose bucket may have an older version of the row.
-			return e.Flags&rowcache.Dirty == 0 && condemned(e.Row)
+			return e.Flags&rowcache.Dirty == 0 && expired(e.Row)
 		})
 		t.sets.Lock()
 		t.sets.stats.Expired += rows
@@ -93,7 +93,7 @@ func (t *Table) Expire(ctx context.Context, rule contract.ExpiryRule) (rows int6
 		}
 		before := t.rewrite.counts.droppedRows
 		t.rewrite.urgent = true // dropping rows makes room
-		err := t.rewriteSlots(list, condemned)
+		err := t.rewriteSlots(list, expired)
 		t.rewrite.urgent = false
 		rows += t.rewrite.counts.droppedRows - before
 		t.rewrite.Unlock()

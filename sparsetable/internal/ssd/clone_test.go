@@ -13,9 +13,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// trainDeltas opens a table, compares its rows, trains so many of them before each of n
-// snapshots, of which the last stays, and returns the names of that one's delta files. In
-// between, some rows are written to their buckets.
+// trainDeltas opens a table, compares its rows, and takes n snapshots, each after training that
+// many rows. It keeps the last snapshot and returns the names of its delta files. In between, some
+// rows are written to their buckets.
 func trainDeltas(t *testing.T, o sparsetable.Options, rows map[uint64]float32, n, from, each int) (names []string) {
 	t.Helper()
 	tab, err := sparsetable.Open(t.Context(), o)
@@ -55,10 +55,10 @@ func hasRows(t *testing.T, tab sparsetable.Table, rows map[uint64]float32) {
 	}
 }
 
-// TestCloneOfDeltas: a clone of a snapshot with several delta files has its rows, links all
-// of these files, and its next snapshots may refer to them. What either table does
-// with its files (it refers to them, writes their rows into one file, deletes them) has no
-// effect on the other one, nor on a clone of the clone.
+// TestCloneOfDeltas checks that a clone of a snapshot with several delta files has its rows and
+// links all of these files, and that the clone's next snapshots may refer to them. Whatever either
+// table does with its files (refer to them, write their rows into one file, delete them) has no
+// effect on the other table, nor on a clone of the clone.
 func TestCloneOfDeltas(t *testing.T) {
 	from, to, third := tabletest.InDirectories(t, 2), tabletest.InDirectories(t, 1), tabletest.InDirectories(t, 3)
 	for _, o := range []*sparsetable.Options{&from, &to, &third} {
@@ -128,7 +128,8 @@ func TestCloneOfDeltas(t *testing.T) {
 	}
 }
 
-// TestCloneOfAnOldTable: a table of an older version, whose keys have no hash of their own, cannot be cloned.
+// TestCloneOfAnOldTable checks that a table of an older version, which has no hash of its own,
+// cannot be cloned.
 func TestCloneOfAnOldTable(t *testing.T) {
 	old := tabletest.InDirectories(t, 1)
 	tab, err := openOldOn(t.Context(), old, nil, nil)

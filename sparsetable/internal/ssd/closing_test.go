@@ -10,8 +10,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDCloseDuringSnapshot: a snapshot that is being written when Close begins has the counters
-// over the table's life as it has them without Close.
+// TestSSDCloseDuringSnapshot checks that a snapshot that is being written when Close begins has the
+// same counters over the table's life as without Close.
 func TestSSDCloseDuringSnapshot(t *testing.T) {
 	r := newRestarted(t, 1, 4000)
 	r.open()
@@ -57,7 +57,8 @@ func TestSSDCloseDuringSnapshot(t *testing.T) {
 	r.close()
 }
 
-// TestSSDRefillClosed: Close waits for a Refill, which then fails, and none begins afterwards.
+// TestSSDRefillClosed checks that Close waits for a Refill, that this Refill fails, and that no
+// other one can begin afterwards.
 func TestSSDRefillClosed(t *testing.T) {
 	r := newRestarted(t, 1, 4000)
 	r.open()
@@ -105,8 +106,8 @@ func TestSSDRefillClosed(t *testing.T) {
 	}
 }
 
-// TestSSDDroppedWhileWritten: a snapshot that is dropped as soon as the table lists it is one that
-// was taken all the same, and what its files took is given back once.
+// TestSSDDroppedWhileWritten checks a snapshot that is dropped as soon as the table lists it. It
+// counts as taken all the same, and the space of its files is freed only once.
 func TestSSDDroppedWhileWritten(t *testing.T) {
 	r := newRestarted(t, 1, 4000)
 	r.open()

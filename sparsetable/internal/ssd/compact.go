@@ -13,10 +13,10 @@ import (
 // bounds hold however fast the table is written. The call takes about as long as the step did.
 // REQUIRES: rewrite is not held.
 func (t *Table) keepSpace(ctx context.Context) error {
-	if t.unpaid.Load() < int64(t.plan.BufferBytes) {
+	if t.uncheckedBytes.Load() < int64(t.plan.BufferBytes) {
 		return nil
 	}
-	t.unpaid.Store(0)
+	t.uncheckedBytes.Store(0)
 	if err := t.compact(ctx); err != nil && !errors.Is(err, bucketfile.ErrNoSpace) {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// damagedBuckets is a table of which all rows are in buckets, with dead ones
-// between them, on a disk that changes when it is told to.
+// damagedBuckets is a table whose rows are all in buckets, with dead buckets between them, on a
+// disk on which the test can change bytes.
 func damagedBuckets(t *testing.T, seed uint64) *faulty {
 	t.Helper()
 	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 1000, batch: 200, resident: 300}, seed)
@@ -64,9 +64,9 @@ type extent struct {
 	slot     uint32
 }
 
-// besideDead returns a bucket in use and a dead one before it, in a file to which
-// nothing is appended any more and of which a quarter or more is dead, so that it is
-// worth emptying, if there are such.
+// besideDead returns a bucket in use and a dead one before it, if there are such buckets. They are
+// in a file to which nothing is appended any more and of which at least a quarter is dead, so that
+// compaction empties it.
 func (f *faulty) besideDead() (live, dead extent, ok bool) {
 	used := map[string][]extent{}
 	ssd.Buckets(f.table, func(path string, from, to int64, slot uint32) {
@@ -97,8 +97,8 @@ func (f *faulty) besideDead() (live, dead extent, ok bool) {
 	return extent{}, extent{}, false
 }
 
-// TestSSDCompactDamaged compacts files with a damaged bucket: an error names its
-// slot, if it is in use.
+// TestSSDCompactDamaged compacts files with a damaged bucket. If the bucket is in use, the error
+// must name its slot.
 func TestSSDCompactDamaged(t *testing.T) {
 	f := damagedBuckets(t, 5)
 	_, dead, _ := f.besideDead()
@@ -123,8 +123,8 @@ func TestSSDCompactDamaged(t *testing.T) {
 	}
 }
 
-// TestSSDCompactAwaitsWrites compacts while buckets are on their way to the devices:
-// their files are compacted, too.
+// TestSSDCompactAwaitsWrites compacts while buckets are being written to the devices. Their files
+// must be compacted, too.
 func TestSSDCompactAwaitsWrites(t *testing.T) {
 	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 1000, batch: 200, resident: 300}, 5)
 	f.opts.SSD.MaxSpaceAmplification = 100
@@ -150,8 +150,8 @@ func TestSSDCompactAwaitsWrites(t *testing.T) {
 	}
 }
 
-// TestSSDCancelledBesideCompaction: who waits for a file to be emptied, which may be a large one,
-// stops waiting when its context ends.
+// TestSSDCancelledBesideCompaction checks that a caller that waits until a file is emptied, which
+// takes long for a large file, stops waiting when its context ends.
 func TestSSDCancelledBesideCompaction(t *testing.T) {
 	f := damagedBuckets(t, 1)
 	defer f.table.Close()

@@ -71,7 +71,7 @@ func (t *Table) roomForSlots(n, missing int) (bool, error) {
 func (t *Table) waitsForRoom(ctx context.Context, creates, patient bool) error {
 	makeRoom := t.makeIndexRoom
 	if !creates || !t.crowded.Load() {
-		if !t.cramped() {
+		if !t.overLimit() {
 			return nil
 		}
 		makeRoom = func() error { return t.reserve(0) }
@@ -91,14 +91,14 @@ func (t *Table) waitsForRoom(ctx context.Context, creates, patient bool) error {
 }
 
 // makeIndexRoom makes room for the missing slots and some more. REQUIRES: rewrite is held, and no
-// row is pinned. It returns errUnpaid if it has to be called again.
+// row is pinned. It returns errSpaceUnchecked if it has to be called again.
 func (t *Table) makeIndexRoom() error {
 	rows := t.totalRows()
 	more := t.index.GrowthBytes(t.slotsWanted(rows) + int(t.index.Slots()/growthShare))
 	used, room := t.indexBytes(), t.indexRoom.Load()
 	want := max(used, room, min(used+more, t.plan.IndexLimit()))
 	err := t.reserve(want - max(used, room))
-	if errors.Is(err, errUnpaid) {
+	if errors.Is(err, errSpaceUnchecked) {
 		return err
 	}
 	if err == nil {

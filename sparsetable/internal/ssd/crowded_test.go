@@ -9,10 +9,11 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDIndexGrows: the index of a table that grows to many times its memory keeps up, although rows
-// are pinned at all times and some of them, which every pass uses, are never released: buckets stay
-// small and new keys cost few reads. For that, a patient caller is asked now and then to let the table
-// be without pinned rows, and a caller that is not is never asked.
+// TestSSDIndexGrows checks that the index of a table that grows to many times its memory grows with
+// it, although rows are pinned at all times and some of them, which every pass uses, are never
+// released. Buckets must stay small, and new keys must cost few reads. For that, a patient caller
+// is asked now and then to leave the table without pinned rows, and a caller that is not patient is
+// never asked.
 func TestSSDIndexGrows(t *testing.T) {
 	for _, c := range []struct {
 		passes  int

@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// deltaNames are the delta files on the device.
+// deltaNames returns the names of the delta files on the device.
 func (d *deltaSpace) deltaNames() (names []string) {
 	d.t.Helper()
 	all, err := d.dev.List()
@@ -23,10 +23,10 @@ func (d *deltaSpace) deltaNames() (names []string) {
 	return names
 }
 
-// TestSSDDeltaCosts: a snapshot writes the rows that have changed since the last one, until
-// the files have twice as many rows as are dirty; then it writes these into one file. The
-// files that no snapshot needs any more are deleted, but those that the next one may refer
-// to stay although their snapshot was dropped.
+// TestSSDDeltaCosts checks that a snapshot writes only the rows that have changed since the last
+// one, until the delta files have twice as many rows as are dirty; then it writes the dirty rows
+// into one file. Files that no snapshot needs any more are deleted, but those that the next
+// snapshot may refer to stay even if their own snapshot was dropped.
 func TestSSDDeltaCosts(t *testing.T) {
 	const rows, few = 20_000, 2000
 	d := newDeltaSpace(t)
@@ -94,9 +94,9 @@ func TestSSDDeltaCosts(t *testing.T) {
 	d.close()
 }
 
-// TestSSDDeltasSmallerBudget: rows of one or several delta files that do not fit the cache
-// leave it for their buckets while the table is opened. The next snapshot does not take
-// the rows of slots that were written from these files.
+// TestSSDDeltasSmallerBudget checks that rows of one or several delta files that do not fit the cache
+// are written to their buckets while the table is opened, and that the next snapshot does not take the
+// rows of these slots from the delta files.
 func TestSSDDeltasSmallerBudget(t *testing.T) {
 	for _, changed := range []int{0, 2500, 6000} {
 		for _, resident := range []int64{250, 600, 3000, 4500, 5200, 5600} {

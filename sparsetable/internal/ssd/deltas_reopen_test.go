@@ -34,8 +34,8 @@ func (d *deltaRun) equal(tab sparsetable.Table, want map[uint64]float32) {
 	}
 }
 
-// reopen closes the table, or lets the machine crash, reads all snapshots, and goes on with
-// one of them under another budget.
+// reopen closes the table or lets the machine crash, reads all snapshots, and continues with one of
+// them under another budget.
 func (d *deltaRun) reopen() {
 	d.t.Helper()
 	d.release()
@@ -91,7 +91,7 @@ func (d *deltaRun) reopen() {
 	}
 }
 
-// reads opens a snapshot for reading only.
+// reads opens a snapshot for reading only and compares its rows.
 func (d *deltaRun) reads(id uint64) {
 	d.t.Helper()
 	o := d.opts

@@ -18,7 +18,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// deltaRun is a table whose snapshots share delta files, and what each of them must hold.
+// deltaRun is a table whose snapshots share delta files, together with the rows that each snapshot
+// must have.
 type deltaRun struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -128,8 +129,8 @@ func (d *deltaRun) train() {
 	d.update(d.pull(d.someKeys(1+d.rng.IntN(150), of), sparsetable.PullCreate))
 }
 
-// snapshot takes one, while a set is pinned that was in part updated before, and another
-// one that is only read.
+// snapshot takes a snapshot while a set that was partly updated before is pinned, and another set
+// that is only read.
 func (d *deltaRun) snapshot() {
 	d.t.Helper()
 	pinned := d.pull(d.someKeys(50, 300), sparsetable.PullCreate)
@@ -175,8 +176,8 @@ func (d *deltaRun) snapshot() {
 	}
 }
 
-// idleSnapshot takes one of a table whose rows were in part written to their buckets, and
-// not changed, since the last one.
+// idleSnapshot takes a snapshot of a table some of whose rows were written to their buckets since
+// the last snapshot, but not changed.
 func (d *deltaRun) idleSnapshot() {
 	d.t.Helper()
 	d.saved[tabletest.Commit(d.t, d.table, nil).ID] = maps.Clone(d.rows)
@@ -203,7 +204,7 @@ func (d *deltaRun) drop(id uint64) {
 	delete(d.saved, id)
 }
 
-// step does something.
+// step does one random operation.
 func (d *deltaRun) step() {
 	d.t.Helper()
 	var err error
@@ -259,7 +260,8 @@ func (d *deltaRun) step() {
 	}
 }
 
-// adopt takes the keys that the table has; Expire has dropped the others.
+// adopt removes the keys that the table no longer has, because Expire has dropped them, from the
+// expected rows.
 func (d *deltaRun) adopt() {
 	d.t.Helper()
 	have := map[uint64]float32{}
@@ -274,10 +276,10 @@ func (d *deltaRun) adopt() {
 	d.rows = have
 }
 
-// TestSSDDeltas takes and drops snapshots in random sequences, with rows that change, leave
-// the cache, come back, stay pinned, and expire in between, with slots that are split and
-// merged, snapshots that fail, crashes, and other budgets. Each snapshot holds what the
-// table held, and no delta file is left that none refers to.
+// TestSSDDeltas takes and drops snapshots in random sequences. In between, rows change, leave the
+// cache, come back, stay pinned and expire, slots are split and merged, snapshots fail, the machine
+// crashes, and the budget changes. Each snapshot must have what the table had, and no delta file
+// may be left to which no snapshot refers.
 func TestSSDDeltas(t *testing.T) {
 	runs, steps := 6, 150
 	if testing.Short() {

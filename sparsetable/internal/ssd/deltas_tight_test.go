@@ -12,8 +12,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDDeltasTight opens a snapshot whose updated rows are in two delta files, under budgets under which
-// most of them have to be written to their buckets before the others can be loaded.
+// TestSSDDeltasTight opens a snapshot whose updated rows are in two delta files. The budgets are so
+// small that most of these rows have to be written to their buckets before the others can be
+// loaded.
 func TestSSDDeltasTight(t *testing.T) {
 	d := newDeltaRun(t, rand.New(rand.NewPCG(1, 0)))
 	d.opts.MemoryBytes = d.budget(20_000) // no row leaves it

@@ -18,8 +18,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// deltaSpace is a table whose rows all are dirty, on a device of a size of the
-// test's choice.
+// deltaSpace is a table whose rows are all dirty, on a device whose size the test chooses.
 type deltaSpace struct {
 	t    *testing.T
 	dev  *blocktest.Device
@@ -63,7 +62,7 @@ func (d *deltaSpace) close() {
 	}
 }
 
-// train updates rows from one on.
+// train updates rows, beginning with the given one.
 func (d *deltaSpace) train(from, n int) {
 	d.t.Helper()
 	d.pinned(from, n).Release()
@@ -101,7 +100,7 @@ func (d *deltaSpace) check() {
 	}
 }
 
-// snapshot tries to take one.
+// snapshot tries to take a snapshot.
 func (d *deltaSpace) snapshot() error {
 	p, err := d.tab.Snapshot(d.t.Context(), nil)
 	if err == nil {
@@ -110,7 +109,7 @@ func (d *deltaSpace) snapshot() error {
 	return err
 }
 
-// deltas is what the delta files on the device take.
+// deltas returns the size of the delta files on the device.
 func (d *deltaSpace) deltas() (bytes int64) {
 	names, err := d.dev.List()
 	if err != nil {
@@ -124,10 +123,10 @@ func (d *deltaSpace) deltas() (bytes int64) {
 	return bytes
 }
 
-// TestSSDSnapshotFullDisk: a snapshot whose rows the file system has no room for
-// says so before it writes any, with the directory and what is left; so does one
-// that meets a full disk all the same. The table goes on, and saves them when
-// there is room.
+// TestSSDSnapshotFullDisk checks a snapshot whose rows do not fit the file system. It must fail
+// before it writes any of them, with an error that names the directory and the free space. A
+// snapshot that meets a full disk only while it writes must fail in the same way. The table must
+// continue to work, and save the rows when there is room again.
 func TestSSDSnapshotFullDisk(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("while it writes ", late), func(t *testing.T) {
@@ -179,8 +178,8 @@ func TestSSDSnapshotFullDisk(t *testing.T) {
 	}
 }
 
-// TestSSDSnapshotNearlyFullDisk: rows that are both pinned and dirty count once,
-// and clean rows are left out to make room.
+// TestSSDSnapshotNearlyFullDisk checks that rows that are both pinned and dirty are counted once
+// when space is reserved, and that clean rows are left out to save space.
 func TestSSDSnapshotNearlyFullDisk(t *testing.T) {
 	d := newDeltaSpace(t)
 	d.open()
@@ -204,7 +203,7 @@ func TestSSDSnapshotNearlyFullDisk(t *testing.T) {
 	d.close()
 }
 
-// onDisk is what all files of the table's rows take.
+// onDisk returns the size of all files with rows of the table.
 func (d *deltaSpace) onDisk() (bytes int64) {
 	names, err := d.dev.List()
 	if err != nil {
@@ -216,10 +215,10 @@ func (d *deltaSpace) onDisk() (bytes int64) {
 	return bytes
 }
 
-// TestSSDSnapshotBudget: the rows that snapshots have outside of buckets count in
-// a directory's budget, those of earlier runs included. A snapshot that does not
-// fit says so before it writes; earlier ones stay, training goes on, and whoever
-// drops one has its room.
+// TestSSDSnapshotBudget checks that rows that snapshots have outside of buckets count against a
+// directory's budget, including those of earlier runs. A snapshot that does not fit must fail
+// before it writes. Earlier snapshots stay, training continues, and dropping a snapshot frees its
+// space.
 func TestSSDSnapshotBudget(t *testing.T) {
 	const rows = 20_000
 	d := newDeltaSpace(t)
@@ -295,7 +294,7 @@ func TestSSDSnapshotBudget(t *testing.T) {
 	d.close()
 }
 
-// TestSSDHotRowsLeaveBudget: the clean rows that a snapshot saves do not fill a
+// TestSSDHotRowsLeaveBudget checks that the clean rows that a snapshot saves do not use up a
 // directory's budget.
 func TestSSDHotRowsLeaveBudget(t *testing.T) {
 	const rows, changed = 60_000, 300

@@ -12,8 +12,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// coldTable fills a table, all of whose rows are in buckets, and returns how to
-// open it with nothing in memory.
+// coldTable makes a table whose rows are all in buckets, and returns a function that opens it with
+// no rows in memory.
 func coldTable(t *testing.T, o sparsetable.Options, rows int, open func(sparsetable.Options) (sparsetable.Table, error)) {
 	t.Helper()
 	tab, err := open(o)
@@ -32,8 +32,8 @@ func coldTable(t *testing.T, o sparsetable.Options, rows int, open func(sparseta
 	}
 }
 
-// TestQueueDepth: a device is given as many reads at once as the option says, not
-// more, and with a larger one, more.
+// TestQueueDepth checks that a device is given at most as many reads at a time as the option says,
+// and that a larger value has the effect that it is given more.
 func TestQueueDepth(t *testing.T) {
 	const rows, every = 100_000, 50 // few of the buckets are neighbours
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: t.TempDir(), Layout: stressLayout, MemoryBytes: 32 << 20}
@@ -79,8 +79,8 @@ func TestQueueDepth(t *testing.T) {
 	}
 }
 
-// TestLookaheadPasses: the window takes as many announced passes beyond the next
-// one as the option says, and no more rows are read ahead.
+// TestLookaheadPasses checks that the window holds as many announced passes beyond the next one as
+// the option says, and that no more rows are read ahead.
 func TestLookaheadPasses(t *testing.T) {
 	const rows, perPass, passes = 20_000, 600, 12
 	dev, fs := blocktest.New(blocktest.Options{Dir: "/ssd"}), vfs.NewMem()

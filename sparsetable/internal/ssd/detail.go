@@ -8,10 +8,10 @@ import (
 
 // Details implements sparsetable.Detailer.
 func (t *Table) Details(ctx context.Context) (*details.Details, error) {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	st := t.openStats()
 	d := &details.Details{Stats: st, Lifetime: t.lifetime(st)}
 	x := details.Index{Slots: t.index, Mutex: &t.indexMu, Unit: t.files.Unit(), Words: t.layout.Words()}

@@ -8,7 +8,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDHugeDirBudget: a budget for a directory that is larger than any disk is one like others.
+// TestSSDHugeDirBudget checks that a directory may have a budget that is larger than any disk.
 func TestSSDHugeDirBudget(t *testing.T) {
 	for _, bytes := range []int64{1 << 44, 1 << 45, 1 << 50, 1 << 62, math.MaxInt64} {
 		o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: t.TempDir(), Layout: stressLayout, MemoryBytes: 8 << 20}

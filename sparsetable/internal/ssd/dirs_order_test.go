@@ -10,8 +10,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDDirsInAnyOrder: a table is found whatever the order of its directories;
-// with the first of them missing, no new table is made in the others.
+// TestSSDDirsInAnyOrder checks that a table is found in whatever order its directories are given,
+// and that no new table is made in the other directories if the first one is missing.
 func TestSSDDirsInAnyOrder(t *testing.T) {
 	at := t.TempDir()
 	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")}

@@ -20,23 +20,23 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// meeting holds the first reads of buckets on each of several devices until every
-// device has one.
-type meeting struct {
+// readBarrier delays the first reads of buckets on each of several devices until every device has
+// one.
+type readBarrier struct {
 	waiting atomic.Int32 // devices without a read
 	all     chan struct{}
 	once    []sync.Once // of each device
 }
 
-// meeter is a device of a meeting.
-type meeter struct {
+// barrierDevice is a device that waits at a readBarrier.
+type barrierDevice struct {
 	*blocktest.Device
 	n     int
-	with  atomic.Pointer[meeting] // nil: none
+	with  atomic.Pointer[readBarrier] // nil: none
 	reads atomic.Int64
 }
 
-func (d *meeter) Submit(c *blockio.Completions, reads []*blockio.Read) {
+func (d *barrierDevice) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	d.reads.Add(int64(len(reads)))
 	m := d.with.Load()
 	if m == nil {
@@ -68,7 +68,7 @@ func (d *meeter) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	}()
 }
 
-// spread is a table over several devices in memory, its rows in buckets.
+// spread is a table over several devices in memory, whose rows are in buckets.
 type spread struct {
 	opts sparsetable.Options
 	fs   *vfs.MemFS
@@ -131,15 +131,15 @@ func (r *spreadRows) Next() (uint64, []float32, error) {
 	return tabletest.SpreadKey(r.at - 1), r.row, nil
 }
 
-// TestSSDDirectoriesTogether: a Pull has reads on their way on all devices at a
-// time, and gives each about as many.
+// TestSSDDirectoriesTogether checks that a Pull has reads in flight on all devices at the same
+// time, and submits about as many to each.
 func TestSSDDirectoriesTogether(t *testing.T) {
 	const dirs, rows = 3, 30_000
 	s := newSpread(rows, dirs)
-	all := make([]*meeter, dirs)
+	all := make([]*barrierDevice, dirs)
 	devices := make([]blockio.Device, dirs)
 	for i := range devices {
-		all[i] = &meeter{n: i, Device: blocktest.New(blocktest.Options{Dir: s.opts.SSD.Dirs[i], Seed: uint64(i)})}
+		all[i] = &barrierDevice{n: i, Device: blocktest.New(blocktest.Options{Dir: s.opts.SSD.Dirs[i], Seed: uint64(i)})}
 		devices[i] = all[i]
 	}
 	s.fill(t, devices)
@@ -147,7 +147,7 @@ func TestSSDDirectoriesTogether(t *testing.T) {
 	defer tab.Close()
 	rng := testseed.Rand(t)
 	for range 5 {
-		m := &meeting{all: make(chan struct{}), once: make([]sync.Once, dirs)}
+		m := &readBarrier{all: make(chan struct{}), once: make([]sync.Once, dirs)}
 		m.waiting.Store(dirs)
 		for _, d := range all {
 			d.with.Store(m)
@@ -176,7 +176,7 @@ func TestSSDDirectoriesTogether(t *testing.T) {
 	}
 }
 
-// BenchmarkSSDDirectories pulls cold rows of a table over one, two and four
+// BenchmarkSSDDirectories pulls rows that are not in memory, from a table over one, two and four
 // devices of 20,000 reads/s each.
 func BenchmarkSSDDirectories(b *testing.B) {
 	const rows, batch, rate = 400_000, 4096, 20_000

@@ -261,7 +261,7 @@
 //	indexMu     a Pull holds it for reading, for a batch of keys; it is held for
 //	            writing only by a holder of rewrite
 //	            (then come the locks of the cache, of the bucket files, and of parts
-//	            that hold theirs for an instant, such as the door that calls pass)
+//	            that hold theirs for an instant, such as the counter of calls)
 //
 // All threads of a Pull look into the cache while one of them holds its mutex. A Pull reads
 // buckets, many at a time, while it holds only changing. Training takes no lock; Release takes sets
@@ -274,7 +274,8 @@
 //	options, index             what can be set; where the bucket of each slot lies
 //	open*, identity, lost      how it is opened; restore, outside: the rows of a snapshot that
 //	                           are outside of buckets; refill: replacements for lost rows
-//	pull, fetch, insert, twins a Pull until its Release (sets); pullroom: where rows do not fit
+//	pull, fetch, insert,
+//	duplicates                 a Pull until its Release (sets); pullroom: where rows do not fit
 //	announce, carry            what is read ahead, and what becomes of the buckets read
 //	rewrite*                   how a bucket is written; evict, sweep, compact: when
 //	split, merge, reshape      the number of slots

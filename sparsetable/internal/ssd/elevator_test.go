@@ -9,19 +9,20 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// With passes announced well ahead, the elevator brings nearly all rows before
-// their pass, several with each read, and the rows that leave are written into
-// buckets that it read: none is read a second time for that. So it is if they are
-// announced as far ahead as the table asks for, also where a pass is so large that the
-// cache has room for the missing rows of few of them.
+// If passes are announced well ahead, the elevator reads nearly all rows before their pass, several
+// with each read, and the rows that leave the cache are written into buckets that it has read, so
+// that no bucket is read a second time. The same must hold if passes are announced as far ahead as
+// the table asks for, and if a pass is so large that the cache has room for the missing rows of
+// only a few passes.
 func TestSSDElevator(t *testing.T) {
 	for _, c := range []struct{ batch, ahead, warm int }{{600, 20, 60}, {1000, 0, 80}, {2500, 0, 60}} {
 		t.Run(fmt.Sprint(c.batch), func(t *testing.T) { testElevator(t, c.batch, c.ahead, c.warm) })
 	}
 }
 
-// testElevator pulls passes of batch keys, announced so many passes ahead (0: as the table asks
-// for), and checks what happens behind the first warm ones.
+// testElevator pulls passes of batch keys, each announced that many passes ahead (0: as many as the
+// table asks for), and checks the figures of the passes after the first ones, which warm the cache
+// up.
 func testElevator(t *testing.T, batch, ahead, warm int) {
 	const passes, last = 160, 140
 	rng := testseed.Rand(t)

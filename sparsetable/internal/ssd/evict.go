@@ -48,21 +48,21 @@ func (t *Table) stepBytes() int64 {
 	return max(t.evictStep()*(t.files.LiveBytes()/int64(t.index.Slots())), int64(t.plan.BufferBytes))
 }
 
-// errUnpaid says that a holder of rewrite has more to write than one step allows: it has to release
+// errSpaceUnchecked says that a holder of rewrite has more to write than one step allows: it has to release
 // rewrite and call keepSpace before it continues, see inSteps.
-var errUnpaid = errors.New("sparsetable: the space on disk has to be checked before more is written")
+var errSpaceUnchecked = errors.New("sparsetable: the space on disk has to be checked before more is written")
 
-// mayWrite returns errUnpaid once a step's worth of bytes was written since the space on disk was
+// mayWrite returns errSpaceUnchecked once a step's worth of bytes was written since the space on disk was
 // last checked. Holders of rewrite call it before each batch if nothing else bounds the number of
 // buckets that they write. REQUIRES: rewrite is held.
 func (t *Table) mayWrite() error {
-	if unpaid := t.unpaid.Load(); unpaid < int64(t.plan.BufferBytes) || unpaid < t.stepBytes() {
+	if unchecked := t.uncheckedBytes.Load(); unchecked < int64(t.plan.BufferBytes) || unchecked < t.stepBytes() {
 		return nil
 	}
-	return errUnpaid
+	return errSpaceUnchecked
 }
 
-// inSteps calls step with rewrite held until its error is not errUnpaid, and checks the space on
+// inSteps calls step with rewrite held until its error is not errSpaceUnchecked, and checks the space on
 // disk between the calls. REQUIRES: rewrite is not held.
 func (t *Table) inSteps(ctx context.Context, step func() error) error {
 	once := func() error {
@@ -71,7 +71,7 @@ func (t *Table) inSteps(ctx context.Context, step func() error) error {
 		return step()
 	}
 	for {
-		if err := once(); !errors.Is(err, errUnpaid) {
+		if err := once(); !errors.Is(err, errSpaceUnchecked) {
 			return err
 		}
 		if err := t.keepSpace(ctx); err != nil {
@@ -111,7 +111,7 @@ func (t *Table) makeRoom(n int) (wrote bool, err error) {
 
 // dropClean evicts up to n clean rows and returns their number. victims is the caller's scratch.
 func (t *Table) dropClean(n int, victims *[]uint32) (dropped int) {
-	if !t.search.worth(t.cache.Stats(), n) || t.search.pause.Add(-1) >= 0 {
+	if !t.search.worthSearching(t.cache.Stats(), n) || t.search.pause.Add(-1) >= 0 {
 		return 0
 	}
 	*victims = t.cache.CleanVictims(n, (*victims)[:0])
@@ -132,13 +132,13 @@ type cleanSearch struct {
 	creating atomic.Bool
 }
 
-// worth reports whether n clean rows are worth a search. They are if many rows are clean. If
+// worthSearching reports whether n clean rows are worth a search. They are if many rows are clean. If
 // announced passes need nearly all rows, few are clean, but those few are good victims if nobody
 // needs them: the dirty rows that nobody needs were mostly pulled just now, and are about to be
 // written without a read, with the buckets that their set carries. That does not hold for rows that
 // were just created. If most are, dirty rows must be evicted all the time, and not only once no
 // clean row is left.
-func (s *cleanSearch) worth(st rowcache.Stats, n int) bool {
+func (s *cleanSearch) worthSearching(st rowcache.Stats, n int) bool {
 	return st.Idle-st.Dirty >= st.Idle/cleanShare || !s.creating.Load() && st.Loose*enoughShare >= int64(n)
 }
 

@@ -11,9 +11,8 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// TestSSDExpireCountsWhatWasDropped makes every operation of an Expire fail in
-// turn: it returns the number of rows that are gone, and another one drops the
-// rest.
+// TestSSDExpireCountsWhatWasDropped makes every operation of an Expire fail in turn. Expire must
+// return the number of rows that it dropped, and another Expire must drop the rest.
 func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 	seed := testseed.Of(t)
 	script := faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}
@@ -68,10 +67,10 @@ func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 		if err != nil && dropped > 0 {
 			parts++
 		}
-		condemned := int64(0)
+		expired := int64(0)
 		for k := range f.rows {
 			if 10-dayOf(k) > rule.UnseenDays {
-				condemned++
+				expired++
 			}
 		}
 		for { // what failed may come up again
@@ -84,8 +83,8 @@ func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 				t.Fatalf("seed %d, operation %d, the disk works again: %v", seed, n, err)
 			}
 		}
-		if dropped != condemned {
-			t.Fatalf("seed %d, operation %d: %d rows dropped in the end, want %d", seed, n, dropped, condemned)
+		if dropped != expired {
+			t.Fatalf("seed %d, operation %d: %d rows dropped in the end, want %d", seed, n, dropped, expired)
 		}
 		if err := f.table.Close(); err != nil && !errors.Is(err, syscall.EIO) { // what the background met may come up only now
 			t.Fatalf("seed %d, operation %d: %v", seed, n, err)
@@ -100,8 +99,8 @@ func TestSSDExpireCountsWhatWasDropped(t *testing.T) {
 	}
 }
 
-// TestSSDExpireByNoRuleReadsNothing: a rule that condemns nothing does not go
-// through the table.
+// TestSSDExpireByNoRuleReadsNothing checks that Expire does not read the table if the rule expires
+// nothing.
 func TestSSDExpireByNoRuleReadsNothing(t *testing.T) {
 	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 900, batch: 150, resident: 250}, testseed.Of(t))
 	var err error

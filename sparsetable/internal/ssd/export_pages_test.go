@@ -8,8 +8,8 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// PagesPeak is what a table on SSD held while all its buckets were written anew, and a
-// snapshot had been fixed that had not written a page of the index yet.
+// PagesPeak is the memory that a table on SSD held while all its buckets were rewritten during a
+// snapshot that had not written any page of the index yet.
 type PagesPeak struct {
 	MemoryBytes, CopiedBytes, ReservedBytes int64
 	Waited                                  bool // the writer of buckets waited for the snapshot
@@ -18,10 +18,10 @@ type PagesPeak struct {
 // SnapshotPeak measures PagesPeak and ends the snapshot.
 func SnapshotPeak(ctx context.Context, tab contract.Scanner) (p PagesPeak, err error) {
 	t := tab.(*Table)
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return p, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
 	s, err := t.checkpoints.Fix(nil)

@@ -10,7 +10,7 @@ import (
 	"aibox/sparsetable/internal/contract"
 )
 
-// EvictRows lets up to n rows leave the cache of a table on SSD.
+// EvictRows evicts up to n rows from the cache of a table on SSD.
 func EvictRows(tab contract.Scanner, n int) error {
 	t := tab.(*Table)
 	t.rewrite.Lock()
@@ -22,8 +22,8 @@ func EvictRows(tab contract.Scanner, n int) error {
 	return apierr.Of(err)
 }
 
-// EmptyAFile moves the buckets out of some file that is not being appended to,
-// and returns its number, 0 if there is none.
+// EmptyAFile moves the buckets out of some file to which nothing is being appended, and returns its
+// number, or 0 if there is no such file.
 func EmptyAFile(ctx context.Context, tab contract.Scanner, rng *rand.Rand) (file uint32, err error) {
 	t := tab.(*Table)
 	t.rewrite.compacting.Lock()
@@ -36,6 +36,6 @@ func EmptyAFile(ctx context.Context, tab contract.Scanner, rng *rand.Rand) (file
 	return file, apierr.Of(t.emptyFile(ctx, file))
 }
 
-// CatalogFailed reports whether an error says that the catalog ended, so that
-// only a new process can go on.
+// CatalogFailed reports whether an error says that the catalog can no longer be used, so that only
+// a new process can continue.
 func CatalogFailed(err error) bool { return errors.Is(err, catalog.ErrFailed) }

@@ -8,9 +8,8 @@ import (
 	"aibox/sparsetable/internal/plan"
 )
 
-// SetShape makes buckets of a table on SSD that large, on average over slots,
-// as if rows were larger, and gives index and filters that many bytes of its
-// memory.
+// SetShape sets the mean number of rows in a bucket of a table on SSD, as if rows were larger, and
+// gives the index and the filters that many bytes of its memory.
 func SetShape(tab contract.Scanner, small, large, huge int, indexBytes int64) {
 	t := tab.(*Table)
 	t.rewrite.Lock()
@@ -22,13 +21,13 @@ func SetShape(tab contract.Scanner, small, large, huge int, indexBytes int64) {
 	}
 }
 
-// Reshape splits or merges slots until none is due.
+// Reshape splits or merges slots until nothing is left to split or merge.
 func Reshape(ctx context.Context, tab contract.Scanner) error {
 	<-tab.(*Table).restored
 	return ReshapeAmidRestore(ctx, tab)
 }
 
-// ReshapeAmidRestore is Reshape that does not wait for the rows used most.
+// ReshapeAmidRestore is Reshape without waiting until the most used rows are restored.
 func ReshapeAmidRestore(ctx context.Context, tab contract.Scanner) error {
 	t := tab.(*Table)
 	for more := true; more; {
@@ -43,12 +42,12 @@ func ReshapeAmidRestore(ctx context.Context, tab contract.Scanner) error {
 	return nil
 }
 
-// KeepSpaceBeside calls keepSpace, as a Pull does after it has written buckets, while a file is
-// being emptied for as long as it takes.
+// KeepSpaceBeside calls keepSpace, as a Pull does after it has written buckets, while another
+// goroutine is emptying a file.
 func KeepSpaceBeside(ctx context.Context, tab contract.Scanner) error {
 	t := tab.(*Table)
 	t.rewrite.compacting.Lock()
 	defer t.rewrite.compacting.Release()
-	t.unpaid.Store(int64(t.plan.BufferBytes))
+	t.uncheckedBytes.Store(int64(t.plan.BufferBytes))
 	return t.keepSpace(ctx)
 }

@@ -21,28 +21,27 @@ import (
 	"aibox/sparsetable/internal/verify"
 )
 
-// In tests, all tables of this package have the same hash, unless they are of an older
-// version.
+// In tests, all tables of this package use the same hash, unless they are of an older version.
 func init() { hasherOf = func(uint64) slots.Hasher { return 0x9e3779b97f4a7c15 } }
 
-// HashOf is the hash of a key in those tables.
+// HashOf returns the hash of a key in those tables.
 func HashOf(key uint64) uint64 { return hasherOf(0).Of(key) }
 
-// OpenOn opens a table on devices and a file system of a test's choice. A new table has keys of the
-// hash of that name, see media.
+// OpenOn opens a table on devices and a file system that the test chooses. A new table hashes its
+// keys with the hash of that name, see media.
 func OpenOn(ctx context.Context, o Options, devices []blockio.Device, fs vfs.FS, hash string) (*Table, error) {
 	return openOn(ctx, o, media{devices: devices, fs: fs, hash: hash})
 }
 
-// Smallest is the smallest budget of a table that has so many rows in memory.
+// Smallest returns the smallest budget of a table that has that many rows in memory.
 func Smallest(l layout.Layout, s Settings, resident int64) int64 {
 	o := Options{Dir: "/table", Settings: s}
 	o.setDefaults()
 	return o.planned(l, 512).Smallest(plan.Load{Resident: resident})
 }
 
-// VerifyTampered verifies a table of KindSSD just opened, after its index was
-// made wrong for the first slot with a bucket.
+// VerifyTampered verifies a table of KindSSD that was just opened, after it has made the index wrong for
+// the first slot with a bucket, in the given way.
 func VerifyTampered(ctx context.Context, tab contract.Scanner, how string) (faults []verify.Fault, slot uint32, err error) {
 	t := tab.(*Table)
 	x := t.index
@@ -76,8 +75,8 @@ func VerifyTampered(ctx context.Context, tab contract.Scanner, how string) (faul
 	return faults, slot, err
 }
 
-// SetRoom has the table think that the process can have so much more memory, as process.Room says
-// it, whenever it pulls.
+// SetRoom makes the table believe, at each Pull, that the process can have that much more memory.
+// The value replaces the result of process.Room.
 func SetRoom(t contract.Scanner, room func() int64) {
 	s := t.(*Table)
 	_ = s.changing.Acquire(context.Background())
@@ -85,31 +84,29 @@ func SetRoom(t contract.Scanner, room func() int64) {
 	s.changing.Release()
 }
 
-// Borrowed is how many bytes of the cache's memory an import, or a restore, has at present.
+// Borrowed returns how many bytes of the cache's memory an import or a restore has at present.
 func Borrowed(t contract.Scanner) int64 { return t.(*Table).borrowed.Load() }
 
-// WaitRestored waits until no more rows of the snapshot that t was opened with
-// come into memory.
+// WaitRestored waits until all rows of the snapshot with which t was opened that come into memory
+// have done so.
 func WaitRestored(t contract.Scanner) { <-t.(*Table).restored }
 
-// StopBackground ends what a table of KindSSD does by itself, between its callers'
-// calls.
+// StopBackground stops the background work of a table of KindSSD.
 func StopBackground(tab contract.Scanner) {
 	t := tab.(*Table)
 	t.stop()
 	t.stopped.Wait()
 }
 
-// DirtyInSnapshot is how many rows a snapshot of a table of KindSSD has outside of
-// buckets.
+// DirtyInSnapshot returns how many rows a snapshot of a table of KindSSD has outside of buckets.
 func DirtyInSnapshot(t contract.Scanner, id uint64) (int64, error) {
 	s, err := t.(*Table).catalog.Snapshot(id)
 	return checkpoint.DirtyRows(checkpoint.Upgraded(s).Deltas), err
 }
 
-// SetBulk makes imports of a table of KindSSD large ones from that many rows on,
-// with that much memory for it and writes to the spool of minBlock bytes; 0
-// leaves what is.
+// SetBulk makes imports into a table of KindSSD count as large from that many rows on, gives them
+// that much memory, and makes them write to the spool in blocks of minBlock bytes. Values of 0
+// change nothing.
 func SetBulk(t contract.Scanner, smallRows, arenaBytes int64, minBlock int) {
 	b := &t.(*Table).bulk
 	if smallRows > 0 {
@@ -123,8 +120,8 @@ func SetBulk(t contract.Scanner, smallRows, arenaBytes int64, minBlock int) {
 	}
 }
 
-// Hole is the longest part of a bucket file in a directory of a table of KindSSD that lies
-// between two buckets in use and is in none.
+// Hole returns the longest range of a bucket file in a directory of a table of KindSSD that lies
+// between two buckets in use and belongs to none.
 func Hole(tab contract.Scanner, dir int) (name string, from, to int64) {
 	t := tab.(*Table)
 	unit := int64(t.files.Unit())
@@ -149,9 +146,9 @@ func CheckIndex(t contract.Scanner) error {
 	return s.files.CheckLive(verify.Locations(s.index))
 }
 
-// Space is what the bucket files take that are neither being deleted nor there for
-// snapshots alone, what is in use of that, and how many bytes more than are in use are
-// always allowed. It waits for nobody, so it also sees the midst of a step.
+// Space returns the size of the bucket files without those that are being deleted or that only
+// snapshots need, the part of it that is in use, and how many bytes more than are in use are always
+// allowed. It acquires no lock that writers hold, so it can be called in the middle of a step.
 func Space(tab contract.Scanner) (total, live, allowed int64) {
 	t := tab.(*Table)
 	all, _ := t.files.Space()
@@ -172,8 +169,8 @@ func Buckets(tab contract.Scanner, fn func(path string, from, to int64, slot uin
 	}
 }
 
-// SetNextFile sets the number that the newest snapshot of a table, which is closed, and whose first
-// directory is dir, gives to the next bucket file.
+// SetNextFile sets the number that the newest snapshot of a closed table gives to the next bucket
+// file. dir is the first directory of the table.
 func SetNextFile(dir string, fs vfs.FS, number uint32) (err error) {
 	c, err := catalog.Open(catalog.Options{
 		Dir: filepath.Join(dir, tabledirs.CatalogName), FS: fs, MustExist: true,
@@ -199,8 +196,8 @@ func SetNextFile(dir string, fs vfs.FS, number uint32) (err error) {
 	return c.Drop(before)
 }
 
-// DirOfKey is the directory that has the bucket of a key's slot, or, where there is no bucket,
-// the one whose delta files have its row.
+// DirOfKey returns the directory with the bucket of a key's slot or, if there is no bucket, the
+// directory whose delta files have the key's row.
 func DirOfKey(tab contract.Scanner, key uint64) string {
 	t := tab.(*Table)
 	t.indexMu.RLock()
@@ -216,12 +213,12 @@ func DirOfKey(tab contract.Scanner, key uint64) string {
 	return filepath.Dir(t.files.Path(loc.File()))
 }
 
-// DeltaBytes is what a delta file of that many dirty rows takes.
+// DeltaBytes returns the size of a delta file with that many dirty rows.
 func DeltaBytes(t contract.Scanner, rows int64) int64 {
 	return t.(*Table).checkpoints.Deltas.FileBytes(rows)
 }
 
-// DeltaFileBytes is what the delta file of a snapshot takes.
+// DeltaFileBytes returns the size of the delta file of a snapshot.
 func DeltaFileBytes(t contract.Scanner, id uint64) (bytes int64) {
 	s, err := t.(*Table).catalog.Snapshot(id)
 	if err != nil {
@@ -233,8 +230,7 @@ func DeltaFileBytes(t contract.Scanner, id uint64) (bytes int64) {
 	return bytes
 }
 
-// WritesBuckets reports whether somebody is writing the buckets of a table on SSD at
-// this moment.
+// WritesBuckets reports whether a goroutine is writing buckets of a table on SSD at this moment.
 func WritesBuckets(tab contract.Scanner) bool {
 	t := tab.(*Table)
 	if !t.rewrite.TryLock() {
@@ -244,7 +240,7 @@ func WritesBuckets(tab contract.Scanner) bool {
 	return false
 }
 
-// MayDropRows reports whether clean rows could leave the cache at this moment.
+// MayDropRows reports whether clean rows could be dropped from the cache at this moment.
 func MayDropRows(tab contract.Scanner) bool {
 	t := tab.(*Table)
 	if !t.rewrite.moving.TryLock() {
@@ -254,7 +250,7 @@ func MayDropRows(tab contract.Scanner) bool {
 	return true
 }
 
-// DeltasOf are the names of the delta files of a snapshot, the oldest first.
+// DeltasOf returns the names of the delta files of a snapshot, the oldest first.
 func DeltasOf(t contract.Scanner, id uint64) (names []string) {
 	s, err := t.(*Table).catalog.Snapshot(id)
 	if err != nil {
@@ -266,7 +262,7 @@ func DeltasOf(t contract.Scanner, id uint64) (names []string) {
 	return names
 }
 
-// OwnDeltaRows is how many rows a snapshot has written into delta files.
+// OwnDeltaRows returns how many rows a snapshot has written into delta files.
 func OwnDeltaRows(t contract.Scanner, id uint64) (rows int64) {
 	s, err := t.(*Table).catalog.Snapshot(id)
 	if err != nil {
@@ -280,7 +276,7 @@ func OwnDeltaRows(t contract.Scanner, id uint64) (rows int64) {
 	return rows
 }
 
-// DeltaLayersOf is how many instants the delta files of a snapshot are of.
+// DeltaLayersOf returns at how many different instants the delta files of a snapshot were written.
 func DeltaLayersOf(t contract.Scanner, id uint64) int {
 	s, err := t.(*Table).catalog.Snapshot(id)
 	if err != nil {
@@ -289,7 +285,7 @@ func DeltaLayersOf(t contract.Scanner, id uint64) int {
 	return len(checkpoint.Layers(s.Deltas))
 }
 
-// CleanRowsOf is how many clean rows the delta files of a snapshot have.
+// CleanRowsOf returns how many clean rows the delta files of a snapshot have.
 func CleanRowsOf(t contract.Scanner, id uint64) (rows int64) {
 	s, err := t.(*Table).catalog.Snapshot(id)
 	if err != nil {
@@ -301,7 +297,7 @@ func CleanRowsOf(t contract.Scanner, id uint64) (rows int64) {
 	return rows
 }
 
-// VerifyOpen verifies a table of KindSSD that is open and was not changed since.
+// VerifyOpen verifies a table of KindSSD that is open and that was not changed since it was opened.
 func VerifyOpen(ctx context.Context, tab contract.Scanner) (faults []verify.Fault, err error) {
 	t := tab.(*Table)
 	if !t.opts.ReadOnly {

@@ -21,7 +21,7 @@ import (
 
 var faultyLayout = sparsetable.Layout{ValueDim: 60, StateDim: 2}
 
-// faulty is a table whose disk can fail, and what it may hold.
+// faulty is a table on a disk that can fail, together with the rows that it may have.
 type faulty struct {
 	t      *testing.T
 	script faultScript
@@ -41,14 +41,14 @@ type faulty struct {
 	ops    int // that could have failed
 }
 
-// rowStates are the first words of a table's rows. What failed half-way may
-// have left a key with another value.
+// rowStates has the first words of a table's rows. An operation that failed half-way may have left
+// a key with one of several values.
 type rowStates struct {
 	rows  map[uint64]float32
 	maybe map[uint64][]float32 // instead; absent: no row
 }
 
-// absent is no value that training gives.
+// absent stands for a key without a row. Training never produces this value.
 const absent = -1
 
 func newRowStates() rowStates {
@@ -67,12 +67,12 @@ func (s rowStates) set(key uint64, value float32) {
 	}
 }
 
-// orSet adds value to those that key may have.
+// orSet adds value to the values that key may have.
 func (s rowStates) orSet(key uint64, value float32) {
 	s.maybe[key] = append(slices.Clone(s.maybe[key]), value)
 }
 
-// may reports whether key may have that value, which may be absent.
+// may reports whether key may have that value, or may have no row if value is absent.
 func (s rowStates) may(key uint64, value float32) bool {
 	sure, ok := s.rows[key]
 	if !ok {
@@ -81,7 +81,7 @@ func (s rowStates) may(key uint64, value float32) bool {
 	return sure == value || slices.Contains(s.maybe[key], value)
 }
 
-// savedRows is what a snapshot holds that is committed or may be.
+// savedRows is what a snapshot has that is committed, or that may have been committed.
 type savedRows struct {
 	rowStates
 	record string
@@ -123,7 +123,7 @@ func newFaulty(t *testing.T, script faultScript, seed uint64) *faulty {
 	return f
 }
 
-// fault decides on an operation.
+// fault decides whether an operation fails.
 func (f *faulty) fault(op faultyOp) blocktest.Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +170,7 @@ func (f *faulty) open(o sparsetable.Options) (sparsetable.Table, error) {
 	return tab, err
 }
 
-// note keeps an error, and reports whether there is one.
+// note records an error, and reports whether there is one.
 func (f *faulty) note(err error) bool {
 	if err != nil {
 		f.errs = append(f.errs, err)
@@ -178,7 +178,8 @@ func (f *faulty) note(err error) bool {
 	return err != nil
 }
 
-// adopt makes tab the table, just opened, with what its newest snapshot holds.
+// adopt makes tab, which was just opened, the table, and expects it to have what its newest
+// snapshot has.
 func (f *faulty) adopt(tab sparsetable.Table) error {
 	f.table = tab
 	infos, err := tab.Snapshots()
@@ -199,7 +200,7 @@ func (f *faulty) adopt(tab sparsetable.Table) error {
 	return nil
 }
 
-// equal compares the table with what it may hold.
+// equal compares the table with the rows that it may have.
 func (f *faulty) equal(tab sparsetable.Table, want rowStates) error {
 	seen := make(map[uint64]bool, len(want.rows))
 	err := tab.Scan(f.t.Context(), func(key uint64, row []float32) error {
@@ -223,8 +224,8 @@ func (f *faulty) equal(tab sparsetable.Table, want rowStates) error {
 	return nil
 }
 
-// afterCrash checks what a crash now leaves: the last snapshot that Wait
-// reported, or a later one that was begun. damaged allows damage to be reported.
+// afterCrash checks what a crash at this moment would leave: the last snapshot that Wait reported,
+// or a later one that was begun. damaged says that the table may report damage.
 func (f *faulty) afterCrash(seed uint64, damaged bool) error {
 	f.disk = f.disk.Crash(rand.New(rand.NewPCG(seed, 1))).(*ssdDisk)
 	tab, err := f.open(f.opts)

@@ -37,8 +37,7 @@ func within(t *testing.T, what string, do func()) {
 	panic(fmt.Sprintf("%s hangs\n%s", what, stacks[:runtime.Stack(stacks, true)]))
 }
 
-// faultKind is a way in which operations fail, from the n-th on of those that
-// may.
+// faultKind is a way in which operations fail, beginning with the n-th of those that can fail.
 type faultKind struct {
 	name  string
 	may   func(op faultyOp) bool
@@ -61,12 +60,12 @@ var faultKinds = []faultKind{
 	{"lost writes", func(op faultyOp) bool { return op.writesRows() && op.kind == blocktest.Write }, 5, part, nil, false},
 }
 
-// part reads or writes a part, and says nothing.
+// part reads or writes only a part, and returns no error.
 func part(seed uint64, op faultyOp) blocktest.Fault {
 	return blocktest.Fault{Partial: true, Bytes: int(seed*7919) % max(op.bytes, 1)}
 }
 
-// torn fails an operation; writes to devices keep a part.
+// torn makes an operation fail. If it is a write to a device, a part of it is done all the same.
 func torn(err error) func(uint64, faultyOp) blocktest.Fault {
 	return func(seed uint64, op faultyOp) blocktest.Fault {
 		if op.kind == blocktest.Write && !op.fs {
@@ -76,7 +75,7 @@ func torn(err error) func(uint64, faultyOp) blocktest.Fault {
 	}
 }
 
-// failFrom runs the script with operations failing from the n-th on.
+// failFrom runs the script and makes operations fail, beginning with the n-th.
 func (k faultKind) failFrom(t *testing.T, script faultScript, seed uint64, n int) *faulty {
 	f := newFaulty(t, script, seed)
 	at := 0
@@ -95,8 +94,8 @@ func (k faultKind) failFrom(t *testing.T, script faultScript, seed uint64, n int
 	return f
 }
 
-// check checks what the script has met, that the table goes on where it can, and
-// what a crash leaves.
+// check checks the errors that the script returned, that the table continues to work where it can,
+// and what a crash leaves.
 func (k faultKind) check(f *faulty, n int) error {
 	var wrong []error
 	for _, err := range f.errs {
@@ -112,7 +111,7 @@ func (k faultKind) check(f *faulty, n int) error {
 		}
 	}
 	if k.heals && f.table != nil {
-		if err := f.heal(); err != nil {
+		if err := f.continueOnWorkingDisk(); err != nil {
 			wrong = append(wrong, fmt.Errorf("afterwards: %w", err))
 		}
 	}
@@ -126,15 +125,15 @@ func (k faultKind) check(f *faulty, n int) error {
 	return errors.Join(f.script.unforeseen(wrong)...)
 }
 
-// unforeseen leaves out what keys do that share the bits of their hashes: sixteen
-// times as many as by chance are in a slot, and where the index finds no room to
-// grow, its bucket is larger than any may be.
+// unforeseen ignores errors that keys with equal bits of their hashes cause: a slot then has
+// sixteen times as many keys as it would have by chance, and where the index has no room to grow,
+// its bucket becomes larger than allowed.
 func (s faultScript) unforeseen(errs []error) []error {
 	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return s.skewed && errors.Is(err, bucketfile.ErrTooLarge) })
 }
 
-// faultSteps says which of a script's operations are made to fail: first, and
-// every step-th after it.
+// faultSteps returns which of a script's operations are made to fail: number first, and every
+// step-th after it.
 func faultSteps(t *testing.T, script faultScript, seed uint64, ops int) (first, step int) {
 	runs := script.runs
 	if testing.Short() {
@@ -156,11 +155,11 @@ func faultSteps(t *testing.T, script faultScript, seed uint64, ops int) (first, 
 	return 0, 1
 }
 
-// TestSSDFaults makes operations of scripts fail, one after the other, in several
-// ways: every one of the tour, and some of those of longer ones. No call hangs,
-// errors have their cause, rows are never wrong; where it ends with the failure,
-// the table goes on; a crash at the end, and so, with a dead disk, a crash at that
-// operation, leaves a committed snapshot.
+// TestSSDFaults makes operations of scripts fail, one after the other, in several ways: every
+// operation of the script that does everything, and some operations of the longer scripts. No call
+// may hang, errors must wrap their cause, and rows must never be wrong. If only that operation fails,
+// the table must continue to work. A crash at the end must leave a committed snapshot; with a dead
+// disk, that is the same as a crash at the operation that failed.
 func TestSSDFaults(t *testing.T) {
 	for _, script := range faultScripts {
 		for _, kind := range faultKinds {

@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// A faultScript is what a table does while its disk fails. It goes on whatever
-// fails, as far as there is a table.
+// A faultScript is what a table does while its disk fails. It continues after failures, as long as
+// there is a table.
 type faultScript struct {
 	name   string
 	layout sparsetable.Layout
@@ -30,7 +30,7 @@ type faultScript struct {
 }
 
 var faultScripts = []faultScript{
-	{name: "tour", layout: faultyLayout, keys: 200, batch: 30, resident: 80, do: (*faulty).tour, bulkRows: 40},
+	{name: "all", layout: faultyLayout, keys: 200, batch: 30, resident: 80, do: (*faulty).runAll, bulkRows: 40},
 	{name: "training", layout: faultyLayout, keys: 3000, batch: 350, resident: 600, do: (*faulty).training, runs: 10},
 	// The cache of wide rows leaves memory for carried buckets.
 	{name: "wide rows", layout: sparsetable.Layout{ValueDim: 1000}, keys: 1000, batch: 60, resident: 560, do: (*faulty).training, runs: 4},
@@ -44,8 +44,7 @@ func (s faultScript) run(f *faulty) {
 	}
 }
 
-// training lets rows leave the cache, slots be split, files be emptied, and takes
-// and drops snapshots.
+// training makes rows leave the cache, splits slots, empties files, and takes and drops snapshots.
 func (f *faulty) training() {
 	for round := range 3 {
 		for range 6 {
@@ -57,9 +56,9 @@ func (f *faulty) training() {
 	}
 }
 
-// tour is everything that a table does, each thing a few times, in so few
-// operations that every one can be made to fail.
-func (f *faulty) tour() {
+// runAll does everything that a table can do, each thing a few times, in so few operations that every
+// one of them can be made to fail.
+func (f *faulty) runAll() {
 	shape := func(rows int) {
 		ssd.SetShape(f.table, rows, 2*rows, 8*rows, 0)
 		f.note(ssd.Reshape(f.t.Context(), f.table))
@@ -94,8 +93,8 @@ func (f *faulty) tour() {
 	f.snapshot("fourth")
 }
 
-// largeImport imports more into a partition than memory holds, so that it is
-// spooled again, and then into buckets, which are read ahead.
+// largeImport imports more rows into a partition than memory can hold, so that the partition is
+// spooled again. It then imports into existing buckets, which are read ahead.
 func (f *faulty) largeImport() {
 	f.train()
 	f.snapshot("before")
@@ -106,7 +105,7 @@ func (f *faulty) largeImport() {
 	f.snapshot("after")
 }
 
-// someKeys are n of the table's keys.
+// someKeys returns n keys of the table.
 func (f *faulty) someKeys(n int) []uint64 {
 	keys := make([]uint64, 0, n)
 	for _, i := range f.rng.Perm(len(f.keys))[:n] {
@@ -115,7 +114,7 @@ func (f *faulty) someKeys(n int) []uint64 {
 	return keys
 }
 
-// dayOf is when a key is seen.
+// dayOf returns the day on which a key is seen.
 func dayOf(key uint64) uint32 { return uint32(key >> 40 % 8) }
 
 // train pulls and updates the rows of some keys.
@@ -131,7 +130,7 @@ type pulled struct {
 	keys []uint64
 }
 
-// pull pulls the keys of a pass; nil: that failed.
+// pull pulls the keys of a pass. It returns nil if that failed.
 func (f *faulty) pull() *pulled {
 	const ahead = 3 // passes are announced before the one before them is pulled
 	for len(f.ahead) <= ahead {
@@ -164,7 +163,7 @@ func (f *faulty) update(p *pulled) {
 	p.Release()
 }
 
-// lookup pulls the rows of keys that have one.
+// lookup looks up the rows of keys that have one.
 func (f *faulty) lookup(keys []uint64) {
 	ws, err := f.table.Pull(f.t.Context(), keys, sparsetable.PullLookup)
 	if f.note(err) {
@@ -270,8 +269,7 @@ func (f *faulty) expire(days uint32) {
 	}
 }
 
-// reopen closes the table and opens it again, if that does not take another
-// process.
+// reopen closes the table and opens it again, unless only another process could do that.
 func (f *faulty) reopen() bool {
 	tab := f.table
 	f.table = nil
@@ -286,14 +284,14 @@ func (f *faulty) reopen() bool {
 	return !f.note(f.adopt(tab))
 }
 
-// heal goes on with a table on a disk that works again. What had failed in the
-// background may come up a few times more.
-func (f *faulty) heal() error {
+// continueOnWorkingDisk continues with a table on a disk that works again. Errors of the background
+// writer may still be returned a few times.
+func (f *faulty) continueOnWorkingDisk() error {
 	deadline := time.Now().Add(2 * time.Minute)
 	for try := 0; try < 100 || time.Now().Before(deadline); try++ {
 		f.errs = nil
 		f.train()
-		f.snapshot(fmt.Sprint("healed ", try))
+		f.snapshot(fmt.Sprint("working disk ", try))
 		if len(f.errs) == 0 {
 			break
 		}

@@ -135,7 +135,7 @@ func (t *Table) takeFetched(ctx context.Context, keys []uint64, refs []uint32, u
 			t.elevator.MarkIfLeaving(r.Slot)
 		}
 	}
-	if p.tookAlong {
+	if p.insertedAnnounced {
 		t.useCached(refs)
 	}
 	if len(p.Keys) > 0 {
@@ -144,8 +144,8 @@ func (t *Table) takeFetched(ctx context.Context, keys []uint64, refs []uint32, u
 		}
 	}
 	if use && t.elevator.Marking() {
-		p.tookAlong = true
-		t.elevator.TakeAlong(ctx, p.done) // half of these buckets also have rows that later passes need
+		p.insertedAnnounced = true
+		t.elevator.InsertAnnounced(ctx, p.done) // half of these buckets also have rows that later passes need
 	}
 	return nil
 }

@@ -14,9 +14,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// announcedPasses trains passes that are announced some ahead, each while the one
-// before is still pinned, of keys of which a part is new every time. It returns the
-// statistics at the end.
+// announcedPasses trains passes that are announced some passes ahead, each while the previous one
+// is still pinned. A part of the keys of each pass is new. It returns the statistics at the end.
 func announcedPasses(t *testing.T, o sparsetable.Options, size, passes int) (sparsetable.Stats, error) {
 	t.Helper()
 	o.FS = newSSDDisk(1)
@@ -78,9 +77,8 @@ func announcedPasses(t *testing.T, o sparsetable.Options, size, passes int) (spa
 	return st, err
 }
 
-// TestSSDFiltersStay: under budgets that hold little more than the rows of two
-// passes, filters have their 4 bits a key, whatever the policy, and what is new
-// costs few reads.
+// TestSSDFiltersStay checks that under budgets that hold little more than the rows of two passes,
+// filters have their 4 bits a key with every cache policy, and new keys cost few reads.
 func TestSSDFiltersStay(t *testing.T) {
 	const size, passes = 6000, 40
 	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
@@ -106,8 +104,8 @@ func TestSSDFiltersStay(t *testing.T) {
 	}
 }
 
-// TestSSDFiltersGone: where a budget has no room for filters, log and statistics
-// say so, but for a table that has so little memory only for a while.
+// TestSSDFiltersGone checks that if a budget has no room for filters, the log and the statistics
+// say so, except for tables that have so little memory only for a while.
 func TestSSDFiltersGone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: writes hundreds of thousands of rows; not in short mode")
@@ -143,9 +141,9 @@ func filtersGone(t *testing.T, brief bool) {
 	}
 }
 
-// TestSSDDivisiblePulls: for Pulls that the caller can divide, filters are not dropped
-// under budgets that hold the rows of a whole pass only without them, and the parts of a
-// pass fit.
+// TestSSDDivisiblePulls checks Pulls that the caller can divide. Under budgets that hold the rows
+// of a whole pass only without filters, the filters are not dropped for such Pulls, and the parts
+// of a pass fit.
 func TestSSDDivisiblePulls(t *testing.T) {
 	dropped := 0
 	budgets := []int64{0, 64 << 10, 128 << 10, 192 << 10}
@@ -175,9 +173,9 @@ func TestSSDDivisiblePulls(t *testing.T) {
 	}
 }
 
-// newPasses pulls passes of new keys, one after the other, under a budget that holds
-// extra bytes more than the least with which the table holds a pass. Divisible ones are
-// pulled in parts where the table says so.
+// newPasses pulls passes of new keys, one after the other, under a budget that is extra bytes
+// larger than the smallest one under which the table can hold a pass. Divisible passes are pulled
+// in parts if the table asks for that.
 func newPasses(t *testing.T, extra int64, mode sparsetable.PullMode) (sparsetable.Stats, error) {
 	t.Helper()
 	const passes, size = 6, 4000

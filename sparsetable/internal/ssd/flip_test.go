@@ -16,7 +16,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// flipped is a closed table on real files, and what it holds.
+// flipped is a closed table on real files, together with the rows that it has.
 type flipped struct {
 	files map[string][]byte // by path within the table's directory
 	rows  map[uint64]float32
@@ -24,8 +24,7 @@ type flipped struct {
 	opts  func(dir string) sparsetable.Options
 }
 
-// makeFlipped trains a table of which most rows are in buckets, the rest in a
-// delta file.
+// makeFlipped trains a table. Most of its rows are in buckets, and the rest in a delta file.
 func makeFlipped(t *testing.T) *flipped {
 	t.Helper()
 	f := &flipped{files: map[string][]byte{}, rows: map[uint64]float32{}}
@@ -77,7 +76,7 @@ func makeFlipped(t *testing.T) *flipped {
 	return f
 }
 
-// write puts the table into dir as it was.
+// write writes the original files of the table into dir.
 func (f *flipped) write(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.RemoveAll(dir); err != nil {
@@ -91,10 +90,10 @@ func (f *flipped) write(t *testing.T, dir string) {
 	}
 }
 
-// errTouched: Open found damage and changed files all the same.
+// errTouched says that Open found damage but changed files all the same.
 var errTouched = errors.New("files were changed")
 
-// untouched reports files with rows that are gone from dir, or of another length.
+// untouched returns an error if files with rows are missing from dir or have another length.
 func (f *flipped) untouched(dir string) (err error) {
 	for name, b := range f.files {
 		if strings.HasPrefix(name, "catalog") {
@@ -108,7 +107,7 @@ func (f *flipped) untouched(dir string) (err error) {
 	return err
 }
 
-// errWrongRows: what a damaged table must never show.
+// errWrongRows says that a damaged table returned wrong rows, which it must never do.
 var errWrongRows = errors.New("wrong rows")
 
 // read opens the table in dir and reads all of it, by lookups and by a scan.
@@ -166,11 +165,10 @@ func (f *flipped) read(t *testing.T, dir string, readOnly bool) (err error) {
 	return err
 }
 
-// TestFlips flips bits in the files of a closed table. Where a bit matters,
-// opening or reading says what is damaged; where it does not (a superseded
-// bucket, padding), all rows are there. Nothing in between. Without an id, Open
-// takes the newest snapshot or none, and where the catalog is damaged no rows are
-// deleted.
+// TestFlips flips bits in the files of a closed table. If a bit matters, opening or reading must
+// report the damage; if it does not (in a superseded bucket or in padding), all rows must be there.
+// Without an id, Open must take the newest snapshot or none, and if the catalog is damaged, no rows
+// may be deleted.
 func TestFlips(t *testing.T) {
 	const flips = 40 // of each kind of file
 	seed := testseed.Of(t)

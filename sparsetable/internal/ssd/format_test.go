@@ -12,13 +12,13 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// testdata/format1 is a table that was made before files had an incarnation and
-// buckets the format of their rows, with units of 512 bytes. Three times 200 rows
-// were trained, from the first, the 100th and the 200th key on, and a snapshot was
-// taken each time; the last one has its rows outside of buckets.
+// testdata/format1 is a table that was made before files had an incarnation and buckets the format
+// of their rows. Its buckets take units of 512 bytes. It was trained three times with 200 rows
+// each, beginning at the first, the 100th and the 200th key, and a snapshot was taken each time.
+// The last snapshot has its rows outside of buckets.
 var format1Layout = sparsetable.Layout{ValueDim: 4, StateDim: 1, Format: sparsetable.BFloat16}
 
-// format1 copies it into a directory of the test's own and returns its rows.
+// format1 copies that table into a directory of the test's own and returns its rows.
 func format1(t *testing.T) (o sparsetable.Options, rows map[uint64]float32) {
 	o = sparsetable.Options{Kind: sparsetable.KindSSD, Dir: t.TempDir(), Layout: format1Layout}
 	if err := os.CopyFS(o.Dir, os.DirFS("testdata/format1")); err != nil {
@@ -33,8 +33,8 @@ func format1(t *testing.T) (o sparsetable.Options, rows map[uint64]float32) {
 	return o, rows
 }
 
-// trainRows trains some rows once more, after it has compared all with what they
-// should be, and takes a snapshot.
+// trainRows compares all rows with the expected ones, trains some of them once more, and takes a
+// snapshot.
 func trainRows(t *testing.T, tab sparsetable.Table, rows map[uint64]float32, keys []uint64) (id uint64) {
 	t.Helper()
 	l := tab.Layout()
@@ -67,8 +67,8 @@ func trainRows(t *testing.T, tab sparsetable.Table, rows map[uint64]float32, key
 	return tabletest.Commit(t, tab, nil).ID
 }
 
-// TestSSDFormat1: a table of the older format opens, takes rows, and opens again
-// with files of both formats; what it writes now says how its rows are written.
+// TestSSDFormat1 checks that a table of the older format can be opened and trained, and opened
+// again with files of both formats. What is written now must record how its rows are written.
 func TestSSDFormat1(t *testing.T) {
 	o, rows := format1(t)
 	old := bucketPaths(t, o.Dir)
@@ -113,7 +113,7 @@ func bucketPaths(t *testing.T, dir string) []string {
 	return paths
 }
 
-// verifyTable verifies a table that is closed.
+// verifyTable verifies a closed table.
 func verifyTable(t *testing.T, o sparsetable.Options) {
 	t.Helper()
 	if _, err := sparsetable.Verify(t.Context(), o, func(f sparsetable.Fault) { t.Error(f) }, nil); err != nil {
@@ -121,9 +121,10 @@ func verifyTable(t *testing.T, o sparsetable.Options) {
 	}
 }
 
-// TestSSDLargerUnit: a table whose buckets take units of 512 bytes opens on a
-// device that reads and writes 4096 at a time: for reading with rows outside of
-// buckets, for writing, scanned, compacted, and back on a device of 512.
+// TestSSDLargerUnit checks that a table whose buckets take units of 512 bytes can be used on a
+// device that reads and writes 4096 bytes at a time: opened for reading with rows outside of
+// buckets, opened for writing, scanned, compacted, and opened again on a device with units of 512
+// bytes.
 func TestSSDLargerUnit(t *testing.T) {
 	o, rows := format1(t)
 	open := func(unit int, readOnly bool) sparsetable.Table {

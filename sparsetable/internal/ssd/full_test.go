@@ -14,9 +14,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDFull fills a directory's budget: first with what snapshots hold, then
-// with rows in use. The error comes before the budget is exceeded. All rows can
-// still be read and saved after it, and training goes on once there is room.
+// TestSSDFull fills a directory's budget: first with what snapshots keep, then with rows in use.
+// The error must come before the budget is exceeded. All rows must still be readable and can be
+// saved, and training continues once there is room.
 func TestSSDFull(t *testing.T) {
 	const budget, batch = 6 << 20, 200
 	for _, devices := range []int{1, 2} {
@@ -163,8 +163,8 @@ func TestSSDFull(t *testing.T) {
 	}
 }
 
-// TestSSDNoRoom: a new table that could not be saved is refused when it is opened, with
-// the directory and the bytes. One that has rows is opened all the same.
+// TestSSDNoRoom checks that a new table that could not be saved is refused when it is opened, with
+// an error that names the directory and the bytes. A table that has rows is opened all the same.
 func TestSSDNoRoom(t *testing.T) {
 	const reserved = 64 << 20
 	f := newFaulty(t, faultScript{layout: faultyLayout}, 1)
@@ -200,8 +200,8 @@ func TestSSDNoRoom(t *testing.T) {
 	}
 }
 
-// TestSSDFullNoSplits: where slots cannot be split because the disk is full, so that buckets would
-// get too large, Pull says that, and not that the budget is too small.
+// TestSSDFullNoSplits checks that if slots cannot be split because the disk is full, so that
+// buckets would get too large, the error of Pull says that, and not that the budget is too small.
 func TestSSDFullNoSplits(t *testing.T) {
 	f := newFaulty(t, faultScript{layout: faultyLayout, keys: 3000, batch: 100, resident: 3000}, 1)
 	var err error

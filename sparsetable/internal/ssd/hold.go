@@ -10,10 +10,10 @@ import (
 
 // HoldSnapshot implements sparsetable.SnapshotHolder.
 func (t *Table) HoldSnapshot(id uint64) (*transfer.SnapshotFiles, error) {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	kept, err := t.checkpoints.Keep(id)
 	if err != nil {
 		return nil, apierr.Of(err)
@@ -23,10 +23,10 @@ func (t *Table) HoldSnapshot(id uint64) (*transfer.SnapshotFiles, error) {
 		return nil, errors.Join(err, kept.Release())
 	}
 	index := func(w io.Writer, since uint64) error {
-		if err := t.door.Enter(); err != nil {
+		if err := t.inFlight.Begin(); err != nil {
 			return err
 		}
-		defer t.door.Leave()
+		defer t.inFlight.End()
 		return apierr.Of(kept.WriteIndex(w, since))
 	}
 	return &transfer.SnapshotFiles{Files: files, WriteIndex: index, Release: kept.Release}, nil

@@ -15,9 +15,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDHotDamage damages the file with copies of the rows used most, in several
-// ways: they are in buckets, so nothing fails, but there is a warning, and Verify
-// says what is wrong.
+// TestSSDHotDamage damages the file with copies of the most used rows, in several ways. These rows
+// are also in buckets, so nothing fails, but a warning is logged, and Verify says what is wrong.
 func TestSSDHotDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"a flipped bit": func(path string) error {
@@ -75,8 +74,8 @@ func TestSSDHotDamage(t *testing.T) {
 	}
 }
 
-// hotTable makes a table on files whose rows are all in buckets, with copies of
-// those used most in its delta file.
+// hotTable makes a table on files whose rows are all in buckets, with copies of the most used rows
+// in its delta file.
 func hotTable(t *testing.T) (dir string, rows map[uint64]float32) {
 	t.Helper()
 	dir, rows = t.TempDir(), map[uint64]float32{}

@@ -12,9 +12,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDHotRowsLeaveSpace: the clean rows that a snapshot saves do not fill a
-// disk. On a disk with little space left, it saves only the rows that are not in
-// buckets.
+// TestSSDHotRowsLeaveSpace checks that the clean rows that a snapshot saves do not fill a disk. On
+// a disk with little free space, the snapshot saves only the rows that are not in buckets.
 func TestSSDHotRowsLeaveSpace(t *testing.T) {
 	const rows, changed = 20_000, 300
 	for _, capacity := range []int64{0, 100 << 20} {

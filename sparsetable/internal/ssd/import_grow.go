@@ -33,7 +33,7 @@ func (t importing) Grow(ctx context.Context, keys *distinct.Keys) error {
 			err = t.keepShapeFor(min(total, (int64(before)+evictBatch)*int64(t.index.TargetRows())))
 		}
 		grown := t.index.Slots() > before
-		if errors.Is(err, errUnpaid) {
+		if errors.Is(err, errSpaceUnchecked) {
 			grown, err = true, nil
 		}
 		t.rewrite.Unlock()

@@ -8,9 +8,9 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// TestSSDImportReadsAhead imports over a table whose buckets are written anew all
-// the time, with rows that were trained: those that were read ahead are out of
-// date then, in part, and no row of them may come back.
+// TestSSDImportReadsAhead imports into a table whose buckets are rewritten all the time with
+// trained rows. Some of the buckets that were read ahead are then out of date, and none of their
+// old rows may reappear.
 func TestSSDImportReadsAhead(t *testing.T) {
 	const keys = 12_000
 	seeds, first := uint64(4), testseed.Of(t)

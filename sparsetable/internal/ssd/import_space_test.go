@@ -12,7 +12,7 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// diskMeter follows the bytes of the files of a disk.
+// diskMeter tracks the size of the files on a disk.
 type diskMeter struct {
 	sync.Mutex
 	files map[string]int64
@@ -46,16 +46,16 @@ func newDiskMeter(disk *ssdDisk) *diskMeter {
 	return m
 }
 
-// read returns what was counted so far: the background may go on to write.
+// read returns what was counted so far. The background writer may continue to write meanwhile.
 func (m *diskMeter) read() (peak, total, spool int64) {
 	m.Lock()
 	defer m.Unlock()
 	return m.peak, m.total, m.spool
 }
 
-// TestSSDImportSpace: importing into an empty table takes little more space, at
-// any time, than the table in the end, however little memory there is for it,
-// and each row is written into one bucket.
+// TestSSDImportSpace checks that importing into an empty table never takes much more disk space
+// than the finished table, however little memory the import has, and that each row is written into
+// only one bucket.
 func TestSSDImportSpace(t *testing.T) {
 	const rows = 60_000
 	for _, c := range []struct {
@@ -91,9 +91,8 @@ func TestSSDImportSpace(t *testing.T) {
 	}
 }
 
-// TestSSDImportBudget: a directory's budget bounds spool and buckets together; it
-// need not be much larger than the table for all rows to be imported in one
-// round.
+// TestSSDImportBudget checks that a directory's budget limits the spool and the buckets together,
+// and that a budget little larger than the table suffices to import all rows in one round.
 func TestSSDImportBudget(t *testing.T) {
 	const rows = 80_000
 	b := newBulkTable(t, 1, 1, 1<<20, 6<<20)
@@ -131,9 +130,9 @@ func TestSSDImportBudget(t *testing.T) {
 	}
 }
 
-// TestSSDImportFull imports more than the file system, or the budget, has room
-// for. The table says so before it tries to write, keeps what it had, and takes
-// rows again when there is room.
+// TestSSDImportFull imports more than the file system, or the budget, has room for. The import must
+// fail before it tries to write that, the table must keep what it had, and it must accept rows
+// again when there is room.
 func TestSSDImportFull(t *testing.T) {
 	for _, budget := range []bool{false, true} {
 		t.Run(fmt.Sprint("budget ", budget), func(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// bulkTable is a table of KindSSD with large imports made small, and what it must
-// hold.
+// bulkTable is a table of KindSSD for which even small imports count as large, together with the
+// rows that it must have.
 type bulkTable struct {
 	t     *testing.T
 	seed  uint64
@@ -72,8 +72,8 @@ func (b *bulkTable) close() {
 	}
 }
 
-// check compares the table with what may be there: exactly want, but for the
-// keys of maybe, which may hold one of these values instead.
+// check compares the table with the expected rows: exactly want, except for the keys of maybe,
+// which may have one of these values instead.
 func (b *bulkTable) check(want map[uint64]float32, maybe map[uint64][]float32) {
 	b.t.Helper()
 	seen := map[uint64]float32{}
@@ -117,7 +117,7 @@ func (b *bulkTable) check(want map[uint64]float32, maybe map[uint64][]float32) {
 	}
 }
 
-// train gives keys of the table, and new ones, another value: dirty rows.
+// train gives keys of the table, and new keys, another value, so that their rows are dirty.
 func (b *bulkTable) train(n, keys int) {
 	b.t.Helper()
 	at := b.rng.Perm(keys)[:min(n, keys)]
@@ -154,7 +154,7 @@ func (b *bulkTable) snapshot() {
 	maps.Copy(b.saved, b.rows)
 }
 
-// crash reopens the table as a crash left it: as it was saved last.
+// crash reopens the table as a crash left it, that is, as it was last saved.
 func (b *bulkTable) crash() {
 	b.t.Helper()
 	disk := b.disk.Crash(b.rng).(*ssdDisk)
@@ -166,8 +166,8 @@ func (b *bulkTable) crash() {
 	b.check(b.rows, nil)
 }
 
-// bulkRows is a source of n rows: keys of a range, some of them often, some
-// placeholders.
+// bulkRows is a source of n rows whose keys are in a range. Some keys occur often, and some rows
+// are placeholders.
 type bulkRows struct {
 	b      *bulkTable
 	n, of  int
@@ -212,7 +212,7 @@ func (s *bulkRows) Next() (uint64, []float32, error) {
 	return key, s.row, nil
 }
 
-// importRows imports from src, which must succeed.
+// importRows imports from src, and fails the test if that fails.
 func (b *bulkTable) importRows(src *bulkRows) {
 	b.t.Helper()
 	n, err := b.tab.Import(b.t.Context(), src)
@@ -226,8 +226,8 @@ func (b *bulkTable) keep(src *bulkRows) {
 	maps.Copy(b.rows, src.last)
 }
 
-// TestSSDImport runs random large imports between training, snapshots and
-// crashes against a map.
+// TestSSDImport runs random large imports, with training, snapshots and crashes in between, and
+// compares the table with a map.
 func TestSSDImport(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -280,7 +280,8 @@ func TestSSDImport(t *testing.T) {
 	}
 }
 
-// TestSSDImportSourceFails: all rows that came before the error are there.
+// TestSSDImportSourceFails checks that the table has all rows that the source yielded before its
+// error.
 func TestSSDImportSourceFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, at := range []int{0, 1, 1023, 1024, 5000, 12345} {
@@ -304,7 +305,7 @@ func TestSSDImportSourceFails(t *testing.T) {
 	}
 }
 
-// TestSSDImportCanceled: a canceled import ends, and leaves a table that goes on.
+// TestSSDImportCanceled checks that a canceled import ends, and that the table continues to work.
 func TestSSDImportCanceled(t *testing.T) {
 	for _, at := range []int{0, 3000, 19999, 20000} {
 		b := newBulkTable(t, uint64(at), 2, 128<<10, 1<<20)
@@ -328,9 +329,9 @@ func TestSSDImportCanceled(t *testing.T) {
 	}
 }
 
-// TestSSDImportFails makes the n-th operation of an import fail. After that the
-// table has only rows from before and from the import, the next import succeeds
-// once the device works again, and a crash returns the table to its snapshot.
+// TestSSDImportFails makes the n-th operation of an import fail. After that the table must have
+// only rows from before and from the import, the next import must succeed once the device works
+// again, and after a crash the table must be as in its snapshot.
 func TestSSDImportFails(t *testing.T) {
 	step := 5
 	if testing.Short() {
@@ -389,8 +390,8 @@ func TestSSDImportFails(t *testing.T) {
 	}
 }
 
-// checkFiles is check, but a spool that could not be removed may be left, until
-// the table is opened.
+// checkFiles is check, except that a spool that could not be removed may remain until the table is
+// opened.
 func (b *bulkTable) checkFiles(want map[uint64]float32, maybe map[uint64][]float32) {
 	b.t.Helper()
 	for i, dev := range b.disk.devices {
@@ -405,7 +406,7 @@ func (b *bulkTable) checkFiles(want map[uint64]float32, maybe map[uint64][]float
 	b.check(want, maybe)
 }
 
-// TestSSDImportCrash stops the machine within an import.
+// TestSSDImportCrash lets the machine crash during an import.
 func TestSSDImportCrash(t *testing.T) {
 	for seed := range uint64(12) {
 		b := newBulkTable(t, seed, 2, 128<<10, 1<<20)
@@ -435,8 +436,8 @@ func TestSSDImportCrash(t *testing.T) {
 	}
 }
 
-// TestSSDImportSpoolDamaged: a bit that the device inverts in a spool is noticed
-// and never gets into a row.
+// TestSSDImportSpoolDamaged checks that a bit of a spool that the device inverts is detected and
+// never gets into a row.
 func TestSSDImportSpoolDamaged(t *testing.T) {
 	for nth := range 8 {
 		b := newBulkTable(t, uint64(nth), 1, 128<<10, 1<<20)
@@ -467,8 +468,8 @@ func TestSSDImportSpoolDamaged(t *testing.T) {
 	}
 }
 
-// TestSSDImportCost: a large import writes each row about once and makes as many
-// slots as the number of rows requires, also when the table has their keys already.
+// TestSSDImportCost checks that a large import writes each row about once and makes as many slots
+// as the number of rows requires, also if the table already has the keys.
 func TestSSDImportCost(t *testing.T) {
 	const rows = 40000
 	b := newBulkTable(t, 1, 2, 1<<20, 8<<20)

@@ -19,7 +19,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// killed is what the parent knows of the table.
+// killed is what the parent process knows of the table.
 type killed struct {
 	t    *testing.T
 	dir  string
@@ -31,7 +31,7 @@ type killed struct {
 	lists int
 }
 
-// advance trains the model.
+// advance applies steps of training to the model of the table.
 func (k *killed) advance(step uint64) {
 	for ; k.step < step; k.step++ {
 		for _, key := range killBatchKeys(k.step + 1) {
@@ -40,8 +40,8 @@ func (k *killed) advance(step uint64) {
 	}
 }
 
-// promised reads the log: the last snapshot known to be committed, the last
-// begun, and those that must still be there.
+// promised reads the log. It returns the last snapshot known to be committed, the last one that was
+// begun, and those that must still exist.
 func (k *killed) promised() (done, begun uint64, ids map[uint64]uint64) {
 	k.t.Helper()
 	b, err := os.ReadFile(filepath.Join(k.dir, killLogName))
@@ -71,7 +71,7 @@ func scan(line []byte, format string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// check compares an open table with the model of a step.
+// check compares an open table with the model after a step.
 func (k *killed) check(tab sparsetable.Table, step uint64, want map[uint64]killRow) {
 	k.t.Helper()
 	seen := make(map[uint64]bool, len(want))
@@ -90,8 +90,8 @@ func (k *killed) check(tab sparsetable.Table, step uint64, want map[uint64]killR
 	}
 }
 
-// verify opens the table as it was left: it holds committed snapshots alone,
-// all that were reported, and the rows of each.
+// verify opens the table as it was left. It must have only committed snapshots, among them all that
+// were reported, each with its rows.
 func (k *killed) verify() {
 	k.t.Helper()
 	done, begun, promised := k.promised()
@@ -171,8 +171,8 @@ func (k *killed) verify() {
 	maps.DeleteFunc(k.old, func(step uint64, _ map[uint64]killRow) bool { return !slices.Contains(kept, step) })
 }
 
-// kill runs a child for that long, or that long once it has opened the table,
-// and returns what it was doing.
+// kill runs a child process for that long, or for that long after it has opened the table, kills
+// it, and returns what it was doing.
 func (k *killed) kill(after time.Duration, opened bool) (doing byte) {
 	k.t.Helper()
 	if err := os.WriteFile(filepath.Join(k.dir, killDoing), []byte{0}, 0o666); err != nil {
@@ -226,9 +226,9 @@ func (k *killed) doing() byte {
 	return b[0]
 }
 
-// TestKill kills a process that trains a table on real files, with SIGKILL at
-// random moments, again and again. What was written to the kernel survives that;
-// the loss of power is tested elsewhere, with devices in memory.
+// TestKill repeatedly kills a process that trains a table on real files, with SIGKILL at random
+// moments. What was written to the kernel survives that. Other tests simulate the loss of power,
+// with devices in memory.
 func TestKill(t *testing.T) {
 	kills := tabletest.Kills(t, 8, 3)
 	for dirs := 1; dirs <= 2; dirs++ {

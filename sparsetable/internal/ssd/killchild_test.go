@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killOptions are those of a table that is several times its cache, in one or
-// two directories on the real file system.
+// killOptions returns the options of a table that is several times as large as its cache, in one or
+// two directories of the real file system.
 func killOptions(dir string, dirs int) sparsetable.Options {
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Layout: stressLayout}
 	o.SSD.Dirs = []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}[:dirs]
@@ -56,8 +56,8 @@ func killOptions(dir string, dirs int) sparsetable.Options {
 	return o
 }
 
-// killBatchKeys are the keys of a step of training, no matter who asks. Most steps have few
-// keys, so that most snapshots refer to delta files of earlier ones.
+// killBatchKeys returns the keys of a step of training, which parent and child compute in the same
+// way. Most steps have few keys, so that most snapshots refer to delta files of earlier ones.
 func killBatchKeys(step uint64) []uint64 {
 	rng := rand.New(rand.NewPCG(step, 7))
 	chosen := make(map[uint64]bool, killBatch)
@@ -81,8 +81,8 @@ func killBatchKeys(step uint64) []uint64 {
 	return keys
 }
 
-// killRow is a row in the model of the table: a lost update shows in count, a
-// repeated one too, and a row of another step or key in value.
+// killRow returns a row in the model of the table. A lost or repeated update shows in count, and a
+// row of another step or key shows in value.
 type killRow struct {
 	value float32
 	count uint32
@@ -92,10 +92,9 @@ func killValue(key, step uint64) float32 {
 	return float32((key>>20 ^ step*0x2545f4914f6cdd1d) & (1<<24 - 1))
 }
 
-// trainUntilKilled goes on from the newest snapshot, whose record is its number
-// of steps. Its log says "begin STEP" before a snapshot, "done ID STEP" when it
-// is committed, and "drop ID" before it is dropped. Every few steps it empties a
-// file, as compaction does.
+// trainUntilKilled continues from the newest snapshot, whose record is its number of steps. It
+// writes "begin STEP" to its log before a snapshot, "done ID STEP" when the snapshot is committed,
+// and "drop ID" before it is dropped. Every few steps it empties a file, as compaction does.
 func trainUntilKilled(dir string, dirs int) error {
 	ctx := context.Background()
 	doing, err := newDoing(dir)
@@ -201,8 +200,8 @@ const (
 	doingCompaction
 )
 
-// doing tells the parent what the child is doing, in a file: what the kernel has
-// survives a kill.
+// doing tells the parent what the child is doing, by means of a file: what was written to the
+// kernel survives a kill.
 type doing struct {
 	f    *os.File
 	bits byte

@@ -17,8 +17,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// ssdDisk is what a table on SSD lies on in tests: devices in memory and the
-// catalog's file system.
+// ssdDisk is the storage of a table on SSD in tests: devices in memory and the catalog's file
+// system.
 type ssdDisk struct {
 	sparsetable.FS // nil: a table on SSD does not use it
 	devices        []*blocktest.Device
@@ -31,8 +31,8 @@ type ssdDisk struct {
 	sticky bool
 }
 
-// crashFS keeps Link and CrashClone of a MemFS apart. Link takes the read half of a lock
-// twice, so it would wait for ever for a CrashClone that waits for it in between.
+// crashFS ensures that Link and CrashClone of a MemFS do not run at the same time. Link acquires
+// the read lock twice, so it would deadlock with a CrashClone that waits for the lock in between.
 type crashFS struct {
 	*vfs.MemFS
 	linking sync.RWMutex
@@ -106,7 +106,7 @@ func (d *ssdDisk) Files() (all []string) {
 	return all
 }
 
-// Crash takes the catalog first: what it names is on the devices by then.
+// Crash clones the catalog first: what the catalog names is on the devices by then.
 func (d *ssdDisk) Crash(rng *rand.Rand) tabletest.Disk {
 	after := &ssdDisk{fs: d.fs.crash(vfs.CrashCloneCfg{
 		UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rand.New(rand.NewPCG(rng.Uint64(), 1)),
@@ -117,7 +117,7 @@ func (d *ssdDisk) Crash(rng *rand.Rand) tabletest.Disk {
 	return after
 }
 
-// ssdKind opens tables on ssdDisks with small caches.
+// ssdKind opens tables with small caches on ssdDisks.
 func ssdKind(policy string, devices int) tabletest.Kind {
 	o := sparsetable.SSDOptions{CachePolicy: policy}
 	for i := range devices {
@@ -126,7 +126,7 @@ func ssdKind(policy string, devices int) tabletest.Kind {
 	return ssdKindWith(o)
 }
 
-// ofUnit is that kind on as many devices of another unit.
+// ofUnit is that kind of table on as many devices with another unit.
 func ofUnit(k tabletest.Kind, devices, unit int) tabletest.Kind {
 	k.NewDisk = func() tabletest.Disk { return newSSDDiskOf(devices, unit) }
 	return k

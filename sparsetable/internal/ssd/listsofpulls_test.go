@@ -8,10 +8,10 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDPullsGrow: Pulls of more and more keys end. Every other one takes its references from a set
-// that was released, whose list has room for more keys than the lists of Pulls have. One of these
-// serves as the hash table in which keys that come twice are found; once it was full, the search
-// for a free place had no end.
+// TestSSDPullsGrow checks that Pulls of more and more keys end. Every other Pull takes its list of
+// references from a set that was released. That list has room for more keys than the lists of
+// Pulls. One of the latter serves as the hash table in which duplicate keys are found; when it was
+// full, the search for a free place never ended.
 func TestSSDPullsGrow(t *testing.T) {
 	tab := outgrown(t, 10<<20)
 	next := 0

@@ -21,8 +21,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// losing is a table over several directories with a random history, and what its newest
-// snapshot has.
+// losing is a table over several directories with a random history, together with the rows of its
+// newest snapshot.
 type losing struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -55,7 +55,7 @@ func (l *losing) open(o sparsetable.Options) sparsetable.Table {
 	return tab
 }
 
-// work trains, flushes, expires, saves and reopens at random, and saves in the end.
+// work trains, flushes, expires, saves and reopens at random, and saves at the end.
 func (l *losing) work(tab sparsetable.Table, steps int) sparsetable.Table {
 	l.t.Helper()
 	for step := range steps {
@@ -96,7 +96,7 @@ func (l *losing) save(tab sparsetable.Table) {
 	}
 }
 
-// content is what the table has.
+// content returns the rows that the table has.
 func (l *losing) content(tab sparsetable.Table) map[uint64]float32 {
 	l.t.Helper()
 	have := map[uint64]float32{}
@@ -110,7 +110,7 @@ func (l *losing) content(tab sparsetable.Table) map[uint64]float32 {
 	return have
 }
 
-// mapRows gives rows of a map.
+// mapRows yields the rows of a map.
 type mapRows struct {
 	keys []uint64
 	rows map[uint64]float32
@@ -132,9 +132,9 @@ func (r *mapRows) Next() (uint64, []float32, error) {
 	return key, r.row, nil
 }
 
-// TestSSDLose loses each directory of a table after a random history. The rows of the
-// others are as in the snapshot; the lost ones are absent and can be filled in from an
-// earlier state; and the table goes on.
+// TestSSDLose loses each directory of a table in turn, after a random history. The rows of the
+// other directories must be as in the snapshot. The lost rows are absent and can be restored from
+// an earlier state, and the table must continue to work.
 func TestSSDLose(t *testing.T) {
 	rng := testseed.Rand(t)
 	rounds := 6
@@ -178,8 +178,8 @@ func dirHasRows(dirOf map[uint64]string, dir string) bool {
 	return false
 }
 
-// failing lets operations on files in a directory fail, while its names can be listed and the files
-// be opened.
+// failing makes operations on files in a directory fail, although its names can be listed and the
+// files opened.
 func failing(dir string) func(operation, path string) error {
 	return func(operation, path string) error {
 		if strings.HasPrefix(path, dir+"/") && operation != "open" {

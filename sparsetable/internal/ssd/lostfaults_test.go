@@ -17,13 +17,13 @@ import (
 
 var errInjected = errors.New("injected")
 
-// lossyDisks are the directories of a table, of which one is lost.
+// lossyDisks are the directories of a table, one of which is lost.
 type lossyDisks struct {
 	fs      *vfs.MemFS
 	devices []*blocktest.Device
 }
 
-// newLossyDisks makes the directories, of which the options of l name each.
+// newLossyDisks makes the directories that the options of l name.
 func newLossyDisks(l *losing, dirs ...string) *lossyDisks {
 	l.opts.SSD.Dirs = dirs
 	d := &lossyDisks{fs: vfs.NewCrashableMem()}
@@ -37,7 +37,7 @@ func newLossyDisks(l *losing, dirs ...string) *lossyDisks {
 	return d
 }
 
-// crashed is what a crash leaves of them.
+// crashed returns the disks as a crash leaves them.
 func (d *lossyDisks) crashed(seed uint64) *lossyDisks {
 	c := &lossyDisks{fs: d.fs.CrashClone(vfs.CrashCloneCfg{})}
 	for i, dev := range d.devices {
@@ -54,9 +54,9 @@ func (d *lossyDisks) open(t *testing.T, o sparsetable.Options) (sparsetable.Tabl
 	return openOn(t.Context(), o, devices, d.fs)
 }
 
-// TestSSDLoseFaults lets operations on the devices fail, one or all from then on, while a table
-// opens after a loss, is filled in and saved. A crash after that leaves the table as it was after
-// the loss, or as it was saved.
+// TestSSDLoseFaults makes operations on the devices fail, one of them or all from then on, while a
+// table is opened after a loss, refilled and saved. A crash after that must leave the table as it
+// was after the loss, or as it was saved.
 func TestSSDLoseFaults(t *testing.T) {
 	rng := testseed.Rand(t)
 	l := newLosing(t, rng, 3)

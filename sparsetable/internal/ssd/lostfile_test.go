@@ -16,8 +16,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDLostFile: a file that only an older snapshot has is lost. The newest opens
-// and goes on, with a warning; the older one does not open, and can be dropped.
+// TestSSDLostFile loses a file to which only an older snapshot refers. The newest snapshot can be
+// opened, with a warning, and used. The older one cannot be opened, but can be dropped.
 func TestSSDLostFile(t *testing.T) {
 	o := sparsetable.Options{Kind: sparsetable.KindSSD, Dir: t.TempDir(), Layout: stressLayout}
 	rows := map[uint64]float32{}
@@ -67,8 +67,9 @@ func TestSSDLostFile(t *testing.T) {
 	tabletest.CountInto(t, o, rows, 0, 100)
 }
 
-// TestSSDLostDirectory: the loss of any directory is an error that names it, whether it
-// does not exist, as after a disk failed, or is empty, as where nothing is mounted.
+// TestSSDLostDirectory checks that the loss of any directory is an error that names it, whether the
+// directory does not exist, as after a disk has failed, or is empty, as if its file system is not
+// mounted.
 func TestSSDLostDirectory(t *testing.T) {
 	at := t.TempDir()
 	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")}
@@ -111,9 +112,8 @@ func TestSSDLostDirectory(t *testing.T) {
 	tabletest.CountInto(t, o, rows, 0, 100)
 }
 
-// TestSSDMixedCopies: after a table and its copy were trained in different ways, a
-// directory of the one and a directory of the other are not a table, although both
-// tables wrote as many files.
+// TestSSDMixedCopies trains a table and its copy in different ways. A directory of one and a
+// directory of the other must not be accepted as a table, although both tables wrote as many files.
 func TestSSDMixedCopies(t *testing.T) {
 	at := t.TempDir()
 	table := func(names ...string) sparsetable.Options {
@@ -171,7 +171,8 @@ func TestSSDMixedCopies(t *testing.T) {
 	}
 }
 
-// TestSSDLostFilesTakeNoSpace: delta files that are lost are not counted in another directory.
+// TestSSDLostFilesTakeNoSpace checks that lost delta files are not counted as used space of another
+// directory.
 func TestSSDLostFilesTakeNoSpace(t *testing.T) {
 	l := newLosing(t, testseed.Rand(t), 2)
 	tab := l.open(l.opts)

@@ -16,7 +16,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// heldDevice is a device whose writes wait as long as gate is held.
+// heldDevice is a device whose writes wait while gate is held.
 type heldDevice struct {
 	blockio.Device
 	gate sync.RWMutex
@@ -32,7 +32,7 @@ func (d *heldDevice) Create(name string) (blockio.File, error) {
 	return heldFile{f, &d.gate}, err
 }
 
-// Submit hands the files of the device itself to its reads.
+// Submit passes reads on to the device, with the files of the device instead of its own.
 func (d *heldDevice) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	for _, r := range reads {
 		if f, held := r.File.(heldFile); held {
@@ -48,9 +48,9 @@ func (f heldFile) WriteAt(buf []byte, offset int64) (int, error) {
 	return f.File.WriteAt(buf, offset)
 }
 
-// TestSSDWritesHoldNobodyUp: while somebody who writes buckets waits for a device that
-// does not write, clean rows can leave the cache. What they wait for is a buffer for
-// buckets, or one for the rows that a snapshot has yet to save.
+// TestSSDWritesHoldNobodyUp checks that clean rows can leave the cache while a goroutine that
+// writes buckets waits for a device that does not complete writes. It waits for a buffer for
+// buckets, or for one for the rows that a snapshot has yet to save.
 func TestSSDWritesHoldNobodyUp(t *testing.T) {
 	l := sparsetable.Layout{ValueDim: 16}
 	const rows = 30_000 // fewer than the cache holds, more than all buffers
@@ -110,7 +110,7 @@ func TestSSDWritesHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// trainSpread pulls n rows from the given one on, and releases them as trained.
+// trainSpread pulls n rows, beginning with the given one, and releases them as trained.
 func trainSpread(ctx context.Context, tab sparsetable.Table, from, n int) error {
 	keys := make([]uint64, n)
 	for i := range keys {

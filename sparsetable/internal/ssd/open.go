@@ -70,8 +70,8 @@ func openOnce(ctx context.Context, o Options, on media, lost []tabledirs.Lost) (
 		dirs:       o.Directories(),
 		calls:      calls{changing: guard.NewLock(), saving: guard.NewLock()},
 		origin:     origin{restored: make(chan struct{})},
-		background: background{kick: make(chan struct{}, 1)},
-		budget:     budget{scarcity: scarcity{room: process.Room, every: lookInterval}},
+		background: background{wakeups: make(chan struct{}, 1)},
+		budget:     budget{scarcity: scarcity{room: process.Room, every: checkInterval}},
 		rewrite:    rewriting{compacting: guard.NewLock()},
 	}
 	t.dirs.Devices, t.dirs.Lost = on.devices, lost
@@ -138,7 +138,7 @@ func (t *Table) open(ctx context.Context, on media) error {
 		t.copies = catalogcopy.Open(t.catalog, on.fs, t.dirs.Names[1:], t.opts.Logger)
 		t.checkpoints.Copies = t.copies
 	}
-	if err := t.removeStrays(); err != nil {
+	if err := t.removeUnreferenced(); err != nil {
 		return err
 	}
 	if snapshot.ID == 0 && !t.opts.ReadOnly {
@@ -154,8 +154,8 @@ func (t *Table) open(ctx context.Context, on media) error {
 	}
 	t.reportLost()
 	t.elevator = elevator.New(elevator.Options{
-		Table: lifted{t}, Files: t.files, Index: t.index, IndexMu: &t.indexMu, Cache: t.cache, Outside: t.outside, Carried: &t.carried,
-		Hash: t.hash, Layout: t.layout, Incoming: &t.pull.Incoming, Bytes: t.plan.RideBytes, Stops: t.plan.RideStops, ReadOnly: t.opts.ReadOnly,
+		Table: elevatorTable{t}, Files: t.files, Index: t.index, IndexMu: &t.indexMu, Cache: t.cache, Outside: t.outside, Carried: &t.carried,
+		Hash: t.hash, Layout: t.layout, Incoming: &t.pull.Incoming, Bytes: t.plan.ElevatorBytes, Stops: t.plan.ElevatorStops, ReadOnly: t.opts.ReadOnly,
 	})
 	return nil
 }
@@ -191,7 +191,7 @@ func (t *Table) openIndex(ctx context.Context, s catalog.Snapshot, on media) err
 			}
 		}
 	}
-	if err := t.heedMachine(ctx); err != nil {
+	if err := t.adaptBudget(ctx); err != nil {
 		return err
 	}
 	err := t.reserveNow(ctx, 0)

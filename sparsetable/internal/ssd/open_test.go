@@ -12,13 +12,13 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// openOn opens a table of KindSSD as sparsetable.Open does, but on devices and a file system of a
-// test's choice.
+// openOn opens a table of KindSSD as sparsetable.Open does, but on devices and a file system that
+// the test chooses.
 func openOn(ctx context.Context, o sparsetable.Options, devices []blockio.Device, fs vfs.FS) (sparsetable.Table, error) {
 	return openHashed(ctx, o, devices, fs, "")
 }
 
-// openOldOn is openOn for a table that an older version makes, if there is none: its hash is slots.Hash.
+// openOldOn is openOn, but makes a new table like an older version, whose hash is slots.Hash.
 func openOldOn(ctx context.Context, o sparsetable.Options, devices []blockio.Device, fs vfs.FS) (sparsetable.Table, error) {
 	return openHashed(ctx, o, devices, fs, slots.HashName)
 }
@@ -41,7 +41,7 @@ func openHashed(ctx context.Context, o sparsetable.Options, devices []blockio.De
 	return t, nil
 }
 
-// smallest is the smallest budget of a table that has so many rows in memory.
+// smallest returns the smallest budget of a table that has that many rows in memory.
 func smallest(l sparsetable.Layout, s sparsetable.SSDOptions, resident int64) int64 {
 	return ssd.Smallest(l, ssd.Settings(s), resident)
 }

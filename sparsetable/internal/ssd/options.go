@@ -118,13 +118,13 @@ func (o Options) Validate() error {
 			continue
 		}
 		known[i] = tabledirs.PlaceOf(d)
-		twin := slices.IndexFunc(known[:i], known[i].Is)
+		same := slices.IndexFunc(known[:i], known[i].Is)
 		switch {
-		case twin < 0:
-		case s.Dirs[twin] == d:
+		case same < 0:
+		case s.Dirs[same] == d:
 			fail("directory %q is given twice; name each once", d)
 		default:
-			fail("directories %q and %q are the same; name each once", s.Dirs[twin], d)
+			fail("directories %q and %q are the same; name each once", s.Dirs[same], d)
 		}
 	}
 	if w := o.Layout.Words(); w > maxWords {

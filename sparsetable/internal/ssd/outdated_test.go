@@ -11,7 +11,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// outdating is a table of two directories, of which the first was away while the table went on.
+// outdating is a table of two directories, the first of which was missing for a while during which
+// the table was trained.
 type outdating struct {
 	*testing.T
 	dirs []string
@@ -19,8 +20,9 @@ type outdating struct {
 	rows map[uint64]float32 // of the table that went on
 }
 
-// newOutdating loses the first directory, trains, and brings it back under the same name, or,
-// where the table got a new one of that name, under another.
+// newOutdating loses the first directory, trains without it, and brings it back under the same name.
+// With replaced, the table was trained with a new directory of that name meanwhile, which the old one
+// then hides, as a mounted disk does.
 func newOutdating(t *testing.T, replaced bool) *outdating {
 	at := t.TempDir()
 	o := &outdating{T: t, dirs: []string{filepath.Join(at, "a"), filepath.Join(at, "b")}, rows: map[uint64]float32{}}
@@ -60,9 +62,9 @@ func (o *outdating) must(err error) {
 	}
 }
 
-// TestSSDOutdatedDirectory: a first directory that comes back after the table went on without it
-// is refused, with an error that says which it is and what to do. With AllowLost it counts as
-// lost; and nothing is lost when its files were moved away.
+// TestSSDOutdatedDirectory checks that a first directory that comes back after the table was
+// trained without it is refused, with an error that names it and says what to do. With AllowLost it
+// counts as lost. Nothing is lost if its files were moved elsewhere.
 func TestSSDOutdatedDirectory(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		for _, reading := range []bool{true, false} {
@@ -106,8 +108,8 @@ func TestSSDOutdatedDirectory(t *testing.T) {
 	}
 }
 
-// TestSSDCopiesAlone: Hold, KindIn and Remove know a table whose catalog is lost, by the copies
-// of that.
+// TestSSDCopiesAlone checks that Hold, KindIn and Remove recognize a table whose catalog is lost by
+// the copies of the catalog.
 func TestSSDCopiesAlone(t *testing.T) {
 	at := t.TempDir()
 	dirs := []string{filepath.Join(at, "a"), filepath.Join(at, "b"), filepath.Join(at, "c")}

@@ -62,7 +62,7 @@ func (t *Table) restoreOutside(ctx context.Context, s catalog.Snapshot) error {
 // roomOutside makes room for bytes of the index of rows outside of buckets.
 func (t *Table) roomOutside(ctx context.Context, s catalog.Snapshot, bytes int64) error {
 	err := t.reserveNow(ctx, bytes)
-	for errors.Is(err, errNoVictims) && t.economize(0) {
+	for errors.Is(err, errNoVictims) && t.tryShrinkFilters(0) {
 		err = t.reserveNow(ctx, bytes)
 	}
 	if errors.Is(err, errNoVictims) {

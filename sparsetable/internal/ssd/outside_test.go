@@ -13,8 +13,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// outsideTable is a table whose snapshot has far more rows outside of buckets than
-// the cache of a reader holds.
+// outsideTable is a table whose snapshot has far more rows outside of buckets than the cache of a
+// reader can hold.
 type outsideTable struct {
 	opts   sparsetable.Options
 	values map[uint64]float32
@@ -72,7 +72,7 @@ func makeOutside(t *testing.T) *outsideTable {
 	return o
 }
 
-// smallest is the smallest budget for reading, as the table itself says.
+// smallest returns the smallest budget for reading that the table accepts.
 func (o *outsideTable) smallest(t *testing.T) int64 {
 	t.Helper()
 	opts := o.opts
@@ -115,10 +115,9 @@ func (o *outsideTable) row(key uint64, row []float32) error {
 	return nil
 }
 
-// TestSSDReadOutside opens a snapshot for reading with budgets that hold all of
-// its dirty rows, a part of them, and hardly any. Every row is what it was, by Pull
-// and by Scan, whether a bucket has an older version or none; verifying finds
-// nothing wrong; and the budget is kept.
+// TestSSDReadOutside opens a snapshot for reading with budgets that hold all of its dirty rows, a
+// part of them, and hardly any. Pull and Scan must return every row as it was, whether a bucket has
+// an older version or none. Verify must find nothing wrong, and the budget must be kept.
 func TestSSDReadOutside(t *testing.T) {
 	o := makeOutside(t)
 	rng := testseed.Rand(t)
@@ -203,8 +202,8 @@ func TestSSDReadOutside(t *testing.T) {
 	}
 }
 
-// TestSSDReadOutsideDamage damages the file behind the back of a table that is
-// open: a row that is read from it then is an error, not another row.
+// TestSSDReadOutsideDamage damages the file of a table while the table is open. Reading a row from
+// it must then return an error, and not another row.
 func TestSSDReadOutsideDamage(t *testing.T) {
 	o := makeOutside(t)
 	o.opts.MemoryBytes = o.smallest(t)

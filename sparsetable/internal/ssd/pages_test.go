@@ -12,9 +12,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDSnapshotPages: while a snapshot is being written, every bucket is written anew,
-// so that every page of the index changes. The copies of pages, and all memory, stay
-// within their budgets, whether rows can leave the cache or all of it is pinned.
+// TestSSDSnapshotPages rewrites every bucket, so that every page of the index changes, while a
+// snapshot is being written. The copies of pages, and all memory, must stay within their budgets,
+// whether rows can leave the cache or all of them are pinned.
 func TestSSDSnapshotPages(t *testing.T) {
 	const rows, step = 400_000, 20_000
 	for _, pinned := range []bool{false, true} {

@@ -79,9 +79,9 @@ func takeAway(t *testing.T, from, to sparsetable.Options) sparsetable.SnapshotIn
 	return infos[0]
 }
 
-// TestPortable: a snapshot that is taken away as files is the same table in any number of
-// directories, with rows that are in no bucket yet; both tables can be trained further, and
-// what they write has names that the other one does not have.
+// TestPortable checks that a snapshot that is copied as files is the same table in any number of
+// directories, including rows that are in no bucket yet. Both tables can be trained further, and
+// the files that they write have different names.
 func TestPortable(t *testing.T) {
 	for _, dirs := range [][]int{{1, 1}, {3, 1}, {1, 3}, {2, 2}} {
 		t.Run(fmt.Sprint(dirs), func(t *testing.T) {
@@ -113,10 +113,9 @@ func TestPortable(t *testing.T) {
 	}
 }
 
-// TestPortableUnits: a table whose buckets take units of 512 bytes is restored to devices
-// that read and write 4096 at a time, and the other way round, in another number of
-// directories. Its files end where the snapshot's last record does, within a block of such a
-// device.
+// TestPortableUnits restores a table whose buckets take units of 512 bytes to devices that read and
+// write 4096 bytes at a time, and the other way round, in another number of directories. Its files
+// end where the snapshot's last record does, which is within a block of such a device.
 func TestPortableUnits(t *testing.T) {
 	for _, c := range []struct{ from, to, fromDirs, toDirs int }{
 		{512, 4096, 1, 1}, {512, 4096, 1, 3}, {512, 4096, 3, 2}, {4096, 512, 1, 2}, {4096, 512, 3, 1}, {4096, 4096, 2, 3},
@@ -150,9 +149,9 @@ func TestPortableUnits(t *testing.T) {
 	}
 }
 
-// trainOn opens the table on devices of a unit and compares all rows: by pulling them and by
-// a scan. If it may be written to, n rows from one on are trained, its files are compacted,
-// and a snapshot is taken with some more rows that are in no bucket.
+// trainOn opens the table on devices with the given unit and compares all rows, by pulling them and
+// by a scan. If the table may be written to, it also trains n rows, beginning with the given one,
+// compacts the files, trains some more rows that are in no bucket, and takes a snapshot.
 func trainOn(t *testing.T, o sparsetable.Options, unit int, rows map[uint64]float32, from, n int) {
 	t.Helper()
 	var devices []blockio.Device
@@ -210,7 +209,7 @@ func trainOn(t *testing.T, o sparsetable.Options, unit int, rows map[uint64]floa
 	tabletest.Commit(t, tab, nil)
 }
 
-// TestPortableMissing: a file that is missing is named.
+// TestPortableMissing checks that an error names a missing file.
 func TestPortableMissing(t *testing.T) {
 	o := tabletest.InDirectories(t, 2)
 	rows := map[uint64]float32{}

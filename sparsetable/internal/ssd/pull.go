@@ -14,22 +14,22 @@ import (
 
 // pullState is the scratch memory of a Pull. It belongs to the holder of changing.
 type pullState struct {
-	queue   *bucketfile.Queue
-	hashes  []uint64
-	missing []uint64 // slot << 32 | position
-	absent  []uint32 // positions
-	twins   []uint32 // positions with the same key as an earlier missing one
-	free    []*fetch
-	done    []*bucketfile.Request
-	submit  []*bucketfile.Request
-	victims []uint32
+	queue      *bucketfile.Queue
+	hashes     []uint64
+	missing    []uint64 // slot << 32 | position
+	absent     []uint32 // positions
+	duplicates []uint32 // positions with the same key as an earlier missing one
+	free       []*fetch
+	done       []*bucketfile.Request
+	submit     []*bucketfile.Request
+	victims    []uint32
 
 	rowcache.Incoming // the rows that go into the cache together in one step
 	pullWants
 	carry *carry.Buckets // buckets that the working set of the current Pull will carry; nil: none
-	// tookAlong says that the current Pull has also inserted rows for announced passes.
-	tookAlong bool
-	counts    pullCounts
+	// insertedAnnounced says that the current Pull has also inserted rows for announced passes.
+	insertedAnnounced bool
+	counts            pullCounts
 
 	windowPause int // number of Pulls until the window of announced passes may have memory again
 }
@@ -67,10 +67,10 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	if t.opts.ReadOnly && mode == contract.PullCreate {
 		return nil, contract.ErrReadOnly
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	defer t.elevator.Wake() // it paused for this Pull
 	t.waitingPulls.Add(1)
 	err := t.changing.Acquire(ctx)
@@ -82,7 +82,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 	if err := t.failure(); err != nil {
 		return nil, err
 	}
-	if err := t.heedMachine(ctx); err != nil {
+	if err := t.adaptBudget(ctx); err != nil {
 		return nil, apierr.Of(err)
 	}
 	if err := t.waitsForRoom(ctx, mode == contract.PullCreate, patient); err != nil {
@@ -94,7 +94,7 @@ func (t *Table) Pull(ctx context.Context, keys []uint64, mode contract.PullMode)
 		return nil, err
 	}
 	t.publish(ws)
-	if t.door.Closed() { // Close did not see the set, and waits for this call
+	if t.inFlight.Closed() { // Close did not see the set, and waits for this call
 		ws.Release()
 		return nil, contract.ErrClosed
 	}
@@ -113,10 +113,10 @@ func (t *Table) pullKeys(ctx context.Context, keys []uint64, mode contract.PullM
 		return nil, err
 	}
 	p := &t.pull
-	p.counts, p.reading, p.twins, p.tookAlong = pullCounts{}, mode == contract.PullLookup, p.twins[:0], false
+	p.counts, p.reading, p.duplicates, p.insertedAnnounced = pullCounts{}, mode == contract.PullLookup, p.duplicates[:0], false
 	p.hashes = p.hashes[:len(keys)]
 	t.hashKeys(p.hashes, keys)
-	t.elevator.Settle(ctx)
+	t.elevator.FinishReads(ctx)
 	pass, c := t.elevator.Take(p.hashes)
 	if pass >= 0 {
 		t.elevator.ForPull(ctx)
@@ -258,17 +258,17 @@ func (p *pullState) noteMissing(refs []uint32) {
 // pullMissing finds or creates the rows of all positions without one.
 func (t *Table) pullMissing(ctx context.Context, keys []uint64, refs []uint32, mode contract.PullMode) error {
 	p := &t.pull
-	t.findTwins(keys, refs) // twins that an earlier, failed attempt left
+	t.findDuplicates(keys, refs) // duplicates that an earlier, failed attempt left
 	p.noteMissing(refs)
 	p.counts.found = int64(len(refs) - len(p.missing))
 	if len(p.missing) == 0 {
 		return ctx.Err()
 	}
-	p.takeTwins()
+	p.takeDuplicates()
 	if err := t.pullOnce(ctx, keys, refs, mode); err != nil {
 		return err
 	}
-	t.findTwins(keys, refs)
+	t.findDuplicates(keys, refs)
 	return nil
 }
 

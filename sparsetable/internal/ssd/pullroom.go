@@ -97,7 +97,7 @@ func (t *Table) makeMoreRoom(ctx context.Context, waited *bool) bool {
 	if err != nil {
 		t.opts.Logger.Warn("sparsetable: the memory of announced passes could not be freed", "error", err)
 	}
-	if freed || t.economize(t.plan.Shape.Floor()) {
+	if freed || t.tryShrinkFilters(t.plan.Shape.Floor()) {
 		return true
 	}
 	if !*waited && t.checkpoints.Running() != nil && t.saving.Acquire(ctx) == nil {
@@ -106,7 +106,7 @@ func (t *Table) makeMoreRoom(ctx context.Context, waited *bool) bool {
 		return true
 	}
 	alone := t.sets.number() == 0
-	return alone && !t.pull.divisible && t.economize(0)
+	return alone && !t.pull.divisible && t.tryShrinkFilters(0)
 }
 
 // restoreWindow allows a window of announced passes again, windowPause Pulls after a Pull needed

@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// varySSD chooses policy and budget, from one that a random run hardly can do
-// with to one under which reads are merged, and sometimes adds a directory.
+// varySSD chooses the cache policy and the budget, from one under which a random run hardly works
+// to one under which reads are merged, and sometimes adds a directory.
 func varySSD(rng *rand.Rand, o *sparsetable.Options) {
 	s := &o.SSD
 	if n := len(s.Dirs); n == 0 || n < 3 && rng.IntN(4) == 0 {
@@ -36,8 +36,8 @@ func varySSD(rng *rand.Rand, o *sparsetable.Options) {
 	}
 }
 
-// pokeSSD does what the background does, or a Pull without room.
-func pokeSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (string, error) {
+// runBackgroundSSD does what the background writer does, or what a Pull without room does.
+func runBackgroundSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (string, error) {
 	switch rng.IntN(3) {
 	case 0:
 		n := 1 + rng.IntN(1000)
@@ -51,11 +51,11 @@ func pokeSSD(ctx context.Context, t sparsetable.Table, rng *rand.Rand) (string, 
 	return fmt.Sprintf("empty file %d", file), err
 }
 
-// TestSSDRandom runs the random sequences over all policies, budgets and numbers
-// of directories, and sees to it that they meet what they are there for.
+// TestSSDRandom runs the random sequences with all cache policies, budgets and numbers of
+// directories, and checks that the events occur that they are meant to test.
 func TestSSDRandom(t *testing.T) {
 	k := ssdKind("", 3)
-	k.Vary, k.Poke = varySSD, pokeSSD
+	k.Vary, k.RunBackground = varySSD, runBackgroundSSD
 	k.Enough = func(t *testing.T, c tabletest.Counters) {
 		for _, n := range []struct {
 			what        string

@@ -18,9 +18,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// lateDisk is an ssdDisk whose bucket files lack bytes, which are on their way from elsewhere.
-// Each time that a table is opened on it, more of them are taken away, and while the table is in
-// use they come back: what is read, and then other bytes, in random order.
+// lateDisk is an ssdDisk whose bucket files lack bytes that are still being fetched from elsewhere.
+// Each time a table is opened on it, more bytes are taken away. While the table is in use they come
+// back: bytes that are read, and then others, in random order.
 type lateDisk struct {
 	*ssdDisk
 	counts *lateCounts
@@ -47,7 +47,7 @@ func newLateDisk(devices, unit int, counts *lateCounts) *lateDisk {
 	return &lateDisk{ssdDisk: newSSDDiskOf(devices, unit), counts: counts, rng: rand.New(rand.NewPCG(1, 2)), late: make(map[string]*lateFile)}
 }
 
-// Crash leaves what lacks before anything else changes.
+// Crash leaves the missing bytes missing before anything else changes.
 func (d *lateDisk) Crash(rng *rand.Rand) tabletest.Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,7 @@ func (d *lateDisk) Crash(rng *rand.Rand) tabletest.Disk {
 	return after
 }
 
-// takeAway takes bytes of some files away, which no table has open.
+// takeAway removes bytes of some files that no table has open.
 func (d *lateDisk) takeAway() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *lateDisk) Here(name string, from, to int64) bool {
 	return len(d.missing(name, from, to)) == 0
 }
 
-// missing are the units that a range of a file lacks.
+// missing returns the units that a range of a file lacks.
 func (d *lateDisk) missing(name string, from, to int64) (units []int64) {
 	f := d.late[name]
 	if f == nil {
@@ -148,12 +148,12 @@ func (d *lateDisk) Await(name string, from, to int64) error {
 	}
 }
 
-// Again implements sparsetable.Source: nothing is wrong.
+// Again implements sparsetable.Source. It never has other bytes, since nothing is damaged.
 func (d *lateDisk) Again(name string, buf []byte, offset int64) (bool, error) {
 	return false, fmt.Errorf("%d bytes of %s from %d on were wrong", len(buf), name, offset)
 }
 
-// bringAny brings a unit of any file.
+// bringAny makes a unit of any file available.
 func (d *lateDisk) bringAny() error {
 	names := slices.Sorted(maps.Keys(d.late))
 	if len(names) == 0 {
@@ -167,7 +167,7 @@ func (d *lateDisk) bringAny() error {
 	return d.bring(name, units[d.rng.IntN(len(units))])
 }
 
-// bring brings a unit of a file, durably.
+// bring makes a unit of a file available, durably.
 func (d *lateDisk) bring(name string, u int64) error {
 	f := d.late[name]
 	unit := int64(f.dev.Unit())
@@ -183,9 +183,9 @@ func (d *lateDisk) bring(name string, u int64) error {
 	return err
 }
 
-// TestSSDRandomArriving runs the random sequences of TestSSDRandom while bucket files arrive: rows
-// are pulled and released, snapshots taken, slots split and merged, and files emptied that lack
-// bytes. Crashes leave them lacking.
+// TestSSDRandomArriving runs the random sequences of TestSSDRandom while bucket files arrive. Rows
+// are pulled and released, snapshots taken, slots split and merged, and files emptied while files
+// lack bytes. After a crash, the bytes are still missing.
 func TestSSDRandomArriving(t *testing.T) {
 	for _, unit := range []int{512, 4096} {
 		t.Run(fmt.Sprintf("units of %d bytes", unit), func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestSSDRandomArriving(t *testing.T) {
 				o.SSD.Source = d
 				return open(ctx, o)
 			}
-			k.Vary, k.Poke = varySSD, pokeSSD
+			k.Vary, k.RunBackground = varySSD, runBackgroundSSD
 			k.Enough = func(t *testing.T, c tabletest.Counters) {
 				if c.CompactedBytes == 0 || c.Crashes == 0 || counts.awaited*100 < int(c.Steps) {
 					t.Errorf("%d units were taken away and %d reads had to wait in %d steps, of %d bytes compacted: too few to test anything", counts.taken, counts.awaited, c.Steps, c.CompactedBytes)

@@ -12,7 +12,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// loseSSD loses a directory with all that is in it, or some files with rows.
+// loseSSD loses a directory with all its contents, or some files with rows.
 func loseSSD(unit int) func(rng *rand.Rand, disk tabletest.Disk, o *sparsetable.Options) string {
 	return func(rng *rand.Rand, disk tabletest.Disk, o *sparsetable.Options) string {
 		d := disk.(*ssdDisk)
@@ -49,13 +49,13 @@ func loseSSD(unit int) func(rng *rand.Rand, disk tabletest.Disk, o *sparsetable.
 	}
 }
 
-// TestSSDRandomLoss runs the random sequences of TestSSDRandom, in which files of snapshots are
-// lost, and whole directories.
+// TestSSDRandomLoss runs the random sequences of TestSSDRandom, and loses files of snapshots and
+// whole directories in between.
 func TestSSDRandomLoss(t *testing.T) {
 	for _, unit := range []int{512, 4096} {
 		t.Run(fmt.Sprintf("units of %d bytes", unit), func(t *testing.T) {
 			k := ofUnit(ssdKind("", 3), 3, unit)
-			k.Vary, k.Poke, k.Lose = varySSD, pokeSSD, loseSSD(unit)
+			k.Vary, k.RunBackground, k.Lose = varySSD, runBackgroundSSD, loseSSD(unit)
 			k.Enough = func(t *testing.T, c tabletest.Counters) {
 				if c.Lost*100 < c.Steps {
 					t.Errorf("%d rows were lost in %d steps: too few to test anything", c.Lost, c.Steps)

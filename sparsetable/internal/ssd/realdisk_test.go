@@ -19,7 +19,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// realDisk is a directory of the operating system. It does not fail.
+// realDisk is a directory of the operating system. It does not simulate failures.
 type realDisk struct {
 	sparsetable.FS // nil: a table on SSD does not use it
 	t              *testing.T
@@ -31,8 +31,8 @@ func (d *realDisk) FailAt(int, bool) {}
 func (d *realDisk) Failed() bool     { return false }
 func (d *realDisk) OpenFiles() int   { return d.open }
 
-// Crash is the end of the process: what the kernel was given stays. What the
-// catalog names is there by the time that it does.
+// Crash simulates the end of the process: what was written to the kernel stays. Files exist by the
+// time that the catalog names them.
 func (d *realDisk) Crash(*rand.Rand) tabletest.Disk {
 	after := &realDisk{t: d.t, dir: d.t.TempDir()}
 	catalog := filepath.Join("0", "catalog")
@@ -71,7 +71,7 @@ func (d *realDisk) Files() (all []string) {
 	return all
 }
 
-// onDevices is a table with the devices that it lies on.
+// onDevices is a table with its devices.
 type onDevices struct {
 	sparsetable.Table
 	disk    *realDisk
@@ -91,8 +91,8 @@ func (t *onDevices) Close() error {
 	return err
 }
 
-// TestSSDEngines: the suite's contract on real files, with each engine, direct and
-// through the page cache, as it is where a kernel or a file system refuses more.
+// TestSSDEngines runs the tabletest suite on real files, with each I/O engine, with direct I/O and
+// through the page cache, which is used where a kernel or a file system does not allow direct I/O.
 func TestSSDEngines(t *testing.T) {
 	for _, c := range []struct {
 		engine string

@@ -14,22 +14,23 @@ import (
 	"aibox/sparsetable"
 )
 
-// mender is a source whose files have all of their bytes, many of them wrong. It has the right
-// ones when it is asked for them again, and writes them into the files, too, or does not.
-type mender struct {
+// repairSource is a source whose files have all of their bytes, but many of these are wrong. If it is
+// asked for bytes again, it returns the right ones, and also writes them into the files if writes is
+// set.
+type repairSource struct {
 	dir      string
 	right    map[string][]byte // by base name
-	hopeless bool              // it has others, also wrong
+	hopeless bool              // the bytes that it returns are wrong, too
 	writes   bool
 
 	mu    sync.Mutex
 	asked int
 }
 
-func (m *mender) Lacks(name string) bool           { return m.right[name] != nil }
-func (m *mender) Here(string, int64, int64) bool   { return true }
-func (m *mender) Await(string, int64, int64) error { return nil }
-func (m *mender) Again(name string, buf []byte, offset int64) (bool, error) {
+func (m *repairSource) Lacks(name string) bool           { return m.right[name] != nil }
+func (m *repairSource) Here(string, int64, int64) bool   { return true }
+func (m *repairSource) Await(string, int64, int64) error { return nil }
+func (m *repairSource) Again(name string, buf []byte, offset int64) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
@@ -49,9 +50,9 @@ func (m *mender) Again(name string, buf []byte, offset int64) (bool, error) {
 	return true, errors.Join(err, f.Close())
 }
 
-// TestRefetch: a table whose bucket files come from elsewhere, and are damaged everywhere, asks for
-// what it reads once more and has the right rows, whether it pulls or scans them. If
-// that does not help, the error names the file.
+// TestRefetch checks a table whose bucket files come from elsewhere and are damaged everywhere. It
+// asks once more for what it reads, and then has the right rows, for pulls and for scans. If that
+// does not help, the error names the file.
 func TestRefetch(t *testing.T) {
 	f := makeFlipped(t)
 	rng := testseed.Rand(t)
@@ -60,7 +61,7 @@ func TestRefetch(t *testing.T) {
 			for _, hopeless := range []bool{false, true} {
 				dir := t.TempDir()
 				f.write(t, dir)
-				m := &mender{dir: dir, right: map[string][]byte{}, hopeless: hopeless, writes: !readOnly}
+				m := &repairSource{dir: dir, right: map[string][]byte{}, hopeless: hopeless, writes: !readOnly}
 				for name, data := range f.files {
 					if !strings.HasSuffix(name, ".bucket") {
 						continue
@@ -91,9 +92,9 @@ func TestRefetch(t *testing.T) {
 	}
 }
 
-// crowd is a mender that lets nobody go before so many ask at the same time.
-type crowd struct {
-	mender
+// gatedSource is a repairSource that answers only once that many callers ask at the same time.
+type gatedSource struct {
+	repairSource
 	want    int
 	here    atomic.Int64
 	enough  chan struct{} // closed: so many were there, or it has taken too long
@@ -101,7 +102,7 @@ type crowd struct {
 	tooLong atomic.Bool
 }
 
-func (c *crowd) Again(name string, buf []byte, offset int64) (bool, error) {
+func (c *gatedSource) Again(name string, buf []byte, offset int64) (bool, error) {
 	if c.here.Add(1) == int64(c.want) {
 		c.close.Do(func() { close(c.enough) })
 	}
@@ -112,17 +113,17 @@ func (c *crowd) Again(name string, buf []byte, offset int64) (bool, error) {
 		c.close.Do(func() { close(c.enough) })
 	}
 	defer c.here.Add(-1)
-	return c.mender.Again(name, buf, offset)
+	return c.repairSource.Again(name, buf, offset)
 }
 
-// TestRefetchesTogether: the buckets of a pull that are damaged are asked for at the same time, and so
-// are the headers of the files when the table is opened.
+// TestRefetchesTogether checks that the damaged buckets of a pull are requested again at the same
+// time, and so are the headers of the files when the table is opened.
 func TestRefetchesTogether(t *testing.T) {
 	f := makeFlipped(t)
 	for _, headers := range []bool{false, true} {
 		dir := t.TempDir()
 		f.write(t, dir)
-		c := &crowd{mender: mender{dir: dir, right: map[string][]byte{}}, want: 4, enough: make(chan struct{})}
+		c := &gatedSource{repairSource: repairSource{dir: dir, right: map[string][]byte{}}, want: 4, enough: make(chan struct{})}
 		for name, data := range f.files {
 			if !strings.HasSuffix(name, ".bucket") {
 				continue

@@ -56,10 +56,10 @@ func (t *Table) refill(ctx context.Context, fn func(*lost.Refill) error) (rows i
 	if t.lost == nil {
 		return 0, nil
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return 0, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	n := lost.RefillRows(t.layout, t.fitRows.Load())
 	bytes := int64(n * layout.EntryBytes(t.layout))
 	err = t.borrow(ctx, bytes)

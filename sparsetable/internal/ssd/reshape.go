@@ -33,13 +33,13 @@ func (t *Table) splitsAtOnce(rows int64) int { return max(splitStep, t.slotsWant
 // necessary, or more if many are missing. It leaves for later what exceeds a step of writing.
 // REQUIRES: rewrite is held.
 func (t *Table) keepShape() error {
-	if err := t.keepShapeFor(t.totalRows()); !errors.Is(err, errUnpaid) {
+	if err := t.keepShapeFor(t.totalRows()); !errors.Is(err, errSpaceUnchecked) {
 		return err
 	}
 	return nil
 }
 
-// keepShapeFor is keepShape for another number of rows; it returns errUnpaid if it has to be called
+// keepShapeFor is keepShape for another number of rows; it returns errSpaceUnchecked if it has to be called
 // again.
 func (t *Table) keepShapeFor(rows int64) error {
 	if t.rewrite.scanning > 0 || t.opts.ReadOnly {
@@ -71,7 +71,7 @@ func (t *Table) reshape() (more bool, err error) {
 	before := t.index.Slots()
 	done, err := t.split(rows, t.splitsAtOnce(rows))
 	t.countRoom()
-	if errors.Is(err, errUnpaid) {
+	if errors.Is(err, errSpaceUnchecked) {
 		return true, nil
 	}
 	return !done && t.index.Slots() > before, err
@@ -123,15 +123,15 @@ func (t *Table) warnOfFilters() {
 // giveCache gives free memory to the cache. REQUIRES: rewrite is held.
 func (t *Table) giveCache() error {
 	err := t.reserve(0)
-	if errors.Is(err, errNoVictims) || errors.Is(err, errUnpaid) {
+	if errors.Is(err, errNoVictims) || errors.Is(err, errSpaceUnchecked) {
 		return nil // the cache was over its limit before: pinned rows keep it from shrinking, or it shrinks later
 	}
 	return err
 }
 
-// economize shrinks the filters, but not below least bytes a slot, to make room for rows that must
+// tryShrinkFilters shrinks the filters, but not below least bytes a slot, to make room for rows that must
 // be in memory. It reports whether it could.
-func (t *Table) economize(least int) bool {
+func (t *Table) tryShrinkFilters(least int) bool {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	t.indexMu.RLock()
@@ -149,7 +149,7 @@ func (t *Table) economize(least int) bool {
 }
 
 // countRoom sets how many rows may be created before the number of slots must be checked.
-func (t *Table) countRoom() { t.mayCreate.Store(t.overfull(int64(t.index.Slots())) - t.totalRows()) }
+func (t *Table) countRoom() { t.mayCreate.Store(t.maxRows(int64(t.index.Slots())) - t.totalRows()) }
 
 // admit is called before n rows are created. If there are so few slots that buckets would get too
 // large, it splits some. If it cannot, the disk is full, or the budget is too small for the table
@@ -161,19 +161,19 @@ func (t *Table) admit(ctx context.Context, n int) error {
 	return t.inSteps(ctx, func() error { return t.splitFor(n) })
 }
 
-// splitFor is admit when there are too few slots. REQUIRES: rewrite is held. It returns errUnpaid
+// splitFor is admit when there are too few slots. REQUIRES: rewrite is held. It returns errSpaceUnchecked
 // if it has to be called again.
 func (t *Table) splitFor(n int) error {
 	total := t.totalRows() + int64(n)
 	if err := t.keepShapeFor(total); err != nil {
 		return err
 	}
-	now := t.overfull(int64(t.index.Slots()))
+	now := t.maxRows(int64(t.index.Slots()))
 	if total <= now {
 		t.mayCreate.Add(-int64(n))
 		return nil
 	}
-	if total <= 3*now/2 && total <= t.overfull(slots.SlotsIn(t.plan.IndexLimit(), 0)) {
+	if total <= 3*now/2 && total <= t.maxRows(slots.SlotsIn(t.plan.IndexLimit(), 0)) {
 		return nil // pinned rows prevent splits for now
 	}
 	if t.rewrite.unsplit != nil {

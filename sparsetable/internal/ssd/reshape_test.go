@@ -23,8 +23,8 @@ func openReshaped(t *testing.T, disk *ssdDisk, budget int64) sparsetable.Table {
 	return tab
 }
 
-// checkFilled checks that the table has rows first to first+n-1 of fillRows, some
-// of them by pulling, all by scanning.
+// checkFilled checks that the table has rows first to first+n-1 of fillRows, by pulling some of
+// them and scanning all.
 func checkFilled(t *testing.T, tab sparsetable.Table, first, n int) {
 	t.Helper()
 	want := map[uint64]float32{}
@@ -75,9 +75,8 @@ func slicesUnique(keys *[]uint64) {
 	*keys = (*keys)[:n]
 }
 
-// A table that lost most of its rows merges slots, gives the index's memory to
-// the cache, also while a snapshot is being written and after opening it again,
-// and grows again.
+// A table that has lost most of its rows merges slots and gives the index's memory to the cache,
+// also while a snapshot is being written and after the table was opened again. It then grows again.
 func TestSSDShrinks(t *testing.T) {
 	const rows, left = 40_000, 3_000
 	disk := newSSDDisk(1)
@@ -148,8 +147,8 @@ func TestSSDShrinks(t *testing.T) {
 	}
 }
 
-// A table that is opened with less memory drops filters and merges slots, and
-// one opened with more splits them again.
+// A table that is opened with less memory drops filters and merges slots, and one that is opened
+// with more memory splits them again.
 func TestSSDOtherBudget(t *testing.T) {
 	const rows = 60_000
 	disk := newSSDDisk(1)
@@ -189,7 +188,7 @@ func TestSSDOtherBudget(t *testing.T) {
 
 var needs = regexp.MustCompile(`needs a budget of (\d+) bytes`)
 
-// needOf is the budget that an ErrBudget names.
+// needOf returns the budget that an ErrBudget names.
 func needOf(t *testing.T, err error) int64 {
 	t.Helper()
 	m := needs.FindStringSubmatch(err.Error())
@@ -203,9 +202,8 @@ func needOf(t *testing.T, err error) int64 {
 	return n
 }
 
-// A table that outgrows its budget first gives up filters, then lets buckets
-// grow, and then refuses new keys, long before a bucket is too large; what is
-// there goes on to work.
+// A table that outgrows its budget first drops its filters, then lets buckets grow, and finally
+// refuses new keys, long before a bucket is too large. Existing rows can still be used.
 func TestSSDOutgrowsBudget(t *testing.T) {
 	disk := newSSDDisk(1)
 	tab := openReshaped(t, disk, smallest(reshapeLayout, sparsetable.SSDOptions{}, 3000)+128<<10)

@@ -21,7 +21,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// gate is a device in memory that asks before it reads, writes or removes delta files.
+// gate is a device in memory that calls the test before it reads, writes or removes delta files.
 type gate struct {
 	*blocktest.Device
 	read, write func(offset int64) error // nil: go on
@@ -68,7 +68,7 @@ func (f *gatedFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// restarted is a table that is closed and opened again, and what it must hold.
+// restarted is a table that is closed and opened again, together with the rows that it must have.
 type restarted struct {
 	t      *testing.T
 	dev    *gate
@@ -84,7 +84,7 @@ func newRestarted(t *testing.T, seed uint64, resident int64) *restarted {
 	return newRestartedOf(t, seed, 512, resident)
 }
 
-// newRestartedOf is newRestarted on a device of that unit.
+// newRestartedOf is newRestarted on a device with that unit.
 func newRestartedOf(t *testing.T, seed uint64, unit int, resident int64) *restarted {
 	r := &restarted{t: t, fs: vfs.NewMem(), values: map[uint64]float32{}, rng: rand.New(rand.NewPCG(seed, 0))}
 	r.dev = &gate{Device: blocktest.New(blocktest.Options{Dir: "/ssd", Seed: seed, UnitBytes: unit})}
@@ -119,7 +119,7 @@ func (r *restarted) close() {
 	}
 }
 
-// someKeys are n of the first keys.
+// someKeys returns n of the first keys.
 func (r *restarted) someKeys(n, of int) []uint64 {
 	keys := make([]uint64, 0, n)
 	for _, i := range r.rng.Perm(of)[:n] {
@@ -208,8 +208,8 @@ func (r *restarted) check(want map[uint64]float32) {
 	}
 }
 
-// settle writes all rows to buckets and splits all slots for which that is due, so that the
-// background finds nothing to do: rows that are trained next stay dirty.
+// settle writes all rows to buckets and splits all slots that are due for splitting, so that the
+// background writer has nothing to do. Rows that are trained next then stay dirty.
 func settle(t *testing.T, tab sparsetable.Table) {
 	t.Helper()
 	err := ssd.Reshape(t.Context(), tab)
@@ -224,8 +224,8 @@ func settle(t *testing.T, tab sparsetable.Table) {
 	}
 }
 
-// grow trains rows so that the first are used most, a good part of them is clean
-// and the rest dirty.
+// grow trains rows so that the first ones are used most, many of them are clean, and the rest are
+// dirty.
 func (r *restarted) grow(rows int) {
 	for from := 0; from < rows; from += 1000 {
 		r.train(tabletest.KeysFrom(from, 1000))
@@ -241,9 +241,9 @@ func (r *restarted) grow(rows int) {
 	}
 }
 
-// TestSSDRestart opens a snapshot under budgets that hold all of its rows, a part
-// of those that were in memory, or hardly any. The table is the same, and holds
-// in memory the rows used most as far as there is room.
+// TestSSDRestart opens a snapshot under budgets that hold all of its rows, a part of those that
+// were in memory, or hardly any. The table must have the same rows, with as many of the most used
+// rows in memory as there is room for.
 func TestSSDRestart(t *testing.T) {
 	const rows = 20_000
 	for seed := range 6 {
@@ -282,9 +282,9 @@ func TestSSDRestart(t *testing.T) {
 	}
 }
 
-// TestSSDRestartSmaller opens a snapshot of dirty rows with a cache several times
-// smaller: the rows that do not fit are written to buckets, those used least first.
-// For reading only, the budget must hold an index of the dirty rows.
+// TestSSDRestartSmaller opens a snapshot of dirty rows with a cache that is several times smaller.
+// The rows that do not fit are written to buckets, the least used first. For reading only, the
+// budget must hold an index of the dirty rows.
 func TestSSDRestartSmaller(t *testing.T) {
 	const rows = 20_000
 	r := newRestarted(t, 1, 2*rows)
@@ -332,8 +332,8 @@ func TestSSDRestartSmaller(t *testing.T) {
 	r.close()
 }
 
-// TestSSDRestartInOrder saves more clean rows than it may: those used most are
-// the ones to come back.
+// TestSSDRestartInOrder has more clean rows than a snapshot may save. The most used ones must be
+// those that are restored.
 func TestSSDRestartInOrder(t *testing.T) {
 	const rows = 20_000
 	r := newRestarted(t, 0, 2*rows)
@@ -383,11 +383,10 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// TestSSDRestoreRaces holds the restore of clean rows up, changes rows and has
-// them leave the cache, and then lets it go on beside more of that: what it
-// brings is never older than what was written. In half of the tables the last number
-// of a file has been given, and those that are made have smaller numbers than those
-// that were there.
+// TestSSDRestoreRaces delays the restore of clean rows, changes rows and evicts them, and then lets
+// the restore continue while more rows are changed and evicted. A restored row must never be older
+// than what was written. In half of the tables the last file number was already used, so new files
+// have smaller numbers than the existing ones.
 func TestSSDRestoreRaces(t *testing.T) {
 	const rows = 20_000
 	restored := int64(0)
@@ -479,7 +478,7 @@ func TestSSDRestoreRaces(t *testing.T) {
 	}
 }
 
-// TestSSDCloseDuringRestore closes the table while rows come back.
+// TestSSDCloseDuringRestore closes the table while rows are being restored.
 func TestSSDCloseDuringRestore(t *testing.T) {
 	const rows = 10_000
 	r := newRestarted(t, 1, 2*rows)
@@ -520,8 +519,8 @@ func TestSSDCloseDuringRestore(t *testing.T) {
 	}
 }
 
-// TestSSDRestoreCorruption damages blocks of the delta file: a dirty one is an
-// error of Open, a clean one a warning, and no row is lost by it.
+// TestSSDRestoreCorruption damages blocks of the delta file. A damaged block of dirty rows is an
+// error of Open; one of clean rows is a warning, and no row is lost.
 func TestSSDRestoreCorruption(t *testing.T) {
 	const rows = 20_000
 	r := newRestarted(t, 2, 2*rows)
@@ -564,9 +563,8 @@ func TestSSDRestoreCorruption(t *testing.T) {
 	r.close()
 }
 
-// TestSSDSnapshotStall fixes a snapshot while no write of its file gets
-// through: Snapshot returns all the same. What is trained from then on does not
-// show in it.
+// TestSSDSnapshotStall checks that Snapshot returns while no write of its file completes. Rows that
+// are trained from then on must not get into the snapshot.
 func TestSSDSnapshotStall(t *testing.T) {
 	const rows = 20_000
 	r := newRestarted(t, 0, 2*rows)
@@ -600,9 +598,9 @@ func TestSSDSnapshotStall(t *testing.T) {
 	r.close()
 }
 
-// TestSSDSnapshotCleanRows changes rows that were clean when a snapshot was
-// fixed, and has them written, so that they are clean again, while the snapshot
-// is busy with them: it must not save what they have become.
+// TestSSDSnapshotCleanRows changes rows that were clean when a snapshot was fixed, and has them
+// written, so that they are clean again while the snapshot is still saving clean rows. The snapshot
+// must not save their new values.
 func TestSSDSnapshotCleanRows(t *testing.T) {
 	const rows = 20_000
 	r := newRestarted(t, 1, 2*rows)
@@ -646,9 +644,8 @@ func TestSSDSnapshotCleanRows(t *testing.T) {
 	r.close()
 }
 
-// TestSSDSnapshotAbandoned makes snapshots fail at every write of their file, or
-// cancels them, with training in between. The snapshot that follows each has all
-// rows.
+// TestSSDSnapshotAbandoned makes snapshots fail at every write of their file, or cancels them, with
+// training in between. The snapshot that follows each of them must have all rows.
 func TestSSDSnapshotAbandoned(t *testing.T) {
 	const rows = 12_000
 	r := newRestarted(t, 1, rows/2)

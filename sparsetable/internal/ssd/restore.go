@@ -15,16 +15,16 @@ import (
 	"aibox/sparsetable/internal/rowcache"
 )
 
-// removeStrays deletes delta files that no snapshot refers to and spools that unfinished imports
+// removeUnreferenced deletes delta files that no snapshot refers to and spools that unfinished imports
 // left behind.
-func (t *Table) removeStrays() error {
+func (t *Table) removeUnreferenced() error {
 	if t.opts.ReadOnly {
 		return nil
 	}
 	if err := t.spools().Remove(); err != nil {
 		return err
 	}
-	return t.checkpoints.RemoveStrays()
+	return t.checkpoints.RemoveUnreferenced()
 }
 
 // restoreDirty loads the rows that were dirty when the snapshot was fixed. A table that is opened

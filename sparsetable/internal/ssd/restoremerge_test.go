@@ -10,9 +10,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDRowsDoNotComeBack holds the restore of clean rows up while most rows leave a table for
-// good, and slots whose buckets have nothing left are merged into others, whose buckets are as
-// they were. The restore must not bring the rows back.
+// TestSSDRowsDoNotComeBack delays the restore of clean rows while most rows are dropped from a
+// table, and slots whose buckets have no rows left are merged into others, whose buckets do not
+// change. The restore must not bring the dropped rows back.
 func TestSSDRowsDoNotComeBack(t *testing.T) {
 	const rows = 20_000
 	today := sparsetable.ExpiryRule{Today: 100, UnseenDays: 50}

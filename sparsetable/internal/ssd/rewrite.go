@@ -209,7 +209,7 @@ func (t *Table) writeBucket(slot uint32) (bucketfile.Location, error) {
 	bytes := int64(loc.Units()) * int64(t.files.Unit())
 	w.counts.writtenBytes += bytes
 	if !w.moves {
-		t.unpaid.Add(bytes)
+		t.uncheckedBytes.Add(bytes)
 	}
 	return loc, err
 }

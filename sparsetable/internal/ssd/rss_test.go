@@ -15,8 +15,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// anonymousBytes is what the process has in memory that is not backed by a file,
-// after everything that the Go runtime can spare went back to the system.
+// anonymousBytes returns the process's memory that is not backed by a file, after the Go runtime
+// has returned to the system all that it can.
 func anonymousBytes(t *testing.T) int64 {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -34,9 +34,9 @@ func anonymousBytes(t *testing.T) int64 {
 	return 0
 }
 
-// TestSSDProcessMemory: what the table takes of the process's memory is what it
-// says and has a budget for. The 3 MiB beside it are Go's runtime and what the test
-// has itself.
+// TestSSDProcessMemory checks that the table takes as much of the process's memory as its
+// statistics say and its budget allows. The other 3 MiB are the Go runtime and the memory of the
+// test itself.
 func TestSSDProcessMemory(t *testing.T) {
 	const rows, batch, slack = 120_000, 6_000, 3 << 20
 	before := anonymousBytes(t)

@@ -11,10 +11,10 @@ import (
 
 // Scan implements Table. Pulls wait until it ends.
 func (t *Table) Scan(ctx context.Context, fn func(key uint64, row []float32) error) error {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if err := t.changing.Acquire(ctx); err != nil {
 		return err
 	}

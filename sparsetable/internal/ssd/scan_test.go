@@ -8,8 +8,8 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// TestSSDScanWhileMoving moves buckets and lets rows leave the cache while the
-// table is scanned: every row comes once all the same.
+// TestSSDScanWhileMoving moves buckets and evicts rows while the table is scanned. Every row must
+// be yielded exactly once.
 func TestSSDScanWhileMoving(t *testing.T) {
 	b := newBulkTable(t, 3, 2, 1<<20, 8<<20)
 	b.importRows(b.source(40000, 20000))
@@ -47,7 +47,7 @@ func TestSSDScanWhileMoving(t *testing.T) {
 	b.close()
 }
 
-// TestSSDScanStops: the function's error ends a scan wherever it is.
+// TestSSDScanStops checks that an error of the function ends a scan at any point.
 func TestSSDScanStops(t *testing.T) {
 	b := newBulkTable(t, 4, 1, 1<<20, 4<<20)
 	b.importRows(b.source(20000, 10000))

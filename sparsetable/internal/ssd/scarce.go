@@ -20,16 +20,16 @@ type scarcity struct {
 	lacking atomic.Int64 // bytes
 	room    func() int64 // process.Room, except in tests
 	// every is the interval between two checks.
-	every  time.Duration
-	looked time.Time // time of the last check; under changing, like warned
-	warned bool
+	every     time.Duration
+	checkedAt time.Time // time of the last check; under changing, like warned
+	warned    bool
 }
 
 const (
-	// lookInterval is the default of scarcity.every. A check takes some 0.2 ms.
-	lookInterval = 100 * time.Millisecond
-	// mostLoose bounds looseBytes.
-	mostLoose = 64 << 20
+	// checkInterval is the default of scarcity.every. A check takes some 0.2 ms.
+	checkInterval = 100 * time.Millisecond
+	// maxTolerance bounds toleranceBytes.
+	maxTolerance = 64 << 20
 )
 
 // budgetBytes is the budget at present.
@@ -38,44 +38,44 @@ func (t *Table) budgetBytes() int64 { return t.opts.MemoryBytes - t.lacking.Load
 // lackingWindow is the window's part of the lacking memory.
 func (t *Table) lackingWindow() int64 { return t.lacking.Load() / rowcache.WindowShare }
 
-// heedMachine adapts the budget to what the process can have, unless it did so a moment ago.
+// adaptBudget adapts the budget to what the process can have, unless it did so a moment ago.
 // REQUIRES: changing is held.
-func (t *Table) heedMachine(ctx context.Context) error {
+func (t *Table) adaptBudget(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(t.looked) < t.every {
+	if now.Sub(t.checkedAt) < t.every {
 		return nil
 	}
-	t.looked = now
+	t.checkedAt = now
 	room := t.room()
-	grow, loose := room, int64(0)
+	grow, tolerance := room, int64(0)
 	if room >= 0 {
 		grow = room / 2 // other processes grow before the next check, too
-		loose = t.looseBytes()
+		tolerance = t.toleranceBytes()
 	}
 	has, lacking := t.heldBytes(), t.lacking.Load()
 	may := t.budgetBytes() - has
-	if full := room < 0 || lacking > 0 && may <= loose; full && !t.warned && t.opts.MemoryBytes-has > room {
+	if full := room < 0 || lacking > 0 && may <= tolerance; full && !t.warned && t.opts.MemoryBytes-has > room {
 		t.warned = true
 		t.opts.Logger.Warn("sparsetable: the process cannot get all the memory of the table's budget, so the table's cache stays smaller; give the process more memory, or the table a smaller budget",
 			"budget_bytes", t.opts.MemoryBytes, "held_bytes", has, "room_bytes", room)
 	}
-	if may <= grow+loose && (lacking == 0 || may >= grow/2) {
+	if may <= grow+tolerance && (lacking == 0 || may >= grow/2) {
 		return nil
 	}
 	return t.limitTo(ctx, has+grow)
 }
 
-// looseBytes is how far the cache may be off its limit because it grows and shrinks by slabs.
-func (t *Table) looseBytes() int64 { return min(t.plan.SpareBytes, mostLoose) }
+// toleranceBytes is how far the cache may be off its limit because it grows and shrinks by slabs.
+func (t *Table) toleranceBytes() int64 { return min(t.plan.SpareBytes, maxTolerance) }
 
-// cramped reports whether the cache could not give back what the process lacks. The spare bytes do
+// overLimit reports whether the cache could not give back what the process lacks. The spare bytes do
 // not count: the cache may take them while rows are pinned.
-func (t *Table) cramped() bool {
+func (t *Table) overLimit() bool {
 	if t.lacking.Load() == 0 {
 		return false
 	}
 	st := t.cache.Stats()
-	return st.Bytes > st.MaxBytes+t.looseBytes()
+	return st.Bytes > st.MaxBytes+t.toleranceBytes()
 }
 
 // heldBytes is the part of the budget that the table holds, without the copies of buckets that it

@@ -13,7 +13,7 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// scarceMachine is a machine that has less memory than the budget of a table says.
+// scarceMachine is a machine that has less memory than the budget of its table.
 type scarceMachine struct {
 	t     *testing.T
 	table sparsetable.Table
@@ -40,7 +40,7 @@ func openScarce(t *testing.T, bytes int64) *scarceMachine {
 	return m
 }
 
-// train trains rows from one on, so many at a time.
+// train trains rows, beginning with the given one, that many at a time.
 func (m *scarceMachine) train(from, to, batch int) error {
 	for ; from < to; from += batch {
 		keys := make([]uint64, 0, batch)
@@ -59,9 +59,9 @@ func (m *scarceMachine) train(from, to, batch int) error {
 	return nil
 }
 
-// TestScarce: a table takes no more memory than its machine has, however much it may take, gives
-// memory back when others take it, and takes it again when there is some. Its rows are as if
-// nothing had been.
+// TestScarce checks that a table takes no more memory than its machine has, whatever its budget,
+// that it gives memory back when other processes take it, and that it takes it again when there is
+// some. Its rows must not change.
 func TestScarce(t *testing.T) {
 	const rows, batch = 150_000, 1500 // 18 MiB
 	m := openScarce(t, 10<<20)
@@ -105,9 +105,9 @@ func TestScarce(t *testing.T) {
 	}
 }
 
-// TestScarceWhilePinned: where rows of several sets are pinned at any time, so that each part of
-// the cache has some, a patient caller is asked to release them all when memory has to be given
-// back, and is not asked otherwise.
+// TestScarceWhilePinned checks a table of which rows of several sets are pinned at any time, so
+// that each slab of the cache has some. A patient caller is asked to release all of them if memory
+// has to be given back, and only then.
 func TestScarceWhilePinned(t *testing.T) {
 	const rows, size = 60_000, 1500
 	m := openScarce(t, 1<<40)
@@ -161,7 +161,8 @@ func TestScarceWhilePinned(t *testing.T) {
 	}
 }
 
-// TestScarceButSmall: a small table says nothing of a budget that the machine does not have.
+// TestScarceButSmall checks that a small table logs nothing about a budget that the machine does
+// not have.
 func TestScarceButSmall(t *testing.T) {
 	m := openScarce(t, 10<<20)
 	if err := m.train(0, 15_000, 1500); err != nil {
@@ -172,7 +173,8 @@ func TestScarceButSmall(t *testing.T) {
 	}
 }
 
-// TestScarcePull: a Pull of more rows than the machine has memory for says so, and how many fit.
+// TestScarcePull checks that a Pull of more rows than the machine has memory for says so, and how
+// many rows fit.
 func TestScarcePull(t *testing.T) {
 	m := openScarce(t, 7<<20)
 	var budget *sparsetable.BudgetError
@@ -194,10 +196,10 @@ func TestScarcePull(t *testing.T) {
 func TestSSDRandomScarce(t *testing.T) {
 	k := ssdKind("", 3)
 	k.Vary = varySSD
-	k.Poke = func(ctx context.Context, table sparsetable.Table, rng *rand.Rand) (string, error) {
+	k.RunBackground = func(ctx context.Context, table sparsetable.Table, rng *rand.Rand) (string, error) {
 		room := []int64{-1 << 20, -100 << 10, -1, 0, 50 << 10, 1 << 20, 1 << 40}[rng.IntN(7)]
 		ssd.SetRoom(table, func() int64 { return room })
-		return pokeSSD(ctx, table, rng)
+		return runBackgroundSSD(ctx, table, rng)
 	}
 	k.Enough = func(t *testing.T, c tabletest.Counters) {
 		if c.Refused*1000 < 5*c.Steps || c.Evictions*1000 < 1500*c.Steps {

@@ -25,10 +25,10 @@ func (t *Table) Compact(ctx context.Context, minGain float64, progress func(Comp
 	if !(minGain > 0 && minGain <= 1) {
 		return p, fmt.Errorf("sparsetable: compact files with a gain of %g: want more than 0, at most 1", minGain)
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return p, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if err := t.failure(); err != nil {
 		return p, err
 	}

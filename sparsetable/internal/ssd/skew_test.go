@@ -17,8 +17,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// skewedKeys returns n keys whose hashes have the same lowest bits in tables of older
-// versions, as keys have that come in the order of such a table's files.
+// skewedKeys returns n keys whose hashes have the same lowest bits in tables of older versions.
+// Keys that are read in the order of such a table's files have that property.
 func skewedKeys(n, bits int) []uint64 {
 	keys := make([]uint64, 0, n)
 	for i := 0; len(keys) < n; i++ {
@@ -47,9 +47,9 @@ func (s *keyRows) Next() (uint64, []float32, error) {
 	return key, row, nil
 }
 
-// TestSSDSkewedKeys fills tables with keys that share the lowest bits of their hashes in
-// another table, by imports and by pulls: no bucket becomes too large, every row is
-// there, and the table goes on after it is opened again.
+// TestSSDSkewedKeys fills tables, by imports and by pulls, with keys that share the lowest bits of
+// their hashes in another table. No bucket may become too large, every row must be there, and the
+// table must work after it is opened again.
 func TestSSDSkewedKeys(t *testing.T) {
 	for _, l := range []sparsetable.Layout{{ValueDim: 16}, {ValueDim: 300}} {
 		for _, bits := range []int{0, 4, 10} {
@@ -90,8 +90,8 @@ func skewTable(t *testing.T, l sparsetable.Layout, bits int, pulled bool, open o
 	return nil
 }
 
-// fillSkewed writes a row for each key, checks that the table has them and no others,
-// and takes a snapshot.
+// fillSkewed writes a row for each key, checks that the table has exactly these rows, and takes a
+// snapshot.
 func fillSkewed(ctx context.Context, tab sparsetable.Table, keys []uint64, pulled bool) error {
 	l := tab.Layout()
 	if !pulled {

@@ -12,9 +12,10 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDSmallDeltas: where few rows change between snapshots, of many that are not in buckets,
-// the snapshots write each of them a few times, and not again and again all the others; and each
-// holds what the table held, also where rows leave for buckets, and after crashes.
+// TestSSDSmallDeltas changes only a few of many rows that are not in buckets between snapshots. The
+// snapshots must write each changed row a few times at most, and not all the other rows again and
+// again. Each snapshot must have what the table had, also if rows are written to buckets, and after
+// crashes.
 func TestSSDSmallDeltas(t *testing.T) {
 	const changed = 6
 	for _, disturbed := range []bool{false, true} {

@@ -21,11 +21,11 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 	if t.opts.ReadOnly {
 		return nil, contract.ErrReadOnly
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
 	if err := t.saving.Acquire(ctx); err != nil {
-		t.door.Leave()
+		t.inFlight.End()
 		return nil, err
 	}
 	err := t.failure()
@@ -39,11 +39,11 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 	}
 	if err != nil {
 		t.saving.Release()
-		t.door.Leave()
+		t.inFlight.End()
 		return nil, t.snapshotError(err)
 	}
 	p, end := contract.NewPendingSnapshot()
-	panics.Go("writing a snapshot of the table", func() { // Close waits for it because it leaves the door last
+	panics.Go("writing a snapshot of the table", func() { // Close waits for it because its last act is to end its call
 		committed, err := s.Write(ctx)
 		var info contract.SnapshotInfo
 		if err == nil {
@@ -54,7 +54,7 @@ func (t *Table) Snapshot(ctx context.Context, record []byte) (*contract.PendingS
 		}
 		t.saving.Release()
 		end(info, t.snapshotError(err))
-		t.door.Leave()
+		t.inFlight.End()
 	})
 	return p, nil
 }
@@ -70,10 +70,10 @@ func (t *Table) infoOf(s catalog.Snapshot) contract.SnapshotInfo {
 
 // Snapshots implements Table.
 func (t *Table) Snapshots() ([]contract.SnapshotInfo, error) {
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return nil, err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	var infos []contract.SnapshotInfo
 	for _, s := range t.catalog.Snapshots() {
 		infos = append(infos, t.infoOf(s))
@@ -86,10 +86,10 @@ func (t *Table) DropSnapshot(id uint64) error {
 	if t.opts.ReadOnly {
 		return contract.ErrReadOnly
 	}
-	if err := t.door.Enter(); err != nil {
+	if err := t.inFlight.Begin(); err != nil {
 		return err
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	if id == 0 {
 		return fmt.Errorf("%w: 0", contract.ErrNoSnapshot)
 	}
@@ -125,8 +125,8 @@ func (t snapshotted) BlockReleases(fn func(updatable iter.Seq[[]uint32], trainin
 	}, training)
 }
 
-// TakeRoom implements checkpoint.Table.
-func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
+// TakeMemory implements checkpoint.Table.
+func (t snapshotted) TakeMemory(size func() int64, granted func()) (bool, error) {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	limit, st := t.cacheLimit(size()), t.cache.Stats()
@@ -141,8 +141,8 @@ func (t snapshotted) TakeRoom(size func() int64, granted func()) (bool, error) {
 	return true, nil
 }
 
-// GiveRoom implements checkpoint.Table.
-func (t snapshotted) GiveRoom() error {
+// ReleaseMemory implements checkpoint.Table.
+func (t snapshotted) ReleaseMemory() error {
 	t.rewrite.Lock()
 	defer t.rewrite.Unlock()
 	return t.giveCache()

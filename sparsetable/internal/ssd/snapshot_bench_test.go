@@ -38,9 +38,9 @@ func benchTrain(b *testing.B, tab sparsetable.Table, l sparsetable.Layout, keys 
 	ws.Release()
 }
 
-// BenchmarkSSDSnapshotStall takes snapshots of a cache of 256 MiB that is full of
-// dirty rows, with 30,000 rows pinned: how long Snapshot takes to return, which
-// is what training waits for.
+// BenchmarkSSDSnapshotStall takes snapshots of a cache of 256 MiB that is full of dirty rows, with
+// 30,000 rows pinned. It measures how long Snapshot takes to return, which is the time for which
+// training waits.
 func BenchmarkSSDSnapshotStall(b *testing.B) {
 	const rows, batch, pinned = 1_000_000, 20_000, 30_000
 	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}
@@ -82,10 +82,9 @@ func BenchmarkSSDSnapshotStall(b *testing.B) {
 	b.ReportMetric(stalls[len(stalls)/2], "stall-ms")
 }
 
-// BenchmarkSSDSnapshotShare trains 300 mini-batches of 10,000 skewed keys on a
-// table that is larger than its cache, with a snapshot half-way: what share of
-// the time it cost the training, by waiting for Snapshot and by slower
-// mini-batches until it was written.
+// BenchmarkSSDSnapshotShare trains 300 mini-batches of 10,000 skewed keys on a table that is larger
+// than its cache, with a snapshot half-way. It measures the share of the training time that the
+// snapshot cost, by waiting for Snapshot and by slower mini-batches until it was written.
 func BenchmarkSSDSnapshotShare(b *testing.B) {
 	const keys, batch, batches = 1_000_000, 10_000, 300
 	l := sparsetable.Layout{ValueDim: 16, StateDim: 4}

@@ -38,9 +38,9 @@ func (s *rowsOf) Next() (uint64, []float32, error) {
 	return tabletest.SpreadKey(s.next - 1), s.row, nil
 }
 
-// TestSSDSpaceAmplification loads many rows through a cache that holds a small
-// part of them, and trains them: whoever writes, the bytes on disk stay within
-// the allowed multiple of those in use, and within the directory's budget.
+// TestSSDSpaceAmplification loads many rows through a cache that holds a small part of them, and
+// trains them. Whichever part of the table writes, the bytes on disk must stay within the allowed
+// multiple of those in use, and within the directory's budget.
 func TestSSDSpaceAmplification(t *testing.T) {
 	const rows, batch = 200_000, 2000
 	l := sparsetable.Layout{ValueDim: 8, StateDim: 2}
@@ -122,9 +122,9 @@ func TestSSDSpaceAmplification(t *testing.T) {
 	}
 }
 
-// watchSpace looks at the space of a table all the time, until the returned function is
-// called, and in the midst of steps: it never exceeds the limit. It returns the largest
-// part of what is allowed that was seen.
+// watchSpace checks the disk space of a table continually, also in the middle of steps, until the
+// returned function is called: it must never exceed the limit. The function returns the largest
+// share of the allowed space that was seen.
 func watchSpace(t *testing.T, tab sparsetable.Table, limit float64) (end func() (most float64)) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	most := 0.0
@@ -154,9 +154,9 @@ func watchSpace(t *testing.T, tab sparsetable.Table, limit float64) (end func() 
 	return end
 }
 
-// TestSSDSpaceLimit trains tables of many shapes in many ways: what Stats says of
-// space amplification never exceeds its limit, but for the few MiB that are always
-// allowed, which matter to small tables alone.
+// TestSSDSpaceLimit trains tables of many shapes in many ways. The space amplification that Stats
+// reports must never exceed its limit, except for the few MiB that are always allowed, which matter
+// only to small tables.
 func TestSSDSpaceLimit(t *testing.T) {
 	first := testseed.Of(t)
 	seeds := []uint64{first}

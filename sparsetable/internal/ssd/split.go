@@ -12,7 +12,7 @@ import (
 // whether that is achieved. It splits at most limit slots that have a bucket. Their dirty rows are
 // written with them, so that splitting does not cause a bucket to be written more often. If there
 // is no room for more slots, it leaves the rest for later. REQUIRES: rewrite is held. It returns
-// errUnpaid if it has to be called again.
+// errSpaceUnchecked if it has to be called again.
 func (t *Table) split(total int64, limit int) (done bool, err error) {
 	w := &t.rewrite.rewriter
 	var batch []uint32

@@ -7,10 +7,10 @@ import (
 
 // Stats implements Table. For a closed table it returns only the counters of calls and passes.
 func (t *Table) Stats() contract.Stats {
-	if t.door.Enter() != nil {
+	if t.inFlight.Begin() != nil {
 		return t.callStats()
 	}
-	defer t.door.Leave()
+	defer t.inFlight.End()
 	return t.openStats()
 }
 

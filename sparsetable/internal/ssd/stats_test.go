@@ -16,8 +16,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDStatsRows: no row is counted twice, neither while the rows used most come back
-// into memory nor while rows are read from their buckets.
+// TestSSDStatsRows checks that no row is counted twice, neither while the most used rows are being
+// restored nor while rows are read from their buckets.
 func TestSSDStatsRows(t *testing.T) {
 	const rows = 60_000
 	devices := []blockio.Device{blocktest.New(blocktest.Options{Dir: "/ssd0"})}
@@ -79,8 +79,8 @@ func TestSSDStatsRows(t *testing.T) {
 	t.Logf("%d looks", looks)
 }
 
-// TestSSDStatsReads: each read of a bucket file is counted once, with its bytes, whether a Pull, the
-// elevator, a large import or whoever writes buckets makes it.
+// TestSSDStatsReads checks that each read of a bucket file is counted once, with its bytes, whether
+// a Pull, the elevator, a large import or a rewrite of buckets makes it.
 func TestSSDStatsReads(t *testing.T) {
 	const rows, batch, ahead, passes = 60_000, 500, 8, 60
 	dev := blocktest.New(blocktest.Options{Dir: "/ssd0"})

@@ -13,7 +13,7 @@ import (
 
 var stressLayout = tabletest.CountLayout
 
-// stressed is a table in training, and what it must hold.
+// stressed is a table in training, together with the rows that it must have.
 type stressed struct {
 	t      *testing.T
 	disk   *ssdDisk
@@ -58,8 +58,8 @@ func (s *stressed) check(want map[uint64]float32) {
 	}
 }
 
-// train runs steps of training, with pulls ahead on another goroutine and
-// snapshots in between, of which the last two are kept.
+// train runs steps of training. Another goroutine pulls ahead, and snapshots are taken in between,
+// of which the last two are kept.
 func (s *stressed) train(seed uint64, steps, keys, batch int) {
 	s.t.Helper()
 	type pass struct {
@@ -170,8 +170,8 @@ func (s *stressed) train(seed uint64, steps, keys, batch int) {
 	collect()
 }
 
-// TestSSDStress trains with a cache far smaller than the table, beside the
-// background writer and compaction, and goes on from crashes.
+// TestSSDStress trains with a cache far smaller than the table while the background writer and
+// compaction run, and continues after crashes.
 func TestSSDStress(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {

@@ -62,7 +62,7 @@ type Table struct {
 
 // calls has what method calls enter and lock.
 type calls struct {
-	door     guard.Door
+	inFlight guard.Calls
 	changing guard.Lock
 	saving   guard.Lock
 	// waitingPulls is how many Pulls wait for changing.
@@ -81,9 +81,9 @@ type storage struct {
 
 	// spooled is the number of bytes of spools written since the table was opened.
 	spooled atomic.Int64
-	// unpaid is the number of bytes of buckets, without moved ones, that were written since the
+	// uncheckedBytes is the number of bytes of buckets, without moved ones, that were written since the
 	// space on disk was last checked, see keepSpace.
-	unpaid atomic.Int64
+	uncheckedBytes atomic.Int64
 }
 
 // origin is the snapshot that the table was opened with.
@@ -108,16 +108,16 @@ type resident struct {
 func (t *Table) Close() error {
 	t.sets.Lock()
 	n := len(t.sets.live)
-	closing := n == 0 && t.door.Close()
+	closing := n == 0 && t.inFlight.Close()
 	t.sets.Unlock()
 	switch {
 	case closing:
-	case t.door.Closed():
+	case t.inFlight.Closed():
 		return nil
 	default:
 		return fmt.Errorf("%w: %d at Close", contract.ErrPinned, n)
 	}
-	t.door.Wait()
+	t.inFlight.Wait()
 	t.sets.forget()
 	t.stopBackground()
 	return errors.Join(t.failure(), t.free())

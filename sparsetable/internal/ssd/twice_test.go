@@ -11,8 +11,8 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// heldReads is a device that lets whoever reads first, once it is armed, wait for its reads until before has
-// returned. Others read meanwhile.
+// heldReads is a device that, once it is armed, delays the reads of the first caller until before
+// has returned. Other callers can read meanwhile.
 type heldReads struct {
 	blockio.Device
 	mu     sync.Mutex
@@ -54,10 +54,10 @@ func (d *heldReads) Submit(c *blockio.Completions, reads []*blockio.Read) {
 	}()
 }
 
-// TestSSDNoRowTwice: slots are merged between two reads of one Pull, which then reads buckets that
-// have rows of several of its slots. With the first of these rows come those that announced passes
-// need, the Pull's own among them if it is not one of these passes. No row may be in memory twice:
-// one of the two would miss updates.
+// TestSSDNoRowTwice merges slots between two reads of one Pull, which then reads buckets that have
+// rows of several of its slots. Together with the first of these rows, the Pull inserts rows that
+// announced passes need, which may include rows of its own if the Pull is not one of these passes.
+// No row may be in memory twice, since one of the two copies would miss updates.
 func TestSSDNoRowTwice(t *testing.T) {
 	const batch, passes = 600, 7
 	disk := newSSDDisk(1)

@@ -11,10 +11,10 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// slotRows is how the rows of slots are distributed that have mean rows on
-// average: share[k] of them have k. Within a round of splits the slots that were
-// split have half as many on average as the others, and a table is equally often
-// in every part of a round, by the logarithm of its size.
+// slotRows returns the distribution of rows over slots that have mean rows on average: share[k] of
+// them have k. Within a round of splits, the slots that were split have half as many rows on
+// average as the others, and a table is equally often in every part of a round, by the logarithm of
+// its size.
 func slotRows(mean float64) (share []float64) {
 	const parts = 16
 	share = make([]float64, int(2*mean+12*math.Sqrt(mean))+30)
@@ -33,8 +33,8 @@ func slotRows(mean float64) (share []float64) {
 	return share
 }
 
-// bucketCosts are, for buckets of mean rows of entry bytes, the bytes on disk per
-// row and the length of a row's bucket.
+// bucketCosts returns, for buckets of mean rows of entry bytes, the bytes on disk per row and the
+// length of a row's bucket.
 func bucketCosts(mean float64, entry, unit int) (diskBytes, readBytes float64) {
 	rows := 0.0
 	for k, share := range slotRows(mean) {
@@ -49,9 +49,9 @@ func bucketCosts(mean float64, entry, unit int) (diskBytes, readBytes float64) {
 	return diskBytes / rows, readBytes / rows
 }
 
-// TestShapeUnits: where blocks are 4096 bytes, no other size of buckets is better
-// by more than 2 %, with rows of which a block holds three or more; with wider
-// ones, for which a shorter bucket would be, as little of the disk is padding.
+// TestShapeUnits checks the size of buckets on devices with blocks of 4096 bytes. For rows of which
+// a block holds three or more, no other size is better by more than 2 %. For wider rows, for which
+// a shorter bucket would be better, as little of the disk as possible is padding.
 func TestShapeUnits(t *testing.T) {
 	const unit = 4096
 	for values := 1; values < 1200; values += 1 + values/16 {
@@ -79,10 +79,9 @@ func TestShapeUnits(t *testing.T) {
 	}
 }
 
-// TestSSDDiskPerRow fills tables of narrow and wide rows at random and compacts
-// them: a row takes what the shape of buckets promises, with small blocks and
-// with large ones, also where the table was made with buckets of another size;
-// and the padding is counted.
+// TestSSDDiskPerRow fills tables of narrow and wide rows at random and compacts them. A row must
+// take the space that the shape of buckets predicts, with small and with large blocks, also if the
+// table was made with buckets of another size, and the padding must be counted.
 func TestSSDDiskPerRow(t *testing.T) {
 	for _, c := range []struct {
 		unit, bytes, rows int
@@ -173,7 +172,7 @@ func TestSSDDiskPerRow(t *testing.T) {
 	}
 }
 
-// bucketBytes is what bucket files take of all that a table does.
+// bucketBytes returns the part of a table's size that is bucket files.
 func bucketBytes(t *testing.T, tab sparsetable.Table, all int64) int64 {
 	t.Helper()
 	infos, err := tab.Snapshots()

@@ -29,7 +29,7 @@ func (f *flipped) verify(t *testing.T, dir string) (sparsetable.Verification, []
 	return v, faults
 }
 
-// names are the table's files that end so, in order.
+// names returns the table's files whose names have that ending, in order.
 func (f *flipped) names(suffix string) (all []string) {
 	for name := range f.files {
 		if strings.HasSuffix(name, suffix) {
@@ -86,8 +86,8 @@ func flipByte(path string, at int64) error {
 	return os.WriteFile(path, b, 0o666)
 }
 
-// TestVerifyNamesBuckets damages two buckets: Verify names the file, the offset
-// and the slot of each, and goes on after the first.
+// TestVerifyNamesBuckets damages two buckets. Verify must name the file, the offset and the slot of
+// each, and must not stop at the first.
 func TestVerifyNamesBuckets(t *testing.T) {
 	f := makeFlipped(t)
 	dir := filepath.Join(t.TempDir(), "table")
@@ -132,7 +132,7 @@ func TestVerifyNamesBuckets(t *testing.T) {
 	}
 }
 
-// TestVerifyIndex makes an index wrong in memory, which no checksum notices.
+// TestVerifyIndex makes an index wrong in memory, which no checksum can detect.
 func TestVerifyIndex(t *testing.T) {
 	f := makeFlipped(t)
 	for how, reason := range map[string]string{
@@ -205,7 +205,7 @@ func TestVerifyMemory(t *testing.T) {
 	}
 }
 
-// fillRows trains n rows from key first on.
+// fillRows trains n rows, beginning with key first.
 func fillRows(t *testing.T, tab sparsetable.Table, first, n int) {
 	t.Helper()
 	l := tab.Layout()
@@ -226,8 +226,8 @@ func fillRows(t *testing.T, tab sparsetable.Table, first, n int) {
 	}
 }
 
-// TestDetailsAndCompact: a table whose files are half dead is compacted; what it
-// counts goes on over opening it again.
+// TestDetailsAndCompact compacts a table whose files are half dead. Its counters must continue when
+// the table is opened again.
 func TestDetailsAndCompact(t *testing.T) {
 	f := makeFlipped(t)
 	dir := t.TempDir()
@@ -310,7 +310,7 @@ func TestDetailsAndCompact(t *testing.T) {
 	}
 }
 
-// TestMemoryByPurpose: what the parts take is all that is taken.
+// TestMemoryByPurpose checks that the parts of the memory add up to the total.
 func TestMemoryByPurpose(t *testing.T) {
 	f := makeFlipped(t)
 	dir := t.TempDir()
@@ -332,8 +332,8 @@ func TestMemoryByPurpose(t *testing.T) {
 	}
 }
 
-// TestReadersShareTable: a table may be open several times to be read, or once
-// to be written, in one process or several.
+// TestReadersShareTable checks that a table may be open several times for reading, or once for
+// writing, in one process or in several.
 func TestReadersShareTable(t *testing.T) {
 	f := makeFlipped(t)
 	dir := t.TempDir()
@@ -365,8 +365,7 @@ func TestReadersShareTable(t *testing.T) {
 
 func isInUse(err error) bool { return errors.Is(err, sparsetable.ErrInUse) }
 
-// A bucket file that was cut off is told by its name and length; no slot has to do
-// with that.
+// An error about a bucket file that was truncated names the file and its length, and no slot.
 func TestShortFileIsNoBucket(t *testing.T) {
 	f := makeFlipped(t)
 	dir := t.TempDir()
@@ -386,8 +385,8 @@ func TestShortFileIsNoBucket(t *testing.T) {
 	}
 }
 
-// Damage in the catalog is told in one line, with the file, and with no offset where
-// there is none.
+// An error about damage in the catalog is one line that names the file, with an offset only if
+// there is one.
 func TestDamagedCatalogIsToldInALine(t *testing.T) {
 	f := makeFlipped(t)
 	files := append(f.names(".sst"), f.names("HEAD")...)

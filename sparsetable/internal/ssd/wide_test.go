@@ -9,8 +9,9 @@ import (
 	"aibox/sparsetable/tabletest"
 )
 
-// TestSSDWidestRows: a table has room for as many of the widest rows in a slot as come together by
-// chance, also on devices whose small blocks would allow only seven. Wider ones are refused.
+// TestSSDWidestRows checks that a slot of a table has room for as many of the widest rows as come
+// together by chance, also on devices whose small blocks would have room for only seven. Wider rows
+// are refused.
 func TestSSDWidestRows(t *testing.T) {
 	o := sparsetable.Options{FS: newSSDDisk(1), Layout: sparsetable.Layout{ValueDim: 1<<16 - 1}, MemoryBytes: 64 << 20}
 	o.Layout.ValueDim -= o.Layout.Words() - o.Layout.ValueDim
@@ -59,7 +60,7 @@ func TestSSDWidestRows(t *testing.T) {
 	}
 }
 
-// trainKeysOf gives the first and the last value of the row of each key the key.
+// trainKeysOf sets the first and the last value of each key's row to the key.
 func trainKeysOf(t *testing.T, tab sparsetable.Table, keys []uint64) {
 	t.Helper()
 	ws, err := tab.Pull(t.Context(), keys, sparsetable.PullCreate)

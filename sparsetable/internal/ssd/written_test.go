@@ -11,8 +11,7 @@ import (
 	"aibox/sparsetable/internal/ssd"
 )
 
-// writtenByKind counts what a table writes to its devices, by the ends of the
-// files' names.
+// writtenByKind counts what a table writes to its devices, by the suffixes of the files' names.
 type writtenByKind struct {
 	mu    sync.Mutex
 	bytes map[string]int64
@@ -38,7 +37,7 @@ func (w *writtenByKind) of(kind string) int64 {
 	return w.bytes[kind]
 }
 
-// lifetime are the counters over the life of a closed table.
+// lifetime returns the counters over the life of a closed table.
 func (b *bulkTable) lifetime() sparsetable.Stats {
 	b.t.Helper()
 	b.opts.ReadOnly = true
@@ -52,8 +51,8 @@ func (b *bulkTable) lifetime() sparsetable.Stats {
 	return d.Lifetime
 }
 
-// TestWrittenBytes: the statistics name every byte that is written, by purpose,
-// and a table that is opened again goes on from there.
+// TestWrittenBytes checks that the statistics count every byte that is written, by purpose, and
+// that the counters continue when a table is opened again.
 func TestWrittenBytes(t *testing.T) {
 	b := newBulkTable(t, 1, 2, 128<<10, 1<<20)
 	b.opts.SSD.MaxSpaceAmplification = 1.1

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDiskFailed: the errors of the kernel's block devices are those of a disk that is broken, direct
-// reads of a bad sector included; those of somebody's mistake, of a full disk, or of a network are not.
+// TestDiskFailed checks which errors count as those of a broken disk: those of the kernel's block
+// devices, also direct reads of a bad sector, but not those of a user's mistake, a full disk, or a
+// network.
 func TestDiskFailed(t *testing.T) {
 	wrapped := func(errno error) error {
 		return fmt.Errorf("read: %w", &fs.PathError{Op: "read", Path: "/ssd/a", Err: errno})
@@ -35,7 +36,8 @@ func TestDiskFailed(t *testing.T) {
 	}
 }
 
-// TestFailedDir: where one directory lies in another, the disk of the inner one has failed if its file has.
+// TestFailedDir checks that if one directory lies in another, the disk of the inner one counts as
+// failed if its file has failed.
 func TestFailedDir(t *testing.T) {
 	failed := func(path string, err error) string {
 		return FailedDir(errors.Join(errors.New("open"), &fs.PathError{Op: "read", Path: path, Err: err}), []string{"/data", "/data/ssd2", "/other/"})

@@ -71,7 +71,7 @@ func (t *Table) Verify(ctx context.Context, v *Report, bytes int64) (err error) 
 		v.Found(Fault{File: t.CatalogPath, Offset: -1, Slot: -1, Reason: fmt.Sprintf("there are %d rows, but the snapshot counts %d", have, t.Rows)})
 	}
 	if err := t.Files.CheckLive(Locations(t.Index)); err != nil {
-		for _, e := range unjoin(err) {
+		for _, e := range joinedErrors(err) {
 			v.Found(Fault{File: t.CatalogPath, Offset: -1, Slot: -1, Reason: e.Error()})
 		}
 	}
@@ -89,8 +89,8 @@ func Locations(x *slots.Index) iter.Seq[bucketfile.Location] {
 	}
 }
 
-// unjoin returns the errors that errors.Join joined.
-func unjoin(err error) []error {
+// joinedErrors returns the errors that errors.Join joined.
+func joinedErrors(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
 	}

@@ -16,9 +16,10 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestWeightDecay: rows that decay when they are used have, after every step, the values of a table
-// that is decayed as a whole in every step, as AdamW does it: before the update, whose gradient is that
-// of the values before. Inference sees them so, too, and writes nothing.
+// TestWeightDecay checks that rows that are decayed when they are used have, after every step, the
+// values of a table that is decayed as a whole in every step, as AdamW does it: before the update,
+// whose gradient is that of the values before the decay. Inference must use the same values, and
+// write nothing.
 func TestWeightDecay(t *testing.T) {
 	for _, kind := range []string{"sgd", "adagrad", "rowwise_adagrad", "adam"} {
 		for _, split := range []bool{false, true} {
@@ -34,8 +35,8 @@ func TestWeightDecay(t *testing.T) {
 	}
 }
 
-// TestTableL2: rows whose decay waits until they are used have, after every step, the values of a table
-// whose rows every step shrinks after the update, each by its own denominators.
+// TestTableL2 checks that rows whose decay waits until they are used have, after every step, the
+// values of a table whose rows every step reduces after the update, each by its own denominators.
 func TestTableL2(t *testing.T) {
 	for _, kind := range []string{"adagrad", "rowwise_adagrad"} {
 		for _, split := range []bool{false, true} {

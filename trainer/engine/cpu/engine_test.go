@@ -84,7 +84,7 @@ func mustNew(t *testing.T, c engine.Config, state *engine.State) engine.Engine {
 	return e
 }
 
-// TestPrecisions: the engine has no products in tf32, and says so.
+// TestPrecisions checks that the engine, which has no products in tf32, refuses that precision.
 func TestPrecisions(t *testing.T) {
 	_, err := cpu.New(engine.Config{Precision: engine.TF32}, &engine.State{})
 	if err == nil || errkind.Of(t.Context(), err) != errkind.Job || !strings.Contains(err.Error(), "engine.precision") {
@@ -156,8 +156,8 @@ func spec(norm bool) model.Spec {
 
 func nothing(*engine.Result) error { return nil }
 
-// TestNotFinite: a mini-batch whose loss or statistics are not finite changes neither
-// parameters nor values of rows, and its statistics of rows are those of any other.
+// TestNotFinite checks that a mini-batch whose loss or statistics are not finite changes neither
+// parameters nor values of rows, while its statistics of rows are counted as usual.
 func TestNotFinite(t *testing.T) {
 	for _, norm := range []bool{false, true} {
 		t.Run(fmt.Sprint("norm=", norm), func(t *testing.T) {
@@ -201,7 +201,8 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// TestSharedRows: a pass sees what the pass before has done to the rows that both have.
+// TestSharedRows checks that a pass uses the rows that it shares with the pass before as that pass
+// has left them.
 func TestSharedRows(t *testing.T) {
 	seed := testseed.Of(t)
 	one, two := newBench(t, seed, spec(false)), newBench(t, seed, spec(false))
@@ -228,7 +229,7 @@ func TestSharedRows(t *testing.T) {
 	two.end(t)
 }
 
-// TestCheck: a parameter that the last update has made infinite is found.
+// TestCheck checks that a parameter that the last update has made infinite is detected.
 func TestCheck(t *testing.T) {
 	b := newBench(t, testseed.Of(t), spec(false))
 	defer b.end(t)

@@ -11,8 +11,8 @@ import (
 	"aibox/trainer/model"
 )
 
-// TestBuckets: however the gradients are divided for the sums over the devices, all models have the
-// same bits.
+// TestBuckets checks that all models have the same bits, however the gradients are divided for the
+// sums over the devices.
 func TestBuckets(t *testing.T) {
 	seed := testseed.Of(t)
 	specs := model.Examples()
@@ -40,8 +40,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestBucketsOverlap: sums of buckets are in a stream beside that which computes, all but the last
-// one; they count among the bytes and the time of sums.
+// TestBucketsOverlap checks that the sums of all buckets but the last are in another stream than
+// the computation, and that they count in the bytes and the time of sums.
 func TestBucketsOverlap(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, norm := range []bool{false, true} {

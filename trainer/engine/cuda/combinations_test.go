@@ -10,10 +10,10 @@ import (
 	"aibox/trainer/optim"
 )
 
-// TestCombinations: every optimizer of parameters with every one of rows, in every precision, with
-// rows on the host and on the devices, on each number of devices, makes of a model what the
-// processors of the host make of it. Each model meets each of these optimizers, precisions, places
-// and numbers. The last mini-batch has fewer examples than there are devices.
+// TestCombinations checks that every optimizer of parameters with every one of rows, in every
+// precision, with rows on the host and on the devices, on each number of devices, makes the same
+// model as the processors of the host. Each model occurs with each of these optimizers, precisions,
+// places and numbers. The last mini-batch has fewer examples than there are devices.
 func TestCombinations(t *testing.T) {
 	seed := testseed.Of(t)
 	specs := model.Examples()

@@ -157,8 +157,8 @@ func useDevices(t *testing.T, b *bench, p *emulated.Platform, n int, step func()
 	return u
 }
 
-// TestOutOfMemory: the error says how many bytes there is no room for, and what needs less; the
-// engine can be closed.
+// TestOutOfMemory checks that the error says how many bytes there is no room for, and what would
+// need less, and that the engine can be closed.
 func TestOutOfMemory(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, seed: seed, batches: 2, examples: 300}
@@ -193,7 +193,8 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestMemory: memory grows to the largest mini-batch, and what the engine reports is what there is.
+// TestMemory checks that memory grows to the size of the largest mini-batch, and that the engine
+// reports what it has.
 func TestMemory(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, seed: seed, batches: 3, examples: 90}

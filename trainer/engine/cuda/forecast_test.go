@@ -27,7 +27,7 @@ func inUse(t *testing.T, p gpu.Platform, number int) int64 {
 	return total - free
 }
 
-// TestForecast: what an engine takes is what was forecast, to the byte.
+// TestForecast checks that an engine takes exactly as many bytes as were forecast.
 func TestForecast(t *testing.T) {
 	seed := testseed.Of(t)
 	setups := map[string]setup{
@@ -76,8 +76,8 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestRowLimitBesideProducts: rows of passes get the memory that matrix products leave, also before
-// the first of them.
+// TestRowLimitBesideProducts checks that rows of passes get all memory that matrix products leave,
+// also before the first product.
 func TestRowLimitBesideProducts(t *testing.T) {
 	seed := testseed.Of(t)
 	const bytes, products = 4 << 20, 1 << 20

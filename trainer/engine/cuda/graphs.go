@@ -81,7 +81,7 @@ func (e *Engine) capture(g *gpu.Graph, j *job, number, device int) error {
 func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 	if number == len(j.segments) {
 		if e.group != nil {
-			if err := e.notice(j, r, p); err != nil {
+			if err := e.flagNotFinite(j, r, p); err != nil {
 				return err
 			}
 		}
@@ -101,7 +101,7 @@ func (e *Engine) segmentOn(j *job, number int, r *replica, p part) error {
 	case s.probe:
 		return e.writeProbe(j, r, p)
 	case s.results && e.group == nil && j.prog.Training():
-		return e.notice(j, r, p)
+		return e.flagNotFinite(j, r, p)
 	case number+1 == len(j.segments) && e.updatesEarly(j):
 		return e.update(j, r, p)
 	}

@@ -159,10 +159,10 @@ func (e *Engine) endHeld() (stay bool, err error) {
 	return e.held.Announced() && !e.stopped, nil
 }
 
-// settle copies rows that are still on the devices to the host.
-func (e *Engine) settle() error {
+// copyRowsToHost copies rows that are still on the devices to the host.
+func (e *Engine) copyRowsToHost() error {
 	defer e.ranges.EndRange(e.ranges.StartRange("fetch rows"))
-	if err := e.held.Settle(); err != nil {
+	if err := e.held.CopyToHost(); err != nil {
 		e.held.Abort()
 		return e.fail(err)
 	}
@@ -274,9 +274,9 @@ func (e *Engine) poolsEarly(j *job) bool {
 	return e.group == nil && j.poolsEarly && j.prog.Training() && before != nil && before.execution == j.execution && before.batch.N == j.batch.N
 }
 
-// judgeRows returns an error if the update of rows on the devices has made a value infinite or NaN.
+// checkRows returns an error if the update of rows on the devices has made a value infinite or NaN.
 // REQUIRES: the host has waited for the job.
-func (e *Engine) judgeRows(j *job) error {
+func (e *Engine) checkRows(j *job) error {
 	key, is, err := e.held.Overflowed(j.slot)
 	if err != nil {
 		return e.fail(err)

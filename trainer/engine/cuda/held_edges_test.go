@@ -124,8 +124,9 @@ func TestHeldRowsMixed(t *testing.T) {
 	}
 }
 
-// TestHeldRowsNotFinite: the error is that of rows of the host, the rows of the pass stay as they
-// were, the step does not count, and after an Import the engine goes on.
+// TestHeldRowsNotFinite checks that the error is the same as with rows on the host, that the rows
+// of the pass are unchanged, that the step does not count, and that the engine can be used again
+// after an Import.
 func TestHeldRowsNotFinite(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, c := range []struct {
@@ -209,7 +210,8 @@ func trainWithoutRows(t *testing.T, b *bench) {
 	b.end(t)
 }
 
-// TestHeldRowsFew: mini-batches without any feature, and with fewer examples and rows than there are devices.
+// TestHeldRowsFew checks mini-batches without any feature, and with fewer examples and rows than
+// there are devices.
 func TestHeldRowsFew(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, numbers := range [][]int{{0}, {0, 1, 2, 3, 4, 5, 6, 7}} {
@@ -230,8 +232,8 @@ func TestHeldRowsFew(t *testing.T) {
 	}
 }
 
-// TestHeldRowsInferOnly: an engine without optimizers infers, and changes no rows: those that are
-// missing share one.
+// TestHeldRowsInferOnly checks that an engine without optimizers infers and changes no rows. All
+// missing rows share one row in memory.
 func TestHeldRowsInferOnly(t *testing.T) {
 	seed := testseed.Of(t)
 	b := onDevices(t, setup{spec: deep(true), dense: adam, seed: seed, batches: 6, examples: 25}, 1, seed)
@@ -272,7 +274,7 @@ func TestHeldRowsInferOnly(t *testing.T) {
 	}
 }
 
-// TestHeldRowsChunks: a pass whose rows are copied in several parts.
+// TestHeldRowsChunks checks a pass whose rows are copied in several parts.
 func TestHeldRowsChunks(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, numbers := range [][]int{{0}, {0, 1}} {

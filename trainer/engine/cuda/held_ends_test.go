@@ -14,18 +14,19 @@ import (
 	"aibox/trainer/engine/cuda"
 )
 
-// procession is passes with a mini-batch each, whose rows are pinned, for an engine with a device.
-type procession struct {
+// passSequence has passes with a mini-batch each, whose rows are pinned, for an engine with a
+// device.
+type passSequence struct {
 	*bench
 	engine *cuda.Engine
 	p      *emulated.Platform
 	passes []*pinned
 }
 
-func newProcession(t *testing.T, seed uint64, keys ...int) *procession {
+func newPassSequence(t *testing.T, seed uint64, keys ...int) *passSequence {
 	t.Helper()
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed, examples: 10}
-	x := &procession{bench: newBench(t, s), p: platform(1, seed)}
+	x := &passSequence{bench: newBench(t, s), p: platform(1, seed)}
 	var err error
 	if x.engine, err = cuda.New(x.config, &x.state, cuda.Options{Platform: x.p, Devices: []int{0}, RowsOnDevice: true}); err != nil {
 		t.Fatal(err)
@@ -44,21 +45,21 @@ func newProcession(t *testing.T, seed uint64, keys ...int) *procession {
 	return x
 }
 
-func (x *procession) begin(i int) error { return x.engine.Begin(x.passes[i].Pass) }
+func (x *passSequence) begin(i int) error { return x.engine.Begin(x.passes[i].Pass) }
 
-func (x *procession) announce(i int) error {
+func (x *passSequence) announce(i int) error {
 	p := x.passes[i].Pass
 	p.Ended = nil
 	return x.engine.Announce(p)
 }
 
-func (x *procession) infer(i int, done engine.Done) error {
+func (x *passSequence) infer(i int, done engine.Done) error {
 	return x.engine.Infer(engine.Batch{Batch: &x.passes[i].Batches[0]}, done)
 }
 
 // ended fails the test unless the engine uses no rows any more but those of the passes that the
 // caller has to release, which did not begin.
-func (x *procession) ended(t *testing.T, waiting ...int) {
+func (x *passSequence) ended(t *testing.T, waiting ...int) {
 	t.Helper()
 	for _, i := range waiting {
 		x.passes[i].Ended()
@@ -73,12 +74,12 @@ func (x *procession) ended(t *testing.T, waiting ...int) {
 
 func ignored(*engine.Result) error { return nil }
 
-// TestHeldPassesWithdrawnInFlight: memory makes way for that of a larger pass only when rows of a
-// pass that was withdrawn have got there.
+// TestHeldPassesWithdrawnInFlight checks that memory is replaced by that of a larger pass only when
+// rows of a withdrawn pass that are being copied have arrived.
 func TestHeldPassesWithdrawnInFlight(t *testing.T) {
 	seed := testseed.Of(t)
 	for i := range uint64(10) {
-		x := newProcession(t, seed+i, 100, 2000, 6000)
+		x := newPassSequence(t, seed+i, 100, 2000, 6000)
 		err := errors.Join(x.begin(0), x.announce(1))
 		for range 3 {
 			time.Sleep(2 * time.Millisecond) // for the plan, and then for the copies of the host
@@ -93,12 +94,12 @@ func TestHeldPassesWithdrawnInFlight(t *testing.T) {
 	}
 }
 
-// TestHeldPassesWithdrawnBroken: where Export fails, Withdraw still ends the use of the rows of the
-// announced pass.
+// TestHeldPassesWithdrawnBroken checks that if Export fails, Withdraw still ends the use of the
+// rows of the announced pass.
 func TestHeldPassesWithdrawnBroken(t *testing.T) {
 	seed := testseed.Of(t)
 	for call := 1; ; call++ {
-		x := newProcession(t, seed, 20, 30)
+		x := newPassSequence(t, seed, 20, 30)
 		if err := errors.Join(x.begin(0), x.announce(1), x.infer(0, ignored), x.engine.End()); err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +117,12 @@ func TestHeldPassesWithdrawnBroken(t *testing.T) {
 	}
 }
 
-// TestHeldPassesPanic: after a panic of what gets the last result, the rows of no pass are in use.
+// TestHeldPassesPanic checks that after a panic of the function that gets the last result, the rows
+// of no pass are in use.
 func TestHeldPassesPanic(t *testing.T) {
 	seed := testseed.Of(t)
 	for _, announced := range []bool{false, true} {
-		x := newProcession(t, seed, 20, 30)
+		x := newPassSequence(t, seed, 20, 30)
 		err := x.begin(0)
 		if announced {
 			err = errors.Join(err, x.announce(1))
@@ -137,10 +139,10 @@ func TestHeldPassesPanic(t *testing.T) {
 	}
 }
 
-// TestHeldPassesUse: what is said to be used of a device counts the rows of a pass that stay for
-// the next one.
+// TestHeldPassesUse checks that the reported use of a device includes the rows of a pass that stay
+// for the next one.
 func TestHeldPassesUse(t *testing.T) {
-	x := newProcession(t, testseed.Of(t), 3000, 3000)
+	x := newPassSequence(t, testseed.Of(t), 3000, 3000)
 	for i := range x.passes {
 		if err := x.begin(i); err != nil {
 			t.Fatal(err)

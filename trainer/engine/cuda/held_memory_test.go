@@ -32,8 +32,8 @@ func randomPasses(rng *rand.Rand, s setup, keys, examples []int, announce int) *
 	return n
 }
 
-// TestHeldPassesNoWorse: where passes that are not announced have enough memory, they have enough
-// if they are announced, also if a later one has much larger mini-batches.
+// TestHeldPassesNoWorse checks that passes for which there is enough memory without announcements
+// also fit if they are announced, even if a later one has much larger mini-batches.
 func TestHeldPassesNoWorse(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
@@ -85,8 +85,9 @@ func (r *refusing) Announce(p engine.Pass) error {
 	return err
 }
 
-// TestHeldPassesRefused: whatever memory a device refuses when a pass is announced, the present
-// pass goes on, and its rows get back to the host; the announced one is brought later.
+// TestHeldPassesRefused checks that whatever memory a device refuses when a pass is announced, the
+// current pass continues, and its rows are copied back to the host. The announced pass is copied to
+// the device later.
 func TestHeldPassesRefused(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed, format: sparsetable.BFloat16}
@@ -127,8 +128,8 @@ func TestHeldPassesRefused(t *testing.T) {
 	}
 }
 
-// TestHeldPassTooLarge: the error for a pass that does not fit says how many rows would: passes of
-// a little fewer fit, those of more do not.
+// TestHeldPassTooLarge checks that the error for a pass that does not fit says how many rows would
+// fit: passes of a little fewer rows fit, and those of more do not.
 func TestHeldPassTooLarge(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
@@ -158,8 +159,8 @@ func TestHeldPassTooLarge(t *testing.T) {
 	}
 }
 
-// TestHeldPassCrowded: the error for a pass for whose rows, or mini-batches, there is no room says
-// so where other programs have much of the device.
+// TestHeldPassCrowded checks that if there is no room for the rows or mini-batches of a pass
+// because other programs use much of the device, the error says so.
 func TestHeldPassCrowded(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
@@ -190,8 +191,8 @@ func TestHeldPassCrowded(t *testing.T) {
 	}
 }
 
-// TestHeldPassWithoutPinned: the error for a pass for whose copies the host has no pinned memory
-// says nothing of how many rows the devices have room for.
+// TestHeldPassWithoutPinned checks that the error for a pass for whose copies the host has no
+// pinned memory does not mention how many rows the devices have room for.
 func TestHeldPassWithoutPinned(t *testing.T) {
 	seed := testseed.Of(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: seed}
@@ -204,8 +205,9 @@ func TestHeldPassWithoutPinned(t *testing.T) {
 	}
 }
 
-// TestHeldPassesReserved: what Begin reserves is enough for the mini-batches of a pass, also where
-// most of their features are those of one row, which is on one device, or those of a few examples.
+// TestHeldPassesReserved checks that what Begin reserves suffices for the mini-batches of a pass,
+// even if most of their features are those of one row, which is on one device, or those of a few
+// examples.
 func TestHeldPassesReserved(t *testing.T) {
 	rng := testseed.Rand(t)
 	s := setup{spec: deep(false), dense: adam, held: true, seed: 1, examples: 200}
@@ -246,8 +248,8 @@ func TestHeldPassesReserved(t *testing.T) {
 	}
 }
 
-// TestFullDevice: the end of a pass, the check of parameters and an export need no memory of a
-// device, all of which rows may have taken.
+// TestFullDevice checks that the end of a pass, the check of parameters and an export need no
+// memory of a device, since rows may have taken all of it.
 func TestFullDevice(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		p := multiplying(2, 16<<20, 64<<10, 1)

@@ -66,7 +66,7 @@ func (e *Engine) deliverJob(j *job) error {
 		return err
 	}
 	if j.prog.Training() {
-		if err := e.judgeRows(j); err != nil {
+		if err := e.checkRows(j); err != nil {
 			return err
 		}
 	} else {

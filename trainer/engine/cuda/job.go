@@ -242,7 +242,7 @@ func (e *Engine) results(j *job) (loss float64, logits []float32, err error) {
 		return 0, nil, e.fail(err)
 	}
 	if j.prog.Training() {
-		if loss, err = e.judge(j); err != nil {
+		if loss, err = e.checkFinite(j); err != nil {
 			e.state.Step = j.step - 1 // a later step may be enqueued; the flag keeps it from changing anything
 			return 0, nil, e.fail(engine.BatchError(j.step, err))
 		}

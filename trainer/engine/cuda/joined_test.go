@@ -19,8 +19,8 @@ func small(activation string, norm bool) model.Spec {
 	}
 }
 
-// TestJoinedSteps: steps that the operation of another one does have no operation of their own,
-// where that can be, and the model becomes that of the processors of the host.
+// TestJoinedSteps checks that steps that are part of another operation have no operation of their
+// own where that is possible, and that the model is that of the processors of the host.
 func TestJoinedSteps(t *testing.T) {
 	seed := testseed.Of(t)
 	dropping, without, stacked := small("relu", false), small("relu", false), small("relu", false)

@@ -106,9 +106,9 @@ func layerOperations(t *testing.T, s setup) string {
 	return strings.Join(list, ", ")
 }
 
-// TestLayerOperations: a step reads and writes what layers compute no more often than it must. DLRM
-// has four hidden layers that a product follows, and one, the last of the bottom network, that the
-// interaction reads, too.
+// TestLayerOperations checks that a step reads and writes the values of layers no more often than
+// necessary. DLRM has four hidden layers whose output only a product reads, and one, the last of
+// the bottom network, whose output the interaction reads, too.
 func TestLayerOperations(t *testing.T) {
 	for _, c := range []struct {
 		precision  engine.Precision

@@ -224,7 +224,7 @@ func (e *Engine) Export() error {
 		return nil // the state has not changed since New
 	}
 	if e.held != nil && e.err == nil {
-		if err := e.settle(); err != nil {
+		if err := e.copyRowsToHost(); err != nil {
 			return err
 		}
 	}

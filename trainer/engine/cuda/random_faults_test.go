@@ -12,9 +12,9 @@ import (
 	"aibox/trainer/program"
 )
 
-// TestRandomJobsFail: whatever call or operation of a random job fails, and however, what it has
-// made until then is right; so is all of it where there was no room for memory that it can do
-// without.
+// TestRandomJobsFail checks that whatever call or operation of a random job fails, and however, the
+// results until then are right. All results are right if only memory was refused that the job does
+// not strictly need.
 func TestRandomJobsFail(t *testing.T) {
 	seed := testseed.Of(t)
 	jobs, faults := 10, 10
@@ -63,8 +63,8 @@ func TestRandomJobsFail(t *testing.T) {
 	}
 }
 
-// TestRandomJobsShortOfMemory: with however little memory of devices, or pinned memory, a random
-// job makes the same, or ends with an error that says that there is too little.
+// TestRandomJobsShortOfMemory checks that with however little memory of devices, or pinned memory,
+// a random job gives the same results, or ends with an error that says that there is too little.
 func TestRandomJobsShortOfMemory(t *testing.T) {
 	seed := testseed.Of(t)
 	jobs, sizes := 8, 10

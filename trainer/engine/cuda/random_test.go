@@ -100,12 +100,13 @@ func randomBags(rng *rand.Rand, b *reader.Batch, most int) {
 	}
 }
 
-// TestRandomJobs: whatever the model, its optimizers and its mini-batches are, devices use nothing
-// that was not written, or without an order, and rows that they have become the bits of rows on the
-// host.
+// TestRandomJobs checks that whatever the model, its optimizers and its mini-batches are, devices
+// use nothing that was not written, or that is written concurrently, and that rows on the devices
+// get the same bits as rows on the host.
 func TestRandomJobs(t *testing.T) { randomJobs(t, 24, nil) }
 
-// TestRandomJobsOfSources: that is so of the kernels' own sources, whose accesses to memory are checked.
+// TestRandomJobsOfSources checks the same with the CUDA sources of the kernels, whose accesses to
+// memory are checked.
 func TestRandomJobsOfSources(t *testing.T) { randomJobs(t, 12, shim.Images(t)) }
 
 // randomJobs trains on devices whose rows are on the host, with the kernels' twins, and on those

@@ -96,10 +96,10 @@ func (e *Engine) computeStep(j *job) error {
 	return e.segment(j, len(j.segments))
 }
 
-// judge returns the loss of a job: the mean of its terms, summed in double precision in the order
+// checkFinite returns the loss of a job: the mean of its terms, summed in double precision in the order
 // of the examples. It returns an error if the loss or a batch statistic is not finite. The devices
-// detect the same themselves: see notice.
-func (e *Engine) judge(j *job) (loss float64, err error) {
+// detect the same themselves: see flagNotFinite.
+func (e *Engine) checkFinite(j *job) (loss float64, err error) {
 	out, l := e.pinned.outputs[j.slot], j.outputs(j.batch.N)
 	terms, err := numbers(out, l.terms, j.batch.N)
 	if err != nil {

@@ -76,8 +76,8 @@ func (e *Engine) writeProbe(j *job, r *replica, p part) error {
 	return r.kernels.ColumnSum(r.compute, e.probe(r), zeros, p.n, work)
 }
 
-// notice sets a device's flag if a loss term of any device, or a batch statistic, is not finite.
-func (e *Engine) notice(j *job, r *replica, p part) error {
+// flagNotFinite sets a device's flag if a loss term of any device, or a batch statistic, is not finite.
+func (e *Engine) flagNotFinite(j *job, r *replica, p part) error {
 	terms, rows := r.at(j.prog.Terms), p.n
 	if e.group != nil {
 		terms, rows = e.probe(r), 1

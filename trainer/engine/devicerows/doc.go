@@ -23,7 +23,7 @@
 // one pass is enough.
 //
 // Begin waits for rows that have not arrived. Without Announce, or if two passes do not fit the
-// memory, passes do not overlap: all rows leave before the next ones come. For a snapshot, Settle
+// memory, passes do not overlap: all rows leave before the next ones come. For a snapshot, CopyToHost
 // copies all rows of passes that have ended to the host; if another pass was announced, the rows
 // also stay on the devices.
 //

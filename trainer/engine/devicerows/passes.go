@@ -91,7 +91,7 @@ func (r *Rows) bring(of engine.Pass) error {
 // makeNext makes a pass the next one, after all other rows have left the devices. REQUIRES: the
 // current pass has ended.
 func (r *Rows) makeNext(of engine.Pass) error {
-	if err := r.settle(true); err != nil {
+	if err := r.copyToHost(true); err != nil {
 		return err
 	}
 	p := r.unused()
@@ -223,12 +223,12 @@ func (r *Rows) End(trained bool) error {
 	if r.next != nil {
 		return nil
 	}
-	return r.settle(true)
+	return r.copyToHost(true)
 }
 
-// Settle copies all rows to the host. They stay on the devices if another pass was announced.
+// CopyToHost copies all rows to the host. They stay on the devices if another pass was announced.
 // REQUIRES: the current pass has ended.
-func (r *Rows) Settle() error { return r.settle(r.next == nil) }
+func (r *Rows) CopyToHost() error { return r.copyToHost(r.next == nil) }
 
 // Withdraw forgets the announced pass. REQUIRES: the current one has ended.
 func (r *Rows) Withdraw() error {
@@ -236,11 +236,11 @@ func (r *Rows) Withdraw() error {
 		return nil
 	}
 	r.forgetNext()
-	return r.settle(true)
+	return r.copyToHost(true)
 }
 
 // settle copies all rows to the host. With all, it also removes them from the devices.
-func (r *Rows) settle(all bool) error {
+func (r *Rows) copyToHost(all bool) error {
 	if _, err := r.finishBefore(true); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ func (p *places) give(at []int32) { p.free = append(p.free, at...) }
 // clear gives all places back.
 func (p *places) clear() { p.first, p.free = 0, p.free[:0] }
 
-// lack is by how many rows memory must grow so that n places can be taken.
-func (p *places) lack(n int) int { return max(0, p.first+n-len(p.free)-p.room) }
+// missing is by how many rows memory must grow so that n places can be taken.
+func (p *places) missing(n int) int { return max(0, p.first+n-len(p.free)-p.room) }
 
 // rowBytes is the size of a row in device memory, and keyBytes that of its key.
 func (r *Rows) rowBytes() int { return 4 * r.Layout.Words() }

@@ -13,7 +13,7 @@ import (
 // devices. REQUIRES: the current pass has ended.
 func (r *Rows) MakeWay() error {
 	r.forgetNext()
-	if err := r.settle(true); err != nil {
+	if err := r.copyToHost(true); err != nil {
 		return err
 	}
 	return r.freeRows()
@@ -103,7 +103,7 @@ func (r *Rows) bytesFor(p *part, free int64) int64 {
 
 // tryRoom is makeRoom without the explanation in its errors.
 func (r *Rows) tryRoom(p *part, n, passes, of int) error {
-	if p.places.first == 0 && p.places.lack(passes*n) > 0 {
+	if p.places.first == 0 && p.places.missing(passes*n) > 0 {
 		if err := p.freeRows(); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (r *Rows) tryRoom(p *part, n, passes, of int) error {
 			return err
 		}
 	}
-	lack := p.places.lack(passes * n)
+	lack := p.places.missing(passes * n)
 	if lack == 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (p *part) freeRows() error {
 
 // growth is how many bytes makeRoom allocates at least, before it frees the old memory.
 func (r *Rows) growth(p *part, n int) int {
-	lack := p.places.lack(n)
+	lack := p.places.missing(n)
 	if lack == 0 {
 		return 0
 	}

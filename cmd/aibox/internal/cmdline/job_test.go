@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSplitNames: names are in quotation marks where they have commas.
+// TestSplitNames checks that names with commas may be written in quotation marks.
 func TestSplitNames(t *testing.T) {
 	for list, want := range map[string][]string{
 		"":                   nil,

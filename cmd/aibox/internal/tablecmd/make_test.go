@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestImportLeavesOthers: an import that could not make its table does not delete what
+// TestImportLeavesOthers checks that an import that failed to make its table does not delete what
 // another process has begun to make in the same directory.
 func TestImportLeavesOthers(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -32,7 +32,8 @@ func TestCodingPlaces(t *testing.T) {
 	}
 }
 
-// TestDecoders: each codec gives the cells that were lost. That its parity is Hadoop's is tested with a cluster.
+// TestDecoders checks that each codec reconstructs lost cells. Whether its parity is that of Hadoop
+// is tested with a cluster.
 func TestDecoders(t *testing.T) {
 	for id, c := range codings {
 		code, err := c.decoder()

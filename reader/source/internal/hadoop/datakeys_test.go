@@ -7,8 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestDataKeysOfRouters: a router of router-based federation offers no getDataEncryptionKey, which means
-// that there is no key. Any other failure is an error, and the next reader asks again.
+// TestDataKeysOfRouters checks that a router of router-based federation, which does not offer
+// getDataEncryptionKey, counts as a cluster without a key. Any other failure is an error, and the
+// next reader asks again.
 func TestDataKeysOfRouters(t *testing.T) {
 	var asked int
 	answer := error(&fatalAnswer{exception: "java.io.IOException"})

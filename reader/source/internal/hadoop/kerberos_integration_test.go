@@ -528,7 +528,7 @@ func (k *kerberosTest) write(t *testing.T) {
 		}
 		for i, node := range nodes {
 			if i != tc.node { // so that the block is written without it
-				c.nodes.mark(node)
+				c.nodes.recordFailure(node)
 			}
 		}
 		writeBack(t, s, uri, k.text)

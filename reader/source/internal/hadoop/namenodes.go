@@ -67,13 +67,13 @@ func (n *nameNodes) wasSilent(i int) bool {
 	return time.Since(n.mu.silent[i].at) < silentFor
 }
 
-// spare returns the error of NameNode i if a retry skips it, because it has been silent since the
+// skipped returns the error of NameNode i if a retry skips it, because it has been silent since the
 // operation began to fail, and asking it again would cost another time limit. It is skipped while
 // another one answers as a standby, which may soon be active. After the time for retries, it is
 // skipped if it was silent within the last time limit; otherwise it is asked once more, since it
 // may serve again. A NameNode that was silent only before the operation began to fail is never
 // skipped, so that every operation asks each one.
-func (c *Cluster) spare(i int, failing time.Time, standby bool) error {
+func (c *Cluster) skipped(i int, failing time.Time, standby bool) error {
 	c.nameNodes.mu.Lock()
 	defer c.nameNodes.mu.Unlock()
 	s := c.nameNodes.mu.silent[i]
@@ -151,7 +151,7 @@ func (c *Cluster) newSession(ctx context.Context, failing time.Time) (*session, 
 	standby := false
 	for _, i := range c.nameNodes.order() {
 		address := c.nameNodes.addresses[i]
-		err := c.spare(i, failing, standby)
+		err := c.skipped(i, failing, standby)
 		if err == nil {
 			var s *session
 			s, err = c.connect(ctx, i)

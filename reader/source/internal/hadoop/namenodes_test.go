@@ -180,7 +180,7 @@ func TestNameNodeSpared(t *testing.T) {
 			failing = now.Add(-tc.failing)
 		}
 		c.nameNodes.mu.silent[0] = silence{now.Add(-tc.silence), silent}
-		if err := c.spare(0, failing, tc.standby); (err == silent) != tc.spared {
+		if err := c.skipped(0, failing, tc.standby); (err == silent) != tc.spared {
 			t.Errorf("%d: %+v: %v", i, tc, err)
 		}
 		if c.nameNodes.mu.silent[1] = (silence{}); tc.standby { // which a NameNode that refuses is not
@@ -195,10 +195,10 @@ func TestNameNodeSpared(t *testing.T) {
 	c.timeout, c.retry = second, time.Hour
 	now := time.Now()
 	c.nameNodes.mu.silent[0] = silence{now.Add(-5 * second), silent}
-	if err := c.spare(0, now.Add(-61*minute), true); err != nil {
+	if err := c.skipped(0, now.Add(-61*minute), true); err != nil {
 		t.Error("a NameNode was not asked again at the end:", err)
 	}
-	if err := c.spare(0, now.Add(-6*second), true); err != silent {
+	if err := c.skipped(0, now.Add(-6*second), true); err != silent {
 		t.Error("a NameNode was asked again while another one may become active")
 	}
 }

@@ -21,7 +21,7 @@ type nodes struct {
 // its usual turn again, which costs hedgeAfter if it still fails.
 const nodeMemory = 5 * time.Minute
 
-func (n *nodes) mark(node string) {
+func (n *nodes) recordFailure(node string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failed == nil {
@@ -30,8 +30,8 @@ func (n *nodes) mark(node string) {
 	n.failed[node] = time.Now()
 }
 
-// forgive forgets the failure of a DataNode that has worked since.
-func (n *nodes) forgive(node string) {
+// clearFailure forgets the failure of a DataNode that has worked since.
+func (n *nodes) clearFailure(node string) {
 	n.mu.Lock()
 	delete(n.failed, node)
 	n.mu.Unlock()

@@ -18,8 +18,8 @@ type patientConn struct {
 	unanswered atomic.Int64 // requests and packets whose answers are awaited
 }
 
-// looks is how many times within the time limit it is checked whether bytes have moved.
-const looks = 4
+// checksPerTimeout is how many times within the time limit it is checked whether bytes have moved.
+const checksPerTimeout = 4
 
 func (c *patientConn) Read(b []byte) (int, error) {
 	for w := c.wait(); ; {
@@ -50,13 +50,13 @@ func (c *patientConn) Write(b []byte) (done int, err error) {
 type connWait struct {
 	c         *patientConn
 	delivered uint64
-	idle      int // consecutive looks at which nothing had moved
+	idle      int // consecutive checks at which nothing had moved
 }
 
 func (c *patientConn) wait() *connWait { return &connWait{c: c, delivered: c.delivered()} }
 
 // until returns the time of the next look.
-func (w *connWait) until() time.Time { return time.Now().Add(w.c.timeout / looks) }
+func (w *connWait) until() time.Time { return time.Now().Add(w.c.timeout / checksPerTimeout) }
 
 // over reports whether nothing has moved for the time limit. It needs one idle look more than fit
 // in the limit, since the answer may have become due just before the first of them.
@@ -67,7 +67,7 @@ func (w *connWait) over() bool {
 		return false
 	}
 	w.idle++
-	return w.idle > looks
+	return w.idle > checksPerTimeout
 }
 
 // delivered returns how many bytes the other side's kernel has acknowledged, or 0 if this kernel

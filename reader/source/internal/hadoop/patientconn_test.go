@@ -95,8 +95,8 @@ func takeBlock(w io.Writer, r *bufio.Reader) error {
 	return err
 }
 
-// TestSlowUpload: a block for whose packets a slow line, or the limit of a job, takes longer than
-// the time limit is written all the same, and a DataNode that hangs is noticed.
+// TestSlowUpload checks that a block is written even if a slow line, or the limit of a job, makes
+// its packets take longer than the time limit, and that a DataNode that hangs is detected.
 func TestSlowUpload(t *testing.T) {
 	const limit = 400 * time.Millisecond
 	data := bytes.Repeat([]byte("0123456789abcdef"), 10<<10) // three packets

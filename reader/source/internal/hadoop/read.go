@@ -193,7 +193,7 @@ func (r *reader) advanceBlock() error {
 		if !one || fault.kind == stale && !r.renewed {
 			return err
 		}
-		r.blame(fault)
+		r.rejectReplica(fault)
 	}
 }
 

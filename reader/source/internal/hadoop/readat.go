@@ -105,7 +105,7 @@ func (a *readerAt) take(off int64) (*reader, error) {
 // put keeps a reader for later; if there are too many, it closes the least recently
 // used one.
 func (a *readerAt) put(r *reader) {
-	r.park()
+	r.closeUnneeded()
 	out := r
 	a.mu.Lock()
 	if !a.mu.closed && r.offset < a.f.Size {

@@ -37,7 +37,7 @@ func (r *reader) connect() (err error) {
 		if unchecked { // it has failed before, so its failure is not recorded again
 			return &blockError{b: r.b, offset: r.offset, faults: r.faults}
 		}
-		return r.judge(err, patience)
+		return r.markEarlyTimeout(err, patience)
 	}
 	if r.s.table == nil {
 		r.c.warnings.warn(r.b.name, "HDFS: no replica of a block has checksums; its bytes are used unverified",
@@ -61,11 +61,11 @@ next:
 	return left
 }
 
-// judge marks a replica's error as hasty if it only shows that the DataNode did not answer within
+// markEarlyTimeout marks a replica's error as earlyTimeout if it only shows that the DataNode did not answer within
 // patience, and patience was less than the time limit.
-func (r *reader) judge(err error, patience time.Duration) error {
+func (r *reader) markEarlyTimeout(err error, patience time.Duration) error {
 	if fault, one := err.(*replicaError); one {
-		fault.hasty = fault.kind == unreachable && patience < r.c.timeout && isTimeout(fault.err)
+		fault.earlyTimeout = fault.kind == unreachable && patience < r.c.timeout && isTimeout(fault.err)
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (r *reader) judge(err error, patience time.Duration) error {
 func (r *reader) reconsider() []replica {
 	n := len(r.faults)
 	if !r.patient {
-		r.faults = slices.DeleteFunc(r.faults, func(f *replicaError) bool { return f.hasty })
+		r.faults = slices.DeleteFunc(r.faults, func(f *replicaError) bool { return f.earlyTimeout })
 	}
 	if len(r.faults) == n {
 		return nil
@@ -96,12 +96,12 @@ func (r *reader) await() error {
 		patience = window
 	}
 	for left := patience; ; left -= window {
-		if r.s.crawls(window) {
+		if r.s.tooSlow(window) {
 			if r.hedge(window) {
 				return nil
 			}
 			if r.spare {
-				return r.judge(r.s.fault(unreachable, fmt.Errorf("it is very slow: %w", os.ErrDeadlineExceeded)), patience)
+				return r.markEarlyTimeout(r.s.fault(unreachable, fmt.Errorf("it is very slow: %w", os.ErrDeadlineExceeded)), patience)
 			}
 		}
 		err := r.s.next(min(window, left))
@@ -109,7 +109,7 @@ func (r *reader) await() error {
 			return err
 		}
 		if left <= window {
-			return r.judge(r.s.fault(unreachable, fmt.Errorf("no packet came within %v: %w", patience, err)), patience)
+			return r.markEarlyTimeout(r.s.fault(unreachable, fmt.Errorf("no packet came within %v: %w", patience, err)), patience)
 		}
 	}
 }
@@ -125,8 +125,8 @@ func (r *reader) hedge(window time.Duration) bool {
 		s, err := r.c.openBlock(r.ctx, r.b, rep, r.offset-r.b.start, window, false)
 		if err == nil {
 			if err = s.next(window); err == nil {
-				r.c.nodes.mark(slow.rep.node)
-				r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow; another one is used", "datanode", slow.rep.node,
+				r.c.nodes.recordFailure(slow.rep.node)
+				r.c.warnings.warn("slow "+slow.rep.node, "HDFS: a DataNode is very slow; another one is used", "datanode", slow.rep.node,
 					"instead", rep.node, "uri", r.f.URI, "block", r.b.name, "offset", r.offset)
 				slow.close()
 				r.s = s
@@ -137,33 +137,33 @@ func (r *reader) hedge(window time.Duration) bool {
 				err = s.fault(unreachable, err)
 			}
 		}
-		fault, one := r.judge(err, window).(*replicaError)
+		fault, one := r.markEarlyTimeout(err, window).(*replicaError)
 		if !one {
 			return false // the context has ended, so the stream will fail as well
 		}
-		r.note(fault)
+		r.recordFault(fault)
 	}
 	if !r.spare {
-		r.c.warnings.warn("crawls "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
+		r.c.warnings.warn("slow "+slow.rep.node, "HDFS: a DataNode is very slow, and no better one has the block", "datanode", slow.rep.node,
 			"uri", r.f.URI, "block", r.b.name, "offset", r.offset)
 	}
 	return false
 }
 
-// blame closes the stream because of a fault of its replica. The replica is not used
+// rejectReplica closes the stream because of a fault of its replica. The replica is not used
 // again for this block, unless the connection is to be dialed once more.
-func (r *reader) blame(fault *replicaError) {
+func (r *reader) rejectReplica(fault *replicaError) {
 	r.hangUp()
 	if node := fault.rep.node; fault.kind == brokenOff && (r.redialed.node != node || r.redialed.offset != r.offset) {
 		r.redialed.node, r.redialed.offset = node, r.offset
 		return
 	}
-	r.note(fault)
+	r.recordFault(fault)
 }
 
-// note records the fault of a replica, unless the end of the context closed the stream,
+// recordFault records the fault of a replica, unless the end of the context closed the stream,
 // which says nothing about the DataNode.
-func (r *reader) note(fault *replicaError) {
+func (r *reader) recordFault(fault *replicaError) {
 	if r.ctx.Err() != nil {
 		return
 	}
@@ -172,7 +172,7 @@ func (r *reader) note(fault *replicaError) {
 	switch fault.kind {
 	case unreachable, stale:
 		msg, subject = "HDFS: a DataNode failed", fault.rep.node
-		r.c.nodes.mark(fault.rep.node)
+		r.c.nodes.recordFailure(fault.rep.node)
 		if fault.kind == stale {
 			r.c.keys.forget()
 		}

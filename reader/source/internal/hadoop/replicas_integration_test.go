@@ -24,8 +24,8 @@ func TestHDFSReplicas(t *testing.T) {
 	t.Run("AllTruncated", h.allTruncated)
 	t.Run("ReadErrors", h.readErrors)
 	t.Run("NoChecksums", h.noChecksums)
-	t.Run("Crawling", h.crawling)
-	t.Run("AllCrawling", h.allCrawling)
+	t.Run("Slow", h.slow)
+	t.Run("AllSlow", h.allSlow)
 	t.Run("Trickle", h.trickle)
 	t.Run("Silent", h.silentDataNode)
 	t.Run("Lost", h.lost)
@@ -178,9 +178,9 @@ func (h *hdfsTest) noChecksums(t *testing.T) {
 }
 
 // A DataNode that becomes slow is left for another one.
-func (h *hdfsTest) crawling(t *testing.T) {
+func (h *hdfsTest) slow(t *testing.T) {
 	for range 5 {
-		if h.leavesCrawling(t) {
+		if h.leavesSlow(t) {
 			return
 		}
 	}
@@ -189,7 +189,7 @@ func (h *hdfsTest) crawling(t *testing.T) {
 
 // leavesCrawling returns whether it could be tested: the other DataNode may also have been
 // too slow, on a busy machine.
-func (h *hdfsTest) leavesCrawling(t *testing.T) bool {
+func (h *hdfsTest) leavesSlow(t *testing.T) bool {
 	s, log := hdfsSources(t, Options{})
 	f := mustExpand(t, s, h.big(t))[0]
 	r, head := startRead(t, s, f)
@@ -211,7 +211,7 @@ func (h *hdfsTest) leavesCrawling(t *testing.T) bool {
 }
 
 // Where all DataNodes are slow they are put up with.
-func (h *hdfsTest) allCrawling(t *testing.T) {
+func (h *hdfsTest) allSlow(t *testing.T) {
 	s, log := hdfsSources(t, Options{RetryMs: 1})
 	text := logText(50_000)
 	f := mustExpand(t, s, h.put(t, text, "/slow/a", hdfstest.PutOptions{}))[0]

@@ -78,7 +78,7 @@ func (r *retrier) wait(ctx context.Context, err error) error {
 		}
 	}
 	r.attempts++
-	v := r.judge(err)
+	v := r.classify(err)
 	err = withMessage(err)
 	if v.final != nil {
 		return v.final
@@ -178,8 +178,8 @@ func isUnsupported(err error) bool {
 	return errors.As(err, &remote) && exceptionKinds[remote.Exception()] == fsys.ErrUnsupported
 }
 
-// judgeException classifies the exceptions of a NameNode.
-func (r *retrier) judgeException(exception, message string) verdict {
+// classifyException classifies the exceptions of a NameNode.
+func (r *retrier) classifyException(exception, message string) verdict {
 	kind, ok := exceptionKinds[exception]
 	switch {
 	case strings.Contains(message, "authentication is not enabled"):
@@ -203,24 +203,24 @@ func (r *retrier) judgeException(exception, message string) verdict {
 	return verdict{kind: fsys.ErrUnavailable}
 }
 
-func (r *retrier) judge(err error) verdict {
+func (r *retrier) classify(err error) verdict {
 	var own *fsys.Error
 	var corrupt *fsys.CorruptError
 	if errors.As(err, &own) || errors.As(err, &corrupt) {
 		return verdict{final: err}
 	}
-	if v, ok := r.judgeBlock(err); ok {
+	if v, ok := r.classifyBlock(err); ok {
 		return v
 	}
-	if v, ok := r.judgeKey(err); ok {
+	if v, ok := r.classifyKey(err); ok {
 		return v
 	}
-	if v, ok := r.judgeLogin(err); ok {
+	if v, ok := r.classifyLogin(err); ok {
 		return v
 	}
 	var remote hdfs.Error
 	if errors.As(err, &remote) {
-		return r.judgeException(remote.Exception(), remote.Message())
+		return r.classifyException(remote.Exception(), remote.Message())
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -232,7 +232,7 @@ func (r *retrier) judge(err error) verdict {
 	case errors.Is(err, wire.ErrLibraryChanged):
 		return verdict{kind: fsys.ErrUnsupported, attempts: 1}
 	}
-	if v, ok := r.judgeKerberos(err); ok {
+	if v, ok := r.classifyKerberos(err); ok {
 		return v
 	}
 
@@ -269,8 +269,8 @@ func (r *retrier) whoMayNot() string {
 	return fmt.Sprintf("%s may not %s it: ask its owner, or log in as another user with the settings in data.hdfs", who, what)
 }
 
-// judgeLogin classifies the errors of our own logins.
-func (r *retrier) judgeLogin(err error) (verdict, bool) {
+// classifyLogin classifies the errors of our own logins.
+func (r *retrier) classifyLogin(err error) (verdict, bool) {
 	var failed *loginError
 	switch {
 	case !errors.As(err, &failed):
@@ -285,9 +285,9 @@ func (r *retrier) judgeLogin(err error) (verdict, bool) {
 	return verdict{kind: fsys.ErrPermission, attempts: 1}, true
 }
 
-// judgeKerberos classifies the errors of the library's logins at NameNodes, which it
+// classifyKerberos classifies the errors of the library's logins at NameNodes, which it
 // returns as text.
-func (r *retrier) judgeKerberos(err error) (verdict, bool) {
+func (r *retrier) classifyKerberos(err error) (verdict, bool) {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "kerberos authentication not supported by namenode"):
@@ -302,7 +302,7 @@ func (r *retrier) judgeKerberos(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// loginRefused judges a failed login at a NameNode. goingDown says that the NameNode may be
+// loginRefused classifies a failed login at a NameNode. goingDown says that the NameNode may be
 // shutting down. New tickets may help, for example after the NameNode has got a new key.
 func (r *retrier) loginRefused(goingDown bool) verdict {
 	if goingDown || r.c.reached.Load() {
@@ -311,9 +311,9 @@ func (r *retrier) loginRefused(goingDown bool) verdict {
 	return verdict{kind: fsys.ErrPermission, attempts: 3, login: true, hint: "the NameNode refused the Kerberos login"}
 }
 
-// judgeBlock classifies errors that mean that no replica of a block could be read, or
+// classifyBlock classifies errors that mean that no replica of a block could be read, or
 // that no DataNode accepted a block.
-func (r *retrier) judgeBlock(err error) (verdict, bool) {
+func (r *retrier) classifyBlock(err error) (verdict, bool) {
 	var none *blockError
 	reading, writing := errors.As(err, &none), errors.Is(err, errNoPipeline)
 	switch {

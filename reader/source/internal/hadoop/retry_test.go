@@ -86,7 +86,7 @@ func TestRetrierLogin(t *testing.T) {
 	for _, reached := range []bool{false, true} {
 		r := testRetrier(t, time.Minute)
 		r.c.reached.Store(reached)
-		if v := r.judge(&fatalAnswer{"javax.security.sasl.SaslException", "GSS initiate failed"}); !v.login {
+		if v := r.classify(&fatalAnswer{"javax.security.sasl.SaslException", "GSS initiate failed"}); !v.login {
 			t.Errorf("served before: %v: %+v", reached, v)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"aibox/internal/hdfstest"
 )
 
-// TestHDFSRPCProtection: by hadoop.rpc.protection, what a NameNode is asked is signed or encrypted, as its
-// answers are.
+// TestHDFSRPCProtection checks that requests to a NameNode and its answers are signed or encrypted
+// as hadoop.rpc.protection says.
 func TestHDFSRPCProtection(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"authentication", "integrity", "authentication,privacy"} {
@@ -26,7 +26,7 @@ func TestHDFSRPCProtection(t *testing.T) {
 			k.put(t, "/secret/file", nodeAuthentication)
 			c.Mkdir(t, "/written", 0o777)
 
-			requests := overhear(t, strings.TrimPrefix(c.URI(""), "hdfs://"))
+			requests := captureTraffic(t, strings.TrimPrefix(c.URI(""), "hdfs://"))
 			s, _ := hdfsSources(t, k.alice())
 			uri := func(path string) string { return "hdfs://" + requests.address + path }
 			f := mustExpand(t, s, uri("/secret/file"))[0]
@@ -47,28 +47,28 @@ func TestHDFSRPCProtection(t *testing.T) {
 	}
 }
 
-// overheard is what clients send to an address by way of another one.
-type overheard struct {
+// capturedTraffic is what clients send to an address by way of another one.
+type capturedTraffic struct {
 	address string
 	sync.Mutex
 	heard []byte
 }
 
-func (o *overheard) Write(b []byte) (int, error) {
+func (o *capturedTraffic) Write(b []byte) (int, error) {
 	o.Lock()
 	defer o.Unlock()
 	o.heard = append(o.heard, b...)
 	return len(b), nil
 }
 
-func overhear(t *testing.T, address string) *overheard {
+func captureTraffic(t *testing.T, address string) *capturedTraffic {
 	l, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	o := &overheard{address: "localhost:" + port}
+	o := &capturedTraffic{address: "localhost:" + port}
 	go func() {
 		for {
 			client, err := l.Accept()

@@ -44,8 +44,8 @@ type blockStream struct {
 	data   []byte // the verified bytes of that packet that were not handed out yet
 	err    error  // the fault found after data; it is returned once data is handed out
 
-	// These count the time spent waiting and the bytes received since crawls last
-	// judged them.
+	// These count the time spent waiting and the bytes received since tooSlow last
+	// examined them.
 	waited time.Duration
 	got    int64
 }
@@ -79,11 +79,11 @@ const (
 
 // replicaError says why a replica could not be read.
 type replicaError struct {
-	rep      replica
-	kind     faultKind
-	err      error
-	reported bool // it was reported to the NameNode
-	hasty    bool // the DataNode was given less time than the time limit
+	rep          replica
+	kind         faultKind
+	err          error
+	reported     bool // it was reported to the NameNode
+	earlyTimeout bool // the DataNode was given less time than the time limit
 }
 
 func (e *replicaError) Error() string {
@@ -222,17 +222,17 @@ func (s *blockStream) fault(kind faultKind, err error) error {
 	return &replicaError{rep: s.rep, kind: kind, err: err}
 }
 
-// crawlBytesPerSecond is the rate below which a DataNode is too slow, which this package
-// calls crawling: a healthy disk or network is a hundred times as fast.
-const crawlBytesPerSecond = 1 << 20
+// minBytesPerSecond is the rate below which a DataNode is too slow: a healthy disk or network is a
+// hundred times as fast.
+const minBytesPerSecond = 1 << 20
 
-// crawls reports whether the DataNode was slower than crawlBytesPerSecond. It judges only after the
+// tooSlow reports whether the DataNode was slower than minBytesPerSecond. It returns false until the
 // reader has waited for window in total.
-func (s *blockStream) crawls(window time.Duration) bool {
+func (s *blockStream) tooSlow(window time.Duration) bool {
 	if s.waited < window {
 		return false
 	}
-	slow := float64(s.got) < crawlBytesPerSecond*s.waited.Seconds()
+	slow := float64(s.got) < minBytesPerSecond*s.waited.Seconds()
 	s.waited, s.got = 0, 0
 	return slow
 }

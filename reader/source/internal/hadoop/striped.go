@@ -230,9 +230,9 @@ func (g *group) keep(lane int) {
 	}
 }
 
-// park closes the connections that a reader that is not used for a while does not need for its next
+// closeUnneeded closes the connections that a reader that is not used for a while does not need for its next
 // byte.
-func (r *reader) park() {
+func (r *reader) closeUnneeded() {
 	if r.group != nil {
 		u, _, _ := r.b.code.place(r.b, r.offset)
 		r.group.keep(u)

@@ -32,7 +32,7 @@ func TestHDFSStriped(t *testing.T) {
 	t.Run("Hung", h.stripedHung)
 	t.Run("Silent", h.stripedSilent)
 	t.Run("Killed", h.stripedKilled)
-	t.Run("Crawling", h.stripedCrawling)
+	t.Run("Slow", h.stripedSlow)
 	t.Run("NoChecksums", h.stripedNoChecksums)
 	t.Run("Write", h.stripedWrite)
 	t.Run("Throughput", h.stripedThroughput)
@@ -276,9 +276,9 @@ func (h *hdfsTest) stripedFails(t *testing.T, fail, repair func(testing.TB, int)
 				third++
 			}
 			fail(t, third)
-			hasty, _ := hdfsSources(t, Options{TimeoutMs: 2000, RetryMs: 1})
+			noRetries, _ := hdfsSources(t, Options{TimeoutMs: 2000, RetryMs: 1})
 			begin := time.Now()
-			_, err := readRange(context.Background(), hasty, f, 0)
+			_, err := readRange(context.Background(), noRetries, f, 0)
 			wantError(t, err, fsys.ErrUnavailable, atOnce, begin, uri, "of the 5 blocks of group blk_", h.c.DataNodeAddr(node))
 			patient, _ := hdfsSources(t, Options{TimeoutMs: 3000})
 			read := make(chan struct{})
@@ -304,7 +304,7 @@ func (h *hdfsTest) stripedSilent(t *testing.T) {
 }
 
 // A DataNode that becomes slow is left; where all are slow, they are put up with.
-func (h *hdfsTest) stripedCrawling(t *testing.T) {
+func (h *hdfsTest) stripedSlow(t *testing.T) {
 	data := bigText()
 	path := h.striped(t, "RS-3-2-1024k", data, 16<<20)
 	s, log := hdfsSources(t, Options{RetryMs: 1})

@@ -68,7 +68,8 @@ func serveUntil(block []byte, end int) func(net.Conn, int64) {
 	return serve(block[:min(end, len(block))], 2, 512, 65536)
 }
 
-// TestStripedFaults: whichever blocks fail in whatever way, the bytes are right or the error says which failed.
+// TestStripedFaults checks that whichever blocks fail in whatever way, the bytes are right or the
+// error says which blocks have failed.
 func TestStripedFaults(t *testing.T) {
 	rng := testseed.Rand(t)
 	code := &coding{"rs", 3, 2, 64 << 10}
@@ -115,7 +116,8 @@ func TestStripedFaults(t *testing.T) {
 	}
 }
 
-// TestStripedConnections: a block is read by as many connections as it has uses, not by one for each cell.
+// TestStripedConnections checks that a block is read through as many connections as it has uses,
+// and not through one for each cell.
 func TestStripedConnections(t *testing.T) {
 	code := &coding{"rs", 3, 2, 64 << 10}
 	data := bytes.Repeat(logText(1000), 100)
@@ -137,8 +139,8 @@ func TestStripedConnections(t *testing.T) {
 	}
 }
 
-// TestStripedComesBack: a block that was given up because its DataNode was silent is read after all, at
-// the place that is reached meanwhile, when others fail for good.
+// TestStripedComesBack checks that a block that was given up because its DataNode did not answer is
+// read after all, from the current position on, if other blocks fail permanently.
 func TestStripedComesBack(t *testing.T) {
 	code := &coding{"rs", 3, 2, 64 << 10}
 	data := bytes.Repeat(logText(1000), 50)
@@ -168,7 +170,7 @@ func TestStripedComesBack(t *testing.T) {
 	}
 }
 
-// TestStripedAllocations: a healthy group is read without allocating for each cell.
+// TestStripedAllocations checks that an intact group is read without an allocation for each cell.
 func TestStripedAllocations(t *testing.T) {
 	code := &coding{"rs", 3, 2, 64 << 10}
 	const cells = 600

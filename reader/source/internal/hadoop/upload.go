@@ -27,9 +27,9 @@ type upload struct {
 	data     io.ReaderAt
 	size     int64
 	excluded []wire.Message // DatanodeInfoProto
-	// trusting says that DataNodes that failed in earlier uploads are tried. again says that
+	// useFailed says that DataNodes that failed in earlier uploads are tried. useFailedHere says that
 	// those that failed in this one are tried as well, since the NameNode had no others left.
-	trusting, again bool
+	useFailed, useFailedHere bool
 }
 
 const (
@@ -95,19 +95,19 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 	renewed := false // whether the keys were
 	for attempt := range pipelineAttempts {
 		if attempt == pipelineAttempts/2 {
-			u.trusting = true // so many have failed lately that it may have been the network
+			u.useFailed = true // so many have failed lately that it may have been the network
 		}
 		b, err := u.addBlock(previous)
 		if err != nil {
-			if len(u.excluded) == 0 || u.again || !isNameNodeAnswer(err) {
+			if len(u.excluded) == 0 || u.useFailedHere || !isNameNodeAnswer(err) {
 				return nil, after(failed, err)
 			}
-			u.excluded, u.trusting, u.again = nil, true, true
+			u.excluded, u.useFailed, u.useFailedHere = nil, true, true
 			continue
 		}
 		var bad []int // in the block's list
 		for i, r := range b.replicas {
-			if !u.trusting && !c.nodes.failedAt(r.node).IsZero() {
+			if !u.useFailed && !c.nodes.failedAt(r.node).IsZero() {
 				bad = append(bad, i)
 			}
 		}
@@ -115,7 +115,7 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 			err = c.writeBlock(u.ctx, b, u.holder, io.NewSectionReader(u.data, offset, length), length)
 			if err == nil {
 				for _, r := range b.replicas {
-					c.nodes.forgive(r.node)
+					c.nodes.clearFailure(r.node)
 				}
 				done := wire.Message{Message: b.identity.Message()}
 				done.Set("numBytes", uint64(length))
@@ -135,7 +135,7 @@ func (u *upload) block(previous *wire.Message, offset, length int64) (*wire.Mess
 				}
 			}
 			for _, i := range bad {
-				c.nodes.mark(b.replicas[i].node)
+				c.nodes.recordFailure(b.replicas[i].node)
 				c.log.Warn("HDFS: a DataNode failed; the block is written again without it",
 					"datanode", b.replicas[i].node, "uri", c.URI(u.temp), "offset", offset, "error", err)
 			}

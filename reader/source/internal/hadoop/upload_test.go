@@ -41,15 +41,15 @@ func (f *fakeBlocks) call(method string, req, resp proto.Message) error {
 	return nil
 }
 
-// TestUploadAfterManyFailures: where more DataNodes have failed lately than a block is tried on, as
-// after a failure of the network, they are asked all the same, and a block that none of them takes
-// is an error, and not one that is left out of the file.
+// TestUploadAfterManyFailures checks that if more DataNodes have failed lately than are tried for a
+// block, for example because the network has failed, they are tried all the same. A block that no
+// DataNode accepts is an error, and is not left out of the file.
 func TestUploadAfterManyFailures(t *testing.T) {
 	c, _ := testCluster(t, Options{})
 	f := new(fakeBlocks)
 	for range 2 * pipelineAttempts {
 		f.nodes = append(f.nodes, refusing(t))
-		c.nodes.mark(f.nodes[len(f.nodes)-1])
+		c.nodes.recordFailure(f.nodes[len(f.nodes)-1])
 	}
 	data := []byte("text")
 	u := &upload{c: c, ctx: t.Context(), call: f.call, holder: "aibox", temp: "/d/.f.tmp", data: bytes.NewReader(data), size: int64(len(data))}
@@ -62,7 +62,8 @@ func TestUploadAfterManyFailures(t *testing.T) {
 	}
 }
 
-// TestUploadTokenRefused: a DataNode that does not accept a new token either is left out.
+// TestUploadTokenRefused checks that a DataNode that does not accept a new token either is no
+// longer used for the block.
 func TestUploadTokenRefused(t *testing.T) {
 	answer, err := wire.AppendDelimited(nil, wire.New("BlockOpResponseProto").SetEnum("status", "ERROR_ACCESS_TOKEN"))
 	if err != nil {

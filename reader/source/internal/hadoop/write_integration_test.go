@@ -127,12 +127,12 @@ func (h *hdfsTest) writeRefused(t *testing.T) {
 // In safe mode files can be read; what is to be written waits for its end.
 func (h *hdfsTest) safeMode(t *testing.T) {
 	s, _ := hdfsSources(t, Options{})
-	hasty, _ := hdfsSources(t, Options{RetryMs: 1})
+	noRetries, _ := hdfsSources(t, Options{RetryMs: 1})
 	uri := h.put(t, []byte("x"), "/safe/a", hdfstest.PutOptions{})
 	h.c.SafeMode(t, true)
 	wantBytes(t, s, mustExpand(t, s, uri)[0], 0, []byte("x"))
 	begin := time.Now()
-	_, err := hasty.Create(context.Background(), h.c.URI("/safe/b"))
+	_, err := noRetries.Create(context.Background(), h.c.URI("/safe/b"))
 	wantError(t, err, fsys.ErrUnavailable, atOnce, begin, "safe mode", "dfsadmin -safemode get")
 	written := make(chan struct{})
 	go func() {

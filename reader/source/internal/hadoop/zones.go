@@ -98,7 +98,7 @@ type zones struct {
 // keyError says why a file cannot be decrypted or encrypted.
 type keyError struct {
 	key  string // of the zone
-	kind error  // nil: judgeKey derives it from err
+	kind error  // nil: classifyKey derives it from err
 	hint string
 	err  error
 }
@@ -209,8 +209,8 @@ func (c *Cluster) identify(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// judgeKey classifies errors of encryption keys.
-func (r *retrier) judgeKey(err error) (verdict, bool) {
+// classifyKey classifies errors of encryption keys.
+func (r *retrier) classifyKey(err error) (verdict, bool) {
 	var key *keyError
 	if !errors.As(err, &key) {
 		return verdict{}, false
@@ -221,7 +221,7 @@ func (r *retrier) judgeKey(err error) (verdict, bool) {
 	if errors.Is(err, login.ErrUnknownService) {
 		return verdict{kind: fsys.ErrConfig, attempts: 1, hint: "the KDC must have a principal HTTP/host for the host of the KMS, as its URI names it"}, true
 	}
-	if v, ok := r.judgeLogin(err); ok {
+	if v, ok := r.classifyLogin(err); ok {
 		return v, true
 	}
 	var answer *kms.Error

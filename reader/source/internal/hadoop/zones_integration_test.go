@@ -20,7 +20,8 @@ import (
 	"aibox/reader/source/internal/fsys"
 )
 
-// TestHDFSZones: files in encryption zones are read and written as Hadoop does, with a real KMS.
+// TestHDFSZones checks that files in encryption zones are read and written as Hadoop does it, with
+// a real KMS.
 func TestHDFSZones(t *testing.T) {
 	t.Parallel()
 	z := &zonesTest{c: hdfstest.Shared(t, "zones", hdfstest.Config{DataNodes: 3, KMS: true,
@@ -40,7 +41,7 @@ func TestHDFSZones(t *testing.T) {
 	t.Run("KMSDown", z.kmsDown)
 }
 
-// TestHDFSZonesKerberos: a KMS knows users by their Kerberos tickets.
+// TestHDFSZonesKerberos checks that a KMS identifies users by their Kerberos tickets.
 func TestHDFSZonesKerberos(t *testing.T) {
 	t.Parallel()
 	z := &zonesTest{c: hdfstest.Shared(t, "zones-kerberos", hdfstest.Config{DataNodes: 1, KMS: true, Kerberos: true,

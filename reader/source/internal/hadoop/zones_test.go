@@ -18,8 +18,8 @@ import (
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
-// TestFileKey: what is encrypted from an offset on is the same as within the whole, also where the
-// counter overflows, and sections of a file are encrypted as the whole is.
+// TestFileKey checks that encrypting from an offset on gives the same bytes as encrypting the whole
+// file, also if the counter overflows, and that sections of a file are encrypted like the whole.
 func TestFileKey(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := logText(1000)

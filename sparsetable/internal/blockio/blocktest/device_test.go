@@ -30,8 +30,8 @@ func units(t *testing.T, n int, b byte) []byte {
 	return buf
 }
 
-// TestCrashKeepsWhatWasSynced checks the promises, and that chance does use its
-// freedom: over many seeds unsynced units are kept, lost and torn.
+// TestCrashKeepsWhatWasSynced checks that a crash keeps what was synced, and that unsynced units
+// are sometimes kept, sometimes lost and sometimes torn, over many seeds.
 func TestCrashKeepsWhatWasSynced(t *testing.T) {
 	outcomes := map[string]bool{}
 	for seed := range uint64(200) {

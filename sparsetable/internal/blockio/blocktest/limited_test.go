@@ -8,8 +8,7 @@ import (
 	"aibox/sparsetable/internal/blockio/blocktest"
 )
 
-// TestLimited: reads come back with what the file holds, and no faster than they
-// may.
+// TestLimited checks that reads return the bytes of the file, and no faster than the limit.
 func TestLimited(t *testing.T) {
 	const reads, rate = 200, 4000
 	d := blocktest.NewLimited(blocktest.New(blocktest.Options{}), rate)

@@ -10,8 +10,9 @@ import (
 	"aibox/internal/errkind"
 )
 
-// TestLongName: the table of a model directory with the longest name that fits can be made; a
-// longer one is refused, before a generation names directories that nobody can make or delete.
+// TestLongName checks that the table of a model directory with the longest name that fits can be
+// made, and that a longer name is refused before a generation records directories that cannot be
+// made or deleted.
 func TestLongName(t *testing.T) {
 	ssd := t.TempDir()
 	for length, fits := range map[int]bool{235: true, 236: false, 255: false} {

@@ -14,7 +14,7 @@ import (
 	"aibox/internal/diskfault"
 )
 
-// models knows model directories each of which has one generation, which needs its table.
+// models treats each model directory as one with a single generation, which needs its table.
 var models = &Tables{
 	Generations:  func(string) []string { return []string{"gen-000001"} },
 	Needs:        func(model, gen string) bool { return disk.Exists(filepath.Join(model, gen)) },
@@ -42,7 +42,7 @@ func orphans(t *testing.T, ssd string) []Orphan {
 	return all
 }
 
-// TestCopyBecomesOwner: a table is deleted with the last model that names it.
+// TestCopyBecomesOwner checks that a table is deleted with the last model that refers to it.
 func TestCopyBecomesOwner(t *testing.T) {
 	at := t.TempDir()
 	first, second := filepath.Join(at, "a", "model"), filepath.Join(at, "b", "model")
@@ -72,8 +72,8 @@ func TestCopyBecomesOwner(t *testing.T) {
 	}
 }
 
-// TestCopyOfMovedModelStays: a copy that was opened keeps the table, also where the model was moved
-// since, which makes it the owner where it is now, and is deleted there.
+// TestCopyOfMovedModelStays checks that a copy that was opened keeps the table, even if the
+// original model was then moved, which makes it the owner in its new place, and deleted there.
 func TestCopyOfMovedModelStays(t *testing.T) {
 	at := t.TempDir()
 	first, copied, moved := filepath.Join(at, "a", "model"), filepath.Join(at, "b", "model"), filepath.Join(at, "c", "model")
@@ -95,9 +95,9 @@ func TestCopyOfMovedModelStays(t *testing.T) {
 	}
 }
 
-// TestTablesOfManyNights: where each night has a model directory of its own, and all have their
-// tables on one disk, looking for orphans there, as each night does, asks each model about its own
-// table alone.
+// TestTablesOfManyNights checks that if each night has a model directory of its own, and all tables
+// are on one disk, the search for orphans on that disk, which each night makes, asks each model
+// only about its own table.
 func TestTablesOfManyNights(t *testing.T) {
 	at := t.TempDir()
 	asked := 0
@@ -116,8 +116,8 @@ func TestTablesOfManyNights(t *testing.T) {
 	}
 }
 
-// TestOrphans: a table is one when its run does not write it any more, and its model is gone. It is
-// freed only if it was named itself, since the model may be elsewhere.
+// TestOrphans checks that a table counts as an orphan once its run no longer writes it and its
+// model is gone. It is freed only if it is named explicitly, since the model may be elsewhere.
 func TestOrphans(t *testing.T) {
 	at := t.TempDir()
 	model, ssd := filepath.Join(at, "model"), filepath.Join(at, "ssd")
@@ -141,7 +141,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestListCannotBeRead: a table is not deleted while it cannot be known whether another model names it.
+// TestListCannotBeRead checks that a table is not deleted as long as it is not known whether
+// another model refers to it.
 func TestListCannotBeRead(t *testing.T) {
 	for _, operation := range []string{"read", "list"} {
 		at := t.TempDir()

@@ -133,8 +133,8 @@ func (r *Run) writeOwner(dir string, all []string) error {
 	return o.write(dir)
 }
 
-// Remake makes one of the directories of a table, or takes it if it exists.
-func (r *Run) Remake(dir string, all []string) error {
+// Recreate makes one of the directories of a table, or takes it if it exists.
+func (r *Run) Recreate(dir string, all []string) error {
 	if disk.Gone(dir) {
 		if err := disk.CheckMounted(dir); err != nil {
 			return err

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDelimited: messages are read as they were written, and neither cut nor too large ones are.
+// TestDelimited checks that messages are read as they were written, and that truncated and too
+// large ones are refused.
 func TestDelimited(t *testing.T) {
 	m := New("BlockOpResponseProto").SetEnum("status", "ERROR_ACCESS_TOKEN").Set("message", "why")
 	m.Make("readOpChecksumInfo").Set("chunkOffset", uint64(7)).Make("checksum").SetEnum("type", "CHECKSUM_CRC32C").Set("bytesPerChecksum", uint32(512))

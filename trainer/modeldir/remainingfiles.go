@@ -10,7 +10,7 @@ import (
 
 // These functions say where the tables of generations are, as far as that is known: one of the
 // directories, or their list, may be lost. A table that is restored from elsewhere need not fetch
-// its surviving files.
+// its remaining files.
 
 // AllTableDirs returns the known directories of the tables of all generations in the model
 // directory dir.
@@ -35,23 +35,23 @@ func dirsOf(gen string) []string {
 	return []string{filepath.Join(gen, modelfiles.Table)}
 }
 
-// Survivors returns the paths of the remaining files of the model's table, by their names in a list
+// RemainingFiles returns the paths of the remaining files of the model's table, by their names in a list
 // of the model's files.
-func (m *Model) Survivors() map[string]string {
-	return survivors(m.genDir())
+func (m *Model) RemainingFiles() map[string]string {
+	return remainingFiles(m.genDir())
 }
 
-// Survivors returns the paths of the remaining files of the table of the interrupted run in the
+// RemainingFiles returns the paths of the remaining files of the table of the interrupted run in the
 // model directory dir, by their names in a list of the run's files.
-func Survivors(dir string) map[string]string {
+func RemainingFiles(dir string) map[string]string {
 	gen, err := unfinished(dir)
 	if gen == "" || err != nil {
 		return nil
 	}
-	return survivors(filepath.Join(dir, gen))
+	return remainingFiles(filepath.Join(dir, gen))
 }
 
-func survivors(gen string) map[string]string {
+func remainingFiles(gen string) map[string]string {
 	out := make(map[string]string)
 	for _, dir := range dirsOf(gen) {
 		files, err := sparsetable.FilesIn(dir)

@@ -1,4 +1,4 @@
-package complaints
+package errorlog
 
 import (
 	"bytes"
@@ -11,32 +11,32 @@ import (
 	"aibox/sparsetable/internal/bucketfile"
 )
 
-func TestComplaints(t *testing.T) {
+func TestRecurringErrorsAreLoggedSeldom(t *testing.T) {
 	var log bytes.Buffer
 	c := New(slog.New(slog.NewTextHandler(&log, nil)))
 	var clock time.Time
 	c.now = func() time.Time { return clock }
-	said := func(err error, want string) {
+	logged := func(err error, want string) {
 		t.Helper()
 		log.Reset()
-		c.About(err)
+		c.Log(err)
 		if got := log.String(); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%v: logged %q, want %q", err, got, want)
 		}
 	}
 	full := func(free int64) error { return &bucketfile.NoSpaceError{Dir: "d", NeedBytes: 5, FreeBytes: free} }
 	clock = clock.Add(time.Hour)
-	said(full(1), "1 bytes left")
-	said(full(2), "")
-	clock = clock.Add(complainEvery - 1)
-	said(full(3), "")
+	logged(full(1), "1 bytes left")
+	logged(full(2), "")
+	clock = clock.Add(interval - 1)
+	logged(full(3), "")
 	clock = clock.Add(1)
-	said(full(4), "times=3")
-	said(errors.New("dead"), "dead")
-	said(errors.New("dead"), "")
-	said(errors.New("worse"), "worse")
-	said(full(5), "5 bytes left")
+	logged(full(4), "times=3")
+	logged(errors.New("dead"), "dead")
+	logged(errors.New("dead"), "")
+	logged(errors.New("worse"), "worse")
+	logged(full(5), "5 bytes left")
 	if strings.Contains(log.String(), "times=") {
-		t.Errorf("counts another's: %s", log.String())
+		t.Errorf("the log counts the recurrences of another error: %s", log.String())
 	}
 }

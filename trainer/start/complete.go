@@ -12,21 +12,21 @@ import (
 	"aibox/trainer/transfer"
 )
 
-// wholePrevious makes sure that the table of the model that training.warm_start: latest stands for
-// is complete. If it has lost files, wholePrevious restores the same model from output.remote, or
+// completePrevious makes sure that the table of the model that training.warm_start: latest stands for
+// is complete. If it has lost files, completePrevious restores the same model from output.remote, or
 // the newest one there that the job may start from. If other files of the model are lost, it
 // restores the same model or none. It reports whether it did. A model that is not the published
 // one, because a night is trained again, is restored for this run alone.
-func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
+func (m *Model) completePrevious(ctx context.Context, c *chain.Choice) (restored bool, err error) {
 	p, err := modeldir.Open(c.Name)
 	if err != nil {
 		return m.restoreOwn(ctx, c, err)
 	}
 	if c.Name != p.Dir {
-		return false, m.wholeEarlier(ctx, p)
+		return false, m.completeEarlier(ctx, p)
 	}
 	identity := p.Identity()
-	lost, survivors := m.lossOf(ctx, p)
+	lost, remaining := m.lossOf(ctx, p)
 	if lost == nil {
 		own := m.ownLossOf(ctx, p)
 		if err := p.Close(); err != nil || own == nil {
@@ -41,7 +41,7 @@ func (m *Model) wholePrevious(ctx context.Context, c *chain.Choice) (restored bo
 		return false, m.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote", "model", c.Name, "remote", m.Job.Output.Remote, "error", lost)
-	out, err := m.restoreBeside(ctx, survivors, identity, nil)
+	out, err := m.restoreBeside(ctx, remaining, identity, nil)
 	if notThere(err) {
 		m.Log.Error("output.remote has no complete copy of that model; the newest other one there of an earlier run is taken: what was trained since is not in it", "remote", m.Job.Output.Remote, "reason", err)
 		out, err = m.restoreBeside(ctx, nil, "", func(x *modeldir.Manifest) bool { return x.Identity() != identity && m.Chain.MayStartFrom(x) })
@@ -66,9 +66,9 @@ func (m *Model) restored(c *chain.Choice, fault error, out *transfer.Restored, e
 	return true, nil
 }
 
-// wholeEarlier is wholePrevious for a model p that is not published. It closes p, and leaves
+// completeEarlier is completePrevious for a model p that is not published. It closes p, and leaves
 // m.Previous unchanged if p is complete.
-func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
+func (m *Model) completeEarlier(ctx context.Context, p *modeldir.Model) error {
 	start := m.Chain.StartAt(p.Dir, &p.Manifest)
 	whole, err := m.wholeNamed(ctx, p)
 	if err != nil {
@@ -85,7 +85,7 @@ func (m *Model) wholeEarlier(ctx context.Context, p *modeldir.Model) error {
 // files, the same model restored from output.remote for this run alone. In the latter case it
 // closes p. The model directory of p does not change.
 func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Model, error) {
-	lost, survivors := m.lossOf(ctx, p)
+	lost, remaining := m.lossOf(ctx, p)
 	if lost == nil {
 		return p, nil
 	}
@@ -97,7 +97,7 @@ func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mo
 		return nil, m.unusable(p, lost, "the job has no output.remote from which the model could be restored")
 	}
 	m.Log.Error("the table of the model to start from has lost files; the model is restored from output.remote for this run", "model", p.Name, "remote", uri, "error", lost)
-	start, err := m.restoreStart(ctx, identity, survivors)
+	start, err := m.restoreStart(ctx, identity, remaining)
 	if notThere(err) {
 		return nil, m.unusable(p, lost, fmt.Sprintf("%s has no complete copy of that model (%v)", uri, err))
 	}
@@ -109,14 +109,14 @@ func (m *Model) wholeNamed(ctx context.Context, p *modeldir.Model) (*modeldir.Mo
 }
 
 // lossOf returns what the table of a model has lost, and its remaining files; nil if nothing.
-func (m *Model) lossOf(ctx context.Context, p *modeldir.Model) (lost *modeldir.LostError, survivors map[string]string) {
+func (m *Model) lossOf(ctx context.Context, p *modeldir.Model) (lost *modeldir.LostError, remaining map[string]string) {
 	if fault := faultOfArriving(p); fault != nil {
 		return fault, nil
 	}
 	if !errors.As(p.CheckTable(ctx, m.Log), &lost) {
 		return nil, nil // whoever opens the model reports other faults
 	}
-	return lost, p.Survivors()
+	return lost, p.RemainingFiles()
 }
 
 // unusable returns the error for a model to start from whose table has lost files. why says why the

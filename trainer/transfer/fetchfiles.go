@@ -13,26 +13,26 @@ import (
 	"aibox/trainer/remote"
 )
 
-// Brought is the result of Bring.
-type Brought struct {
+// FetchResult is the result of FetchFiles.
+type FetchResult struct {
 	remote.Fetched
 	Kept  int64 // bytes that were already on this machine
 	Later int64 // bytes that were announced
 }
 
-// Bring brings the files of a generation, or of a snapshot of a run, to the places that r, which
-// has begun to restore it, has for them. Survivors are files, by their names in m, that need not be
+// FetchFiles brings the files of a generation, or of a snapshot of a run, to the places that r, which
+// has begun to restore it, has for them. remaining are files, by their names in m, that need not be
 // fetched if they have the right bytes. So are files in r of a newer generation that was withdrawn.
 // With late, missing bucket files of the table are not fetched but announced: see OpenArriving.
-// Bring commits nothing. If it fails, another call continues.
-func Bring(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, survivors map[string]string, late bool, log *slog.Logger) (b Brought, err error) {
+// FetchFiles commits nothing. If it fails, another call continues.
+func FetchFiles(ctx context.Context, d *remote.Directory, m *remote.Manifest, r *modeldir.Restoring, remaining map[string]string, late bool, log *slog.Logger) (b FetchResult, err error) {
 	names, sizes := files(m)
 	left := r.Discarded()
-	maps.Copy(left, survivors)
+	maps.Copy(left, remaining)
 	if err := r.Place(names, sizes, left); err != nil {
 		return b, err
 	}
-	if b.Kept, err = adopt(ctx, m, left, r.Path, log); err != nil {
+	if b.Kept, err = reuseLocal(ctx, m, left, r.Path, log); err != nil {
 		return b, err
 	}
 	if err := r.RemoveDiscarded(); err != nil { // before fetched files take space
@@ -69,16 +69,16 @@ func files(m *remote.Manifest) (names []string, sizes []int64) {
 	return names, sizes
 }
 
-// adopt puts files of this machine into the places to which those of a generation are fetched, if
+// reuseLocal puts files of this machine into the places to which those of a generation are fetched, if
 // they have the same bytes, and returns the number of these bytes.
-func adopt(ctx context.Context, m *remote.Manifest, survivors map[string]string, place func(name string) string, log *slog.Logger) (bytes int64, err error) {
+func reuseLocal(ctx context.Context, m *remote.Manifest, remaining map[string]string, place func(name string) string, log *slog.Logger) (bytes int64, err error) {
 	for i := range m.Files {
 		f := &m.Files[i]
-		at := survivors[f.Name]
+		at := remaining[f.Name]
 		if at == "" {
 			continue
 		}
-		ok, err := remote.Adopt(ctx, f, at, place(f.Name))
+		ok, err := remote.Reuse(ctx, f, at, place(f.Name))
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return bytes, context.Cause(ctx)

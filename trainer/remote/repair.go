@@ -6,12 +6,12 @@ import (
 	"maps"
 )
 
-// mend, if p asks for it, verifies the objects of m, a generation that equals that of the
+// repair, if p asks for it, verifies the objects of m, a generation that equals that of the
 // publication, and uploads missing or damaged ones again, in place. An object is identified by its
 // checksum, so nothing else can get there, and all manifests that share it are repaired. The
 // returned sizes leave out objects that it could not repair, because the publication does not have
 // those bytes.
-func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *Published, sizes map[string]int64) (map[string]int64, error) {
+func (d *Directory) repair(ctx context.Context, p *Publication, m *Manifest, out *Published, sizes map[string]int64) (map[string]int64, error) {
 	if !p.Verify {
 		return sizes, nil
 	}
@@ -19,24 +19,24 @@ func (d *Directory) mend(ctx context.Context, p *Publication, m *Manifest, out *
 	if err != nil {
 		return nil, err
 	}
-	if len(bad) > 0 && d.gone(ctx, m) {
+	if len(bad) > 0 && d.removedByOther(ctx, m) {
 		return nil, errAgain
 	}
 	todo, err := d.havePieces(ctx, m.pieces(p.Files, func(part *Part) bool { return bad[part.Object] != nil }))
 	if err != nil {
 		return nil, err
 	}
-	var mended []*Part
+	var repaired []*Part
 	for _, t := range todo {
 		d.log.Warn("a part of a file is missing or damaged in the remote directory; it is uploaded again", "file", t.local.Name, "error", bad[t.part.Object])
-		mended = append(mended, t.part)
+		repaired = append(repaired, t.part)
 		delete(bad, t.part.Object)
 	}
 	n, err := d.uploadPieces(ctx, todo)
 	if out.MendedBytes += n; err != nil {
 		return nil, err
 	}
-	still, err := d.faulty(ctx, mended)
+	still, err := d.faulty(ctx, repaired)
 	if err != nil {
 		return nil, err
 	}
