@@ -100,6 +100,9 @@ func TestFences(t *testing.T) {
 		}
 		what := fmt.Sprintf("(%d, %d, %d) %v %v %v", m, n, k, transA, transB, accumulate)
 		try("Gemm "+what, func(x [][]float32) {
+			if transA && !transB {
+				s.Ahead(m, n, k, x[0], lda, x[1], ldb) // which may prefetch beyond the fences
+			}
 			s.Gemm(transA, transB, m, n, k, x[0], lda, x[1], ldb, accumulate, e(x), x[2], ldc)
 		}, a, b, c, out)
 		try("GemmBF16 "+what, func(x [][]float32) {

@@ -43,6 +43,7 @@ type product struct {
 	operands
 	phase
 	packing
+	ahead    ahead
 	set      *tileSet
 	epilogue *Epilogue // nil if there is none
 	own      worker
@@ -178,7 +179,7 @@ func (p *product) bytes() int {
 // release drops references to the caller's memory.
 func (p *product) release() {
 	p.a, p.b, p.c, p.packed, p.epilogue = nil, nil, nil, nil, nil
-	p.own.t, p.own.a = tile{}, nil
+	p.own.t, p.own.a, p.ahead = tile{}, nil, ahead{}
 }
 
 func (b *PackedB) pack(transposed bool, x []float32, ldx int) {
@@ -303,6 +304,7 @@ func (w *worker) panel(p *product, panel, step, steps int) {
 		if inKernel && e.Derivative == ActivationRelu {
 			t.out = at(e.Output, (w.row+r)*e.OutputStride+p.column+j)
 		}
+		p.ahead.next(t, steps)
 		if t.lanes == p.set.vector {
 			kernel.full[vectors-1](t)
 		} else {

@@ -431,6 +431,7 @@ zero:
 	VPXORD Z27, Z27, Z27
 start:
 	MOVQ tile_k(DI), CX
+	MOVQ tile_ahead(DI), R14
 	CMPB tile_flush(DI), $0
 	JEQ loop
 	STMXCSR tile_mxcsr(DI)
@@ -485,7 +486,13 @@ loop:
 	ADDQ R11, AX
 	ADDQ R11, BX
 	DECQ CX
-	JNZ loop
+	JEQ summed
+	TESTQ $1, CX
+	JNE loop
+	PREFETCHT1 (R14)
+	ADDQ tile_aheadRow(DI), R14
+	JMP loop
+summed:
 	CMPB tile_flush(DI), $0
 	JEQ finish
 	LDMXCSR tile_mxcsr(DI)
@@ -2141,6 +2148,7 @@ zero:
 	VPXORD Z27, Z27, Z27
 start:
 	MOVQ tile_k(DI), CX
+	MOVQ tile_ahead(DI), R14
 	PCALIGN $32
 loop:
 	VMOVUPS (SI), Z28
@@ -2191,7 +2199,13 @@ loop:
 	ADDQ R11, AX
 	ADDQ R11, BX
 	DECQ CX
-	JNZ loop
+	JEQ summed
+	TESTQ $1, CX
+	JNE loop
+	PREFETCHT1 (R14)
+	ADDQ tile_aheadRow(DI), R14
+	JMP loop
+summed:
 	MOVQ tile_bias(DI), SI
 	TESTQ SI, SI
 	JEQ nobias
@@ -3750,6 +3764,7 @@ zero:
 	VXORPS Y11, Y11, Y11
 start:
 	MOVQ tile_k(DI), CX
+	MOVQ tile_ahead(DI), R14
 	CMPB tile_flush(DI), $0
 	JEQ loop
 	STMXCSR tile_mxcsr(DI)
@@ -3779,7 +3794,13 @@ loop:
 	ADDQ R12, SI
 	ADDQ R11, AX
 	DECQ CX
-	JNZ loop
+	JEQ summed
+	TESTQ $1, CX
+	JNE loop
+	PREFETCHT1 (R14)
+	ADDQ tile_aheadRow(DI), R14
+	JMP loop
+summed:
 	CMPB tile_flush(DI), $0
 	JEQ finish
 	LDMXCSR tile_mxcsr(DI)
@@ -3961,6 +3982,7 @@ zero:
 	VXORPS Y11, Y11, Y11
 start:
 	MOVQ tile_k(DI), CX
+	MOVQ tile_ahead(DI), R14
 	CMPB tile_flush(DI), $0
 	JEQ loop
 	STMXCSR tile_mxcsr(DI)
@@ -3990,7 +4012,13 @@ loop:
 	ADDQ R12, SI
 	ADDQ R11, AX
 	DECQ CX
-	JNZ loop
+	JEQ summed
+	TESTQ $1, CX
+	JNE loop
+	PREFETCHT1 (R14)
+	ADDQ tile_aheadRow(DI), R14
+	JMP loop
+summed:
 	CMPB tile_flush(DI), $0
 	JEQ finish
 	LDMXCSR tile_mxcsr(DI)

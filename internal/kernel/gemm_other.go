@@ -10,6 +10,8 @@ func usesPairs() bool { return false }
 
 func (p *product) bytes() int { return 0 }
 
+func (p *product) setAhead(k int, a []float32, lda, m int, b []float32, ldb, n int) {}
+
 func (p *product) vectorized(_ int32, _ elements, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, accumulate bool, e *Epilogue, c []float32, ldc int) {
 	panic("kernel: no level but the portable one exists here")
 }

@@ -17,6 +17,12 @@ func (s *Scratch) Gemm(transA, transB bool, m, n, k int, a []float32, lda int, b
 	s.p.gemm("Scratch.Gemm", false, transA, transB, m, n, k, a, lda, b, ldb, accumulate, e, c, ldc)
 }
 
+// Ahead makes the next product of s prefetch operands of the product after it, AᵀB: k rows of m columns
+// of a, lda elements apart, and of n columns of b, ldb elements apart.
+func (s *Scratch) Ahead(m, n, k int, a []float32, lda int, b []float32, ldb int) {
+	s.p.setAhead(k, a, lda, m, b, ldb, n)
+}
+
 // GemmPacked computes C = op(A)·B, or C + op(A)·B if accumulate, and then e, on the
 // caller's goroutine: see Gemm. B was packed before; n and k are its sizes. Several
 // goroutines may use one PackedB at a time, each with a Scratch of its own.

@@ -25,6 +25,10 @@ type tile struct {
 	out    unsafe.Pointer // then elements become +0 where out is not above 0, unless nil
 	outRow uintptr        // element (r,j) of out is at out + r*outRow + 4*j
 
+	// What the highest kernels prefetch after every aheadSteps steps: a line at ahead, then one
+	// aheadRow bytes further.
+	ahead, aheadRow uintptr
+
 	flush bool // treat denormal numbers as zeros while multiplying
 	//lint:ignore U1000 the assembler uses it
 	mxcsr uint32 // the kernel's memory for the control word

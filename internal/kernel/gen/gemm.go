@@ -60,6 +60,8 @@ const (
 	regKS   = "R11" // bytes between columns of A
 	regBS   = "R12" // bytes between rows of B
 	regLDC  = "R13" // bytes between rows of C
+
+	regAhead = "R14" // what is prefetched next
 )
 
 // rowAddress returns the operand for row r of A.
@@ -242,9 +244,16 @@ func (w *tileWriter) startChains() {
 	w.line("start:")
 }
 
+// prefetchesAhead reports whether the kernel prefetches operands of the next product: the kernel that
+// does most of the work does.
+func (w *tileWriter) prefetchesAhead() bool { return w.rows == w.s.rows[0] && w.vectors == 2 }
+
 // chains adds the products of all steps to the sums.
 func (w *tileWriter) chains() {
 	w.op("MOVQ tile_k(%s), %s", regTile, regK)
+	if w.prefetchesAhead() {
+		w.op("MOVQ tile_ahead(%s), %s", regTile, regAhead)
+	}
 	if !w.s.pairs {
 		w.op("CMPB tile_flush(%s), $0", regTile)
 		w.op("JEQ loop")
@@ -280,7 +289,18 @@ func (w *tileWriter) chains() {
 		w.op("ADDQ %s, %s", regKS, regA7)
 	}
 	w.op("DECQ %s", regK)
-	w.op("JNZ loop")
+	if w.prefetchesAhead() {
+		// The kernel's aheadSteps is 2.
+		w.op("JEQ summed")
+		w.op("TESTQ $1, %s", regK)
+		w.op("JNE loop")
+		w.op("PREFETCHT1 (%s)", regAhead)
+		w.op("ADDQ tile_aheadRow(%s), %s", regTile, regAhead)
+		w.op("JMP loop")
+		w.line("summed:")
+	} else {
+		w.op("JNZ loop")
+	}
 	if !w.s.pairs {
 		w.op("CMPB tile_flush(%s), $0", regTile)
 		w.op("JEQ finish")

@@ -15,15 +15,16 @@ import (
 // its second-level cache until it is used.
 
 const (
-	// A rectangle has at most about this many rows and columns: with the operands of 384 examples,
-	// 4·(256·512 + 384·(256 + 512)) bytes = 1.6 MiB.
+	// A rectangle has at most about this many rows and columns: with the operands of two products
+	// of 128 examples, one at work and one that is prefetched, 4·(256·512 + 2·128·(256 + 512)) bytes
+	// = 1.25 MiB.
 	mostRows    = 256
 	mostColumns = 512
 	// mostExamples is the largest number of examples that one product sums over.
-	mostExamples = 384
+	mostExamples = 128
 	// rectanglesPerThread is the least number of rectangles for each thread, so that all threads
-	// end at about the same time.
-	rectanglesPerThread = 3
+	// end at about the same time. The fewer there are, the less each thread reads.
+	rectanglesPerThread = 2
 	// fewestElements is the size below which a rectangle is not divided further: the smaller it is,
 	// the larger is the share of packing.
 	fewestElements = 112 * 128
@@ -125,11 +126,14 @@ func (t *tile) sum(r *rectangle) {
 	examples := evenly(t.n, mostExamples, 2)
 	for i := 0; i < t.n; i += examples {
 		n, more := min(examples, t.n-i), t.e.lo+i > 0
-		dz := matrix{dz.data[i*dz.stride:], dz.stride, dz.columns}
 		if len(s.Out) > 1 && r.row == 0 {
-			sumColumns(n, r, dz, more, t.at(s.Out[1]))
+			sumColumns(n, r, matrix{dz.data[i*dz.stride:], dz.stride, dz.columns}, more, t.at(s.Out[1]))
 		}
-		product(true, false, r.rows, r.columns, n, x.data[i*x.stride+r.row:], x.stride, dz.data[r.column:], dz.stride, more, nil, dw.data, dw.stride)
+		a, b := x.data[i*x.stride+r.row:], dz.data[i*dz.stride+r.column:]
+		if after := min(examples, t.n-i-n); after > 0 {
+			t.scratch.gemm.Ahead(r.rows, r.columns, after, a[n*x.stride:], x.stride, b[n*dz.stride:], dz.stride)
+		}
+		product(true, false, r.rows, r.columns, n, a, x.stride, b, dz.stride, more, nil, dw.data, dw.stride)
 	}
 }
 
