@@ -17,12 +17,13 @@ import (
 // Several goroutines may use it.
 type JSONLWriter struct{ appendedFile }
 
-// CreateJSONL creates path and its directory, or opens an existing file to append to it.
+// CreateJSONL creates path and its directory, or opens an existing file to append to it. Other processes
+// may append to it, too.
 func CreateJSONL(path string) (*JSONLWriter, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
