@@ -87,7 +87,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			if err := writeTunedFile(output, job.File(), configs.LoadOptions{Set: found.Set, Date: c.String("date")}); err != nil {
+			if err := writeTunedFile(output, job.File(), found.Text, configs.LoadOptions{Set: found.Set, Date: c.String("date")}); err != nil {
 				return err
 			}
 			if c.Bool("json") {
@@ -186,13 +186,9 @@ func checkTunedFile(c *cli.Context, job *configs.Job, output, dir string) error 
 	return refuseOverwrite(c.Context, job, cmdline.NewLogger(c), []string{output, filepath.Join(dir, tune.JournalName), filepath.Join(dir, "trial", modeldir.ManifestName)})
 }
 
-// writeTunedFile writes the job file with overrides. If they cannot be written into it, the error
+// writeTunedFile writes the text of the job file with overrides. If they cannot be written into it, the error
 // says how to give them on the command line.
-func writeTunedFile(output, file string, load configs.LoadOptions) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+func writeTunedFile(output, file string, text []byte, load configs.LoadOptions) error {
 	tuned, err := configs.Edited(file, text, load)
 	if err != nil {
 		var flags []string

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +54,7 @@ type Options struct {
 type Outcome struct {
 	*Best
 	Rounds []Round
+	Text   []byte // of the job file that was searched
 	// Set are the overrides that give the best settings: those of the job as it was searched, and
 	// those of the best trial.
 	Set []string
@@ -59,7 +62,10 @@ type Outcome struct {
 
 // Run searches for settings of a job, or goes on with a search that was interrupted.
 func Run(ctx context.Context, o Options) (_ *Outcome, err error) {
-	r := &runner{o}
+	r := &runner{Options: o}
+	if r.text, err = os.ReadFile(o.Job.File()); err != nil {
+		return nil, fmt.Errorf("job file: %w", err)
+	}
 	if o.Fresh {
 		if err := r.forget(); err != nil {
 			return nil, err
@@ -87,11 +93,14 @@ func Run(ctx context.Context, o Options) (_ *Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{best, rounds, append(r.found(best), overrides(best.Trial)...)}, nil
+	return &Outcome{best, rounds, r.text, append(r.found(best), overrides(best.Trial)...)}, nil
 }
 
 // runner trains trials.
-type runner struct{ Options }
+type runner struct {
+	Options
+	text []byte // of the job file: all trials have the same one, even if the file is edited meanwhile
+}
 
 // limit is how many examples the last round uses at most; 0: all.
 func (r *runner) limit() int64 {
@@ -181,31 +190,32 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// forget deletes an earlier search.
+// forget deletes an earlier search. Without its journal there is none, and nothing is deleted.
 func (r *runner) forget() error {
+	journal := filepath.Join(r.Dir, JournalName)
+	if _, err := os.Lstat(journal); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	entries, err := os.ReadDir(r.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), trialPrefix) {
+		if trialName.MatchString(e.Name()) {
 			if err := modeldir.Remove(filepath.Join(r.Dir, e.Name())); err != nil {
 				return err
 			}
 		}
 	}
-	err = os.Remove(filepath.Join(r.Dir, JournalName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return os.Remove(journal)
 }
 
-const trialPrefix = "trial-"
+// trialName is the name of the directory of a trial in a round.
+var trialName = regexp.MustCompile(`^trial-[0-9]+-[0-9]+$`)
 
 // run trains a trial, measures it on the end of its examples, and deletes its model.
 func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*Result, error) {
-	dir := filepath.Join(r.Dir, fmt.Sprintf("%s%d-%d", trialPrefix, t.ID, round))
+	dir := filepath.Join(r.Dir, fmt.Sprintf("trial-%d-%d", t.ID, round))
 	log := r.Logger.With("trial", t.ID, "round", round)
 	job, err := r.jobOf(t, dir, examples)
 	if err != nil && t.ID != 0 {
@@ -236,6 +246,9 @@ func (r *runner) run(ctx context.Context, t Trial, round int, examples int64) (*
 	default:
 		v := s.Validation
 		*result = Result{HeldOut: v.Examples, LogLoss: float64(v.LogLoss), AUC: v.AUC, Epoch: s.KeptEpoch, Seconds: s.ElapsedSeconds}
+		if math.IsNaN(result.LogLoss) {
+			return nil, errkind.Errorf(errkind.Data, "the log loss is undefined on the %d examples that are held out: they all have weight 0; hold out more of them, or use more examples", v.Examples)
+		}
 		if r.Metric == AUC && !v.AUC.Defined() {
 			return nil, errkind.Errorf(errkind.Data, "the AUC is undefined on the %d examples that are held out: they all have the same label; hold out more of them, or use more examples", v.Examples)
 		}
@@ -251,9 +264,10 @@ func noModel(ctx context.Context, t Trial, err error) bool {
 	return kind == errkind.Diverged || kind == errkind.Job && t.ID != 0
 }
 
-// jobOf is the job of a trial.
+// jobOf is the job of a trial. It has the date of the job that is searched, even after midnight.
 func (r *runner) jobOf(t Trial, dir string, examples int64) (*configs.Job, error) {
 	o := r.Load
+	o.Now = func() time.Time { return r.Job.Date }
 	o.Set = append(append([]string{}, o.Set...), overrides(t)...)
 	quoted := strconv.Quote(dir)
 	o.Set = append(o.Set,
@@ -269,7 +283,7 @@ func (r *runner) jobOf(t Trial, dir string, examples int64) (*configs.Job, error
 			o.Set = append(o.Set, fmt.Sprintf("training.early_stopping={metric: %s, patience: 1}", r.Metric))
 		}
 	}
-	return configs.Load(r.Job.File(), o)
+	return configs.Parse(r.Job.File(), r.text, o)
 }
 
 // atLeast passes on what has at least this level.
