@@ -48,8 +48,8 @@ type Kerberos struct {
 // ErrNoTicket says that the ticket cache holds no valid ticket; kinit renews it.
 var ErrNoTicket = errors.New("no valid ticket")
 
-// ErrKDC says that a KDC does not answer, as opposed to refusing the login.
-var ErrKDC = errors.New("KDC unreachable")
+// ErrKDC says that a KDC does not answer, or that it is unavailable, as opposed to refusing the login.
+var ErrKDC = errors.New("KDC unavailable")
 
 // ErrUnknownService says that the KDC does not know the principal of a service.
 var ErrUnknownService = errors.New("the KDC does not know the principal of the service")
@@ -189,8 +189,10 @@ func explained(err error) error {
 	switch {
 	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
 		return ErrUnknownService
-	case strings.Contains(text, "communicat"), strings.Contains(text, "Networking_Error"):
-		// "communication error with KDC", "failed to communicate with KDC"
+	case strings.Contains(text, "communicat"), strings.Contains(text, "Networking_Error"),
+		strings.Contains(text, "SVC_UNAVAILABLE"):
+		// "communication error with KDC", "failed to communicate with KDC"; the last one is the answer
+		// of a KDC while its database is locked
 		return fmt.Errorf("%w: %w", ErrKDC, err)
 	}
 	return fmt.Errorf("refused: %s", text)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/iana/asnAppTag"
+	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
 	"github.com/jcmturner/gokrb5/v8/iana/msgtype"
 	"github.com/jcmturner/gokrb5/v8/keytab"
@@ -66,6 +67,22 @@ func TestTicketAfterForget(t *testing.T) {
 	}
 }
 
+// A KDC may be unavailable for a time, at the login as well as later.
+func TestUnavailableKDC(t *testing.T) {
+	kdc := startKDC(t, 0)
+	k := New(kdc.options)
+	for range 2 {
+		kdc.refuse(errorcode.KDC_ERR_SVC_UNAVAILABLE)
+		if _, err := k.Get("hdfs/nn"); !errors.Is(err, ErrKDC) {
+			t.Error(err)
+		}
+		kdc.refuse(0)
+		if _, err := k.Get("HTTP/kms"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // testKDC is a KDC that gives alice a ticket for each service, without preauthentication.
 type testKDC struct {
 	options Options       // of alice
@@ -76,6 +93,7 @@ type testKDC struct {
 		sync.Mutex
 		login   types.EncryptionKey // of the last ticket-granting ticket
 		tickets int                 // for services
+		refusal int32               // error code of all answers; 0: none
 	}
 }
 
@@ -145,6 +163,10 @@ func (k *testKDC) serve(c net.Conn) error {
 func (k *testKDC) answer(request []byte) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.mu.refusal != 0 {
+		refusal := messages.NewKRBError(types.NewPrincipalName(2, "krbtgt/"+testRealm), testRealm, k.mu.refusal, "")
+		return refusal.Marshal()
+	}
 	alice := types.NewPrincipalName(1, "alice")
 	if request[0]&31 == asnAppTag.ASREQ {
 		var req messages.ASReq
@@ -198,4 +220,11 @@ func (k *testKDC) tickets() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.mu.tickets
+}
+
+// refuse makes the KDC answer with an error code; 0 ends that.
+func (k *testKDC) refuse(code int32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.refusal = code
 }
