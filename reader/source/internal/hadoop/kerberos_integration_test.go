@@ -314,7 +314,7 @@ func (k *kerberosTest) noKDC(t *testing.T) {
 		s, _ := hdfsSources(t, opts)
 		begin := time.Now()
 		_, err := s.Expand(context.Background(), []string{k.c.URI("/secure/a")})
-		wantError(t, err, fsys.ErrUnavailable, atOnce, begin, "KDC unreachable", "is the KDC of krb5.conf running?")
+		wantError(t, err, fsys.ErrUnavailable, atOnce, begin, "KDC unavailable", "is the KDC of krb5.conf running?")
 	}
 }
 

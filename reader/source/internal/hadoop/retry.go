@@ -277,8 +277,10 @@ func (r *retrier) classifyLogin(err error) (verdict, bool) {
 		return verdict{}, false
 	case errors.Is(err, login.ErrKDC):
 		return verdict{kind: fsys.ErrUnavailable, hint: "is the KDC of krb5.conf running?"}, true
-	case r.c.reached.Load() && (errors.Is(err, login.ErrNoTicket) || errors.Is(err, os.ErrNotExist)):
-		return verdict{kind: fsys.ErrPermission}, true // kinit may be about to renew it
+	case r.c.reached.Load():
+		// An earlier login succeeded. Kinit may be about to renew the ticket, or the keytab or krb5.conf
+		// is just being replaced.
+		return verdict{kind: fsys.ErrPermission}, true
 	case errors.Is(err, os.ErrNotExist):
 		return verdict{kind: fsys.ErrConfig, attempts: 1}, true
 	}

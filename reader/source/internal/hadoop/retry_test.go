@@ -92,6 +92,24 @@ func TestRetrierLogin(t *testing.T) {
 	}
 }
 
+// After a login that succeeded, a failed one may be a passing fault: a keytab that is just being
+// written, for example.
+func TestRetrierOwnLogin(t *testing.T) {
+	for _, wrapped := range []bool{false, true} {
+		var err error = &loginError{errors.New("keytab: unexpected EOF")}
+		if wrapped {
+			err = &keyError{err: err}
+		}
+		for _, reached := range []bool{false, true} {
+			r := testRetrier(t, time.Minute)
+			r.c.reached.Store(reached)
+			if v := r.classify(err); v.kind != fsys.ErrPermission || v.attempts == 0 != reached {
+				t.Errorf("%v; served before: %v: %+v", err, reached, v)
+			}
+		}
+	}
+}
+
 func TestRetrierCancel(t *testing.T) {
 	r := testRetrier(t, time.Hour)
 	r.c.reached.Store(true) // else it gives up sooner

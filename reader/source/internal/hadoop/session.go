@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
-	"github.com/jcmturner/gokrb5/v8/client"
 	"github.com/jcmturner/gokrb5/v8/types"
 
 	"aibox/reader/source/internal/hadoop/internal/login"
@@ -53,16 +52,15 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	opts := c.conf.base
 	opts.Addresses = []string{c.nameNodes.addresses[i]}
 	opts.NamenodeDialFunc = s.dial
-	var err error
 	if c.krb != nil {
-		if opts.KerberosClient, opts.KerberosServicePrincipleName, err = c.login(ctx, c.conf.base.KerberosServicePrincipleName, opts.Addresses[0]); err != nil {
+		t, err := c.login(ctx, c.conf.base.KerberosServicePrincipleName, opts.Addresses[0])
+		if err != nil {
 			s.abort()
 			return nil, err
 		}
-		if _, key, ok := opts.KerberosClient.GetCachedTicket(opts.KerberosServicePrincipleName); ok {
-			s.ticketKey = &key
-		}
+		opts.KerberosClient, opts.KerberosServicePrincipleName, s.ticketKey = t.Client, t.Service, &t.Key
 	}
+	var err error
 	if s.client, err = hdfs.NewClient(opts); err != nil {
 		s.abort()
 		return nil, s.explain(err)
@@ -77,24 +75,21 @@ func (c *Cluster) connect(ctx context.Context, i int) (*session, error) {
 	return s, nil
 }
 
-// login returns a client that has a ticket for the service at an address, and the service's
-// principal without the realm. _HOST in principal stands for the host name in lower case. As in
-// Hadoop, if the KDC does not know that principal, as for an IP address or a short name, the host
-// name is looked up in DNS.
-func (c *Cluster) login(ctx context.Context, principal, address string) (*client.Client, string, error) {
+// login returns a ticket for the service at an address. _HOST in principal stands for the host name
+// in lower case. As in Hadoop, if the KDC does not know that principal, as for an IP address or a
+// short name, the host name is looked up in DNS.
+func (c *Cluster) login(ctx context.Context, principal, address string) (*login.Ticket, error) {
 	host, _, _ := net.SplitHostPort(address) // it has a port: withPort or kms.New has seen to that
-	service := strings.Replace(principal, "_HOST", strings.ToLower(host), 1)
-	krb, err := c.krb.Get(service)
+	t, err := c.krb.Get(strings.Replace(principal, "_HOST", strings.ToLower(host), 1))
 	if errors.Is(err, login.ErrUnknownService) {
 		if name := canonicalName(ctx, c.timeout, host); name != "" && name != host {
-			service = strings.Replace(principal, "_HOST", name, 1)
-			krb, err = c.krb.Get(service)
+			t, err = c.krb.Get(strings.Replace(principal, "_HOST", name, 1))
 		}
 	}
 	if err != nil && !errors.Is(err, login.ErrUnknownService) { // the KDC may know the principal of another NameNode
 		err = &loginError{err}
 	}
-	return krb, service, err
+	return t, err
 }
 
 // canonicalName returns the DNS name of a host's address, or "" if it has none.

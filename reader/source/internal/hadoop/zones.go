@@ -193,11 +193,11 @@ func (c *Cluster) identify(ctx context.Context, req *http.Request) error {
 		req.URL.RawQuery = query.Encode()
 		return nil
 	}
-	krb, service, err := c.login(ctx, "HTTP/_HOST", req.URL.Host)
+	ticket, err := c.login(ctx, "HTTP/_HOST", req.URL.Host)
 	if err != nil {
 		return err
 	}
-	token, err := spnego.SPNEGOClient(krb, service).InitSecContext()
+	token, err := spnego.SPNEGOClient(ticket.Client, ticket.Service).InitSecContext()
 	if err != nil {
 		return &loginError{err}
 	}

@@ -60,8 +60,13 @@ type merger struct {
 	order    []string            // of the realms
 	values   map[string]string   // the first of each setting outside of realms, by section and name
 
-	section, realm string // of the current line
-	depth          int    // of nested braces in the realm
+	place // of the current line
+}
+
+// place is where in a file a line stands.
+type place struct {
+	section, realm string
+	depth          int // of nested braces in the realm
 }
 
 // defaultTypes are the encryption types that gokrb5 supports, in the order of MIT's library.
@@ -93,6 +98,8 @@ const maxIncludeDepth = 10
 // Kerberos.
 var includedName = regexp.MustCompile(`^[A-Za-z0-9_-]+$|\.conf$`)
 
+// file adds a file. As in MIT's library, the file begins outside of any section, and the file that
+// includes it goes on in the section and realm where it was.
 func (m *merger) file(path string, depth int) error {
 	if depth > maxIncludeDepth {
 		return fmt.Errorf("%s: includes nested more than %d deep", path, maxIncludeDepth)
@@ -101,7 +108,8 @@ func (m *merger) file(path string, depth int) error {
 	if err != nil {
 		return err
 	}
-	m.section = ""
+	defer func(outer place) { m.place = outer }(m.place)
+	m.place = place{}
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
 		switch words := strings.Fields(line); {
@@ -111,8 +119,8 @@ func (m *merger) file(path string, depth int) error {
 		case words[0] == "includedir" && len(words) == 2:
 			err = m.dir(words[1], depth+1)
 		case line[0] == '[':
-			m.section, _, _ = strings.Cut(line[1:], "]")
-			m.realm, m.depth = "", 0
+			section, _, _ := strings.Cut(line[1:], "]")
+			m.place = place{section: section}
 		default:
 			m.line(line)
 		}
@@ -120,7 +128,6 @@ func (m *merger) file(path string, depth int) error {
 			return err
 		}
 	}
-	m.section = ""
 	return nil
 }
 

@@ -1,11 +1,38 @@
 package login
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 )
+
+// An included file leaves the section and the realm of the file that includes it alone.
+func TestKrb5ConfIncludeInSection(t *testing.T) {
+	dir := t.TempDir()
+	included, main := filepath.Join(dir, "d", "included"), filepath.Join(dir, "krb5.conf")
+	text := "[libdefaults]\n include " + included + "\n default_realm = A.TEST\n" +
+		" includedir " + filepath.Dir(included) + "\n clockskew = 7\n" +
+		"[realms]\n A.TEST = {\n  include " + included + "\n  kdc = a.test:88\n }\n B.TEST = {\n  kdc = b.test:88\n }\n"
+	err := errors.Join(os.Mkdir(filepath.Dir(included), 0o755), os.WriteFile(main, []byte(text), 0o644),
+		os.WriteFile(included, []byte("outside = of any section\n[realms]\n C.TEST = {\n  kdc = c.test:88\n"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := loadConf(main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := conf.LibDefaults; d.DefaultRealm != "A.TEST" || d.Clockskew.Seconds() != 7 {
+		t.Errorf("default realm %q, clock skew %v", d.DefaultRealm, d.Clockskew)
+	}
+	for realm, kdc := range map[string]string{"A.TEST": "a.test:88", "B.TEST": "b.test:88", "C.TEST": "c.test:88"} {
+		if _, kdcs, err := conf.GetKDCs(realm, true); err != nil || kdcs[1] != kdc {
+			t.Errorf("KDCs of %s: %v, %v", realm, kdcs, err)
+		}
+	}
+}
 
 func TestKrb5ConfIncludes(t *testing.T) {
 	dir := t.TempDir()

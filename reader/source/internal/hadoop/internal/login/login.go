@@ -48,8 +48,8 @@ type Kerberos struct {
 // ErrNoTicket says that the ticket cache holds no valid ticket; kinit renews it.
 var ErrNoTicket = errors.New("no valid ticket")
 
-// ErrKDC says that a KDC does not answer, as opposed to refusing the login.
-var ErrKDC = errors.New("KDC unreachable")
+// ErrKDC says that a KDC does not answer, or that it is unavailable, as opposed to refusing the login.
+var ErrKDC = errors.New("KDC unavailable")
 
 // ErrUnknownService says that the KDC does not know the principal of a service.
 var ErrUnknownService = errors.New("the KDC does not know the principal of the service")
@@ -63,56 +63,56 @@ func New(o Options) *Kerberos {
 // Who returns the principal, or a text that says where it is written.
 func (k *Kerberos) Who() string { return cmp.Or(k.o.Principal, "the ticket cache's principal") }
 
-// Get returns a client with valid tickets, including one for a service such as hdfs/host. It logs
-// in if necessary. The client library would fetch the service's ticket itself, but from several
-// goroutines at a time, for which gokrb5 is not safe, and it would return errors only as text.
-func (k *Kerberos) Get(service string) (*client.Client, error) {
+// Get returns a valid ticket for a service such as hdfs/host. It logs in if necessary. The client
+// library would fetch the service's ticket itself, but from several goroutines at a time, for which
+// gokrb5 is not safe, and it would return errors only as text.
+func (k *Kerberos) Get(service string) (*Ticket, error) {
 	begin := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.silent.at.After(begin) {
 		return nil, k.silent.err // those that waited need not ask the KDCs again, one after the other
 	}
-	err := k.getLocked(service)
+	t, err := k.getLocked(service)
 	if errors.Is(err, ErrKDC) {
 		k.silent.at, k.silent.err = time.Now(), err
 	}
-	return k.client, err
+	return t, err
 }
 
-// getLocked makes k.client what Get returns. REQUIRES: k.mu.
-func (k *Kerberos) getLocked(service string) error {
+// getLocked is Get. REQUIRES: k.mu.
+func (k *Kerberos) getLocked(service string) (*Ticket, error) {
 	login := k.cacheLocked
 	if k.o.Keytab != "" {
 		login = k.keytabLocked
 	}
 	old := k.client
 	if err := login(); err != nil {
-		return err
+		return nil, err
 	}
-	err := k.ticketLocked(service)
+	t, err := k.ticketLocked(service)
 	if err == nil {
-		return nil
+		return t, nil
 	}
 	err = fmt.Errorf("ticket for %s: %w", service, explained(err))
 	if k.client == old && !errors.Is(err, ErrKDC) && !errors.Is(err, ErrUnknownService) {
 		k.forgetLocked() // the key table may have a new key, and the cache a new ticket
 		return k.getLocked(service)
 	}
-	return err
+	return nil, err
 }
 
-// ticketLocked fetches the ticket for a service, unless there is one. REQUIRES: k.mu.
-func (k *Kerberos) ticketLocked(service string) error {
-	if _, _, ok := k.client.GetCachedTicket(service); ok {
-		return nil
-	}
+// ticketLocked returns the ticket for a service, and fetches it unless there is one. REQUIRES: k.mu.
+func (k *Kerberos) ticketLocked(service string) (*Ticket, error) {
 	_, host, _ := strings.Cut(service, "/")
 	if k.o.Realm != "" && k.conf.ResolveRealm(host) == "" {
 		k.conf.DomainRealm[host] = k.o.Realm
 	}
-	_, _, err := k.client.GetServiceTicket(service)
-	return err
+	t, key, err := k.client.GetServiceTicket(service)
+	if err != nil {
+		return nil, err
+	}
+	return newTicket(k.client, t, key)
 }
 
 // Forget makes the next Get log in anew.
@@ -189,8 +189,10 @@ func explained(err error) error {
 	switch {
 	case strings.Contains(text, "S_PRINCIPAL_UNKNOWN"):
 		return ErrUnknownService
-	case strings.Contains(text, "communicat"), strings.Contains(text, "Networking_Error"):
-		// "communication error with KDC", "failed to communicate with KDC"
+	case strings.Contains(text, "communicat"), strings.Contains(text, "Networking_Error"),
+		strings.Contains(text, "SVC_UNAVAILABLE"):
+		// "communication error with KDC", "failed to communicate with KDC"; the last one is the answer
+		// of a KDC while its database is locked
 		return fmt.Errorf("%w: %w", ErrKDC, err)
 	}
 	return fmt.Errorf("refused: %s", text)
