@@ -86,11 +86,15 @@ func (c *Cluster) newWriter(ctx context.Context, p string) (*writer, error) {
 		if _, err := s.upload(probe, nil, 0, fsys.Perm); err != nil {
 			return err
 		}
+		made, err := s.client.Stat(probe) // its modification time is now, by the clock of the NameNode
+		if err != nil {
+			return err
+		}
 		if err := s.client.Remove(probe); err != nil {
 			return err
 		}
 		probes = probes[:len(probes)-1]
-		s.removeLeftovers(path.Dir(p))
+		s.removeLeftovers(path.Dir(p), made.ModTime())
 		return nil
 	})
 	// The NameNode may have failed over between a probe's creation and its removal.
