@@ -13,6 +13,7 @@ var quotaExceptions = []string{
 	"org.apache.hadoop.hdfs.protocol.QuotaExceededException",
 	"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",
 	"org.apache.hadoop.hdfs.protocol.DSQuotaExceededException",
+	"org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException",
 }
 
 // Full reports whether something could not be written because a file system is full, or a quota is used up.

@@ -110,9 +110,14 @@ func (fb *fileBlocks) known(offset int64) *block {
 	return fb.mu.blocks[i]
 }
 
-// locate asks the NameNode for the blocks of a file from offset on, and checks that
-// the file is still the one that was listed.
+// locate asks the NameNode for the blocks of a file from offset on. Then it checks that the file is
+// still the one that was listed, so the blocks are not those of a file that has replaced it.
 func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, error) {
+	req, resp := wire.New("GetBlockLocationsRequestProto"), wire.New("GetBlockLocationsResponseProto")
+	req.Set("src", path).Set("offset", uint64(offset)).Set("length", uint64(min(locateBytes, f.Size-offset)))
+	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
+		return nil, err
+	}
 	info, err := s.client.Stat(path)
 	if err != nil {
 		return nil, err
@@ -125,11 +130,6 @@ func (s *session) locate(path string, f fsys.File, offset int64) ([]*block, erro
 	}
 	code, err := codingOf(info)
 	if err != nil {
-		return nil, err
-	}
-	req, resp := wire.New("GetBlockLocationsRequestProto"), wire.New("GetBlockLocationsResponseProto")
-	req.Set("src", path).Set("offset", uint64(offset)).Set("length", uint64(min(locateBytes, f.Size-offset)))
-	if err := s.execute("getBlockLocations", req.Interface(), resp.Interface()); err != nil {
 		return nil, err
 	}
 	key, err := s.c.keys.get(s.execute)

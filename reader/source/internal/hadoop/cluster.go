@@ -147,9 +147,13 @@ func (c *Cluster) Close() {
 
 // do runs fn with a session, and runs it again after transient faults.
 func (c *Cluster) do(ctx context.Context, op, path string, fn func(*session) error) error {
-	r := retrier{c: c, op: op, path: path}
+	return c.repeat(ctx, &retrier{c: c, op: op, path: path}, fn)
+}
+
+// repeat is do. r is the state of the operation's retries.
+func (c *Cluster) repeat(ctx context.Context, r *retrier, fn func(*session) error) error {
 	for {
-		err := c.once(ctx, &r, fn)
+		err := c.once(ctx, r, fn)
 		if err == nil {
 			return nil
 		}

@@ -21,9 +21,10 @@ import (
 // renames its file at once, unless it prepares many files first.
 const leftoverAge = time.Minute
 
-// removeLeftovers removes the temporary files of killed uploads to a directory. A failure is not an
-// error, since the next upload tries again.
-func (s *session) removeLeftovers(dir string) {
+// removeLeftovers removes the temporary files of killed uploads to a directory. now is the time by the
+// clock of the NameNode, which may differ from this machine's. A failure is not an error, since the
+// next upload tries again.
+func (s *session) removeLeftovers(dir string, now time.Time) {
 	req, resp := wire.New("GetListingRequestProto"), wire.New("GetListingResponseProto")
 	// One answer of the NameNode, of a thousand entries, is enough: hidden files are
 	// few, and their names come first after ".".
@@ -34,7 +35,7 @@ func (s *session) removeLeftovers(dir string) {
 	for _, e := range resp.In("dirList").List("partialListing") {
 		name := string(e.Bytes("path"))
 		temp := path.Join(dir, name)
-		if fsys.OwnTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.Int("modification_time"))) {
+		if fsys.OwnTemp.MatchString(name) && s.abandoned(temp, time.UnixMilli(e.Int("modification_time")), now) {
 			if err := s.client.Remove(temp); err == nil {
 				s.c.log.Info("HDFS: removed the temporary file of a killed upload", "uri", s.c.URI(temp))
 			}
@@ -43,13 +44,13 @@ func (s *session) removeLeftovers(dir string) {
 }
 
 // abandoned reports whether it is certain that no process is writing a temporary file.
-func (s *session) abandoned(temp string, modified time.Time) bool {
+func (s *session) abandoned(temp string, modified, now time.Time) bool {
 	st, err := s.blockState(temp)
 	if err != nil {
 		return false
 	}
 	if !st.underConstruction {
-		return time.Since(modified) > s.c.leftoverAge
+		return now.Sub(modified) > s.c.leftoverAge
 	}
 	// An attempt to create the file ends the lease of a writer that is gone.
 	defaults, err := s.client.ServerDefaults()
@@ -67,5 +68,5 @@ func (s *session) abandoned(temp string, modified time.Time) bool {
 	// It is complete now: the NameNode has ended the lease, or the writer, alive, has
 	// completed it since its state was read and is about to rename it.
 	info, err := s.client.Stat(temp)
-	return err == nil && time.Since(info.ModTime()) > s.c.leftoverAge
+	return err == nil && now.Sub(info.ModTime()) > s.c.leftoverAge
 }

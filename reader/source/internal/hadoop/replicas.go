@@ -141,6 +141,9 @@ func (r *reader) hedge(window time.Duration) bool {
 		if !one {
 			return false // the context has ended, so the stream will fail as well
 		}
+		if fault.kind == brokenOff {
+			fault.kind = unreachable // the DataNode is not dialed once more, so the replica may be good
+		}
 		r.recordFault(fault)
 	}
 	if !r.spare {

@@ -331,3 +331,30 @@ func TestReaderReconsiders(t *testing.T) {
 		t.Errorf("%v, after %d and %d connections\n%s", err, first.dialed.Load(), second.dialed.Load(), log)
 	}
 }
+
+// TestHedgeHungUp checks that a replica whose DataNode hangs up once, when it is asked because another
+// one is slow, is not reported as bad.
+func TestHedgeHungUp(t *testing.T) {
+	t.Parallel()
+	data := logText(20_000)
+	goOn := make(chan struct{})
+	slow := startFakeDataNode(t, func(w net.Conn, offset int64) {
+		at := accept(w, offset, 2, 512)
+		<-goOn
+		_, _ = w.Write(packet(at, data[at:], 2, 512)) // the test sees what is missing
+	})
+	restarts := startFakeDataNode(t, func(w net.Conn, offset int64) {
+		accept(w, offset, 2, 512)
+		close(goOn)
+	}, serve(data, 2, 512, 64<<10))
+	nameNode, asked := blackHole(t)
+	c, log := testCluster(t, Options{TimeoutMs: 60_000, RetryMs: NoRetry})
+	c.nameNodes.init([]string{nameNode})
+	got, err := io.ReadAll(testReader(c, testBlock(len(data), slow, restarts)))
+	if err != nil || !bytes.Equal(got, data) || restarts.dialed.Load() != 1 || c.nodes.failedAt(restarts.listener.Addr().String()).IsZero() {
+		t.Errorf("%d bytes, %v, after %d connections to the other DataNode\n%s", len(got), err, restarts.dialed.Load(), log)
+	}
+	if asked.Load() > 0 {
+		t.Errorf("the replica was reported as bad:\n%s", log)
+	}
+}

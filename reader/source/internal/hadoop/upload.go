@@ -39,35 +39,42 @@ const (
 	// settleTime is how long a NameNode may need to hear from the DataNodes that
 	// a block is there.
 	settleTime = 30 * time.Second
+	// uploadRenewals is how often an upload that fails after it has written blocks gets the whole time
+	// for retries again. An upload that fails every time, for example because the cluster is full, must
+	// come to an end.
+	uploadRenewals = 3
 )
 
 // errNoPipeline says that a block could be written to no DataNode.
 var errNoPipeline = errors.New("no DataNodes accept a block of the file")
 
-func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.FileMode) error {
+// upload makes one attempt to write a file, and also returns how many bytes DataNodes have taken.
+func (s *session) upload(temp string, data io.ReaderAt, size int64, perm fs.FileMode) (written int64, err error) {
 	defaults, err := s.client.ServerDefaults()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	zone, err := s.create(temp, defaults, perm)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if zone != nil {
 		key, err := s.c.fileKey(s.ctx, zone)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		data = &encrypted{data, key}
 	}
 	u := &upload{c: s.c, ctx: s.ctx, call: s.execute, holder: s.client.Name(), temp: temp, data: data, size: size}
 	var last *wire.Message // the last block that was written
-	for offset := int64(0); offset < size; offset += defaults.BlockSize {
-		if last, err = u.block(last, offset, min(defaults.BlockSize, size-offset)); err != nil {
-			return err
+	for written < size {
+		length := min(defaults.BlockSize, size-written)
+		if last, err = u.block(last, written, length); err != nil {
+			return written, err
 		}
+		written += length
 	}
-	return u.complete(last)
+	return written, u.complete(last)
 }
 
 // create makes an empty file that is open for writing, encrypted if it is in an encryption zone. (The

@@ -1,15 +1,21 @@
 package hadoop
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"aibox/reader/source/internal/fsys"
 	"aibox/reader/source/internal/hadoop/internal/wire"
 )
 
@@ -79,5 +85,89 @@ func TestUploadTokenRefused(t *testing.T) {
 	}
 	if want := []string{refuses, refuses, other}; !slices.Equal(f.given, want) {
 		t.Errorf("a block was to be written to %q, want %q", f.given, want)
+	}
+}
+
+// takeBlocks starts a DataNode that takes one packet for each block, some time after it has come.
+func takeBlocks(t *testing.T, after time.Duration) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	take := func(conn net.Conn) {
+		defer func() { _ = conn.Close() }() // everything was written
+		r := bufio.NewReader(conn)
+		if _, err := r.Discard(3); err != nil || wire.ReadDelimited(r, wire.New("OpWriteBlockProto")) != nil {
+			return
+		}
+		answer, err := wire.AppendDelimited(nil, wire.New("BlockOpResponseProto").SetEnum("status", "SUCCESS"))
+		for seqno := int64(0); err == nil; seqno++ {
+			if _, err = conn.Write(answer); err != nil || seqno == 2 { // the last packet is empty
+				return
+			}
+			var lengths [6]byte
+			if _, err = io.ReadFull(r, lengths[:]); err != nil {
+				return
+			}
+			if _, err = r.Discard(int(binary.BigEndian.Uint32(lengths[:])) - 4 + int(binary.BigEndian.Uint16(lengths[4:]))); err != nil {
+				return
+			}
+			time.Sleep(after)
+			ack := wire.New("PipelineAckProto").Set("seqno", seqno)
+			ack.Elements("reply").Append(protoreflect.ValueOfEnum(0))
+			answer, err = wire.AppendDelimited(nil, ack)
+		}
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go take(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestUploadRetryTime checks that the time in which an upload works is no time for retries, so that it
+// outlasts another fault of the NameNode. An upload that always fails comes to an end.
+func TestUploadRetryTime(t *testing.T) {
+	const retry = 100 * time.Millisecond
+	for name, tc := range map[string]struct {
+		failures, uploads int
+		want              error
+	}{
+		"two faults": {2, 3, nil},
+		"every time": {1000, 1 + uploadRenewals, fsys.ErrUnavailable},
+	} {
+		f := &fakeBlocks{nodes: []string{takeBlocks(t, retry)}}
+		failures := 0
+		c, log := testCluster(t, Options{RetryMs: int(retry.Milliseconds())})
+		c.nameNodes.init([]string{startFakeNameNode(t, func(method string, req, resp wire.Message) string {
+			switch method {
+			case "getFileInfo":
+				setStatus(resp.Make("fs"), "IS_DIR", "", 0, time.Now())
+			case "addBlock":
+				_ = f.call(method, req.Interface(), resp.Interface()) // without a block, the upload fails
+				resp.Make("block").Set("offset", uint64(0)).Set("corrupt", false)
+			case "complete":
+				if failures < tc.failures {
+					failures++
+					return "org.apache.hadoop.ipc.RetriableException"
+				}
+				resp.Set("result", true)
+			case "delete":
+				resp.Set("result", true)
+			}
+			return ""
+		})})
+		t.Cleanup(c.Close)
+		w := &writer{ctx: t.Context(), c: c, path: "/d/f", data: bytes.NewReader([]byte("text")), size: 4, perm: fsys.Perm}
+		if err := w.Prepare(); !errors.Is(err, tc.want) || len(f.given) != tc.uploads {
+			t.Errorf("%s: %v after %d uploads\n%s", name, err, len(f.given), log)
+		}
 	}
 }

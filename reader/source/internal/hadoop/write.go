@@ -83,14 +83,18 @@ func (c *Cluster) newWriter(ctx context.Context, p string) (*writer, error) {
 		}
 		probe := fsys.TempName(p)
 		probes = append(probes, probe)
-		if err := s.upload(probe, nil, 0, fsys.Perm); err != nil {
+		if _, err := s.upload(probe, nil, 0, fsys.Perm); err != nil {
+			return err
+		}
+		made, err := s.client.Stat(probe) // its modification time is now, by the clock of the NameNode
+		if err != nil {
 			return err
 		}
 		if err := s.client.Remove(probe); err != nil {
 			return err
 		}
 		probes = probes[:len(probes)-1]
-		s.removeLeftovers(path.Dir(p))
+		s.removeLeftovers(path.Dir(p), made.ModTime())
 		return nil
 	})
 	// The NameNode may have failed over between a probe's creation and its removal.
@@ -122,7 +126,16 @@ func (w *writer) Write(b []byte) (int, error) {
 // Prepare uploads the file.
 func (w *writer) Prepare() error {
 	if w.err == nil && w.temp == "" && !w.done {
-		w.err = w.c.do(w.ctx, "write", w.path, w.upload)
+		r := retrier{c: w.c, op: "write", path: w.path}
+		renewals := 0
+		w.err = w.c.repeat(w.ctx, &r, func(s *session) error {
+			written, err := w.upload(s)
+			if err != nil && written > 0 && renewals < uploadRenewals {
+				r.succeeded()
+				renewals++
+			}
+			return err
+		})
 	}
 	return w.err
 }
@@ -195,17 +208,17 @@ func (w *writer) rename(s *session) error {
 	return err
 }
 
-// upload makes one attempt.
-func (w *writer) upload(s *session) error {
+// upload makes one attempt, as session.upload does.
+func (w *writer) upload(s *session) (written int64, err error) {
 	temp := fsys.TempName(w.path)
-	err := s.upload(temp, w.data, w.size, w.perm)
+	written, err = s.upload(temp, w.data, w.size, w.perm)
 	if err == nil {
 		w.temp = temp
 	} else {
 		w.left = append(w.left, temp)
 	}
 	w.left = w.c.discard(w.ctx, w.left)
-	return err
+	return written, err
 }
 
 // discard removes the temporary files of uploads that failed, and returns those

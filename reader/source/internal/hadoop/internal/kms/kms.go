@@ -2,6 +2,7 @@ package kms
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -35,8 +36,8 @@ type Servers struct {
 }
 
 // New returns the servers of a URI such as kms://https@host1;host2:9600/kms. Its port is used for
-// all hosts that have none. identify adds the user's identity to a request. timeout limits each
-// request.
+// all hosts that have none; as in Hadoop, it is that of HTTPS or HTTP if the URI has none. identify
+// adds the user's identity to a request. timeout limits each request.
 func New(uri string, timeout time.Duration, identify func(context.Context, *http.Request) error) (*Servers, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.User == nil || u.Hostname() == "" {
@@ -44,15 +45,12 @@ func New(uri string, timeout time.Duration, identify func(context.Context, *http
 	}
 	s := &Servers{URI: uri, identify: identify, client: &http.Client{Timeout: timeout,
 		Transport: &http.Transport{IdleConnTimeout: timeout, TLSHandshakeTimeout: timeout}}} // no proxy, as in Hadoop
-	port := u.Port()
-	if port == "" {
-		port = "9600"
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.User.Username()])
 	for host := range strings.SplitSeq(u.Host, ";") {
 		if _, _, err := net.SplitHostPort(host); err != nil {
 			host = net.JoinHostPort(strings.Trim(host, "[]"), port)
 		}
-		s.urls = append(s.urls, u.User.Username()+"://"+host+u.Path)
+		s.urls = append(s.urls, u.User.Username()+"://"+host+strings.TrimRight(u.Path, "/"))
 	}
 	return s, nil
 }

@@ -140,7 +140,9 @@ func TestCertificate(t *testing.T) {
 func TestURI(t *testing.T) {
 	for uri, want := range map[string]string{
 		"kms://http@localhost:9601/kms":       "http://localhost:9601/kms",
-		"kms://https@a.example;b.example/kms": "https://a.example:9600/kms https://b.example:9600/kms",
+		"kms://https@a.example;b.example/kms": "https://a.example:443/kms https://b.example:443/kms",
+		"kms://http@localhost/kms/":           "http://localhost:80/kms",
+		"kms://http@localhost:9600":           "http://localhost:9600",
 		"kms://https@[::1]:16000/kms":         "https://[::1]:16000/kms",
 		"kms://localhost:9600/kms":            "",
 		"kms:///kms":                          "",
